@@ -1,0 +1,33 @@
+# Compiler options for every target, and output folders that mirror the installed tree, so that programs find
+# each other by the same relative paths in a build folder and after `cmake --install`.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archive)
+set(FLOPINJ_PRIVATE_DIR ${PROJECT_BINARY_DIR}/lib/flopinj)       # simgpu, trainer: not on anyone's path
+set(FLOPINJ_INSTALL_PRIVATE_DIR lib/flopinj)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+# Everything we compile ourselves links this; generated and third-party code does not.
+add_library(flopinj_warnings INTERFACE)
+target_compile_options(flopinj_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                       $<$<BOOL:${FLOPINJ_WERROR}>:-Werror>)
+
+if(FLOPINJ_SANITIZE)
+  add_compile_options(-fsanitize=${FLOPINJ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${FLOPINJ_SANITIZE})
+endif()

@@ -1,0 +1,33 @@
+# What the build needs from elsewhere. Each is found once, here, and has one target name in the rest of the tree.
+find_package(Threads REQUIRED)
+find_package(CudaHeaders REQUIRED)  # flopinj::cuda_headers
+
+find_package(Protobuf REQUIRED)     # tools and tests only; never in libflopinj.so
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
+add_library(flopinj::protozero INTERFACE IMPORTED)
+target_include_directories(flopinj::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
+
+# Header-only spdlog and fmt: the distribution's compiled ones are shared libraries, which an injected library
+# must not need.
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+add_library(flopinj::spdlog INTERFACE IMPORTED)
+target_link_libraries(flopinj::spdlog INTERFACE spdlog::spdlog_header_only fmt::fmt-header-only Threads::Threads)
+
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+if(FLOPINJ_TESTS)
+  # Debian 12 has Catch2 version 2 (header only), Ubuntu 24.04 version 3 (a library).
+  find_package(Catch2 REQUIRED)
+  add_library(flopinj_catch2 INTERFACE)
+  if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
+    target_link_libraries(flopinj_catch2 INTERFACE Catch2::Catch2)
+    target_compile_definitions(flopinj_catch2 INTERFACE FLOPINJ_CATCH2_V3)
+  else()
+    target_link_libraries(flopinj_catch2 INTERFACE Catch2::Catch2)
+  endif()
+endif()
+if(FLOPINJ_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,34 @@
+// What a simulated kernel did, counted while it ran. The vocabulary of both simgpu libraries.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace simgpu {
+
+// One entry per kind of work. The first nine are thread-level instructions, as the hardware's SASS counters count
+// them: a packed half2 operation is one instruction (two operations for add and mul, four for fma). Tensor entries
+// are operations with a fused multiply-add counted as two, as sm__ops_path_tensor_* does, by source precision.
+enum class Count : uint32_t {
+  kFadd, kFmul, kFfma,
+  kDadd, kDmul, kDfma,
+  kHadd, kHmul, kHfma,
+  kTensorFp16, kTensorBf16, kTensorTf32, kTensorFp64, kTensorFp8, kTensorInt8,
+  kTensorInstructions,          // warp-level matrix instructions of any kind
+  kDramReadBytes, kDramWriteBytes,  // each 32-byte sector once per launch and direction: an ideal cache
+  kThreads,                     // threads that ran
+  kCountKinds
+};
+
+struct Counts {
+  std::array<uint64_t, static_cast<size_t>(Count::kCountKinds)> value{};
+
+  uint64_t& operator[](Count c) { return value[static_cast<size_t>(c)]; }
+  uint64_t operator[](Count c) const { return value[static_cast<size_t>(c)]; }
+  Counts& operator+=(const Counts& o) {
+    for (size_t i = 0; i < value.size(); ++i) value[i] += o.value[i];
+    return *this;
+  }
+};
+
+}  // namespace simgpu
