@@ -1,0 +1,34 @@
+# Catch2's main is compiled once and shared by all test programs.
+if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
+  add_library(flopinj_catch2_main INTERFACE)
+  target_link_libraries(flopinj_catch2_main INTERFACE Catch2::Catch2WithMain flopinj_catch2)
+else()
+  file(WRITE ${PROJECT_BINARY_DIR}/catch2_main.cpp
+       "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
+  add_library(flopinj_catch2_main STATIC ${PROJECT_BINARY_DIR}/catch2_main.cpp)
+  target_link_libraries(flopinj_catch2_main PUBLIC flopinj_catch2)
+endif()
+
+# flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds])
+#
+# One Catch2 program that CTest runs as one test, from its own build folder. LABELS is `unit` unless given; add `threads`
+# to what the thread sanitizer run must cover. `#include "catch.h"` finds the header for either version of Catch2.
+function(flopinj_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "flopinj_add_test(${name}): SOURCES missing, or unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-bin)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE flopinj_warnings flopinj_catch2_main ${arg_LIBS})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  set_property(GLOBAL APPEND PROPERTY FLOPINJ_TEST_TARGETS ${name})
+endfunction()
