@@ -1,0 +1,112 @@
+// The collector: everything between the edge's callbacks and the sink. One per process, owned by
+// the injector's session.
+//
+// Life: construct (no threads, nothing opened), start() once, then record; close() once. A launch
+// goes
+//   edge -> thread_state() -> signature() -> [window] -> record() -> ring -> writer thread ->
+//   LaunchMerger -> LaunchColumns or tally -> TraceWriter -> Sink
+// docs/architecture.md tells it in full.
+//
+// Errors: nothing here throws across its interface. What cannot be done is counted in the ledger or
+// reported by diagnostic(); after the sink failed the collector keeps draining and drops.
+#pragma once
+#include <collector/launch_record.h>
+#include <collector/metric_plan.h>
+#include <collector/model.h>
+#include <collector/range_paths.h>
+#include <collector/scheduler.h>
+#include <collector/signature_table.h>
+#include <collector/sink.h>
+#include <collector/thread_state.h>
+#include <collector/trace_writer.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace flopinj {
+
+struct CollectorConfig {
+  Level level = Level::kLaunches;
+  bool expect_times = true;  // false: launches are written without waiting for activity records
+  uint32_t drain_period_ms = 10;
+  uint32_t flush_period_ms = 250;     // a launch is in the file at most 3 flushes after it was made
+  uint32_t close_timeout_ms = 5'000;  // close() gives up on a sink that does not take the rest
+  SchedulerConfig scheduler;
+};
+
+// What the collector needs done by the edge, on the writer thread.
+struct CollectorHooks {
+  std::function<void()> thread_started;  // block signals, name the thread
+  std::function<void()>
+      flush_times;  // ask CUPTI for finished activity buffers; calls times() before it returns
+  std::function<uint64_t()> now_ns;         // the trace's clock
+  std::function<uint64_t()> thread_cpu_ns;  // CPU time of the calling thread
+  std::function<std::string(uint32_t os_tid)>
+      thread_name;                          // current name; empty when the thread is gone
+  std::function<uint64_t()> activity_lost;  // CUPTI's count of dropped records; cumulative
+  std::function<void(std::string_view)>
+      log_error;  // one line for the user's stderr, at most once per cause
+};
+
+class Collector {
+ public:
+  Collector(const CollectorConfig&, CollectorHooks);
+  ~Collector();  // close(kExit) if that was not done
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  // Takes the sink, writes the header and starts the writer thread. False when the thread cannot be
+  // started.
+  bool start(std::unique_ptr<Sink>, const ProcessInfo&);
+  // Drains and writes everything, the End packet last, and stops the writer thread. Returns after
+  // at most close_timeout_ms, done or not. Idempotent.
+  void close(EndReason);
+  // In a forked child: forget everything without touching locks, threads or the sink's buffers. The
+  // object is dead after.
+  void abandon_after_fork() noexcept;
+
+  // --- Any thread, cold: locks, may allocate -------------------------------------------------
+  ThreadState* add_thread(
+      uint32_t os_tid);  // null past kMaxThreads; freed after retire_thread and a drain
+  void retire_thread(ThreadState*);
+  DeviceId add_device(const DeviceInfo&);  // call order gives ids: device ordinal + 1
+  StreamId add_stream(DeviceId, uint32_t context, uint32_t stream);
+  const KernelFunction* add_function(const FunctionInfo&);
+  GraphId add_graph(
+      std::vector<GraphNode>);  // one version of an executable graph; identical ones share an id
+  std::vector<GroupId> add_plan(DeviceId, const std::vector<MetricGroupPlan>&);
+  void diagnostic(Severity, std::string_view code,
+                  std::string_view message);  // each code is written once, then counted
+  void count_duplicate(std::string_view reason, uint64_t by = 1);
+  void count_dropped(std::string_view reason, DeviceId, uint64_t by);
+  void set_startup_ns(uint64_t);
+  void add_window_cost(uint64_t ns);
+
+  RangePathTable& paths();
+  ProcessRanges& process_ranges();
+  MeasurementScheduler& scheduler();
+
+  // --- The launch path: the calling thread's own state; no lock, no allocation, no system call on
+  // a hit ----------
+  const Signature* signature(ThreadState&, const KernelFunction&, const LaunchShape&,
+                             const ParameterValues&);
+  // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch.
+  void record(ThreadState&, DeviceId, const LaunchRecord&, uint32_t launches = 1);
+
+  // --- CUPTI's threads ---------------------------------------------------------------------------
+  void times(std::span<const KernelTime>);  // copies; bounded queue, what finds no room is counted
+  void samples(SampleBatch);                // a window's counters
+
+  void flush();  // for tests and detach: everything recorded so far is written when it returns
+                 // (bounded wait)
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,71 @@
+// Launches of one thread on one stream as columns, the way LaunchBatch carries them; and rows of a
+// tally.
+#pragma once
+#include <collector/ids.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace flopinj {
+
+// A launch with all that is known of it when it is written.
+struct TimedLaunch {
+  SignatureId signature;
+  PathId path;
+  uint64_t sequence_plus_1 = 0;
+  uint64_t start_ns = 0, end_ns = 0;  // both 0: untimed
+  bool graph = false, windowed = false;
+};
+
+// Run-length pairs as the format has them.
+template <class T>
+struct Runs {
+  std::vector<std::pair<T, uint32_t>> pairs;
+  void add(T value) {
+    if (!pairs.empty() && pairs.back().first == value)
+      ++pairs.back().second;
+    else
+      pairs.emplace_back(value, 1);
+  }
+  // True when every value so far is T{}: the column may then be left out.
+  bool trivial() const {
+    return pairs.empty() || (pairs.size() == 1 && pairs.front().first == T{});
+  }
+};
+
+class LaunchColumns {
+ public:
+  LaunchColumns(ThreadId t, StreamId s) : thread(t), stream(s) {}
+  void add(const TimedLaunch&);
+  size_t size() const { return signature.size(); }
+  void clear();  // keeps the capacity
+
+  ThreadId thread;
+  StreamId stream;
+  std::vector<uint32_t> signature;
+  Runs<uint32_t> range_path;
+  Runs<uint64_t> sequence;
+  Runs<uint32_t> graph, windowed;
+  uint64_t first_start_ns = 0;
+  std::vector<int64_t> gap_ns, duration_delta_ns;
+  std::vector<uint32_t> untimed_delta;
+
+ private:
+  uint64_t last_end_ns_ = 0;
+  bool any_timed_ = false;
+  uint32_t last_untimed_ = 0;
+  std::unordered_map<uint32_t, int64_t> last_duration_;  // by signature
+};
+
+struct TallyRow {
+  ThreadId thread;
+  StreamId stream;
+  SignatureId signature;
+  PathId path;
+  bool windowed = false;
+  uint64_t launches = 0, timed = 0, gpu_time_ns = 0, graph_launches = 0;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,61 @@
+// Where packets go: a file, standard output, a FIFO or a Unix socket. Used by the writer thread
+// alone.
+//
+// A sink that fails once is finished: it says why, and every later write is refused. It never
+// raises SIGPIPE and never blocks longer than the time limit it was given, so a reader that stopped
+// reading cannot hold up the program's exit.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace flopinj {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // All or nothing as far as the reader is concerned: `packet` is one framed packet or several.
+  virtual bool write(std::string_view packets) = 0;
+  virtual bool close() = 0;
+  virtual const std::string& target() const = 0;  // for messages
+  virtual const std::string& error() const = 0;   // empty while it works
+  uint64_t bytes_written() const { return bytes_; }
+
+ protected:
+  uint64_t bytes_ = 0;
+};
+
+struct SinkOptions {
+  bool force = false;  // overwrite an existing regular file
+  uint32_t write_timeout_ms =
+      2'000;  // FIFO, socket, terminal: give up after so long without progress
+};
+
+struct OpenedSink {
+  std::unique_ptr<Sink> sink;  // null on failure
+  std::string error;           // one line that says what to do
+};
+
+// "-": standard output (its descriptor is duplicated now, so that the program may close or redirect
+// its own later). "unix:PATH": connects to a stream socket. An existing FIFO is opened for writing.
+// Anything else is a regular file, created with mode 0666 & ~umask; one that exists is an error
+// unless `force`.
+OpenedSink open_sink(const std::string& name, const SinkOptions&);
+
+// Output name patterns: %p process id, %h host name, %r rank (0 where there is none), %q{ENV} an
+// environment variable,
+// %% a percent sign.
+struct OutputNameContext {
+  uint32_t pid = 0;
+  std::string host;
+  int32_t rank = -1;
+  const char* (*environment)(const char* name) = nullptr;  // null result: not set
+};
+struct OutputName {
+  std::string name;
+  std::string error;  // non-empty: the pattern is wrong, with the place and what to do
+};
+OutputName expand_output_name(std::string_view pattern, const OutputNameContext&);
+
+}  // namespace flopinj
