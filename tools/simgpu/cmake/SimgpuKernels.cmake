@@ -11,7 +11,6 @@ set(SIMGPU_CUDA_ARCHS "80;90" CACHE STRING "Architectures of the fat binaries; t
 if(SIMGPU_FATBINS)
   find_program(SIMGPU_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 endif()
-set(SIMGPU_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/../include)
 
 function(simgpu_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "OUTPUT" "SOURCES")
@@ -41,17 +40,18 @@ function(simgpu_add_kernels target)
     foreach(arch ${SIMGPU_CUDA_ARCHS})
       list(APPEND archs -gencode arch=compute_${arch},code=sm_${arch})
     endforeach()
-    list(APPEND archs -gencode arch=compute_${arch},code=compute_${arch})
+    list(GET SIMGPU_CUDA_ARCHS -1 last)
+    list(APPEND archs -gencode arch=compute_${last},code=compute_${last})
     list(LENGTH arg_SOURCES source_count)
     if(source_count EQUAL 1)
       cmake_path(ABSOLUTE_PATH arg_SOURCES BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE source)
       add_custom_command(
         OUTPUT ${output}.fatbin
         COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
-        COMMAND ${SIMGPU_NVCC} -fatbin -x cu -std=c++17 -fmad=false -O3 -I${SIMGPU_INCLUDE_DIR} ${archs}
+        COMMAND ${SIMGPU_NVCC} -fatbin -x cu -std=c++17 -fmad=false -O3 -I${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include ${archs}
                 -MD -MT ${output}.fatbin -MF ${CMAKE_CURRENT_BINARY_DIR}/${target}.d
                 -o ${output}.fatbin ${source}
-        DEPENDS ${source} ${SIMGPU_INCLUDE_DIR}/simgpu/kernel.h
+        DEPENDS ${source} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/simgpu/kernel.h
         DEPFILE ${CMAKE_CURRENT_BINARY_DIR}/${target}.d
         COMMENT "Building CUDA fat binary ${name}.fatbin")
       add_custom_target(${target}_fatbin ALL DEPENDS ${output}.fatbin)

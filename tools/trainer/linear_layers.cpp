@@ -1,0 +1,85 @@
+#include "linear_layers.h"
+
+#include <cmath>
+
+namespace trainer {
+
+LinearLayer::LinearLayer(const Stream& stream, const Kernels& kernels, const LayerSpec& spec,
+                         int batch, int inputs_per_output)
+    : Layer(stream, kernels, spec, batch),
+      inputs_per_output_(inputs_per_output),
+      parameters_{
+          Parameter(stream.api(), static_cast<size_t>(inputs_per_output * spec.out.channels)),
+          Parameter(stream.api(), static_cast<size_t>(spec.out.channels))} {}
+
+void LinearLayer::initialize(std::mt19937_64& random) {
+  const float limit = std::sqrt(6.0f / static_cast<float>(inputs_per_output_));
+  std::uniform_real_distribution<float> uniform(-limit, limit);
+  std::vector<float> weights(weight().value.size());
+  for (float& value : weights) value = uniform(random);
+  weight().value.upload(stream_, weights);
+  bias().value.clear(stream_);
+  for (Parameter& parameter : parameters_) {
+    parameter.gradient.clear(stream_);
+    parameter.velocity.clear(stream_);
+  }
+  stream_.synchronize();  // `weights` ends here
+}
+
+void LinearLayer::bias_gradient(CUdeviceptr dy) {
+  const int channels = spec_.out.channels;
+  kernels_.bias_gradient.launch(stream_, one_per_item(channels), batch_, channels,
+                                spec_.out.pixels(), dy, bias().gradient.address());
+}
+
+DenseLayer::DenseLayer(const Stream& stream, const Kernels& kernels, const LayerSpec& spec,
+                       int batch)
+    : LinearLayer(stream, kernels, spec, batch, spec.in.size()) {}
+
+CUdeviceptr DenseLayer::forward(CUdeviceptr x) {
+  const int in = spec_.in.size(), out = spec_.out.size();
+  kernels_.dense_forward.launch(stream_, one_per_cell(out, batch_), batch_, in, out, x,
+                                weight().value.address(), bias().value.address(),
+                                output_.address());
+  return output_.address();
+}
+
+CUdeviceptr DenseLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
+  const int in = spec_.in.size(), out = spec_.out.size();
+  kernels_.dense_weight_gradient.launch(stream_, one_per_cell(in, out), batch_, in, out, x, dy,
+                                        weight().gradient.address());
+  bias_gradient(dy);
+  if (!spec_.input_gradient) return 0;
+  kernels_.dense_input_gradient.launch(stream_, one_per_cell(in, batch_), batch_, in, out, dy,
+                                       weight().value.address(), input_gradient_.address());
+  return input_gradient_.address();
+}
+
+Conv2dLayer::Conv2dLayer(const Stream& stream, const Kernels& kernels, const LayerSpec& spec,
+                         int batch)
+    : LinearLayer(stream, kernels, spec, batch, spec.in.channels * spec.window * spec.window) {}
+
+CUdeviceptr Conv2dLayer::forward(CUdeviceptr x) {
+  const Shape &in = spec_.in, &out = spec_.out;
+  kernels_.conv2d_forward.launch(stream_, one_per_item(batch_ * out.size()), batch_, in.channels,
+                                 in.height, in.width, out.channels, spec_.window, x,
+                                 weight().value.address(), bias().value.address(),
+                                 output_.address());
+  return output_.address();
+}
+
+CUdeviceptr Conv2dLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
+  const Shape &in = spec_.in, &out = spec_.out;
+  const int weights = static_cast<int>(weight().value.size());
+  kernels_.conv2d_weight_gradient.launch(stream_, one_per_item(weights), batch_, in.channels,
+                                         in.height, in.width, out.channels, spec_.window, x, dy,
+                                         weight().gradient.address());
+  bias_gradient(dy);
+  if (!spec_.input_gradient) return 0;
+  kernels_.conv2d_input_gradient.launch(
+      stream_, one_per_item(batch_ * in.size()), batch_, in.channels, in.height, in.width,
+      out.channels, spec_.window, dy, weight().value.address(), input_gradient_.address());
+  return input_gradient_.address();
+}
+
+}  // namespace trainer

@@ -1,0 +1,43 @@
+// The training loop in its four modes.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "model.h"
+#include "network.h"
+#include "nvtx_range.h"
+
+namespace trainer {
+
+enum class Mode {
+  kPlain,           // one thread, one stream
+  kAutogradThread,  // backward on its own thread, which has no NVTX ranges
+  kGraph,           // a few eager steps, then one step captured and replayed
+  kStreams,         // `workers` threads, each with its own stream and replica of the model
+};
+
+// Eager steps before the capture in Mode::kGraph.
+inline constexpr int kWarmUpSteps = 3;
+
+struct TrainingOptions {
+  Mode mode = Mode::kPlain;
+  int steps = 20;
+  int workers = 1;  // used by Mode::kStreams; replicas start alike and see different samples
+  int log_every =
+      5;  // a loss is reported after the first step, every so many steps and after the last
+  int sleep_ms = 0;  // between steps
+  Ranges ranges = Ranges::kOn;
+  uint64_t seed = 1;
+  ModelOptions model;
+  std::filesystem::path kernels;  // empty: the module beside the executable
+};
+
+// Called with the worker's number, the step (from 1) and its mean loss; never by two threads at a
+// time.
+using LossReport = std::function<void(int worker, int step, float loss)>;
+
+// Throws CudaError.
+void train(const NetworkSpec& network, const TrainingOptions& options, const LossReport& report);
+
+}  // namespace trainer
