@@ -73,7 +73,9 @@ class Collector {
   ThreadState* add_thread(
       uint32_t os_tid);  // null past kMaxThreads; freed after retire_thread and a drain
   void retire_thread(ThreadState*);
-  DeviceId add_device(const DeviceInfo&);  // call order gives ids: device ordinal + 1
+  // A device's id is its CUDA ordinal + 1, so that streams can name it before it is described.
+  // Written once per id.
+  void add_device(DeviceId, const DeviceInfo&);
   StreamId add_stream(DeviceId, uint32_t context, uint32_t stream);
   const KernelFunction* add_function(const FunctionInfo&);
   GraphId add_graph(
