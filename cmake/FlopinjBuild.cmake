@@ -31,3 +31,10 @@ if(FLOPINJ_SANITIZE)
   add_compile_options(-fsanitize=${FLOPINJ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${FLOPINJ_SANITIZE})
 endif()
+
+# Linked by what is shipped: the C++ runtime comes along, so that any machine with a glibc will do and a host program's
+# older one does not matter. The sanitizers intercept the shared runtime, so they keep it.
+add_library(flopinj_static_runtime INTERFACE)
+if(NOT FLOPINJ_SANITIZE)
+  target_link_options(flopinj_static_runtime INTERFACE -static-libstdc++ -static-libgcc)
+endif()

@@ -1,0 +1,134 @@
+// flopinj run: what the program gets to see.
+#include <csignal>
+#include <fstream>
+
+#include "catch.h"
+#include "program.h"
+
+namespace fs = std::filesystem;
+
+TEST_CASE("run becomes the program: exit code, signal and process id are its own") {
+  const InstalledTree tree;
+  CHECK(tree.run({"run", "--", "sh", "-c", "exit 37"}).exit_code == 37);
+  CHECK(tree.run({"run", "--", "sh", "-c", "kill -TERM $$"}).signal == SIGTERM);
+  const Outcome outcome = tree.run({"run", "--", "sh", "-c", "echo $$"});
+  CHECK(outcome.out == std::to_string(outcome.pid) + "\n");
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("run gives CUDA and NVTX the same absolute real path") {
+  const InstalledTree tree;
+  const std::string path = tree.library().string();
+  const Outcome outcome = tree.run({"run", "--", "env"});
+  CHECK(has_line(outcome.out, "CUDA_INJECTION64_PATH=" + path));
+  CHECK(has_line(outcome.out, "NVTX_INJECTION64_PATH=" + path));
+
+  SECTION("also when the program is called through symbolic links") {
+    fs::create_symlink(tree.root(), tree.temporary() / "link");
+    fs::create_symlink(tree.program(), tree.temporary() / "profiler");
+    for (const char* name : {"link/bin/flopinj", "profiler"}) {
+      const Outcome linked =
+          run_program(tree.temporary() / name, {"run", "--", "env"}, {}, tree.temporary());
+      CHECK(has_line(linked.out, "CUDA_INJECTION64_PATH=" + path));
+    }
+  }
+  SECTION("and after the tree was moved") {
+    fs::rename(tree.root(), tree.temporary() / "moved");
+    const Outcome moved = run_program(tree.temporary() / "moved/bin/flopinj", {"run", "--", "env"},
+                                      {}, tree.temporary());
+    CHECK(has_line(moved.out, "CUDA_INJECTION64_PATH=" +
+                                  (tree.temporary() / "moved/lib/libflopinj.so").string()));
+  }
+}
+
+TEST_CASE("run makes the output name absolute and leaves its patterns alone") {
+  const InstalledTree tree;
+  const std::string folder = tree.temporary().string();
+  const std::vector<std::pair<std::string, std::string>> names = {
+      {"a-%p-%h-%r-%q{HOME}.pb", folder + "/a-%p-%h-%r-%q{HOME}.pb"},
+      {"/x/%p.pb", "/x/%p.pb"},
+      {"-", "-"},
+      {"unix:/run/s", "unix:/run/s"},
+      {"unix:s", "unix:" + folder + "/s"}};
+  for (const auto& [name, expected] : names) {
+    CHECK(has_line(tree.run({"run", "-o", name, "--", "env"}).out, "FLOPINJ_OUTPUT=" + expected));
+  }
+  CHECK(has_line(tree.run({"run", "--", "env"}).out, "FLOPINJ_OUTPUT=" + folder + "/flop-%p.pb"));
+}
+
+TEST_CASE("run turns options into variables, and sets none that was not asked for") {
+  const InstalledTree tree;
+  const std::string plain = tree.run({"run", "--", "env"}).out;
+  for (const char* name : {"LEVEL", "MODE", "FORCE", "LOG", "CUPTI", "FLUSH_MS"}) {
+    CHECK(plain.find(std::string("FLOPINJ_") + name) == std::string::npos);
+  }
+  CHECK(plain.find("LD_") == std::string::npos);
+  CHECK(plain.find("SIMGPU_") == std::string::npos);
+
+  const std::string all =
+      tree.run({"run", "--level", "tally", "--mode=timing", "--force", "--log-level", "debug",
+                "--flush-ms", "250", "--cupti", "lib/libcupti.so.12", "--", "env"})
+          .out;
+  CHECK(has_line(all, "FLOPINJ_LEVEL=tally"));
+  CHECK(has_line(all, "FLOPINJ_MODE=timing"));
+  CHECK(has_line(all, "FLOPINJ_FORCE=1"));
+  CHECK(has_line(all, "FLOPINJ_LOG=debug"));
+  CHECK(has_line(all, "FLOPINJ_FLUSH_MS=250"));
+  CHECK(has_line(all, "FLOPINJ_CUPTI=" + tree.temporary().string() + "/lib/libcupti.so.12"));
+  CHECK(has_line(tree.run({"run", "--cupti", "libcupti.so.12", "--", "env"}).out,
+                 "FLOPINJ_CUPTI=libcupti.so.12"));
+}
+
+TEST_CASE("run keeps what LD_LIBRARY_PATH and LD_PRELOAD held") {
+  const InstalledTree tree;
+  const std::string simgpu = tree.simgpu().string();
+  const std::vector<std::string> simulate = {
+      "run", "--simulate", "--sim-devices", "2", "--sim-chip=GA100", "--", "env"};
+  CHECK(has_line(tree.run(simulate).out, "LD_LIBRARY_PATH=" + simgpu));
+  CHECK(has_line(tree.run(simulate).out, "SIMGPU_DEVICES=2"));
+  CHECK(has_line(tree.run(simulate).out, "SIMGPU_CHIP=GA100"));
+  CHECK(has_line(tree.run(simulate, {"LD_LIBRARY_PATH=/a:/b"}).out,
+                 "LD_LIBRARY_PATH=" + simgpu + ":/a:/b"));
+
+  const std::vector<std::string> preload = {"run", "--preload", "--", "env"};
+  CHECK(has_line(tree.run(preload).out, "LD_PRELOAD=" + tree.library().string()));
+  const std::string other = (tree.temporary() / "other.so").string();
+  fs::copy_file(STAND_IN, other);
+  CHECK(has_line(tree.run(preload, {"LD_PRELOAD=" + other}).out,
+                 "LD_PRELOAD=" + tree.library().string() + ":" + other));
+}
+
+TEST_CASE("run passes the program's arguments through as they are") {
+  const InstalledTree tree;
+  const std::string expected = "-o\nx y\n--\n--force\n\n";
+  CHECK(tree.run({"run", "--", "printf", "%s\\n", "-o", "x y", "--", "--force", ""}).out ==
+        expected);
+  CHECK(tree.run({"run", "printf", "%s\\n", "-o", "x y", "--", "--force", ""}).out == expected);
+  CHECK(tree.run({"run", "-o", "a.pb", "printf", "%s\\n", "run", "doctor"}).out == "run\ndoctor\n");
+}
+
+TEST_CASE("run says in one line that it replaces another tool's injection") {
+  const InstalledTree tree;
+  const Outcome outcome = tree.run({"run", "--", "env"}, {"CUDA_INJECTION64_PATH=/opt/other.so"});
+  CHECK(outcome.err == "flopinj: CUDA_INJECTION64_PATH was /opt/other.so; replaced for this run\n");
+  CHECK(has_line(outcome.out, "CUDA_INJECTION64_PATH=" + tree.library().string()));
+  CHECK(tree.run({"run", "--", "true"}, {"CUDA_INJECTION64_PATH=" + tree.library().string()})
+            .err.empty());
+}
+
+TEST_CASE("run --print-env prints lines that a shell understands") {
+  const InstalledTree tree("it's a tree");  // a quote and blanks in every path
+  const Outcome printed =
+      tree.run({"run", "--print-env", "--simulate", "--level", "tally", "-o", "$HOME `x` %p.pb"});
+  REQUIRE(printed.exit_code == 0);
+  CHECK(printed.err.empty());
+  std::ofstream(tree.temporary() / "job.sh") << printed.out << "env\n";
+
+  const Outcome job =
+      run_program("/bin/sh", {"job.sh"}, {"LD_LIBRARY_PATH=/a b"}, tree.temporary());
+  CHECK(has_line(job.out, "CUDA_INJECTION64_PATH=" + tree.library().string()));
+  CHECK(has_line(job.out, "FLOPINJ_OUTPUT=" + tree.temporary().string() + "/$HOME `x` %p.pb"));
+  CHECK(has_line(job.out, "LD_LIBRARY_PATH=" + tree.simgpu().string() + ":/a b"));
+  const Outcome bare = run_program("/bin/sh", {"job.sh"}, {}, tree.temporary());
+  CHECK(has_line(bare.out, "LD_LIBRARY_PATH=" + tree.simgpu().string()));
+}

@@ -1,0 +1,125 @@
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "doctor.h"
+#include "exit_codes.h"
+#include "install_tree.h"
+#include "run.h"
+
+namespace {
+
+using flopinj::RunOptions;
+
+void add_run_options(CLI::App& run, RunOptions& options) {
+  run.add_option("-o,--output", options.output,
+                 "Trace to write: a file, a FIFO, - for stdout, unix:/path for a listening socket. "
+                 "%p is the process id, %h the host, %r the rank, %q{NAME} an environment variable")
+      ->capture_default_str();
+  run.add_flag("--force", options.force, "Overwrite an existing trace");
+  run.add_option("--level", options.level, "Every launch, or counts per kernel and range")
+      ->check(CLI::IsMember({"launches", "tally"}));
+  run.add_option("--mode", options.mode, "How much to measure")
+      ->check(CLI::IsMember({"multiplex", "timing", "count", "off"}));
+  run.add_option("--log-level", options.log_level, "What the library says on stderr")
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
+  run.add_option("--flush-ms", options.flush_ms,
+                 "Longest time that data stays in memory, in milliseconds")
+      ->check(CLI::Range(1, 3600000));
+  run.add_option("--cupti", options.cupti, "The libcupti to load, where the program brings none");
+  run.add_flag("--preload", options.preload,
+               "Also preload the library, for programs that clear the injection variables");
+  run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
+  run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
+      ->check(CLI::Range(1u, 64u));
+  run.add_option("--sim-chip", options.sim_chip,
+                 "Chip to simulate, as in CUPTI: GH100, GA100, ...");
+  run.add_flag("--dry-run,--print-env", options.print_env,
+               "Run nothing; print the environment as shell exports, to paste into a job script");
+}
+
+// Everything after the first "--" is the program's, untouched. Without one, the program starts at
+// the first word that is not an option of ours.
+std::vector<std::string> split_off_program(std::vector<std::string>& arguments,
+                                           bool& has_separator) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] != "--") continue;
+    const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(i);
+    std::vector<std::string> program(at + 1, arguments.end());
+    arguments.erase(at, arguments.end());
+    has_separator = true;
+    return program;
+  }
+  has_separator = false;
+  return {};
+}
+
+int usage_error(const std::string& problem) {
+  std::cerr << "flopinj: " << problem << "; see flopinj --help\n";
+  return flopinj::kExitUsage;
+}
+
+int flopinj_main(std::vector<std::string> arguments) {
+  CLI::App app("Profiles the floating-point operations of a CUDA program by injection.", "flopinj");
+  app.set_version_flag("--version", "flopinj " FLOPINJ_VERSION);
+  app.require_subcommand(1);
+
+  RunOptions options;
+  CLI::App* run = app.add_subcommand(
+      "run", "Run a program under the profiler: flopinj run [options] -- program [arguments]");
+  run->footer(
+      "The exit code is the program's; 126 or 127 if it cannot be started, 2 if the options are "
+      "wrong.\n"
+      "Read the trace with: flopreduce TRACE");
+  run->prefix_command();
+  add_run_options(*run, options);
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Tell what a profiled program would find on this machine");
+  doctor->footer(
+      "Exit codes: 0 all is well, 1 something is missing, 4 no permission to read the counters.");
+
+  bool has_separator = false;
+  std::vector<std::string> after = split_off_program(arguments, has_separator);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(),
+                                       arguments.rend()));  // CLI11 takes them reversed
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return usage_error(error.what());
+  }
+  if (doctor->parsed()) {
+    if (has_separator) return usage_error("doctor takes no program");
+    return flopinj::doctor(flopinj::InstallTree::of_this_program());
+  }
+
+  options.program = run->remaining();
+  if (!options.program.empty()) {
+    if (options.program.front().starts_with("-")) {
+      return usage_error("unknown option '" + options.program.front() + "'");
+    }
+    if (has_separator) options.program.emplace_back("--");  // the program's own
+  }
+  options.program.insert(options.program.end(), after.begin(), after.end());
+  if (options.program.empty() && !options.print_env) return usage_error("no program to run");
+  try {
+    return flopinj::run(options, flopinj::InstallTree::of_this_program());
+  } catch (const std::invalid_argument& error) {
+    return usage_error(error.what());
+  } catch (const std::exception& error) {
+    std::cerr << "flopinj: " << error.what() << "\n";
+    return flopinj::kExitCannotRun;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return flopinj_main(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    std::cerr << "flopinj: " << error.what() << "\n";
+    return flopinj::kExitCheckFailed;
+  }
+}

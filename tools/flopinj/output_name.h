@@ -1,0 +1,20 @@
+// The name of the trace: a file, a FIFO, "-" for stdout, or "unix:" and the path of a listening
+// socket.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace flopinj {
+
+// What is wrong with the patterns in `name`, as one sentence; empty if nothing is. %p is the
+// process id, %h the host name, %r the rank in the job, %q{NAME} an environment variable, %% a
+// percent sign. The injected library fills them in, in the process that it profiles.
+std::string output_name_problem(std::string_view name);
+
+// `name` with a relative path made absolute against `folder`: the program may change its own folder
+// before the trace is opened. "-" stays as it is. A "%" in `folder` is escaped, as it is no
+// pattern.
+std::string absolute_output_name(std::string_view name, const std::filesystem::path& folder);
+
+}  // namespace flopinj

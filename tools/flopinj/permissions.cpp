@@ -1,0 +1,63 @@
+#include "permissions.h"
+
+#include <linux/capability.h>
+
+#include <charconv>
+
+namespace flopinj {
+namespace {
+
+// What follows `key` in its line, without leading blanks; empty if no line starts with it.
+std::string_view value_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    const size_t first = line.find_first_not_of(" \t");
+    return first == std::string_view::npos ? std::string_view() : line.substr(first);
+  }
+  return {};
+}
+
+template <typename Number>
+Number number_or_zero(std::string_view text, int base) {
+  Number value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return value;
+}
+
+}  // namespace
+
+CounterAccess counter_access(std::string_view params, uint64_t capabilities, unsigned release) {
+  const std::string_view admin_only = value_of(params, "RmProfilingAdminOnly:");
+  if (admin_only.empty()) return CounterAccess::kUnknown;
+  if (admin_only.front() == '0') return CounterAccess::kOpen;
+  const bool admin = ((capabilities >> CAP_SYS_ADMIN) & 1) != 0;
+  const bool perfmon = ((capabilities >> CAP_PERFMON) & 1) != 0 && release >= 565;
+  return admin || perfmon ? CounterAccess::kPrivileged : CounterAccess::kClosed;
+}
+
+unsigned driver_release(std::string_view version_text) {
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ..."; the open modules
+  // say "Open Kernel Module for x86_64" instead. The version is the first word that is a number, a
+  // dot and more.
+  const std::string_view line = value_of(version_text, "NVRM version:");
+  for (size_t i = 0; i < line.size();) {
+    const size_t end = std::min(line.find(' ', i), line.size());
+    const std::string_view word = line.substr(i, end - i);
+    const size_t digits = word.find_first_not_of("0123456789");
+    if (digits != 0 && digits != std::string_view::npos && word[digits] == '.') {
+      return number_or_zero<unsigned>(word.substr(0, digits), 10);
+    }
+    i = end + 1;
+  }
+  return 0;
+}
+
+uint64_t effective_capabilities(std::string_view status_text) {
+  return number_or_zero<uint64_t>(value_of(status_text, "CapEff:"), 16);
+}
+
+}  // namespace flopinj

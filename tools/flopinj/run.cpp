@@ -1,0 +1,113 @@
+#include "run.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <stdexcept>
+
+#include "exit_codes.h"
+#include "output_name.h"
+
+namespace flopinj {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
+constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
+
+// The dynamic loader splits these variables at such characters and knows no quoting.
+void require_plain(const fs::path& path, const char* separators, const char* option) {
+  if (path.string().find_first_of(separators) == std::string::npos) return;
+  throw std::invalid_argument(
+      std::string(option) + " cannot be used from '" + path.string() +
+      "': the dynamic loader splits paths at spaces and colons; install flopinj in "
+      "another folder");
+}
+
+void require_file(const fs::path& path, const char* what) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return;
+  throw std::runtime_error(path.string() + " is missing, " + what +
+                           " needs it; build or install all of flopinj");
+}
+
+// Another tool's injection is replaced, as the variables hold one library only. The user is told.
+void warn_if_taken(const char* variable, const fs::path& ours) {
+  const char* other = std::getenv(variable);
+  if (other == nullptr || *other == '\0') return;
+  std::error_code error;
+  if (fs::weakly_canonical(other, error) == ours) return;
+  std::cerr << "flopinj: " << variable << " was " << other << "; replaced for this run\n";
+}
+
+int exec_program(const std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : program) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // exec does not write to them
+  }
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  std::cerr << "flopinj: cannot run '" << program.front() << "': ";
+  if (error == ENOENT) {
+    std::cerr << "no such program, or its interpreter is missing\n";
+    return kExitNotFound;
+  }
+  std::cerr << std::strerror(error) << "\n";
+  return kExitNotExecutable;
+}
+
+}  // namespace
+
+Environment injection_environment(const RunOptions& options, const InstallTree& tree,
+                                  const fs::path& folder) {
+  if (const std::string problem = output_name_problem(options.output); !problem.empty()) {
+    throw std::invalid_argument(problem);
+  }
+  require_file(tree.library, "run");
+
+  Environment environment;
+  environment.set(kCudaInjection, tree.library);
+  environment.set(kNvtxInjection, tree.library);
+  environment.set("FLOPINJ_OUTPUT", absolute_output_name(options.output, folder));
+  if (!options.level.empty()) environment.set("FLOPINJ_LEVEL", options.level);
+  if (!options.mode.empty()) environment.set("FLOPINJ_MODE", options.mode);
+  if (!options.log_level.empty()) environment.set("FLOPINJ_LOG", options.log_level);
+  if (!options.cupti.empty()) {
+    const bool is_path =
+        options.cupti.find('/') != std::string::npos;  // else a name for the dynamic loader
+    environment.set("FLOPINJ_CUPTI", is_path ? (folder / options.cupti).string() : options.cupti);
+  }
+  if (options.flush_ms) environment.set("FLOPINJ_FLUSH_MS", std::to_string(*options.flush_ms));
+  if (options.force) environment.set("FLOPINJ_FORCE", "1");
+  if (options.preload) {
+    require_plain(tree.library, " :", "--preload");
+    environment.prepend("LD_PRELOAD", tree.library);
+  }
+  if (options.simulate) {
+    require_plain(tree.simgpu, ":;", "--simulate");
+    require_file(tree.simgpu / "libcuda.so.1", "--simulate");
+    environment.prepend("LD_LIBRARY_PATH", tree.simgpu);
+  }
+  if (options.sim_devices) environment.set("SIMGPU_DEVICES", std::to_string(*options.sim_devices));
+  if (!options.sim_chip.empty()) environment.set("SIMGPU_CHIP", options.sim_chip);
+  return environment;
+}
+
+int run(const RunOptions& options, const InstallTree& tree) {
+  const Environment environment = injection_environment(options, tree, fs::current_path());
+  if (options.print_env) {
+    std::cout << environment.shell_exports() << std::flush;
+    return kExitOk;
+  }
+  warn_if_taken(kCudaInjection, tree.library);
+  warn_if_taken(kNvtxInjection, tree.library);
+  environment.apply();
+  return exec_program(options.program);
+}
+
+}  // namespace flopinj

@@ -1,0 +1,36 @@
+// `flopinj run`: starts a program with the profiler in its environment.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "environment.h"
+#include "install_tree.h"
+
+namespace flopinj {
+
+struct RunOptions {
+  std::string output = "flop-%p.pb";
+  std::string level, mode, log_level;  // empty: the library's default
+  std::string cupti;                   // path of the libcupti to load; empty: the library finds one
+  std::optional<int> flush_ms;
+  bool force = false;
+  bool preload = false;
+  bool simulate = false;
+  std::optional<unsigned> sim_devices;
+  std::string sim_chip;
+  bool print_env = false;
+  std::vector<std::string> program;  // and its arguments
+};
+
+// The environment that the options ask for. Relative paths are taken against `folder`. Throws
+// std::invalid_argument for what the user must mend.
+Environment injection_environment(const RunOptions& options, const InstallTree& tree,
+                                  const std::filesystem::path& folder);
+
+// Becomes the program, so that process id, signals and exit code are its own. Returns an exit code
+// of ours if it cannot be started or if only the environment was to be printed.
+int run(const RunOptions& options, const InstallTree& tree);
+
+}  // namespace flopinj
