@@ -31,11 +31,13 @@ void add_run_options(CLI::App& run, RunOptions& options) {
   run.add_option("--cupti", options.cupti, "The libcupti to load, where the program brings none");
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
-  run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
+  CLI::Option* simulate =
+      run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
   run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
-      ->check(CLI::Range(1u, 64u));
-  run.add_option("--sim-chip", options.sim_chip,
-                 "Chip to simulate, as in CUPTI: GH100, GA100, ...");
+      ->check(CLI::Range(1u, 64u))
+      ->needs(simulate);
+  run.add_option("--sim-chip", options.sim_chip, "Chip to simulate, as in CUPTI: GH100, GA100, ...")
+      ->needs(simulate);
   run.add_flag("--dry-run,--print-env", options.print_env,
                "Run nothing; print the environment as shell exports, to paste into a job script");
 }
@@ -70,9 +72,9 @@ int flopinj_main(std::vector<std::string> arguments) {
   CLI::App* run = app.add_subcommand(
       "run", "Run a program under the profiler: flopinj run [options] -- program [arguments]");
   run->footer(
-      "The exit code is the program's; 126 or 127 if it cannot be started, 2 if the options are "
-      "wrong.\n"
-      "Read the trace with: flopreduce TRACE");
+      "The exit code is the program's; 126 or 127 if it cannot be started, 125 if files of "
+      "flopinj\n"
+      "are missing, 2 if the options are wrong. Read the trace with: flopreduce TRACE");
   run->prefix_command();
   add_run_options(*run, options);
   CLI::App* doctor =
