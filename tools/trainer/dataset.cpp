@@ -6,9 +6,8 @@ namespace trainer {
 
 Dataset::Dataset(int features, int classes, int batch, int batches, uint64_t seed, uint64_t shard)
     : batch_(batch), batches_(batches), features_(features) {
-  // Close enough that a first guess is bad and far enough that it can be learnt in some dozens of
-  // steps.
-  constexpr float kCentreSpread = 0.5f, kNoise = 1.0f;
+  // Noise below the distance between centres, which pooling halves: learnt in some dozens of steps.
+  constexpr float kCentreSpread = 1.0f, kNoise = 0.5f;
   std::normal_distribution<float> normal;
   std::mt19937_64 centre_random(seed);
   std::vector<float> centres(static_cast<size_t>(classes) * static_cast<size_t>(features));

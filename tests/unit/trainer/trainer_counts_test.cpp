@@ -1,0 +1,204 @@
+// What the simulated driver observes each kernel doing, against tools/trainer/README.md's formulas.
+#include <dlfcn.h>
+#include <simgpu/hooks.h>
+
+#include <mutex>
+
+#include "catch.h"
+#include "dataset.h"
+#include "model.h"
+#include "reference_network.h"
+
+namespace {
+
+using trainer::LayerKind;
+using trainer::LayerSpec;
+using trainer::Ranges;
+
+struct Operations {
+  uint64_t add = 0, mul = 0, fma = 0;
+  bool operator==(const Operations&) const = default;
+};
+
+struct Launch {
+  std::string kernel;
+  Operations operations;
+};
+
+std::ostream& operator<<(std::ostream& out, const Operations& o) {
+  return out << o.add << " add, " << o.mul << " mul, " << o.fma << " fma";
+}
+
+struct ObservedLaunch : Launch {
+  std::array<unsigned, 4> shape;  // grid x and y, block x and y
+};
+
+// Records every kernel that runs while it lives.
+class Recorder {
+ public:
+  Recorder() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    REQUIRE(library != nullptr);
+    const auto get_table =
+        reinterpret_cast<decltype(&::cuGetExportTable)>(dlsym(library, "cuGetExportTable"));
+    REQUIRE(get_table != nullptr);
+    const void* table = nullptr;
+    REQUIRE(get_table(&table, &simgpu::kHooksUuid) == CUDA_SUCCESS);
+    driver_ = static_cast<const simgpu::Driver*>(table);
+    observer_.self = this;
+    observer_.kernel_end = [](void* self, const simgpu::KernelRun* run) {
+      static_cast<Recorder*>(self)->add(*run);
+    };
+    driver_->set_observer(&observer_);
+  }
+  ~Recorder() { driver_->set_observer(nullptr); }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  std::vector<ObservedLaunch> launches() {
+    const std::lock_guard lock(mutex_);
+    return launches_;
+  }
+
+ private:
+  void add(const simgpu::KernelRun& run) {
+    using simgpu::Count;
+    const simgpu::Counts& counts = run.counts;
+    ObservedLaunch launch;
+    launch.kernel = run.symbol;
+    launch.operations = {counts[Count::kFadd], counts[Count::kFmul], counts[Count::kFfma]};
+    launch.shape = {run.grid[0], run.grid[1], run.block[0], run.block[1]};
+    const std::lock_guard lock(mutex_);
+    launches_.push_back(launch);
+  }
+
+  const simgpu::Driver* driver_ = nullptr;
+  simgpu::Observer observer_{};
+  std::mutex mutex_;
+  std::vector<ObservedLaunch> launches_;
+};
+
+uint64_t product(std::initializer_list<int> factors) {
+  uint64_t result = 1;
+  for (const int factor : factors) result *= static_cast<uint64_t>(factor);
+  return result;
+}
+
+bool has_parameters(const LayerSpec& layer) {
+  return layer.kind == LayerKind::kDense || layer.kind == LayerKind::kConv2d;
+}
+
+// Multiply-adds of a dense or convolution layer for one pass over the batch.
+uint64_t multiply_adds(const LayerSpec& layer, int batch) {
+  if (layer.kind == LayerKind::kDense) return product({batch, layer.in.size(), layer.out.size()});
+  return product({batch, layer.out.channels, layer.out.height, layer.out.width, layer.in.channels,
+                  layer.window, layer.window});
+}
+
+void expect_forward(const LayerSpec& layer, int batch, std::vector<Launch>& launches) {
+  const uint64_t outputs = product({batch, layer.out.size()});
+  switch (layer.kind) {
+    case LayerKind::kDense:
+      launches.push_back({"dense_forward", {0, 0, multiply_adds(layer, batch)}});
+      break;
+    case LayerKind::kConv2d:
+      launches.push_back({"conv2d_forward", {0, 0, multiply_adds(layer, batch)}});
+      break;
+    case LayerKind::kRelu:
+      launches.push_back({"relu_forward", {}});
+      break;
+    case LayerKind::kAveragePool:
+      launches.push_back(
+          {"average_pool_forward", {outputs * product({layer.window, layer.window}), outputs, 0}});
+      break;
+  }
+}
+
+void expect_backward(const LayerSpec& layer, int batch, std::vector<Launch>& launches) {
+  if (layer.kind == LayerKind::kRelu) {
+    launches.push_back({"relu_backward", {}});
+  } else if (layer.kind == LayerKind::kAveragePool) {
+    launches.push_back({"average_pool_backward", {0, product({batch, layer.in.size()}), 0}});
+  } else {
+    const std::string prefix = layer.kind == LayerKind::kDense ? "dense_" : "conv2d_";
+    const Operations work{0, 0, multiply_adds(layer, batch)};
+    launches.push_back({prefix + "weight_gradient", work});
+    launches.push_back({"bias_gradient", {product({batch, layer.out.size()}), 0, 0}});
+    if (layer.input_gradient) launches.push_back({prefix + "input_gradient", work});
+  }
+}
+
+std::vector<Launch> expected_step(const trainer::NetworkSpec& network, int batch, bool momentum) {
+  std::vector<Launch> launches;
+  for (const LayerSpec& layer : network.layers) expect_forward(layer, batch, launches);
+  const uint64_t logits = product({batch, network.classes});
+  launches.push_back({"softmax_cross_entropy", {5 * logits, logits, 0}});
+  launches.push_back({"mean_loss", {static_cast<uint64_t>(batch) + 127, 1, 0}});
+  for (size_t i = network.layers.size(); i-- > 0;) {
+    expect_backward(network.layers[i], batch, launches);
+  }
+  for (const LayerSpec& layer : network.layers) {
+    if (!has_parameters(layer)) continue;
+    const auto biases = static_cast<uint64_t>(layer.out.channels);
+    const uint64_t weights =
+        layer.kind == LayerKind::kDense
+            ? product({layer.in.size(), layer.out.size()})
+            : product({layer.in.channels, layer.out.channels, layer.window, layer.window});
+    for (const uint64_t count : {weights, biases}) {
+      launches.push_back({momentum ? "sgd_momentum" : "sgd", {0, 0, momentum ? 2 * count : count}});
+    }
+  }
+  return launches;
+}
+
+std::vector<ObservedLaunch> observed_step(const trainer::NetworkSpec& network, int batch,
+                                          float momentum) {
+  const trainer::DriverApi api;
+  const trainer::Context context(api);
+  const trainer::Kernels kernels(api, TRAINER_KERNELS);
+  const trainer::Stream stream(api);
+  const trainer::Dataset data(network.input.size(), network.classes, batch, 1, 3, 0);
+  trainer::Model model(stream, kernels, network, {batch, 0.1f, momentum, 3});
+  Recorder recorder;
+  model.set_batch(data.samples(0), data.labels(0));
+  model.forward(Ranges::kOff);
+  model.loss();
+  model.backward(Ranges::kOff);
+  model.update();
+  stream.synchronize();
+  return recorder.launches();
+}
+
+void check_step(const trainer::NetworkSpec& network, int batch, float momentum) {
+  const std::vector<Launch> expected = expected_step(network, batch, momentum != 0.0f);
+  const std::vector<ObservedLaunch> observed = observed_step(network, batch, momentum);
+  REQUIRE(observed.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    INFO("launch " << i << ", " << expected[i].kernel);
+    CHECK(observed[i].kernel == expected[i].kernel);
+    CHECK(observed[i].operations == expected[i].operations);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every launch of a step does exactly the operations its shapes call for") {
+  check_step(trainer::mlp_network(), 32, 0.0f);
+  check_step(trainer::cnn_network(), 32, 0.0f);
+  check_step(trainer::cnn_network(), 7, 0.9f);
+  check_step(odd_network(), 3, 0.0f);
+}
+
+TEST_CASE("a batch larger than the block that sums the loss is counted in full") {
+  check_step(odd_network(), 300, 0.0f);
+}
+
+TEST_CASE("products of unlike work share a kernel and a grid") {
+  std::vector<ObservedLaunch> products;
+  for (const ObservedLaunch& launch : observed_step(trainer::mlp_network(), 32, 0.0f)) {
+    if (launch.kernel == "dense_forward") products.push_back(launch);
+  }
+  REQUIRE(products.size() == 3);
+  CHECK(products[0].shape == products[1].shape);
+  CHECK(products[0].operations.fma * 2 == products[1].operations.fma);
+}

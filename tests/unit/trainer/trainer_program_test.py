@@ -1,0 +1,141 @@
+"""The trainer as a program, on the simulated GPU.
+
+Usage: trainer_program_test.py TRAINER SIMGPU_FOLDER [unittest arguments]
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TRAINER = ""
+SIMGPU = ""
+
+LINE = re.compile(r"^(?:worker (\d+) )?step (\d+) loss (\S+)$")
+
+
+def run(*arguments, simgpu=True):
+    environment = dict(os.environ)
+    environment["LD_LIBRARY_PATH"] = SIMGPU if simgpu else ""
+    return subprocess.run(
+        [TRAINER, *arguments], env=environment, capture_output=True, text=True, timeout=240)
+
+
+def losses(result):
+    """{worker: {step: loss as printed}}; worker 0 where none is named."""
+    by_worker = {}
+    for line in result.stderr.splitlines():
+        match = LINE.match(line)
+        assert match, f"unexpected line on stderr: {line}"
+        worker, step, loss = match.groups()
+        by_worker.setdefault(int(worker or 0), {})[int(step)] = loss
+    return by_worker
+
+
+class Training(unittest.TestCase):
+    def train(self, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return losses(result)
+
+    def test_loss_falls_in_every_mode_and_modes_agree_to_the_last_bit(self):
+        for model in ("mlp", "cnn"):
+            plain = self.train("--model", model, "--mode", "plain")
+            self.assertEqual(list(plain[0]), [1, 5, 10, 15, 20])
+            self.assertLess(float(plain[0][20]), 0.6 * float(plain[0][1]), model)
+            for mode in ("autograd-thread", "graph"):
+                with self.subTest(model=model, mode=mode):
+                    self.assertEqual(self.train("--model", model, "--mode", mode), plain)
+            with self.subTest(model=model, mode="streams"):
+                workers = self.train("--model", model, "--mode", "streams", "--workers", "3")
+                self.assertEqual(sorted(workers), [0, 1, 2])
+                self.assertEqual(workers[0], plain[0])
+                for worker in (1, 2):
+                    self.assertNotEqual(workers[worker], plain[0])
+                    self.assertLess(
+                        float(workers[worker][20]), 0.6 * float(workers[worker][1]))
+
+    def test_options_change_what_they_name(self):
+        base = self.train("--steps", "5")
+        self.assertEqual(self.train("--steps", "5", "--norange"), base)
+        for option, value in (("--seed", "2"), ("--lr", "0.01"), ("--batch", "16"),
+                              ("--momentum", "0.9")):
+            with self.subTest(option=option):
+                self.assertNotEqual(self.train("--steps", "5", option, value)[0][5], base[0][5])
+        self.assertEqual(
+            list(self.train("--steps", "5", "--log-every", "2")[0]), [1, 2, 4, 5])
+
+    def test_few_steps_in_graph_mode_need_no_graph(self):
+        for steps in ("1", "3", "4"):
+            with self.subTest(steps=steps):
+                self.assertEqual(
+                    self.train("--steps", steps, "--mode", "graph"),
+                    self.train("--steps", steps))
+
+
+class Shapes(unittest.TestCase):
+    def test_layers_fit_together(self):
+        for model in ("mlp", "cnn"):
+            with self.subTest(model=model):
+                result = run("--model", model, "--print-shapes", "--steps", "0", simgpu=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                network = json.loads(result.stdout)
+                size = size_of(network["input"])
+                for layer in network["layers"]:
+                    self.assertEqual(size_of(layer["in"]), size, layer)
+                    size = size_of(layer["out"])
+                self.assertEqual(size, network["classes"])
+                self.assertFalse(network["layers"][0]["input_gradient"])
+                self.assertTrue(all(l["input_gradient"] for l in network["layers"][1:]))
+
+    def test_shapes_and_training_do_not_mix_on_stdout(self):
+        result = run("--print-shapes", "--steps", "2", "--batch", "4")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["batch"], 4)
+        self.assertEqual(list(losses(result)[0]), [1, 2])
+
+
+def size_of(shape):
+    if isinstance(shape, int):
+        return shape
+    channels, height, width = shape
+    return channels * height * width
+
+
+class Failures(unittest.TestCase):
+    def check_one_line(self, result, code, *words):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("trainer: "), result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_no_driver(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # A file that is no library hides a driver that the machine may have.
+            with open(os.path.join(folder, "libcuda.so.1"), "w", encoding="ascii") as file:
+                file.write("none")
+            environment = dict(os.environ, LD_LIBRARY_PATH=folder)
+            result = subprocess.run(
+                [TRAINER], env=environment, capture_output=True, text=True, timeout=60)
+        self.check_one_line(result, 1, "no CUDA driver", "install the NVIDIA driver")
+
+    def test_no_kernels(self):
+        self.check_one_line(run("--kernels", "/nowhere/kernels.fatbin"), 1,
+                            "/nowhere/kernels.fatbin", "CUDA_ERROR_FILE_NOT_FOUND")
+        self.check_one_line(run("--kernels", TRAINER), 1, TRAINER, "CUDA_ERROR_")
+
+    def test_bad_arguments(self):
+        for arguments in (["--model", "rnn"], ["--steps", "many"], ["--batch", "0"], ["--what"],
+                          ["--mode", "fast"]):
+            with self.subTest(arguments=arguments):
+                self.check_one_line(run(*arguments), 2, arguments[0], "--help")
+
+
+if __name__ == "__main__":
+    TRAINER, SIMGPU = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
