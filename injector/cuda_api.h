@@ -1,0 +1,31 @@
+// The few driver functions we call, taken from the libcuda.so.1 already in the process (we run
+// inside it).
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace flopinj {
+
+#define FLOPINJ_CUDA_FUNCTIONS(f)                                                                 \
+  f(DriverGetVersion, cuDriverGetVersion) f(DeviceGetCount, cuDeviceGetCount)                     \
+      f(DeviceGet, cuDeviceGet) f(DeviceGetName, cuDeviceGetName)                                 \
+          f(DeviceGetAttribute, cuDeviceGetAttribute) f(DeviceTotalMem, cuDeviceTotalMem_v2)      \
+              f(DeviceGetUuid, cuDeviceGetUuid_v2) f(FuncGetParamInfo, cuFuncGetParamInfo)        \
+                  f(FuncGetAttribute, cuFuncGetAttribute) f(FuncGetName, cuFuncGetName)           \
+                      f(KernelGetFunction, cuKernelGetFunction) f(CtxGetCurrent, cuCtxGetCurrent) \
+                          f(StreamIsCapturing, cuStreamIsCapturing)                               \
+                              f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)
+
+struct CudaApi {
+#define FLOPINJ_MEMBER(name, symbol) decltype(&symbol) name = nullptr;
+  FLOPINJ_CUDA_FUNCTIONS(FLOPINJ_MEMBER)
+#undef FLOPINJ_MEMBER
+  bool simulated = false;  // the driver is simgpu
+};
+
+// What is not there stays null (older drivers lack some). False when no libcuda.so.1 is in the
+// process.
+bool load_cuda(CudaApi&);
+
+}  // namespace flopinj

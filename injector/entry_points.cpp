@@ -1,0 +1,57 @@
+// The functions by which the world reaches us, and nothing else: exports.map names exactly these.
+//
+// CUDA: the driver loads CUDA_INJECTION64_PATH inside the program's cuInit and calls
+// InitializeInjection. NVTX: every copy of NVTX in the process (the executable and each library
+// have their own) loads
+//   NVTX_INJECTION64_PATH at its first call and calls InitializeInjectionNvtx2 (version 3) or
+//   InitializeInjectionNvtx (version 2, libnvToolsExt), so these run several times.
+// LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
+// nothing else: at that moment
+//   neither CUDA nor the program is ready.
+#include <dlfcn.h>
+#include <injector/edge.h>
+#include <injector/nvtx.h>
+#include <injector/session.h>
+
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#define FLOPINJ_EXPORT extern "C" __attribute__((visibility("default")))
+
+FLOPINJ_EXPORT int InitializeInjection(void) {
+  const flopinj::Guard guard;
+  flopinj::start_session();
+  return 1;  // always: whatever became of us, the program's cuInit goes on
+}
+
+FLOPINJ_EXPORT int InitializeInjectionNvtx2(const void* (*get_export_table)(uint32_t)) {
+  return flopinj::attach_nvtx(get_export_table) ? 1 : 0;
+}
+
+FLOPINJ_EXPORT int InitializeInjectionNvtx(const void* (*get_export_table)(uint32_t)) {
+  return flopinj::attach_nvtx(get_export_table) ? 1 : 0;
+}
+
+namespace {
+
+bool is_preloaded(const char* path) {
+  const char* preload = std::getenv("LD_PRELOAD");
+  if (preload == nullptr) return false;
+  const char* slash = std::strrchr(path, '/');
+  return std::strstr(preload, slash != nullptr ? slash + 1 : path) != nullptr;
+}
+
+__attribute__((constructor)) void set_variables_when_preloaded() {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<void*>(&InitializeInjection), &self) == 0 ||
+      self.dli_fname == nullptr)
+    return;
+  if (!is_preloaded(self.dli_fname)) return;
+  char path[PATH_MAX];
+  if (realpath(self.dli_fname, path) == nullptr) return;
+  setenv("CUDA_INJECTION64_PATH", path, 0);
+  setenv("NVTX_INJECTION64_PATH", path, 0);
+}
+
+}  // namespace

@@ -1,0 +1,222 @@
+#include <injector/activity.h>
+#include <injector/edge.h>
+#include <injector/log.h>
+#include <injector/process.h>
+#include <injector/session.h>
+#include <injector/thread.h>
+#include <injector/tracer.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+namespace flopinj {
+namespace {
+
+struct Session {
+  Edge edge;
+  std::unique_ptr<Collector> collector;
+  std::optional<Activity> activity;
+  std::optional<Tracer> tracer;
+  bool start_tried = false;
+};
+
+// The session under construction or in use. Leaked on purpose, see session.h.
+std::mutex* g_mutex = new std::mutex;  // a pointer, so that a forked child can have a fresh one
+Session* g_session = nullptr;
+bool g_off = false;  // for good: switched off, or we are a child of a recording process
+std::atomic<Edge*> g_edge{nullptr};
+std::atomic<Edge*> g_recording{nullptr};
+
+CollectorHooks hooks_for(Session& session) {
+  CollectorHooks hooks;
+  hooks.thread_started = [] { prepare_helper_thread("flopinj-writer"); };
+  hooks.flush_times = [&session] {
+    if (session.activity) session.activity->flush();
+  };
+  hooks.activity_lost = [&session] { return session.activity ? session.activity->lost() : 0; };
+  hooks.now_ns = [&session] { return session.edge.now_ns(); };
+  hooks.thread_cpu_ns = thread_cpu_ns;
+  hooks.thread_name = thread_name;
+  hooks.log_error = [](std::string_view line) { log::error(line); };
+  return hooks;
+}
+
+std::unique_ptr<Session> make_session() {
+  auto session = std::make_unique<Session>();
+  std::vector<std::string> problems;
+  session->edge.settings = read_settings(environ, problems);
+  const Settings& settings = session->edge.settings;
+  log::set_level(settings.log_level);
+  for (const auto& problem : problems) log::warn(problem);
+  if (settings.mode == Mode::kOff) return nullptr;
+
+  CollectorConfig config;
+  config.level = settings.level;
+  config.expect_times = settings.mode != Mode::kCount;
+  config.flush_period_ms = settings.flush_ms;
+  session->collector = std::make_unique<Collector>(config, hooks_for(*session));
+  session->edge.collector = session->collector.get();
+  return session;
+}
+
+// In a forked child. Only async-signal-safe steps and plain stores: other threads of the parent do
+// not exist here, and may have held any lock.
+void forget_after_fork() noexcept {
+  const bool was_recording = g_recording.exchange(nullptr) != nullptr;
+  g_edge.store(nullptr);
+  if (was_recording) {
+    // CUDA cannot be used in a child of a process that has initialised it; what the parent recorded
+    // stays the parent's.
+    g_session->collector->abandon_after_fork();
+    g_off = true;
+  } else {
+    g_session = nullptr;  // a child that initialises CUDA itself gets a session of its own
+  }
+  new (g_mutex) std::mutex;
+  forget_threads();
+}
+
+void stop_at_exit() { stop_session(EndReason::kExit); }
+
+std::string output_name(const Settings& settings, const ProcessInfo& process, std::string& error) {
+  OutputNameContext context;
+  context.pid = process.pid;
+  context.host = process.hostname;
+  context.rank = process.rank;
+  context.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  OutputName name = expand_output_name(settings.output, context);
+  error = name.error;
+  return name.name;
+}
+
+bool start(Session& session) {
+  Edge& edge = session.edge;
+  const uint64_t began = monotonic_ns();
+  const auto refuse = [](const std::string& why) {
+    log::error(why + "; the program runs unprofiled");
+    return false;
+  };
+
+  std::string error;
+  load_cuda(edge.cuda);
+  if (!load_cupti(edge.settings.cupti, edge.cupti, error)) return refuse(error);
+
+  ProcessInfo process = describe_process();
+  process.simulated = edge.cuda.simulated;
+  process.cupti_version = edge.cupti.version;
+  if (int version = 0;
+      edge.cuda.DriverGetVersion != nullptr && edge.cuda.DriverGetVersion(&version) == CUDA_SUCCESS)
+    process.driver_version = static_cast<uint32_t>(version);
+  process.counters = edge.settings.mode == Mode::kMultiplex;
+  process.clock_trace_ns = edge.now_ns();
+
+  const std::string name = output_name(edge.settings, process, error);
+  if (!error.empty()) return refuse("FLOPINJ_OUTPUT: " + error);
+
+  session.tracer.emplace(edge);
+  if (!session.tracer->subscribe(error)) return refuse(error);
+  OpenedSink opened = open_sink(name, {.force = edge.settings.force});
+  if (!opened.sink) {
+    session.tracer->disable();
+    return refuse(opened.error);
+  }
+
+  if (edge.settings.mode != Mode::kCount) {
+    session.activity.emplace(edge);
+    if (!session.activity->start(error)) {
+      session.activity.reset();
+      log::warn(error + "; launches are counted without times");
+      session.collector->diagnostic(Severity::kWarning, "cupti.activity", error);
+    }
+  }
+  if (edge.settings.mode == Mode::kMultiplex && !edge.cupti.range_profiler) {
+    const std::string why =
+        edge.cupti.path + " has no " + edge.cupti.missing +
+        ": no counters are read, only launches and times; CUPTI 12.6 or later has them";
+    log::warn(why);
+    session.collector->diagnostic(Severity::kWarning, "cupti.no_range_profiler", why);
+  }
+
+  if (!session.collector->start(std::move(opened.sink), process)) {
+    session.tracer->disable();
+    return refuse("cannot start a thread");
+  }
+  g_recording.store(&edge, std::memory_order_release);
+  if (!session.tracer->enable(error)) {
+    g_recording.store(nullptr);
+    session.tracer->disable();
+    session.collector->diagnostic(Severity::kError, "cupti.callbacks", error);
+    session.collector->close(EndReason::kFailure);
+    return refuse(error);
+  }
+  std::atexit(stop_at_exit);
+  session.collector->set_startup_ns(monotonic_ns() - began);
+  log::info("recording to " + name);
+  return true;
+}
+
+}  // namespace
+
+uint64_t Edge::now_ns() const {
+  uint64_t now = 0;
+  if (cupti.GetTimestamp != nullptr && cupti.GetTimestamp(&now) == CUPTI_SUCCESS) return now;
+  return realtime_ns();
+}
+
+Edge* recording_edge() noexcept { return g_recording.load(std::memory_order_acquire); }
+
+Edge* session_edge() noexcept {
+  if (Edge* edge = g_edge.load(std::memory_order_acquire); edge != nullptr) return edge;
+  try {
+    const std::lock_guard lock(*g_mutex);
+    if (g_off) return nullptr;
+    if (g_session == nullptr) {
+      static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
+      static_cast<void>(registered);
+      g_session = make_session().release();
+      if (g_session == nullptr) {
+        g_off = true;
+        return nullptr;
+      }
+    }
+    g_edge.store(&g_session->edge, std::memory_order_release);
+    return &g_session->edge;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+bool start_session() noexcept {
+  if (session_edge() == nullptr) return false;
+  try {
+    const std::lock_guard lock(*g_mutex);
+    if (g_session == nullptr || g_session->start_tried) return recording_edge() != nullptr;
+    g_session->start_tried = true;
+    return start(*g_session);
+  } catch (const std::exception& e) {
+    log::error(std::string("cannot start: ") + e.what() + "; the program runs unprofiled");
+    return false;
+  }
+}
+
+// Steps: launches are no longer ours (windows are closed first, their counters read); the writer
+// asks for the last times, writes what is left and the End packet; then CUPTI is let go.
+void stop_session(EndReason reason) noexcept {
+  try {
+    const Guard guard;
+    const std::lock_guard lock(*g_mutex);
+    if (recording_edge() == nullptr) return;
+    g_session->tracer->disable();
+    g_recording.store(nullptr);
+    if (g_session->activity) g_session->activity->finish();  // from now on flush() takes all there is
+    g_session->collector->close(reason);
+    if (g_session->activity) g_session->activity->stop();
+  } catch (...) {  // nothing of ours may keep the program from ending
+  }
+}
+
+}  // namespace flopinj

@@ -1,0 +1,27 @@
+// The FLOPINJ_ environment variables, read once.
+#pragma once
+#include <collector/model.h>
+#include <injector/log.h>
+
+#include <string>
+#include <vector>
+
+namespace flopinj {
+
+struct Settings {
+  std::string output = "flop-%p.pb";         // FLOPINJ_OUTPUT: name or pattern, "-", "unix:PATH"
+  Level level = Level::kLaunches;            // FLOPINJ_LEVEL: launches | tally
+  Mode mode = Mode::kMultiplex;              // FLOPINJ_MODE: multiplex | timing | count | off
+  bool force = false;                        // FLOPINJ_FORCE: 1 overwrites an existing trace
+  log::Level log_level = log::Level::kWarn;  // FLOPINJ_LOG: off | error | warn | info | debug
+  std::string cupti;        // FLOPINJ_CUPTI: library to load when none is in the process
+  uint32_t flush_ms = 250;  // FLOPINJ_FLUSH_MS: 10 ... 1000
+  uint32_t plan_wait_ms =
+      0;  // FLOPINJ_PLAN_WAIT_MS: how long a context's first launch waits for its plan
+};
+
+// `problems` gets one line for every variable that is unknown (with the nearest known name) or has
+// a value that is not understood; the default is used for it.
+Settings read_settings(const char* const* environment, std::vector<std::string>& problems);
+
+}  // namespace flopinj
