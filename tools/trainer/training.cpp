@@ -121,6 +121,8 @@ void train_on_threads(const Context& context, const Kernels& kernels, const Netw
 }  // namespace
 
 void train(const NetworkSpec& network, const TrainingOptions& options, const LossReport& report) {
+  // Before there are threads: NVTX would otherwise start in whichever makes the first range.
+  if (options.ranges == Ranges::kOn) nvtxInitialize(nullptr);
   const DriverApi api;
   const Context context(api);
   const Kernels kernels(api, options.kernels);
