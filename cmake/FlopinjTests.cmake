@@ -1,3 +1,9 @@
+# The Python packages that tests use are in build/venv, where tools/dev puts them.
+if(NOT DEFINED Python3_EXECUTABLE AND EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
+  set(Python3_EXECUTABLE ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
 # Catch2's main is compiled once and shared by all test programs.
 if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
   add_library(flopinj_catch2_main INTERFACE)
@@ -13,6 +19,8 @@ endif()
 #
 # One Catch2 program that CTest runs as one test, from its own build folder. LABELS is `unit` unless given; add `threads`
 # to what the thread sanitizer run must cover. `#include "catch.h"` finds the header for either version of Catch2.
+# Other tests: add_test(), with one of the labels unit, integration and golden. `no_sanitizers` keeps a test out of the
+# sanitizer runs, for where a program that is not ours has to load ours.
 function(flopinj_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
@@ -30,5 +38,4 @@ function(flopinj_add_test name)
   target_link_libraries(${name} PRIVATE flopinj_warnings flopinj_catch2_main ${arg_LIBS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-  set_property(GLOBAL APPEND PROPERTY FLOPINJ_TEST_TARGETS ${name})
 endfunction()
