@@ -7,6 +7,12 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
 add_library(flopinj::protozero INTERFACE IMPORTED)
 target_include_directories(flopinj::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 
+# The collector's hash (XXH3), used header-only.
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+add_library(flopinj::xxhash INTERFACE IMPORTED)
+target_include_directories(flopinj::xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+target_compile_definitions(flopinj::xxhash INTERFACE XXH_INLINE_ALL)
+
 # Header-only spdlog and fmt: the distribution's compiled ones are shared libraries, which an injected library
 # must not need.
 find_package(spdlog REQUIRED)

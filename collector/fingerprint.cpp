@@ -1,1 +1,100 @@
-// Being written.
+#include <collector/fingerprint.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace flopinj {
+namespace {
+
+// Collects the bytes to hash. They are hashed in one piece as long as they fit the buffer, which is
+// much faster for the usual few dozen bytes, and as a stream beyond; the result is the same.
+class Canonical {
+ public:
+  // `judge`: words of this parameter may be pointers.
+  void add(const unsigned char* from, size_t size, bool judge) noexcept {
+    while (size >= 8) {
+      uint64_t word;
+      std::memcpy(&word, from, 8);
+      if (judge && looks_like_pointer(word)) word = kPointerToken;
+      put(word);
+      from += 8;
+      size -= 8;
+    }
+    if (size & 4) from = put_from<uint32_t>(from);
+    if (size & 2) from = put_from<uint16_t>(from);
+    if (size & 1) put_from<uint8_t>(from);
+  }
+
+  uint64_t hash() noexcept {
+    if (!streaming_) return used_ == 0 ? 0 : XXH3_64bits(buffer_, used_);
+    flush();
+    return XXH3_64bits_digest(&stream_);
+  }
+
+ private:
+  static constexpr size_t kBuffer = 512;
+
+  template <class T>
+  void put(T value) noexcept {
+    if (used_ + sizeof value > kBuffer) flush();
+    std::memcpy(buffer_ + used_, &value, sizeof value);
+    used_ += sizeof value;
+  }
+  template <class T>
+  const unsigned char* put_from(const unsigned char* from) noexcept {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    put(value);
+    return from + sizeof value;
+  }
+  void flush() noexcept {
+    if (!streaming_) XXH3_64bits_reset(&stream_);
+    streaming_ = true;
+    XXH3_64bits_update(&stream_, buffer_, used_);
+    used_ = 0;
+  }
+
+  unsigned char buffer_[kBuffer];
+  size_t used_ = 0;
+  bool streaming_ = false;
+  XXH3_state_t stream_;
+};
+
+bool may_hold_pointers(const ParameterSlot& slot) { return slot.size >= 8 && slot.offset % 8 == 0; }
+
+}  // namespace
+
+uint64_t fingerprint_of(const FunctionInfo& function, const ParameterValues& values) noexcept {
+  if (!function.parameters_known) return 0;
+  if (values.pointers == nullptr && values.packed == nullptr) return 0;
+  Canonical canonical;
+  size_t left = kMaxParameterBytes;
+  const auto* packed = static_cast<const unsigned char*>(values.packed);
+  for (size_t i = 0; i < function.parameters.size() && left != 0; ++i) {
+    const ParameterSlot& slot = function.parameters[i];
+    size_t size = std::min<size_t>(slot.size, left);
+    const unsigned char* from = nullptr;
+    if (values.pointers != nullptr) {
+      from = static_cast<const unsigned char*>(values.pointers[i]);
+      if (from == nullptr) continue;  // the driver refuses such a launch
+    } else {
+      if (slot.offset >= values.packed_bytes) continue;
+      size = std::min(size, values.packed_bytes - slot.offset);
+      from = packed + slot.offset;
+    }
+    canonical.add(from, size, may_hold_pointers(slot));
+    left -= size;
+  }
+  return canonical.hash();
+}
+
+uint64_t fingerprint_of_bytes(const void* bytes, size_t size) noexcept {
+  if (bytes == nullptr) return 0;
+  Canonical canonical;
+  canonical.add(static_cast<const unsigned char*>(bytes),
+                std::min<size_t>(size, kMaxParameterBytes), true);
+  return canonical.hash();
+}
+
+}  // namespace flopinj

@@ -6,32 +6,30 @@
 // proto/FORMAT.md.
 #pragma once
 #include <collector/ids.h>
+#include <collector/range_names.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flopinj {
 
-inline constexpr uint32_t kMaxPaths = 65'536;
-inline constexpr uint32_t kMaxChildren = 256;  // of one path, before names below it are generalised
-inline constexpr uint32_t kMaxNameBytes = 1'024;  // longer names are cut
+inline constexpr uint32_t kMaxPaths =
+    65'536;  // overflow children not counted: one per path at most
+// Different children of one path before further ones are generalised; and how many generalised ones
+// it may have before further ones become its overflow child.
+inline constexpr uint32_t kMaxChildren = 256;
+inline constexpr uint32_t kMaxStrings = 262'144;
+inline constexpr uint32_t kMaxStringBytes = 16'384;        // longer strings are cut
+inline constexpr uint64_t kMaxAllStringBytes = 64U << 20;  // of all strings together
 inline constexpr uint32_t kMaxDepth = 128;  // deeper pushes are counted and balanced, not recorded
 inline constexpr uint32_t kMaxProcessRanges = 64;  // open start/end ranges that take part in paths
 
 enum class RangeKind : uint8_t { kThread = 0, kProcess = 1, kOverflow = 2 };
-
-// A range name as it is interned, and what was cut out of it.
-struct RangeName {
-  std::string key;               // name without seq and op_id
-  uint64_t sequence_plus_1 = 0;  // autograd sequence number + 1; 0 where the name has none
-};
-RangeName parse_range_name(
-    std::string_view name);  // PyTorch's emit_nvtx form, else the name as it is, cut
-std::string generalise(std::string_view name);  // digit runs become '#', 0x numbers "0x#"
 
 struct PathDefinition {
   PathId id, parent;
@@ -52,14 +50,26 @@ class RangePathTable {
   RangePathTable(const RangePathTable&) = delete;
   RangePathTable& operator=(const RangePathTable&) = delete;
 
-  PathId child(PathId parent, StringId domain, std::string_view key, RangeKind);
-  StringId intern_string(
-      std::string_view);  // domains, thread and function names; bounded, 0 when full
+  // `key` as parse_range_name() gives it. Below an overflow path everything is that path. Where
+  // there is no memory: the parent, counted as overflow.
+  PathId child(PathId parent, StringId domain, std::string_view key, RangeKind) noexcept;
+  // Domains, thread and function names. 0 for the empty string, and when the table is full.
+  StringId intern_string(std::string_view) noexcept;
 
+  struct Child {
+    PathId path;
+    // The name the child has in the table, alive as long as the table; null where it is not the key
+    // that was asked for (generalised, overflow).
+    const std::string* name = nullptr;
+  };
+  Child find_or_add_child(PathId parent, StringId domain, std::string_view key, RangeKind) noexcept;
+
+  // Definitions with ids above the given one. A path's strings are defined before it is: take the
+  // paths first, then the strings, and write the strings first.
   std::vector<PathDefinition> paths_after(PathId) const;
   std::vector<StringDefinition> strings_after(StringId) const;
-  uint64_t names_generalised() const;
-  uint64_t ranges_overflowed() const;
+  uint64_t names_generalised() const;  // requests answered with a generalised name
+  uint64_t ranges_overflowed() const;  // requests answered with an overflow path
 
  private:
   struct State;
@@ -73,50 +83,72 @@ class ProcessRanges {
   explicit ProcessRanges(RangePathTable&);
   ~ProcessRanges();
 
-  uint64_t start(StringId domain, std::string_view name);  // never 0; unique in the process
-  void end(uint64_t id);                                   // an unknown id is ignored and counted
+  // Never 0; unique in the process. Past kMaxProcessRanges open ones a range takes no part in paths
+  // for as long as it lives.
+  uint64_t start(StringId domain, std::string_view name) noexcept;
+  void end(uint64_t id) noexcept;  // an unknown id is ignored and counted
+  uint64_t unknown_ends() const;
 
-  // Changes whenever the path does; one relaxed load for a thread to see that nothing happened.
+  // Changes whenever the path does; one load for a thread to see that nothing happened.
   uint32_t version() const { return version_.load(std::memory_order_acquire); }
   PathId path() const;
 
  private:
   struct State;
+  void publish() noexcept;
   RangePathTable& table_;
   std::atomic<uint32_t> version_{1};
   std::unique_ptr<State> state_;
 };
 
-// One thread's push/pop ranges over all domains. Used by its own thread alone.
+// One thread's push/pop ranges over all domains. Used by its own thread alone. Pushing a range that
+// was pushed at the same place before takes no lock and allocates nothing.
 class RangeStack {
  public:
   RangeStack(RangePathTable&, const ProcessRanges&);
+  ~RangeStack();
 
-  int push(StringId domain,
-           std::string_view name);  // NVTX's result: the level before, counted per domain
-  int pop(StringId domain);         // the level after; negative when that domain has none open
+  // NVTX's result: the level before, counted per domain. Past kMaxDepth open ranges a push is only
+  // counted, so that its pop finds it.
+  int push(StringId domain, std::string_view name) noexcept;
+  int pop(StringId domain) noexcept;  // the level after; negative when that domain has none open
 
   // What tags a launch now: process ranges first, then this thread's, in the order they were
   // pushed.
-  PathId path();
+  PathId path() noexcept {
+    if (process_.version() != seen_version_) rebase();
+    return top_;
+  }
   uint64_t sequence_plus_1() const { return sequence_; }  // of the innermost range that has one
 
  private:
+  // Slots stay when a range is closed, so that their strings' memory is used again.
   struct Open {
     StringId domain;
     std::string key;
-    uint64_t sequence;
+    uint64_t sequence_plus_1 = 0;
     PathId path;
   };
-  void rebuild(size_t from);
+  struct ChildCache;
+
+  PathId child(PathId parent, StringId domain, std::string_view key) noexcept;
+  PathId path_below(size_t depth) const { return depth == 0 ? base_ : open_[depth - 1].path; }
+  void rebuild(size_t from) noexcept;  // the paths of open_[from..depth_)
+  void rebase() noexcept;
+  uint32_t* beyond(StringId domain) noexcept;
+  uint32_t level(StringId domain) const noexcept;
 
   RangePathTable& table_;
   const ProcessRanges& process_;
   uint32_t seen_version_ = 0;
   uint64_t sequence_ = 0;
   PathId base_, top_;
+  size_t depth_ = 0;  // of open_, how many are open
   std::vector<Open> open_;
-  std::vector<std::pair<StringId, uint32_t>> beyond_;  // pushes past kMaxDepth, per domain
+  // Pushes that are only counted, per domain. While a domain has any, its further pushes are too:
+  // they are popped first.
+  std::vector<std::pair<StringId, uint32_t>> beyond_;
+  std::unique_ptr<ChildCache> cache_;
 };
 
 }  // namespace flopinj

@@ -1,10 +1,15 @@
 // A thread's own map from (function, shape, fingerprint) to signature: the steady state of the
-// launch path, without locks and without allocation. Direct-mapped in two ways; a miss goes to the
-// shared SignatureTable.
+// launch path, without locks and without allocation. Two-way associative, 64 KiB; a miss goes to
+// the shared SignatureTable.
+//
+// A hit is a full comparison: function and shape with those of the signature itself, which the
+// launch path reads next anyway, and the fingerprint with the slot's, since the signature of a
+// merged class does not carry it.
 #pragma once
 #include <collector/signature_table.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -14,20 +19,46 @@ class SignatureCache {
  public:
   // Null on a miss.
   const Signature* find(const KernelFunction& function, const LaunchShape& shape,
-                        uint64_t fingerprint) const;
+                        uint64_t fingerprint) const noexcept {
+    if (!sets_) return nullptr;
+    const Set& set = (*sets_)[set_of(function, shape, fingerprint)];
+    for (const Slot& slot : set)
+      if (matches(slot, function, shape, fingerprint)) return slot.signature;
+    return nullptr;
+  }
+
+  // `signature` is what intern_signature() gave for this key. Overflow signatures are not kept. A
+  // merged class never drives out an exact signature: where fingerprints never repeat, keeping them
+  // would empty the cache.
   void insert(const KernelFunction& function, const LaunchShape& shape, uint64_t fingerprint,
-              const Signature*);
+              const Signature* signature) noexcept;
 
  private:
-  static constexpr size_t kSlots = 4'096;
+  static constexpr size_t kSets = 2'048;
   struct Slot {
-    const KernelFunction* function = nullptr;
-    uint64_t fingerprint = 0;
-    LaunchShape shape;
     const Signature* signature = nullptr;
+    uint64_t fingerprint = 0;
   };
-  static size_t slot_of(const KernelFunction&, const LaunchShape&, uint64_t fingerprint);
-  std::unique_ptr<std::array<Slot, kSlots>> slots_;  // allocated at the first insert
+  using Set = std::array<Slot, 2>;  // the first is the one inserted last
+
+  static bool matches(const Slot& slot, const KernelFunction& function, const LaunchShape& shape,
+                      uint64_t fingerprint) noexcept {
+    return slot.signature != nullptr && slot.fingerprint == fingerprint &&
+           slot.signature->function == &function && slot.signature->shape == shape;
+  }
+  static size_t set_of(const KernelFunction& function, const LaunchShape& shape,
+                       uint64_t fingerprint) noexcept {
+    const auto pair = [](uint32_t a, uint32_t b) { return (uint64_t{a} << 32) | b; };
+    // Only speed depends on the quality of this mix. The fingerprint is well mixed already.
+    uint64_t h = fingerprint + function.id.value * 0x9e37'79b9'7f4a'7c15ULL;
+    h = (h ^ pair(shape.grid[0], shape.grid[1])) * 0xbf58'476d'1ce4'e5b9ULL;
+    h = (h ^ (h >> 32) ^ pair(shape.block[0], shape.grid[2]) ^
+         pair(shape.dynamic_shared_bytes, shape.block[1])) *
+        0x94d0'49bb'1331'11ebULL;
+    return (h >> 40) % kSets;
+  }
+
+  std::unique_ptr<std::array<Set, kSets>> sets_;  // allocated at the first insert
 };
 
 }  // namespace flopinj

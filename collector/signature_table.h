@@ -9,18 +9,15 @@
 // Threads: intern_* may be called from any thread (they lock; callers keep a thread-local cache in
 // front, see thread_state.h). Returned pointers live as long as the table. Both tables are bounded:
 // past the bound intern_function returns null, intern_signature the overflow signature of that
-// function's name.
+// function, which is never measured. Null from intern_signature: no memory even for that. Every
+// such request is counted in overflowed().
 #pragma once
 #include <collector/model.h>
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace flopinj {
@@ -29,6 +26,9 @@ inline constexpr uint32_t kMaxFunctions = 65'536;
 inline constexpr uint32_t kMaxSignatures = 262'144;
 inline constexpr uint32_t kMaxFingerprintsPerShape = 64;
 inline constexpr uint32_t kMaxGroups = 32;  // metric groups of all devices of a process
+
+// The fingerprint of merged classes and overflow signatures.
+inline constexpr uint64_t kMergedFingerprint = 0x0064'6567'7265'6d00;  // "merged" between zeros
 
 struct KernelFunction {
   FunctionId id;
@@ -53,6 +53,16 @@ struct Signature {
   mutable std::atomic<uint32_t> wanted_groups{0};
 };
 
+// Stands for all shapes of a function that found no room in the table. Its own shape is all zeros,
+// which no launch has.
+inline bool is_overflow(const Signature& s) {
+  return s.parameter_class == ParameterClass::kMerged && s.shape.grid[0] == 0;
+}
+// May be inside a measurement window.
+inline bool may_be_measured(const Signature& s) {
+  return !s.function->never_measure && !is_overflow(s);
+}
+
 class SignatureTable {
  public:
   SignatureTable();
@@ -60,23 +70,27 @@ class SignatureTable {
   SignatureTable(const SignatureTable&) = delete;
   SignatureTable& operator=(const SignatureTable&) = delete;
 
-  // The same name with the same parameter layout is the same function, whatever module it came
-  // from.
-  const KernelFunction* intern_function(const FunctionInfo&);
+  // The same name with the same parameter layout, registers and static shared memory is the same
+  // function, whatever module it came from. (Compilers at run time give one name to many kernels;
+  // those that differ in these are kept apart.)
+  const KernelFunction* intern_function(const FunctionInfo&) noexcept;
 
-  // `fingerprint` from fingerprint_of(). `initial_wanted` is stored in a new signature's
-  // wanted_groups.
+  // `fingerprint` from fingerprint_of(); ignored where the function's parameters are not known.
+  // A new signature wants `initial_wanted` and what want_everywhere() was told, so that a plan that
+  // becomes ready at the same moment is not missed; one that may not be measured wants nothing.
   const Signature* intern_signature(const KernelFunction&, const LaunchShape&, uint64_t fingerprint,
-                                    uint32_t initial_wanted);
+                                    uint32_t initial_wanted) noexcept;
 
   // Definitions that the writer has not seen yet, in id order: those with id > after. For the
   // writer thread.
   std::vector<const KernelFunction*> functions_after(FunctionId) const;
   std::vector<const Signature*> signatures_after(SignatureId) const;
-  // Sets `bits` in wanted_groups of all signatures that may be measured (a plan became ready).
-  void want_everywhere(uint32_t bits);
+  // Sets `bits` in wanted_groups of all signatures that may be measured, also of those to come (a
+  // plan became ready); or clears them (a device cannot be measured).
+  void want_everywhere(uint32_t bits) noexcept;
+  void want_nowhere(uint32_t bits) noexcept;
 
-  uint64_t merged_fingerprints() const;  // launches' classes put into a merged one
+  uint64_t merged_fingerprints() const;  // interning requests answered with a merged class
   uint64_t overflowed() const;           // interning requests past a bound
 
  private:
@@ -85,7 +99,11 @@ class SignatureTable {
 };
 
 // Hash of name, shape and fingerprint, for the trace. Stable for ever: a test pins its values.
+//   XXH3-64 with seed stable_name_hash(name) of 48 bytes: grid x y z, block x y z, cluster x y z
+//   and dynamic shared bytes, 4 bytes each, then the fingerprint, 8 bytes, all little-endian.
 uint64_t stable_signature_hash(std::string_view mangled_name, const LaunchShape&,
-                               uint64_t fingerprint);
+                               uint64_t fingerprint) noexcept;
+// XXH3-64 with seed 0 of the name's bytes.
+uint64_t stable_name_hash(std::string_view mangled_name) noexcept;
 
 }  // namespace flopinj
