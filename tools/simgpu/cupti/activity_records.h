@@ -1,0 +1,30 @@
+// Activity records in the layout of the emulated CUPTI version.
+//
+// The library that runs decides the layout, not the headers a tool was built with. Each newer
+// structure begins with the older one, so an older layout is a prefix:
+//   kernels       CUpti_ActivityKernel9 in 12.x, CUpti_ActivityKernel10 from 13.0
+//   memory copies CUpti_ActivityMemcpy5 up to 12.6, CUpti_ActivityMemcpy6 from 12.8
+#pragma once
+#include <cupti.h>
+#include <simgpu/hooks.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace simgpu::cupti {
+
+// Bytes of one record, always a multiple of ACTIVITY_RECORD_ALIGNMENT; 0 for kinds that are never
+// written.
+size_t record_size(CUpti_ActivityKind kind, uint32_t version);
+
+// `name` must stay valid as long as the client may read the record: for ever.
+// Times in nanoseconds on the device timeline.
+CUpti_ActivityKernel10 kernel_record(CUpti_ActivityKind kind, const KernelRun& run,
+                                     const char* name, uint64_t start_ns, uint64_t end_ns);
+CUpti_ActivityMemcpy6 memcpy_record(const MemoryCopy& copy);
+
+// cuptiActivityGetNextRecord: the record after `previous` (null: the first).
+CUptiResult next_record(std::span<uint8_t> buffer, uint32_t version, CUpti_Activity** record);
+
+}  // namespace simgpu::cupti

@@ -1,0 +1,166 @@
+#include "callbacks.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace simgpu::cupti {
+namespace {
+
+thread_local bool t_inside_callback = false;
+
+void copy_name(char* out, size_t size, const std::string& name) {
+  if (out == nullptr || size == 0) return;
+  const size_t length = std::min(size - 1, name.size());
+  std::memcpy(out, name.data(), length);
+  out[length] = '\0';
+}
+
+std::string full_name(const char* name) {
+  return std::string("CUPTI for ") +
+         (name == nullptr ? "unnamed" : std::string(name).substr(0, CUPTI_SUBSCRIBER_NAME_MAX_LEN));
+}
+
+bool may_be_called_inside_callback(const char* name) {
+  return std::strcmp(name, "cuCtxSynchronize") == 0 ||
+         std::strncmp(name, "cuStreamSynchronize", 19) == 0;
+}
+
+}  // namespace
+
+uint32_t Callbacks::ids_in(CUpti_CallbackDomain domain) {
+  switch (domain) {
+    case CUPTI_CB_DOMAIN_DRIVER_API:
+      return CUPTI_DRIVER_TRACE_CBID_SIZE;
+    case CUPTI_CB_DOMAIN_RUNTIME_API:
+      return CUPTI_RUNTIME_TRACE_CBID_SIZE;
+    case CUPTI_CB_DOMAIN_RESOURCE:
+      return CUPTI_CBID_RESOURCE_SIZE;
+    case CUPTI_CB_DOMAIN_SYNCHRONIZE:
+      return CUPTI_CBID_SYNCHRONIZE_SIZE;
+    case CUPTI_CB_DOMAIN_NVTX:
+      return CUPTI_CBID_NVTX_SIZE;
+    case CUPTI_CB_DOMAIN_STATE:
+      return CUPTI_CBID_STATE_SIZE;
+    default:
+      return 0;
+  }
+}
+
+CUptiResult Callbacks::subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc function,
+                                 void* user_data, const char* name, char* old_name,
+                                 size_t old_name_size) {
+  if (handle == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const std::scoped_lock lock(mutex_);
+  if (environment_.faults.second_subscriber) {
+    copy_name(old_name, old_name_size, full_name("another profiler"));
+    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  }
+  if (const Subscription* old = current_.load(std::memory_order_relaxed)) {
+    copy_name(old_name, old_name_size, old->name);
+    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  }
+  subscriptions_.push_back({function, user_data, full_name(name)});
+  Subscription& created = subscriptions_.back();
+  current_.store(&created, std::memory_order_release);
+  *handle = reinterpret_cast<CUpti_SubscriberHandle>(&created);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Callbacks::unsubscribe(CUpti_SubscriberHandle handle) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!is_current(handle)) return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  reset();
+  return CUPTI_SUCCESS;
+}
+
+void Callbacks::reset() {
+  const std::scoped_lock lock(mutex_);
+  for (auto& domain : mask_)
+    for (auto& word : domain) word.store(0, std::memory_order_relaxed);
+  current_.store(nullptr, std::memory_order_release);
+}
+
+bool Callbacks::is_current(CUpti_SubscriberHandle handle) const noexcept {
+  const Subscription* current = current_.load(std::memory_order_relaxed);
+  return current != nullptr && reinterpret_cast<const void*>(handle) == current;
+}
+
+void Callbacks::set(bool on, CUpti_CallbackDomain domain, uint32_t id) noexcept {
+  const uint64_t bit = uint64_t{1} << (id % 64);
+  auto& word = mask_[domain][id / 64];
+  if (on)
+    word.fetch_or(bit, std::memory_order_relaxed);
+  else
+    word.fetch_and(~bit, std::memory_order_relaxed);
+}
+
+CUptiResult Callbacks::enable(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                              CUpti_CallbackId id) {
+  const std::scoped_lock lock(mutex_);
+  if (!is_current(handle) || id == 0 || id >= ids_in(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
+  set(on, domain, id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Callbacks::enable_domain(bool on, CUpti_SubscriberHandle handle,
+                                     CUpti_CallbackDomain domain) {
+  const std::scoped_lock lock(mutex_);
+  const uint32_t ids = ids_in(domain);
+  if (!is_current(handle) || ids == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  for (uint32_t id = 1; id < ids; ++id) set(on, domain, id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Callbacks::enable_all(bool on, CUpti_SubscriberHandle handle) {
+  for (int domain = CUPTI_CB_DOMAIN_DRIVER_API; domain < CUPTI_CB_DOMAIN_SIZE; ++domain)
+    if (const CUptiResult result =
+            enable_domain(on, handle, static_cast<CUpti_CallbackDomain>(domain));
+        result != CUPTI_SUCCESS)
+      return result;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Callbacks::state(uint32_t* on, CUpti_SubscriberHandle handle,
+                             CUpti_CallbackDomain domain, CUpti_CallbackId id) const {
+  const std::scoped_lock lock(mutex_);
+  if (on == nullptr || !is_current(handle) || id >= ids_in(domain))
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  *on = wants(domain, id) ? 1 : 0;
+  return CUPTI_SUCCESS;
+}
+
+void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept {
+  const Subscription* subscription = current_.load(std::memory_order_acquire);
+  if (subscription == nullptr || subscription->function == nullptr || t_inside_callback) return;
+  t_inside_callback = true;
+  subscription->function(subscription->user_data, domain, id, data);
+  t_inside_callback = false;
+}
+
+void Callbacks::api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept {
+  if (t_inside_callback && environment_.strict && !may_be_called_inside_callback(call.name)) {
+    std::fprintf(
+        stderr,
+        "simgpu: %s called inside a CUPTI callback, where only synchronization is allowed\n",
+        call.name);
+    std::abort();
+  }
+  if (!wants(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid)) return;
+  CUresult result = call.result;
+  CUpti_CallbackData data{};
+  data.callbackSite = site;
+  data.functionName = call.name;
+  data.functionParams = call.params;
+  data.functionReturnValue = site == CUPTI_API_EXIT ? &result : nullptr;
+  data.symbolName = call.symbol;
+  data.context = call.context;
+  data.contextUid = call.context_id;
+  data.correlationData = call.correlation_data;
+  data.correlationId = call.correlation_id;
+  deliver(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, &data);
+}
+
+}  // namespace simgpu::cupti

@@ -1,0 +1,67 @@
+// The callback API's state: one subscriber, and which callbacks it wants.
+//
+// Delivery happens on the thread of the CUDA call. A launch with its callback off costs one relaxed
+// load. CUDA calls made inside a callback are not reported again: CUPTI forbids them (but for
+// synchronization), so a tool must not depend on them; with SIMGPU_STRICT=1 they abort, naming the
+// call.
+#pragma once
+#include <cupti.h>
+#include <simgpu/hooks.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "environment.h"
+
+namespace simgpu::cupti {
+
+class Callbacks {
+ public:
+  explicit Callbacks(const Environment& environment) : environment_(environment) {}
+
+  // old_name receives the present subscriber's name when there is one; may be null.
+  CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc function,
+                        void* user_data, const char* name, char* old_name, size_t old_name_size);
+  CUptiResult unsubscribe(CUpti_SubscriberHandle handle);
+  CUptiResult enable(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                     CUpti_CallbackId id);
+  CUptiResult enable_domain(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain);
+  CUptiResult enable_all(bool on, CUpti_SubscriberHandle handle);
+  CUptiResult state(uint32_t* on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                    CUpti_CallbackId id) const;
+  void reset();  // cuptiFinalize: no subscriber, nothing enabled
+
+  bool wants(CUpti_CallbackDomain domain, uint32_t id) const noexcept {
+    if (id >= kMaxIds) return false;
+    const uint64_t word = mask_[domain][id / 64].load(std::memory_order_relaxed);
+    return (word >> (id % 64) & 1) != 0;
+  }
+  void deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept;
+  void api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept;
+
+ private:
+  // Kept for the life of the process: a callback may still be running on another thread after
+  // unsubscription.
+  struct Subscription {
+    CUpti_CallbackFunc function;
+    void* user_data;
+    std::string name;
+  };
+  static constexpr uint32_t kMaxIds = 1024;             // the driver domain has 826
+  static uint32_t ids_in(CUpti_CallbackDomain domain);  // number of ids, 0 for an unknown domain
+
+  bool is_current(CUpti_SubscriberHandle handle) const noexcept;
+  void set(bool on, CUpti_CallbackDomain domain, uint32_t id) noexcept;
+
+  const Environment& environment_;
+  mutable std::mutex mutex_;  // subscriptions and masks are changed under it
+  std::deque<Subscription> subscriptions_;
+  std::atomic<const Subscription*> current_{nullptr};
+  std::array<std::array<std::atomic<uint64_t>, kMaxIds / 64>, CUPTI_CB_DOMAIN_SIZE> mask_{};
+};
+
+}  // namespace simgpu::cupti

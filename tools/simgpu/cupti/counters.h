@@ -1,0 +1,73 @@
+// The counters that metrics are made of: what each reads from a kernel's observed counts, and what
+// it costs in a pass.
+#pragma once
+#include <simgpu/hooks.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace simgpu::cupti {
+
+enum class Counter : uint16_t {
+  // Counted by patching the kernel's code ("SASS"), per thread with the predicate on.
+  kSassFadd,
+  kSassFmul,
+  kSassFfma,
+  kSassDadd,
+  kSassDmul,
+  kSassDfma,
+  kSassHadd,
+  kSassHmul,
+  kSassHfma,
+  // Operations of the tensor path, a fused multiply-add being two.
+  kHmmaBf16,
+  kHmmaFp16ToFp16,
+  kHmmaFp16ToFp32,
+  kHmmaTf32,
+  kDmma,
+  kImma,
+  kImmaSecond,
+  kHgmmaBf16,
+  kHgmmaFp16,
+  kHgmmaTf32,
+  kIgmma,
+  kFp8,
+  // Warp-level instructions of the tensor pipe.
+  kInstTensor,
+  kInstHmma,
+  kInstGmma,
+  kInstDmma,
+  kInstImma,
+  // Thread-level instructions of the arithmetic pipes.
+  kPipeFma,
+  kPipeFp64,
+  kPipeFp16,
+  kDramRead,
+  kDramWrite,
+  kTime,
+  kSmCycles,
+  kSmActive,
+  kGpcCycles,
+  kNone,  // always 0: names that exist on the chip, for work the simulated kernels never do
+  kCount
+};
+inline constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
+using CounterValues = std::array<uint64_t, kCounters>;
+
+constexpr bool is_sass(Counter counter) { return counter <= Counter::kSassHfma; }
+
+// Hardware counters share slots: a pass holds counters of at most kPassCapacity together. This is
+// not how the chip is wired; it is the simplest rule that gives the pass counts of the real host
+// API on GH100 (checked against it by tests/unit/simgpu_cupti). Weight 0: fits everywhere.
+inline constexpr uint32_t kPassCapacity = 8;
+uint32_t weight(Counter counter);
+
+// Instances the work is spread over; nominal on chips other than GH100.
+inline constexpr uint32_t kSms = 132;
+
+// What one run of a kernel adds to each counter. kSmCycles and kGpcCycles are per instance, all
+// others are totals.
+CounterValues observe(const KernelRun& run);
+
+}  // namespace simgpu::cupti

@@ -1,0 +1,36 @@
+// What the environment asks of the simulated CUPTI. Read once, at the first CUPTI call of the
+// process.
+#pragma once
+#include <cstdint>
+
+namespace simgpu::cupti {
+
+// Failures to inject: SIMGPU_FAULT is a comma list of names, some with "=N". The list is shared
+// with the simulated driver, so names that are not ours are passed over in silence.
+struct Faults {
+  bool second_subscriber = false;  // another CUPTI client lives here: every subscription is refused
+  bool no_privileges = false;      // cuptiRangeProfilerEnable: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+  bool hardware_busy =
+      false;  // cuptiRangeProfilerEnable: CUPTI_ERROR_HARDWARE_BUSY, as when DCGM holds counters
+  bool unsupported_device = false;  // cuptiProfilerDeviceSupported says no (vGPU without profiling)
+  bool enable_fails = false;        // cuptiRangeProfilerEnable: CUPTI_ERROR_UNKNOWN
+  bool decode_fails = false;        // cuptiRangeProfilerDecodeData: CUPTI_ERROR_UNKNOWN
+  uint64_t drop_ranges = 0;         // every Nth range is lost and reported by DecodeData; 0: none
+  uint64_t drop_activity = 0;       // every Nth activity record is lost and counted; 0: none
+};
+
+struct Environment {
+  uint32_t cupti_version;  // SIMGPU_CUPTI_VERSION: "24" or "12.6" style; default: the headers'
+                           // CUPTI_API_VERSION
+  bool strict;  // SIMGPU_STRICT=1: abort where real CUPTI may hang (CUDA calls inside a callback)
+  Faults faults;
+};
+
+// Malformed values get one line on stderr and the default.
+Environment read_environment();
+
+// Parsers, apart for the tests. parse_version returns 0 for text it does not know.
+uint32_t parse_version(const char* text);
+Faults parse_faults(const char* text);
+
+}  // namespace simgpu::cupti

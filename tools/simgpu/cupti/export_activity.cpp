@@ -1,0 +1,152 @@
+// Exported: the activity API.
+#include <cupti.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "activity_records.h"
+#include "entry.h"
+#include "process.h"
+
+namespace {
+
+using simgpu::cupti::entry;
+using simgpu::cupti::Process;
+
+template <class Body>
+CUptiResult with_driver(Body&& body) noexcept {
+  return entry([&] {
+    Process& process = Process::get();
+    return process.driver() == nullptr ? CUPTI_ERROR_UNKNOWN : body(process);
+  });
+}
+
+// Attributes are kept and given back; none of them changes anything here. All are size_t but for
+// two flags.
+class Attributes {
+ public:
+  static Attributes& get() {
+    static auto* const attributes = new Attributes;
+    return *attributes;
+  }
+  static size_t size_of(CUpti_ActivityAttribute attribute) {
+    switch (attribute) {
+      case CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE:
+      case CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP:
+      case CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT:
+      case CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_SIZE:
+      case CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_LIMIT:
+      case CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE:
+      case CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE:
+        return sizeof(size_t);
+      case CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER:
+      case CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED:
+      case CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER:
+        return sizeof(uint8_t);
+      default:
+        return 0;
+    }
+  }
+  size_t read(CUpti_ActivityAttribute attribute) {
+    const std::scoped_lock lock(mutex_);
+    return values_[attribute];
+  }
+  void write(CUpti_ActivityAttribute attribute, size_t value) {
+    const std::scoped_lock lock(mutex_);
+    values_[attribute] = value;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<CUpti_ActivityAttribute, size_t> values_{
+      {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 3'200'000},
+      {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, 250}};
+};
+
+CUptiResult check_attribute(CUpti_ActivityAttribute attribute, const size_t* size,
+                            const void* value) {
+  const size_t needed = Attributes::size_of(attribute);
+  if (size == nullptr || value == nullptr || needed == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  return *size < needed ? CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT : CUPTI_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUptiResult CUPTIAPI
+cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
+                               CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
+  return entry([&] {
+    if (funcBufferRequested == nullptr || funcBufferCompleted == nullptr)
+      return CUPTI_ERROR_INVALID_PARAMETER;
+    Process::get().activity.buffers().set_callbacks(funcBufferRequested, funcBufferCompleted);
+    return CUPTI_SUCCESS;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
+  return with_driver([&](Process& process) { return process.activity.enable(kind); });
+}
+
+CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
+  return with_driver([&](Process& process) { return process.activity.disable(kind); });
+}
+
+CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBytes,
+                                                CUpti_Activity** record) {
+  return entry([&] {
+    if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    const uint32_t version = Process::get().environment.cupti_version;
+    return simgpu::cupti::next_record({buffer, validBufferSizeBytes}, version, record);
+  });
+}
+
+// There is one queue, so that context and stream do not matter, as in CUPTI since its buffers
+// became global.
+CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
+  return entry([&] {
+    if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    *dropped = Process::get().activity.buffers().take_dropped();
+    return CUPTI_SUCCESS;
+  });
+}
+
+// Records are complete when they are written, so that a forced flush does no more than a plain one.
+CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t) {
+  return entry([] { return Process::get().activity.buffers().flush(); });
+}
+
+CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t time) {
+  return entry([&] {
+    Process::get().activity.buffers().set_period(time);
+    return CUPTI_SUCCESS;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t* valueSize,
+                                               void* value) {
+  return entry([&] {
+    if (const CUptiResult result = check_attribute(attr, valueSize, value); result != CUPTI_SUCCESS)
+      return result;
+    const size_t stored = Attributes::get().read(attr);
+    *valueSize = Attributes::size_of(attr);
+    std::memcpy(value, &stored, *valueSize);  // little-endian: the low bytes
+    return CUPTI_SUCCESS;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t* valueSize,
+                                               void* value) {
+  return entry([&] {
+    if (const CUptiResult result = check_attribute(attr, valueSize, value); result != CUPTI_SUCCESS)
+      return result;
+    size_t stored = 0;
+    std::memcpy(&stored, value, Attributes::size_of(attr));
+    Attributes::get().write(attr, stored);
+    return CUPTI_SUCCESS;
+  });
+}
+
+}  // extern "C"

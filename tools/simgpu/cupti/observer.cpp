@@ -1,0 +1,131 @@
+// What the driver tells, passed to whoever asked for it.
+#include <cupti.h>
+
+#include "process.h"
+
+namespace simgpu::cupti {
+namespace {
+
+Process& of(void* self) { return *static_cast<Process*>(self); }
+
+void resource(Process& process, CUpti_CallbackIdResource id, CUcontext context, CUstream stream,
+              void* descriptor) {
+  if (!process.callbacks.wants(CUPTI_CB_DOMAIN_RESOURCE, id)) return;
+  CUpti_ResourceData data{};
+  data.context = context;
+  data.resourceHandle.stream = stream;
+  data.resourceDescriptor = descriptor;
+  process.callbacks.deliver(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+}
+
+void module_event(Process& process, CUpti_CallbackIdResource id, CUcontext context,
+                  const ModuleInfo* module) {
+  CUpti_ModuleResourceData data{};
+  data.moduleId = module->module_id;
+  data.cubinSize = module->image_bytes;
+  data.pCubin = static_cast<const char*>(module->image);
+  resource(process, id, context, nullptr, &data);
+}
+
+void api_enter(void* self, ApiCall* call) { of(self).callbacks.api(*call, CUPTI_API_ENTER); }
+void api_exit(void* self, ApiCall* call) { of(self).callbacks.api(*call, CUPTI_API_EXIT); }
+
+void kernel_end(void* self, const KernelRun* run) {
+  Process& process = of(self);
+  uint32_t slow_down = 1;
+  if (process.ranges.any_started()) slow_down = process.ranges.kernel(*run);
+  if (process.activity.wants_kernels()) process.activity.kernel(*run, slow_down);
+}
+
+void memory_copy(void* self, const MemoryCopy* copy) {
+  Process& process = of(self);
+  if (process.activity.wants_copies()) process.activity.copy(*copy);
+}
+
+void context_created(void* self, CUcontext context, uint32_t, uint32_t) {
+  resource(of(self), CUPTI_CBID_RESOURCE_CONTEXT_CREATED, context, nullptr, nullptr);
+}
+void context_destroying(void* self, CUcontext context, uint32_t, uint32_t) {
+  resource(of(self), CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, context, nullptr, nullptr);
+  of(self).ranges.context_destroyed(context);
+}
+void stream_created(void* self, CUcontext context, CUstream stream, uint32_t) {
+  resource(of(self), CUPTI_CBID_RESOURCE_STREAM_CREATED, context, stream, nullptr);
+}
+void stream_destroying(void* self, CUcontext context, CUstream stream, uint32_t) {
+  resource(of(self), CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, context, stream, nullptr);
+}
+void module_loaded(void* self, CUcontext context, const ModuleInfo* module) {
+  module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_LOADED, context, module);
+  // The module as it is profiled follows: here always the one that was loaded.
+  module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_PROFILED, context, module);
+}
+void module_unloading(void* self, CUcontext context, const ModuleInfo* module) {
+  module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, context, module);
+}
+
+CUpti_CallbackIdResource graph_callback(GraphEvent event) {
+  switch (event) {
+    case GraphEvent::kCreated:
+      return CUPTI_CBID_RESOURCE_GRAPH_CREATED;
+    case GraphEvent::kDestroying:
+      return CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING;
+    case GraphEvent::kCloned:
+      return CUPTI_CBID_RESOURCE_GRAPH_CLONED;
+    case GraphEvent::kNodeCreated:
+      return CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
+    case GraphEvent::kNodeCloned:
+      return CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
+    case GraphEvent::kNodeDestroying:
+      return CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING;
+    case GraphEvent::kExecCreated:
+      return CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED;
+    case GraphEvent::kExecDestroying:
+      return CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING;
+  }
+  return CUPTI_CBID_RESOURCE_INVALID;
+}
+
+void graph(void* self, GraphEvent event, const GraphInfo* info) {
+  CUpti_GraphData data{};
+  data.graph = info->graph;
+  data.originalGraph = info->original_graph;
+  data.node = info->node;
+  data.originalNode = info->original_node;
+  data.nodeType = info->node_type;
+  data.graphExec = info->exec;
+  resource(of(self), graph_callback(event), nullptr, nullptr, &data);
+}
+
+void synchronized(void* self, CUcontext context, CUstream stream) {
+  Callbacks& callbacks = of(self).callbacks;
+  const auto id = stream == nullptr ? CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED
+                                    : CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED;
+  if (!callbacks.wants(CUPTI_CB_DOMAIN_SYNCHRONIZE, id)) return;
+  CUpti_SynchronizeData data{};
+  data.context = context;
+  data.stream = stream;
+  callbacks.deliver(CUPTI_CB_DOMAIN_SYNCHRONIZE, id, &data);
+}
+
+}  // namespace
+
+Observer make_observer(Process& process) {
+  Observer observer{};
+  observer.self = &process;
+  observer.api_enter = api_enter;
+  observer.api_exit = api_exit;
+  observer.kernel_end = kernel_end;
+  observer.memory_copy = memory_copy;
+  observer.context_created = context_created;
+  observer.context_destroying = context_destroying;
+  observer.stream_created = stream_created;
+  observer.stream_destroying = stream_destroying;
+  observer.module_loaded = module_loaded;
+  observer.module_unloading = module_unloading;
+  observer.graph = graph;
+  observer.synchronized = synchronized;
+  return observer;
+}
+
+}  // namespace simgpu::cupti

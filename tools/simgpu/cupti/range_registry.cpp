@@ -1,0 +1,72 @@
+#include "range_registry.h"
+
+#include <algorithm>
+
+namespace simgpu::cupti {
+
+CUptiResult RangeRegistry::enable(CUcontext context, uint32_t chip,
+                                  CUpti_RangeProfiler_Object** handle) {
+  const Faults& faults = environment_.faults;
+  if (!initialized_.load(std::memory_order_relaxed)) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (faults.unsupported_device) return CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
+  if (faults.no_privileges) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  if (faults.hardware_busy) return CUPTI_ERROR_HARDWARE_BUSY;
+  if (faults.enable_fails) return CUPTI_ERROR_UNKNOWN;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& object : objects_)
+    if (object->context() == context) return CUPTI_ERROR_INVALID_OPERATION;
+  objects_.push_back(std::make_unique<RangeProfiler>(environment_, context, chip));
+  *handle = reinterpret_cast<CUpti_RangeProfiler_Object*>(objects_.back().get());
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult RangeRegistry::disable(CUpti_RangeProfiler_Object* handle) {
+  const std::scoped_lock lock(mutex_);
+  const RangeProfiler* found = find(handle);
+  if (found == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (found->started()) return CUPTI_ERROR_INVALID_OPERATION;
+  std::erase_if(objects_, [&](const auto& object) { return object.get() == found; });
+  return CUPTI_SUCCESS;
+}
+
+bool RangeRegistry::enabled(CUcontext context) const {
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::any_of(objects_, [&](const auto& object) {
+    return context == nullptr || object->context() == context;
+  });
+}
+
+void RangeRegistry::context_destroyed(CUcontext context) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(objects_, [&](const auto& object) { return object->context() == context; });
+  count_started();
+}
+
+void RangeRegistry::reset() {
+  const std::scoped_lock lock(mutex_);
+  objects_.clear();
+  initialized_.store(false, std::memory_order_relaxed);
+  count_started();
+}
+
+uint32_t RangeRegistry::kernel(const KernelRun& run) {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& object : objects_)
+    if (object->context() == run.context && object->started()) return object->kernel(run);
+  return 1;
+}
+
+RangeProfiler* RangeRegistry::find(const CUpti_RangeProfiler_Object* handle) const {
+  for (const auto& object : objects_)
+    if (static_cast<const void*>(object.get()) == static_cast<const void*>(handle))
+      return object.get();
+  return nullptr;
+}
+
+void RangeRegistry::count_started() {
+  const auto started =
+      std::ranges::count_if(objects_, [](const auto& object) { return object->started(); });
+  started_.store(static_cast<uint32_t>(started), std::memory_order_relaxed);
+}
+
+}  // namespace simgpu::cupti

@@ -1,0 +1,61 @@
+// The range profiler objects of this process: one per context at most, known by their handles.
+//
+// The registry's lock is never held while the driver is called: the driver reports kernels with
+// locks of its own.
+#pragma once
+#include <cupti.h>
+#include <cupti_range_profiler.h>
+#include <simgpu/hooks.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "environment.h"
+#include "range_profiler.h"
+
+namespace simgpu::cupti {
+
+class RangeRegistry {
+ public:
+  explicit RangeRegistry(const Environment& environment) : environment_(environment) {}
+
+  // cuptiProfilerInitialize and cuptiProfilerDeInitialize.
+  void set_initialized(bool on) { initialized_.store(on, std::memory_order_relaxed); }
+
+  // `chip` is the index of the context's chip.
+  CUptiResult enable(CUcontext context, uint32_t chip, CUpti_RangeProfiler_Object** handle);
+  CUptiResult disable(CUpti_RangeProfiler_Object* handle);
+  bool enabled(CUcontext context) const;
+  void context_destroyed(CUcontext context);  // its object becomes invalid
+  void reset();                               // cuptiFinalize
+
+  // Runs `call` on the object under the lock; CUPTI_ERROR_INVALID_PARAMETER for a handle that is
+  // not one.
+  template <class Call>
+  CUptiResult with(CUpti_RangeProfiler_Object* handle, Call&& call) {
+    const std::scoped_lock lock(mutex_);
+    RangeProfiler* found = find(handle);
+    if (found == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    const CUptiResult result = call(*found);
+    count_started();
+    return result;
+  }
+
+  bool any_started() const noexcept { return started_.load(std::memory_order_relaxed) != 0; }
+  // A kernel has run. Returns how many times longer it took because its code was patched.
+  uint32_t kernel(const KernelRun& run);
+
+ private:
+  RangeProfiler* find(const CUpti_RangeProfiler_Object* handle) const;
+  void count_started();
+
+  const Environment& environment_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<RangeProfiler>> objects_;
+  std::atomic<bool> initialized_{false};
+  std::atomic<uint32_t> started_{0};
+};
+
+}  // namespace simgpu::cupti
