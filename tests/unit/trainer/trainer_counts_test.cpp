@@ -1,11 +1,7 @@
 // What the simulated driver observes each kernel doing, against tools/trainer/README.md's formulas.
-#include <dlfcn.h>
-#include <simgpu/hooks.h>
-
-#include <mutex>
-
 #include "catch.h"
 #include "dataset.h"
+#include "launch_recorder.h"
 #include "model.h"
 #include "reference_network.h"
 
@@ -15,67 +11,9 @@ using trainer::LayerKind;
 using trainer::LayerSpec;
 using trainer::Ranges;
 
-struct Operations {
-  uint64_t add = 0, mul = 0, fma = 0;
-  bool operator==(const Operations&) const = default;
-};
-
 struct Launch {
   std::string kernel;
   Operations operations;
-};
-
-std::ostream& operator<<(std::ostream& out, const Operations& o) {
-  return out << o.add << " add, " << o.mul << " mul, " << o.fma << " fma";
-}
-
-struct ObservedLaunch : Launch {
-  std::array<unsigned, 4> shape;  // grid x and y, block x and y
-};
-
-// Records every kernel that runs while it lives.
-class Recorder {
- public:
-  Recorder() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    REQUIRE(library != nullptr);
-    const auto get_table =
-        reinterpret_cast<decltype(&::cuGetExportTable)>(dlsym(library, "cuGetExportTable"));
-    REQUIRE(get_table != nullptr);
-    const void* table = nullptr;
-    REQUIRE(get_table(&table, &simgpu::kHooksUuid) == CUDA_SUCCESS);
-    driver_ = static_cast<const simgpu::Driver*>(table);
-    observer_.self = this;
-    observer_.kernel_end = [](void* self, const simgpu::KernelRun* run) {
-      static_cast<Recorder*>(self)->add(*run);
-    };
-    driver_->set_observer(&observer_);
-  }
-  ~Recorder() { driver_->set_observer(nullptr); }
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
-
-  std::vector<ObservedLaunch> launches() {
-    const std::lock_guard lock(mutex_);
-    return launches_;
-  }
-
- private:
-  void add(const simgpu::KernelRun& run) {
-    using simgpu::Count;
-    const simgpu::Counts& counts = run.counts;
-    ObservedLaunch launch;
-    launch.kernel = run.symbol;
-    launch.operations = {counts[Count::kFadd], counts[Count::kFmul], counts[Count::kFfma]};
-    launch.shape = {run.grid[0], run.grid[1], run.block[0], run.block[1]};
-    const std::lock_guard lock(mutex_);
-    launches_.push_back(launch);
-  }
-
-  const simgpu::Driver* driver_ = nullptr;
-  simgpu::Observer observer_{};
-  std::mutex mutex_;
-  std::vector<ObservedLaunch> launches_;
 };
 
 uint64_t product(std::initializer_list<int> factors) {
@@ -151,27 +89,27 @@ std::vector<Launch> expected_step(const trainer::NetworkSpec& network, int batch
   return launches;
 }
 
-std::vector<ObservedLaunch> observed_step(const trainer::NetworkSpec& network, int batch,
-                                          float momentum) {
+std::vector<KernelExecution> observed_step(const trainer::NetworkSpec& network, int batch,
+                                           float momentum) {
   const trainer::DriverApi api;
   const trainer::Context context(api);
   const trainer::Kernels kernels(api, TRAINER_KERNELS);
   const trainer::Stream stream(api);
   const trainer::Dataset data(network.input.size(), network.classes, batch, 1, 3, 0);
   trainer::Model model(stream, kernels, network, {batch, 0.1f, momentum, 3});
-  Recorder recorder;
+  const LaunchRecorder recorder;
   model.set_batch(data.samples(0), data.labels(0));
   model.forward(Ranges::kOff);
   model.loss();
   model.backward(Ranges::kOff);
   model.update();
   stream.synchronize();
-  return recorder.launches();
+  return recorder.executions();
 }
 
 void check_step(const trainer::NetworkSpec& network, int batch, float momentum) {
   const std::vector<Launch> expected = expected_step(network, batch, momentum != 0.0f);
-  const std::vector<ObservedLaunch> observed = observed_step(network, batch, momentum);
+  const std::vector<KernelExecution> observed = observed_step(network, batch, momentum);
   REQUIRE(observed.size() == expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     INFO("launch " << i << ", " << expected[i].kernel);
@@ -194,8 +132,8 @@ TEST_CASE("a batch larger than the block that sums the loss is counted in full")
 }
 
 TEST_CASE("products of unlike work share a kernel and a grid") {
-  std::vector<ObservedLaunch> products;
-  for (const ObservedLaunch& launch : observed_step(trainer::mlp_network(), 32, 0.0f)) {
+  std::vector<KernelExecution> products;
+  for (const KernelExecution& launch : observed_step(trainer::mlp_network(), 32, 0.0f)) {
     if (launch.kernel == "dense_forward") products.push_back(launch);
   }
   REQUIRE(products.size() == 3);
