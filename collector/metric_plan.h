@@ -22,4 +22,8 @@ struct MetricGroupPlan {
 // that is not in the table gets the SASS group alone, whose metrics every chip since Volta has.
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 
+// The chips in the table. A test asks a real CUPTI about each of them: does it know all metrics,
+// and does every group fit one pass?
+std::vector<std::string_view> planned_chips();
+
 }  // namespace flopinj
