@@ -1,1 +1,229 @@
-// Being written.
+#include <collector/collector.h>
+#include <collector/collector_state.h>
+#include <collector/fingerprint.h>
+#include <collector/writer_loop.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+constexpr uint32_t kMaxRingRecords = 1U << 24;
+
+// Nothing throws across the interface: what cannot be done for want of memory is not done.
+template <class Result, class Body>
+Result guarded(Result otherwise, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return otherwise;
+  }
+}
+template <class Body>
+void guarded(Body&& body) noexcept {
+  try {
+    body();
+  } catch (...) {
+  }
+}
+
+// The writer's last act may come long after the collector is gone, so it owns a share of the state.
+void writer_main(CollectorState* state, std::unique_ptr<WriterLoop> loop) noexcept {
+  loop->run();
+  loop.reset();
+  state->release();
+}
+
+// A new thread inherits the signal mask: the program's signals never reach ours, not even in its
+// first moment.
+std::thread start_with_signals_blocked(CollectorState* state, std::unique_ptr<WriterLoop> loop) {
+  sigset_t all;
+  sigset_t previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  std::thread thread;
+  guarded([&] { thread = std::thread(writer_main, state, std::move(loop)); });
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+uint64_t CollectorState::now() const {
+  if (hooks.now_ns) return hooks.now_ns();
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+Collector::Collector(const CollectorConfig& config, CollectorHooks hooks)
+    : state_(new CollectorState(config, std::move(hooks))) {}
+
+Collector::~Collector() {
+  if (dead_.load(std::memory_order_relaxed)) {
+    if (writer_.joinable()) writer_.detach();  // the handle of a thread that is not in this process
+    return;
+  }
+  close(EndReason::kExit);
+  state_->release();
+}
+
+bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
+  const std::lock_guard lock(life_);
+  if (dead_ || started_ || closed_ || !sink) return false;
+  return guarded(false, [&] {
+    sink_ = sink.get();
+    auto loop = std::make_unique<WriterLoop>(*state_, std::move(sink), process);
+    state_->owners.fetch_add(1, std::memory_order_relaxed);
+    writer_ = start_with_signals_blocked(state_, std::move(loop));
+    started_ = writer_.joinable();
+    if (!started_) state_->release();
+    return started_;
+  });
+}
+
+void Collector::close(EndReason reason) {
+  const std::lock_guard lock(life_);
+  if (dead_ || std::exchange(closed_, true)) return;
+  state_->accepting.store(false, std::memory_order_relaxed);
+  if (!started_) return;
+  sink_ = nullptr;
+  const bool done =
+      state_->control.close(reason, std::chrono::milliseconds(state_->config.close_timeout_ms));
+  if (done)
+    writer_.join();
+  else
+    writer_.detach();
+}
+
+void Collector::flush() {
+  if (dead_ || !started_) return;
+  state_->control.flush(std::chrono::milliseconds(state_->config.close_timeout_ms));
+}
+
+void Collector::abandon_after_fork() noexcept {
+  dead_.store(true, std::memory_order_relaxed);
+  if (sink_ != nullptr) sink_->abandon_after_fork();
+}
+
+ThreadState* Collector::add_thread(uint32_t os_tid) {
+  if (dead_) return nullptr;
+  return guarded<ThreadState*>(
+      nullptr, [&] { return state_->threads.add(os_tid, state_->paths, state_->process_ranges); });
+}
+
+void Collector::retire_thread(ThreadState* thread) {
+  if (dead_ || thread == nullptr) return;
+  guarded([&] {
+    std::string name;
+    if (thread->ring.pushed() != 0 && state_->hooks.thread_name)
+      name = state_->hooks.thread_name(thread->os_tid);
+    state_->threads.retire(thread, std::move(name));
+  });
+}
+
+void Collector::add_device(DeviceId id, const DeviceInfo& info) {
+  if (!dead_) guarded([&] { state_->descriptions.device(id, info); });
+}
+
+StreamId Collector::add_stream(DeviceId device, uint32_t context, uint32_t stream) {
+  if (dead_) return {};
+  return guarded(StreamId{}, [&] { return state_->descriptions.stream(device, context, stream); });
+}
+
+const KernelFunction* Collector::add_function(const FunctionInfo& info) {
+  if (dead_) return nullptr;
+  return guarded<const KernelFunction*>(nullptr,
+                                        [&] { return state_->signatures.intern_function(info); });
+}
+
+GraphId Collector::add_graph(std::vector<GraphNode> nodes) {
+  if (dead_) return {};
+  return guarded(GraphId{}, [&] { return state_->graphs.add(std::move(nodes)); });
+}
+
+std::vector<GroupId> Collector::add_plan(DeviceId device,
+                                         const std::vector<MetricGroupPlan>& plan) {
+  if (dead_) return {};
+  return guarded(std::vector<GroupId>{}, [&] {
+    auto ids = state_->scheduler.add_plan(device, plan);
+    for (size_t i = 0; i < ids.size(); ++i) state_->descriptions.group(ids[i], device, plan[i]);
+    return ids;
+  });
+}
+
+void Collector::diagnostic(Severity severity, std::string_view code, std::string_view message) {
+  if (dead_) return;
+  guarded([&] { state_->diagnostics.push(severity, code, message, state_->now()); });
+}
+
+void Collector::count_duplicate(std::string_view reason, uint64_t by) {
+  if (!dead_) guarded([&] { state_->losses.duplicate(reason, by); });
+}
+
+void Collector::count_dropped(std::string_view reason, DeviceId device, uint64_t by) {
+  if (!dead_ && state_->accepting.load(std::memory_order_relaxed))
+    guarded([&] { state_->losses.unrecorded(reason, device, by); });
+}
+
+void Collector::set_startup_ns(uint64_t ns) {
+  if (!dead_) state_->startup_ns.store(ns, std::memory_order_relaxed);
+}
+
+void Collector::add_window_cost(uint64_t ns) {
+  if (dead_) return;
+  state_->window_ns.fetch_add(ns, std::memory_order_relaxed);
+  state_->window_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+RangePathTable& Collector::paths() { return state_->paths; }
+ProcessRanges& Collector::process_ranges() { return state_->process_ranges; }
+MeasurementScheduler& Collector::scheduler() { return state_->scheduler; }
+
+const Signature* Collector::signature(ThreadState& thread, const KernelFunction& function,
+                                      const LaunchShape& shape, const ParameterValues& values) {
+  if (dead_.load(std::memory_order_relaxed)) return nullptr;
+  return guarded<const Signature*>(nullptr, [&] {
+    const uint64_t fingerprint = fingerprint_of(function.info, values);
+    if (const Signature* known = thread.signatures.find(function, shape, fingerprint)) return known;
+    const uint32_t wanted = function.never_measure ? 0 : state_->scheduler.initial_wanted();
+    const Signature* added =
+        state_->signatures.intern_signature(function, shape, fingerprint, wanted);
+    if (added != nullptr) thread.signatures.insert(function, shape, fingerprint, added);
+    return added;
+  });
+}
+
+void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord& launch,
+                       uint32_t launches) {
+  if (dead_.load(std::memory_order_relaxed) || launches == 0) return;
+  if (!state_->accepting.load(std::memory_order_relaxed)) return;
+  if (!thread.ring.allocated())
+    thread.ring.allocate(
+        std::bit_ceil(std::clamp<uint32_t>(state_->config.ring_records, 2, kMaxRingRecords)));
+  const size_t slot = device_slot(device);
+  LaunchRecord record = launch;
+  record.flags |= static_cast<uint32_t>(slot) << kDeviceShift;
+  if ((record.flags & LaunchRecord::kGraph) != 0) record.signature = SignatureId{launches};
+  // Counted as made first: see ThreadTotals::add.
+  bump(thread.launches[slot].made, launches);
+  if (thread.ring.push(record)) return;
+  auto& dropped = thread.launches[slot].dropped;
+  dropped.store(dropped.load(std::memory_order_relaxed) + launches, std::memory_order_release);
+}
+
+void Collector::times(std::span<const KernelTime> times) {
+  if (!dead_) guarded([&] { state_->times.push(times); });
+}
+
+void Collector::samples(SampleBatch batch) {
+  if (dead_) return;
+  const bool queued = guarded(false, [&] { return state_->samples.push(std::move(batch)); });
+  if (!queued)
+    diagnostic(Severity::kWarning, "collector.samples_dropped",
+               "counter samples found no room in the writer's queue and were dropped");
+}
+
+}  // namespace flopinj

@@ -20,11 +20,15 @@
 #include <collector/thread_state.h>
 #include <collector/trace_writer.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace flopinj {
@@ -35,22 +39,27 @@ struct CollectorConfig {
   uint32_t drain_period_ms = 10;
   uint32_t flush_period_ms = 250;     // a launch is in the file at most 3 flushes after it was made
   uint32_t close_timeout_ms = 5'000;  // close() gives up on a sink that does not take the rest
+  uint32_t ring_records = kRingRecords;  // per launching thread; rounded up to a power of two
   SchedulerConfig scheduler;
 };
 
-// What the collector needs done by the edge, on the writer thread.
+// What the collector needs done by the edge; any of them may be empty. Called on the writer thread,
+// except where it says otherwise, and not at all once close() has returned.
 struct CollectorHooks {
-  std::function<void()> thread_started;  // block signals, name the thread
-  std::function<void()>
-      flush_times;  // ask CUPTI for finished activity buffers; calls times() before it returns
-  std::function<uint64_t()> now_ns;         // the trace's clock
+  std::function<void()> thread_started;  // name the thread; its signals are blocked already
+  // Ask CUPTI for finished activity buffers; calls times() before it returns.
+  std::function<void()> flush_times;
+  std::function<uint64_t()> now_ns;         // the trace's clock; any thread
   std::function<uint64_t()> thread_cpu_ns;  // CPU time of the calling thread
-  std::function<std::string(uint32_t os_tid)>
-      thread_name;                          // current name; empty when the thread is gone
+  // Current name; empty when the thread is gone. Also called by retire_thread(), on the thread that
+  // is ending.
+  std::function<std::string(uint32_t os_tid)> thread_name;
   std::function<uint64_t()> activity_lost;  // CUPTI's count of dropped records; cumulative
-  std::function<void(std::string_view)>
-      log_error;  // one line for the user's stderr, at most once per cause
+  // One line for the user's stderr, at most once per cause.
+  std::function<void(std::string_view)> log_error;
 };
+
+struct CollectorState;
 
 class Collector {
  public:
@@ -107,8 +116,12 @@ class Collector {
                  // (bounded wait)
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  CollectorState* state_;  // shared with the writer thread, see collector_state.h
+  std::thread writer_;
+  Sink* sink_ = nullptr;  // the writer's, for abandon_after_fork()
+  std::mutex life_;       // start() and close()
+  bool started_ = false, closed_ = false;
+  std::atomic<bool> dead_{false};  // in a forked child
 };
 
 }  // namespace flopinj

@@ -1,1 +1,58 @@
-// Being written.
+#include <collector/launch_columns.h>
+
+namespace flopinj {
+namespace {
+
+// Differences wrap: the reader adds them up in the same arithmetic, so every pair of time stamps
+// round-trips.
+int64_t difference(uint64_t a, uint64_t b) { return static_cast<int64_t>(a - b); }
+
+}  // namespace
+
+bool LaunchColumns::add(const TimedLaunch& launch) {
+  if (full()) return false;
+  const auto index = static_cast<uint32_t>(size());
+  signature.push_back(launch.signature.value);
+  range_path.add(launch.path.value);
+  sequence.add(launch.sequence_plus_1);
+  graph.add(launch.graph ? 1 : 0);
+  windowed.add(launch.windowed ? 1 : 0);
+  if (!launch.timed()) {
+    gap_ns.push_back(0);
+    duration_delta_ns.push_back(0);
+    untimed_delta.push_back(index - last_untimed_);
+    last_untimed_ = index;
+    return true;
+  }
+  if (!any_timed_) {
+    first_start_ns = launch.start_ns;
+    last_end_ns_ = launch.start_ns;
+    any_timed_ = true;
+  }
+  gap_ns.push_back(difference(launch.start_ns, last_end_ns_));
+  last_end_ns_ = launch.end_ns;
+  const int64_t duration = difference(launch.end_ns, launch.start_ns);
+  int64_t& last = last_duration_[launch.signature.value];
+  duration_delta_ns.push_back(
+      difference(static_cast<uint64_t>(duration), static_cast<uint64_t>(last)));
+  last = duration;
+  return true;
+}
+
+void LaunchColumns::clear() {
+  signature.clear();
+  range_path.pairs.clear();
+  sequence.pairs.clear();
+  graph.pairs.clear();
+  windowed.pairs.clear();
+  first_start_ns = 0;
+  gap_ns.clear();
+  duration_delta_ns.clear();
+  untimed_delta.clear();
+  last_end_ns_ = 0;
+  any_timed_ = false;
+  last_untimed_ = 0;
+  last_duration_.clear();
+}
+
+}  // namespace flopinj

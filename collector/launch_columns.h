@@ -3,6 +3,7 @@
 #pragma once
 #include <collector/ids.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@ struct TimedLaunch {
   uint64_t sequence_plus_1 = 0;
   uint64_t start_ns = 0, end_ns = 0;  // both 0: untimed
   bool graph = false, windowed = false;
+  bool timed() const { return start_ns != 0 || end_ns != 0; }
 };
 
 // Run-length pairs as the format has them.
@@ -35,11 +37,17 @@ struct Runs {
   }
 };
 
+// Launches in one batch: at the most bytes that a launch can take in all columns (about 100), a
+// packet stays below its limit of 4 MiB.
+inline constexpr size_t kMaxBatchLaunches = 32'768;
+
 class LaunchColumns {
  public:
   LaunchColumns(ThreadId t, StreamId s) : thread(t), stream(s) {}
-  void add(const TimedLaunch&);
+  // False, and nothing is added, when the batch is full.
+  [[nodiscard]] bool add(const TimedLaunch&);
   size_t size() const { return signature.size(); }
+  bool full() const { return size() >= kMaxBatchLaunches; }
   void clear();  // keeps the capacity
 
   ThreadId thread;
@@ -59,6 +67,7 @@ class LaunchColumns {
   std::unordered_map<uint32_t, int64_t> last_duration_;  // by signature
 };
 
+// A row of TallyBatch.
 struct TallyRow {
   ThreadId thread;
   StreamId stream;

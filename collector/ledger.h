@@ -13,12 +13,14 @@ struct LedgerSnapshot {
   struct PerDevice {
     DeviceId device;
     uint64_t launches = 0, recorded = 0, dropped = 0;
+    bool operator==(const PerDevice&) const = default;
   };
   std::vector<PerDevice> devices;
   std::vector<std::pair<std::string, uint64_t>> dropped, duplicates;  // by reason
   uint64_t windows_opened = 0, windows_discarded = 0;
   uint64_t activity_records = 0, activity_unmatched = 0, activity_lost = 0;
   uint64_t names_generalised = 0, ranges_overflowed = 0;
+  bool operator==(const LedgerSnapshot&) const = default;
 };
 
 struct OverheadSnapshot {

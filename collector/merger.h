@@ -2,12 +2,15 @@
 // graph node).
 //
 // Bounded: past kMaxPending launches the oldest are released untimed, past kMaxEarlyTimes times the
-// oldest are counted as unmatched. Used by the writer thread alone.
+// oldest are counted as unmatched, past kMaxLate the oldest launches released untimed are no longer
+// waited for. Correlation ids wrap: when one comes again, whatever still waited under it will never
+// be matched and waits no longer. Used by the writer thread alone.
 #pragma once
 #include <collector/launch_columns.h>
 #include <collector/launch_record.h>
 #include <collector/model.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,8 +20,9 @@ namespace flopinj {
 
 inline constexpr size_t kMaxPending = 1U << 20;
 inline constexpr size_t kMaxEarlyTimes = 1U << 18;
-inline constexpr size_t kMaxLate = 1U
-                                   << 20;  // launches released untimed whose time is still awaited
+inline constexpr size_t kMaxLate = 1U << 20;
+inline constexpr uint32_t kEarlyAge =
+    8;  // releases beyond max_age that a time without a launch is kept
 
 class LaunchMerger {
  public:
@@ -29,22 +33,31 @@ class LaunchMerger {
   struct Origin {
     ThreadId thread;
     StreamId stream;
+    DeviceId device;  // carried along, for the ledger
+    bool operator==(const Origin&) const = default;
   };
-  void launch(Origin, const LaunchRecord&);
-  // A graph launch stands for one launch per node; `fallback_path` of the record serves nodes
-  // without a path.
-  void graph_launch(Origin, const LaunchRecord&, std::span<const GraphNode> nodes);
+  // A launch with correlation id 0 waits for no time. After launch() or graph_launch(), when
+  // full(), the caller calls release() before it adds more.
+  void launch(const Origin&, const LaunchRecord&);
+  // A graph launch stands for one launch per node; `path` of the record serves nodes without a
+  // path. A node whose id is unknown is timed only where it is the graph's only one: durations are
+  // never guessed onto kernels.
+  void graph_launch(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);
   void times(std::span<const KernelTime>);
 
+  bool full() const;
+  size_t pending() const;
+
   // Releases, in launch order per origin, every launch that is timed, and, untimed, those that have
-  // seen `max_age` calls of release before (and all of them when `all`).
-  using Release = std::function<void(Origin, const TimedLaunch&)>;
+  // seen `max_age` calls of release before (and all of them when `all`; and the oldest when
+  // full()). A launch that still waits holds back those behind it of the same origin.
+  using Release = std::function<void(const Origin&, const TimedLaunch&)>;
   // A time that came after its launch was released untimed: a tally row with launches = 0.
   using Late = std::function<void(const TallyRow&)>;
   void release(uint32_t max_age, bool all, const Release&, const Late&);
 
-  uint64_t activity_records() const;
-  uint64_t activity_unmatched() const;
+  uint64_t activity_records() const;    // times received
+  uint64_t activity_unmatched() const;  // of these, given up: no launch of ours came for them
 
  private:
   struct State;

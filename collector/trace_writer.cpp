@@ -1,1 +1,267 @@
-// Being written.
+#include <collector/packet.h>
+#include <collector/trace_writer.h>
+#include <collector/utf8.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+using protozero::pbf_builder;
+
+// A row takes about 70 bytes at most, so 32,768 rows stay well below the limit.
+constexpr size_t kMaxTallyRows = 32'768;
+constexpr size_t kMaxSampleBytes = 1U << 20;
+
+f::Level level_of(Level level) {
+  return level == Level::kTally ? f::Level::LEVEL_TALLY : f::Level::LEVEL_LAUNCHES;
+}
+
+template <class Builder, class Field, class T>
+void add_runs(Builder& builder, Field field, const Runs<T>& runs) {
+  std::vector<uint64_t> flat;
+  flat.reserve(runs.pairs.size() * 2);
+  for (const auto& [value, count] : runs.pairs) {
+    flat.push_back(value);
+    flat.push_back(count);
+  }
+  builder.add_packed_uint64(field, flat.begin(), flat.end());  // the same bytes as packed uint32
+}
+
+template <class Builder, class Field>
+void add_text(Builder& builder, Field field, std::string_view text) {
+  builder.add_string(field, to_utf8(text, kMaxTextBytes));
+}
+
+// One column of a list of rows.
+template <class Builder, class Field, class Get>
+void add_column(Builder& builder, Field field, std::span<const TallyRow> rows, Get&& get) {
+  std::vector<uint64_t> column;
+  column.reserve(rows.size());
+  for (const TallyRow& row : rows) column.push_back(get(row));
+  builder.add_packed_uint64(field, column.begin(), column.end());
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(std::unique_ptr<Sink> sink)
+    : sink_(std::move(sink)), ok_(sink_ != nullptr) {}
+
+bool TraceWriter::flush() {
+  if (ok_ && !framed_.empty()) ok_ = sink_->write(framed_);
+  framed_.clear();
+  return ok_;
+}
+
+bool TraceWriter::close() {
+  flush();
+  if (sink_ && !sink_->close()) ok_ = false;
+  return ok_;
+}
+
+void TraceWriter::header(const ProcessInfo& process, Level level) {
+  using F = f::HeaderField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> h(p, f::TracePacketField::header);
+    h.add_uint32(F::format_major, kFormatMajor);
+    h.add_uint32(F::format_minor, kFormatMinor);
+    h.add_string(F::producer, "libflopinj " FLOPINJ_VERSION);
+    h.add_uint32(F::pid, process.pid);
+    add_text(h, F::hostname, process.hostname);
+    size_t room = kMaxTextBytes;  // of all arguments together
+    for (const std::string& argument : process.command_line) {
+      const std::string text = to_utf8(argument, room);
+      h.add_string(F::command_line, text);
+      room -= text.size();
+      if (text.size() < argument.size()) break;
+    }
+    h.add_int32(F::rank, process.rank);
+    add_text(h, F::rank_source, process.rank_source);
+    h.add_enum(F::level, static_cast<int32_t>(level_of(level)));
+    h.add_bool(F::simulated, process.simulated);
+    h.add_uint32(F::cupti_version, process.cupti_version);
+    h.add_uint32(F::driver_version, process.driver_version);
+    h.add_bool(F::counters, process.counters);
+    h.add_uint64(F::clock_trace_ns, process.clock_trace_ns);
+    h.add_uint64(F::clock_realtime_ns, process.clock_realtime_ns);
+    h.add_uint64(F::clock_monotonic_ns, process.clock_monotonic_ns);
+    h.add_fixed64(F::session_id, process.session_id);
+  });
+}
+
+void TraceWriter::device(DeviceId id, const DeviceInfo& device) {
+  using F = f::DeviceField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> d(p, f::TracePacketField::device);
+    d.add_uint32(F::id, id.value);
+    add_text(d, F::name, device.name);
+    add_text(d, F::chip, device.chip);
+    d.add_uint32(F::compute_major, device.compute_major);
+    d.add_uint32(F::compute_minor, device.compute_minor);
+    d.add_uint32(F::multiprocessors, device.multiprocessors);
+    d.add_uint64(F::memory_bytes, device.memory_bytes);
+    d.add_uint32(F::clock_khz, device.clock_khz);
+    d.add_uint32(F::memory_clock_khz, device.memory_clock_khz);
+    d.add_uint32(F::memory_bus_bits, device.memory_bus_bits);
+    d.add_bytes(F::uuid, reinterpret_cast<const char*>(device.uuid.data()), device.uuid.size());
+  });
+}
+
+void TraceWriter::metric_group(GroupId id, DeviceId device, const MetricGroupPlan& plan) {
+  using F = f::MetricGroupField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> g(p, f::TracePacketField::metric_group);
+    g.add_uint32(F::id, id.value);
+    g.add_uint32(F::device, device.value);
+    add_text(g, F::name, plan.name);
+    for (const std::string& metric : plan.metrics) add_text(g, F::metric, metric);
+    g.add_bool(F::instrumented, plan.instrumented);
+    g.add_bool(F::required, plan.required);
+  });
+}
+
+void TraceWriter::launches(const LaunchColumns& columns) {
+  if (columns.size() == 0) return;
+  using F = f::LaunchBatchField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> b(p, f::TracePacketField::launch_batch);
+    b.add_uint32(F::thread, columns.thread.value);
+    b.add_uint32(F::stream, columns.stream.value);
+    b.add_packed_uint32(F::signature, columns.signature.begin(), columns.signature.end());
+    add_runs(b, F::range_path_run, columns.range_path);
+    if (!columns.sequence.trivial()) add_runs(b, F::sequence_run, columns.sequence);
+    b.add_uint64(F::first_start_ns, columns.first_start_ns);
+    b.add_packed_sint64(F::gap_ns, columns.gap_ns.begin(), columns.gap_ns.end());
+    b.add_packed_sint64(F::duration_delta_ns, columns.duration_delta_ns.begin(),
+                        columns.duration_delta_ns.end());
+    b.add_packed_uint32(F::untimed_delta, columns.untimed_delta.begin(),
+                        columns.untimed_delta.end());
+    if (!columns.graph.trivial()) add_runs(b, F::graph_run, columns.graph);
+    if (!columns.windowed.trivial()) add_runs(b, F::windowed_run, columns.windowed);
+  });
+}
+
+void TraceWriter::tallies(std::span<const TallyRow> all, uint64_t begin_ns, uint64_t end_ns) {
+  using F = f::TallyBatchField;
+  while (!all.empty()) {
+    const auto rows = all.first(std::min(all.size(), kMaxTallyRows));
+    all = all.subspan(rows.size());
+    packet([&](PacketBuilder& p) {
+      pbf_builder<F> b(p, f::TracePacketField::tally_batch);
+      b.add_uint64(F::begin_ns, begin_ns);
+      b.add_uint64(F::end_ns, end_ns);
+      add_column(b, F::thread, rows, [](const TallyRow& r) { return r.thread.value; });
+      add_column(b, F::stream, rows, [](const TallyRow& r) { return r.stream.value; });
+      add_column(b, F::signature, rows, [](const TallyRow& r) { return r.signature.value; });
+      add_column(b, F::range_path, rows, [](const TallyRow& r) { return r.path.value; });
+      add_column(b, F::launches, rows, [](const TallyRow& r) { return r.launches; });
+      add_column(b, F::timed, rows, [](const TallyRow& r) { return r.timed; });
+      add_column(b, F::gpu_time_ns, rows, [](const TallyRow& r) { return r.gpu_time_ns; });
+      const auto any = [&](auto&& get) { return std::any_of(rows.begin(), rows.end(), get); };
+      if (any([](const TallyRow& r) { return r.graph_launches != 0; }))
+        add_column(b, F::graph_launches, rows, [](const TallyRow& r) { return r.graph_launches; });
+      if (any([](const TallyRow& r) { return r.windowed; }))
+        add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
+    });
+  }
+}
+
+void TraceWriter::samples(const SampleBatch& batch) {
+  using F = f::CounterSamplesField;
+  const size_t samples = batch.signatures.size();
+  if (samples == 0 || batch.paths.size() != samples || batch.values.size() % samples != 0) return;
+  const size_t metrics = batch.values.size() / samples;
+  const size_t step = std::max<size_t>(1, kMaxSampleBytes / (metrics * sizeof(double) + 10));
+  for (size_t from = 0; from < samples; from += step) {
+    const size_t count = std::min(step, samples - from);
+    const auto ids = [from, count](const auto& list) {
+      std::vector<uint32_t> values;
+      for (size_t i = from; i < from + count; ++i) values.push_back(list[i].value);
+      return values;
+    };
+    const std::vector<uint32_t> signatures = ids(batch.signatures);
+    const std::vector<uint32_t> paths = ids(batch.paths);
+    const double* values = batch.values.data() + from * metrics;
+    packet([&](PacketBuilder& p) {
+      pbf_builder<F> b(p, f::TracePacketField::counter_samples);
+      b.add_uint32(F::group, batch.group.value);
+      b.add_uint32(F::window, batch.window);
+      b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
+      b.add_packed_uint32(F::range_path, paths.begin(), paths.end());
+      b.add_packed_double(F::value, values, values + count * metrics);
+    });
+  }
+}
+
+void TraceWriter::ledger(const LedgerSnapshot& ledger) {
+  using F = f::LedgerField;
+  using D = f::LedgerPerDeviceField;
+  using R = f::LedgerReasonField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> l(p, f::TracePacketField::ledger);
+    for (const auto& device : ledger.devices) {
+      pbf_builder<D> d(l, F::device);
+      d.add_uint32(D::device, device.device.value);
+      d.add_uint64(D::launches, device.launches);
+      d.add_uint64(D::recorded, device.recorded);
+      d.add_uint64(D::dropped, device.dropped);
+    }
+    const auto add_reasons = [&l](F field, const auto& reasons) {
+      for (const auto& [reason, count] : reasons) {
+        pbf_builder<R> r(l, field);
+        add_text(r, R::reason, reason);
+        r.add_uint64(R::count, count);
+      }
+    };
+    add_reasons(F::dropped, ledger.dropped);
+    add_reasons(F::duplicate, ledger.duplicates);
+    l.add_uint64(F::windows_opened, ledger.windows_opened);
+    l.add_uint64(F::windows_discarded, ledger.windows_discarded);
+    l.add_uint64(F::activity_records, ledger.activity_records);
+    l.add_uint64(F::activity_unmatched, ledger.activity_unmatched);
+    l.add_uint64(F::activity_lost, ledger.activity_lost);
+    l.add_uint64(F::names_generalised, ledger.names_generalised);
+    l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
+  });
+}
+
+void TraceWriter::self_overhead(const OverheadSnapshot& cost) {
+  using F = f::SelfOverheadField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> o(p, f::TracePacketField::self_overhead);
+    o.add_uint64(F::launch_callbacks, cost.launch_callbacks);
+    o.add_uint64(F::launch_callback_ns, cost.launch_callback_ns);
+    o.add_uint64(F::window_ns, cost.window_ns);
+    o.add_uint64(F::window_count, cost.window_count);
+    o.add_uint64(F::startup_ns, cost.startup_ns);
+    o.add_uint64(F::helper_cpu_ns, cost.helper_cpu_ns);
+    o.add_uint64(F::bytes_written, cost.bytes_written);
+    o.add_uint64(F::wall_ns, cost.wall_ns);
+  });
+}
+
+void TraceWriter::diagnostic(Severity severity, std::string_view code, std::string_view message,
+                             uint64_t time_ns) {
+  using F = f::DiagnosticField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> d(p, f::TracePacketField::diagnostic);
+    d.add_enum(F::severity, static_cast<int32_t>(severity));
+    add_text(d, F::code, code);
+    add_text(d, F::message, message);
+    d.add_uint64(F::time_ns, time_ns);
+  });
+}
+
+void TraceWriter::end(EndReason reason, uint64_t time_ns) {
+  using F = f::EndField;
+  const uint64_t before = sequence_;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> e(p, f::TracePacketField::end);
+    e.add_uint64(F::time_ns, time_ns);
+    e.add_enum(F::reason, static_cast<int32_t>(reason));
+    e.add_uint64(F::packets, before);
+  });
+}
+
+}  // namespace flopinj

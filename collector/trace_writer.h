@@ -2,8 +2,11 @@
 // before uses.
 //
 // Encodes with protozero; field numbers come from flop_trace.proto through the generated
-// flop_trace_fields.h. Used by the writer thread alone. After the sink failed, every call does
-// nothing and ok() is false.
+// flop_trace_fields.h. Packets are gathered until flush(), which hands them to the sink in one
+// piece; past kMaxGroupBytes that happens by itself. No packet is larger than kMaxPacketBytes: long
+// lists are spread over several, single values that are too long are cut. Used by the writer thread
+// alone. After the sink failed, every call does nothing and ok() is false. Throws only
+// std::bad_alloc.
 #pragma once
 #include <collector/launch_columns.h>
 #include <collector/ledger.h>
@@ -14,14 +17,19 @@
 #include <collector/sink.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
 inline constexpr uint32_t kFormatMinor = 0;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
+inline constexpr size_t kMaxGroupBytes = 8U << 20;
+inline constexpr size_t kMaxTextBytes = 64U << 10;  // of one name, message or command line
 
 struct StreamDefinition {
   StreamId id;
@@ -42,6 +50,7 @@ struct Definitions {
   std::vector<PathDefinition> paths;
   std::vector<StreamDefinition> streams;
   std::vector<ThreadDefinition> threads;
+  bool empty() const;
 };
 
 struct SampleBatch {
@@ -60,18 +69,20 @@ class TraceWriter {
   void device(DeviceId, const DeviceInfo&);
   void metric_group(GroupId, DeviceId, const MetricGroupPlan&);
   void definitions(const Definitions&);  // nothing is written where all lists are empty
-  void launches(const LaunchColumns&);
-  void tallies(std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);
-  void samples(const SampleBatch&);
+  void launches(const LaunchColumns&);   // nothing where it is empty
+  void tallies(std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);  // likewise
+  void samples(const SampleBatch&);  // nothing where values are no multiple of the samples
   void ledger(const LedgerSnapshot&);
   void self_overhead(const OverheadSnapshot&);
   void diagnostic(Severity, std::string_view code, std::string_view message, uint64_t time_ns);
   void end(EndReason, uint64_t time_ns);
-  bool close();
+  bool flush();  // ok()
+  bool close();  // flushes, then closes the sink; ok()
 
   bool ok() const { return ok_; }
   const Sink& sink() const { return *sink_; }
   uint64_t packets() const { return sequence_; }
+  uint64_t bytes() const { return bytes_; }  // of all packets so far, those not flushed included
 
  private:
   template <class Fill>
@@ -80,6 +91,7 @@ class TraceWriter {
   std::unique_ptr<Sink> sink_;
   std::string body_, framed_;
   uint32_t sequence_ = 0;
+  uint64_t bytes_ = 0;
   bool ok_ = true;
 };
 

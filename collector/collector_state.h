@@ -1,0 +1,55 @@
+// What the collector's callers and its writer thread share. Private to the collector.
+#pragma once
+#include <collector/collector.h>
+#include <collector/graph_table.h>
+#include <collector/inbox.h>
+#include <collector/loss_counts.h>
+#include <collector/thread_registry.h>
+#include <collector/writer_control.h>
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+namespace flopinj {
+
+// Inside the ring a record's flags also carry the slot of its device, and a graph launch's
+// `signature` the number of launches it was counted as: the record is full, and the stream alone
+// does not tell (it may have found no room).
+inline constexpr uint32_t kDeviceShift = 24;
+
+struct CollectorState {
+  CollectorState(const CollectorConfig& c, CollectorHooks h) : config(c), hooks(std::move(h)) {}
+
+  const CollectorConfig config;
+  const CollectorHooks hooks;
+
+  RangePathTable paths;
+  ProcessRanges process_ranges{paths};
+  SignatureTable signatures;
+  MeasurementScheduler scheduler{config.scheduler, signatures};
+  GraphTable graphs;
+  ThreadRegistry threads;
+
+  TimeQueue times;
+  SampleQueue samples;
+  DiagnosticQueue diagnostics;
+  DescriptionQueue descriptions;
+  LossCounts losses;
+  std::atomic<uint64_t> startup_ns{0}, window_ns{0}, window_count{0};
+
+  std::atomic<bool> accepting{true};  // false once closing: launches are not ours to count any more
+  WriterControl control;
+
+  uint64_t now() const;
+
+  // Shared by the Collector and the writer thread, which may outlive it when it is stuck. Counted
+  // here and not in a shared_ptr, because a forked child has to forget its share without touching
+  // anything else.
+  void release() {
+    if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  std::atomic<int> owners{1};
+};
+
+}  // namespace flopinj

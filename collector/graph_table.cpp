@@ -1,0 +1,54 @@
+#include <collector/graph_table.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+  return hash ^ (hash >> 32);
+}
+
+uint64_t hash_of(const std::vector<GraphNode>& nodes) {
+  uint64_t hash = nodes.size();
+  for (const GraphNode& n : nodes) {
+    hash = mix(hash, uint64_t{n.signature.value} << 32 | n.path.value);
+    hash = mix(hash, n.sequence_plus_1);
+    hash = mix(hash, n.node);
+  }
+  return hash;
+}
+
+bool same(const GraphNode& a, const GraphNode& b) {
+  return a.signature == b.signature && a.path == b.path && a.sequence_plus_1 == b.sequence_plus_1 &&
+         a.node == b.node;
+}
+
+}  // namespace
+
+GraphId GraphTable::add(std::vector<GraphNode> nodes) {
+  const uint64_t hash = hash_of(nodes);
+  const std::lock_guard lock(mutex_);
+  const auto [first, last] = by_content_.equal_range(hash);
+  for (auto at = first; at != last; ++at) {
+    const auto& known = graphs_[at->second];
+    if (std::equal(known.begin(), known.end(), nodes.begin(), nodes.end(), same))
+      return GraphId{at->second + 1};
+  }
+  if (graphs_.size() >= kMaxGraphs || nodes_ + nodes.size() > kMaxGraphNodes) return {};
+  nodes_ += nodes.size();
+  graphs_.push_back(std::move(nodes));
+  const auto index = static_cast<uint32_t>(graphs_.size() - 1);
+  by_content_.emplace(hash, index);
+  return GraphId{index + 1};
+}
+
+std::span<const GraphNode> GraphTable::nodes(GraphId id) const {
+  const std::lock_guard lock(mutex_);
+  if (id.value == 0 || id.value > graphs_.size()) return {};
+  return graphs_[id.value - 1];
+}
+
+}  // namespace flopinj

@@ -1,0 +1,98 @@
+// What reaches the writer from other threads, apart from launches: times, samples, diagnostics, and
+// what the edge has described. Each queue has its own lock, held for a copy; each is bounded.
+#pragma once
+#include <collector/model.h>
+#include <collector/trace_writer.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_set>
+#include <vector>
+
+namespace flopinj {
+
+inline constexpr size_t kMaxQueuedTimes = 1U << 20;  // 32 MiB
+inline constexpr size_t kMaxQueuedSampleBytes = 16U << 20;
+inline constexpr size_t kMaxDiagnosticCodes = 256;
+inline constexpr size_t kMaxStreams = 65'536;
+inline constexpr size_t kMaxDescribedDevices = 1'024;
+
+class TimeQueue {
+ public:
+  void push(std::span<const KernelTime>);
+  void take(std::vector<KernelTime>& out);  // replaces `out`, whose capacity is used again
+  uint64_t overflowed() const;              // times that found no room
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<KernelTime> times_;
+  uint64_t overflowed_ = 0;
+};
+
+class SampleQueue {
+ public:
+  bool push(SampleBatch);  // false: no room
+  std::vector<SampleBatch> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<SampleBatch> batches_;
+  size_t bytes_ = 0;
+};
+
+struct DiagnosticEntry {
+  Severity severity = Severity::kInfo;
+  std::string code, message;
+  uint64_t time_ns = 0, count = 0;
+  bool taken = false;
+};
+
+// The first of each code is written at the next flush; how often it came again, at the end.
+class DiagnosticQueue {
+ public:
+  void push(Severity, std::string_view code, std::string_view message, uint64_t time_ns);
+  std::vector<DiagnosticEntry> take_new();
+  std::vector<DiagnosticEntry> repeated() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, DiagnosticEntry, std::less<>> entries_;
+};
+
+struct DescribedDevice {
+  DeviceId id;
+  DeviceInfo info;
+};
+struct DescribedGroup {
+  GroupId id;
+  DeviceId device;
+  MetricGroupPlan plan;
+};
+
+class DescriptionQueue {
+ public:
+  void device(DeviceId, const DeviceInfo&);  // the first description of an id counts
+  StreamId stream(DeviceId, uint32_t context, uint32_t stream);  // 0 past kMaxStreams
+  void group(GroupId, DeviceId, const MetricGroupPlan&);
+
+  // In this order a description never refers to one that is not taken yet.
+  std::vector<DescribedGroup> take_groups();
+  std::vector<StreamDefinition> take_streams();
+  std::vector<DescribedDevice> take_devices();
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<uint32_t> known_devices_;
+  std::map<std::tuple<DeviceId, uint32_t, uint32_t>, StreamId> known_streams_;
+  std::vector<DescribedDevice> devices_;
+  std::vector<StreamDefinition> streams_;
+  std::vector<DescribedGroup> groups_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,62 @@
+// The two kinds of sink. Private to open_sink().
+#pragma once
+#include <collector/descriptor.h>
+#include <collector/sink.h>
+
+#include <string>
+#include <utility>
+
+namespace flopinj {
+
+class DescriptorSink : public Sink {
+ public:
+  DescriptorSink(std::string target, Descriptor fd)
+      : target_(std::move(target)), fd_(std::move(fd)) {}
+  bool close() override;
+  const std::string& target() const override { return target_; }
+  const std::string& error() const override { return error_; }
+  void abandon_after_fork() noexcept override { fd_.close(); }
+
+ protected:
+  bool fail(const std::string& why);  // false
+
+  std::string target_;
+  Descriptor fd_;
+  std::string error_;
+};
+
+// A regular file or a character device: written to until it is done.
+class FileSink : public DescriptorSink {
+ public:
+  // `exclusive`: nobody else writes to it, so that it may be cut back after a partial write.
+  FileSink(std::string target, Descriptor fd, bool exclusive)
+      : DescriptorSink(std::move(target), std::move(fd)), exclusive_(exclusive) {}
+  bool write(std::string_view packets) override;
+
+ private:
+  bool exclusive_;
+};
+
+// Something with a reader at the other end: it may be slow, stop or leave.
+class StreamSink : public DescriptorSink {
+ public:
+  enum class Kind {
+    kFifo,    // opened by the first write; ours, so non-blocking
+    kSocket,  // ours, non-blocking
+    kShared,  // a duplicate of the program's own descriptor: its blocking mode is the program's
+              // business
+  };
+  StreamSink(std::string target, Descriptor fd, Kind kind, uint32_t timeout_ms)
+      : DescriptorSink(std::move(target), std::move(fd)), kind_(kind), timeout_ms_(timeout_ms) {}
+  bool write(std::string_view packets) override;
+
+ private:
+  bool open_fifo();
+  bool wait_writable();
+  long write_some(std::string_view bytes);
+
+  Kind kind_;
+  uint32_t timeout_ms_;
+};
+
+}  // namespace flopinj

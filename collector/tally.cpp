@@ -1,0 +1,46 @@
+#include <collector/tally.h>
+
+namespace flopinj {
+
+size_t Tally::Hash::operator()(const Key& k) const noexcept {
+  uint64_t h = uint64_t{k.signature.value} << 32 | k.path.value;
+  h = (h ^ h >> 29) * 0xBF58476D1CE4E5B9U;
+  h ^= uint64_t{k.thread.value} << 33 | uint64_t{k.stream.value} << 1 | (k.windowed ? 1U : 0U);
+  h = (h ^ h >> 32) * 0x94D049BB133111EBU;
+  return static_cast<size_t>(h ^ h >> 31);
+}
+
+void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
+  TallyRow row;
+  row.thread = thread;
+  row.stream = stream;
+  row.signature = launch.signature;
+  row.path = launch.path;
+  row.windowed = launch.windowed;
+  row.launches = 1;
+  row.timed = launch.timed() ? 1 : 0;
+  row.gpu_time_ns = launch.end_ns - launch.start_ns;
+  row.graph_launches = launch.graph ? 1 : 0;
+  add(row);
+}
+
+void Tally::add(const TallyRow& row) {
+  const Key key{row.thread, row.stream, row.signature, row.path, row.windowed};
+  const auto [at, inserted] = index_.try_emplace(key, rows_.size());
+  if (inserted) {
+    rows_.push_back(row);
+    return;
+  }
+  TallyRow& sum = rows_[at->second];
+  sum.launches += row.launches;
+  sum.timed += row.timed;
+  sum.gpu_time_ns += row.gpu_time_ns;
+  sum.graph_launches += row.graph_launches;
+}
+
+void Tally::clear() {
+  index_.clear();
+  rows_.clear();
+}
+
+}  // namespace flopinj

@@ -1,0 +1,91 @@
+// What the writer thread says about losses and costs.
+#include <collector/writer_loop.h>
+
+#include <string>
+#include <utility>
+
+namespace flopinj {
+
+// Mid-run, launches - recorded - dropped are in flight: in a ring, or waiting for their time or for
+// the next tally. In the last ledger nothing is in flight any more; a launch whose record never
+// came (its thread was between counting and pushing when the recording ended) is dropped.
+LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
+  LedgerSnapshot ledger;
+  const LossCounts::Snapshot losses = state_.losses.snapshot();
+  const ThreadTotals totals = state_.threads.totals();
+  auto reasons = losses.dropped_reasons;
+  for (size_t d = 0; d < kDeviceSlots; ++d) {
+    LedgerSnapshot::PerDevice device;
+    device.device = DeviceId{static_cast<uint32_t>(d)};
+    device.launches = totals.made[d] + losses.made[d];
+    device.recorded = recorded_[d];
+    device.dropped = totals.ring_full[d] + losses.dropped[d];
+    if (totals.ring_full[d] != 0) reasons["ring_full"] += totals.ring_full[d];
+    const uint64_t settled = device.recorded + device.dropped;
+    if (last && device.launches > settled) {
+      reasons["unfinished_at_end"] += device.launches - settled;
+      device.dropped = device.launches - device.recorded;
+    }
+    if (device.launches != 0) ledger.devices.push_back(device);
+  }
+  ledger.dropped.assign(reasons.begin(), reasons.end());
+  auto duplicates = losses.duplicate_reasons;
+  if (totals.nested_calls != 0) duplicates["nested_call"] += totals.nested_calls;
+  ledger.duplicates.assign(duplicates.begin(), duplicates.end());
+  ledger.windows_opened = state_.scheduler.windows_opened();
+  ledger.windows_discarded = state_.scheduler.windows_discarded();
+  ledger.activity_records = merger_.activity_records();
+  ledger.activity_unmatched = merger_.activity_unmatched();
+  ledger.activity_lost = state_.times.overflowed();
+  state_.control.with_edge([&] {
+    if (state_.hooks.activity_lost) ledger.activity_lost += state_.hooks.activity_lost();
+  });
+  ledger.names_generalised = state_.paths.names_generalised();
+  ledger.ranges_overflowed = state_.paths.ranges_overflowed();
+  return ledger;
+}
+
+OverheadSnapshot WriterLoop::overhead_snapshot() {
+  OverheadSnapshot cost;
+  const ThreadTotals totals = state_.threads.totals();
+  cost.launch_callbacks = totals.callbacks;
+  if (totals.timed_callbacks != 0) {
+    const double each =
+        static_cast<double>(totals.timed_callback_ns) / static_cast<double>(totals.timed_callbacks);
+    cost.launch_callback_ns = static_cast<uint64_t>(each * static_cast<double>(totals.callbacks));
+  }
+  cost.window_ns = state_.window_ns.load(std::memory_order_relaxed);
+  cost.window_count = state_.window_count.load(std::memory_order_relaxed);
+  cost.startup_ns = state_.startup_ns.load(std::memory_order_relaxed);
+  state_.control.with_edge([&] {
+    if (state_.hooks.thread_cpu_ns) cost.helper_cpu_ns = state_.hooks.thread_cpu_ns();
+  });
+  cost.bytes_written = writer_.bytes();
+  cost.wall_ns = state_.now() - began_ns_;
+  return cost;
+}
+
+// With everything that brings launches, and else once a second where something changed: an idle
+// program adds nothing.
+void WriterLoop::write_ledger(bool everything) {
+  const auto now = Clock::now();
+  if (!everything && !wrote_launches_ && now < next_ledger_) return;
+  next_ledger_ = now + std::chrono::seconds(1);
+  LedgerSnapshot ledger = ledger_snapshot(closing_);
+  if (!everything && !wrote_launches_ && ledger == last_ledger_) return;
+  wrote_launches_ = false;
+  writer_.ledger(ledger);
+  writer_.self_overhead(overhead_snapshot());
+  last_ledger_ = std::move(ledger);
+}
+
+void WriterLoop::write_diagnostics(bool last) {
+  for (const DiagnosticEntry& e : state_.diagnostics.take_new())
+    writer_.diagnostic(e.severity, e.code, e.message, e.time_ns);
+  if (!last) return;
+  for (const DiagnosticEntry& e : state_.diagnostics.repeated())
+    writer_.diagnostic(e.severity, e.code, e.message + " (" + std::to_string(e.count) + " times)",
+                       e.time_ns);
+}
+
+}  // namespace flopinj

@@ -1,0 +1,143 @@
+#include <collector/writer_loop.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace flopinj {
+
+WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
+                       const ProcessInfo& process)
+    : state_(state),
+      process_(process),
+      writer_(std::move(sink)),
+      merger_(state.config.expect_times),
+      began_ns_(state.now()),
+      next_flush_(Clock::now()),
+      tally_began_ns_(began_ns_),
+      next_naming_(next_flush_),
+      next_ledger_(next_flush_) {}
+
+void WriterLoop::run() noexcept {
+  try {
+    state_.control.with_edge([&] {
+      if (state_.hooks.thread_started) state_.hooks.thread_started();
+    });
+    writer_.header(process_, state_.config.level);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  for (;;) {
+    const auto request =
+        state_.control.wait(std::chrono::milliseconds(state_.config.drain_period_ms));
+    if (request.abandoned) break;
+    try {
+      step(request);
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+    if (request.flush) state_.control.flushed(request.ticket);
+    if (request.close) break;
+  }
+  state_.control.finished();
+}
+
+void WriterLoop::step(const WriterControl::Request& request) {
+  if (request.close) return finish(request.reason);
+  drain();
+  const auto now = Clock::now();
+  if (!request.flush && now < next_flush_) return;
+  next_flush_ = now + std::chrono::milliseconds(state_.config.flush_period_ms);
+  flush(request.flush);
+}
+
+// Times are taken before launches, so that a time is there before its launch only where the GPU was
+// quicker than the launch callback's end.
+void WriterLoop::drain() {
+  state_.times.take(times_);
+  state_.threads.list(threads_);
+  for (ThreadState*& thread : threads_) {
+    const bool last = thread->retired.load(std::memory_order_acquire);
+    thread->ring.drain([&](const LaunchRecord& record) {
+      if (!failed_) take(*thread, record);
+    });
+    if (!last) continue;
+    const bool launched = thread->ring.pushed() != 0;
+    const ThreadId id = thread->id;
+    const uint32_t tid = thread->os_tid;
+    const std::string name = state_.threads.reap(thread);
+    thread = nullptr;
+    if (launched) define_thread(id, tid, name);
+    names_.erase(id.value);
+  }
+  std::erase(threads_, nullptr);
+  if (!failed_) merger_.times(times_);
+}
+
+void WriterLoop::take(const ThreadState& thread, const LaunchRecord& record) {
+  const LaunchMerger::Origin origin{thread.id, record.stream,
+                                    DeviceId{record.flags >> kDeviceShift}};
+  if ((record.flags & LaunchRecord::kGraph) != 0)
+    take_graph(origin, record);
+  else
+    merger_.launch(origin, record);
+  if (merger_.full()) {
+    write_definitions();
+    release(false);
+  }
+}
+
+// The launching thread counted `signature` launches; what the table says otherwise must not
+// unbalance the ledger.
+void WriterLoop::take_graph(const LaunchMerger::Origin& origin, const LaunchRecord& record) {
+  const size_t counted = record.signature.value;
+  const auto nodes = state_.graphs.nodes(record.graph);
+  const auto known = nodes.first(std::min(nodes.size(), counted));
+  merger_.graph_launch(origin, record, known);
+  state_.losses.lost("graph_unknown", origin.device.value, counted - known.size());
+}
+
+void WriterLoop::flush(bool everything) {
+  state_.control.with_edge([&] {
+    if (state_.hooks.flush_times) state_.hooks.flush_times();
+  });
+  drain();
+  const auto samples = state_.samples.take();
+  if (failed_) return;
+  write_definitions();
+  release(everything);
+  write_columns();
+  write_tally(everything);
+  for (const SampleBatch& batch : samples) writer_.samples(batch);
+  write_diagnostics(false);
+  write_ledger(everything);
+  if (!writer_.flush())
+    fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+}
+
+void WriterLoop::finish(EndReason reason) {
+  closing_ = true;
+  flush(true);
+  if (failed_) return;
+  write_diagnostics(true);
+  writer_.end(reason, state_.now());
+  if (!writer_.close())
+    fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+}
+
+void WriterLoop::fail(const std::string& why) noexcept {
+  if (std::exchange(failed_, true)) return;
+  try {
+    columns_.clear();
+    tally_.clear();
+    merger_.release(
+        0, true, [](const auto&, const auto&) {}, [](const auto&) {});
+    state_.control.with_edge([&] {
+      if (state_.hooks.log_error)
+        state_.hooks.log_error(why + "; recording stops here, the program goes on");
+    });
+  } catch (...) {  // nobody left to tell
+  }
+}
+
+}  // namespace flopinj
