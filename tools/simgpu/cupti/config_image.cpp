@@ -33,7 +33,7 @@ bool Schedule::pass_is_sass(size_t pass) const {
 
 Schedule schedule_passes(uint32_t chip, std::vector<Counter> counters) {
   std::ranges::sort(counters);
-  counters.erase(std::ranges::unique(counters).begin(), counters.end());
+  counters.erase(std::unique(counters.begin(), counters.end()), counters.end());
   std::ranges::stable_sort(counters, [](Counter a, Counter b) { return weight(a) > weight(b); });
   Schedule result{chip, {}};
   std::vector<uint32_t> used;

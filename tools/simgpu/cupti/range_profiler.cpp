@@ -17,7 +17,7 @@ CUptiResult RangeProfiler::counter_data_size(std::span<const char* const> metric
     for (const Counter counter : counters_of(*metric)) counters.push_back(counter);
   }
   std::ranges::sort(counters);
-  counters.erase(std::ranges::unique(counters).begin(), counters.end());
+  counters.erase(std::unique(counters.begin(), counters.end()), counters.end());
   image_counters_ = std::move(counters);
   image_capacity_ = max_ranges;
   *bytes = CounterImage::bytes_needed(image_counters_.size(), image_capacity_);
