@@ -1,0 +1,218 @@
+#include "model/formulas.h"
+
+#include <algorithm>
+
+namespace flopinj::reduce {
+namespace {
+
+enum class Kind : uint8_t { kAdd, kMul, kFma };
+
+// Thread-level instructions with their predicate on. A packed half2 instruction works on two lanes
+// and counts once.
+struct InstructionFormula {
+  std::string_view metric;
+  std::string_view precision;
+  Kind kind;
+  uint32_t lanes;
+};
+constexpr std::array kInstructions = {
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "fp32", Kind::kAdd,
+                       1},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "fp32", Kind::kMul,
+                       1},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "fp32", Kind::kFma,
+                       1},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", "fp64", Kind::kAdd,
+                       1},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", "fp64", Kind::kMul,
+                       1},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", "fp64", Kind::kFma,
+                       1},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_hadd_pred_on.sum", "fp16", Kind::kAdd,
+                       2},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", "fp16", Kind::kMul,
+                       2},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", "fp16", Kind::kFma,
+                       2},
+};
+
+// Operations, a fused multiply-add already counted as two.
+constexpr std::string_view kTensorPrefix = "sm__ops_path_tensor_";
+// Tensor instructions, but for the integer ones.
+constexpr std::string_view kScreeningPrefix = "sm__inst_executed_pipe_tensor";
+constexpr std::string_view kScreeningInteger = "imma";
+constexpr std::array<std::string_view, 3> kIntegerSources = {"int", "uint", "b1"};
+constexpr std::string_view kHalfFma = "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum";
+
+std::optional<TensorPath> parse_tensor(std::string_view name) {
+  if (!name.starts_with(kTensorPrefix)) return std::nullopt;
+  name.remove_prefix(kTensorPrefix.size());
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos || name.substr(dot) != ".sum") return std::nullopt;
+  name = name.substr(0, dot);
+  TensorPath path;
+  std::string* part = nullptr;
+  while (!name.empty()) {
+    const std::string_view word = name.substr(0, name.find('_'));
+    name.remove_prefix(std::min(name.size(), word.size() + 1));
+    if (word == "op" || word == "subpipe")
+      part = &path.op;
+    else if (word == "src")
+      part = &path.source;
+    else if (word == "dst")
+      part = &path.destination;
+    else if (word == "sparsity")
+      part = &path.sparsity;
+    else if (part == nullptr)
+      return std::nullopt;
+    else
+      part->append(part->empty() ? "" : "_").append(word);
+  }
+  if (path.source.empty()) return std::nullopt;
+  return path;
+}
+
+bool disjoint(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+bool disjoint(const TensorPath& a, const TensorPath& b) {
+  return disjoint(a.op, b.op) || disjoint(a.source, b.source) ||
+         disjoint(a.destination, b.destination) || disjoint(a.sparsity, b.sparsity);
+}
+int restrictions(const TensorPath& p) {
+  return static_cast<int>(!p.op.empty()) + static_cast<int>(!p.destination.empty()) +
+         static_cast<int>(!p.sparsity.empty());
+}
+
+// Keeps the most general tensor metrics and drops those they include.
+void drop_included(std::vector<SignatureFlop::Part>& parts) {
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    const int ra = a.meaning.tensor ? restrictions(*a.meaning.tensor) : -1;
+    const int rb = b.meaning.tensor ? restrictions(*b.meaning.tensor) : -1;
+    return ra < rb;
+  });
+  std::vector<SignatureFlop::Part> kept;
+  for (auto& part : parts) {
+    const bool included =
+        part.meaning.tensor && std::any_of(kept.begin(), kept.end(), [&](const auto& k) {
+          return k.meaning.tensor && !disjoint(*k.meaning.tensor, *part.meaning.tensor);
+        });
+    if (!included) kept.push_back(std::move(part));
+  }
+  parts = std::move(kept);
+}
+
+}  // namespace
+
+void Flop::add(uint32_t precision, u128 flop, bool is_matrix) {
+  overflow = !add_saturating(by_precision[precision], flop) || overflow;
+  overflow = !add_saturating(total, flop) || overflow;
+  if (is_matrix) overflow = !add_saturating(matrix, flop) || overflow;
+}
+
+void Flop::add(const Flop& other) {
+  overflow = overflow || other.overflow;
+  for (size_t i = 0; i < kMaxPrecisions; ++i)
+    overflow = !add_saturating(by_precision[i], other.by_precision[i]) || overflow;
+  overflow = !add_saturating(total, other.total) || overflow;
+  overflow = !add_saturating(matrix, other.matrix) || overflow;
+}
+
+Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
+  Flop flop;
+  if (status != FlopStatus::kMeasured || all == 0) return flop;
+  for (const auto& part : parts) {
+    // Sum of the samples plus their mean for every other launch = sum * launches / samples; with
+    // equal samples this is value * launches exactly.
+    u128 whole = mul_div_round(part.stat.sum, all, part.stat.n, flop.overflow);
+    whole = mul_div_round(whole, part.meaning.numerator, part.meaning.denominator, flop.overflow);
+    const u128 before = mul_div_round(whole, from, all, flop.overflow);
+    const u128 after = mul_div_round(whole, from + count, all, flop.overflow);
+    flop.add(part.meaning.precision, after - before, part.meaning.matrix);
+  }
+  return flop;
+}
+
+Formulas::Formulas(int fma) : fma_(fma), precisions_{"fp64", "fp32", "fp16"} {}
+
+uint32_t Formulas::precision_index(const std::string& name) {
+  const auto found = std::find(precisions_.begin(), precisions_.end(), name);
+  if (found != precisions_.end()) return static_cast<uint32_t>(found - precisions_.begin());
+  if (precisions_.size() + 1 >= kMaxPrecisions) {  // the last place is for all the rest
+    if (precisions_.size() < kMaxPrecisions) precisions_.emplace_back("tensor_other");
+    return kMaxPrecisions - 1;
+  }
+  precisions_.push_back(name);
+  return static_cast<uint32_t>(precisions_.size() - 1);
+}
+
+MetricMeaning Formulas::meaning(std::string_view metric) {
+  MetricMeaning m;
+  for (const auto& row : kInstructions) {
+    if (row.metric != metric) continue;
+    m.role = MetricRole::kFlop;
+    m.matrix = row.kind == Kind::kFma;
+    m.numerator = row.lanes * (m.matrix ? static_cast<uint32_t>(fma_) : 1U);
+    m.precision = precision_index(std::string(row.precision));
+    return m;
+  }
+  if (metric.starts_with(kScreeningPrefix) && metric.ends_with(".sum") &&
+      metric.find(kScreeningInteger) == std::string_view::npos) {
+    m.role = MetricRole::kScreening;
+    return m;
+  }
+  auto path = parse_tensor(metric);
+  if (!path) return m;
+  for (const auto integer : kIntegerSources)
+    if (path->source.starts_with(integer)) return m;
+  m.role = MetricRole::kFlop;
+  m.matrix = true;
+  m.numerator = 1;
+  m.denominator = fma_ == 1 ? 2 : 1;
+  m.precision = precision_index("tensor_" + path->source);
+  m.tensor = std::move(path);
+  return m;
+}
+
+SignatureFlop Formulas::evaluate(const SampleSet* samples, const std::vector<uint32_t>& required,
+                                 const NamePool& names) {
+  SignatureFlop out;
+  if (required.empty()) {
+    out.status = FlopStatus::kNoCounters;
+    return out;
+  }
+  for (const uint32_t group : required) {
+    if (samples != nullptr && samples->group_samples(group) > 0) continue;
+    out.status = FlopStatus::kGroupNotSampled;
+    out.missing_group = group;
+    return out;
+  }
+  bool tensor_seen = false;
+  bool half_fma = false;
+  for (const auto& stat : samples->metrics) {
+    if (stat.n == 0) continue;
+    auto meaning = this->meaning(names[stat.metric]);
+    if (meaning.role == MetricRole::kScreening && stat.max > 0) tensor_seen = true;
+    if (meaning.role != MetricRole::kFlop) continue;
+    if (names[stat.metric] == kHalfFma && stat.max > 0) half_fma = true;
+    out.varying = out.varying || stat.min != stat.max;
+    out.inexact = out.inexact || !stat.integral;
+    out.parts.push_back({stat, std::move(meaning)});
+  }
+  drop_included(out.parts);
+  const bool tensor_sampled = std::any_of(out.parts.begin(), out.parts.end(), [](const auto& p) {
+    return p.meaning.tensor.has_value();
+  });
+  const bool tensor_counted = std::any_of(out.parts.begin(), out.parts.end(), [](const auto& p) {
+    return p.meaning.tensor && p.stat.max > 0;
+  });
+  out.status = FlopStatus::kMeasured;
+  if (tensor_seen && !tensor_sampled) out.status = FlopStatus::kTensorNotSampled;
+  // The hmma pipe counter also counts HFMA2.MMA, packed half arithmetic that the instruction
+  // counters already hold.
+  else if (tensor_seen && !tensor_counted && !half_fma)
+    out.status = FlopStatus::kTensorNotCovered;
+  return out;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,93 @@
+// From raw counters to FLOP. The weights are data (formulas.cpp); a chip that needs others gets
+// rows, not code.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/names.h"
+#include "model/samples.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+enum class MetricRole : uint8_t {
+  kFlop,       // counts floating-point work
+  kScreening,  // counts tensor instructions: says that there is work, not how much
+  kOther,      // bytes, cycles, integer work
+};
+
+// What a tensor metric's name restricts: sm__ops_path_tensor[_op_X]_src_Y[_dst_Z][_sparsity_S]. A
+// metric includes every metric that restricts more, so the two are never added.
+struct TensorPath {
+  std::string op, source, destination, sparsity;
+};
+
+struct MetricMeaning {
+  MetricRole role = MetricRole::kOther;
+  uint32_t precision = 0;  // index into Formulas::precisions()
+  uint32_t numerator = 0;  // FLOP = value * numerator / denominator
+  uint32_t denominator = 1;
+  bool matrix = false;  // fused multiply-adds and tensor work: what matrix products are made of
+  std::optional<TensorPath> tensor;
+};
+
+// FLOP by precision.
+inline constexpr size_t kMaxPrecisions = 24;
+struct Flop {
+  std::array<u128, kMaxPrecisions> by_precision{};
+  u128 total = 0;
+  u128 matrix = 0;
+  bool overflow = false;
+
+  void add(uint32_t precision, u128 flop, bool is_matrix);
+  void add(const Flop& other);
+};
+
+enum class FlopStatus : uint8_t {
+  kMeasured,
+  kNoCounters,        // no required metric group was defined for this kind of device
+  kGroupNotSampled,   // a required group has no sample of this signature
+  kTensorNotSampled,  // tensor instructions were seen; no tensor metric was sampled
+  kTensorNotCovered,  // tensor instructions were seen; the sampled tensor metrics saw none of them
+  kUndefined,         // the signature's definition is lost
+};
+
+// The FLOP of one signature on one kind of device, as its samples tell.
+struct SignatureFlop {
+  struct Part {
+    MetricStat stat;
+    MetricMeaning meaning;
+  };
+  FlopStatus status = FlopStatus::kUndefined;
+  uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled
+  std::vector<Part> parts;
+  bool varying = false;  // samples disagree
+  bool inexact = false;  // a counter was no whole number below 2^53: rounded
+
+  // FLOP of launches [from, from + count) of `all` launches of this signature. Pieces add up to the
+  // whole exactly.
+  Flop of(uint64_t from, uint64_t count, uint64_t all) const;
+};
+
+class Formulas {
+ public:
+  // fma: what one fused multiply-add counts, 1 or 2.
+  explicit Formulas(int fma);
+  int fma() const { return fma_; }
+  const std::vector<std::string>& precisions() const { return precisions_; }
+  MetricMeaning meaning(std::string_view metric);
+  // `samples` may be null. `required` are group names (NamePool).
+  SignatureFlop evaluate(const SampleSet* samples, const std::vector<uint32_t>& required,
+                         const NamePool& names);
+
+ private:
+  uint32_t precision_index(const std::string& name);
+  int fma_;
+  std::vector<std::string> precisions_;
+};
+
+}  // namespace flopinj::reduce

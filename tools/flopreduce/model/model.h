@@ -1,0 +1,74 @@
+// Everything pass one learns from all traces.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "model/id_map.h"
+#include "model/kernels.h"
+#include "model/names.h"
+#include "model/samples.h"
+
+namespace flopinj::reduce {
+
+struct MetricGroup {
+  uint32_t device = 0;            // Model::devices
+  uint32_t name = 0;              // NamePool
+  std::vector<uint32_t> metrics;  // NamePool
+  bool required = false;
+};
+
+// A device as one process saw it.
+struct Device {
+  uint32_t trace = 0;  // Model::traces
+  uint32_t id = 0;     // in that trace; 0 for launches whose device is not known
+  trace::Device facts;
+  uint32_t chip = 0;             // Model::chips: devices of one kind share counters
+  uint64_t ledger_launches = 0;  // as the trace's own ledger says
+  uint64_t ledger_recorded = 0;
+  uint64_t ledger_dropped = 0;
+};
+
+// One process's recording.
+struct TraceState {
+  uint64_t session = 0;
+  std::vector<uint32_t> inputs;  // files it is in, as indices of the reducer's inputs
+  bool has_header = false;
+  trace::Header header;
+  bool has_end = false;
+  trace::End end;
+  bool has_ledger = false;
+  trace::Ledger ledger;
+  bool has_overhead = false;
+  trace::SelfOverhead overhead;
+  std::vector<trace::Diagnostic> diagnostics;
+  uint64_t diagnostics_left_out = 0;
+
+  IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
+  std::vector<MetricGroup> group_list;
+  uint32_t last_sequence = 0;
+};
+
+struct Model {
+  NamePool names;
+  SignatureTable signatures;
+  PathTable paths;
+  SampleTable samples_by_device;  // (signature, device)
+  std::vector<Device> devices;
+  std::deque<TraceState> traces;
+
+  // Filled by join() when pass one is over.
+  SampleTable samples_by_chip;  // (signature, chip)
+  std::vector<std::string> chips;
+  std::vector<std::vector<uint32_t>> required;  // per chip: names of the groups a FLOP count needs
+
+  // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
+  uint32_t device_index(uint32_t trace, uint32_t id);
+  // Gives devices of one kind one chip index, and joins their samples and required groups.
+  void join();
+};
+
+}  // namespace flopinj::reduce

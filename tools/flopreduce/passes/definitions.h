@@ -1,0 +1,43 @@
+// Pass one: everything but launches. Names, signatures, range paths, samples, ledger, overhead,
+// diagnostics.
+#pragma once
+#include <protozero/data_view.hpp>
+
+#include "model/model.h"
+#include "reader/damage.h"
+#include "reader/packet_reader.h"
+
+namespace flopinj::reduce {
+
+class DefinitionPass {
+ public:
+  explicit DefinitionPass(Model& model) : model_(model) {}
+  void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
+
+ private:
+  void interned(protozero::data_view body);
+  void string(protozero::data_view body);
+  void function(protozero::data_view body);
+  void signature(protozero::data_view body);
+  void range_path(protozero::data_view body);
+  void stream(protozero::data_view body);
+  void thread(protozero::data_view body);
+  void device(const trace::Device& facts);
+  void metric_group(const trace::MetricGroup& group);
+  void counter_samples(protozero::data_view body);
+  void ledger(trace::Ledger& ledger);
+  void diagnostic(trace::Diagnostic& diagnostic);
+
+  void define(IdMap& ids, uint32_t id, uint32_t index);
+  // The name of a string id; the empty name for 0; counted as damage when undefined.
+  uint32_t name_of(uint32_t string_id);
+  uint32_t intern_name(std::string_view name);
+
+  Model& model_;
+  TraceState* trace_ = nullptr;  // of the packet at hand
+  uint32_t trace_index_ = 0;
+  DamageLog* damage_ = nullptr;
+  size_t metric_names_ = 0;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,155 @@
+#include "passes/reducer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "flop_trace_fields.h"
+#include "model/formulas.h"
+#include "passes/definitions.h"
+#include "passes/router.h"
+#include "passes/totals_pass.h"
+#include "reader/packet_reader.h"
+#include "report/build_report.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Why a file without a single packet is none of ours, as far as its first bytes tell.
+std::string not_a_trace(Input& input) {
+  std::array<uint8_t, 64> head{};
+  const size_t size = input.read_at(0, head.data(), head.size());
+  size_t at = 0;
+  while (at < size && std::strchr(" \t\r\n", head[at]) != nullptr && head[at] != 0) ++at;
+  if (at < size && (head[at] == '{' || head[at] == '['))
+    return "is JSON, not a trace: give the .pb file that libflopinj.so wrote";
+  if (size >= 2 && head[0] == 0x1f && head[1] == 0x8b)
+    return "is compressed: run gunzip on it first";
+  if (size >= 4 && std::memcmp(head.data(), "\x28\xb5\x2f\xfd", 4) == 0)
+    return "is compressed: run unzstd on it first";
+  return "is not a trace of libflopinj.so: no packet with a right check sum in it";
+}
+
+uint32_t unknown_version(const Packet& packet) {
+  if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::header))
+    return kFormatMajor;
+  trace::Header header;
+  if (!header.ParseFromArray(packet.body.data(), static_cast<int>(packet.body.size())))
+    return kFormatMajor;
+  return header.format_major();
+}
+
+}  // namespace
+
+void Reducer::add(const std::string& path) {
+  auto opened = Input::open(path);
+  if (auto* error = std::get_if<InputError>(&opened))
+    errors_.push_back(std::move(*error));
+  else
+    add(std::move(std::get<std::unique_ptr<Input>>(opened)));
+}
+
+void Reducer::add(std::unique_ptr<Input> input) {
+  DamageLog ignored;
+  PacketReader reader(*input, ignored);
+  Packet first;
+  const std::string name = printable(input->name());
+  if (!reader.next(first)) {
+    errors_.push_back(
+        {name + ": " + (input->read_failed() ? "cannot be read" : not_a_trace(*input)), false});
+    return;
+  }
+  if (const uint32_t version = unknown_version(first); version != kFormatMajor) {
+    errors_.push_back({name + ": has format version " + std::to_string(version) +
+                           ", this flopreduce reads version " + std::to_string(kFormatMajor) +
+                           ": use the flopreduce that came with the recorder",
+                       false});
+    return;
+  }
+  files_.push_back({std::move(input), first.sequence, {}});
+}
+
+void Reducer::first_pass(Model& model) {
+  Router router(model);
+  DefinitionPass definitions(model);
+  for (uint32_t i = 0; i < files_.size(); ++i) {
+    File& file = files_[i];
+    PacketReader reader(*file.input, file.damage);
+    router.start(i);
+    Packet packet;
+    while (reader.next(packet)) {
+      const uint32_t trace = router.route(packet, file.damage);
+      if (trace != kNoIndex) definitions.packet(trace, packet, file.damage);
+    }
+    if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
+  }
+}
+
+void Reducer::second_pass(Model& model, TotalsPass& totals) {
+  Router router(model);
+  router.reset();
+  const size_t known =
+      model.traces.size();  // more can appear only where a file was overwritten meanwhile
+  for (uint32_t i = 0; i < files_.size(); ++i) {
+    File& file = files_[i];
+    DamageLog logged_before;  // framing and routing say the same again
+    PacketReader reader(*file.input, logged_before);
+    router.start(i);
+    Packet packet;
+    while (reader.next(packet)) {
+      const uint32_t trace = router.route(packet, logged_before);
+      if (trace < known) totals.packet(trace, packet, file.damage);
+    }
+    totals.end_input(file.damage);
+  }
+}
+
+void Reducer::note_missing_ends(const Model& model) {
+  for (const auto& trace : model.traces) {
+    DamageLog& damage = files_[trace.inputs.back()].damage;
+    if (!trace.has_header) damage.add(Damage::kNoHeader);
+    if (!trace.has_end)
+      damage.add(Damage::kNoEnd);
+    else if (trace.end.reason() == trace::End::FAILURE)
+      damage.add(Damage::kStopped);
+  }
+}
+
+void Reducer::name_sources(const Model& model, Report& report) const {
+  for (size_t i = 0; i < model.traces.size(); ++i)
+    for (const uint32_t file : model.traces[i].inputs)
+      report.traces[i].files.push_back(files_[file].input->name());
+  for (const auto& file : files_) {
+    for (size_t k = 0; k < kDamageKinds; ++k)
+      if (const uint64_t count = file.damage.count(static_cast<Damage>(k)); count != 0)
+        report.damage.push_back({file.input->name(), static_cast<Damage>(k), count});
+    report.partial = report.partial || file.damage.partial();
+  }
+  for (const auto& error : errors_) report.errors.push_back(error.message);
+  report.partial = report.partial || !errors_.empty();
+}
+
+Report Reducer::run() {
+  // Parts of one trace in the order they were written; otherwise the order given.
+  std::stable_sort(files_.begin(), files_.end(), [](const File& a, const File& b) {
+    return a.first_sequence < b.first_sequence;
+  });
+  Model model;
+  first_pass(model);
+  model.join();
+  PhaseMap phases(options_.rules, model.names, model.paths);
+  TotalsPass pass(model, phases);
+  second_pass(model, pass);
+  const Totals totals = pass.take();
+  Formulas formulas(options_.fma);
+  Report report = build_report(model, totals, options_.rules, phases, formulas);
+  note_missing_ends(model);
+  if (report.total.overflow) files_.front().damage.add(Damage::kOverflow);
+  if (!report.ledger.disagreements.empty())
+    files_.front().damage.add(Damage::kLedger, report.ledger.disagreements.size());
+  name_sources(model, report);
+  return report;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,49 @@
+// Traces in, report out.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "model/phases.h"
+#include "reader/damage.h"
+#include "reader/input.h"
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+struct ReduceOptions {
+  int fma = 2;  // what one fused multiply-add counts, 1 or 2
+  PhaseRules rules;
+};
+
+class Reducer {
+ public:
+  explicit Reducer(ReduceOptions options) : options_(std::move(options)) {}
+
+  // Opens a trace. One that cannot be used adds a line to errors() and is left out.
+  void add(const std::string& path);
+  void add(std::unique_ptr<Input> input);
+  const std::vector<InputError>& errors() const { return errors_; }
+  bool any_input() const { return !files_.empty(); }
+
+  // Reads every trace twice. Call once.
+  Report run();
+
+ private:
+  struct File {
+    std::unique_ptr<Input> input;
+    uint32_t first_sequence = 0;
+    DamageLog damage;
+  };
+  void first_pass(Model& model);
+  void second_pass(Model& model, class TotalsPass& totals);
+  void note_missing_ends(const Model& model);
+  void name_sources(const Model& model, Report& report) const;
+
+  ReduceOptions options_;
+  std::vector<File> files_;
+  std::vector<InputError> errors_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,130 @@
+#include "reader/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+InputError error_for(const std::string& path, const std::string& what, int code) {
+  return {printable(path) + ": " + what, code == EACCES || code == EPERM};
+}
+
+InputError open_error(const std::string& path, int code) {
+  if (code == ENOENT) return error_for(path, "no such file", code);
+  if (code == EACCES || code == EPERM)
+    return error_for(path, "permission denied: read it as the user who recorded it", code);
+  return error_for(path, std::string("cannot be opened: ") + std::strerror(code), code);
+}
+
+int open_spool() {
+  const char* dir = std::getenv("TMPDIR");
+  const std::string folder = dir != nullptr && *dir != '\0' ? dir : "/tmp";
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0) return fd;
+  std::string name = folder + "/flopreduce-XXXXXX";  // file systems without O_TMPFILE
+  const int named = ::mkostemp(name.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(name.c_str());
+  return named;
+}
+
+bool write_all(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::write(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// Copies everything from `from` into a new temporary file. -1 and errno on failure.
+int spool(int from) {
+  const int to = open_spool();
+  if (to < 0) return -1;
+  std::vector<char> buffer(1U << 20);
+  while (true) {
+    const ssize_t n = ::read(from, buffer.data(), buffer.size());
+    if (n == 0) return to;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 || !write_all(to, buffer.data(), static_cast<size_t>(n))) {
+      const int code = errno;
+      ::close(to);
+      errno = code;
+      return -1;
+    }
+  }
+}
+
+}  // namespace
+
+std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& path) {
+  std::unique_ptr<Input> input(new Input);
+  const bool standard_input = path == "-";
+  input->name_ = standard_input ? "standard input" : path;
+  input->fd_ =
+      standard_input ? ::fcntl(0, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (input->fd_ < 0) return open_error(input->name_, errno);
+  struct stat info {};
+  if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
+  if (S_ISDIR(info.st_mode))
+    return error_for(path, "is a directory: name the trace files in it", EISDIR);
+  if (!S_ISREG(info.st_mode) || standard_input) {
+    const int copy = spool(input->fd_);
+    if (copy < 0)
+      return error_for(
+          input->name_,
+          std::string("cannot be copied to a temporary file (set TMPDIR): ") + std::strerror(errno),
+          0);
+    ::close(input->fd_);
+    input->fd_ = copy;
+    if (::fstat(copy, &info) != 0) return open_error(input->name_, errno);
+  }
+  input->size_ = static_cast<uint64_t>(info.st_size);
+  if (input->size_ == 0)
+    return error_for(input->name_,
+                     "is empty: the program was not recorded, or ended before its first packet", 0);
+  return input;
+}
+
+std::unique_ptr<Input> Input::from_memory(std::string name, const void* bytes, size_t size) {
+  std::unique_ptr<Input> input(new Input);
+  input->name_ = std::move(name);
+  input->memory_.assign(static_cast<const char*>(bytes), size);
+  input->size_ = size;
+  return input;
+}
+
+Input::~Input() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+size_t Input::read_at(uint64_t offset, uint8_t* to, size_t size) {
+  if (offset >= size_) return 0;
+  size = static_cast<size_t>(std::min<uint64_t>(size, size_ - offset));
+  if (fd_ < 0) {
+    std::memcpy(to, memory_.data() + offset, size);
+    return size;
+  }
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = ::pread(fd_, to + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) failed_ = true;
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
+}  // namespace flopinj::reduce

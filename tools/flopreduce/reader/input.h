@@ -1,0 +1,45 @@
+// Bytes of one trace, readable at any offset and more than once.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+namespace flopinj::reduce {
+
+struct InputError {
+  std::string message;  // one line, what to do included
+  bool permission = false;
+};
+
+// A regular file is read with pread (not mapped: a file cut while it is read would raise SIGBUS). A
+// pipe, FIFO or standard input ("-") is first copied into an unnamed temporary file, since the
+// reducer reads twice; memory stays bounded. The size is taken at opening: a trace that grows
+// meanwhile reads the same in both passes.
+class Input {
+ public:
+  static std::variant<std::unique_ptr<Input>, InputError> open(const std::string& path);
+  // For tests and fuzzing. `bytes` is copied.
+  static std::unique_ptr<Input> from_memory(std::string name, const void* bytes, size_t size);
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  const std::string& name() const { return name_; }
+  uint64_t size() const { return size_; }
+  // Reads up to `size` bytes at `offset`; fewer at the end or on a read error, which read_failed()
+  // then tells.
+  size_t read_at(uint64_t offset, uint8_t* to, size_t size);
+  bool read_failed() const { return failed_; }
+
+ private:
+  Input() = default;
+  std::string name_;
+  std::string memory_;
+  uint64_t size_ = 0;
+  int fd_ = -1;
+  bool failed_ = false;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,41 @@
+// TallyBatch as a sequence of rows.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "reader/columns.h"
+#include "reader/damage.h"
+
+namespace flopinj::reduce {
+
+struct TallyRow {
+  uint32_t thread = 0;
+  uint32_t stream = 0;
+  uint32_t signature = 0;
+  uint32_t range_path = 0;
+  uint64_t launches = 0;
+  uint64_t timed = 0;
+  uint64_t gpu_time_ns = 0;
+  uint64_t graph_launches = 0;
+  bool windowed = false;
+};
+
+class TallyBatchReader {
+ public:
+  // As LaunchBatchReader::open.
+  bool open(protozero::data_view body, DamageLog& damage);
+  bool next(TallyRow& row);
+
+ private:
+  static constexpr size_t kColumns = 9;
+  bool read_fields(protozero::data_view body, bool& packed_once);
+  bool fits();
+
+  std::array<protozero::data_view, kColumns> views_;
+  std::array<Column, kColumns> columns_;
+  std::string canonical_;
+  size_t left_ = 0;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,20 @@
+// backward / forward and what it should be.
+#pragma once
+#include <vector>
+
+#include "model/model.h"
+#include "model/phases.h"
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+// `forward_matrix`: matrix FLOP of forward-phase launches directly in each range path (not below
+// it).
+RatioReport backward_forward(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
+                             const Work& forward, const Work& backward,
+                             std::vector<u128> forward_matrix);
+
+// The path as one string, "/" between levels, at most 1 KiB.
+std::string path_string(const Model& model, uint32_t path);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,14 @@
+// What became of every launch: made = measured + extrapolated + unmeasured + dropped, per device
+// and in total.
+#pragma once
+#include "model/model.h"
+#include "model/totals.h"
+#include "report/report.h"
+#include "report/work_table.h"
+
+namespace flopinj::reduce {
+
+// Fills report.ledger and report.devices.
+void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report);
+
+}  // namespace flopinj::reduce

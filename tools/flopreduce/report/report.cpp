@@ -1,0 +1,29 @@
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+void GpuTime::add(const GpuTime& o) {
+  add_saturating(ns, o.ns);
+  add_saturating(estimated, o.estimated);
+  add_saturating(windowed, o.windowed);
+  add_saturating(unknown, o.unknown);
+}
+
+void Work::add(const Work& o) {
+  bool fits = add_saturating(launches, o.launches);
+  fits = add_saturating(unmeasured, o.unmeasured) && fits;
+  fits = add_saturating(flop, o.flop) && fits;
+  fits = add_saturating(matrix_flop, o.matrix_flop) && fits;
+  overflow = overflow || o.overflow || !fits;
+  time.add(o.time);
+}
+
+void LedgerLine::add(const LedgerLine& o) {
+  add_saturating(launches, o.launches);
+  add_saturating(measured, o.measured);
+  add_saturating(extrapolated, o.extrapolated);
+  add_saturating(unmeasured, o.unmeasured);
+  add_saturating(dropped, o.dropped);
+}
+
+}  // namespace flopinj::reduce

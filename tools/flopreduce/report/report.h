@@ -1,0 +1,163 @@
+// All that a report says, in the reducer's own types. The writers (text, JSON) only print it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "model/formulas.h"
+#include "reader/damage.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// GPU time of a set of launches.
+struct GpuTime {
+  u128 ns = 0;
+  uint64_t estimated =
+      0;  // launches that stand in it with the mean of their signature's other launches
+  uint64_t windowed =
+      0;  // launches that stand in it with times taken while counters were read: upper bounds
+  uint64_t unknown = 0;  // launches that are not in it
+
+  void add(const GpuTime& o);
+};
+
+// A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured launches it
+// is a lower bound.
+struct Work {
+  uint64_t launches = 0;
+  uint64_t unmeasured = 0;
+  u128 flop = 0;
+  u128 matrix_flop = 0;  // fused multiply-adds and tensor work
+  GpuTime time;
+  bool overflow = false;
+
+  void add(const Work& o);
+  bool flop_complete() const { return unmeasured == 0; }
+  bool flop_known() const { return launches == 0 || unmeasured < launches; }
+  bool time_known() const { return launches == 0 || time.unknown < launches; }
+};
+
+struct Reason {
+  std::string reason;
+  uint64_t launches = 0;
+};
+
+struct LedgerLine {
+  uint64_t launches = 0, measured = 0, extrapolated = 0, unmeasured = 0, dropped = 0;
+  void add(const LedgerLine& o);
+  bool operator==(const LedgerLine&) const = default;
+};
+
+struct DeviceReport {
+  uint32_t trace = 0;
+  trace::Device facts;
+  LedgerLine ledger;
+};
+
+struct LedgerReport {
+  LedgerLine total;
+  uint64_t duplicates_removed = 0;
+  std::vector<Reason> unmeasured, dropped, duplicates;
+  std::vector<std::string> disagreements;  // empty when it balances
+};
+
+struct PhaseReport {
+  std::string name;
+  Work work;
+  Flop flop;
+};
+
+struct RuleReport {
+  std::string rule, phase;
+  Work work;
+};
+
+// A signature whose samples disagree.
+struct VaryingSignature {
+  std::string shape;
+  std::string metric;
+  uint64_t samples = 0;
+  uint64_t launches = 0;
+  double mean = 0, spread = 0, min = 0, max = 0;
+};
+
+struct KernelReport {
+  std::string name;  // demangled, raw bytes
+  std::string mangled;
+  uint64_t signatures = 0;
+  uint64_t merged_launches = 0;  // in signatures whose parameters were too many to tell apart
+  uint64_t opaque_launches = 0;  // in signatures without a parameter layout
+  Work work;
+  Flop flop;
+  std::vector<VaryingSignature> varying;
+};
+
+struct RangeReport {
+  std::string path;    // raw bytes, "/" between levels
+  std::string name;    // of the innermost range
+  uint32_t depth = 0;  // 1 for outermost ranges
+  Work inclusive, exclusive;
+};
+
+struct LayerReport {
+  std::string path;
+  u128 forward_matrix_flop = 0;
+  bool first = false;
+};
+
+// backward / forward. The expected value is 2 - f1: every matrix layer costs twice its forward work
+// in backward (a gradient for its weights and one for its input), but the first layer needs none
+// for its input. f1 is the first layer's share of the forward pass's matrix FLOP.
+struct RatioReport {
+  std::optional<double> ratio;  // all FLOP; nothing where a part is unmeasured or forward is 0
+  std::optional<double> ratio_partial;  // of what is known, where the ratio is not
+  std::optional<double>
+      matrix_ratio;  // fused multiply-adds and tensor work alone: compare this with `expected`
+  std::optional<double> first_layer_share;
+  std::optional<double> expected;
+  std::vector<LayerReport> layers;
+};
+
+struct TraceReport {
+  std::vector<std::string> files;
+  bool has_header = false, has_end = false, has_overhead = false;
+  trace::Header header;
+  trace::End end;
+  trace::SelfOverhead overhead;
+  trace::Ledger ledger;
+  uint64_t launches = 0;
+  uint64_t unmeasured = 0;
+  u128 flop = 0;
+  std::vector<trace::Diagnostic> diagnostics;
+  uint64_t diagnostics_left_out = 0;
+};
+
+struct DamageReport {
+  std::string file;
+  Damage kind{};
+  uint64_t count = 0;
+};
+
+struct Report {
+  std::optional<bool> simulated;  // nothing where the only headers are lost
+  int fma = 2;
+  bool partial = false;  // something is missing: damage, no end mark, unmeasured input
+  Work total;
+  Flop flop;
+  std::vector<std::string> precisions;  // names for Flop::by_precision
+  LedgerReport ledger;
+  std::vector<PhaseReport> phases;
+  std::vector<RuleReport> rules;
+  RatioReport ratio;
+  std::vector<KernelReport> kernels;  // most FLOP first
+  std::vector<RangeReport> ranges;    // in tree order
+  std::vector<DeviceReport> devices;
+  std::vector<TraceReport> traces;
+  std::vector<DamageReport> damage;
+  std::vector<std::string> errors;  // inputs that could not be used, one line each
+};
+
+}  // namespace flopinj::reduce

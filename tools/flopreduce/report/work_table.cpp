@@ -1,0 +1,68 @@
+#include "report/work_table.h"
+
+#include <algorithm>
+
+namespace flopinj::reduce {
+
+WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formulas)
+    : totals_(totals) {
+  for (const auto& row : totals.rows) {
+    auto [entry, fresh] = results_.try_emplace(key(row.signature, row.chip));
+    if (fresh && row.signature != SignatureTable::kUndefined)
+      entry->second.flop = formulas.evaluate(model.samples_by_chip.find(row.signature, row.chip),
+                                             model.required[row.chip], model.names);
+    entry->second.counts.add(row.counts);
+  }
+}
+
+const SignatureResult& WorkTable::result(uint32_t signature, uint32_t chip) const {
+  static const SignatureResult kNone;
+  const auto found = results_.find(key(signature, chip));
+  return found == results_.end() ? kNone : found->second;
+}
+
+WorkTable::RowWork WorkTable::next(size_t i) {
+  const Row& row = totals_.rows[i];
+  const SignatureResult& result = results_.at(key(row.signature, row.chip));
+  RowWork out;
+  Work& work = out.work;
+  work.launches = row.counts.launches;
+  work.time = time_of(row.counts, result.counts, work.overflow);
+  if (result.flop.status != FlopStatus::kMeasured) {
+    work.unmeasured = row.counts.launches;
+    return out;
+  }
+  uint64_t& from = handed_out_[key(row.signature, row.chip)];
+  const uint64_t all = result.counts.launches;
+  const uint64_t count =
+      std::min(row.counts.launches, all - from);  // less only where sums are held
+  out.flop = result.flop.of(from, count, all);
+  from += count;
+  work.flop = out.flop.total;
+  work.matrix_flop = out.flop.matrix;
+  work.overflow = work.overflow || out.flop.overflow;
+  return out;
+}
+
+GpuTime time_of(const Counts& counts, const Counts& signature, bool& overflow) {
+  GpuTime time;
+  if (signature.timed > 0) {
+    time.ns = counts.time_ns;
+    time.estimated = counts.launches > counts.timed ? counts.launches - counts.timed : 0;
+    const u128 rest = mul_div_round(signature.time_ns, time.estimated, signature.timed, overflow);
+    if (!add_saturating(time.ns, rest)) overflow = true;
+  } else if (signature.windowed_timed > 0) {
+    const uint64_t missing =
+        counts.launches > counts.windowed_timed ? counts.launches - counts.windowed_timed : 0;
+    time.ns = counts.windowed_time_ns;
+    time.windowed = counts.launches;
+    const u128 rest =
+        mul_div_round(signature.windowed_time_ns, missing, signature.windowed_timed, overflow);
+    if (!add_saturating(time.ns, rest)) overflow = true;
+  } else {
+    time.unknown = counts.launches;
+  }
+  return time;
+}
+
+}  // namespace flopinj::reduce

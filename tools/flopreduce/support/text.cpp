@@ -1,0 +1,122 @@
+#include "support/text.h"
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+// libstdc++'s demangler with a callback for each piece of output. Unlike abi::__cxa_demangle it
+// collects nothing, so output can be bounded. Exported by libstdc++ and declared in no header.
+extern "C" int __gcclibcxx_demangle_callback(const char* mangled,
+                                             void (*callback)(const char*, size_t, void*),
+                                             void* opaque);
+
+namespace flopinj::reduce {
+namespace {
+
+struct CodePoint {
+  uint32_t value = 0;
+  size_t size = 0;  // bytes; 0 where the bytes are not UTF-8
+};
+
+CodePoint decode(std::string_view s) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const size_t size = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 0;
+  if (size == 0 || first >= 0xF5 || s.size() < size) return {};
+  uint32_t value = first & (0xFFU >> (size + 1));
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    value = value << 6 | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (size == 3 && value < 0x800) || (size == 4 && value < 0x10000);
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  if (overlong || surrogate || value > 0x10FFFF) return {};
+  return {value, size};
+}
+
+bool is_dangerous(uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0x061C ||
+         c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
+}
+
+struct Collected {
+  std::string text;
+  size_t limit = 0;
+};
+struct Enough {};  // thrown through the demangler, which holds nothing on the heap
+
+void collect(const char* piece, size_t size, void* opaque) {
+  auto& out = *static_cast<Collected*>(opaque);
+  out.text.append(piece, size);
+  if (out.text.size() > out.limit) throw Enough{};
+}
+
+}  // namespace
+
+std::string printable(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  std::array<char, 16> escape{};
+  while (!bytes.empty()) {
+    const CodePoint c = decode(bytes);
+    const size_t size = c.size == 0 ? 1 : c.size;
+    if (c.size != 0 && !is_dangerous(c.value)) {
+      out.append(bytes.substr(0, size));
+    } else {
+      const bool byte = c.size <= 1;
+      const uint32_t value = c.size == 0 ? static_cast<uint8_t>(bytes[0]) : c.value;
+      std::snprintf(escape.data(), escape.size(), byte ? "\\x%02X" : "\\u{%X}", value);
+      out.append(escape.data());
+    }
+    bytes.remove_prefix(size);
+  }
+  return out;
+}
+
+std::string demangle(std::string_view mangled, size_t limit) {
+  const std::string name(mangled.substr(0, mangled.find('\0')));
+  constexpr size_t kLongestInput = 16384;  // the demangler's stack use grows with its input
+  if (name.rfind("_Z", 0) != 0 || name.size() > kLongestInput) return cut(mangled, limit);
+  Collected out{.text = {}, .limit = limit};
+  try {
+    if (__gcclibcxx_demangle_callback(name.c_str(), collect, &out) != 0) return cut(mangled, limit);
+  } catch (const Enough&) {
+  }
+  return cut(out.text, limit);
+}
+
+size_t display_width(std::string_view text) {
+  size_t width = 0;
+  for (const char c : text)
+    if ((static_cast<uint8_t>(c) & 0xC0) != 0x80) ++width;
+  return width;
+}
+
+std::string shorten(const std::string& text, size_t width) {
+  const size_t all = display_width(text);
+  if (all <= width) return text;
+  if (width < 8) width = 8;
+  const size_t head = (width - 3) * 2 / 3;
+  const size_t tail = width - 3 - head;
+  std::string out;
+  size_t at = 0;
+  for (const char c : text) {
+    if ((static_cast<uint8_t>(c) & 0xC0) != 0x80) {
+      if (at == head) out += "...";
+      ++at;
+    }
+    if (at <= head || at > all - tail) out.push_back(c);
+  }
+  return out;
+}
+
+std::string cut(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  size_t end = limit >= 3 ? limit - 3 : 0;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,30 @@
+// Names that come from a trace, made fit to be shown. A trace may carry any bytes.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace flopinj::reduce {
+
+// `bytes` with everything that could move a terminal's cursor, change its colours or reorder its
+// text written as \xNN (bytes) or \u{N} (code points): C0 and C1 controls, DEL, bidirectional
+// controls, line separators, and bytes that are not UTF-8.
+std::string printable(std::string_view bytes);
+
+// Readable form of a mangled C++ name, at most `limit` bytes; the name itself where it is not a
+// mangled name. Mangled names can be written that expand without end: the work is bounded by
+// `limit` too.
+std::string demangle(std::string_view mangled, size_t limit = 2048);
+
+// `text` cut in the middle to at most `width` code points, "..." in the gap. `text` must be valid
+// UTF-8 (printable()).
+std::string shorten(const std::string& text, size_t width);
+
+// Code points in valid UTF-8.
+size_t display_width(std::string_view text);
+
+// `text` cut to at most `limit` bytes, not inside a code point, with "..." at the end where it was
+// cut.
+std::string cut(std::string_view text, size_t limit);
+
+}  // namespace flopinj::reduce

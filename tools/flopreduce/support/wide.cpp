@@ -1,0 +1,80 @@
+#include "support/wide.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace flopinj::reduce {
+
+u128 mul_div_round(u128 a, uint64_t b, uint64_t c, bool& overflow) {
+  // a = q * c + r, so a * b / c = q * b + r * b / c, and r * b < 2^128.
+  const u128 q = a / c;
+  const u128 r = a % c;
+  u128 whole = 0;
+  if (__builtin_mul_overflow(q, static_cast<u128>(b), &whole)) {
+    overflow = true;
+    return kU128Max;
+  }
+  const u128 product = r * b;
+  u128 rest = product / c;
+  const u128 remainder = product % c;
+  if (remainder >= c - remainder) ++rest;  // as 2 * remainder >= c
+  if (!add_saturating(whole, rest)) overflow = true;
+  return whole;
+}
+
+std::string to_decimal(u128 value) {
+  std::string digits;
+  do {
+    digits.push_back(static_cast<char>('0' + static_cast<int>(value % 10)));
+    value /= 10;
+  } while (value != 0);
+  std::reverse(digits.begin(), digits.end());
+  return digits;
+}
+
+std::string to_grouped(u128 value) {
+  std::string digits = to_decimal(value);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), 1, ',');
+  return digits;
+}
+
+namespace {
+
+std::string four_digits(double value) {
+  std::array<char, 32> text{};
+  const int decimals = value >= 999.95 ? 0 : value >= 99.995 ? 1 : value >= 9.9995 ? 2 : 3;
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+}  // namespace
+
+std::string to_human(u128 value, std::string_view unit) {
+  static constexpr std::array<const char*, 9> kPrefix = {"",  "k", "M", "G", "T",
+                                                         "P", "E", "Z", "Y"};
+  std::string text;
+  if (value < 1000) {
+    text = to_decimal(value) + " ";
+  } else {
+    double scaled = static_cast<double>(value);
+    size_t prefix = 0;
+    while (scaled >= 999.95 && prefix + 1 < kPrefix.size()) {
+      scaled /= 1000;
+      ++prefix;
+    }
+    text = four_digits(scaled) + " " + kPrefix[prefix];
+  }
+  return text.append(unit);
+}
+
+std::string to_human_time(u128 nanoseconds) {
+  const auto ns = static_cast<double>(nanoseconds);
+  if (ns < 1e3) return to_decimal(nanoseconds) + " ns";
+  if (ns < 999.95e3) return four_digits(ns / 1e3) + " us";
+  if (ns < 999.95e6) return four_digits(ns / 1e6) + " ms";
+  return four_digits(ns / 1e9) + " s";
+}
+
+}  // namespace flopinj::reduce
