@@ -1,7 +1,6 @@
 #include "callbacks.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 
 namespace simgpu::cupti {
@@ -19,11 +18,6 @@ void copy_name(char* out, size_t size, const std::string& name) {
 std::string full_name(const char* name) {
   return std::string("CUPTI for ") +
          (name == nullptr ? "unnamed" : std::string(name).substr(0, CUPTI_SUBSCRIBER_NAME_MAX_LEN));
-}
-
-bool may_be_called_inside_callback(const char* name) {
-  return std::strcmp(name, "cuCtxSynchronize") == 0 ||
-         std::strncmp(name, "cuStreamSynchronize", 19) == 0;
 }
 
 }  // namespace
@@ -141,13 +135,6 @@ void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* da
 }
 
 void Callbacks::api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept {
-  if (t_inside_callback && environment_.strict && !may_be_called_inside_callback(call.name)) {
-    std::fprintf(
-        stderr,
-        "simgpu: %s called inside a CUPTI callback, where only synchronization is allowed\n",
-        call.name);
-    std::abort();
-  }
   if (!wants(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid)) return;
   CUresult result = call.result;
   CUpti_CallbackData data{};

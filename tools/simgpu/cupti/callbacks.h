@@ -2,8 +2,7 @@
 //
 // Delivery happens on the thread of the CUDA call. A launch with its callback off costs one relaxed
 // load. CUDA calls made inside a callback are not reported again: CUPTI forbids them (but for
-// synchronization), so a tool must not depend on them; with SIMGPU_STRICT=1 they abort, naming the
-// call.
+// synchronization), so a tool must not depend on them.
 #pragma once
 #include <cupti.h>
 #include <simgpu/hooks.h>

@@ -64,7 +64,7 @@ Faults parse_faults(const char* text) {
 }
 
 Environment read_environment() {
-  Environment result{CUPTI_API_VERSION, false, {}};
+  Environment result{CUPTI_API_VERSION, {}};
   if (const char* text = std::getenv("SIMGPU_CUPTI_VERSION"); text != nullptr && *text != '\0') {
     if (const uint32_t version = parse_version(text); version != 0)
       result.cupti_version = version;
@@ -74,8 +74,6 @@ Environment read_environment() {
           "simgpu: SIMGPU_CUPTI_VERSION=%s is not a CUPTI version; use 12.6, 12.8, 12.9 or 13.0\n",
           text);
   }
-  if (const char* text = std::getenv("SIMGPU_STRICT"))
-    result.strict = std::string_view(text) == "1";
   if (const char* text = std::getenv("SIMGPU_FAULT")) result.faults = parse_faults(text);
   return result;
 }

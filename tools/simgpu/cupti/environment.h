@@ -22,7 +22,6 @@ struct Faults {
 struct Environment {
   uint32_t cupti_version;  // SIMGPU_CUPTI_VERSION: "24" or "12.6" style; default: the headers'
                            // CUPTI_API_VERSION
-  bool strict;  // SIMGPU_STRICT=1: abort where real CUPTI may hang (CUDA calls inside a callback)
   Faults faults;
 };
 

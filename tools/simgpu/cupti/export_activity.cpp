@@ -18,7 +18,7 @@ template <class Body>
 CUptiResult with_driver(Body&& body) noexcept {
   return entry([&] {
     Process& process = Process::get();
-    return process.driver() == nullptr ? CUPTI_ERROR_UNKNOWN : body(process);
+    return process.attach() == nullptr ? CUPTI_ERROR_UNKNOWN : body(process);
   });
 }
 

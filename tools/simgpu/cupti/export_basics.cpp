@@ -133,10 +133,7 @@ CUptiResult CUPTIAPI cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* pPa
 
 CUptiResult CUPTIAPI cuptiFinalize(void) {
   return entry([] {
-    Process& process = Process::get();
-    process.callbacks.reset();
-    process.ranges.reset();
-    process.activity.reset();
+    Process::get().detach();
     return CUPTI_SUCCESS;
   });
 }

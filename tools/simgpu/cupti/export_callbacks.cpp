@@ -14,7 +14,7 @@ using simgpu::cupti::Process;
 CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* user_data,
                       const char* name, char* old_name, size_t old_name_size) {
   Process& process = Process::get();
-  if (process.driver() == nullptr)
+  if (process.attach() == nullptr)
     return CUPTI_ERROR_UNKNOWN;  // what CUPTI 13.0 answers without a driver
   return process.callbacks.subscribe(handle, callback, user_data, name, old_name, old_name_size);
 }

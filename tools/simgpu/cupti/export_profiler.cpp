@@ -36,6 +36,7 @@ CUptiResult CUPTIAPI cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p
   return with_driver([&](Process& process, const Driver&) {
     if (!valid(pParams, CUpti_Profiler_Initialize_Params_STRUCT_SIZE))
       return CUPTI_ERROR_INVALID_PARAMETER;
+    process.attach();
     process.ranges.set_initialized(true);
     return CUPTI_SUCCESS;
   });

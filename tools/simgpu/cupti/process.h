@@ -16,10 +16,14 @@ class Process {
  public:
   static Process& get();
 
-  // Null when there is no simulated driver. The first call that finds one installs our observer,
-  // which stays for good: removing it from inside a callback could wait for itself, and with
-  // everything off it costs a load per call.
+  // Null when there is no simulated driver.
   const Driver* driver();
+  // The same, and from now on the driver tells us what happens. For calls that turn something on.
+  const Driver* attach();
+  // cuptiFinalize: everything off, and the driver tells us nothing more. Waits for callbacks that
+  // run on other threads, so it must not hold what they wait for; no other CUPTI call may be made
+  // meanwhile.
+  void detach();
 
   const Environment environment;
   Callbacks callbacks;
@@ -31,7 +35,8 @@ class Process {
 
   std::mutex mutex_;
   std::atomic<const Driver*> driver_{nullptr};
-  Observer observer_;
+  std::atomic<bool> attached_{false};
+  const Observer observer_;
 };
 
 // CUPTI's side of the seam: each function looks at the masks first and leaves when nobody wants the
