@@ -27,14 +27,18 @@ void add_run_options(CLI::App& run, RunOptions& options) {
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
   run.add_option("--flush-ms", options.flush_ms,
                  "Longest time that data stays in memory, in milliseconds")
-      ->check(CLI::Range(1, 3600000));
+      ->check(CLI::Range(10, 1000));
+  run.add_option("--plan-wait-ms", options.plan_wait_ms,
+                 "How long a context's first launch waits for the counters to be ready, in "
+                 "milliseconds, so that it is measured too")
+      ->check(CLI::Range(0, 60000));
   run.add_option("--cupti", options.cupti, "The libcupti to load, where the program brings none");
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
   CLI::Option* simulate =
       run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
   run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
-      ->check(CLI::Range(1u, 64u))
+      ->check(CLI::Range(0u, 16u))
       ->needs(simulate);
   run.add_option("--sim-chip", options.sim_chip, "Chip to simulate, as in CUPTI: GH100, GA100, ...")
       ->needs(simulate);

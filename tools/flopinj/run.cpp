@@ -83,6 +83,9 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
     environment.set("FLOPINJ_CUPTI", is_path ? (folder / options.cupti).string() : options.cupti);
   }
   if (options.flush_ms) environment.set("FLOPINJ_FLUSH_MS", std::to_string(*options.flush_ms));
+  if (options.plan_wait_ms) {
+    environment.set("FLOPINJ_PLAN_WAIT_MS", std::to_string(*options.plan_wait_ms));
+  }
   if (options.force) environment.set("FLOPINJ_FORCE", "1");
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");

@@ -14,7 +14,7 @@ struct RunOptions {
   std::string output = "flop-%p.pb";
   std::string level, mode, log_level;  // empty: the library's default
   std::string cupti;                   // path of the libcupti to load; empty: the library finds one
-  std::optional<int> flush_ms;
+  std::optional<int> flush_ms, plan_wait_ms;
   bool force = false;
   bool preload = false;
   bool simulate = false;

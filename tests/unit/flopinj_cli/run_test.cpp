@@ -59,7 +59,7 @@ TEST_CASE("run makes the output name absolute and leaves its patterns alone") {
 TEST_CASE("run turns options into variables, and sets none that was not asked for") {
   const InstalledTree tree;
   const std::string plain = tree.run({"run", "--", "env"}).out;
-  for (const char* name : {"LEVEL", "MODE", "FORCE", "LOG", "CUPTI", "FLUSH_MS"}) {
+  for (const char* name : {"LEVEL", "MODE", "FORCE", "LOG", "CUPTI", "FLUSH_MS", "PLAN_WAIT_MS"}) {
     CHECK(plain.find(std::string("FLOPINJ_") + name) == std::string::npos);
   }
   CHECK(plain.find("LD_") == std::string::npos);
@@ -67,13 +67,15 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
 
   const std::string all =
       tree.run({"run", "--level", "tally", "--mode=timing", "--force", "--log-level", "debug",
-                "--flush-ms", "250", "--cupti", "lib/libcupti.so.12", "--", "env"})
+                "--flush-ms", "250", "--plan-wait-ms=5000", "--cupti", "lib/libcupti.so.12", "--",
+                "env"})
           .out;
   CHECK(has_line(all, "FLOPINJ_LEVEL=tally"));
   CHECK(has_line(all, "FLOPINJ_MODE=timing"));
   CHECK(has_line(all, "FLOPINJ_FORCE=1"));
   CHECK(has_line(all, "FLOPINJ_LOG=debug"));
   CHECK(has_line(all, "FLOPINJ_FLUSH_MS=250"));
+  CHECK(has_line(all, "FLOPINJ_PLAN_WAIT_MS=5000"));
   CHECK(has_line(all, "FLOPINJ_CUPTI=" + tree.temporary().string() + "/lib/libcupti.so.12"));
   CHECK(has_line(tree.run({"run", "--cupti", "libcupti.so.12", "--", "env"}).out,
                  "FLOPINJ_CUPTI=libcupti.so.12"));

@@ -39,6 +39,8 @@ TEST_CASE("Wrong options are usage errors, told in one line, and nothing runs") 
   check_one_error_line(tree.run({"run", "--mode", "fast", "--", "echo", "x"}), 2, "--mode");
   check_one_error_line(tree.run({"run", "--flush-ms", "-1", "--", "echo", "x"}), 2, "--flush-ms");
   check_one_error_line(tree.run({"run", "--sim-devices", "2", "--", "echo", "x"}), 2, "--simulate");
+  check_one_error_line(tree.run({"run", "--simulate", "--sim-devices", "17", "--", "echo", "x"}), 2,
+                       "--sim-devices");
   check_one_error_line(tree.run({"run", "-o", "", "--", "echo", "x"}), 2, "output");
   check_one_error_line(tree.run({"run", "-o", "a%z.pb", "--", "echo", "x"}), 2, "%z");
   check_one_error_line(tree.run({"run", "-o", "%q{}", "--", "echo", "x"}), 2, "%q");
