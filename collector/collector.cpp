@@ -31,24 +31,32 @@ void guarded(Body&& body) noexcept {
   }
 }
 
-// The writer's last act may come long after the collector is gone, so it owns a share of the state.
-void writer_main(CollectorState* state, std::unique_ptr<WriterLoop> loop) noexcept {
-  loop->run();
-  loop.reset();
-  state->release();
+struct WriterStart {
+  CollectorState* state;
+  std::unique_ptr<WriterLoop> loop;
+};
+
+// The writer may outlive the collector when it is stuck, so it owns a share of the state.
+void* writer_main(void* argument) {
+  const std::unique_ptr<WriterStart> start(static_cast<WriterStart*>(argument));
+  start->loop->run();
+  start->loop.reset();
+  start->state->release();
+  return nullptr;
 }
 
 // A new thread inherits the signal mask: the program's signals never reach ours, not even in its
-// first moment.
-std::thread start_with_signals_blocked(CollectorState* state, std::unique_ptr<WriterLoop> loop) {
+// first moment. A bare pthread, because a forked child can neither join nor detach it, and
+// std::thread insists on one of them.
+bool start_with_signals_blocked(pthread_t& thread, std::unique_ptr<WriterStart> start) {
   sigset_t all;
   sigset_t previous;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &previous);
-  std::thread thread;
-  guarded([&] { thread = std::thread(writer_main, state, std::move(loop)); });
+  const bool started = pthread_create(&thread, nullptr, writer_main, start.get()) == 0;
+  if (started) (void)start.release();
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  return thread;
+  return started;
 }
 
 }  // namespace
@@ -62,10 +70,7 @@ Collector::Collector(const CollectorConfig& config, CollectorHooks hooks)
     : state_(new CollectorState(config, std::move(hooks))) {}
 
 Collector::~Collector() {
-  if (dead_.load(std::memory_order_relaxed)) {
-    if (writer_.joinable()) writer_.detach();  // the handle of a thread that is not in this process
-    return;
-  }
+  if (dead_) return;
   close(EndReason::kExit);
   state_->release();
 }
@@ -75,12 +80,16 @@ bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
   if (dead_ || started_ || closed_ || !sink) return false;
   return guarded(false, [&] {
     sink_ = sink.get();
-    auto loop = std::make_unique<WriterLoop>(*state_, std::move(sink), process);
+    auto start = std::make_unique<WriterStart>();
+    start->state = state_;
+    start->loop = std::make_unique<WriterLoop>(*state_, std::move(sink), process);
     state_->owners.fetch_add(1, std::memory_order_relaxed);
-    writer_ = start_with_signals_blocked(state_, std::move(loop));
-    started_ = writer_.joinable();
-    if (!started_) state_->release();
-    return started_;
+    started_ = start_with_signals_blocked(writer_, std::move(start));
+    if (!started_) {
+      sink_ = nullptr;
+      state_->release();
+    }
+    return started_.load();
   });
 }
 
@@ -93,9 +102,9 @@ void Collector::close(EndReason reason) {
   const bool done =
       state_->control.close(reason, std::chrono::milliseconds(state_->config.close_timeout_ms));
   if (done)
-    writer_.join();
+    pthread_join(writer_, nullptr);
   else
-    writer_.detach();
+    pthread_detach(writer_);
 }
 
 void Collector::flush() {

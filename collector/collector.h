@@ -19,6 +19,7 @@
 #include <collector/sink.h>
 #include <collector/thread_state.h>
 #include <collector/trace_writer.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
@@ -28,7 +29,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace flopinj {
@@ -68,31 +68,40 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Takes the sink, writes the header and starts the writer thread. False when the thread cannot be
-  // started.
+  // Takes the sink and starts the writer thread, which writes the header at once. False when the
+  // thread cannot be started.
   bool start(std::unique_ptr<Sink>, const ProcessInfo&);
   // Drains and writes everything, the End packet last, and stops the writer thread. Returns after
-  // at most close_timeout_ms, done or not. Idempotent.
+  // at most close_timeout_ms (and a moment), done or not: a writer that is stuck in its sink is
+  // left behind and calls no hook any more. Launches recorded after close() began are ignored.
+  // Idempotent.
   void close(EndReason);
-  // In a forked child: forget everything without touching locks, threads or the sink's buffers. The
-  // object is dead after.
+  // In a forked child: forget everything without touching locks, threads or the sink's buffers;
+  // only the sink's descriptor is closed, so that its reader does not wait for the child. The
+  // object is dead after: every call does nothing and returns null, except paths(),
+  // process_ranges() and scheduler(), which must not be used.
   void abandon_after_fork() noexcept;
 
-  // --- Any thread, cold: locks, may allocate -------------------------------------------------
+  // --- Any thread, cold: locks, may allocate
+  // -------------------------------------------------------------------------
   ThreadState* add_thread(
-      uint32_t os_tid);  // null past kMaxThreads; freed after retire_thread and a drain
-  void retire_thread(ThreadState*);
+      uint32_t os_tid);              // null past kMaxThreads; freed after retire_thread and a drain
+  void retire_thread(ThreadState*);  // on the thread itself, its last call
   // A device's id is its CUDA ordinal + 1, so that streams can name it before it is described.
   // Written once per id.
   void add_device(DeviceId, const DeviceInfo&);
-  StreamId add_stream(DeviceId, uint32_t context, uint32_t stream);
-  const KernelFunction* add_function(const FunctionInfo&);
-  GraphId add_graph(
-      std::vector<GraphNode>);  // one version of an executable graph; identical ones share an id
+  StreamId add_stream(DeviceId, uint32_t context,
+                      uint32_t stream);  // the same id for the same stream; 0 past a bound
+  const KernelFunction* add_function(const FunctionInfo&);  // null past a bound
+  // One version of an executable graph; identical ones share an id. 0 past a bound: its launches
+  // are then dropped.
+  GraphId add_graph(std::vector<GraphNode>);
   std::vector<GroupId> add_plan(DeviceId, const std::vector<MetricGroupPlan>&);
-  void diagnostic(Severity, std::string_view code,
-                  std::string_view message);  // each code is written once, then counted
+  // Each code is written once, then counted.
+  void diagnostic(Severity, std::string_view code, std::string_view message);
   void count_duplicate(std::string_view reason, uint64_t by = 1);
+  // Launches that the program made and that are not given to record(): they count as made and as
+  // dropped.
   void count_dropped(std::string_view reason, DeviceId, uint64_t by);
   void set_startup_ns(uint64_t);
   void add_window_cost(uint64_t ns);
@@ -102,25 +111,29 @@ class Collector {
   MeasurementScheduler& scheduler();
 
   // --- The launch path: the calling thread's own state; no lock, no allocation, no system call on
-  // a hit ----------
+  // a hit -------------- Null only where there is no memory or no room for a new one.
   const Signature* signature(ThreadState&, const KernelFunction&, const LaunchShape&,
                              const ParameterValues&);
-  // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch.
+  // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch. What
+  // finds no room in the ring is dropped and counted.
   void record(ThreadState&, DeviceId, const LaunchRecord&, uint32_t launches = 1);
 
-  // --- CUPTI's threads ---------------------------------------------------------------------------
+  // --- CUPTI's threads
+  // -----------------------------------------------------------------------------------------------
   void times(std::span<const KernelTime>);  // copies; bounded queue, what finds no room is counted
-  void samples(SampleBatch);                // a window's counters
+  void samples(SampleBatch);                // a window's counters; likewise
 
-  void flush();  // for tests and detach: everything recorded so far is written when it returns
-                 // (bounded wait)
+  // For tests and detach: everything recorded so far is written when it returns (at most
+  // close_timeout_ms later), timed or not.
+  void flush();
 
  private:
   CollectorState* state_;  // shared with the writer thread, see collector_state.h
-  std::thread writer_;
+  pthread_t writer_{};
   Sink* sink_ = nullptr;  // the writer's, for abandon_after_fork()
   std::mutex life_;       // start() and close()
-  bool started_ = false, closed_ = false;
+  std::atomic<bool> started_{false};
+  bool closed_ = false;
   std::atomic<bool> dead_{false};  // in a forked child
 };
 
