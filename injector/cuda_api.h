@@ -15,7 +15,9 @@ namespace flopinj {
                   f(FuncGetAttribute, cuFuncGetAttribute) f(FuncGetName, cuFuncGetName)           \
                       f(KernelGetFunction, cuKernelGetFunction) f(CtxGetCurrent, cuCtxGetCurrent) \
                           f(StreamIsCapturing, cuStreamIsCapturing)                               \
-                              f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)
+                              f(CtxPushCurrent, cuCtxPushCurrent_v2)                              \
+                                  f(CtxPopCurrent, cuCtxPopCurrent_v2)                            \
+                                      f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)
 
 struct CudaApi {
 #define FLOPINJ_MEMBER(name, symbol) decltype(&symbol) name = nullptr;

@@ -1,0 +1,51 @@
+// The driver's graph functions as data: what each one's parameter structure says.
+#pragma once
+#include <cuda.h>
+#include <injector/launch_calls.h>
+
+#include <cstdint>
+#include <span>
+
+namespace flopinj {
+
+enum class GraphAction : uint8_t {
+  kAddKernel,  // a node, by hand
+  kSetKernel,  // new parameters for a node of a graph
+  kAddChild,   // a node that holds a copy of another graph
+  kClone,
+  kInstantiate,
+  kSetExecKernel,  // new parameters for a node of an executable graph
+  kSetExecChild,
+  kEnable,  // a node of an executable graph on or off
+  kUpdate,  // all parameters of an executable graph from another graph
+  kBeginCapture,
+  kEndCapture,
+};
+
+// What a call was given. Only the fields of its action are set. Out parameters are valid at EXIT.
+struct GraphCall {
+  GraphAction action;    // the function's, or kAddChild where it adds any type of node
+  bool relevant = true;  // false: a node of a type that runs no kernels
+  CUgraph graph = nullptr;
+  CUgraph other = nullptr;  // the child; the original of a clone; the source of an update
+  CUgraphNode node = nullptr;
+  CUgraphExec exec = nullptr;
+  CUkernel kernel = nullptr;  // where kernel_call.function is null
+  LaunchCall kernel_call;
+  bool enabled = true;
+};
+
+struct GraphFunction {
+  uint32_t cbid;
+  GraphAction action;
+  // `done`: at EXIT of a call that succeeded, so that out parameters may be read.
+  void (*read)(const void* parameters, bool done, GraphCall&);
+};
+
+std::span<const GraphFunction> graph_functions();  // sorted by cbid
+const GraphFunction* find_graph_function(uint32_t cbid) noexcept;
+
+// The kernel of a node as cuGraphKernelNodeGetParams and the like tell it.
+void read_kernel_node(const CUDA_KERNEL_NODE_PARAMS_v2&, GraphCall&);
+
+}  // namespace flopinj

@@ -1,0 +1,101 @@
+#include <injector/launches.h>
+#include <injector/thread_cache.h>
+
+namespace flopinj {
+
+void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFunction& function,
+                     const CUpti_CallbackData& data) {
+  LaunchInProgress& launch = cache.launch;
+  if (launch.depth++ > 0) {
+    bump(thread.nested_calls);
+    return;
+  }
+  launch.captured = launch.in_window = false;
+  launch.signature = nullptr;
+  launch.context = contexts_.find(cache, data.context);
+  launch.record = {};
+  launch.record.path = thread.ranges.path();
+  launch.record.sequence_plus_1 = thread.ranges.sequence_plus_1();
+  launch.record.correlation = data.correlationId;
+
+  LaunchCall call;
+  if (function.kind == LaunchKind::kKernel) {
+    function.read(data.functionParams, 0, call);
+    // The plan comes first: it decides what a new signature wants.
+    if (launch.context != nullptr) windows_.await_plan(*launch.context);
+    launch.signature = signature(thread, cache, call, data.symbolName);
+    launch.captured = graphs_.capturing() && captured(call.stream);
+  }
+  if (launch.context != nullptr && !launch.captured)
+    windows_.enter(*launch.context, cache, launch.signature);
+}
+
+const Signature* Launches::signature(ThreadState& thread, ThreadCache& cache,
+                                     const LaunchCall& call, const char* symbol) {
+  const KernelFunction* function = functions_.find(cache, call.function, symbol);
+  if (function != nullptr && !call.parameters_readable)
+    function = functions_.without_parameters(*function);
+  if (function == nullptr) return nullptr;
+  return edge_.collector->signature(thread, *function, call.shape, call.parameters);
+}
+
+// Asked only while some stream of the process is being captured.
+bool Launches::captured(CUstream stream) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return edge_.cuda.StreamIsCapturing != nullptr &&
+         edge_.cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunction& function,
+                    const CUpti_CallbackData& data) {
+  LaunchInProgress& launch = cache.launch;
+  if (launch.depth == 0 || --launch.depth > 0) return;  // 0: its ENTER was before our time
+  const bool made = data.functionReturnValue != nullptr &&
+                    *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS &&
+                    !launch.captured;
+  if (launch.context != nullptr &&
+      windows_.exit(*launch.context, cache, {launch.signature, launch.record.path}, made))
+    launch.record.flags |= LaunchRecord::kWindowed;
+  if (!made) return;
+
+  const DeviceId device = launch.context != nullptr ? launch.context->device : DeviceId{};
+  LaunchRecord record = launch.record;
+  if (function.kind == LaunchKind::kMultiDevice)
+    return record_devices(thread, cache, function, data, record, device);
+  LaunchCall call;
+  function.read(data.functionParams, 0, call);
+  if (launch.context != nullptr)
+    record.stream = streams_.find(cache, *launch.context, call.stream, call.per_thread_stream);
+  if (function.kind == LaunchKind::kGraph)
+    return record_graph(thread, cache, call.graph, record, device);
+  if (launch.signature != nullptr) record.signature = launch.signature->id;
+  edge_.collector->record(thread, device, record);
+}
+
+void Launches::record_graph(ThreadState& thread, ThreadCache& cache, CUgraphExec exec,
+                            LaunchRecord record, DeviceId device) {
+  const LaunchedGraph graph = graphs_.launched(cache, exec);
+  if (graph.kernels == 0) return;  // copies only, or unknown: then a diagnostic has said so
+  record.graph = graph.id;
+  record.flags |= LaunchRecord::kGraph;
+  edge_.collector->record(thread, device, record, graph.kernels);
+}
+
+// One call, one correlation id, a launch on each device: times cannot be told apart, so only the
+// launches are recorded.
+void Launches::record_devices(ThreadState& thread, ThreadCache& cache,
+                              const LaunchFunction& function, const CUpti_CallbackData& data,
+                              LaunchRecord record, DeviceId device) {
+  const uint32_t devices = devices_of_launch(data.functionParams);
+  record.correlation = 0;
+  for (uint32_t i = 0; i < devices; ++i) {
+    LaunchCall call;
+    function.read(data.functionParams, i, call);
+    const Signature* const made = signature(thread, cache, call, nullptr);
+    record.signature = made != nullptr ? made->id : SignatureId{};
+    edge_.collector->record(thread, device, record);
+  }
+}
+
+}  // namespace flopinj

@@ -1,0 +1,50 @@
+// The way of one launch, from its call to its record.
+//
+//   ENTER  signature; if counters are wanted, a window (windows.h)
+//   call   the driver does it, or makes a node of a graph under capture
+//   EXIT   if the call succeeded and was not captured: stream, record; the window takes its row
+//
+// Nothing is counted before the call has succeeded. A launch function that calls another one is one
+// launch.
+#pragma once
+#include <cupti.h>
+#include <injector/contexts.h>
+#include <injector/edge.h>
+#include <injector/functions.h>
+#include <injector/graphs.h>
+#include <injector/launch_calls.h>
+#include <injector/streams.h>
+#include <injector/windows.h>
+
+namespace flopinj {
+
+class Launches {
+ public:
+  Launches(Edge& edge, Contexts& contexts, Functions& functions, Streams& streams, Graphs& graphs,
+           Windows& windows)
+      : edge_(edge),
+        contexts_(contexts),
+        functions_(functions),
+        streams_(streams),
+        graphs_(graphs),
+        windows_(windows) {}
+
+  void enter(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&);
+  void exit(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&);
+
+ private:
+  const Signature* signature(ThreadState&, ThreadCache&, const LaunchCall&, const char* symbol);
+  bool captured(CUstream) const;
+  void record_graph(ThreadState&, ThreadCache&, CUgraphExec, LaunchRecord, DeviceId);
+  void record_devices(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&,
+                      LaunchRecord, DeviceId);
+
+  Edge& edge_;
+  Contexts& contexts_;
+  Functions& functions_;
+  Streams& streams_;
+  Graphs& graphs_;
+  Windows& windows_;
+};
+
+}  // namespace flopinj

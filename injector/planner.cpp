@@ -1,0 +1,189 @@
+#include <injector/log.h>
+#include <injector/planner.h>
+#include <injector/process.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace flopinj {
+
+void Planner::device_seen(uint32_t ordinal) {
+  const std::lock_guard lock(mutex_);
+  if (ordinal >= kMostDevices || seen_[ordinal] || stopping_) return;
+  seen_[ordinal] = true;
+  queue_.push_back(ordinal);
+  changed_.notify_all();
+  if (running_) return;
+  try {
+    // Detached: at exit it is waited for by its flag, and no longer than is reasonable.
+    std::thread([this] { run(); }).detach();
+    running_ = true;
+  } catch (const std::exception&) {
+    edge_.collector->diagnostic(Severity::kWarning, "counters.thread",
+                                "no thread for planning measurements: no counters are read");
+  }
+}
+
+void Planner::run() {
+  const Guard guard;
+  prepare_helper_thread("flopinj-planner");
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (queue_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const uint32_t ordinal = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    try {
+      std::string chip;
+      describe_device(ordinal, chip);
+      if (auto plan = make_plan(ordinal, chip)) plans_[ordinal].store(plan.release());
+    } catch (const std::exception& e) {
+      degrade({"counters.failed", e.what()});
+    }
+    lock.lock();
+    done_[ordinal] = true;
+    changed_.notify_all();
+  }
+  running_ = false;
+  changed_.notify_all();
+}
+
+void Planner::wait(uint32_t ordinal, uint32_t most_ms) {
+  if (ordinal >= kMostDevices) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(most_ms),
+                    [&] { return done_[ordinal] || stopping_ || !running_; });
+}
+
+void Planner::stop() {
+  constexpr auto kMost = std::chrono::seconds(2);
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, kMost, [&] { return !running_; });
+}
+
+void Planner::describe_device(uint32_t ordinal, std::string& chip) {
+  const CudaApi& cuda = edge_.cuda;
+  DeviceInfo info;
+  CUdevice device = 0;
+  if (cuda.DeviceGet != nullptr &&
+      cuda.DeviceGet(&device, static_cast<int>(ordinal)) == CUDA_SUCCESS) {
+    const auto attribute = [&](CUdevice_attribute which) {
+      int value = 0;
+      if (cuda.DeviceGetAttribute == nullptr ||
+          cuda.DeviceGetAttribute(&value, which, device) != CUDA_SUCCESS || value < 0)
+        return 0U;
+      return static_cast<uint32_t>(value);
+    };
+    info.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info.clock_khz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    info.memory_clock_khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+    info.memory_bus_bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+    std::array<char, 256> name{};
+    if (cuda.DeviceGetName != nullptr &&
+        cuda.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device) == CUDA_SUCCESS)
+      info.name = name.data();
+    size_t bytes = 0;
+    if (cuda.DeviceTotalMem != nullptr && cuda.DeviceTotalMem(&bytes, device) == CUDA_SUCCESS)
+      info.memory_bytes = bytes;
+    CUuuid uuid{};
+    if (cuda.DeviceGetUuid != nullptr && cuda.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS)
+      std::memcpy(info.uuid.data(), uuid.bytes, info.uuid.size());
+  }
+  if (edge_.cupti.range_profiler) {
+    auto p = sized<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
+    p.deviceIndex = ordinal;
+    if (edge_.cupti.DeviceGetChipName(&p) == CUPTI_SUCCESS && p.pChipName != nullptr)
+      chip = p.pChipName;
+  }
+  info.chip = chip;
+  edge_.collector->add_device(DeviceId{ordinal + 1}, info);
+}
+
+bool Planner::supported(uint32_t ordinal, Problem& problem) {
+  const CuptiApi& cupti = edge_.cupti;
+  // Does not succeed everywhere it could (it returns CUPTI_ERROR_UNKNOWN where there is no driver),
+  // and what follows tells better what is wrong.
+  auto initialize =
+      sized<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
+  cupti.ProfilerInitialize(&initialize);
+
+  CUdevice device = 0;
+  if (edge_.cuda.DeviceGet != nullptr) edge_.cuda.DeviceGet(&device, static_cast<int>(ordinal));
+  auto p = sized<CUpti_Profiler_DeviceSupported_Params>(
+      CUpti_Profiler_DeviceSupported_Params_STRUCT_SIZE);
+  p.cuDevice = device;
+  p.api = CUPTI_PROFILER_RANGE_PROFILING;
+  if (cupti.ProfilerDeviceSupported(&p) != CUPTI_SUCCESS) return true;  // not known: try
+  if (p.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED) return true;
+
+  const auto is = [](CUpti_Profiler_Support_Level level) {
+    return level != CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+  };
+  CUptiResult why = CUPTI_ERROR_NOT_SUPPORTED;
+  if (is(p.confidentialCompute)) why = CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED;
+  if (is(p.vGpu)) why = CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
+  if (p.vGpu == CUPTI_PROFILER_CONFIGURATION_DISABLED)
+    why = CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
+  if (is(p.sli)) why = CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED;
+  if (is(p.cmp)) why = CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED;
+  if (is(p.wsl)) why = CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED;
+  check(cupti, why, "cuptiProfilerDeviceSupported", problem);
+  if (is(p.architecture))
+    problem = {"counters.architecture",
+               "GPUs before Volta (compute capability 7.0) have no counters "
+               "that CUPTI's range profiler can read"};
+  return false;
+}
+
+std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::string& chip) {
+  if (edge_.settings.mode != Mode::kMultiplex || !edge_.cupti.range_profiler) return nullptr;
+  Problem problem;
+  if (chip.empty()) {
+    degrade({"counters.chip", "CUPTI does not tell the chip of device " + std::to_string(ordinal)});
+    return nullptr;
+  }
+  if (!supported(ordinal, problem)) {
+    degrade(problem);
+    return nullptr;
+  }
+  auto plan = std::make_unique<DevicePlan>();
+  std::vector<MetricGroupPlan> accepted;
+  for (const MetricGroupPlan& wanted : metric_plan_for(chip)) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return nullptr;
+    }
+    auto group = prepare_group(edge_.cupti, chip, wanted, problem);
+    if (group != nullptr) {
+      accepted.push_back(wanted);
+      plan->groups.push_back(std::move(group));
+      continue;
+    }
+    problem.line =
+        "metric group " + wanted.name + " cannot be measured on " + chip + ": " + problem.line;
+    if (wanted.required) {
+      degrade(problem);
+      return nullptr;
+    }
+    edge_.collector->diagnostic(Severity::kWarning, problem.code + "." + wanted.name, problem.line);
+  }
+  plan->ids = edge_.collector->add_plan(DeviceId{ordinal + 1}, accepted);
+  if (plan->ids.size() != plan->groups.size()) return nullptr;
+  return plan;
+}
+
+void Planner::degrade(const Problem& problem) {
+  edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
+  if (!std::exchange(counters_said_, true))
+    log::warn(problem.line + "; no counters are read, only launches and times");
+}
+
+}  // namespace flopinj

@@ -1,0 +1,59 @@
+// Describes devices and makes their metric plans ready, on a thread of its own.
+//
+// A device is asked for when its first context appears. Host objects and configuration images take
+// up to half a second each: the program does not wait for them, unless FLOPINJ_PLAN_WAIT_MS says
+// so.
+#pragma once
+#include <collector/ids.h>
+#include <injector/edge.h>
+#include <injector/metric_groups.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace flopinj {
+
+// The groups of a device that can be measured. Never freed, never changed once published.
+struct DevicePlan {
+  std::vector<std::unique_ptr<MetricGroup>> groups;
+  std::vector<GroupId> ids;  // parallel to groups
+};
+
+class Planner {
+ public:
+  explicit Planner(Edge& edge) : edge_(edge) {}
+
+  void device_seen(uint32_t ordinal);  // idempotent; starts the thread at the first call
+  // Null: not ready yet, or the device is not measured.
+  DevicePlan* plan(uint32_t ordinal) const {
+    return ordinal < plans_.size() ? plans_[ordinal].load(std::memory_order_acquire) : nullptr;
+  }
+  void wait(uint32_t ordinal, uint32_t most_ms);  // until the device is done with
+  // The thread ends after what it is doing now; waited for, but not for ever.
+  void stop();
+
+ private:
+  static constexpr uint32_t kMostDevices = 64;
+
+  void run();
+  void describe_device(uint32_t ordinal, std::string& chip);
+  std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
+  bool supported(uint32_t ordinal, Problem&);
+  void degrade(const Problem&);
+
+  Edge& edge_;
+  std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<uint32_t> queue_;
+  std::array<bool, kMostDevices> seen_{}, done_{};
+  bool running_ = false, stopping_ = false, counters_said_ = false;
+};
+
+}  // namespace flopinj

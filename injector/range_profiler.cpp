@@ -1,0 +1,126 @@
+#include <injector/range_profiler.h>
+
+namespace flopinj {
+
+bool RangeProfiler::enable(Problem& problem) {
+  if (object_ != nullptr) return true;
+  auto p = sized<CUpti_RangeProfiler_Enable_Params>(CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
+  p.ctx = context_;
+  if (!check(cupti_, cupti_.RangeProfilerEnable(&p), "cuptiRangeProfilerEnable", problem))
+    return false;
+  object_ = p.pRangeProfilerObject;
+  return true;
+}
+
+bool RangeProfiler::prepare_image(const MetricGroup& group, size_t max_ranges, Problem& problem) {
+  if (sized_for_ != &group || sized_ranges_ != max_ranges) {
+    auto size = sized<CUpti_RangeProfiler_GetCounterDataSize_Params>(
+        CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
+    size.pRangeProfilerObject = object_;
+    size.pMetricNames = const_cast<const char**>(group.metrics.data());
+    size.numMetrics = group.metrics.size();
+    size.maxNumOfRanges = max_ranges;
+    size.maxNumRangeTreeNodes = static_cast<uint32_t>(max_ranges);
+    if (!check(cupti_, cupti_.RangeProfilerGetCounterDataSize(&size),
+               "cuptiRangeProfilerGetCounterDataSize", problem))
+      return false;
+    image_.resize(size.counterDataSize);
+    sized_for_ = &group;
+    sized_ranges_ = max_ranges;
+  }
+  auto p = sized<CUpti_RangeProfiler_CounterDataImage_Initialize_Params>(
+      CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE);
+  p.pRangeProfilerObject = object_;
+  p.counterDataSize = image_.size();
+  p.pCounterData = image_.data();
+  return check(cupti_, cupti_.RangeProfilerCounterDataImageInitialize(&p),
+               "cuptiRangeProfilerCounterDataImageInitialize", problem);
+}
+
+bool RangeProfiler::open(const MetricGroup& group, size_t max_ranges, Problem& problem) {
+  if (!enable(problem) || !prepare_image(group, max_ranges, problem)) return false;
+
+  auto config =
+      sized<CUpti_RangeProfiler_SetConfig_Params>(CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE);
+  config.pRangeProfilerObject = object_;
+  config.configSize = group.config_image.size();
+  config.pConfig = group.config_image.data();
+  config.counterDataImageSize = image_.size();
+  config.pCounterDataImage = image_.data();
+  config.range = CUPTI_AutoRange;
+  config.replayMode = CUPTI_KernelReplay;  // the only one for auto range; one pass replays nothing
+  config.maxRangesPerPass = max_ranges;
+  config.numNestingLevels = 1;
+  config.minNestingLevel = 1;
+  config.passIndex = 0;
+  config.targetNestingLevel = 0;
+  if (!check(cupti_, cupti_.RangeProfilerSetConfig(&config), "cuptiRangeProfilerSetConfig",
+             problem))
+    return false;
+
+  auto start =
+      sized<CUpti_RangeProfiler_Start_Params>(CUpti_RangeProfiler_Start_Params_STRUCT_SIZE);
+  start.pRangeProfilerObject = object_;
+  return check(cupti_, cupti_.RangeProfilerStart(&start), "cuptiRangeProfilerStart", problem);
+}
+
+RangeProfiler::Outcome RangeProfiler::close(MetricGroup& group, size_t launches,
+                                            std::vector<double>& values, Problem& problem) {
+  auto stop = sized<CUpti_RangeProfiler_Stop_Params>(CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE);
+  stop.pRangeProfilerObject = object_;
+  if (!check(cupti_, cupti_.RangeProfilerStop(&stop), "cuptiRangeProfilerStop", problem))
+    return Outcome::kFailed;
+  if (launches == 0) return Outcome::kRead;
+
+  auto decode = sized<CUpti_RangeProfiler_DecodeData_Params>(
+      CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
+  decode.pRangeProfilerObject = object_;
+  if (!check(cupti_, cupti_.RangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData",
+             problem))
+    return Outcome::kFailed;
+
+  auto info = sized<CUpti_RangeProfiler_GetCounterDataInfo_Params>(
+      CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE);
+  info.pCounterDataImage = image_.data();
+  info.counterDataImageSize = image_.size();
+  if (!check(cupti_, cupti_.RangeProfilerGetCounterDataInfo(&info),
+             "cuptiRangeProfilerGetCounterDataInfo", problem))
+    return Outcome::kFailed;
+  if (info.numTotalRanges != launches || decode.numOfRangeDropped != 0) {
+    problem = {"counters.mismatch",
+               "a measurement window saw " + std::to_string(launches) + " launches but CUPTI " +
+                   std::to_string(info.numTotalRanges) + " ranges (" +
+                   std::to_string(decode.numOfRangeDropped) + " dropped); it was discarded"};
+    return Outcome::kMismatch;
+  }
+
+  const std::lock_guard lock(group.evaluate);
+  values.assign(launches * group.metrics.size(), 0.0);
+  for (size_t range = 0; range < launches; ++range) {
+    auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(
+        CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
+    p.pHostObject = group.host;
+    p.pCounterDataImage = image_.data();
+    p.counterDataImageSize = image_.size();
+    p.rangeIndex = range;
+    p.ppMetricNames = group.metrics.data();
+    p.numMetrics = group.metrics.size();
+    p.pMetricValues = values.data() + range * group.metrics.size();
+    if (!check(cupti_, cupti_.ProfilerHostEvaluateToGpuValues(&p),
+               "cuptiProfilerHostEvaluateToGpuValues", problem))
+      return Outcome::kFailed;
+  }
+  return Outcome::kRead;
+}
+
+void RangeProfiler::disable() {
+  if (object_ == nullptr) return;
+  auto p =
+      sized<CUpti_RangeProfiler_Disable_Params>(CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE);
+  p.pRangeProfilerObject = object_;
+  cupti_.RangeProfilerDisable(&p);
+  object_ = nullptr;
+  sized_for_ = nullptr;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,58 @@
+// CUPTI's range profiler on one context.
+//
+//   once per process   cuptiProfilerInitialize, DeviceSupported          (planner.cpp)
+//   once per group     host object, configuration image, pass count      (metric_groups.cpp)
+//   once per context   RangeProfilerEnable, on a thread that launches; RangeProfilerDisable
+//   per window         counter image initialised (DecodeData fills the very image that SetConfig is
+//                      given, and would add to what is in it); SetConfig; Start
+//                      ... launches: in auto-range mode each is one range, numbered in execution
+//                      order, and the context is synchronised after it ...
+//                      Stop; DecodeData; number of ranges against the number of launches;
+//                      EvaluateToGpuValues per range
+//
+// The configuration has one pass, so kernels are never replayed and their memory is not saved.
+//
+// Threads: one at a time (the window's lock), with the context current.
+#pragma once
+#include <cuda.h>
+#include <injector/cupti_check.h>
+#include <injector/metric_groups.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace flopinj {
+
+class RangeProfiler {
+ public:
+  RangeProfiler(const CuptiApi& cupti, CUcontext context) : cupti_(cupti), context_(context) {}
+  ~RangeProfiler() = default;  // disable() is asked for: at exit the context may be gone
+  RangeProfiler(const RangeProfiler&) = delete;
+  RangeProfiler& operator=(const RangeProfiler&) = delete;
+
+  // Enables the profiler at the first call. False, with the reason: no window is open.
+  bool open(const MetricGroup&, size_t max_ranges, Problem&);
+
+  enum class Outcome : uint8_t {
+    kRead,      // one row of values per launch
+    kMismatch,  // ranges and launches do not agree: nothing may be taken from this window
+    kFailed     // CUPTI refused
+  };
+  // The open window ends, whatever the outcome. `values`: launches x metrics, row by row.
+  Outcome close(MetricGroup&, size_t launches, std::vector<double>& values, Problem&);
+
+  void disable();
+
+ private:
+  bool enable(Problem&);
+  bool prepare_image(const MetricGroup&, size_t max_ranges, Problem&);
+
+  const CuptiApi& cupti_;
+  CUcontext context_;
+  CUpti_RangeProfiler_Object* object_ = nullptr;
+  const MetricGroup* sized_for_ = nullptr;  // group and number of ranges the image has room for
+  size_t sized_ranges_ = 0;
+  std::vector<uint8_t> image_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,89 @@
+// What one host thread keeps between CUPTI callbacks: the launch it is in, and its own copies of
+// handle tables, so that the steady state takes no lock. Used by its own thread, but for
+// `launching`.
+#pragma once
+#include <collector/launch_record.h>
+#include <collector/model.h>
+#include <collector/signature_table.h>
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace flopinj {
+
+struct Context;
+
+struct FunctionSlot {
+  CUfunction handle = nullptr;
+  const char* symbol = nullptr;  // CUPTI's pointer, compared only
+  const KernelFunction* function = nullptr;
+  uint32_t epoch = 0;
+};
+
+struct StreamSlot {
+  const Context* context = nullptr;
+  CUstream stream = nullptr;
+  StreamId id;
+  uint32_t epoch = 0;
+  bool per_thread = false;
+};
+
+struct ContextSlot {
+  CUcontext handle = nullptr;
+  Context* context = nullptr;
+  uint32_t epoch = 0;
+};
+
+struct GraphSlot {
+  CUgraphExec exec = nullptr;
+  GraphId id;
+  uint32_t kernels = 0;
+  uint64_t epoch = 0;
+};
+
+// Between ENTER and EXIT of a launch call.
+struct LaunchInProgress {
+  uint32_t depth = 0;  // launch calls inside one another; only the outermost is the program's
+  bool captured = false;
+  bool in_window = false;  // this thread holds its context's window lock
+  Context* context = nullptr;
+  const Signature* signature = nullptr;
+  LaunchRecord record;
+};
+
+// Between ENTER and EXIT of a graph call: what CUPTI told of it on this thread.
+struct GraphCallInProgress {
+  uint32_t depth = 0;
+  bool makes_exec = false;  // the copies are an executable graph's
+  struct Clone {
+    CUgraphNode node, original;
+  };
+  std::vector<Clone> clones;    // kernel nodes, in the order they were told
+  std::vector<CUgraph> graphs;  // clones of graphs
+};
+
+struct ThreadCache {
+  LaunchInProgress launch;
+  GraphCallInProgress graph_call;
+  bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
+
+  ContextSlot context;
+  GraphSlot graph;
+  std::array<StreamSlot, 16> streams;
+  std::array<FunctionSlot, 1'024> functions;
+
+  // The context on which this thread is launching outside of any window; read by the thread that
+  // wants to open one.
+  std::atomic<const Context*> launching{nullptr};
+};
+
+// The calling thread's cache, made at its first call and freed when it ends. Null without memory.
+ThreadCache* thread_cache() noexcept;
+
+// True while a thread other than `self` is launching on `context` outside of a window.
+bool others_launching(const ThreadCache& self, const Context&) noexcept;
+
+}  // namespace flopinj

@@ -1,0 +1,35 @@
+// The subscriber: receives CUPTI's callbacks and hands them to those who know what to do.
+//
+//   launches   driver-API launch functions: ENTER and EXIT (launches.h)
+//   graphs     driver-API graph functions, and what CUPTI tells of nodes (graphs.h)
+//   resources  contexts, streams and modules coming and going
+//
+// Only the driver domain is asked for, so a launch made through the CUDA runtime is seen once.
+#pragma once
+#include <injector/edge.h>
+
+#include <memory>
+#include <string>
+
+namespace flopinj {
+
+class Tracer {
+ public:
+  explicit Tracer(Edge&);
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  // False, with one line in `error` that says what to do, when CUPTI refuses.
+  bool subscribe(std::string& error);
+  bool enable(std::string& error);
+  // Closes the open windows and ends the callbacks. Other threads may be inside callbacks: what
+  // those use stays alive. Takes a few seconds at the very most. Idempotent.
+  void disable();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,71 @@
+// Measurement windows: stretches of launches on one context whose counters are read.
+//
+// Protocol
+//   1. A launch whose signature still wants a group (or that finds the gate shut) takes the
+//   context's
+//      lock at its ENTER. No window open, and one is to be: the gate is shut, launches that other
+//      threads are in the middle of are waited for, and CUPTI is started.
+//   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT: rows
+//   are
+//      in the order of execution. A launch that succeeded appends its row.
+//   3. It is closed before a launch that must not be inside (a graph, a collective), after the
+//   launch
+//      that fills or finishes it, when its context is destroyed, and at exit. As many ranges as
+//      rows, and none dropped: the counters become samples. Else all are thrown away.
+// A launch that finds no window and wants none says so in its thread's cache (`launching`) and
+// takes no lock.
+//
+// Order of locks: context's window lock -> list of threads' caches | group's evaluation | the
+// collector's and CUPTI's own. No callback takes a window lock while holding another of ours.
+// Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
+// which will have seen one range too many, is discarded.
+#pragma once
+#include <collector/scheduler.h>
+#include <injector/contexts.h>
+#include <injector/edge.h>
+#include <injector/planner.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace flopinj {
+
+struct OpenWindow {
+  DevicePlan* plan = nullptr;
+  uint32_t group = 0;  // index into the plan
+  uint64_t opened_ns = 0, cost_ns = 0;
+  std::vector<WindowRow> rows;
+};
+
+class Windows {
+ public:
+  Windows(Edge& edge, Planner& planner, Contexts& contexts);
+
+  // Before the first launch on a context: the wait that FLOPINJ_PLAN_WAIT_MS asks for.
+  void await_plan(Context&);
+  // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
+  // thread.
+  void enter(Context&, ThreadCache&, const Signature*);
+  // EXIT. True when the launch was made inside a window.
+  bool exit(Context&, ThreadCache&, const WindowRow&, bool made);
+
+  void context_destroying(Context&);
+  // At exit or detach: no new windows, open ones are closed. Any thread, with or without a context.
+  void finish();
+
+ private:
+  void enter_slowly(Context&, ThreadCache&, const Signature*);
+  void open(Context&, const ThreadCache&, const Signature&);
+  void close(Context&);
+  void degrade(const Context&, const Problem&);
+
+  Edge& edge_;
+  Planner& planner_;
+  Contexts& contexts_;
+  MeasurementScheduler& scheduler_;
+  std::atomic<bool> on_;
+  std::atomic<uint32_t> windows_{0};  // number of the last window
+};
+
+}  // namespace flopinj
