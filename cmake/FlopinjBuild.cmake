@@ -31,6 +31,10 @@ if(FLOPINJ_SANITIZE)
   add_compile_options(-fsanitize=${FLOPINJ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${FLOPINJ_SANITIZE})
 endif()
+if(FLOPINJ_FUZZ)  # every target tells the fuzzer what it covers
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
 
 # Linked by what is shipped: the C++ runtime comes along, so that any machine with a glibc will do and a host program's
 # older one does not matter. The sanitizers intercept the shared runtime, so they keep it.

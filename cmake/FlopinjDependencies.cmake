@@ -20,6 +20,13 @@ find_package(fmt REQUIRED)
 add_library(flopinj::spdlog INTERFACE IMPORTED)
 target_link_libraries(flopinj::spdlog INTERFACE spdlog::spdlog_header_only fmt::fmt-header-only Threads::Threads)
 
+# The demangler; static only.
+find_path(LIBIBERTY_INCLUDE_DIR libiberty/demangle.h REQUIRED)
+find_library(LIBIBERTY_LIBRARY libiberty.a REQUIRED)
+add_library(flopinj::libiberty INTERFACE IMPORTED)
+target_include_directories(flopinj::libiberty SYSTEM INTERFACE ${LIBIBERTY_INCLUDE_DIR})
+target_link_libraries(flopinj::libiberty INTERFACE ${LIBIBERTY_LIBRARY})
+
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

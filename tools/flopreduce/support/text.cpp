@@ -1,14 +1,10 @@
 #include "support/text.h"
 
+#include <libiberty/demangle.h>
+
 #include <array>
 #include <cstdint>
 #include <cstdio>
-
-// libstdc++'s demangler with a callback for each piece of output. Unlike abi::__cxa_demangle it
-// collects nothing, so output can be bounded. Exported by libstdc++ and declared in no header.
-extern "C" int __gcclibcxx_demangle_callback(const char* mangled,
-                                             void (*callback)(const char*, size_t, void*),
-                                             void* opaque);
 
 namespace flopinj::reduce {
 namespace {
@@ -81,7 +77,10 @@ std::string demangle(std::string_view mangled, size_t limit) {
   if (name.rfind("_Z", 0) != 0 || name.size() > kLongestInput) return cut(mangled, limit);
   Collected out{.text = {}, .limit = limit};
   try {
-    if (__gcclibcxx_demangle_callback(name.c_str(), collect, &out) != 0) return cut(mangled, limit);
+    // Unlike abi::__cxa_demangle it hands out pieces and collects nothing, so output can be bounded.
+    if (cplus_demangle_v3_callback(name.c_str(), DMGL_PARAMS | DMGL_TYPES, collect, &out) == 0) {
+      return cut(mangled, limit);
+    }
   } catch (const Enough&) {
   }
   return cut(out.text, limit);
