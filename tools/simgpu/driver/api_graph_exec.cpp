@@ -1,0 +1,109 @@
+// Executable graphs.
+#include "driver/api.h"
+#include "driver/capture.h"
+#include "driver/graph_exec.h"
+#include "driver/graph_params.h"
+
+namespace simgpu::api {
+namespace {
+
+// Flags with no meaning here (upload, node priority, auto-free without memory nodes) are accepted;
+// launching from the device is not simulated.
+CUresult make(CUgraphExec* phGraphExec, CUgraph hGraph, unsigned long long flags) {
+  constexpr unsigned long long kKnown =
+      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  if (phGraphExec == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  const auto graph = Runtime::get().graphs.find(hGraph);
+  if (!graph) return CUDA_ERROR_INVALID_VALUE;
+  *phGraphExec = handle_of(*instantiate(*graph, flags));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* phGraphExec, CUgraph hGraph,
+                                     unsigned long long flags) {
+  return make(phGraphExec, hGraph, flags);
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec* phGraphExec, CUgraph hGraph,
+                                      CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams) {
+  if (instantiateParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = make(phGraphExec, hGraph, instantiateParams->flags);
+  instantiateParams->hErrNode_out = nullptr;
+  instantiateParams->result_out =
+      result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+  return result;
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                           const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  const auto original = Runtime::get().nodes.find(hNode);
+  if (!exec || !original) return CUDA_ERROR_INVALID_VALUE;
+  LaunchWork work;
+  if (const CUresult error = from_params(nodeParams, work); error != CUDA_SUCCESS) return error;
+  const std::lock_guard lock(exec->mutex);
+  GraphNode* node = counterpart(*exec, *original);
+  auto* present = node != nullptr ? std::get_if<LaunchWork>(&node->work) : nullptr;
+  if (present == nullptr || present->function->context != work.function->context)
+    return CUDA_ERROR_INVALID_VALUE;
+  *present = std::move(work);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                        const CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {
+  const auto params = widen(nodeParams);
+  return api::cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode,
+                                                nodeParams != nullptr ? &params : nullptr);
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                              CUgraphExecUpdateResultInfo* resultInfo) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  const auto graph = Runtime::get().graphs.find(hGraph);
+  if (!exec || !graph) return CUDA_ERROR_INVALID_VALUE;
+  return update_exec(*exec, *graph, resultInfo);
+}
+
+CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t* flags) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  if (!exec || flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = exec->flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec hGraphExec) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  if (!exec) return CUDA_ERROR_INVALID_VALUE;
+  destroy_exec(exec);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {
+  if (!Runtime::get().execs.find(hGraphExec)) return CUDA_ERROR_INVALID_VALUE;
+  return resolve_stream(hStream).error;
+}
+
+// In a capturing stream the launch becomes a child graph.
+CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  if (!exec) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (capture_of(*stream.object)) {
+    auto child = clone_graph(*exec->graph);
+    child->owned_by_node = true;
+    const CUresult result = submit(stream.object, child);
+    if (result != CUDA_SUCCESS) destroy_graph(child);
+    return result;
+  }
+  // An empty piece of work first: it finds out whether the legacy stream may be used now.
+  if (const CUresult error = submit(stream.object, std::monostate{}); error != CUDA_SUCCESS)
+    return error;
+  return launch_exec(*exec, *stream.object);
+}
+
+}  // namespace simgpu::api

@@ -1,0 +1,107 @@
+#include "driver/context.h"
+
+#include "driver/observer.h"
+#include "driver/stream.h"
+
+namespace simgpu {
+namespace {
+
+// Handles, not objects: a thread that never comes back must not keep a destroyed context alive.
+thread_local std::vector<CUcontext> context_stack;
+
+CUcontext handle_of(const std::shared_ptr<Context>& c) {
+  return HandleTable<CUcontext, Context>::handle_of(c.get());
+}
+
+}  // namespace
+
+std::shared_ptr<Context> create_context(Device& device, unsigned int flags, bool primary) {
+  Runtime& runtime = Runtime::get();
+  auto context = std::make_shared<Context>();
+  context->id = runtime.next_id(runtime.context_ids);
+  context->device = &device;
+  context->flags = flags;
+  context->primary = primary;
+  context->legacy_stream = make_stream(context, Stream::Kind::kLegacyDefault, 0, 0);
+  runtime.contexts.insert(context);
+  notify([&](const Observer& o) {
+    if (o.context_created)
+      o.context_created(o.self, handle_of(context), context->id,
+                        static_cast<uint32_t>(device.ordinal()));
+  });
+  return context;
+}
+
+void destroy_context(const std::shared_ptr<Context>& context) {
+  Runtime& runtime = Runtime::get();
+  const CUcontext handle = handle_of(context);
+  synchronize_context(*context);
+  notify([&](const Observer& o) {
+    if (o.context_destroying)
+      o.context_destroying(o.self, handle, context->id,
+                           static_cast<uint32_t>(context->device->ordinal()));
+  });
+  const auto here = [&](const auto& object) { return object.context == context; };
+  for (const auto& module : runtime.modules.find_all(here)) {
+    for (const auto& [name, function] : module->functions)
+      runtime.functions.erase(HandleTable<CUfunction, Function>::handle_of(function.get()));
+    runtime.modules.erase(HandleTable<CUmodule, Module>::handle_of(module.get()));
+  }
+  for (const auto& event : runtime.events.find_all(here))
+    runtime.events.erase(HandleTable<CUevent, Event>::handle_of(event.get()));
+  for (const auto& stream : runtime.streams.find_all(here))
+    runtime.streams.erase(HandleTable<CUstream, Stream>::handle_of(stream.get()));
+  runtime.contexts.erase(handle);
+  // Streams point back at their context: break the circle.
+  const std::lock_guard lock(context->mutex);
+  context->per_thread_streams.clear();
+  context->legacy_stream.reset();
+}
+
+void push_context(CUcontext context) { context_stack.push_back(context); }
+
+CUcontext pop_context() {
+  if (context_stack.empty()) return nullptr;
+  const CUcontext top = context_stack.back();
+  context_stack.pop_back();
+  return top;
+}
+
+void set_context(CUcontext context) {
+  if (!context_stack.empty()) context_stack.pop_back();
+  if (context != nullptr) context_stack.push_back(context);
+}
+
+CUcontext current_handle() { return context_stack.empty() ? nullptr : context_stack.back(); }
+
+Found<Context> current_context() {
+  const CUcontext handle = current_handle();
+  if (handle == nullptr) return {CUDA_ERROR_INVALID_CONTEXT, nullptr};
+  auto context = Runtime::get().contexts.find(handle);
+  if (!context) return {CUDA_ERROR_CONTEXT_IS_DESTROYED, nullptr};
+  return {CUDA_SUCCESS, std::move(context)};
+}
+
+CUresult retain_primary(Device& device, CUcontext* context) {
+  Device::Primary& primary = device.primary();
+  const std::lock_guard lock(primary.mutex);
+  if (!primary.context) primary.context = create_context(device, primary.flags, true);
+  ++primary.references;
+  *context = handle_of(primary.context);
+  return CUDA_SUCCESS;
+}
+
+CUresult release_primary(Device& device, bool all) {
+  Device::Primary& primary = device.primary();
+  std::shared_ptr<Context> ended;
+  {
+    const std::lock_guard lock(primary.mutex);
+    if (!primary.context) return all ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    primary.references = all ? 0 : primary.references - 1;
+    if (primary.references == 0) ended = std::move(primary.context);
+  }
+  if (ended) destroy_context(ended);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace simgpu

@@ -1,0 +1,23 @@
+// Contexts, the stack of current contexts each thread has, and their default streams.
+#pragma once
+#include "driver/runtime.h"
+
+namespace simgpu {
+
+std::shared_ptr<Context> create_context(Device& device, unsigned int flags, bool primary);
+// Ends the context and everything made in it: streams, events, modules.
+void destroy_context(const std::shared_ptr<Context>& context);
+
+// The calling thread's stack.
+void push_context(CUcontext context);
+CUcontext pop_context();              // null when empty
+void set_context(CUcontext context);  // replaces the top; null pops it
+CUcontext current_handle();           // null when none, or when it was destroyed
+// CUDA_ERROR_INVALID_CONTEXT when there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED when it has ended.
+Found<Context> current_context();
+
+// Retains the primary context and makes nothing current.
+CUresult retain_primary(Device& device, CUcontext* context);
+CUresult release_primary(Device& device, bool all);
+
+}  // namespace simgpu

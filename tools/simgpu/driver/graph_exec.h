@@ -1,0 +1,35 @@
+// Executable graphs: a clone of a graph, fixed in shape, that can be launched again and again.
+#pragma once
+#include "driver/graph.h"
+
+namespace simgpu {
+
+struct GraphExec {
+  uint32_t id = 0;
+  uint64_t flags = 0;
+  std::mutex mutex;               // one launch or update at a time
+  std::shared_ptr<Graph> graph;   // its own clone; reachable by no program
+  std::vector<GraphNode*> order;  // the clone's nodes, child graphs' nodes in place of theirs
+};
+
+inline CUgraphExec handle_of(const GraphExec& exec) {
+  return HandleTable<CUgraphExec, GraphExec>::handle_of(&exec);
+}
+
+std::shared_ptr<GraphExec> instantiate(const Graph& graph, uint64_t flags);
+void destroy_exec(const std::shared_ptr<GraphExec>& exec);
+
+// Runs every node. A node that fails ends the launch with its error.
+CUresult launch_exec(GraphExec& exec, Stream& stream);
+
+// The executable's copy of a node of the graph it was made from; null when there is none.
+GraphNode* counterpart(const GraphExec& exec, const GraphNode& original);
+
+// Takes over the parameters of a graph of the same shape; else CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
+// and why.
+CUresult update_exec(GraphExec& exec, const Graph& graph, CUgraphExecUpdateResultInfo* info);
+
+// Runs `work` on the stream now; a child graph's nodes one after the other.
+CUresult run_work(Stream& stream, const NodeWork& work, const GraphOrigin& origin);
+
+}  // namespace simgpu

@@ -1,0 +1,70 @@
+#include "driver/hooks_table.h"
+
+#include "driver/clock.h"
+#include "driver/context.h"
+#include "driver/graph_exec.h"
+#include "driver/observer.h"
+#include "driver/stream.h"
+
+namespace simgpu {
+namespace {
+
+std::shared_ptr<Context> find_context(CUcontext handle) {
+  return Runtime::get().contexts.find(handle);
+}
+
+uint32_t stream_id(CUcontext context_handle, CUstream handle) {
+  if (handle != nullptr && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
+    const auto stream = Runtime::get().streams.find(handle);
+    return stream ? stream->id : 0;
+  }
+  const auto context = find_context(context_handle != nullptr ? context_handle : current_handle());
+  if (!context) return 0;
+  const std::lock_guard lock(context->mutex);
+  if (handle != CU_STREAM_PER_THREAD)
+    return context->legacy_stream ? context->legacy_stream->id : 0;
+  const auto it = context->per_thread_streams.find(std::this_thread::get_id());
+  return it != context->per_thread_streams.end() ? it->second->id : 0;
+}
+
+constexpr Driver kTable = {
+    .abi_version = kAbiVersion,
+    .set_observer = &set_observer,
+    .set_replays =
+        [](CUcontext handle, uint32_t replays) {
+          if (const auto context = find_context(handle)) context->replays = replays;
+        },
+    .timestamp_ns = &now_ns,
+    .device_count = [] { return Runtime::get().device_count(); },
+    .chip_name = [](int ordinal) -> const char* {
+      const Device* device = Runtime::get().device(ordinal);
+      return device != nullptr ? device->chip().name : nullptr;
+    },
+    .context_id = [](CUcontext handle) -> uint32_t {
+      const auto context = find_context(handle);
+      return context ? context->id : 0;
+    },
+    .device_of_context = [](CUcontext handle) -> uint32_t {
+      const auto context = find_context(handle);
+      return context ? static_cast<uint32_t>(context->device->ordinal()) : 0;
+    },
+    .stream_id = &stream_id,
+    .graph_id = [](CUgraph handle) -> uint32_t {
+      const auto graph = Runtime::get().graphs.find(handle);
+      return graph ? graph->id : 0;
+    },
+    .graph_exec_id = [](CUgraphExec handle) -> uint32_t {
+      const auto exec = Runtime::get().execs.find(handle);
+      return exec ? exec->id : 0;
+    },
+    .graph_node_id = [](CUgraphNode handle) -> uint64_t {
+      const auto node = Runtime::get().nodes.find(handle);
+      return node ? node->id : 0;
+    },
+};
+
+}  // namespace
+
+const Driver* hooks_table() { return &kTable; }
+
+}  // namespace simgpu

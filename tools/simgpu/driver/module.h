@@ -1,0 +1,28 @@
+// Modules of a context, libraries without one, and the functions in them.
+#pragma once
+#include "driver/image.h"
+#include "driver/runtime.h"
+
+namespace simgpu {
+
+// Makes a module of the image in the context and tells the observer. `bytes` is what the observer
+// is shown.
+std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
+                                    std::shared_ptr<LoadedImage> image, const void* data,
+                                    size_t bytes);
+void unload_module(const std::shared_ptr<Module>& module);
+
+// The function of a CUkernel in a context, loading the library's module there if need be.
+Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& context);
+
+// Behind a CUfunction, or a CUkernel cast to one as cuLaunchKernel allows.
+// CUDA_ERROR_INVALID_HANDLE otherwise.
+Found<Function> find_function(CUfunction handle);
+
+// Name of the kernel behind the handle, valid for ever; null when the handle is not alive.
+const char* symbol_of(CUfunction handle);
+
+// The same text for the life of the process: tools keep kernel names longer than modules live.
+const char* intern(const char* name);
+
+}  // namespace simgpu

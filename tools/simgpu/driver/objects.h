@@ -1,0 +1,100 @@
+// What CUDA handles stand for. Objects are shared: the handle tables (runtime.h) hold one
+// reference, calls in progress others, so destroying a handle under another thread's feet is an
+// error code and no crash.
+#pragma once
+#include <cuda.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "driver/device.h"
+
+namespace simgpu {
+
+struct Capture;
+struct Function;
+
+struct Stream {
+  enum class Kind { kLegacyDefault, kPerThreadDefault, kCreated };
+
+  uint32_t id = 0;
+  Kind kind = Kind::kCreated;
+  unsigned int flags = 0;
+  int priority = 0;
+  std::shared_ptr<Context> context;
+  std::atomic<uint64_t> ready_ns{
+      0};  // when the work given so far is done, on the modelled timeline
+
+  std::mutex capture_mutex;
+  std::shared_ptr<Capture> capture;  // null: not capturing; under capture_mutex
+
+  // Takes part in the legacy default stream's ordering.
+  bool blocking() const {
+    return kind != Kind::kLegacyDefault && (flags & CU_STREAM_NON_BLOCKING) == 0;
+  }
+};
+
+struct Event {
+  std::shared_ptr<Context> context;
+  unsigned int flags = 0;
+
+  std::mutex mutex;
+  bool recorded = false;  // false: as if completed long ago
+  uint64_t time_ns = 0;
+  std::shared_ptr<Capture>
+      capture;  // recorded in a capturing stream: a point in a graph, not in time
+  std::vector<CUgraphNode> capture_nodes;
+};
+
+struct Context {
+  uint32_t id = 0;
+  Device* device = nullptr;
+  unsigned int flags = 0;
+  bool primary = false;
+  std::atomic<uint32_t> replays{1};
+  std::shared_ptr<Stream> legacy_stream;
+
+  std::mutex mutex;
+  std::map<std::thread::id, std::shared_ptr<Stream>> per_thread_streams;
+  std::map<CUlimit, size_t> limits;
+};
+
+struct Module {
+  uint32_t id = 0;
+  std::shared_ptr<Context> context;
+  std::shared_ptr<class LoadedImage> image;
+  std::vector<std::byte> bytes;                                // as handed to cuModuleLoad*
+  std::map<std::string, std::shared_ptr<Function>> functions;  // by name, made at load, then fixed
+};
+
+// A kernel of a module; a CUkernel has one per context it was used in.
+struct Function {
+  const KernelEntry* kernel = nullptr;
+  const char* symbol = nullptr;  // its name, valid for ever
+  CUmodule module_handle = nullptr;
+  std::shared_ptr<Context> context;
+  std::shared_ptr<LoadedImage> image;
+  std::atomic<uint32_t> max_dynamic_shared{48 * 1024};
+};
+
+struct Library {
+  std::shared_ptr<LoadedImage> image;
+  std::vector<std::byte> bytes;
+  std::mutex mutex;
+  std::map<CUcontext, std::shared_ptr<Module>> modules;  // one per context that used it
+  std::map<std::string, std::shared_ptr<struct Kernel>> kernels;
+};
+
+struct Kernel {
+  const KernelEntry* entry = nullptr;
+  const char* symbol = nullptr;  // its name, valid for ever
+  std::weak_ptr<Library> library;
+  CUlibrary library_handle = nullptr;
+};
+
+}  // namespace simgpu

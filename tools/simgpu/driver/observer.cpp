@@ -1,0 +1,93 @@
+#include "driver/observer.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "driver/context.h"
+
+namespace simgpu {
+namespace {
+
+// A call announces itself in `inside`, then looks at `installed`; set_observer changes `installed`,
+// then waits for `inside` to be zero. Sequential consistency makes one of the two see the other.
+std::atomic<const Observer*> installed{nullptr};
+std::atomic<uint64_t> generations{0};
+std::atomic<int64_t> inside{0};
+std::mutex install_mutex;
+
+thread_local int64_t depth = 0;  // calls of the observer this thread is inside of
+std::atomic<uint32_t> next_correlation_id{1};
+thread_local uint32_t thread_correlation_id = 0;
+
+}  // namespace
+
+void set_observer(const Observer* observer) {
+  // A thread that is inside a call counts as outside while it waits here, or two of them would wait
+  // for each other.
+  inside.fetch_sub(depth);
+  {
+    const std::lock_guard lock(install_mutex);
+    installed.store(nullptr);
+    while (inside.load() != 0) std::this_thread::yield();
+    generations.fetch_add(1);
+    installed.store(observer);
+  }
+  inside.fetch_add(depth);
+}
+
+ObserverGuard::ObserverGuard() {
+  if (depth > 0 || installed.load(std::memory_order_relaxed) == nullptr) return;
+  inside.fetch_add(1);
+  observer_ = installed.load();
+  if (observer_ == nullptr) {
+    inside.fetch_sub(1);
+    return;
+  }
+  generation_ = generations.load();
+  ++depth;
+}
+
+ObserverGuard::~ObserverGuard() {
+  if (observer_ == nullptr) return;
+  --depth;
+  inside.fetch_sub(1);
+}
+
+ApiScope::ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol)
+    : outer_correlation_id_(thread_correlation_id) {
+  thread_correlation_id = next_correlation_id.fetch_add(1, std::memory_order_relaxed);
+  call_.cbid = cbid;
+  call_.name = name;
+  call_.params = params;
+  call_.symbol = symbol;
+  call_.correlation_id = thread_correlation_id;
+  call_.correlation_data = &correlation_data_;
+  const ObserverGuard guard;
+  if (guard.get() == nullptr) return;
+  entered_ = true;
+  generation_ = guard.generation();
+  fill_context();
+  if (guard.get()->api_enter) guard.get()->api_enter(guard.get()->self, &call_);
+}
+
+void ApiScope::finish(CUresult result) {
+  if (!entered_) return;
+  const ObserverGuard guard;
+  if (guard.get() == nullptr || guard.generation() != generation_) return;
+  call_.result = result;
+  fill_context();
+  if (guard.get()->api_exit) guard.get()->api_exit(guard.get()->self, &call_);
+}
+
+ApiScope::~ApiScope() { thread_correlation_id = outer_correlation_id_; }
+
+uint32_t ApiScope::current_correlation_id() { return thread_correlation_id; }
+
+void ApiScope::fill_context() {
+  const auto context = current_context();
+  call_.context = context ? current_handle() : nullptr;
+  call_.context_id = context ? context->id : 0;
+}
+
+}  // namespace simgpu

@@ -1,0 +1,63 @@
+// Telling the simulated CUPTI what happens, through the one Observer it installs.
+#pragma once
+#include <simgpu/hooks.h>
+
+#include <utility>
+
+namespace simgpu {
+
+// Installs `observer`, or removes the present one when null. Returns when no thread is inside a
+// call of the one before; a thread that calls this from within such a call does not wait for
+// itself.
+void set_observer(const Observer* observer);
+
+// While one of these is alive, the observer seen in it stays valid. Nothing is seen when none is
+// installed, or inside a call of the observer (a tool's own driver calls are not reported back to
+// it).
+class ObserverGuard {
+ public:
+  ObserverGuard();
+  ~ObserverGuard();
+  ObserverGuard(const ObserverGuard&) = delete;
+  ObserverGuard& operator=(const ObserverGuard&) = delete;
+
+  const Observer* get() const { return observer_; }
+  uint64_t generation() const {
+    return generation_;
+  }  // changes whenever an observer is installed or removed
+
+ private:
+  const Observer* observer_ = nullptr;
+  uint64_t generation_ = 0;
+};
+
+template <class Call>
+void notify(Call&& call) {
+  const ObserverGuard guard;
+  if (guard.get() != nullptr) std::forward<Call>(call)(*guard.get());
+}
+
+// One driver-API call: tells enter when made and exit in finish(), both or neither to the same
+// observer.
+class ApiScope {
+ public:
+  ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol);
+  void finish(CUresult result);
+  ~ApiScope();
+  ApiScope(const ApiScope&) = delete;
+  ApiScope& operator=(const ApiScope&) = delete;
+
+  // Of the call this thread is in; 0 outside any.
+  static uint32_t current_correlation_id();
+
+ private:
+  void fill_context();
+
+  ApiCall call_{};
+  uint64_t correlation_data_ = 0;
+  uint64_t generation_ = 0;
+  bool entered_ = false;
+  uint32_t outer_correlation_id_;
+};
+
+}  // namespace simgpu
