@@ -22,6 +22,13 @@ constexpr std::array kInstructions = {
                        1},
     InstructionFormula{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "fp32", Kind::kFma,
                        1},
+    // Two values in one instruction, on GB100 and its siblings.
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum", "fp32", Kind::kAdd,
+                       2},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum", "fp32", Kind::kMul,
+                       2},
+    InstructionFormula{"smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum", "fp32", Kind::kFma,
+                       2},
     InstructionFormula{"smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", "fp64", Kind::kAdd,
                        1},
     InstructionFormula{"smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", "fp64", Kind::kMul,

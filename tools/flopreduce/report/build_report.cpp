@@ -11,14 +11,18 @@
 namespace flopinj::reduce {
 namespace {
 
-std::string shape_string(const Signature& s) {
-  const auto dims = [](const std::array<uint32_t, 3>& d) {
-    return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
-  };
-  std::string text = "grid " + dims(s.grid) + " block " + dims(s.block);
-  if (s.cluster[0] != 0) text += " cluster " + dims(s.cluster);
-  if (s.dynamic_shared_bytes != 0) text += " shared " + std::to_string(s.dynamic_shared_bytes);
-  return text;
+const char* parameters_word(ParameterClass c) {
+  switch (c) {
+    case ParameterClass::kExact:
+      return "exact";
+    case ParameterClass::kUnknown:
+      return "unknown";
+    case ParameterClass::kMerged:
+      return "merged";
+    case ParameterClass::kUnspecified:
+      break;
+  }
+  return "unspecified";
 }
 
 // Adds rows up by phase, rule, kernel and range.
@@ -39,7 +43,8 @@ class Builder {
 
  private:
   void add_rows();
-  void add_signatures();
+  void add_signature(const Row& row, const Work& work);
+  void describe_signature(const Row& row, SignatureReport& out);
   void add_phases();
   void add_ranges();
   void add_traces();
@@ -56,6 +61,8 @@ class Builder {
   std::vector<Work> exclusive_;
   std::vector<u128> forward_matrix_;
   std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
+  uint32_t last_signature_ = kNoIndex;
+  uint32_t last_chip_ = kNoIndex;
 };
 
 PhaseReport& Builder::phase(const std::string& name) {
@@ -94,34 +101,55 @@ void Builder::add_rows() {
     PhaseReport& p = phase(rules_.rules()[row.rule].phase);
     p.work.add(work);
     p.flop.add(flop);
+    add_signature(row, work);
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
   }
 }
 
-// Per kernel: how many signatures, and those whose samples disagree.
-void Builder::add_signatures() {
-  uint32_t last_signature = kNoIndex;
-  uint32_t last_chip = kNoIndex;
-  for (const auto& row : totals_.rows) {  // sorted by signature and chip
-    if (row.signature == last_signature && row.chip == last_chip) continue;
-    KernelReport& k = kernel(row.signature);
-    if (row.signature != last_signature) ++k.signatures;
-    last_signature = row.signature;
-    last_chip = row.chip;
-    const SignatureResult& result = work_.result(row.signature, row.chip);
-    if (!result.flop.varying && !result.flop.inexact) continue;
-    for (const auto& part : result.flop.parts) {
-      if (part.stat.fixed()) continue;
-      k.varying.push_back({shape_string(model_.signatures[row.signature]),
-                           model_.names[part.stat.metric], part.stat.n, result.counts.launches,
-                           part.stat.mean, part.stat.spread(), part.stat.min, part.stat.max});
-    }
+// Where the figures come from. Rows are sorted by signature and chip.
+void Builder::add_signature(const Row& row, const Work& work) {
+  const bool fresh = row.signature != last_signature_ || row.chip != last_chip_;
+  if (fresh) {
+    if (row.signature != last_signature_) ++kernel(row.signature).signatures;
+    last_signature_ = row.signature;
+    last_chip_ = row.chip;
+    describe_signature(row, report_.signatures.emplace_back());
   }
+  report_.signatures.back().work.add(work);
+  if (report_.signatures.back().varying)
+    add_saturating(kernel(row.signature).varying_launches, work.launches);
 }
 
+void Builder::describe_signature(const Row& row, SignatureReport& out) {
+  const Signature& s = model_.signatures[row.signature];
+  const SignatureFlop& flop = work_.result(row.signature, row.chip).flop;
+  out.kernel = kernel(row.signature).name;
+  out.chip = model_.chips[row.chip];
+  out.grid = s.grid;
+  out.block = s.block;
+  out.cluster = s.cluster;
+  out.dynamic_shared_bytes = s.dynamic_shared_bytes;
+  out.stable_hash = s.stable_hash;
+  out.parameters = parameters_word(s.parameter_class);
+  out.unmeasured_reason = reason_of(flop, model_);
+  out.varying = flop.varying || flop.inexact;
+  if (flop.status == FlopStatus::kMeasured && !out.varying)
+    out.flop_per_launch = flop.of(0, 1, 1).total;
+  const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
+  const auto& required = model_.required[row.chip];
+  for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {
+    const uint64_t n = samples->group_samples(required[i]);
+    out.samples = i == 0 ? n : std::min(out.samples, n);
+  }
+  for (const auto& part : flop.parts)
+    out.metrics.push_back({model_.names[part.stat.metric], part.stat.n, part.stat.mean,
+                           part.stat.spread(), part.stat.min, part.stat.max});
+}
+
+// The usual phases come first; those without launches are left out in the end.
 void Builder::add_phases() {
-  for (const char* name : {"forward", "backward", "optimizer"}) phase(name);
+  for (const char* name : {"forward", "loss", "backward", "optimizer"}) phase(name);
   for (const auto& rule : rules_.rules())
     report_.rules.push_back({PhaseRules::describe(rule), rule.phase, {}});
 }
@@ -136,18 +164,16 @@ void Builder::add_ranges() {
   }
   std::vector<uint32_t> stack = children[PathTable::kRoot];
   stack.insert(stack.begin(), PathTable::kLost);
-  stack.push_back(PathTable::kRoot);
   while (!stack.empty()) {
     const uint32_t path = stack.back();
     stack.pop_back();
-    if (path != PathTable::kRoot)
-      stack.insert(stack.end(), children[path].begin(), children[path].end());
+    stack.insert(stack.end(), children[path].begin(), children[path].end());
     if (inclusive[path].launches == 0) continue;
-    const std::string name = path > PathTable::kLost ? model_.names[model_.paths[path].name] : "";
-    report_.ranges.push_back({path_string(model_, path),
-                              path > PathTable::kLost ? cut(name, 256) : path_string(model_, path),
+    const std::string whole = path_string(model_, path);
+    report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(model_, path) : whole,
                               model_.paths[path].depth, inclusive[path], exclusive_[path]});
   }
+  report_.outside_ranges = exclusive_[PathTable::kRoot];
 }
 
 void Builder::add_traces() {
@@ -188,14 +214,13 @@ Report Builder::build() {
   report_.fma = formulas_.fma();
   add_phases();
   add_rows();
-  phase("other");
-  add_signatures();
   add_ranges();
   add_traces();
   build_ledger(model_, totals_, work_, report_);
   const Work forward = phase("forward").work;
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, forward_matrix_);
+  std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   report_.precisions = formulas_.precisions();
   std::stable_sort(report_.kernels.begin(), report_.kernels.end(),
                    [](const auto& a, const auto& b) {

@@ -32,10 +32,10 @@ Json work_json(const Work& w) {
   return j;
 }
 
-Json precision_json(const Report& report, const Flop& flop, bool every) {
+Json precision_json(const Report& report, const Flop& flop) {
   Json j = Json::object();
   for (size_t i = 0; i < report.precisions.size(); ++i)
-    if (every || flop.by_precision[i] > 0) j[report.precisions[i]] = decimal(flop.by_precision[i]);
+    if (flop.by_precision[i] > 0) j[report.precisions[i]] = decimal(flop.by_precision[i]);
   return j;
 }
 
@@ -88,22 +88,37 @@ Json kernel_json(const Report& report, const KernelReport& k) {
   j["mangled"] = k.mangled;
   j["signatures"] = k.signatures;
   j.update(work_json(k.work));
-  j["precision"] = precision_json(report, k.flop, false);
+  j["precision"] = precision_json(report, k.flop);
   if (k.merged_launches > 0) j["merged_parameter_launches"] = k.merged_launches;
   if (k.opaque_launches > 0) j["unknown_parameter_launches"] = k.opaque_launches;
-  if (!k.varying.empty()) {
-    Json varying = Json::array();
-    for (const auto& v : k.varying)
-      varying.push_back({{"shape", v.shape},
-                         {"metric", v.metric},
-                         {"samples", v.samples},
-                         {"launches", v.launches},
-                         {"mean", v.mean},
-                         {"standard_deviation", v.spread},
-                         {"min", v.min},
-                         {"max", v.max}});
-    j["varying"] = std::move(varying);
-  }
+  if (k.varying_launches > 0) j["varying_launches"] = k.varying_launches;
+  return j;
+}
+
+Json signature_json(const SignatureReport& s) {
+  Json j;
+  j["kernel"] = s.kernel;
+  j["chip"] = s.chip;
+  j["grid"] = s.grid;
+  j["block"] = s.block;
+  j["cluster"] = s.cluster[0] != 0 ? Json(s.cluster) : Json(nullptr);
+  j["dynamic_shared_bytes"] = s.dynamic_shared_bytes;
+  j["stable_hash"] = decimal(s.stable_hash);
+  j["parameters"] = s.parameters;
+  j["samples"] = s.samples;
+  j["varying"] = s.varying;
+  j["flop_per_launch"] = s.flop_per_launch ? Json(decimal(*s.flop_per_launch)) : Json(nullptr);
+  j.update(work_json(s.work));
+  if (!s.unmeasured_reason.empty()) j["unmeasured_reason"] = s.unmeasured_reason;
+  Json metrics = Json::array();
+  for (const auto& m : s.metrics)
+    metrics.push_back({{"metric", m.metric},
+                       {"samples", m.samples},
+                       {"mean", m.mean},
+                       {"standard_deviation", m.spread},
+                       {"min", m.min},
+                       {"max", m.max}});
+  j["metrics"] = std::move(metrics);
   return j;
 }
 
@@ -112,8 +127,9 @@ Json range_json(const RangeReport& r) {
   j["path"] = r.path;
   j["name"] = r.name;
   j["depth"] = r.depth;
-  j.update(work_json(r.inclusive));  // with everything below it
-  j["exclusive"] = work_json(r.exclusive);
+  j.update(work_json(r.inclusive));               // with everything below it
+  const Json exclusive = work_json(r.exclusive);  // of launches right in it
+  for (const auto& [key, value] : exclusive.items()) j[key + "_exclusive"] = value;
   return j;
 }
 
@@ -218,9 +234,9 @@ void write_json(std::ostream& out, const Report& report) {
   j["phases"] = Json::object();
   for (const auto& p : report.phases) {
     j["phases"][p.name] = work_json(p.work);
-    j["phases"][p.name]["precision"] = precision_json(report, p.flop, false);
+    j["phases"][p.name]["precision"] = precision_json(report, p.flop);
   }
-  j["precision"] = precision_json(report, report.flop, true);
+  j["precision"] = precision_json(report, report.flop);
   j["precision_partial"] = !report.total.flop_complete();
   add_ratio(j, report.ratio);
   const auto list = [&](const char* key, const auto& items, auto&& item_json) {
@@ -228,7 +244,9 @@ void write_json(std::ostream& out, const Report& report) {
     for (const auto& item : items) j[key].push_back(item_json(item));
   };
   list("kernels", report.kernels, [&](const auto& k) { return kernel_json(report, k); });
+  list("signatures", report.signatures, signature_json);
   list("ranges", report.ranges, range_json);
+  j["outside_ranges"] = work_json(report.outside_ranges);
   list("rules", report.rules, [](const RuleReport& r) {
     Json rule{{"rule", r.rule}, {"phase", r.phase}};
     rule.update(work_json(r.work));

@@ -45,6 +45,14 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
 
 }  // namespace
 
+std::string range_label(const Model& model, uint32_t path) {
+  constexpr size_t kLimit = 256;
+  const auto& range = model.paths[path];
+  const std::string domain =
+      range.domain == NamePool::kEmpty ? "" : model.names[range.domain] + ":";
+  return cut(domain + model.names[range.name], kLimit);
+}
+
 std::string path_string(const Model& model, uint32_t path) {
   constexpr size_t kLimit = 1024;
   if (path == PathTable::kRoot) return "(no range)";
@@ -53,7 +61,7 @@ std::string path_string(const Model& model, uint32_t path) {
   std::string text = path == PathTable::kLost ? "(lost range)" : "";
   for (auto level = levels.rbegin(); level != levels.rend() && text.size() <= kLimit; ++level) {
     if (!text.empty()) text += "/";
-    text += cut(model.names[model.paths[*level].name], 256);
+    text += range_label(model, *level);
   }
   return cut(text, kLimit);
 }

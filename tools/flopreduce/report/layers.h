@@ -14,6 +14,9 @@ RatioReport backward_forward(const Model& model, const PhaseRules& rules, const 
                              const Work& forward, const Work& backward,
                              std::vector<u128> forward_matrix);
 
+// One range as "name", or "domain:name" outside NVTX's default domain; at most 256 bytes.
+std::string range_label(const Model& model, uint32_t path);
+
 // The path as one string, "/" between levels, at most 1 KiB.
 std::string path_string(const Model& model, uint32_t path);
 

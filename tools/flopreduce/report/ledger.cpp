@@ -10,24 +10,6 @@ namespace {
 
 using ReasonCounts = std::map<std::string, uint64_t>;
 
-std::string reason_of(const SignatureFlop& flop, const Model& model) {
-  switch (flop.status) {
-    case FlopStatus::kMeasured:
-      return {};
-    case FlopStatus::kNoCounters:
-      return "no_counters";
-    case FlopStatus::kGroupNotSampled:
-      return "not_sampled:" + printable(model.names[flop.missing_group]);
-    case FlopStatus::kTensorNotSampled:
-      return "tensor_not_sampled";
-    case FlopStatus::kTensorNotCovered:
-      return "tensor_not_covered";
-    case FlopStatus::kUndefined:
-      return "definition_lost";
-  }
-  return {};
-}
-
 // Launches whose counters were read on this very device: every required group has that many
 // samples.
 uint64_t measured_on(const Model& model, const DeviceRow& row) {
@@ -74,6 +56,24 @@ void append(std::vector<Reason>& to, const ReasonCounts& from) {
 }
 
 }  // namespace
+
+std::string reason_of(const SignatureFlop& flop, const Model& model) {
+  switch (flop.status) {
+    case FlopStatus::kMeasured:
+      return {};
+    case FlopStatus::kNoCounters:
+      return "no_counters";
+    case FlopStatus::kGroupNotSampled:
+      return "not_sampled:" + printable(model.names[flop.missing_group]);
+    case FlopStatus::kTensorNotSampled:
+      return "tensor_not_sampled";
+    case FlopStatus::kTensorNotCovered:
+      return "tensor_not_covered";
+    case FlopStatus::kUndefined:
+      return "definition_lost";
+  }
+  return {};
+}
 
 void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report) {
   std::vector<LedgerLine> lines(model.devices.size());

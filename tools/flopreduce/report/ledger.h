@@ -8,6 +8,9 @@
 
 namespace flopinj::reduce {
 
+// Why launches of a signature have no FLOP count; empty where they have one.
+std::string reason_of(const SignatureFlop& flop, const Model& model);
+
 // Fills report.ledger and report.devices.
 void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report);
 

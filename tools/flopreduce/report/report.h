@@ -1,5 +1,6 @@
 // All that a report says, in the reducer's own types. The writers (text, JSON) only print it.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -75,13 +76,27 @@ struct RuleReport {
   Work work;
 };
 
-// A signature whose samples disagree.
-struct VaryingSignature {
-  std::string shape;
+// One metric's samples of one signature.
+struct MetricReport {
   std::string metric;
   uint64_t samples = 0;
-  uint64_t launches = 0;
   double mean = 0, spread = 0, min = 0, max = 0;
+};
+
+// One signature on one kind of device: where a FLOP figure comes from.
+struct SignatureReport {
+  std::string kernel;  // demangled, raw bytes
+  std::string chip;
+  std::array<uint32_t, 3> grid{}, block{}, cluster{};
+  uint32_t dynamic_shared_bytes = 0;
+  uint64_t stable_hash = 0;
+  const char* parameters = "";          // "exact", "unknown", "merged", "unspecified"
+  uint64_t samples = 0;                 // of the required group that has fewest
+  bool varying = false;                 // samples disagree, or are not exact integers
+  std::optional<u128> flop_per_launch;  // where all samples agree
+  Work work;
+  std::string unmeasured_reason;      // empty where measured
+  std::vector<MetricReport> metrics;  // those that count FLOP
 };
 
 struct KernelReport {
@@ -92,7 +107,7 @@ struct KernelReport {
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
   Work work;
   Flop flop;
-  std::vector<VaryingSignature> varying;
+  uint64_t varying_launches = 0;  // in signatures whose samples disagree
 };
 
 struct RangeReport {
@@ -153,7 +168,9 @@ struct Report {
   std::vector<RuleReport> rules;
   RatioReport ratio;
   std::vector<KernelReport> kernels;  // most FLOP first
-  std::vector<RangeReport> ranges;    // in tree order
+  std::vector<SignatureReport> signatures;
+  std::vector<RangeReport> ranges;  // in tree order
+  Work outside_ranges;              // launches in no range at all
   std::vector<DeviceReport> devices;
   std::vector<TraceReport> traces;
   std::vector<DamageReport> damage;

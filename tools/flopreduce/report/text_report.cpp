@@ -140,7 +140,7 @@ void TextReport::kernels() {
   for (size_t i = 0; i < std::min(options_.top, report_.kernels.size()); ++i) {
     const KernelReport& k = report_.kernels[i];
     std::string note;
-    if (!k.varying.empty()) note += " varying";
+    if (k.varying_launches > 0) note += " varying";
     if (k.merged_launches > 0) note += " merged";
     if (k.opaque_launches > 0) note += " no-parameters";
     table.add({printable(k.name), flop_cell(k.work), percent(k.work.flop, report_.total.flop),
@@ -158,8 +158,7 @@ void TextReport::kernels() {
 
 void TextReport::ranges() {
   std::vector<const RangeReport*> top;
-  for (const auto& r : report_.ranges)
-    if (r.depth > 0) top.push_back(&r);
+  for (const auto& r : report_.ranges) top.push_back(&r);
   if (top.empty()) return;
   title("Top ranges (inclusive)");
   std::stable_sort(top.begin(), top.end(), [](const auto* a, const auto* b) {
