@@ -1,7 +1,7 @@
 // Exported: the profiler host API. Results for bad input are those CUPTI 13.0.85 was seen to give.
 #include <cupti_profiler_host.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -27,6 +27,11 @@ bool known_metric_type(CUpti_MetricType type) {
   return type >= 0 && type < CUPTI_METRIC_TYPE__COUNT;
 }
 
+bool has_metrics(uint32_t chip) {
+  return std::ranges::any_of(all_metrics(),
+                             [&](const MetricInfo& metric) { return exists(metric, chip); });
+}
+
 // A metric whose counters were not collected is not a number: it must not be read as 0.
 double value_of(const Metric& metric, const RangeValues& range) {
   for (const Counter counter : counters_of(metric))
@@ -46,6 +51,8 @@ CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_
       return CUPTI_ERROR_INVALID_PARAMETER;
     const auto chip = find_chip(pParams->pChipName);
     if (!chip) return CUPTI_ERROR_INVALID_CHIP_NAME;
+    // GV11B is listed and refused: it has no metrics of these names.
+    if (!has_metrics(*chip)) return CUPTI_ERROR_NOT_SUPPORTED;
     pParams->pHostObject = HostObjects::get().create(*chip);
     return CUPTI_SUCCESS;
   });

@@ -1,0 +1,76 @@
+// One failure each, as SIMGPU_FAULT asks for in the environment of the test: EXPECTED_FAULT names
+// it here.
+#include <cstdlib>
+#include <string>
+
+#include "catch.h"
+#include "fake_driver.h"
+#include "range_client.h"
+
+namespace {
+
+void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
+void CUPTIAPI request(uint8_t** buffer, size_t* size, size_t* max_records) {
+  alignas(8) static uint8_t memory[8192];
+  *buffer = memory;
+  *size = sizeof memory;
+  *max_records = 0;
+}
+void CUPTIAPI complete(CUcontext, uint32_t, uint8_t*, size_t, size_t) {}
+
+CUpti_Profiler_DeviceSupported_Params supported() {
+  CUpti_Profiler_DeviceSupported_Params params{};
+  params.structSize = CUpti_Profiler_DeviceSupported_Params_STRUCT_SIZE;
+  params.api = CUPTI_PROFILER_RANGE_PROFILING;
+  REQUIRE(cuptiProfilerDeviceSupported(&params) == CUPTI_SUCCESS);
+  return params;
+}
+
+}  // namespace
+
+TEST_CASE("the fault of this run shows where it should and nowhere else") {
+  const char* text = std::getenv("EXPECTED_FAULT");
+  const std::string fault = text == nullptr ? "none" : text;
+  const auto or_success = [&](const char* name, CUptiResult result) {
+    return fault == name ? result : CUPTI_SUCCESS;
+  };
+
+  CUpti_SubscriberHandle handle{};
+  CHECK(cuptiSubscribe(&handle, ignore, nullptr) ==
+        or_success("second_subscriber", CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED));
+
+  const bool device = fault != "unsupported_device";
+  const auto support = supported();
+  CHECK(support.isSupported == (device ? CUPTI_PROFILER_CONFIGURATION_SUPPORTED
+                                       : CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED));
+  CHECK(support.vGpu ==
+        (device ? CUPTI_PROFILER_CONFIGURATION_SUPPORTED : CUPTI_PROFILER_CONFIGURATION_DISABLED));
+
+  REQUIRE(cuptiActivityRegisterCallbacks(request, complete) == CUPTI_SUCCESS);
+  REQUIRE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS);
+  for (int i = 0; i < 9; ++i) FakeDriver::get().launch({});
+  size_t lost = 99;
+  REQUIRE(cuptiActivityGetNumDroppedRecords(nullptr, 0, &lost) == CUPTI_SUCCESS);
+  CHECK(lost == (fault == "drop_activity" ? 3U : 0U));
+
+  REQUIRE(initialize_profiler() == CUPTI_SUCCESS);
+  RangeClient client;
+  const CUptiResult enabled = client.enable(FakeDriver::context(1));
+  CUptiResult expected = or_success("no_privileges", CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+  if (fault == "hardware_busy") expected = CUPTI_ERROR_HARDWARE_BUSY;
+  if (fault == "unsupported_device") expected = CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
+  if (fault == "enable_fails") expected = CUPTI_ERROR_UNKNOWN;
+  CHECK(enabled == expected);
+  if (enabled != CUPTI_SUCCESS) return;
+  const HostPlan plan(kSassMetrics);
+  REQUIRE(client.make_image(kSassMetrics, 20) == CUPTI_SUCCESS);
+  REQUIRE(client.set_config(plan, 20) == CUPTI_SUCCESS);
+  REQUIRE(client.start() == CUPTI_SUCCESS);
+  for (int i = 0; i < 9; ++i) FakeDriver::get().launch({});
+  REQUIRE(client.stop() == CUPTI_SUCCESS);
+  CHECK(client.decode() == or_success("decode_fails", CUPTI_ERROR_UNKNOWN));
+  if (fault == "decode_fails") return;
+  CHECK(client.dropped == (fault == "drop_ranges" ? 3U : 0U));
+  CHECK(client.ranges() == (fault == "drop_ranges" ? 6U : 9U));
+}
