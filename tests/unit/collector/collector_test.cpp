@@ -1,0 +1,494 @@
+// The collector as the edge uses it, from launches to a trace that is read back.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "catch.h"
+#include "recording.h"
+#include "scratch.h"
+
+using namespace flopinj;
+using test::first_fault;
+using test::Recording;
+using test::sums;
+namespace pb = flopinj::trace;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+void pause(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+pb::Ledger last_ledger(const test::ReadTrace& trace) {
+  pb::Ledger last;
+  for (const auto& p : trace.packets)
+    if (p.has_ledger()) last = p.ledger();
+  return last;
+}
+std::vector<pb::Diagnostic> diagnostics(const test::ReadTrace& trace) {
+  std::vector<pb::Diagnostic> all;
+  for (const auto& p : trace.packets)
+    if (p.has_diagnostic()) all.push_back(p.diagnostic());
+  return all;
+}
+// The name of every thread, as the last definition has it.
+std::map<uint32_t, std::string> thread_names(const test::ReadTrace& trace) {
+  std::map<uint32_t, std::string> strings;
+  std::map<uint32_t, std::string> names;
+  for (const auto& p : trace.packets) {
+    for (const auto& s : p.interned().strings()) strings[s.id()] = s.value();
+    for (const auto& t : p.interned().threads()) names[t.id()] = strings[t.name()];
+  }
+  return names;
+}
+void require_balanced(const pb::Ledger& ledger) {
+  for (const auto& d : ledger.device()) REQUIRE(d.launches() == d.recorded() + d.dropped());
+}
+
+}  // namespace
+
+TEST_CASE("every launch is in the trace, with its time, signature, path and thread") {
+  const Level level = GENERATE(Level::kLaunches, Level::kTally);
+  CollectorConfig config;
+  config.level = level;
+  Recording r(config);
+  r.start();
+  REQUIRE(r.started);
+  r.collector.add_device(DeviceId{1}, {});
+  const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, 7);
+  CHECK(r.collector.add_stream(DeviceId{1}, 1, 7) == stream);
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(101);
+  uint64_t expected_ns = 0;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    thread->ranges.push({}, i % 2 == 0 ? "even" : "odd");
+    const uint32_t x = 1 + i % 10;
+    r.launch(*thread, *kernel, x, stream, i % 100 == 0 ? uint32_t{LaunchRecord::kWindowed} : 0U);
+    expected_ns += 100ULL * x;
+    thread->ranges.pop({});
+    if (i == 500) pause(30);
+  }
+  r.collector.close(EndReason::kExit);
+  r.collector.close(EndReason::kFailure);  // does nothing
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");
+  const auto s = sums(trace);
+  CHECK(s.launches == 1000);
+  CHECK(s.timed == 1000);
+  CHECK(s.gpu_time_ns == expected_ns);
+  CHECK(s.windowed == 10);
+  CHECK(s.by_signature.size() == 10);
+  for (const auto& [signature, count] : s.by_signature) CHECK(count == 100);
+  const auto ledger = last_ledger(trace);
+  REQUIRE(ledger.device_size() == 1);
+  CHECK(ledger.device(0).device() == 1);
+  CHECK(ledger.device(0).launches() == 1000);
+  CHECK(ledger.device(0).recorded() == 1000);
+  CHECK(ledger.activity_records() == 1000);
+  CHECK(ledger.activity_unmatched() == 0);
+  CHECK(thread_names(trace).at(thread->id.value) == "worker");
+  REQUIRE(trace.packets.back().has_end());
+  CHECK(trace.packets.back().end().reason() == pb::End::EXIT);
+  CHECK(trace.packets.back().end().packets() == trace.packets.size() - 1);
+  bool batches = false;
+  bool rows = false;
+  for (const auto& p : trace.packets) {
+    batches |= p.has_launch_batch();
+    rows |= p.has_tally_batch();
+  }
+  CHECK(batches == (level == Level::kLaunches));
+  CHECK(rows == (level == Level::kTally));
+}
+
+TEST_CASE("launches reach the trace while the program runs, within a second") {
+  CollectorConfig config;
+  config.level = GENERATE(Level::kLaunches, Level::kTally);
+  const test::Scratch dir;
+  Recording r(config);
+  r.start(std::move(open_sink(dir / "trace.pb", {}).sink));
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  r.launch(*thread, *kernel, 1, r.collector.add_stream(DeviceId{1}, 1, 1));
+  pause(1600);
+  const auto trace = test::read_trace(test::file_bytes(dir / "trace.pb"));
+  CHECK(first_fault(trace) == "");
+  CHECK(sums(trace).launches == 1);
+}
+
+TEST_CASE("eight threads launch while a ninth delivers times") {
+  CollectorConfig config;
+  config.level = GENERATE(Level::kLaunches, Level::kTally);
+  config.flush_period_ms = 20;
+  config.drain_period_ms = 1;
+  Recording r(config);
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  std::atomic<uint64_t> made{0};
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      const StreamId stream = r.collector.add_stream(DeviceId{1 + t % 2}, 1, t);
+      for (int round = 0; round < 3; ++round) {
+        ThreadState* thread = r.collector.add_thread(1000 + t);
+        for (uint32_t i = 0; i < 1500; ++i) {
+          thread->ranges.push({}, "step " + std::to_string(i % 7));
+          r.launch(*thread, *kernel, 1 + i % 50, stream, 0, DeviceId{1 + t % 2});
+          thread->ranges.pop({});
+          ++made;
+        }
+        r.collector.diagnostic(Severity::kInfo, "test.round", "a round");
+        r.collector.retire_thread(thread);
+      }
+    });
+  for (auto& t : threads) t.join();
+  r.collector.flush();
+  r.collector.close(EndReason::kDetach);
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");
+  const auto ledger = last_ledger(trace);
+  require_balanced(ledger);
+  uint64_t launches = 0;
+  for (const auto& d : ledger.device()) launches += d.launches();
+  CHECK(launches == made);
+  CHECK(ledger.device_size() == 2);
+  const auto s = sums(trace);
+  CHECK(s.launches + (launches - s.launches) == made);
+  CHECK(s.timed == s.launches);
+  CHECK(thread_names(trace).size() == 24);  // no thread is lost, no state reused
+}
+
+TEST_CASE("tiny rings drop, and every drop is in the ledger") {
+  CollectorConfig config;
+  config.ring_records = 4;
+  config.drain_period_ms = 3;
+  config.flush_period_ms = 5;
+  Recording r(config);
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      ThreadState* thread = r.collector.add_thread(t);
+      const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, t);
+      for (uint32_t i = 0; i < 3000; ++i) {
+        r.launch(*thread, *kernel, 1, stream);
+        if (i % 100 == 0) pause(1);
+      }
+      r.collector.retire_thread(thread);
+    });
+  for (auto& t : threads) t.join();
+  r.collector.close(EndReason::kExit);
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");  // at every flush, not only at the end
+  const auto ledger = last_ledger(trace);
+  REQUIRE(ledger.device_size() == 1);
+  CHECK(ledger.device(0).launches() == 12'000);
+  CHECK(ledger.device(0).dropped() > 0);
+  CHECK(ledger.device(0).recorded() > 0);
+  CHECK(ledger.device(0).recorded() == sums(trace).launches);
+  require_balanced(ledger);
+  REQUIRE(ledger.dropped_size() == 1);
+  CHECK(ledger.dropped(0).reason() == "ring_full");
+  CHECK(ledger.dropped(0).count() == ledger.device(0).dropped());
+}
+
+TEST_CASE("graph launches stand for their nodes; unknown graphs are dropped and counted") {
+  Recording r;
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, 1);
+  const auto signature = [&](uint32_t x) {
+    LaunchShape shape;
+    shape.grid[0] = x;
+    return r.collector.signature(*thread, *kernel, shape, {})->id;
+  };
+  const std::vector<GraphNode> nodes = {
+      {signature(1), {}, 0, 501}, {signature(2), {}, 0, 502}, {signature(1), {}, 0, 503}};
+  const GraphId graph = r.collector.add_graph(nodes);
+  CHECK(graph);
+  CHECK(r.collector.add_graph(nodes) == graph);
+  auto other = nodes;
+  other[2].node = 504;
+  CHECK(r.collector.add_graph(other) != graph);
+  LaunchRecord record;
+  record.stream = stream;
+  record.flags = LaunchRecord::kGraph;
+  record.graph = graph;
+  for (uint32_t i = 1; i <= 10; ++i) {
+    record.correlation = i;
+    r.collector.record(*thread, DeviceId{1}, record, 3);
+    for (uint64_t n = 501; n <= 503; ++n) r.time({i, n, 10, 10 + n});
+  }
+  record.graph = GraphId{};
+  r.collector.record(*thread, DeviceId{1}, record, 7);
+  r.collector.count_dropped("too_many_threads", DeviceId{2}, 5);
+  r.collector.count_duplicate("nested_call", 2);
+  r.collector.close(EndReason::kExit);
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");
+  const auto s = sums(trace);
+  CHECK(s.launches == 30);
+  CHECK(s.graph == 30);
+  CHECK(s.timed == 30);
+  CHECK(s.gpu_time_ns == 10 * (501 + 502 + 503));
+  CHECK(s.by_signature.at(nodes[0].signature.value) == 20);
+  const auto ledger = last_ledger(trace);
+  require_balanced(ledger);
+  REQUIRE(ledger.device_size() == 2);
+  CHECK(ledger.device(0).launches() == 37);
+  CHECK(ledger.device(0).dropped() == 7);
+  CHECK(ledger.device(1).device() == 2);
+  CHECK(ledger.device(1).launches() == 5);
+  CHECK(ledger.device(1).dropped() == 5);
+  REQUIRE(ledger.duplicate_size() == 1);
+  CHECK(ledger.duplicate(0).count() == 2);
+}
+
+TEST_CASE("a launch without a stream is still counted on its device") {
+  Recording r;
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  r.launch(*thread, *kernel, 1, StreamId{}, 0, DeviceId{3});
+  r.launch(*thread, *kernel, 1, StreamId{}, 0, DeviceId{4000});  // beyond the table: its last slot
+  r.collector.close(EndReason::kExit);
+  const auto ledger = last_ledger(r.read());
+  require_balanced(ledger);
+  REQUIRE(ledger.device_size() == 2);
+  CHECK(ledger.device(0).device() == 3);
+  CHECK(ledger.device(1).device() == kMaxDevices);
+  CHECK(first_fault(r.read()) == "");
+}
+
+TEST_CASE("threads are renamed, and keep their name after they ended") {
+  Recording r;
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, 1);
+  ThreadState* a = r.collector.add_thread(1);
+  r.collector.add_thread(2);  // launches nothing: is not in the trace
+  const uint32_t id = a->id.value;
+  r.launch(*a, *kernel, 1, stream);
+  r.collector.flush();
+  CHECK(thread_names(r.read()) == std::map<uint32_t, std::string>{{id, "worker"}});
+  r.rename("pt_autograd_0");
+  SECTION("alive") {
+    pause(1300);
+    r.collector.close(EndReason::kExit);
+  }
+  SECTION("at its end") {
+    r.collector.retire_thread(a);
+    r.rename("someone else with its number");
+    r.collector.close(EndReason::kExit);
+  }
+  CHECK(thread_names(r.read()) == std::map<uint32_t, std::string>{{id, "pt_autograd_0"}});
+}
+
+TEST_CASE("groups, samples and devices are written, definitions first") {
+  Recording r;
+  r.start();
+  DeviceInfo device;
+  device.name = "GPU";
+  r.collector.add_device(DeviceId{1}, device);
+  r.collector.add_device(DeviceId{1}, {});  // described already
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  const Signature* s = r.collector.signature(*thread, *kernel, {}, {});
+  const auto groups = r.collector.add_plan(DeviceId{1}, {{"sass", {"a", "b"}, true, true}});
+  REQUIRE(groups.size() == 1);
+  SampleBatch batch;
+  batch.group = groups[0];
+  batch.window = 1;
+  batch.signatures = {s->id, s->id};
+  batch.paths = {PathId{}, PathId{}};
+  batch.values = {1, 2, 3, 4};
+  r.collector.samples(batch);
+  r.collector.close(EndReason::kExit);
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");
+  int devices = 0;
+  int samples = 0;
+  for (const auto& p : trace.packets) {
+    if (p.has_device()) {
+      ++devices;
+      CHECK(p.device().name() == "GPU");
+    }
+    if (!p.has_counter_samples()) continue;
+    ++samples;
+    CHECK(p.counter_samples().value_size() == 4);
+    CHECK(p.counter_samples().group() == groups[0].value);
+  }
+  CHECK(devices == 1);
+  CHECK(samples == 1);
+}
+
+TEST_CASE("diagnostics are written once and counted") {
+  Recording r;
+  r.collector.diagnostic(Severity::kError, "early", "before the start");
+  r.start();
+  for (int i = 0; i < 5; ++i) {
+    r.collector.diagnostic(Severity::kWarning, "often", "again");
+    r.collector.flush();
+  }
+  r.collector.close(EndReason::kExit);
+  const auto all = diagnostics(r.read());
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].code() == "early");
+  CHECK(all[0].severity() == pb::Diagnostic::ERROR);
+  CHECK(all[1].code() == "often");
+  CHECK(all[1].message() == "again");
+  CHECK(all[2].code() == "often");
+  CHECK(all[2].message() == "again (5 times)");
+}
+
+TEST_CASE("our own cost is estimated from the callbacks that were timed") {
+  Recording r;
+  r.start();
+  ThreadState* thread = r.collector.add_thread(1);
+  bump(thread->callbacks, 1000);
+  bump(thread->timed_callbacks, 10);
+  bump(thread->timed_callback_ns, 2500);
+  bump(thread->nested_calls, 4);
+  r.collector.set_startup_ns(5);
+  r.collector.add_window_cost(6);
+  r.collector.add_window_cost(7);
+  r.lost = 9;
+  r.collector.close(EndReason::kExit);
+  const auto trace = r.read();
+  pb::SelfOverhead cost;
+  for (const auto& p : trace.packets)
+    if (p.has_self_overhead()) cost = p.self_overhead();
+  CHECK(cost.launch_callbacks() == 1000);
+  CHECK(cost.launch_callback_ns() == 250'000);
+  CHECK(cost.startup_ns() == 5);
+  CHECK(cost.window_ns() == 13);
+  CHECK(cost.window_count() == 2);
+  CHECK(cost.helper_cpu_ns() == 77);
+  CHECK(cost.bytes_written() > 0);
+  CHECK(last_ledger(trace).activity_lost() == 9);
+  REQUIRE(last_ledger(trace).duplicate_size() == 1);
+  CHECK(last_ledger(trace).duplicate(0).count() == 4);
+}
+
+TEST_CASE("a sink that fails mid-run: one line, and the program goes on") {
+  Recording r;
+  auto sink = r.sink();
+  sink->fail_after_writes = 1;
+  r.start(std::move(sink));
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  for (int i = 0; i < 5; ++i) {
+    r.launch(*thread, *kernel, 1, StreamId{});
+    r.collector.flush();
+  }
+  r.collector.close(EndReason::kExit);
+  REQUIRE(r.log.size() == 1);
+  CHECK(r.log[0] ==
+        "writing the trace to memory failed: the memory is full; recording stops here, the program "
+        "goes on");
+  CHECK(thread->ring.dropped() == 0);  // still drained
+}
+
+TEST_CASE("a sink that hangs: close returns in time, and the writer calls no hook afterwards") {
+  auto hang = std::make_shared<std::atomic<bool>>(true);
+  std::shared_ptr<std::string> bytes;
+  {
+    CollectorConfig config;
+    config.close_timeout_ms = 150;
+    Recording r(config);
+    bytes = r.bytes;
+    auto sink = r.sink();
+    sink->hang = hang;
+    r.start(std::move(sink));
+    const KernelFunction* kernel = r.function("kernel");
+    ThreadState* thread = r.collector.add_thread(1);
+    r.launch(*thread, *kernel, 1, StreamId{});
+    pause(50);
+    const auto start = Clock::now();
+    r.collector.flush();
+    r.collector.close(EndReason::kExit);
+    CHECK(Clock::now() - start < std::chrono::seconds(2));
+  }  // the edge and the collector are gone
+  *hang = false;
+  pause(100);  // the writer wakes up, sees that and ends; a sanitizer tells if it touched what is
+               // freed
+  SUCCEED();
+}
+
+TEST_CASE("close is prompt") {
+  CollectorConfig config;
+  config.drain_period_ms = 10'000;
+  config.flush_period_ms = 10'000;
+  Recording r(config);
+  r.start();
+  pause(20);
+  const auto start = Clock::now();
+  r.collector.flush();
+  r.collector.close(EndReason::kExit);
+  CHECK(Clock::now() - start < std::chrono::seconds(1));
+}
+
+TEST_CASE("a forked child forgets, and the parent's trace is whole") {
+  const test::Scratch dir;
+  Recording r;
+  auto opened = open_sink(dir / "trace.pb", {});
+  REQUIRE(opened.sink);
+  r.start(std::move(opened.sink));
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  for (int i = 0; i < 100; ++i) r.launch(*thread, *kernel, 1, StreamId{});
+  for (int forks = 0; forks < 10; ++forks) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      r.collector.abandon_after_fork();
+      LaunchRecord record;
+      r.collector.record(*thread, DeviceId{1}, record);
+      r.collector.flush();
+      r.collector.close(EndReason::kExit);
+      const bool dead = r.collector.add_thread(2) == nullptr;
+      r.collector.~Collector();
+      ::_exit(dead ? 0 : 1);
+    }
+    r.launch(*thread, *kernel, 1, StreamId{});
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+  }
+  r.collector.close(EndReason::kExit);
+  const auto trace = test::read_trace(test::file_bytes(dir / "trace.pb"));
+  CHECK(first_fault(trace) == "");
+  CHECK(sums(trace).launches == 110);
+  CHECK(trace.packets.back().has_end());
+}
+
+TEST_CASE("a collector that was never started, and one whose threads end before it starts") {
+  Recording never;
+  never.collector.add_thread(1);
+  never.collector.flush();
+  never.collector.close(EndReason::kExit);
+  CHECK(never.bytes->empty());
+  Recording late;
+  const KernelFunction* kernel = late.function("kernel");
+  ThreadState* thread = late.collector.add_thread(1);
+  late.launch(*thread, *kernel, 1, StreamId{});
+  late.collector.retire_thread(thread);
+  late.start();
+  late.collector.close(EndReason::kExit);
+  CHECK(sums(late.read()).launches == 1);
+}
+
+TEST_CASE("an idle program adds nothing to its trace") {
+  CollectorConfig config;
+  config.flush_period_ms = 10;
+  Recording r(config);
+  r.start();
+  pause(1300);
+  r.collector.flush();
+  const size_t packets = r.read().packets.size();
+  CHECK(packets <= 8);  // header, and ledger and cost at the start, once more, and at the flush
+  r.collector.close(EndReason::kExit);
+}

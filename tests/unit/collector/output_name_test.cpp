@@ -1,0 +1,50 @@
+#include <collector/sink.h>
+
+#include <cstring>
+
+#include "catch.h"
+
+using flopinj::expand_output_name;
+using flopinj::OutputNameContext;
+
+namespace {
+
+const char* environment(const char* name) {
+  if (std::strcmp(name, "JOB") == 0) return "j17";
+  if (std::strcmp(name, "EMPTY") == 0) return "";
+  return nullptr;
+}
+const OutputNameContext kContext{4711, "node7", 3, environment};
+
+std::string name(std::string_view pattern) {
+  const auto result = expand_output_name(pattern, kContext);
+  CHECK(result.error == "");
+  return result.name;
+}
+std::string error(std::string_view pattern) { return expand_output_name(pattern, kContext).error; }
+bool says(const std::string& text, const char* what) {
+  return text.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("output names are filled in") {
+  CHECK(name("trace.pb") == "trace.pb");
+  CHECK(name("%h-%p-%r.pb") == "node7-4711-3.pb");
+  CHECK(name("100%%.pb") == "100%.pb");
+  CHECK(name("%q{JOB}/%q{EMPTY}x") == "j17/x");
+  CHECK(name("-") == "-");
+  CHECK(expand_output_name("%r", {1, "h", -1, nullptr}).name == "0");
+}
+
+TEST_CASE("wrong output names say where and what to do") {
+  CHECK(says(error("run-%z.pb"), "character 5: unknown %z; known are %p, %h, %r, %q{ENV}"));
+  CHECK(says(error("x%"), "character 2: nothing after '%'; write %%"));
+  CHECK(says(error("%qJOB"), "character 1: %q needs a variable in braces"));
+  CHECK(says(error("a%q{JOB"), "character 2: %q needs a variable in braces"));
+  CHECK(says(error("%q{}"), "names no variable"));
+  CHECK(says(error("%q{NOPE}.pb"), "environment variable NOPE is not set"));
+  CHECK(says(error(""), "give a file name"));
+  CHECK(says(error("%q{EMPTY}"), "empty"));
+  CHECK(expand_output_name("%q{JOB}", {1, "h", -1, nullptr}).error != "");
+}

@@ -1,0 +1,283 @@
+// Sinks against real files, FIFOs, pipes and sockets.
+#include <collector/sink.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "catch.h"
+#include "scratch.h"
+#include "trace_reader.h"
+
+using flopinj::open_sink;
+using flopinj::SinkOptions;
+using flopinj::test::file_bytes;
+using flopinj::test::Scratch;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr SinkOptions kQuick{false, 200};
+bool says(const std::string& text, const char* what) {
+  return text.find(what) != std::string::npos;
+}
+double seconds_since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
+std::string read_all(int fd) {
+  std::string all;
+  char buffer[65536];
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof(buffer))) > 0;)
+    all.append(buffer, static_cast<size_t>(n));
+  return all;
+}
+
+// Standard output, for as long as it lives, is `fd`.
+class StdoutIs {
+ public:
+  explicit StdoutIs(int fd) : saved_(::dup(STDOUT_FILENO)) { ::dup2(fd, STDOUT_FILENO); }
+  ~StdoutIs() {
+    ::dup2(saved_, STDOUT_FILENO);
+    ::close(saved_);
+  }
+
+ private:
+  int saved_;
+};
+
+}  // namespace
+
+TEST_CASE("a file is created, and is there after every write") {
+  const Scratch dir;
+  const std::string name = dir / "trace.pb";
+  const mode_t before = ::umask(027);
+  auto opened = open_sink(name, {});
+  ::umask(before);
+  REQUIRE(opened.sink);
+  CHECK(opened.error.empty());
+  REQUIRE(opened.sink->write("abc"));
+  CHECK(file_bytes(name) == "abc");
+  REQUIRE(opened.sink->write("def"));
+  CHECK(file_bytes(name) == "abcdef");
+  CHECK(opened.sink->bytes_written() == 6);
+  REQUIRE(opened.sink->close());
+  REQUIRE(opened.sink->close());
+  struct stat status {};
+  REQUIRE(::stat(name.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0640);
+}
+
+TEST_CASE("an existing file is kept unless force, which empties it") {
+  const Scratch dir;
+  const std::string name = dir / "trace.pb";
+  std::ofstream(name) << "precious and long";
+  const auto refused = open_sink(name, {});
+  CHECK_FALSE(refused.sink);
+  CHECK(says(refused.error, "exists; choose another name, or overwrite it with --force"));
+  CHECK(file_bytes(name) == "precious and long");
+  const auto forced = open_sink(name, {true, 100});
+  REQUIRE(forced.sink);
+  REQUIRE(forced.sink->write("new"));
+  CHECK(file_bytes(name) == "new");
+}
+
+TEST_CASE("names that cannot be written are refused with one line") {
+  const Scratch dir;
+  ::mkdir((dir / "d").c_str(), 0700);
+  CHECK(says(open_sink(dir / "missing/trace.pb", {}).error, "create the directory first"));
+  CHECK(says(open_sink(dir / "d", {}).error, "is a directory"));
+  CHECK(says(open_sink("", {}).error, "empty"));
+  CHECK(says(open_sink("/proc/trace.pb", {}).error, "cannot write /proc/trace.pb"));
+  CHECK(says(open_sink("unix:" + (dir / "none"), {}).error, "start the reader"));
+  CHECK(says(open_sink("unix:" + std::string(200, 'x'), {}).error, "a socket path has"));
+}
+
+TEST_CASE("an unwritable directory is refused") {
+  const Scratch dir;
+  ::mkdir((dir / "d").c_str(), 0500);
+  if (::geteuid() == 0) return;  // root writes anywhere
+  CHECK(says(open_sink(dir / "d/trace.pb", {}).error, "Permission denied"));
+}
+
+TEST_CASE("a full disk fails once, says so, and later writes are refused") {
+  auto opened = open_sink("/dev/full", {});
+  REQUIRE(opened.sink);
+  CHECK_FALSE(opened.sink->write("abc"));
+  CHECK(says(opened.sink->error(), "No space left on device"));
+  const std::string first = opened.sink->error();
+  CHECK_FALSE(opened.sink->write("abc"));
+  CHECK(opened.sink->error() == first);
+  CHECK_FALSE(opened.sink->close());
+}
+
+TEST_CASE("a write that is only half done is taken back") {
+  const Scratch dir;
+  const std::string name = dir / "trace.pb";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);  // raises SIGXFSZ, which would kill the program
+    auto opened = open_sink(name, {});
+    const bool first = opened.sink->write(std::string(600, 'a'));
+    const bool second = opened.sink->write(std::string(600, 'b'));
+    ::_exit(first && !second && !opened.sink->error().empty() ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(file_bytes(name) == std::string(600, 'a'));
+}
+
+TEST_CASE("a FIFO without a reader opens at once and gives up within its time") {
+  const Scratch dir;
+  const std::string name = dir / "fifo";
+  REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+  const auto start = Clock::now();
+  auto opened = open_sink(name, kQuick);
+  REQUIRE(opened.sink);
+  CHECK(seconds_since(start) < 0.1);
+  CHECK_FALSE(opened.sink->write("abc"));
+  CHECK(says(opened.sink->error(), "no reader within 200 ms"));
+  CHECK(seconds_since(start) < 2);
+  CHECK_FALSE(opened.sink->write("abc"));
+}
+
+TEST_CASE("a FIFO whose reader comes late gets everything") {
+  const Scratch dir;
+  const std::string name = dir / "fifo";
+  REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+  const std::string data(3'000'000, 'x');  // many times what a pipe holds
+  std::string read;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const int fd = ::open(name.c_str(), O_RDONLY);
+    read = read_all(fd);
+    ::close(fd);
+  });
+  auto opened = open_sink(name, {false, 5000});
+  CHECK(opened.sink->write(data));
+  CHECK(opened.sink->close());
+  reader.join();
+  CHECK(read == data);
+}
+
+TEST_CASE("a reader that leaves raises no signal; one that stops is given up on") {
+  const Scratch dir;
+  const std::string name = dir / "fifo";
+  REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+  const int reader = ::open(name.c_str(), O_RDONLY | O_NONBLOCK);
+  auto opened = open_sink(name, kQuick);
+  REQUIRE(opened.sink->write("abc"));
+  SECTION("leaves") {
+    ::close(reader);
+    CHECK_FALSE(opened.sink->write("def"));  // SIGPIPE would end this test
+    CHECK(says(opened.sink->error(), "the reader has gone"));
+    sigset_t pending;
+    sigpending(&pending);
+    CHECK(sigismember(&pending, SIGPIPE) == 0);
+  }
+  SECTION("stops") {
+    const auto start = Clock::now();
+    CHECK_FALSE(opened.sink->write(std::string(1 << 20, 'x')));
+    CHECK(says(opened.sink->error(), "the reader took nothing for 200 ms"));
+    CHECK(seconds_since(start) < 2);
+    ::close(reader);
+  }
+}
+
+TEST_CASE("a Unix socket") {
+  const Scratch dir;
+  const std::string path = dir / "socket";
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  REQUIRE(::listen(listener, 1) == 0);
+  CHECK(says(open_sink(path, {}).error, "write unix:"));
+  auto opened = open_sink("unix:" + path, kQuick);
+  REQUIRE(opened.sink);
+  const int peer = ::accept(listener, nullptr, nullptr);
+  SECTION("carries everything") {
+    const std::string data(2'000'000, 'y');
+    std::string read;
+    std::thread reader([&] { read = read_all(peer); });
+    CHECK(opened.sink->write(data));
+    CHECK(opened.sink->close());
+    reader.join();
+    CHECK(read == data);
+    ::close(peer);
+  }
+  SECTION("whose reader leaves") {
+    ::close(peer);
+    CHECK_FALSE(opened.sink->write("abc"));
+    CHECK(says(opened.sink->error(), "the reader has gone"));
+  }
+  ::close(listener);
+}
+
+TEST_CASE("standard output: a pipe, though the program closes its own descriptor") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  flopinj::OpenedSink opened;
+  {
+    const StdoutIs redirected(ends[1]);
+    opened = open_sink("-", kQuick);
+  }
+  ::close(ends[1]);
+  REQUIRE(opened.sink);
+  SECTION("is read to the end") {
+    const std::string data(1'000'000, 'z');
+    std::string read;
+    std::thread reader([&] { read = read_all(ends[0]); });
+    CHECK(opened.sink->write(data));
+    CHECK(opened.sink->close());
+    reader.join();
+    CHECK(read == data);
+  }
+  SECTION("is not read") {
+    const auto start = Clock::now();
+    CHECK_FALSE(opened.sink->write(std::string(1 << 20, 'x')));
+    CHECK(seconds_since(start) < 2);
+  }
+  ::close(ends[0]);
+}
+
+TEST_CASE("standard output: a file is written after what is there already") {
+  const Scratch dir;
+  const std::string name = dir / "out";
+  const int fd = ::open(name.c_str(), O_CREAT | O_RDWR, 0600);
+  REQUIRE(::write(fd, "log\n", 4) == 4);
+  {
+    const StdoutIs redirected(fd);
+    auto opened = open_sink("-", {});
+    REQUIRE(opened.sink);
+    CHECK(opened.sink->write("abc"));
+  }
+  ::close(fd);
+  CHECK(file_bytes(name) == "log\nabc");
+}
+
+TEST_CASE("a forked child gives up the descriptor, and only that") {
+  const Scratch dir;
+  const std::string name = dir / "trace.pb";
+  auto opened = open_sink(name, {});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    opened.sink->abandon_after_fork();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(opened.sink->write("abc"));
+  CHECK(file_bytes(name) == "abc");
+}

@@ -1,0 +1,231 @@
+#include "trace_reader.h"
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace flopinj::test {
+namespace {
+
+// RFC 3720, appendix B.4, one bit at a time.
+uint32_t slow_crc32c(std::string_view bytes) {
+  uint32_t c = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    c ^= static_cast<unsigned char>(byte);
+    for (int i = 0; i < 8; ++i) c = (c & 1) != 0 ? (c >> 1) ^ 0x82F63B78U : c >> 1;
+  }
+  return ~c;
+}
+
+bool check_sum_right(std::string_view packet) {
+  if (packet.size() < 5 || packet[packet.size() - 5] != 0x7d) return false;
+  uint32_t stored = 0;
+  for (size_t i = 0; i < 4; ++i)
+    stored |= uint32_t{static_cast<unsigned char>(packet[packet.size() - 4 + i])} << (8 * i);
+  return stored == slow_crc32c(packet.substr(0, packet.size() - 5));
+}
+
+template <class Runs>
+std::vector<uint64_t> spread(const Runs& runs, size_t n) {
+  std::vector<uint64_t> values;
+  for (int i = 0; i + 1 < runs.size(); i += 2)
+    values.insert(values.end(), static_cast<size_t>(runs[i + 1]), uint64_t{runs[i]});
+  if (runs.empty()) values.assign(n, 0);
+  return values;
+}
+
+}  // namespace
+
+ReadTrace read_trace(std::string_view bytes) {
+  ReadTrace trace;
+  while (!bytes.empty()) {
+    size_t at = 1;
+    size_t length = 0;
+    bool whole = false;
+    for (int shift = 0; at < bytes.size() && shift < 35; shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes[at++]);
+      length |= size_t{byte & 0x7FU} << shift;
+      whole = (byte & 0x80U) == 0;
+      if (whole) break;
+    }
+    if (bytes[0] != 0x0a || !whole || length > bytes.size() - at) {
+      trace.torn = true;
+      return trace;
+    }
+    const std::string_view body = bytes.substr(at, length);
+    bytes.remove_prefix(at + length);
+    pb::TracePacket packet;
+    if (!check_sum_right(body) || !packet.ParseFromArray(body.data(), static_cast<int>(length))) {
+      ++trace.damaged;
+      continue;
+    }
+    trace.packets.push_back(packet);
+    trace.packet_bytes.push_back(length);
+    trace.in_order = trace.in_order && packet.sequence() == trace.packets.size();
+  }
+  return trace;
+}
+
+std::string file_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch) {
+  const auto n = static_cast<size_t>(batch.signature_size());
+  const auto paths = spread(batch.range_path_run(), n);
+  const auto sequences = spread(batch.sequence_run(), n);
+  const auto graph = spread(batch.graph_run(), n);
+  const auto windowed = spread(batch.windowed_run(), n);
+  std::set<size_t> untimed;
+  size_t index = 0;
+  for (const uint32_t delta : batch.untimed_delta()) untimed.insert(index += delta);
+  std::vector<ReadLaunch> launches(n);
+  std::map<uint32_t, uint64_t> durations;
+  uint64_t last_end = batch.first_start_ns();
+  for (size_t i = 0; i < n; ++i) {
+    ReadLaunch& l = launches[i];
+    const int at = static_cast<int>(i);
+    l.signature = batch.signature(at);
+    l.path = static_cast<uint32_t>(paths.at(i));
+    l.sequence_plus_1 = sequences.at(i);
+    l.graph = graph.at(i) != 0;
+    l.windowed = windowed.at(i) != 0;
+    l.timed = untimed.count(i) == 0;
+    if (!l.timed) continue;
+    l.start_ns = last_end + static_cast<uint64_t>(batch.gap_ns(at));
+    uint64_t& duration = durations[l.signature];
+    duration += static_cast<uint64_t>(batch.duration_delta_ns(at));
+    l.end_ns = last_end = l.start_ns + duration;
+  }
+  return launches;
+}
+
+Sums sums(const ReadTrace& trace) {
+  Sums s;
+  for (const auto& packet : trace.packets) {
+    for (const ReadLaunch& l : read_launches(packet.launch_batch())) {
+      ++s.launches;
+      ++s.by_signature[l.signature];
+      s.timed += l.timed ? 1 : 0;
+      s.gpu_time_ns += l.end_ns - l.start_ns;
+      s.graph += l.graph ? 1 : 0;
+      s.windowed += l.windowed ? 1 : 0;
+    }
+    const auto& t = packet.tally_batch();
+    for (int i = 0; i < t.launches_size(); ++i) {
+      s.launches += t.launches(i);
+      s.by_signature[t.signature(i)] += t.launches(i);
+      s.timed += t.timed(i);
+      s.gpu_time_ns += t.gpu_time_ns(i);
+      if (t.graph_launches_size() != 0) s.graph += t.graph_launches(i);
+      if (t.windowed_size() != 0 && t.windowed(i) != 0) s.windowed += t.launches(i);
+    }
+  }
+  return s;
+}
+
+namespace {
+
+class Checker {
+ public:
+  std::string run(const ReadTrace& trace) {
+    if (trace.damaged != 0) fault("damaged packets");
+    if (!trace.in_order) fault("sequence numbers");
+    if (trace.packets.empty() || !trace.packets[0].has_header()) fault("no header first");
+    for (const auto& packet : trace.packets) check(packet);
+    return fault_;
+  }
+
+ private:
+  void fault(const std::string& what) {
+    if (fault_.empty()) fault_ = what;
+  }
+  void use(const std::set<uint32_t>& defined, uint32_t id, const char* what) {
+    if (id != 0 && defined.count(id) == 0)
+      fault(std::string(what) + " " + std::to_string(id) + " is used before it is defined");
+  }
+
+  void check(const pb::TracePacket& packet) {
+    const auto& in = packet.interned();
+    for (const auto& s : in.strings()) strings_.insert(s.id());
+    for (const auto& f : in.functions()) {
+      use(strings_, f.name(), "string");
+      functions_.insert(f.id());
+    }
+    for (const auto& s : in.signatures()) {
+      use(functions_, s.function(), "function");
+      signatures_.insert(s.id());
+    }
+    for (const auto& p : in.range_paths()) {
+      use(paths_, p.parent(), "parent path");
+      use(strings_, p.name(), "string");
+      use(strings_, p.domain(), "string");
+      paths_.insert(p.id());
+    }
+    for (const auto& s : in.streams()) streams_.insert(s.id());
+    for (const auto& t : in.threads()) {
+      use(strings_, t.name(), "string");
+      threads_.insert(t.id());
+    }
+    if (packet.has_metric_group()) groups_.insert(packet.metric_group().id());
+    check(packet.launch_batch());
+    check(packet.tally_batch());
+    const auto& samples = packet.counter_samples();
+    use(groups_, samples.group(), "group");
+    for (const uint32_t s : samples.signature()) use(signatures_, s, "signature");
+    for (const uint32_t p : samples.range_path()) use(paths_, p, "path");
+    if (packet.has_ledger()) check(packet.ledger());
+  }
+
+  void check(const pb::LaunchBatch& b) {
+    const int n = b.signature_size();
+    use(threads_, b.thread(), "thread");
+    use(streams_, b.stream(), "stream");
+    for (const uint32_t s : b.signature()) use(signatures_, s, "signature");
+    if (b.gap_ns_size() != n || b.duration_delta_ns_size() != n) fault("columns of unlike length");
+    for (int i = 0; i < b.range_path_run_size(); i += 2) use(paths_, b.range_path_run(i), "path");
+    written_ += static_cast<uint64_t>(n);
+  }
+
+  void check(const pb::TallyBatch& t) {
+    const int n = t.thread_size();
+    for (const int size : {t.stream_size(), t.signature_size(), t.range_path_size(),
+                           t.launches_size(), t.timed_size(), t.gpu_time_ns_size()})
+      if (size != n) fault("tally columns of unlike length");
+    for (int i = 0; i < n; ++i) {
+      use(threads_, t.thread(i), "thread");
+      use(streams_, t.stream(i), "stream");
+      use(signatures_, t.signature(i), "signature");
+      use(paths_, t.range_path(i), "path");
+      written_ += t.launches(i);
+    }
+  }
+
+  // At every ledger: exactly what was written is recorded, and never more than was made.
+  void check(const pb::Ledger& ledger) {
+    uint64_t recorded = 0;
+    uint64_t dropped = 0;
+    uint64_t reasons = 0;
+    for (const auto& d : ledger.device()) {
+      recorded += d.recorded();
+      dropped += d.dropped();
+      if (d.recorded() + d.dropped() > d.launches()) fault("more recorded than made");
+    }
+    for (const auto& r : ledger.dropped()) reasons += r.count();
+    if (recorded != written_)
+      fault("ledger says " + std::to_string(recorded) + " recorded, written are " +
+            std::to_string(written_));
+    if (reasons != dropped) fault("dropped launches without a reason");
+  }
+
+  std::string fault_;
+  std::set<uint32_t> strings_, functions_, signatures_, paths_, streams_, threads_, groups_;
+  uint64_t written_ = 0;
+};
+
+}  // namespace
+
+std::string first_fault(const ReadTrace& trace) { return Checker().run(trace); }
+
+}  // namespace flopinj::test

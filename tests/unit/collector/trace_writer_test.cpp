@@ -1,0 +1,394 @@
+// Round trips: everything written is read back by generated protobuf code and compared field by
+// field.
+#include <collector/trace_writer.h>
+#include <collector/utf8.h>
+
+#include <numeric>
+
+#include "catch.h"
+#include "memory_sink.h"
+#include "trace_reader.h"
+
+using namespace flopinj;
+namespace pb = flopinj::trace;
+
+namespace {
+
+struct Written {
+  Written() : Written(std::make_unique<test::MemorySink>()) {}
+  explicit Written(std::unique_ptr<test::MemorySink> s) : sink(*s), writer(std::move(s)) {}
+  test::ReadTrace read() {
+    REQUIRE(writer.flush());
+    auto trace = test::read_trace(sink.bytes);
+    CHECK(trace.damaged == 0);
+    CHECK_FALSE(trace.torn);
+    CHECK(trace.in_order);
+    return trace;
+  }
+  pb::TracePacket only() {
+    const auto trace = read();
+    REQUIRE(trace.packets.size() == 1);
+    return trace.packets[0];
+  }
+  test::MemorySink& sink;
+  TraceWriter writer;
+};
+
+}  // namespace
+
+TEST_CASE("header") {
+  Written w;
+  ProcessInfo p;
+  p.pid = 4711;
+  p.hostname = "node7";
+  p.command_line = {"python", "train.py", "--name=\xff\xfe"};
+  p.rank = -1;
+  p.rank_source = "SLURM_PROCID";
+  p.simulated = true;
+  p.cupti_version = 26;
+  p.driver_version = 13000;
+  p.counters = true;
+  p.clock_trace_ns = 1;
+  p.clock_realtime_ns = uint64_t{1} << 63;
+  p.clock_monotonic_ns = 3;
+  p.session_id = 0xFEDCBA9876543210;
+  w.writer.header(p, Level::kTally);
+  const auto packet = w.only();
+  const auto& h = packet.header();
+  CHECK(h.format_major() == 1);
+  CHECK(h.format_minor() == 0);
+  CHECK(h.producer().rfind("libflopinj ", 0) == 0);
+  CHECK(h.producer().size() > 11);
+  CHECK(h.pid() == 4711);
+  CHECK(h.hostname() == "node7");
+  REQUIRE(h.command_line_size() == 3);
+  CHECK(h.command_line(0) == "python");
+  CHECK(h.command_line(2) == "--name=??");
+  CHECK(h.rank() == -1);
+  CHECK(h.rank_source() == "SLURM_PROCID");
+  CHECK(h.level() == pb::LEVEL_TALLY);
+  CHECK(h.simulated());
+  CHECK(h.cupti_version() == 26);
+  CHECK(h.driver_version() == 13000);
+  CHECK(h.counters());
+  CHECK(h.clock_trace_ns() == 1);
+  CHECK(h.clock_realtime_ns() == uint64_t{1} << 63);
+  CHECK(h.clock_monotonic_ns() == 3);
+  CHECK(h.session_id() == 0xFEDCBA9876543210);
+}
+
+TEST_CASE("a command line of any length fits") {
+  Written w;
+  ProcessInfo p;
+  p.command_line.assign(100, std::string(100'000, 'x'));
+  w.writer.header(p, Level::kLaunches);
+  CHECK(w.only().ByteSizeLong() < 2 * kMaxTextBytes);
+}
+
+TEST_CASE("device and metric group") {
+  Written w;
+  DeviceInfo d;
+  d.name = "NVIDIA H200";
+  d.chip = "GH100";
+  d.compute_major = 9;
+  d.compute_minor = 1;
+  d.multiprocessors = 132;
+  d.memory_bytes = 150'000'000'000;
+  d.clock_khz = 1'980'000;
+  d.memory_clock_khz = 3'201'000;
+  d.memory_bus_bits = 6144;
+  std::iota(d.uuid.begin(), d.uuid.end(), uint8_t{0});
+  w.writer.device(DeviceId{3}, d);
+  w.writer.metric_group(GroupId{2}, DeviceId{3}, {"sass", {"a.sum", "b.sum"}, true, true});
+  const auto trace = w.read();
+  REQUIRE(trace.packets.size() == 2);
+  const auto& r = trace.packets[0].device();
+  CHECK(r.id() == 3);
+  CHECK(r.name() == "NVIDIA H200");
+  CHECK(r.chip() == "GH100");
+  CHECK(r.compute_major() == 9);
+  CHECK(r.compute_minor() == 1);
+  CHECK(r.multiprocessors() == 132);
+  CHECK(r.memory_bytes() == 150'000'000'000);
+  CHECK(r.clock_khz() == 1'980'000);
+  CHECK(r.memory_clock_khz() == 3'201'000);
+  CHECK(r.memory_bus_bits() == 6144);
+  REQUIRE(r.uuid().size() == 16);
+  for (size_t i = 0; i < 16; ++i) CHECK(static_cast<uint8_t>(r.uuid()[i]) == i);
+  const auto& g = trace.packets[1].metric_group();
+  CHECK(g.id() == 2);
+  CHECK(g.device() == 3);
+  CHECK(g.name() == "sass");
+  REQUIRE(g.metric_size() == 2);
+  CHECK(g.metric(1) == "b.sum");
+  CHECK(g.instrumented());
+  CHECK(g.required());
+}
+
+TEST_CASE("definitions") {
+  Written w;
+  KernelFunction function;
+  function.id = FunctionId{5};
+  function.info.parameters = {{0, 8}, {8, 4}, {16, 24}};
+  function.info.parameters_known = true;
+  function.info.registers_per_thread = 40;
+  function.info.static_shared_bytes = 1024;
+  Signature signature;
+  signature.id = SignatureId{6};
+  signature.function = &function;
+  signature.shape = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, 10};
+  signature.fingerprint = 0x1122334455667788;
+  signature.stable_hash = 0x99AABBCCDDEEFF00;
+  signature.parameter_class = ParameterClass::kMerged;
+  Definitions d;
+  d.strings.push_back({StringId{1}, std::string("kernel\0\xff", 8)});
+  d.functions = {&function};
+  d.function_names = {StringId{1}};
+  d.signatures = {&signature};
+  d.paths.push_back({PathId{2}, PathId{1}, StringId{1}, StringId{3}, RangeKind::kOverflow});
+  d.streams.push_back({StreamId{4}, DeviceId{1}, 11, 12});
+  d.threads.push_back({ThreadId{8}, 1234, StringId{1}});
+  w.writer.definitions(d);
+  w.writer.definitions({});  // nothing
+  const auto packet = w.only();
+  const auto& in = packet.interned();
+  REQUIRE(in.strings_size() == 1);
+  CHECK(in.strings(0).id() == 1);
+  CHECK(in.strings(0).value() == std::string("kernel\0\xff", 8));
+  REQUIRE(in.functions_size() == 1);
+  CHECK(in.functions(0).id() == 5);
+  CHECK(in.functions(0).name() == 1);
+  CHECK(in.functions(0).parameter_bytes() == 40);
+  CHECK(in.functions(0).registers_per_thread() == 40);
+  CHECK(in.functions(0).static_shared_bytes() == 1024);
+  CHECK(in.functions(0).parameters_known());
+  REQUIRE(in.signatures_size() == 1);
+  const auto& s = in.signatures(0);
+  CHECK(s.id() == 6);
+  CHECK(s.function() == 5);
+  CHECK((s.grid_x() == 1 && s.grid_y() == 2 && s.grid_z() == 3));
+  CHECK((s.block_x() == 4 && s.block_y() == 5 && s.block_z() == 6));
+  CHECK((s.cluster_x() == 7 && s.cluster_y() == 8 && s.cluster_z() == 9));
+  CHECK(s.dynamic_shared_bytes() == 10);
+  CHECK(s.fingerprint() == 0x1122334455667788);
+  CHECK(s.stable_hash() == 0x99AABBCCDDEEFF00);
+  CHECK(s.parameter_class() == pb::Interned::PARAMETERS_MERGED);
+  REQUIRE(in.range_paths_size() == 1);
+  CHECK(in.range_paths(0).id() == 2);
+  CHECK(in.range_paths(0).parent() == 1);
+  CHECK(in.range_paths(0).name() == 1);
+  CHECK(in.range_paths(0).domain() == 3);
+  CHECK(in.range_paths(0).kind() == pb::Interned::RANGE_OVERFLOW);
+  REQUIRE(in.streams_size() == 1);
+  CHECK(in.streams(0).id() == 4);
+  CHECK(in.streams(0).device() == 1);
+  CHECK(in.streams(0).context() == 11);
+  CHECK(in.streams(0).stream() == 12);
+  REQUIRE(in.threads_size() == 1);
+  CHECK(in.threads(0).id() == 8);
+  CHECK(in.threads(0).os_tid() == 1234);
+  CHECK(in.threads(0).name() == 1);
+}
+
+TEST_CASE("definitions, samples and tallies of any size are spread over packets within the limit") {
+  Written w;
+  Definitions d;
+  for (uint32_t i = 1; i <= 200; ++i) d.strings.push_back({StringId{i}, std::string(60'000, 'n')});
+  for (uint32_t i = 1; i <= 300'000; ++i)
+    d.paths.push_back({PathId{i}, PathId{i - 1}, StringId{1}, StringId{}, RangeKind::kThread});
+  w.writer.definitions(d);
+  SampleBatch samples;
+  samples.group = GroupId{1};
+  samples.window = 3;
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    samples.signatures.push_back(SignatureId{i});
+    samples.paths.push_back(PathId{i + 1});
+    for (uint32_t m = 0; m < 40; ++m) samples.values.push_back(i * 40.0 + m);
+  }
+  w.writer.samples(samples);
+  std::vector<TallyRow> rows(100'000);
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    rows[i].thread = ThreadId{1};
+    rows[i].signature = SignatureId{i};
+    rows[i].launches = i + 1;
+  }
+  w.writer.tallies(rows, 10, 20);
+  const auto trace = w.read();
+  uint32_t strings = 0;
+  uint32_t paths = 0;
+  uint32_t samples_read = 0;
+  uint32_t rows_read = 0;
+  for (size_t i = 0; i < trace.packets.size(); ++i) {
+    const auto& p = trace.packets[i];
+    REQUIRE(trace.packet_bytes[i] <= kMaxPacketBytes);
+    for (const auto& s : p.interned().strings()) REQUIRE(s.id() == ++strings);
+    for (const auto& r : p.interned().range_paths()) REQUIRE(r.id() == ++paths);
+    const auto& c = p.counter_samples();
+    REQUIRE(c.value_size() == c.signature_size() * 40);
+    for (int k = 0; k < c.signature_size(); ++k) {
+      REQUIRE(c.window() == 3);
+      REQUIRE(c.group() == 1);
+      REQUIRE(c.signature(k) == samples_read);
+      REQUIRE(c.range_path(k) == samples_read + 1);
+      REQUIRE(c.value(k * 40 + 39) == samples_read * 40.0 + 39);
+      ++samples_read;
+    }
+    const auto& t = p.tally_batch();
+    for (int k = 0; k < t.launches_size(); ++k) {
+      REQUIRE(t.begin_ns() == 10);
+      REQUIRE(t.end_ns() == 20);
+      REQUIRE(t.signature(k) == rows_read);
+      REQUIRE(t.launches(k) == ++rows_read);
+    }
+  }
+  CHECK(strings == 200);
+  CHECK(paths == 300'000);
+  CHECK(samples_read == 20'000);
+  CHECK(rows_read == 100'000);
+}
+
+TEST_CASE("launch batch: columns that say nothing are left out") {
+  Written w;
+  LaunchColumns columns(ThreadId{3}, StreamId{4});
+  TimedLaunch l;
+  l.signature = SignatureId{7};
+  l.start_ns = 1000;
+  l.end_ns = 1500;
+  REQUIRE(columns.add(l));
+  l.start_ns = 1600;
+  l.end_ns = 2000;
+  REQUIRE(columns.add(l));
+  w.writer.launches(columns);
+  const auto packet = w.only();
+  const auto& b = packet.launch_batch();
+  CHECK(b.thread() == 3);
+  CHECK(b.stream() == 4);
+  CHECK(b.first_start_ns() == 1000);
+  REQUIRE(b.gap_ns_size() == 2);
+  CHECK(b.gap_ns(0) == 0);
+  CHECK(b.gap_ns(1) == 100);
+  REQUIRE(b.duration_delta_ns_size() == 2);
+  CHECK(b.duration_delta_ns(0) == 500);
+  CHECK(b.duration_delta_ns(1) == -100);
+  CHECK(b.sequence_run_size() == 0);
+  CHECK(b.graph_run_size() == 0);
+  CHECK(b.windowed_run_size() == 0);
+  CHECK(b.untimed_delta_size() == 0);
+}
+
+TEST_CASE("tallies, with the columns that may be absent and without") {
+  Written w;
+  TallyRow row;
+  row.thread = ThreadId{1};
+  row.stream = StreamId{2};
+  row.signature = SignatureId{3};
+  row.path = PathId{4};
+  row.launches = 5;
+  row.timed = 6;
+  row.gpu_time_ns = uint64_t{1} << 40;
+  w.writer.tallies({&row, 1}, 7, 8);
+  row.windowed = true;
+  row.graph_launches = 9;
+  w.writer.tallies({&row, 1}, 7, 8);
+  const auto trace = w.read();
+  REQUIRE(trace.packets.size() == 2);
+  const auto& plain = trace.packets[0].tally_batch();
+  CHECK(plain.thread(0) == 1);
+  CHECK(plain.stream(0) == 2);
+  CHECK(plain.signature(0) == 3);
+  CHECK(plain.range_path(0) == 4);
+  CHECK(plain.launches(0) == 5);
+  CHECK(plain.timed(0) == 6);
+  CHECK(plain.gpu_time_ns(0) == uint64_t{1} << 40);
+  CHECK(plain.graph_launches_size() == 0);
+  CHECK(plain.windowed_size() == 0);
+  const auto& full = trace.packets[1].tally_batch();
+  CHECK(full.graph_launches(0) == 9);
+  CHECK(full.windowed(0) == 1);
+}
+
+TEST_CASE("ledger, self-overhead, diagnostic and end") {
+  Written w;
+  LedgerSnapshot l;
+  l.devices = {{DeviceId{1}, 100, 90, 10}, {DeviceId{2}, 5, 5, 0}};
+  l.dropped = {{"ring_full", 10}};
+  l.duplicates = {{"nested_call", 3}};
+  l.windows_opened = 1;
+  l.windows_discarded = 2;
+  l.activity_records = 3;
+  l.activity_unmatched = 4;
+  l.activity_lost = 5;
+  l.names_generalised = 6;
+  l.ranges_overflowed = 7;
+  w.writer.ledger(l);
+  w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18});
+  w.writer.diagnostic(Severity::kError, "cupti.busy", "another profiler \xff", 99);
+  w.writer.end(EndReason::kDetach, 1234);
+  const auto trace = w.read();
+  REQUIRE(trace.packets.size() == 4);
+  const auto& r = trace.packets[0].ledger();
+  REQUIRE(r.device_size() == 2);
+  CHECK(r.device(0).device() == 1);
+  CHECK(r.device(0).launches() == 100);
+  CHECK(r.device(0).recorded() == 90);
+  CHECK(r.device(0).dropped() == 10);
+  CHECK(r.device(1).device() == 2);
+  REQUIRE(r.dropped_size() == 1);
+  CHECK(r.dropped(0).reason() == "ring_full");
+  CHECK(r.dropped(0).count() == 10);
+  REQUIRE(r.duplicate_size() == 1);
+  CHECK(r.duplicate(0).reason() == "nested_call");
+  CHECK(r.duplicate(0).count() == 3);
+  CHECK((r.windows_opened() == 1 && r.windows_discarded() == 2));
+  CHECK((r.activity_records() == 3 && r.activity_unmatched() == 4 && r.activity_lost() == 5));
+  CHECK((r.names_generalised() == 6 && r.ranges_overflowed() == 7));
+  const auto& o = trace.packets[1].self_overhead();
+  CHECK((o.launch_callbacks() == 11 && o.launch_callback_ns() == 12));
+  CHECK((o.window_ns() == 13 && o.window_count() == 14));
+  CHECK((o.startup_ns() == 15 && o.helper_cpu_ns() == 16));
+  CHECK((o.bytes_written() == 17 && o.wall_ns() == 18));
+  const auto& d = trace.packets[2].diagnostic();
+  CHECK(d.severity() == pb::Diagnostic::ERROR);
+  CHECK(d.code() == "cupti.busy");
+  CHECK(d.message() == "another profiler ?");
+  CHECK(d.time_ns() == 99);
+  const auto& e = trace.packets[3].end();
+  CHECK(e.time_ns() == 1234);
+  CHECK(e.reason() == pb::End::DETACH);
+  CHECK(e.packets() == 3);
+}
+
+TEST_CASE("a flush is one write, and nothing is written before it") {
+  Written w;
+  w.writer.end(EndReason::kExit, 1);
+  w.writer.end(EndReason::kExit, 2);
+  CHECK(w.sink.writes == 0);
+  REQUIRE(w.writer.flush());
+  CHECK(w.sink.writes == 1);
+  CHECK(w.writer.bytes() == w.sink.bytes.size());
+}
+
+TEST_CASE("after the sink failed nothing more is written") {
+  auto sink = std::make_unique<test::MemorySink>();
+  sink->fail_after_writes = 1;
+  Written w(std::move(sink));
+  w.writer.end(EndReason::kExit, 1);
+  REQUIRE(w.writer.flush());
+  w.writer.end(EndReason::kExit, 2);
+  REQUIRE_FALSE(w.writer.flush());
+  w.writer.end(EndReason::kExit, 3);
+  REQUIRE_FALSE(w.writer.flush());
+  CHECK_FALSE(w.writer.ok());
+  CHECK(w.sink.writes == 2);
+}
+
+TEST_CASE("text is made valid UTF-8 and cut between characters") {
+  CHECK(to_utf8("gr\xc3\xbc\xc3\x9f", 100) == "gr\xc3\xbc\xc3\x9f");
+  CHECK(to_utf8("a\xff"
+                "b\xc3",
+                100) == "a?b?");
+  CHECK(to_utf8("\xed\xa0\x80", 100) == "???");  // surrogate
+  CHECK(to_utf8("\xc0\xaf", 100) == "??");       // overlong
+  CHECK(to_utf8("\xf0\x9f\x98\x80!", 4) == "\xf0\x9f\x98\x80");
+  CHECK(to_utf8("a\xf0\x9f\x98\x80", 4) == "a");
+}
