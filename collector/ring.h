@@ -1,7 +1,8 @@
-// A single-producer single-consumer queue of fixed capacity (a power of two). The producer never
+// A single-producer single-consumer queue of fixed capacity. The producer never
 // waits: when the ring is full, the record is dropped and counted.
 #pragma once
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,9 +16,10 @@ class Ring {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  // Producer. Called once, before the first push. False when there is no memory: every push then
-  // drops.
+  // Producer. Called once, before the first push; the capacity is rounded up to a power of two.
+  // False when there is no memory: every push then drops.
   bool allocate(uint32_t capacity) noexcept {
+    capacity = std::bit_ceil(capacity);
     slots_.reset(new (std::nothrow) T[capacity]);
     if (!slots_) return false;
     mask_ = capacity - 1;

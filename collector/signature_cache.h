@@ -34,7 +34,8 @@ class SignatureCache {
               const Signature* signature) noexcept;
 
  private:
-  static constexpr size_t kSets = 2'048;
+  static constexpr unsigned kSetBits = 11;
+  static constexpr size_t kSets = size_t{1} << kSetBits;
   struct Slot {
     const Signature* signature = nullptr;
     uint64_t fingerprint = 0;
@@ -55,7 +56,7 @@ class SignatureCache {
     h = (h ^ (h >> 32) ^ pair(shape.block[0], shape.grid[2]) ^
          pair(shape.dynamic_shared_bytes, shape.block[1])) *
         0x94d0'49bb'1331'11ebULL;
-    return (h >> 40) % kSets;
+    return h >> (64 - kSetBits);
   }
 
   std::unique_ptr<std::array<Set, kSets>> sets_;  // allocated at the first insert

@@ -1,0 +1,190 @@
+// Asks a real CUPTI about the metric plan. Its host API needs neither a GPU nor a driver.
+//
+// The library is looked for in FLOPINJ_TEST_CUPTI, then by its usual names, then beside the headers
+// the build found. Without one the test says so and passes: ctest shows it as skipped.
+#include <collector/metric_plan.h>
+#include <cupti_profiler_host.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+
+using namespace flopinj;
+
+namespace {
+
+void* open_cupti() {
+  const char* const given = std::getenv("FLOPINJ_TEST_CUPTI");
+  std::vector<std::string> names;
+  if (given != nullptr && *given != '\0') {
+    names = {given};
+  } else {
+    for (const std::string directory :
+         {"", FLOPINJ_CUPTI_HEADERS "/../lib/", FLOPINJ_CUPTI_HEADERS "/../lib64/",
+          FLOPINJ_CUPTI_HEADERS "/../../../lib64/", "/usr/local/cuda/lib64/",
+          "/usr/local/cuda/lib/", "/usr/local/cuda/extras/CUPTI/lib64/"})
+      for (const char* const file : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})
+        names.push_back(directory + file);
+  }
+  for (const std::string& name : names)
+    if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  return nullptr;
+}
+
+template <class Function>
+Function* symbol(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// The few functions of the host API that are needed, from a library opened at run time.
+class HostApi {
+ public:
+  explicit HostApi(void* library)
+      : chips_(symbol<decltype(cuptiProfilerHostGetSupportedChips)>(
+            library, "cuptiProfilerHostGetSupportedChips")),
+        initialize_(
+            symbol<decltype(cuptiProfilerHostInitialize)>(library, "cuptiProfilerHostInitialize")),
+        deinitialize_(symbol<decltype(cuptiProfilerHostDeinitialize)>(
+            library, "cuptiProfilerHostDeinitialize")),
+        add_metrics_(symbol<decltype(cuptiProfilerHostConfigAddMetrics)>(
+            library, "cuptiProfilerHostConfigAddMetrics")),
+        image_size_(symbol<decltype(cuptiProfilerHostGetConfigImageSize)>(
+            library, "cuptiProfilerHostGetConfigImageSize")),
+        image_(symbol<decltype(cuptiProfilerHostGetConfigImage)>(
+            library, "cuptiProfilerHostGetConfigImage")),
+        passes_(symbol<decltype(cuptiProfilerHostGetNumOfPasses)>(
+            library, "cuptiProfilerHostGetNumOfPasses")) {}
+
+  bool complete() const {
+    return chips_ && initialize_ && deinitialize_ && add_metrics_ && image_size_ && image_ &&
+           passes_;
+  }
+
+  std::set<std::string> chips() const {
+    CUpti_Profiler_Host_GetSupportedChips_Params p{};
+    p.structSize = CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE;
+    if (chips_(&p) != CUPTI_SUCCESS) return {};
+    return {p.ppChipNames, p.ppChipNames + p.numChips};
+  }
+
+  // Passes for these metrics on that chip; 0 and a reason in `error` when they cannot be
+  // configured.
+  size_t passes(const std::string& chip, const std::vector<std::string>& metrics,
+                std::string& error) const {
+    CUpti_Profiler_Host_Initialize_Params init{};
+    init.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
+    init.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    init.pChipName = chip.c_str();
+    if (!ok(initialize_(&init), "initialize", error)) return 0;
+    const size_t result = count(init.pHostObject, metrics, error);
+    CUpti_Profiler_Host_Deinitialize_Params end{};
+    end.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE;
+    end.pHostObject = init.pHostObject;
+    deinitialize_(&end);
+    return result;
+  }
+
+ private:
+  static bool ok(CUptiResult result, const char* what, std::string& error) {
+    if (result != CUPTI_SUCCESS) error = std::string(what) + ": " + std::to_string(result);
+    return result == CUPTI_SUCCESS;
+  }
+
+  CUptiResult add(CUpti_Profiler_Host_Object* host, std::vector<const char*> names) const {
+    CUpti_Profiler_Host_ConfigAddMetrics_Params p{};
+    p.structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE;
+    p.pHostObject = host;
+    p.ppMetricNames = names.data();
+    p.numMetrics = names.size();
+    return add_metrics_(&p);
+  }
+
+  size_t count(CUpti_Profiler_Host_Object* host, const std::vector<std::string>& metrics,
+               std::string& error) const {
+    // All in one call: CUPTI schedules the metrics of each call into passes of their own.
+    std::vector<const char*> names;
+    for (const std::string& metric : metrics) names.push_back(metric.c_str());
+    if (!ok(add(host, names), "add metrics", error)) {
+      for (const char* name : names)
+        if (add(host, {name}) != CUPTI_SUCCESS) error += std::string(" ") + name;
+      return 0;
+    }
+    CUpti_Profiler_Host_GetConfigImageSize_Params size{};
+    size.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE;
+    size.pHostObject = host;
+    if (!ok(image_size_(&size), "config image size", error)) return 0;
+    std::vector<uint8_t> bytes(size.configImageSize);
+    CUpti_Profiler_Host_GetConfigImage_Params image{};
+    image.structSize = CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE;
+    image.pHostObject = host;
+    image.configImageSize = bytes.size();
+    image.pConfigImage = bytes.data();
+    if (!ok(image_(&image), "config image", error)) return 0;
+    CUpti_Profiler_Host_GetNumOfPasses_Params passes{};
+    passes.structSize = CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE;
+    passes.configImageSize = bytes.size();
+    passes.pConfigImage = bytes.data();
+    if (!ok(passes_(&passes), "passes", error)) return 0;
+    return passes.numOfPasses;
+  }
+
+  decltype(cuptiProfilerHostGetSupportedChips)* chips_;
+  decltype(cuptiProfilerHostInitialize)* initialize_;
+  decltype(cuptiProfilerHostDeinitialize)* deinitialize_;
+  decltype(cuptiProfilerHostConfigAddMetrics)* add_metrics_;
+  decltype(cuptiProfilerHostGetConfigImageSize)* image_size_;
+  decltype(cuptiProfilerHostGetConfigImage)* image_;
+  decltype(cuptiProfilerHostGetNumOfPasses)* passes_;
+};
+
+// Null where there is none; then it has said so, in words that ctest looks for.
+std::unique_ptr<HostApi> host_api() {
+  void* const library = open_cupti();
+  auto api = library != nullptr ? std::make_unique<HostApi>(library) : nullptr;
+  if (api && api->complete()) return api;
+  std::puts("SKIPPED: no libcupti with the profiler host API; set FLOPINJ_TEST_CUPTI to one");
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("every group of every chip's plan is one pass of a real CUPTI") {
+  const auto api = host_api();
+  if (!api) return;
+  const std::set<std::string> supported = api->chips();
+  REQUIRE_FALSE(supported.empty());
+  size_t checked = 0;
+  for (const std::string_view name : planned_chips()) {
+    const std::string chip(name);
+    if (!supported.contains(chip)) {
+      std::printf("%s is not known to this CUPTI\n", chip.c_str());
+      continue;
+    }
+    for (const MetricGroupPlan& group : metric_plan_for(chip)) {
+      std::string error;
+      const size_t passes = api->passes(chip, group.metrics, error);
+      INFO(chip << " " << group.name << " " << error);
+      CHECK(passes == 1);
+      ++checked;
+    }
+  }
+  CHECK(checked >= 20);
+}
+
+TEST_CASE("the check can fail: two groups together are more than one pass") {
+  const auto api = host_api();
+  if (!api) return;
+  auto plan = metric_plan_for("GA100");
+  REQUIRE(plan.size() == 2);
+  plan[0].metrics.insert(plan[0].metrics.end(), plan[1].metrics.begin(), plan[1].metrics.end());
+  std::string error;
+  CHECK(api->passes("GA100", plan[0].metrics, error) > 1);
+  CHECK(api->passes("GA100", {"sm__no_such_metric.sum"}, error) == 0);
+  CHECK(error.find("sm__no_such_metric") != std::string::npos);
+}

@@ -1,0 +1,215 @@
+#include <collector/range_paths.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "catch.h"
+
+using namespace flopinj;
+
+namespace {
+
+// A path spelled out: "kind/domain/name" outermost first.
+std::vector<std::string> spell(const RangePathTable& table, PathId path) {
+  std::map<PathId, PathDefinition> paths;
+  std::map<StringId, std::string> strings{{StringId{}, ""}};
+  for (const PathDefinition& p : table.paths_after({})) paths[p.id] = p;
+  for (const StringDefinition& s : table.strings_after({})) strings[s.id] = s.value;
+  std::vector<std::string> result;
+  for (; path; path = paths.at(path).parent) {
+    const PathDefinition& p = paths.at(path);
+    const char* const kinds[] = {"thread", "process", "overflow"};
+    result.insert(result.begin(), std::string(kinds[static_cast<size_t>(p.kind)]) + "/" +
+                                      strings.at(p.domain) + "/" + strings.at(p.name));
+  }
+  return result;
+}
+using Names = std::vector<std::string>;
+
+struct Fixture {
+  RangePathTable table;
+  ProcessRanges process{table};
+  RangeStack stack{table, process};
+  StringId a = table.intern_string("A"), b = table.intern_string("B");
+  Names now() { return spell(table, stack.path()); }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "stack: levels are counted per domain, as NVTX has them") {
+  CHECK(stack.push(a, "x") == 0);
+  CHECK(stack.push(a, "y") == 1);
+  CHECK(stack.push(b, "z") == 0);
+  CHECK(now() == Names{"thread/A/x", "thread/A/y", "thread/B/z"});
+  CHECK(stack.pop(a) == 1);
+  CHECK(now() == Names{"thread/A/x", "thread/B/z"});
+  CHECK(stack.pop(a) == 0);
+  CHECK(now() == Names{"thread/B/z"});
+  CHECK(stack.pop(a) < 0);
+  CHECK(stack.pop({}) < 0);
+  CHECK(now() == Names{"thread/B/z"});
+  CHECK(stack.pop(b) == 0);
+  CHECK(stack.path() == PathId{});
+}
+
+TEST_CASE_METHOD(Fixture, "stack: the sequence number of the innermost range that has one") {
+  CHECK(stack.sequence_plus_1() == 0);
+  stack.push({}, "aten::linear, seq = 7, op_id = 1");
+  CHECK(stack.sequence_plus_1() == 8);
+  stack.push({}, "mine");
+  CHECK(stack.sequence_plus_1() == 8);
+  stack.push({}, "aten::mm, seq = 9, op_id = 2");
+  CHECK(stack.sequence_plus_1() == 10);
+  stack.push(a, "aten::mm, seq = -1, op_id = 2");
+  CHECK(stack.sequence_plus_1() == 10);
+  CHECK(now() ==
+        Names{"thread//aten::linear", "thread//mine", "thread//aten::mm", "thread/A/aten::mm"});
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 8);
+  stack.pop({});
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "process ranges: lie around the threads' ranges while they are open") {
+  stack.push({}, "layer");
+  const uint64_t epoch = process.start({}, "epoch");
+  CHECK(epoch != 0);
+  CHECK(now() == Names{"process//epoch", "thread//layer"});
+  const uint64_t other = process.start(a, "other");
+  CHECK(other != epoch);
+  CHECK(now() == Names{"process//epoch", "process/A/other", "thread//layer"});
+  process.end(epoch);
+  CHECK(now() == Names{"process/A/other", "thread//layer"});
+  stack.pop({});
+  CHECK(now() == Names{"process/A/other"});
+  process.end(epoch);  // again
+  process.end(12'345);
+  process.end(0);
+  CHECK(process.unknown_ends() == 3);
+  process.end(other);
+  CHECK(stack.path() == PathId{});
+  CHECK(process.path() == PathId{});
+}
+
+TEST_CASE_METHOD(Fixture, "process ranges: those past the bound take no part, and balance") {
+  std::vector<uint64_t> ids;
+  for (uint32_t i = 0; i < kMaxProcessRanges + 10; ++i) ids.push_back(process.start({}, "r"));
+  CHECK(now().size() == kMaxProcessRanges);
+  for (const uint64_t id : ids) process.end(id);
+  CHECK(process.unknown_ends() == 0);
+  CHECK(process.path() == PathId{});
+  process.end(ids.back());
+  CHECK(process.unknown_ends() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "stack: a step that repeats asks the table for nothing new") {
+  const auto step = [&](uint64_t seq) {
+    std::vector<PathId> seen;
+    for (const char* layer : {"conv1", "conv2", "fc"}) {
+      stack.push({}, layer);
+      stack.push(
+          a, "aten::conv2d, seq = " + std::to_string(seq) + ", op_id = " + std::to_string(seq * 3));
+      seen.push_back(stack.path());
+      stack.pop(a);
+      stack.pop({});
+    }
+    return seen;
+  };
+  const auto first = step(1);
+  const size_t paths = table.paths_after({}).size();
+  for (uint64_t i = 2; i < 5'000; ++i)
+    if (step(i) != first) FAIL("other paths in step " << i);
+  CHECK(table.paths_after({}).size() == paths);
+  CHECK(paths == 6);
+}
+
+TEST_CASE("stack: behaves as a list of open ranges, whatever the order") {
+  // The model: a plain list, innermost last. Ranges past the depth, and those of a domain that
+  // already has some past it, are in the list but in no path.
+  struct Range {
+    StringId domain;
+    std::string name;
+    bool recorded;
+  };
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    RangePathTable table;
+    ProcessRanges process(table);
+    RangeStack stack(table, process);
+    const StringId domains[] = {{}, table.intern_string("d1"), table.intern_string("d2")};
+    std::vector<Range> model;
+    std::vector<std::pair<uint64_t, std::string>> open;  // process ranges
+    std::mt19937 random(seed);
+    const uint32_t eager = seed % 2 ? 5 : 7;  // of 10: pushes; the odd seeds go deep rarely
+    for (int i = 0; i < 3'000; ++i) {
+      const StringId domain = domains[random() % 3];
+      int level = 0;
+      for (const Range& r : model) level += r.domain == domain;
+      if (random() % 50 == 0 && open.size() < 5) {
+        const std::string name = "p" + std::to_string(random() % 3);
+        open.emplace_back(process.start({}, name), "process//" + name);
+      } else if (random() % 50 == 0 && !open.empty()) {
+        const auto it = open.begin() + static_cast<ptrdiff_t>(random() % open.size());
+        process.end(it->first);
+        open.erase(it);
+      } else if (random() % 10 < eager) {
+        const std::string name = "r" + std::to_string(random() % 4);
+        size_t recorded = 0;
+        bool beyond = false;
+        for (const Range& r : model) {
+          recorded += r.recorded;
+          beyond |= r.domain == domain && !r.recorded;
+        }
+        model.push_back({domain, name, recorded < kMaxDepth && !beyond});
+        if (stack.push(domain, name) != level) FAIL("level of push " << i);
+      } else {
+        for (size_t k = model.size(); k > 0; --k)
+          if (model[k - 1].domain == domain) {
+            model.erase(model.begin() + static_cast<ptrdiff_t>(k) - 1);
+            break;
+          }
+        if (stack.pop(domain) != level - 1) FAIL("level of pop " << i);
+      }
+      if (i % 20 != 0) continue;
+      Names expected;
+      for (const auto& [id, name] : open) expected.push_back(name);
+      for (const Range& r : model)
+        if (r.recorded)
+          expected.push_back(std::string("thread/") +
+                             (r.domain == domains[0]   ? ""
+                              : r.domain == domains[1] ? "d1"
+                                                       : "d2") +
+                             "/" + r.name);
+      if (spell(table, stack.path()) != expected)
+        FAIL("path after operation " << i << ", seed " << seed);
+    }
+    CHECK(table.ranges_overflowed() == 0);
+  }
+}
+
+TEST_CASE("stack: threads with their own stacks and common process ranges") {
+  RangePathTable table;
+  ProcessRanges process(table);
+  std::vector<std::thread> threads;
+  std::atomic<uint32_t> wrong{0};
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      RangeStack stack(table, process);
+      for (int i = 0; i < 3'000; ++i) {
+        stack.push({}, "thread " + std::to_string(t));
+        stack.push({}, "inner");
+        if (!stack.path()) ++wrong;
+        stack.pop({});
+        if (stack.pop({}) != 0) ++wrong;
+      }
+      if (stack.path() != process.path() && process.version() == 1) ++wrong;
+    });
+  for (int i = 0; i < 500; ++i) process.end(process.start({}, "p" + std::to_string(i % 5)));
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+  CHECK(process.path() == PathId{});
+  RangeStack stack(table, process);
+  CHECK(stack.path() == PathId{});
+}
