@@ -52,6 +52,7 @@ GPU_DEVICE f32 exp(f32 a) { return __expf(a); }     // special-function unit: no
 GPU_DEVICE f32 log(f32 a) { return __logf(a); }     // range scaling around it is, on hardware
 GPU_DEVICE f32 max(f32 a, f32 b) { return fmaxf(a, b); }  // a comparison: not counted
 GPU_DEVICE f32 atomic_add(f32* p, f32 v) { return atomicAdd(p, v); }
+GPU_DEVICE int atomic_add(int* p, int v) { return atomicAdd(p, v); }
 }  // namespace gpu
 
 #else  // simgpu

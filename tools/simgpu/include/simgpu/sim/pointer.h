@@ -153,15 +153,8 @@ class ptr {
 
 static_assert(sizeof(ptr<int>) == 8 && std::is_trivially_copyable_v<ptr<int>>);
 
-// Returns the value before. An atomic add is done by the memory system and is no FADD; it reads and
-// writes its sector. Blocks of a device run one after the other here, so nothing else is needed to
-// make it atomic.
-template <class T>
-T atomic_add(ptr<T> p, std::type_identity_t<T> v) {
-  simgpu::touch<simgpu::Access::kRead>(p.get());
-  simgpu::touch<simgpu::Access::kWrite>(p.get());
-  return atomic_add(p.get(), v);
-}
+// Returns the value before. An atomic add is done by the memory system and is no FADD. Blocks of a
+// device run one after the other here, so nothing else is needed to make it atomic.
 inline f32 atomic_add(f32* p, f32 v) {
   const f32 before = *p;
   *p = f32(float(before) + float(v));
@@ -172,6 +165,13 @@ I atomic_add(I* p, std::type_identity_t<I> v) {
   const I before = *p;
   *p = static_cast<I>(before + v);
   return before;
+}
+// In device memory it reads and writes its sector.
+template <class T>
+T atomic_add(ptr<T> p, std::type_identity_t<T> v) {
+  simgpu::touch<simgpu::Access::kRead>(p.get());
+  simgpu::touch<simgpu::Access::kWrite>(p.get());
+  return atomic_add(p.get(), v);
 }
 
 }  // namespace gpu
