@@ -12,13 +12,15 @@ GPU_KERNEL daxpy_unfused(int n, gpu::f64 a, gpu::ptr<const gpu::f64> x, gpu::ptr
   if (i < n) y[i] = a * x[i] + y[i];
 }
 
-GPU_KERNEL half2_axpy(int pairs, gpu::f16x2 a, gpu::ptr<const gpu::f16x2> x, gpu::ptr<gpu::f16x2> y) {
+GPU_KERNEL half2_axpy(int pairs, gpu::f16x2 a, gpu::ptr<const gpu::f16x2> x,
+                      gpu::ptr<gpu::f16x2> y) {
   const int i = gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x;
   if (i < pairs) y[i] = gpu::fma(a, x[i], y[i]) + gpu::f16x2(x[i]) * a;
 }
 
 // C = A B, row-major, one thread per element.
-GPU_KERNEL matmul(int m, int n, int k, gpu::ptr<const gpu::f32> a, gpu::ptr<const gpu::f32> b, gpu::ptr<gpu::f32> c) {
+GPU_KERNEL matmul(int m, int n, int k, gpu::ptr<const gpu::f32> a, gpu::ptr<const gpu::f32> b,
+                  gpu::ptr<gpu::f32> c) {
   const int row = gpu::block_index().y * gpu::block_dim().y + gpu::thread_index().y;
   const int col = gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x;
   if (row >= m || col >= n) return;
@@ -57,7 +59,8 @@ struct Mixed {
   char tag;
   double value;
 };
-GPU_KERNEL mixed_params(char c, double d, short s, gpu::ptr<gpu::f64> out, Mixed m, gpu::f16 h, int n) {
+GPU_KERNEL mixed_params(char c, double d, short s, gpu::ptr<gpu::f64> out, Mixed m, gpu::f16 h,
+                        int n) {
   out[0] = gpu::f64(static_cast<double>(c));
   out[1] = gpu::f64(d);
   out[2] = gpu::f64(static_cast<double>(s));
