@@ -1,8 +1,10 @@
 #include "driver/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +12,11 @@ namespace simgpu {
 namespace {
 
 constexpr int kMaxDevices = 16;
+
+// Faults of the simulated CUPTI, which reads the same variable and leaves unknown names to us.
+constexpr std::string_view kCuptiFaults[] = {"second_subscriber",  "no_privileges", "hardware_busy",
+                                             "unsupported_device", "enable_fails",  "decode_fails",
+                                             "drop_ranges",        "drop_activity"};
 
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
@@ -36,10 +43,12 @@ void read_fault(std::string_view fault, Settings& settings) {
     settings.no_device = true;
   } else if (fault == "no_export_table") {
     settings.no_export_table = true;
-  } else if (!read_counted(fault, "launch_failure", settings.failing_launch)) {
-    // Other names are faults of the simulated CUPTI, which reads the same variable and reports
-    // unknown ones.
-    read_counted(fault, "out_of_memory", settings.failing_alloc);
+  } else if (!read_counted(fault, "launch_failure", settings.failing_launch) &&
+             !read_counted(fault, "out_of_memory", settings.failing_alloc) &&
+             std::find(std::begin(kCuptiFaults), std::end(kCuptiFaults),
+                       fault.substr(0, fault.find('='))) == std::end(kCuptiFaults)) {
+    complain("SIMGPU_FAULT: '" + std::string(fault) +
+             "' is not a fault; see tools/simgpu/README.md");
   }
 }
 
