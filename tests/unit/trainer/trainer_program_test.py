@@ -20,8 +20,12 @@ LINE = re.compile(r"^(?:worker (\d+) )?step (\d+) loss (\S+)$")
 def run(*arguments, simgpu=True):
     environment = dict(os.environ)
     environment["LD_LIBRARY_PATH"] = SIMGPU if simgpu else ""
-    return subprocess.run(
+    result = subprocess.run(
         [TRAINER, *arguments], env=environment, capture_output=True, text=True, timeout=240)
+    # What the simulated driver has to say, such as why it refuses an image, is not the trainer's.
+    result.stderr = "".join(
+        line for line in result.stderr.splitlines(True) if not line.startswith("simgpu: "))
+    return result
 
 
 def losses(result):
