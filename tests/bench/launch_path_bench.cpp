@@ -1,0 +1,156 @@
+// What a launch and a range cost on the program's own thread, without CUPTI.
+#include <benchmark/benchmark.h>
+#include <collector/fingerprint.h>
+#include <collector/thread_state.h>
+
+#include <string>
+#include <vector>
+
+using namespace flopinj;
+
+namespace {
+
+// A kernel with 128 bytes of parameters: four pointers, then integers and floats of 4 bytes.
+struct Launcher {
+  RangePathTable paths;
+  ProcessRanges process{paths};
+  SignatureTable table;
+  ThreadState thread{ThreadId{1}, 1, paths, process};
+  std::vector<const KernelFunction*> functions;
+  LaunchShape shape;
+  uint64_t pointers[4] = {0x7f12'0000'0000, 0x7f12'0100'0000, 0x7f12'0200'0000, 0x7f12'0300'0000};
+  uint32_t integers[24] = {};
+  std::vector<const void*> arguments;
+
+  explicit Launcher(int kernels) {
+    for (int k = 0; k < kernels; ++k) {
+      FunctionInfo info;
+      info.name = "kernel" + std::to_string(k);
+      info.parameters_known = true;
+      for (uint32_t i = 0; i < 4; ++i) info.parameters.push_back({i * 8, 8});
+      for (uint32_t i = 0; i < 24; ++i) info.parameters.push_back({32 + i * 4, 4});
+      functions.push_back(table.intern_function(info));
+    }
+    for (uint64_t& p : pointers) arguments.push_back(&p);
+    for (uint32_t& i : integers) arguments.push_back(&i);
+    for (uint32_t i = 0; i < 24; ++i) integers[i] = i * 17 + 3;
+    thread.ring.allocate(kRingRecords);
+  }
+
+  // The launch path as the injector runs it.
+  const Signature* launch(const KernelFunction& f) {
+    const uint64_t fingerprint = fingerprint_of(f.info, {arguments.data(), nullptr, 0});
+    const Signature* s = thread.signatures.find(f, shape, fingerprint);
+    if (s == nullptr) {
+      s = table.intern_signature(f, shape, fingerprint, 0);
+      thread.signatures.insert(f, shape, fingerprint, s);
+    }
+    benchmark::DoNotOptimize(s->wanted_groups.load(std::memory_order_relaxed));
+    LaunchRecord record;
+    record.signature = s->id;
+    record.path = thread.ranges.path();
+    record.sequence_plus_1 = thread.ranges.sequence_plus_1();
+    bump(thread.launches[1].made);
+    thread.ring.push(record);
+    return s;
+  }
+  void drain() {
+    thread.ring.drain([](const LaunchRecord& r) { benchmark::DoNotOptimize(r.path); });
+  }
+};
+
+// Drains as often as the ring needs; its cost is part of the figure, a few ns.
+void known_signature(benchmark::State& state) {
+  Launcher launcher(static_cast<int>(state.range(0)));
+  size_t next = 0;
+  uint32_t since_drain = 0;
+  for (auto _ : state) {
+    launcher.launch(*launcher.functions[next]);
+    if (++next == launcher.functions.size()) next = 0;
+    if (++since_drain == kRingRecords / 2) {
+      since_drain = 0;
+      launcher.drain();
+    }
+  }
+}
+BENCHMARK(known_signature)->ArgName("kernels")->Arg(1)->Arg(200);
+
+void fingerprint_128_bytes(benchmark::State& state) {
+  Launcher launcher(1);
+  for (auto _ : state) {
+    launcher.integers[0]++;
+    benchmark::DoNotOptimize(
+        fingerprint_of(launcher.functions[0]->info, {launcher.arguments.data(), nullptr, 0}));
+  }
+}
+BENCHMARK(fingerprint_128_bytes);
+
+void fingerprint_4_kib_structure(benchmark::State& state) {
+  FunctionInfo info;
+  info.parameters_known = true;
+  info.parameters = {{0, 4'096}};
+  std::vector<uint64_t> bytes(512, 12'345);
+  const void* arguments[] = {bytes.data()};
+  for (auto _ : state) {
+    bytes[0]++;
+    benchmark::DoNotOptimize(fingerprint_of(info, {arguments, nullptr, 0}));
+  }
+}
+BENCHMARK(fingerprint_4_kib_structure);
+
+// A new fingerprint every time: past the bound, all of them in the merged class.
+void merged_signature(benchmark::State& state) {
+  Launcher launcher(1);
+  uint32_t since_drain = 0;
+  for (auto _ : state) {
+    ++launcher.integers[0];
+    launcher.launch(*launcher.functions[0]);
+    if (++since_drain == kRingRecords / 2) {
+      since_drain = 0;
+      launcher.drain();
+    }
+  }
+}
+BENCHMARK(merged_signature);
+
+// A signature the process has not seen: interned.
+void new_signature(benchmark::State& state) {
+  SignatureTable table;
+  FunctionInfo info;
+  info.name = "kernel";
+  info.parameters_known = true;
+  const KernelFunction& f = *table.intern_function(info);
+  LaunchShape shape;
+  for (auto _ : state) {
+    ++shape.grid[0];
+    benchmark::DoNotOptimize(table.intern_signature(f, shape, 1, 0));
+  }
+}
+BENCHMARK(new_signature)->Iterations(200'000);
+
+void push_pop(benchmark::State& state, const char* name) {
+  Launcher launcher(1);
+  launcher.thread.ranges.push({}, "step");
+  launcher.thread.ranges.push({}, "forward");
+  for (auto _ : state) {
+    launcher.thread.ranges.push({}, name);
+    benchmark::DoNotOptimize(launcher.thread.ranges.path());
+    launcher.thread.ranges.pop({});
+  }
+}
+BENCHMARK_CAPTURE(push_pop, short_name, "layer1.conv2");
+BENCHMARK_CAPTURE(push_pop, pytorch_name,
+                  "aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [64, 3, 7, 7]]");
+
+// Not in the thread's cache: what the shared table's lock costs.
+void table_lookup(benchmark::State& state) {
+  static RangePathTable table;
+  const PathId parent = table.child({}, {}, "parent", RangeKind::kThread);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(table.child(parent, {}, "layer1.conv2", RangeKind::kThread));
+}
+BENCHMARK(table_lookup)->Threads(1)->Threads(2);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Writes the golden traces, their expected reports and the fuzzer's seeds anew, from a build folder:
+#   tests/golden/make.sh build
+# The traces come from tests/unit/flopreduce/make_traces.cpp, with the same bytes every time. Read the difference in the
+# reports before committing them: they are checked by eye once, and by ctest ever after.
+set -eu
+build=$(realpath "${1:?use: make.sh BUILD_FOLDER}")
+cd "$(dirname "$0")"
+for name in training simulated other_rank killed damaged; do
+  "$build/test-bin/make_traces" "$name" > "$name.pb"
+  cp "$name.pb" ../fuzz/corpus/fuzz_flopreduce/
+done
+expect() {  # name, traces...
+  name=$1
+  shift
+  COLUMNS=110 "$build/bin/flopreduce" --color never "$@" > "$name.txt" 2> /dev/null || test $? -eq 3
+  "$build/bin/flopreduce" --format json "$@" > "$name.json" 2> /dev/null || test $? -eq 3
+}
+for name in training simulated killed damaged; do expect "$name" "$name.pb"; done
+expect two_ranks training.pb other_rank.pb

@@ -1,0 +1,63 @@
+"""What libflopinj.so brings into a process: its entry points and nothing else, and it needs only glibc."""
+
+import re
+import subprocess
+import unittest
+
+import harness
+
+ENTRY_POINTS = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2"}
+GLIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0", "librt.so.1"}
+
+
+def tool(*command):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def exported(library):
+    rows = (line.split() for line in tool("nm", "-D", "--defined-only", library).splitlines())
+    return {row[-1].split("@")[0] for row in rows if row[-2] != "A"}
+
+
+def needed(binary):
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", tool("readelf", "-d", binary)))
+
+
+class Injected(unittest.TestCase):
+    def test_exports_only_its_entry_points(self):
+        self.assertEqual(exported(harness.LIBRARY), ENTRY_POINTS)
+
+    def test_needs_only_glibc(self):
+        self.assertLessEqual(needed(harness.LIBRARY), GLIBC)
+
+    def test_contains_no_protobuf_runtime(self):
+        symbols = tool("nm", "-C", harness.LIBRARY)
+        self.assertNotIn("google::protobuf", symbols)
+
+    def test_is_never_unloaded(self):
+        self.assertIn("NODELETE", tool("readelf", "-d", harness.LIBRARY))
+
+    def test_has_no_static_tls_that_a_late_load_could_not_get(self):
+        """glibc keeps a small reserve of static TLS for libraries loaded later; we use a few bytes of it."""
+        sizes = [int(m.split()[4], 16) for m in tool("readelf", "-lW", harness.LIBRARY).splitlines()
+                 if m.strip().startswith("TLS")]
+        self.assertLess(sum(sizes), 256)
+
+
+class Tools(unittest.TestCase):
+    def test_tools_need_only_glibc(self):
+        for binary in (harness.FLOPINJ, harness.FLOPREDUCE, harness.TRAINER):
+            self.assertLessEqual(needed(binary), GLIBC, binary)
+
+
+class Simulated(unittest.TestCase):
+    def test_stand_ins_export_only_the_names_of_the_originals(self):
+        for name, prefix in (("libcuda.so.1", ("cu", "simgpu_version")), ("libcupti.so.13", ("cupti",))):
+            strangers = {s for s in exported(harness.SIMGPU / name) if not s.startswith(prefix)}
+            self.assertEqual(strangers, set(), name)
+
+
+if __name__ == "__main__":
+    if harness.SANITIZER_PRELOAD:
+        raise SystemExit(77)  # a sanitizer's runtime is needed and exported there
+    unittest.main(verbosity=2)

@@ -1,0 +1,221 @@
+// Launches of every kind, by name of the case: launch_client CASE.
+#include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "client.h"
+
+namespace {
+
+using client::check;
+using client::Gpu;
+
+// The same grid with another K, many times: never one signature.
+void same_grid(Gpu& gpu) {
+  for (int repeat = 0; repeat < 20; ++repeat)
+    for (const int k : {1, 17, 1000}) gpu.dot(k);
+}
+
+// Launches that fail are not launches.
+void failed(Gpu& gpu) {
+  for (int i = 0; i < 10; ++i) {
+    gpu.axpy(100);
+    int n = 100;
+    void* parameters[] = {&n};
+    if (cuLaunchKernel(gpu.function("axpy"), 1, 1, 1, 4096, 1, 1, 0, nullptr, parameters, nullptr) == CUDA_SUCCESS)
+      std::exit(1);
+  }
+}
+
+// A module is unloaded and loaded again: handles come back, perhaps for other functions.
+void reload(Gpu& gpu) {
+  for (int round = 0; round < 50; ++round) {
+    if (round % 2 == 0)
+      gpu.axpy(64);
+    else
+      gpu.dot(10);
+    Gpu::synchronize();
+    gpu.unload();
+    gpu.load();
+  }
+}
+
+// Eight threads on one context, each with a stream and a size of its own.
+void threads(Gpu& gpu) {
+  std::vector<std::thread> all;
+  for (int t = 0; t < 8; ++t)
+    all.emplace_back([&gpu, t] {
+      gpu.use();
+      CUstream stream = nullptr;
+      check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+      const std::string name = "thread " + std::string(1, static_cast<char>('a' + t));
+      nvtxRangePushA(name.c_str());
+      for (int i = 0; i < 500; ++i) gpu.axpy(100 + t, stream);
+      nvtxRangePop();
+      check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+      check(cuStreamDestroy(stream), "cuStreamDestroy");
+    });
+  for (auto& t : all) t.join();
+}
+
+// cuLaunchKernelEx, cooperative launches and a packed parameter buffer.
+void entry_points(Gpu& gpu) {
+  for (int i = 0; i < 10; ++i) {
+    int n = 50;
+    float a = 1.0F;
+    void* parameters[] = {&n, &a, &gpu.x, &gpu.y};
+    CUlaunchConfig config{};
+    config.gridDimX = 2, config.gridDimY = 1, config.gridDimZ = 1;
+    config.blockDimX = 32, config.blockDimY = 1, config.blockDimZ = 1;
+    check(cuLaunchKernelEx(&config, gpu.function("axpy"), parameters, nullptr), "cuLaunchKernelEx");
+    check(cuLaunchCooperativeKernel(gpu.function("axpy"), 2, 1, 1, 32, 1, 1, 0, nullptr, parameters),
+          "cuLaunchCooperativeKernel");
+    struct {
+      int n;
+      float a;
+      CUdeviceptr x, y;
+    } packed = {n, a, gpu.x, gpu.y};
+    size_t bytes = sizeof packed;
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    check(cuLaunchKernel(gpu.function("axpy"), 2, 1, 1, 32, 1, 1, 0, nullptr, nullptr, extra), "extra");
+  }
+}
+
+// A captured graph, launched, its kernel changed in the executable graph, launched again; and a child graph.
+void graphs(Gpu& gpu) {
+  gpu.dot(5), gpu.dot(9), gpu.axpy(40);  // eager once: this is where their counts come from
+  CUstream stream = nullptr;
+  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "begin");
+  nvtxRangePushA("captured");
+  gpu.dot(5, stream);
+  gpu.axpy(40, stream);
+  nvtxRangePop();
+  CUgraph graph = nullptr;
+  check(cuStreamEndCapture(stream, &graph), "end");
+  CUgraphExec exec = nullptr;
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0), "instantiate");
+  for (int i = 0; i < 3; ++i) check(cuGraphLaunch(exec, stream), "launch");
+
+  CUgraphNode nodes[8];
+  size_t count = 8;
+  check(cuGraphGetNodes(graph, nodes, &count), "nodes");
+  for (size_t i = 0; i < count; ++i) {
+    CUDA_KERNEL_NODE_PARAMS old{};
+    check(cuGraphKernelNodeGetParams(nodes[i], &old), "params");
+    if (old.func != gpu.function("dot")) continue;
+    int k = 9;
+    void* parameters[] = {&k, &gpu.x, &gpu.y};
+    old.kernelParams = parameters;
+    old.extra = nullptr;
+    check(cuGraphExecKernelNodeSetParams(exec, nodes[i], &old), "set params");
+  }
+  for (int i = 0; i < 2; ++i) check(cuGraphLaunch(exec, stream), "launch after update");
+
+  CUgraph parent = nullptr;
+  check(cuGraphCreate(&parent, 0), "parent");
+  CUgraphNode child = nullptr;
+  check(cuGraphAddChildGraphNode(&child, parent, nullptr, 0, graph), "child");
+  CUgraphExec parent_exec = nullptr;
+  check(cuGraphInstantiateWithFlags(&parent_exec, parent, 0), "instantiate parent");
+  check(cuGraphLaunch(parent_exec, stream), "launch parent");
+  check(cuStreamSynchronize(stream), "sync");
+  check(cuGraphExecDestroy(parent_exec), "destroy");
+  check(cuGraphExecDestroy(exec), "destroy");
+  check(cuGraphDestroy(parent), "destroy");
+  check(cuGraphDestroy(graph), "destroy");
+}
+
+// Work that no parameter tells: samples disagree.
+void varying(Gpu& gpu) {
+  for (int i = 0; i < 40; ++i) {
+    const int k = 10 + i;
+    check(cuMemcpyHtoD(gpu.x, &k, sizeof k), "copy");
+    void* parameters[] = {&gpu.x, &gpu.y};
+    check(cuLaunchKernel(gpu.function("data_dependent"), 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+          "data_dependent");
+  }
+}
+
+void precisions(Gpu& gpu) {
+  for (int i = 0; i < 5; ++i) {
+    int n = 64;
+    void* parameters[] = {&n, &gpu.x, &gpu.y};
+    check(cuLaunchKernel(gpu.function("mixed_precision"), 2, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr),
+          "mixed_precision");
+  }
+}
+
+void collective(Gpu& gpu) {
+  for (int i = 0; i < 5; ++i) {
+    gpu.axpy(32);
+    int n = 32;
+    void* parameters[] = {&n, &gpu.y};
+    check(cuLaunchKernel(gpu.function("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 1, 1, 1, 32, 1, 1, 0, nullptr,
+                         parameters, nullptr),
+          "collective");
+  }
+}
+
+// Two devices, each with half of the work.
+void devices(Gpu& gpu, const char* argv0) {
+  Gpu second(argv0, 1);
+  for (int i = 0; i < 10; ++i) {
+    gpu.use();
+    gpu.axpy(10);
+    second.use();
+    second.axpy(20);
+  }
+}
+
+// A child that does not use CUDA, one that ends by _exit and one by exit.
+void forks(Gpu& gpu) {
+  gpu.axpy(10);
+  for (int i = 0; i < 2; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      nvtxRangePushA("in the child");
+      nvtxRangePop();
+      if (i == 0) _exit(0);
+      std::exit(0);
+    }
+  }
+  gpu.axpy(10);
+  sleep(1);
+}
+
+// Launches for ever, one every half millisecond, telling how many were made.
+void endless(Gpu& gpu) {
+  for (unsigned long i = 1;; ++i) {
+    gpu.axpy(16);
+    if (i % 100 == 0) std::printf("%lu\n", i), std::fflush(stdout);
+    usleep(500);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  Gpu gpu(argv[0]);
+  if (name == "same_grid") same_grid(gpu);
+  else if (name == "failed") failed(gpu);
+  else if (name == "reload") reload(gpu);
+  else if (name == "threads") threads(gpu);
+  else if (name == "entry_points") entry_points(gpu);
+  else if (name == "graphs") graphs(gpu);
+  else if (name == "varying") varying(gpu);
+  else if (name == "precisions") precisions(gpu);
+  else if (name == "collective") collective(gpu);
+  else if (name == "devices") devices(gpu, argv[0]);
+  else if (name == "forks") forks(gpu);
+  else if (name == "endless") endless(gpu);
+  else return 2;
+  Gpu::synchronize();
+  return argc > 2 ? std::atoi(argv[2]) : 0;
+}

@@ -1,0 +1,99 @@
+"""Running programs under the profiler and reading what it says. Paths come from FLOPINJ_BUILD, the build folder."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
+SOURCE = Path(__file__).resolve().parents[2]
+LIBRARY = BUILD / "lib" / "libflopinj.so"
+SIMGPU = BUILD / "lib" / "flopinj" / "simgpu"
+TRAINER = BUILD / "lib" / "flopinj" / "trainer" / "trainer"
+FLOPINJ = BUILD / "bin" / "flopinj"
+FLOPREDUCE = BUILD / "bin" / "flopreduce"
+CLIENTS = BUILD / "tests" / "integration"
+
+# What a sanitized library needs in a program that is not sanitized (Python); empty in ordinary builds.
+SANITIZER_PRELOAD = os.environ.get("FLOPINJ_SANITIZER_PRELOAD", "")
+INJECTION = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD")
+
+
+def clean_environment():
+    """This process's environment without anything of ours or of an outer profiler."""
+    return {k: v for k, v in os.environ.items()
+            if not k.startswith(("FLOPINJ_", "SIMGPU_")) and k not in INJECTION}
+
+
+def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"), **settings):
+    """The environment of a program under the profiler on simgpu. Settings are FLOPINJ_ and SIMGPU_ variables."""
+    env = clean_environment()
+    env["LD_LIBRARY_PATH"] = f"{SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
+    env["FLOPINJ_OUTPUT"] = str(output)
+    env["FLOPINJ_PLAN_WAIT_MS"] = "20000"  # the first launches of a short program are measured too
+    for name in by:
+        env[name] = str(LIBRARY)
+    if "LD_PRELOAD" not in by and SANITIZER_PRELOAD:
+        env["LD_PRELOAD"] = SANITIZER_PRELOAD
+    env.update({k: str(v) for k, v in settings.items()})
+    return env
+
+
+def run(command, env, timeout=240, **kwargs):
+    return subprocess.run([str(c) for c in command], env=env, timeout=timeout, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, **kwargs)
+
+
+def reduce(*traces, options=(), check=0):
+    """flopreduce's JSON. `check` is the exit code that is expected; None takes any."""
+    done = run([FLOPREDUCE, "--format", "json", *options, *traces], clean_environment())
+    if check is not None and done.returncode != check:
+        raise AssertionError(f"flopreduce ended with {done.returncode}, not {check}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def precisions(report):
+    """Precision to FLOP, those that occur."""
+    return {name: int(flop) for name, flop in report["precision"].items() if int(flop)}
+
+
+def by_key(rows, key):
+    return {row[key]: row for row in rows}
+
+
+class TestCase(unittest.TestCase):
+    """With a folder of its own and checks that hold for every report."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="flopinj-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.trace = self.folder / "trace.pb"
+
+    def run_profiled(self, command, expect=0, output=None, **settings):
+        done = run(command, injected_environment(output or self.trace, **settings))
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done
+
+    def assert_balanced(self, report):
+        ledger = report["ledger"]
+        self.assertEqual(ledger["launches"], sum(ledger[k] for k in
+                                                 ("measured", "extrapolated", "unmeasured", "dropped")), ledger)
+
+    def assert_all_counted(self, report, launches):
+        """Every launch is there once and has a FLOP count."""
+        self.assert_balanced(report)
+        ledger = report["ledger"]
+        self.assertEqual(ledger["launches"], launches, ledger)
+        self.assertEqual(ledger["unmeasured"], 0, ledger)
+        self.assertEqual(ledger["dropped"], 0, ledger)
+        self.assertGreater(ledger["measured"], 0, ledger)
+
+
+def main():
+    unittest.main(verbosity=2, argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,276 @@
+"""How the library gets into a program, where its trace goes, and that the program never pays for our failure."""
+
+import glob
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+import harness
+from harness import CLIENTS, FLOPINJ, TRAINER, injected_environment, run
+
+LAUNCH = CLIENTS / "launch_client"
+
+
+class WaysIn(harness.TestCase):
+    def launches_of(self, **how):
+        done = run([LAUNCH, "same_grid"], injected_environment(self.trace, **how))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = harness.reduce(self.trace)
+        self.assert_all_counted(report, 60)
+        return report
+
+    def test_cuda_variable_alone(self):
+        report = self.launches_of(by=("CUDA_INJECTION64_PATH",))
+        self.assertEqual(harness.precisions(report), {"fp32": 20 * 2 * (1 + 17 + 1000)})
+
+    def test_both_variables(self):
+        self.launches_of()
+
+    def test_preload_alone(self):
+        """The preloaded library sets both variables for the program it is in."""
+        done = run([CLIENTS / "nvtx_client"], injected_environment(self.trace, by=("LD_PRELOAD",)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        paths = [r["path"] for r in harness.reduce(self.trace)["ranges"]]
+        self.assertIn("outer", paths)
+
+    def test_preload_together_with_variables_counts_once(self):
+        self.launches_of(by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD"))
+
+    def test_nvtx_variable_alone_records_nothing_and_disturbs_nothing(self):
+        done = run([CLIENTS / "nvtx_client"], injected_environment(self.trace, by=("NVTX_INJECTION64_PATH",)))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse(self.trace.exists())
+
+    def test_flopinj_run(self):
+        env = harness.clean_environment()
+        done = run([FLOPINJ, "run", "--simulate", "-o", self.trace, "--", LAUNCH, "same_grid", "7"], env)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertEqual(harness.reduce(self.trace)["ledger"]["launches"], 60)
+
+    def test_a_program_without_cuda(self):
+        done = run(["/bin/echo", "hello"], injected_environment(self.trace, by=("LD_PRELOAD",)))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "hello\n", ""))
+        self.assertFalse(self.trace.exists())
+
+    def test_mode_off(self):
+        done = run([LAUNCH, "same_grid"], injected_environment(self.trace, FLOPINJ_MODE="off"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse(self.trace.exists())
+
+
+class WaysOut(harness.TestCase):
+    def test_name_pattern(self):
+        done = run([LAUNCH, "same_grid"],
+                   injected_environment(self.folder / "t-%p-%h-%r-%q{COLOUR}.pb", COLOUR="blue", RANK="3"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = glob.glob(str(self.folder / f"t-*-{socket.gethostname()}-3-blue.pb"))
+        self.assertEqual(len(found), 1, os.listdir(self.folder))
+        report = harness.reduce(found[0])
+        self.assertEqual(report["traces"][0]["rank"], 3)
+
+    def test_standard_output(self):
+        env = injected_environment("-")
+        with open(self.trace, "wb") as out:
+            done = subprocess.run([str(LAUNCH), "same_grid"], env=env, stdout=out, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_all_counted(harness.reduce(self.trace), 60)
+
+    def test_fifo(self):
+        os.mkfifo(self.trace)
+        received = []
+        reader = threading.Thread(target=lambda: received.append(self.trace.read_bytes()))
+        reader.start()
+        self.run_profiled([LAUNCH, "same_grid"])
+        reader.join(20)
+        copy = self.folder / "copy.pb"
+        copy.write_bytes(received[0])
+        self.assert_all_counted(harness.reduce(copy), 60)
+
+    def test_unix_socket(self):
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(self.folder / "socket"))
+        server.listen(1)
+        copy = self.folder / "copy.pb"
+
+        def serve():
+            connection, _ = server.accept()
+            with connection, open(copy, "wb") as out:
+                while data := connection.recv(65536):
+                    out.write(data)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.run_profiled([LAUNCH, "same_grid"], output=f"unix:{self.folder}/socket")
+        thread.join(20)
+        server.close()
+        self.assert_all_counted(harness.reduce(copy), 60)
+
+    def test_two_processes_do_not_share_a_file(self):
+        self.run_profiled([LAUNCH, "same_grid"])
+        before = self.trace.read_bytes()
+        done = self.run_profiled([LAUNCH, "same_grid"])
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        self.assertIn("exists", done.stderr)
+        self.assertEqual(self.trace.read_bytes(), before)
+        self.run_profiled([LAUNCH, "same_grid"], FLOPINJ_FORCE="1")
+        self.assertNotEqual(self.trace.read_bytes(), before)
+
+
+class TheProgramNeverPays(harness.TestCase):
+    """In each case the program ends with its own exit code, one line says why, and what is left still works."""
+
+    def one_line(self, done, *words):
+        lines = done.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        for word in ("flopinj", *words):
+            self.assertIn(word, lines[0])
+
+    def profiled(self, expect_trace=True, output=None, **settings):
+        done = run([LAUNCH, "same_grid", "5"], injected_environment(output or self.trace, **settings))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertEqual(self.trace.exists(), expect_trace)
+        return done
+
+    def test_output_folder_missing(self):
+        self.one_line(self.profiled(False, output=self.folder / "none" / "x.pb"), "none/x.pb")
+
+    def test_output_is_a_folder(self):
+        self.one_line(self.profiled(False, output=self.folder), str(self.folder))
+
+    def test_full_disk(self):
+        self.one_line(self.profiled(False, output="/dev/full"), "/dev/full")
+
+    def test_nobody_at_the_socket(self):
+        self.one_line(self.profiled(False, output="unix:/nonexistent/socket"), "/nonexistent/socket")
+
+    def test_bad_pattern(self):
+        self.one_line(self.profiled(False, output=self.folder / "%z.pb"), "%z")
+
+    def test_no_cupti(self):
+        """simgpu's driver without its CUPTI, and a machine without any other."""
+        only_driver = self.folder / "driver"
+        only_driver.mkdir()
+        (only_driver / "libcuda.so.1").symlink_to(harness.SIMGPU / "libcuda.so.1")
+        done = self.profiled(False, LD_LIBRARY_PATH=only_driver, FLOPINJ_CUPTI="/nonexistent/libcupti.so")
+        self.one_line(done, "libcupti")
+
+    def test_no_gpu(self):
+        done = run([TRAINER, "--steps", "1"], injected_environment(self.trace, SIMGPU_FAULT="no_device"))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual([l for l in done.stderr.splitlines() if not l.startswith("trainer:")], [])
+
+    def test_cupti_without_range_profiler(self):
+        path = f"{harness.SIMGPU}/norange:{harness.SIMGPU}"
+        self.one_line(self.profiled(LD_LIBRARY_PATH=path), "range")
+        self.counted_but_unmeasured()
+
+    def test_no_privileges(self):
+        self.one_line(self.profiled(SIMGPU_FAULT="no_privileges"), "CAP_PERFMON", "NVreg_RestrictProfilingToAdminUsers")
+        self.counted_but_unmeasured()
+
+    def test_hardware_busy(self):
+        self.one_line(self.profiled(SIMGPU_FAULT="hardware_busy"), "dcgm")
+        self.counted_but_unmeasured()
+
+    def test_another_profiler_lives_here(self):
+        self.one_line(self.profiled(False, SIMGPU_FAULT="second_subscriber"), "another")
+
+    def test_decode_fails(self):
+        self.profiled(SIMGPU_FAULT="decode_fails")
+        self.counted_but_unmeasured()
+
+    def counted_but_unmeasured(self):
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (60, 60))
+        for kernel in report["kernels"]:
+            self.assertIsNone(kernel["flop"], "not measured is never 0")
+            self.assertIsNotNone(kernel["gpu_time_ns"])
+        self.assertTrue(report["traces"][0]["diagnostics"])
+
+    def test_dropped_ranges_are_never_guessed(self):
+        self.profiled(SIMGPU_FAULT="drop_ranges=1")
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        if report["ledger"]["measured"]:
+            self.assertEqual(harness.precisions(report), {"fp32": 20 * 2 * (1 + 17 + 1000)})
+
+    def test_lost_activity_records(self):
+        self.profiled(SIMGPU_FAULT="drop_activity=3")
+        self.assert_all_counted(harness.reduce(self.trace), 60)
+
+    def test_unknown_variable_is_named_with_the_nearest(self):
+        self.one_line(self.profiled(FLOPINJ_OUTPT="x"), "FLOPINJ_OUTPT", "FLOPINJ_OUTPUT")
+
+    def test_bad_value_is_named(self):
+        self.one_line(self.profiled(FLOPINJ_LEVEL="everything"), "FLOPINJ_LEVEL", "launches")
+
+    def test_mode_count_and_timing(self):
+        for mode, timed in (("count", False), ("timing", True)):
+            self.profiled(FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
+            report = harness.reduce(self.trace)
+            self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (60, 60))
+            self.assertEqual(all(k["gpu_time_ns"] is not None for k in report["kernels"]), timed)
+
+
+class SuddenEnds(harness.TestCase):
+    def test_killed_at_any_moment(self):
+        """What was launched a second before the kill is in the trace, and its ledger balances."""
+        for delay in (0.4, 0.9, 1.7):
+            with self.subTest(delay=delay):
+                env = injected_environment(self.trace, FLOPINJ_FORCE="1")
+                child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE, text=True)
+                seen = []  # (time, launches made so far)
+                reader = threading.Thread(
+                    target=lambda: [seen.append((time.monotonic(), int(line))) for line in child.stdout])
+                reader.start()
+                while not seen and child.poll() is None:
+                    time.sleep(0.01)
+                time.sleep(delay)
+                killed = time.monotonic()
+                child.kill()
+                child.wait(20)
+                reader.join(20)
+                child.stdout.close()
+                report = harness.reduce(self.trace, check=3)
+                self.assert_balanced(report)
+                before = max([n for when, n in seen if when < killed - 1.0], default=0)
+                self.assertGreaterEqual(report["ledger"]["launches"], before)
+                self.assertLessEqual(report["ledger"]["launches"], seen[-1][1] + 100)
+                if report["ledger"]["measured"]:
+                    made = report["ledger"]["launches"]
+                    self.assertEqual(harness.precisions(report), {"fp32": 2 * 16 * made})
+
+    def test_ended_by_a_signal(self):
+        env = injected_environment(self.trace)
+        child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(20), -signal.SIGTERM)
+        child.stdout.close()
+
+    def test_fork(self):
+        """A child drops what it inherited: nothing is written twice, nobody hangs."""
+        self.run_profiled([LAUNCH, "forks"])
+        self.assert_all_counted(harness.reduce(self.trace), 2)
+
+    def test_reader_of_the_fifo_leaves(self):
+        os.mkfifo(self.trace)
+        env = injected_environment(self.trace)
+        child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True)
+        with open(self.trace, "rb") as reader:
+            reader.read(100)
+        for _ in range(12):  # the program goes on
+            self.assertTrue(child.stdout.readline())
+        child.kill()
+        _, errors = child.communicate(timeout=20)
+        self.assertEqual(len(errors.strip().splitlines()), 1, errors)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

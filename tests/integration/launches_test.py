@@ -1,0 +1,86 @@
+"""Launches of every kind, each with FLOP that follow from its size: axpy(n) is 2n, dot(k) is 2k."""
+
+import unittest
+
+import harness
+from harness import CLIENTS
+
+
+class Launches(harness.TestCase):
+    def report_of(self, case, **settings):
+        self.run_profiled([CLIENTS / "launch_client", case], **settings)
+        return harness.reduce(self.trace)
+
+    def kernels_of(self, report):
+        return {k["name"]: (k["launches"], k["flop"]) for k in report["kernels"]}
+
+    def test_same_grid_another_k_is_never_merged(self):
+        report = self.report_of("same_grid")
+        self.assert_all_counted(report, 60)
+        self.assertEqual(self.kernels_of(report), {"dot": (60, str(20 * 2 * (1 + 17 + 1000)))})
+        self.assertEqual(report["kernels"][0]["signatures"], 3)
+        self.assertNotIn("varying", report["kernels"][0])
+
+    def test_failed_launches_are_not_launches(self):
+        report = self.report_of("failed")
+        self.assert_all_counted(report, 10)
+        self.assertEqual(self.kernels_of(report), {"axpy": (10, str(10 * 200))})
+
+    def test_module_reload(self):
+        report = self.report_of("reload")
+        self.assert_all_counted(report, 50)
+        self.assertEqual(self.kernels_of(report), {"axpy": (25, str(25 * 128)), "dot": (25, str(25 * 20))})
+
+    def test_threads_on_one_context(self):
+        report = self.report_of("threads")
+        self.assert_all_counted(report, 4000)
+        ranges = {r["path"]: (r["launches"], r["flop"]) for r in report["ranges"]}
+        self.assertEqual(ranges, {f"thread {c}": (500, str(500 * 2 * (100 + i))) for i, c in enumerate("abcdefgh")})
+
+    def test_every_entry_point(self):
+        report = self.report_of("entry_points")
+        self.assert_all_counted(report, 30)
+        self.assertEqual(self.kernels_of(report), {"axpy": (30, str(30 * 100))})
+
+    def test_graphs(self):
+        """Captured launches are none; 3 launches of dot(5)+axpy(40), 2 after dot became dot(9), 1 as a child graph of
+        the original; 3 eager."""
+        report = self.report_of("graphs")
+        self.assert_all_counted(report, 3 + 3 * 2 + 2 * 2 + 2)
+        self.assertEqual(self.kernels_of(report), {
+            "dot": (2 + 6, str(2 * (5 + 9) + 3 * 10 + 2 * 18 + 10)), "axpy": (1 + 6, str(7 * 80))})
+        captured = harness.by_key(report["ranges"], "path")["captured"]
+        self.assertEqual(captured["launches"], 12)
+
+    def test_varying_work_is_said_to_vary(self):
+        report = self.report_of("varying")
+        self.assert_all_counted(report, 40)
+        varying, = report["kernels"][0]["varying"]
+        self.assertGreaterEqual(varying["samples"], 2)
+        self.assertLess(varying["min"], varying["max"])
+        self.assertGreater(varying["standard_deviation"], 0)
+        self.assertGreaterEqual(int(report["kernels"][0]["flop"]), 40 * 2 * 10)
+        self.assertLessEqual(int(report["kernels"][0]["flop"]), 40 * 2 * 49)
+
+    def test_precisions_stay_apart(self):
+        report = self.report_of("precisions")
+        self.assert_all_counted(report, 5)
+        self.assertEqual(harness.precisions(report), {"fp64": 5 * 64, "fp16": 5 * 64 * 4})
+
+    def test_collectives_are_never_measured(self):
+        report = self.report_of("collective")
+        self.assert_balanced(report)
+        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (10, 5))
+        kernels = harness.by_key(report["kernels"], "name")
+        self.assertIsNone(kernels["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]["flop"])
+        self.assertEqual(kernels["axpy"]["flop"], str(5 * 64))
+
+    def test_two_devices(self):
+        report = self.report_of("devices", SIMGPU_DEVICES=2)
+        self.assert_all_counted(report, 20)
+        self.assertEqual(self.kernels_of(report), {"axpy": (20, str(10 * 20 + 10 * 40))})
+        self.assertEqual([d["ledger"]["launches"] for d in report["devices"]], [10, 10])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,111 @@
+"""The whole path on an existing trainer: every FLOP figure equals the count worked out from layer shapes."""
+
+import json
+import unittest
+
+import harness
+from theory import Expected
+
+MODES = ("plain", "autograd-thread", "graph", "streams")
+
+
+def train(test, *arguments, **settings):
+    """Runs the trainer under the profiler; returns what theory says of it and what flopreduce says."""
+    done = test.run_profiled([harness.TRAINER, "--print-shapes", *arguments], **settings)
+    return Expected(json.loads(done.stdout)), harness.reduce(test.trace)
+
+
+class EveryFigureEqualsTheory(harness.TestCase):
+    def check(self, expected, report):
+        self.assert_all_counted(report, expected.launches)
+        self.assertTrue(report["simulated"])
+        self.assertEqual(harness.precisions(report), {"fp32": expected.flop})
+        phases = {name: (phase["flop"], phase["launches"]) for name, phase in report["phases"].items()}
+        self.assertEqual(phases, {name: (str(flop), expected.phase_launches[name])
+                                  for name, flop in expected.phase_flop.items()})
+        kernels = {k["name"]: (k["flop"], k["launches"]) for k in report["kernels"]}
+        self.assertEqual(kernels, {name: (str(flop), expected.kernel_launches[name])
+                                   for name, flop in expected.kernel_flop.items()})
+        ratio = expected.phase_flop["backward"] / expected.phase_flop["forward"]
+        self.assertAlmostEqual(report["backward_forward_ratio"], ratio, places=12)
+
+    def check_layers(self, expected, report):
+        ranges = harness.by_key(report["ranges"], "path")
+        for (phase, layer), flop in expected.layer_flop.items():
+            if layer:
+                self.assertEqual(ranges[f"step/{phase}/layer:{layer}"]["flop"], str(flop), (phase, layer))
+
+    def test_every_mode_and_model(self):
+        for model in ("mlp", "cnn"):
+            for mode in MODES:
+                with self.subTest(model=model, mode=mode):
+                    expected, report = train(self, "--model", model, "--mode", mode, "--steps", 7,
+                                             FLOPINJ_FORCE=1)
+                    self.check(expected, report)
+                    if mode != "autograd-thread":
+                        self.check_layers(expected, report)
+
+    def test_momentum_and_odd_batch(self):
+        expected, report = train(self, "--model", "mlp", "--momentum", 0.9, "--batch", 13, "--steps", 5)
+        self.check(expected, report)
+        self.check_layers(expected, report)
+
+    def test_without_waiting_for_the_plan(self):
+        """In production nobody waits: kernels measured later serve the launches before."""
+        expected, report = train(self, "--model", "mlp", "--steps", 40, FLOPINJ_PLAN_WAIT_MS=0)
+        self.check(expected, report)
+
+    def test_tally_level_says_the_same(self):
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                expected, report = train(self, "--model", "cnn", "--mode", mode, "--steps", 6,
+                                         FLOPINJ_LEVEL="tally", FLOPINJ_FORCE=1)
+                self.check(expected, report)
+
+    def test_oldest_supported_cupti(self):
+        """CUPTI 12.6 has other record layouts than 13: the same figures."""
+        expected, report = train(self, "--model", "cnn", "--steps", 5, SIMGPU_CUPTI_VERSION="12.6")
+        self.check(expected, report)
+        self.assertTrue(all(k["gpu_time_ns"] is not None for k in report["kernels"]))
+
+    def test_same_grid_and_another_k_stay_apart(self):
+        """fc1 and fc2 of the mlp launch the same grid with inner dimension 64 and 128."""
+        expected, report = train(self, "--model", "mlp", "--steps", 5)
+        forward = harness.by_key(report["kernels"], "name")["dense_forward"]
+        self.assertEqual(forward["signatures"], 3)  # fc1, fc2 and fc3
+        self.assertNotIn("varying", forward)  # merged ones would have shown samples that disagree
+        self.check(expected, report)
+
+    def test_expected_ratio_of_layers(self):
+        """2 - f1: the first layer's share of the forward FLOP is not paid twice in backward."""
+        expected, report = train(self, "--model", "mlp", "--steps", 4)
+        first = expected.layer_flop["forward", "fc1"] / expected.phase_flop["forward"]
+        self.assertAlmostEqual(report["backward_forward_expected"], 2 - first, places=9)
+
+
+class PhasesWithoutRanges(harness.TestCase):
+    def test_autograd_thread_without_ranges_is_backward(self):
+        expected, report = train(self, "--model", "mlp", "--mode", "autograd-thread", "--steps", 4)
+        self.assertEqual(report["phases"]["backward"]["flop"], str(expected.phase_flop["backward"]))
+
+    def test_no_ranges_at_all_is_other(self):
+        expected, report = train(self, "--model", "mlp", "--norange", "--steps", 4)
+        self.assert_all_counted(report, expected.launches)
+        self.assertEqual({n: p["flop"] for n, p in report["phases"].items()}, {"other": str(expected.flop)})
+        self.assertIsNone(report["backward_forward_ratio"])
+
+
+class FmaConvention(harness.TestCase):
+    def test_only_true_fmas_change(self):
+        """Dense and convolution products are all multiply-adds: half. Pool and loss have none: unchanged."""
+        expected, report = train(self, "--model", "cnn", "--steps", 3)
+        one = harness.reduce(self.trace, options=["--fma", "1"])
+        self.assertEqual((report["fma"], one["fma"]), (2, 1))
+        kernels = harness.by_key(one["kernels"], "name")
+        for name, flop in expected.kernel_flop.items():
+            halved = name.startswith(("dense", "conv2d", "sgd"))
+            self.assertEqual(kernels[name]["flop"], str(flop // 2 if halved else flop), name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

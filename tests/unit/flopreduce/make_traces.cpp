@@ -1,0 +1,102 @@
+// Writes the traces that golden and program tests read: make_traces NAME > FILE. The same bytes
+// every time.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "support/trace_builder.h"
+
+namespace {
+
+using flopinj::test::sass_metrics;
+using flopinj::test::TraceBuilder;
+using Launches = std::vector<TraceBuilder::Launch>;
+
+// A two-layer network: forward, loss, backward, optimizer, two steps; one unmeasured collective;
+// one varying kernel.
+TraceBuilder training(bool simulated) {
+  TraceBuilder t;
+  t.header(1, simulated);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.group(2, "screening", {"sm__inst_executed_pipe_tensor_op_hmma.sum", "dram__bytes_read.sum"});
+  const auto sass = [](double fadd, double ffma) {
+    return std::vector<double>{fadd, 0, ffma, 0, 0, 0, 0, 0, 0};
+  };
+  t.kernel(1, "_Z13dense_forwardiPKfPf", 101);
+  t.kernel(2, "_Z4reluPf", 102);
+  t.kernel(3, "_Z14dense_gradientiPKfPf", 103);
+  t.kernel(4, "_Z3sgdPf", 104);
+  t.kernel(5, "ncclDevKernel_AllReduce", 105);
+  t.kernel(6, "_Z6sampleiPf", 106, flopinj::trace::Interned::PARAMETERS_MERGED);
+  t.path(1, 0, "step");
+  t.path(2, 1, "forward");
+  t.path(3, 2, "layer:fc1");
+  t.path(4, 2, "layer:fc2");
+  t.path(5, 1, "loss");
+  t.path(6, 1, "backward");
+  t.path(7, 1, "optimizer");
+  t.samples(1, 1, {sass(0, 4096), sass(0, 4096)});
+  t.samples(1, 2, {sass(0, 0)});
+  t.samples(1, 3, {sass(64, 4096)});
+  t.samples(1, 4, {sass(0, 512)});
+  t.samples(1, 6, {sass(100, 0), sass(140, 0), sass(90, 0)});
+  for (const uint32_t kernel : {1U, 2U, 3U, 4U}) t.samples(2, kernel, {{0, 1024}});
+  t.samples(2, 6, {{0, 64}, {0, 64}});
+  for (int step = 0; step < 2; ++step) {
+    const bool first = step == 0;
+    t.launches(Launches{{1, first ? 90'000 : 2'000, 3, first},
+                        {2, 700, 3},
+                        {1, 2'100, 4},
+                        {6, 900, 5},
+                        {3, 4'000, 6},
+                        {3, 4'100, 6},
+                        {3, 3'900, 6},
+                        {5, 10'000, 6},
+                        {4, 800, 7},
+                        {4, -1, 7}});
+  }
+  t.ledger(23, 20, 3, 1, 15);
+  t.overhead(2'000'000, 1'000'000'000);
+  t.diagnostic("cupti.multiple_subscribers",
+               "another profiler is in this process: stop it for counters");
+  t.end();
+  return t;
+}
+
+// Rank 1 of the same job: counts and times only.
+TraceBuilder other_rank() {
+  TraceBuilder t;
+  t.header(2, false, 1, 101);
+  t.device();
+  t.stream(3);
+  t.kernel(9, "_Z13dense_forwardiPKfPf", 101);
+  t.path(4, 0, "forward");
+  t.tally({{9, 1'000'000, 1'000'000, 2'000'000'000, 4}}, 0, 3);
+  t.ledger(1'000'000, 1'000'000, 0);
+  t.end();
+  return t;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc == 2 ? argv[1] : "";
+  std::string bytes;
+  if (name == "training") bytes = training(false).bytes();
+  if (name == "simulated") bytes = training(true).bytes();
+  if (name == "other_rank") bytes = other_rank().bytes();
+  if (name == "killed")
+    bytes = training(false).bytes().substr(0, training(false).bytes().size() - 40);
+  if (name == "damaged") {
+    bytes = training(false).bytes();
+    bytes[bytes.find("layer:fc2")] = 'X';
+  }
+  if (bytes.empty()) {
+    std::fprintf(stderr, "use: make_traces training|simulated|other_rank|killed|damaged > FILE\n");
+    return 2;
+  }
+  return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;
+}

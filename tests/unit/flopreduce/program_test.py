@@ -1,0 +1,189 @@
+"""flopreduce as a program: what it prints where, its exit codes, and its JSON against the schema in the repository."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+FLOPREDUCE, MAKE_TRACES, SCHEMA = sys.argv[1:4]
+NAMES = ("training", "simulated", "other_rank", "killed", "damaged")
+
+
+def run(*arguments, stdin=None, **environment):
+    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
+    return subprocess.run([FLOPREDUCE, *map(str, arguments)], input=stdin, env={**env, **environment},
+                          capture_output=True, timeout=60)
+
+
+class Program(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="flopreduce-test-")
+        cls.folder = Path(cls.temporary.name)
+        cls.trace = {}
+        for name in NAMES:
+            cls.trace[name] = cls.folder / f"{name}.pb"
+            with open(cls.trace[name], "wb") as out:
+                subprocess.run([MAKE_TRACES, name], stdout=out, check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def one_line(self, done, code, *words):
+        """Fails with this code and one clear line; nothing on standard output."""
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, b"")
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        for word in ("flopreduce:", *words):
+            self.assertIn(word, lines[0])
+
+    def test_a_complete_trace_is_fine(self):
+        done = run(self.trace["training"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, b"")
+        text = done.stdout.decode()
+        for words in ("By phase", "Ledger", "dense_forward(int, float const*, float*)", "varying", "not measured"):
+            self.assertIn(words, text)
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn("SIMULATED", text)
+        self.assertIn("SIMULATED", run(self.trace["simulated"]).stdout.decode().splitlines()[0])
+
+    def test_colour_only_where_wanted(self):
+        self.assertIn(b"\x1b[", run("--color", "always", self.trace["training"]).stdout)
+        self.assertNotIn(b"\x1b[", run("--color", "never", self.trace["training"]).stdout)
+
+    def test_lines_fit_the_width(self):
+        text = run(self.trace["training"], COLUMNS="90").stdout.decode()
+        table = text[text.index("Top kernels"):text.index("\nLedger\n")]
+        self.assertLessEqual(max(map(len, table.splitlines())), 90)
+
+    def test_json_fits_its_schema_and_its_rows_add_up(self):
+        try:
+            import jsonschema
+        except ImportError:
+            jsonschema = None
+        schema = json.loads(Path(SCHEMA).read_text())
+        for names in (["training"], ["simulated"], ["killed"], ["damaged"], ["training", "other_rank"]):
+            report = json.loads(run("--format", "json", *(self.trace[n] for n in names)).stdout)
+            if jsonschema:
+                jsonschema.validate(report, schema)
+            for key in schema["required"]:
+                self.assertIn(key, report)
+            ledger = report["ledger"]
+            self.assertEqual(ledger["launches"], sum(ledger[k] for k in (
+                "measured", "extrapolated", "unmeasured", "dropped")))
+            total = int(report["total"].get("flop_partial") or report["total"]["flop"])
+            for key in ("kernels", "phases", "signatures", "rules", "traces"):
+                rows = report[key].values() if key == "phases" else report[key]
+                self.assertEqual(sum(int(r["flop"] or r.get("flop_partial") or 0) for r in rows), total, key)
+            self.assertEqual(sum(map(int, report["precision"].values())), total)
+
+    def test_schema_refuses_what_it_should(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("jsonschema is not installed")
+        schema = json.loads(Path(SCHEMA).read_text())
+        report = json.loads(run("--format", "json", self.trace["training"]).stdout)
+        for change in (lambda r: r.pop("ledger"), lambda r: r["total"].update(flop=5),
+                       lambda r: r.update(surprise=1), lambda r: r.update(schema_version=2)):
+            broken = json.loads(json.dumps(report))
+            change(broken)
+            with self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate(broken, schema)
+
+    def test_a_rank_that_only_counted_gets_the_other_ones_samples(self):
+        report = json.loads(run("--format", "json", self.trace["other_rank"], self.trace["training"]).stdout)
+        kernel = next(k for k in report["kernels"] if k["name"].startswith("dense_forward"))
+        self.assertEqual((kernel["launches"], kernel["flop"]), (1000004, str(1000004 * 8192)))
+
+    def test_standard_input_and_fifo(self):
+        expected = run("--format", "json", self.trace["training"]).stdout
+        piped = run("--format", "json", "-", stdin=self.trace["training"].read_bytes())
+        self.assertEqual(piped.returncode, 0)
+        self.assertEqual(json.loads(piped.stdout)["total"], json.loads(expected)["total"])
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        with open(self.trace["training"], "rb") as source:
+            writer = subprocess.Popen(["dd", f"of={fifo}", "status=none"], stdin=source)
+            done = run("--format", "json", fifo)
+            writer.wait(20)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(json.loads(done.stdout)["total"], json.loads(expected)["total"])
+
+    def test_output_file(self):
+        out = self.folder / "out.json"
+        done = run("--format", "json", "-o", out, self.trace["training"])
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+        self.assertEqual(json.loads(out.read_text())["schema_version"], 1)
+        self.one_line(run("-o", self.folder / "no" / "where", self.trace["training"]), 2, "cannot be written")
+
+    def test_partial_traces_are_reported_and_end_with_3(self):
+        for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
+            done = run("--format", "json", self.trace[name])
+            self.assertEqual(done.returncode, 3, name)
+            self.assertIn(word, done.stderr.decode())
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            report = json.loads(done.stdout)
+            self.assertTrue(report["partial"])
+            self.assertGreater(report["total"]["launches"], 0)
+
+    def test_what_cannot_be_read_is_one_line_each(self):
+        empty = self.folder / "empty.pb"
+        empty.write_bytes(b"")
+        text = self.folder / "text.pb"
+        text.write_text("hello, this is not a trace\n" * 100)
+        nsys = self.folder / "report.json"
+        nsys.write_text('{"traceEvents": []}')
+        cases = ((self.folder / "missing.pb", "no such file"), (self.folder, "directory"), (empty, "empty"),
+                 (text, "not a trace"), (nsys, "JSON"), ("/dev/null", "empty"))
+        for path, word in cases:
+            self.one_line(run(path), 3, word)
+        done = run("--format", "json", self.trace["training"], *(path for path, _ in cases))
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(len(done.stderr.splitlines()), len(cases))
+        report = json.loads(done.stdout)
+        self.assertEqual(report["ledger"]["launches"], 23)
+        self.assertEqual(len(report["errors"]), len(cases))
+
+    def test_permission(self):
+        locked = self.folder / "locked.pb"
+        locked.write_bytes(self.trace["training"].read_bytes())
+        locked.chmod(0)
+        if os.access(locked, os.R_OK):
+            self.skipTest("root reads everything")
+        self.one_line(run(locked), 4, "permission denied")
+        locked.chmod(stat.S_IRUSR | stat.S_IWUSR)
+
+    def test_usage(self):
+        self.one_line(run(), 2, "TRACE")
+        self.one_line(run("--fma", "3", self.trace["training"]), 2, "--fma")
+        self.one_line(run("--format", "xml", self.trace["training"]), 2, "--format")
+        self.one_line(run("--color", "pink", self.trace["training"]), 2, "--color")
+        self.one_line(run("--phase", "x", self.trace["training"]), 2, "NAME=REGEX")
+        self.one_line(run("--nonsense", self.trace["training"]), 2, "nonsense")
+        self.assertEqual(run("--help").returncode, 0)
+        self.assertIn(b"flopreduce", run("--version").stdout)
+
+    def test_options_change_the_report(self):
+        def report(*options):
+            return json.loads(run("--format", "json", *options, self.trace["training"]).stdout)
+        self.assertEqual(report("--fma", 1)["fma"], 1)
+        self.assertIn("steps", report("--phase", "steps=^step$", "--phase", "steps=forward")["phases"])
+        one = run("--top", 1, self.trace["training"]).stdout.decode()
+        self.assertIn("5 more", one)
+
+    def test_names_of_files_cannot_act_on_the_terminal(self):
+        done = run(self.folder / "\x1b[2Jmissing")
+        self.assertEqual(done.returncode, 3)
+        self.assertNotIn(b"\x1b", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])

@@ -1,0 +1,69 @@
+// Traces held in memory, through the whole reducer.
+#pragma once
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "passes/reducer.h"
+#include "report/json_report.h"
+#include "report/text_report.h"
+#include "support/trace_builder.h"
+
+namespace flopinj::test {
+
+inline reduce::Report reduce_bytes(const std::vector<std::string>& traces,
+                                   reduce::ReduceOptions options = {}) {
+  reduce::Reducer reducer(std::move(options));
+  int number = 0;
+  for (const auto& bytes : traces)
+    reducer.add(
+        reduce::Input::from_memory("trace" + std::to_string(number++), bytes.data(), bytes.size()));
+  return reducer.any_input() ? reducer.run() : reduce::Report{};
+}
+
+inline nlohmann::json json_of(const reduce::Report& report) {
+  std::ostringstream out;
+  reduce::write_json(out, report);
+  return nlohmann::json::parse(out.str());
+}
+
+inline std::string text_of(const reduce::Report& report) {
+  std::ostringstream out;
+  reduce::write_text(out, report, {});
+  return out.str();
+}
+
+inline uint64_t damage_of(const reduce::Report& report, reduce::Damage kind) {
+  uint64_t count = 0;
+  for (const auto& d : report.damage)
+    if (d.kind == kind) count += d.count;
+  return count;
+}
+
+inline bool balances(const reduce::Report& report) {
+  const auto& l = report.ledger.total;
+  return l.launches == l.measured + l.extrapolated + l.unmeasured + l.dropped;
+}
+
+// Nine SASS counters with these values and zeros elsewhere: fadd fmul ffma dadd dmul dfma hadd hmul
+// hfma.
+inline std::vector<double> sass(double fadd, double fmul, double ffma, double dfma = 0,
+                                double hfma = 0) {
+  return {fadd, fmul, ffma, 0, 0, dfma, 0, 0, hfma};
+}
+
+// Header, device, thread, stream and the required group "sass" with id 1.
+inline TraceBuilder started(uint64_t session = 1, const std::string& chip = "GH100",
+                            bool simulated = false) {
+  TraceBuilder t;
+  t.header(session, simulated, 1, static_cast<uint32_t>(100 + session));
+  t.device(1, chip);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  return t;
+}
+
+}  // namespace flopinj::test

@@ -1,0 +1,87 @@
+// Numbers and names as they are shown.
+#include "support/text.h"
+
+#include "catch.h"
+#include "crc32c.h"
+#include "support/trace_builder.h"
+#include "support/wide.h"
+
+using namespace flopinj::reduce;
+
+TEST_CASE("decimal and grouped numbers of 128 bits") {
+  CHECK(to_decimal(0) == "0");
+  CHECK(to_decimal(kU128Max) == "340282366920938463463374607431768211455");
+  CHECK(to_grouped(0) == "0");
+  CHECK(to_grouped(999) == "999");
+  CHECK(to_grouped(1000) == "1,000");
+  CHECK(to_grouped(1234567) == "1,234,567");
+}
+
+TEST_CASE("human units keep four digits") {
+  CHECK(to_human(0, "FLOP") == "0 FLOP");
+  CHECK(to_human(999, "FLOP") == "999 FLOP");
+  CHECK(to_human(1000, "FLOP") == "1.000 kFLOP");
+  CHECK(to_human(999'999, "FLOP") == "1.000 MFLOP");
+  CHECK(to_human(12'345'678'901, "FLOP") == "12.35 GFLOP");
+  CHECK(to_human_time(999) == "999 ns");
+  CHECK(to_human_time(1'500'000) == "1.500 ms");
+  CHECK(to_human_time(999'999'999) == "1.000 s");
+}
+
+TEST_CASE("a product that passes 128 bits on the way is exact") {
+  bool overflow = false;
+  const u128 big = static_cast<u128>(1) << 120;
+  CHECK(mul_div_round(big, 1ULL << 40, 1ULL << 50, overflow) == big >> 10);
+  CHECK(mul_div_round(7, 3, 2, overflow) == 11);  // 10.5
+  CHECK(mul_div_round(10, 1, 3, overflow) == 3);
+  CHECK(mul_div_round(UINT64_MAX, UINT64_MAX, UINT64_MAX, overflow) == UINT64_MAX);
+  CHECK_FALSE(overflow);
+  CHECK(mul_div_round(kU128Max, 2, 1, overflow) == kU128Max);
+  CHECK(overflow);
+}
+
+TEST_CASE("printable() leaves text alone and disarms the rest") {
+  CHECK(printable("grüß 文字 a-b") == "grüß 文字 a-b");
+  CHECK(printable("\x1b[31m") == "\\x1B[31m");
+  CHECK(printable("\xc2\x9b") == "\\u{9B}");
+  CHECK(printable("\x7f\n") == "\\x7F\\x0A");
+  CHECK(printable("\xff\xc3") == "\\xFF\\xC3");
+  CHECK(printable("\xe2\x80\xae") == "\\u{202E}");
+  CHECK(printable("\xed\xa0\x80") == "\\xED\\xA0\\x80");    // a surrogate
+  CHECK(printable("\xc0\xaf") == "\\xC0\\xAF");             // overlong
+  CHECK(printable("\xf4\x90\x80\x80").find("\\xF4") == 0);  // beyond Unicode
+}
+
+TEST_CASE("demangling is bounded") {
+  CHECK(demangle("_Z4axpyfPKfPfi") == "axpy(float, float const*, float*, int)");
+  CHECK(demangle("plain_name") == "plain_name");
+  CHECK(demangle("_Znonsense!") == "_Znonsense!");
+  CHECK(demangle("") == "");
+  // Each level names the one before twice: 2^40 bytes if it were written out.
+  std::string bomb = "_Z1fI1aE";
+  bomb = "_Z1fN1a1bE";
+  std::string type = "1xIiiE";
+  for (int i = 0; i < 36; ++i)
+    type = "1xI" + type + "S" + std::string(1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]) + "_E";
+  CHECK(demangle("_Z1f" + type, 1000).size() <= 1000);
+  CHECK(demangle(std::string("_Z") + std::string(100'000, 'P') + "i").size() <= 2048);
+}
+
+TEST_CASE("names are shortened in the middle, by code points") {
+  CHECK(shorten("short", 10) == "short");
+  CHECK(display_width(shorten(std::string(100, 'x'), 20)) == 20);
+  std::string umlauts;
+  for (int i = 0; i < 50; ++i) umlauts += "ü";
+  CHECK(display_width(shorten(umlauts, 20)) == 20);
+  CHECK(printable(shorten(umlauts, 20)) == shorten(umlauts, 20));
+  CHECK(cut("äää", 5) == "ä...");
+}
+
+TEST_CASE("the table-driven check sum equals the one by definition") {
+  CHECK(flopinj::crc32c("123456789", 9) == 0xE3069283U);
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    CHECK(flopinj::crc32c(bytes.data(), bytes.size()) == flopinj::test::plain_crc32c(bytes));
+    bytes.push_back(static_cast<char>(i * 37));
+  }
+}
