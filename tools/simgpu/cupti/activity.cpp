@@ -95,12 +95,15 @@ void Activity::kernel(const KernelRun& run, uint32_t slow_down) {
   const auto kind = enabled == bit(CUPTI_ACTIVITY_KIND_KERNEL)
                         ? CUPTI_ACTIVITY_KIND_KERNEL
                         : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  const std::scoped_lock lock(mutex_);  // held over append: records of a stream stay in order
-  uint64_t& busy_until = busy_until_[{run.context_id, run.stream_id}];
-  const uint64_t start = std::max(run.start_ns, busy_until);
-  const uint64_t end = start + (run.end_ns - run.start_ns) * slow_down;
-  busy_until = end;
-  const CUpti_ActivityKernel10 record = kernel_record(kind, run, intern(run.symbol), start, end);
+  CUpti_ActivityKernel10 record;
+  {
+    const std::scoped_lock lock(mutex_);
+    uint64_t& busy_until = busy_until_[{run.context_id, run.stream_id}];
+    const uint64_t start = std::max(run.start_ns, busy_until);
+    const uint64_t end = start + (run.end_ns - run.start_ns) * slow_down;
+    busy_until = end;
+    record = kernel_record(kind, run, intern(run.symbol), start, end);
+  }
   buffers_.append(&record, record_size(kind, environment_.cupti_version));
 }
 

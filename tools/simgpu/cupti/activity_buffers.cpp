@@ -49,6 +49,7 @@ void ActivityBuffers::stop() {
   if (generation_ % 2 == 1) ++generation_;
   current_ = {};
   full_.clear();
+  spare_.clear();
   delivered_count_ = retired_count_;
   request_ = nullptr;
   complete_ = nullptr;
@@ -70,21 +71,38 @@ void ActivityBuffers::retire_current() {
   work_.notify_one();
 }
 
-void ActivityBuffers::request_buffer() {
-  if (request_ == nullptr) return;
+void ActivityBuffers::find_buffer(std::unique_lock<std::mutex>& lock) {
+  if (!spare_.empty()) {
+    current_ = spare_.front();
+    spare_.pop_front();
+    return;
+  }
+  const auto request = request_;
+  if (request == nullptr) return;
+  lock.unlock();
   Buffer fresh;
   t_in_buffer_callback = true;
-  request_(&fresh.data, &fresh.size, &fresh.max_records);
+  request(&fresh.data, &fresh.size, &fresh.max_records);
   t_in_buffer_callback = false;
-  const bool aligned = reinterpret_cast<uintptr_t>(fresh.data) % ACTIVITY_RECORD_ALIGNMENT == 0;
-  if (fresh.data != nullptr && aligned) current_ = fresh;
+  const bool usable = fresh.data != nullptr &&
+                      reinterpret_cast<uintptr_t>(fresh.data) % ACTIVITY_RECORD_ALIGNMENT == 0;
+  lock.lock();
+  if (!usable) return;
+  if (current_.data == nullptr)
+    current_ = fresh;
+  else
+    spare_.push_back(fresh);  // another thread was faster
 }
 
 void ActivityBuffers::append(const void* record, size_t size) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!fits(current_, size)) {
     retire_current();
-    request_buffer();
+    find_buffer(lock);
+  }
+  while (!fits(current_, size) && !spare_.empty()) {  // others have filled it meanwhile
+    retire_current();
+    find_buffer(lock);
   }
   if (!fits(current_, size)) {
     ++dropped_;

@@ -45,7 +45,9 @@ class ActivityBuffers {
   };
   bool fits(const Buffer& buffer, size_t size) const;
   void retire_current();
-  void request_buffer();
+  // A spare one, or one asked for: without the lock, for the client may hold a lock of its own in
+  // other calls that its request callback takes too.
+  void find_buffer(std::unique_lock<std::mutex>& lock);
   void deliver_until_stopped(uint64_t generation);
 
   mutable std::mutex mutex_;
@@ -53,7 +55,7 @@ class ActivityBuffers {
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
   Buffer current_;
-  std::deque<Buffer> full_;
+  std::deque<Buffer> full_, spare_;
   uint64_t retired_count_ = 0, delivered_count_ = 0;
   size_t dropped_ = 0;
   uint32_t period_ms_ = 0;
