@@ -69,6 +69,19 @@ int write_output(const Report& report, const CommandLine& line) {
   return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
 }
 
+// One line for everything that damage took from the report.
+std::string what_is_missing(const Report& report) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  size_t kinds = 0;
+  for (const auto& d : report.damage) {
+    if (!damage_text(d.kind).partial || ++kinds > kMost) continue;
+    text += (text.empty() ? "" : "; ") + printable(d.file) + ": " + std::to_string(d.count) + " " +
+            damage_text(d.kind).meaning;
+  }
+  return kinds > kMost ? text + "; and more, see Damage in the report" : text;
+}
+
 int reduce(CommandLine& line) {
   Reducer reducer(std::move(line.reduce));
   for (const auto& path : line.traces) reducer.add(path);
@@ -83,12 +96,7 @@ int reduce(CommandLine& line) {
   if (const int code = write_output(report, line); code != kExitFine) return code;
   if (!report.errors.empty()) return trouble;
   if (report.partial) {
-    std::string what;
-    for (const auto& d : report.damage)
-      if (damage_text(d.kind).partial && what.empty())
-        what =
-            printable(d.file) + ": " + std::to_string(d.count) + " " + damage_text(d.kind).meaning;
-    complain("the report is partial: " + what);
+    complain("the report is partial: " + what_is_missing(report));
     return kExitPartial;
   }
   if (!line.json && ::isatty(STDERR_FILENO) != 0)

@@ -4,6 +4,7 @@
 #include <protozero/pbf_message.hpp>
 
 #include "flop_trace_fields.h"
+#include "reader/message.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -16,11 +17,6 @@ using trace_fields::InternedStringField;
 using trace_fields::InternedThreadField;
 
 constexpr size_t kMaxDiagnostics = 1000;  // kept per trace; the rest is counted
-
-template <typename Message>
-bool parse(Message& message, protozero::data_view body) {
-  return message.ParseFromArray(body.data(), static_cast<int>(body.size()));
-}
 
 }  // namespace
 
@@ -39,35 +35,35 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         counter_samples(packet.body);
         break;
       case Field::header:
-        trace_->has_header = ok = parse(trace_->header, packet.body);
+        trace_->has_header = ok = parse_message(trace_->header, packet.body);
         break;
       case Field::end:
-        trace_->has_end = ok = parse(trace_->end, packet.body);
+        trace_->has_end = ok = parse_message(trace_->end, packet.body);
         break;
       case Field::self_overhead:
-        trace_->has_overhead = ok = parse(trace_->overhead, packet.body);
+        trace_->has_overhead = ok = parse_message(trace_->overhead, packet.body);
         break;
       case Field::device: {
         trace::Device facts;
-        ok = parse(facts, packet.body);
+        ok = parse_message(facts, packet.body);
         if (ok) device(facts);
         break;
       }
       case Field::metric_group: {
         trace::MetricGroup group;
-        ok = parse(group, packet.body);
+        ok = parse_message(group, packet.body);
         if (ok) metric_group(group);
         break;
       }
       case Field::ledger: {
         trace::Ledger message;
-        ok = parse(message, packet.body);
+        ok = parse_message(message, packet.body);
         if (ok) ledger(message);
         break;
       }
       case Field::diagnostic: {
         trace::Diagnostic message;
-        ok = parse(message, packet.body);
+        ok = parse_message(message, packet.body);
         if (ok) diagnostic(message);
         break;
       }
@@ -345,7 +341,7 @@ void DefinitionPass::metric_group(const trace::MetricGroup& group) {
 
 void DefinitionPass::counter_samples(protozero::data_view body) {
   trace::CounterSamples samples;
-  if (!parse(samples, body)) {
+  if (!parse_message(samples, body)) {
     damage_->add(Damage::kMalformedPacket);
     return;
   }

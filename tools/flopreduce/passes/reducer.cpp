@@ -9,6 +9,7 @@
 #include "passes/definitions.h"
 #include "passes/router.h"
 #include "passes/totals_pass.h"
+#include "reader/message.h"
 #include "reader/packet_reader.h"
 #include "report/build_report.h"
 #include "support/text.h"
@@ -35,8 +36,7 @@ uint32_t unknown_version(const Packet& packet) {
   if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::header))
     return kFormatMajor;
   trace::Header header;
-  if (!header.ParseFromArray(packet.body.data(), static_cast<int>(packet.body.size())))
-    return kFormatMajor;
+  if (!parse_message(header, packet.body)) return kFormatMajor;
   return header.format_major();
 }
 

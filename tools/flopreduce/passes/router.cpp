@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "flop_trace_fields.h"
+#include "reader/message.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -41,8 +42,7 @@ uint32_t Router::find_or_add(uint64_t session) {
 
 uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
   trace::Header header;
-  refused_ = !header.ParseFromArray(packet.body.data(), static_cast<int>(packet.body.size())) ||
-             header.format_major() != kFormatMajor;
+  refused_ = !parse_message(header, packet.body) || header.format_major() != kFormatMajor;
   if (refused_) {
     damage.add(Damage::kMalformedPacket);
     return kNoIndex;

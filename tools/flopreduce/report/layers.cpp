@@ -23,10 +23,7 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
   std::vector<bool> seen_layer(model.paths.size(), false);  // of a forward range
   for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
     const uint32_t parent = model.paths[i].parent;
-    const bool top_forward =
-        is_forward(rules, phases.own_rule(i)) &&
-        (parent <= PathTable::kLost || !is_forward(rules, phases.path_rule(parent)));
-    if (top_forward) add_saturating(all, inclusive[i]);
+
     if (parent <= PathTable::kLost || inclusive[i] == 0) continue;
     const uint32_t grandparent = model.paths[parent].parent;
     const bool layer =
@@ -36,6 +33,8 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
     const bool is_first = !seen_layer[parent];
     seen_layer[parent] = true;
     if (is_first) add_saturating(first, inclusive[i]);
+    if (is_first)
+      add_saturating(all, inclusive[parent]);  // a forward range without layers says nothing
     report.layers.push_back({path_string(model, i), inclusive[i], is_first});
   }
   if (report.layers.empty() || all == 0) return;

@@ -27,9 +27,12 @@ std::string device_label(const Model& model, const Device& device) {
          (device.id == 0 ? "?" : std::to_string(device.id - 1));
 }
 
-void check_against_trace(const Model& model, const Device& device, uint64_t rows,
+// Says where a trace's own ledger disagrees with itself or with the rows. `lost`: recorded launches
+// that no row holds.
+void check_against_trace(const Model& model, const Device& device, uint64_t rows, uint64_t lost,
                          LedgerReport& ledger) {
   const auto& trace = model.traces[device.trace];
+  if (!trace.has_ledger) return;
   const std::string label = device_label(model, device);
   u128 accounted = device.ledger_recorded;
   add_saturating(accounted, device.ledger_dropped);
@@ -37,12 +40,12 @@ void check_against_trace(const Model& model, const Device& device, uint64_t rows
     ledger.disagreements.push_back(label + ": the trace's ledger has " +
                                    to_grouped(device.ledger_launches) + " launches made, but " +
                                    to_grouped(accounted) + " recorded or dropped");
-  if (rows < device.ledger_recorded)
+  if (lost > 0)
     ledger.disagreements.push_back(label + ": the trace recorded " +
                                    to_grouped(device.ledger_recorded) + " launches, but only " +
-                                   to_grouped(rows) + " are readable");
+                                   to_grouped(device.ledger_recorded - lost) + " are readable");
   // Before the end of a trace the ledger may be older than the last rows.
-  if (trace.has_end && rows > device.ledger_recorded)
+  if (trace.has_end && device.id != 0 && rows > device.ledger_recorded)
     ledger.disagreements.push_back(label + ": the trace holds " + to_grouped(rows) +
                                    " launches, but its ledger has " +
                                    to_grouped(device.ledger_recorded) + " recorded");
@@ -75,14 +78,15 @@ std::string reason_of(const SignatureFlop& flop, const Model& model) {
   return {};
 }
 
-void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report) {
+namespace {
+
+// Measured, extrapolated and unmeasured launches of each device, from the rows.
+std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
+                                      const WorkTable& work, ReasonCounts& unmeasured) {
   std::vector<LedgerLine> lines(model.devices.size());
-  ReasonCounts unmeasured;
-  ReasonCounts dropped;
-  ReasonCounts duplicates;
   for (const auto& row : totals.device_rows) {
-    LedgerLine& line = lines[row.device];
-    const SignatureFlop& flop = work.result(row.signature, model.devices[row.device].chip).flop;
+    const Device& device = model.devices[row.device];
+    const SignatureFlop& flop = work.result(row.signature, device.chip).flop;
     LedgerLine add;
     add.launches = row.launches;
     if (flop.status == FlopStatus::kMeasured) {
@@ -90,21 +94,52 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
       add.extrapolated = row.launches - add.measured;
     } else {
       add.unmeasured = row.launches;
-      add_saturating(unmeasured[reason_of(flop, model)], row.launches);
+      const bool lost_device = device.id == 0 && flop.status == FlopStatus::kNoCounters;
+      add_saturating(unmeasured[lost_device ? "device_unknown" : reason_of(flop, model)],
+                     row.launches);
     }
-    line.add(add);
+    lines[row.device].add(add);
   }
+  return lines;
+}
+
+// Launches that the trace's ledger has as recorded and no row holds, per device. Rows whose device
+// is lost stand for some of them, whichever device they were on.
+std::vector<uint64_t> lost_launches(const Model& model, const std::vector<LedgerLine>& rows) {
+  std::vector<uint64_t> homeless(model.traces.size(), 0);
+  for (uint32_t d = 0; d < model.devices.size(); ++d) {
+    const Device& device = model.devices[d];
+    if (device.id == 0 && rows[d].launches > device.ledger_recorded)
+      homeless[device.trace] = rows[d].launches - device.ledger_recorded;
+  }
+  std::vector<uint64_t> lost(model.devices.size(), 0);
+  for (uint32_t d = 0; d < model.devices.size(); ++d) {
+    const uint64_t recorded = model.devices[d].ledger_recorded;
+    const uint64_t missing = recorded > rows[d].launches ? recorded - rows[d].launches : 0;
+    const uint64_t found = std::min(missing, homeless[model.devices[d].trace]);
+    homeless[model.devices[d].trace] -= found;
+    lost[d] = missing - found;
+  }
+  return lost;
+}
+
+}  // namespace
+
+void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report) {
+  ReasonCounts unmeasured;
+  ReasonCounts dropped;
+  ReasonCounts duplicates;
+  std::vector<LedgerLine> lines = lines_of_rows(model, totals, work, unmeasured);
+  const std::vector<uint64_t> lost = lost_launches(model, lines);
   LedgerReport& ledger = report.ledger;
   for (uint32_t d = 0; d < model.devices.size(); ++d) {
     const Device& device = model.devices[d];
     LedgerLine& line = lines[d];
-    const uint64_t rows = line.launches;
-    if (model.traces[device.trace].has_ledger) check_against_trace(model, device, rows, ledger);
-    const uint64_t lost = device.ledger_recorded > rows ? device.ledger_recorded - rows : 0;
-    add_saturating(line.dropped, lost);
+    check_against_trace(model, device, line.launches, lost[d], ledger);
+    add_saturating(line.dropped, lost[d]);
     add_saturating(line.dropped, device.ledger_dropped);
     add_saturating(line.launches, line.dropped);
-    add_saturating(dropped["lost_in_trace"], lost);
+    add_saturating(dropped["lost_in_trace"], lost[d]);
     if (line.launches == 0 && device.id == 0) continue;
     report.devices.push_back({device.trace, device.facts, line});
     report.devices.back().facts.set_id(device.id);

@@ -71,13 +71,22 @@ std::string printable(std::string_view bytes) {
   return out;
 }
 
+void replace_invalid_utf8(char* data, size_t size, char with) {
+  for (size_t at = 0; at < size;) {
+    const CodePoint c = decode({data + at, size - at});
+    if (c.size == 0) data[at] = with;
+    at += c.size == 0 ? 1 : c.size;
+  }
+}
+
 std::string demangle(std::string_view mangled, size_t limit) {
   const std::string name(mangled.substr(0, mangled.find('\0')));
   constexpr size_t kLongestInput = 16384;  // the demangler's stack use grows with its input
   if (name.rfind("_Z", 0) != 0 || name.size() > kLongestInput) return cut(mangled, limit);
   Collected out{.text = {}, .limit = limit};
   try {
-    // Unlike abi::__cxa_demangle it hands out pieces and collects nothing, so output can be bounded.
+    // Unlike abi::__cxa_demangle it hands out pieces and collects nothing, so output can be
+    // bounded.
     if (cplus_demangle_v3_callback(name.c_str(), DMGL_PARAMS | DMGL_TYPES, collect, &out) == 0) {
       return cut(mangled, limit);
     }

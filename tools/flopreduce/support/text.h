@@ -20,6 +20,9 @@ std::string demangle(std::string_view mangled, size_t limit = 2048);
 // UTF-8 (printable()).
 std::string shorten(const std::string& text, size_t width);
 
+// Overwrites bytes that are not UTF-8.
+void replace_invalid_utf8(char* data, size_t size, char with);
+
 // Code points in valid UTF-8.
 size_t display_width(std::string_view text);
 
