@@ -13,21 +13,27 @@ class Canonical {
  public:
   // `judge`: words of this parameter may be pointers.
   void add(const unsigned char* from, size_t size, bool judge) noexcept {
-    while (size >= 8) {
+    if (size > static_cast<size_t>(buffer_ + kBuffer - end_)) return add_long(from, size, judge);
+    // Nearly all parameters are of these two sizes.
+    if (size == 4) {
+      std::memcpy(end_, from, 4);
+      end_ += 4;
+      return;
+    }
+    unsigned char* to = end_;
+    for (; size >= 8; size -= 8, from += 8, to += 8) {
       uint64_t word;
       std::memcpy(&word, from, 8);
       if (judge && looks_like_pointer(word)) word = kPointerToken;
-      put(word);
-      from += 8;
-      size -= 8;
+      std::memcpy(to, &word, 8);
     }
-    if (size & 4) from = put_from<uint32_t>(from);
-    if (size & 2) from = put_from<uint16_t>(from);
-    if (size & 1) put_from<uint8_t>(from);
+    for (; size > 0; --size) *to++ = *from++;
+    end_ = to;
   }
 
   uint64_t hash() noexcept {
-    if (!streaming_) return used_ == 0 ? 0 : XXH3_64bits(buffer_, used_);
+    const auto used = static_cast<size_t>(end_ - buffer_);
+    if (!streaming_) return used == 0 ? 0 : XXH3_64bits(buffer_, used);
     flush();
     return XXH3_64bits_digest(&stream_);
   }
@@ -35,28 +41,25 @@ class Canonical {
  private:
   static constexpr size_t kBuffer = 512;
 
-  template <class T>
-  void put(T value) noexcept {
-    if (used_ + sizeof value > kBuffer) flush();
-    std::memcpy(buffer_ + used_, &value, sizeof value);
-    used_ += sizeof value;
-  }
-  template <class T>
-  const unsigned char* put_from(const unsigned char* from) noexcept {
-    T value;
-    std::memcpy(&value, from, sizeof value);
-    put(value);
-    return from + sizeof value;
+  // In pieces of whole words, so that every word is judged as one.
+  void add_long(const unsigned char* from, size_t size, bool judge) noexcept {
+    while (size > 0) {
+      flush();
+      const size_t piece = std::min(size, kBuffer);
+      add(from, piece, judge);
+      from += piece;
+      size -= piece;
+    }
   }
   void flush() noexcept {
     if (!streaming_) XXH3_64bits_reset(&stream_);
     streaming_ = true;
-    XXH3_64bits_update(&stream_, buffer_, used_);
-    used_ = 0;
+    XXH3_64bits_update(&stream_, buffer_, static_cast<size_t>(end_ - buffer_));
+    end_ = buffer_;
   }
 
   unsigned char buffer_[kBuffer];
-  size_t used_ = 0;
+  unsigned char* end_ = buffer_;  // of what is used
   bool streaming_ = false;
   XXH3_state_t stream_;
 };

@@ -98,6 +98,20 @@ void fingerprint_4_kib_structure(benchmark::State& state) {
 }
 BENCHMARK(fingerprint_4_kib_structure);
 
+// The same bytes as one structure, as PyTorch's and CUTLASS's kernels take them.
+void fingerprint_128_byte_structure(benchmark::State& state) {
+  FunctionInfo info;
+  info.parameters_known = true;
+  info.parameters = {{0, 128}};
+  uint64_t bytes[16] = {0x7f12'0000'0000, 0x7f12'0100'0000, 12'345, 0};
+  const void* arguments[] = {bytes};
+  for (auto _ : state) {
+    bytes[15]++;
+    benchmark::DoNotOptimize(fingerprint_of(info, {arguments, nullptr, 0}));
+  }
+}
+BENCHMARK(fingerprint_128_byte_structure);
+
 // A new fingerprint every time: past the bound, all of them in the merged class.
 void merged_signature(benchmark::State& state) {
   Launcher launcher(1);
