@@ -23,7 +23,6 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
   std::vector<bool> seen_layer(model.paths.size(), false);  // of a forward range
   for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
     const uint32_t parent = model.paths[i].parent;
-
     if (parent <= PathTable::kLost || inclusive[i] == 0) continue;
     const uint32_t grandparent = model.paths[parent].parent;
     const bool layer =
@@ -32,9 +31,10 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
     if (!layer) continue;
     const bool is_first = !seen_layer[parent];
     seen_layer[parent] = true;
-    if (is_first) add_saturating(first, inclusive[i]);
-    if (is_first)
-      add_saturating(all, inclusive[parent]);  // a forward range without layers says nothing
+    if (is_first) {
+      add_saturating(first, inclusive[i]);
+      add_saturating(all, inclusive[parent]);  // forward ranges without layers say nothing
+    }
     report.layers.push_back({path_string(model, i), inclusive[i], is_first});
   }
   if (report.layers.empty() || all == 0) return;
