@@ -317,66 +317,6 @@ void DefinitionPass::device(const trace::Device& facts) {
   model_.devices[model_.device_index(trace_index_, facts.id())].facts = facts;
 }
 
-void DefinitionPass::metric_group(const trace::MetricGroup& group) {
-  constexpr int kMaxMetrics = 256;
-  constexpr size_t kMaxGroups = 1024;
-  constexpr size_t kMaxMetricNames = 4096;  // over all traces: samples are searched by metric
-  if (group.metric_size() > kMaxMetrics || trace_->group_list.size() >= kMaxGroups ||
-      metric_names_ > kMaxMetricNames) {
-    damage_->add(Damage::kTableFull);
-    return;
-  }
-  MetricGroup known;
-  known.device = model_.device_index(trace_index_, group.device());
-  known.name = intern_name(group.name());
-  known.required = group.required();
-  for (const auto& metric : group.metric()) {
-    const size_t before = model_.names.size();
-    known.metrics.push_back(intern_name(metric));
-    metric_names_ += model_.names.size() - before;
-  }
-  define(trace_->groups, group.id(), static_cast<uint32_t>(trace_->group_list.size()));
-  trace_->group_list.push_back(std::move(known));
-}
-
-void DefinitionPass::counter_samples(protozero::data_view body) {
-  trace::CounterSamples samples;
-  if (!parse_message(samples, body)) {
-    damage_->add(Damage::kMalformedPacket);
-    return;
-  }
-  const uint32_t index = trace_->groups.get(samples.group());
-  if (index == kNoIndex) {
-    damage_->add(Damage::kUndefinedId, static_cast<uint64_t>(samples.signature_size()));
-    return;
-  }
-  const MetricGroup& group = trace_->group_list[index];
-  const size_t width = group.metrics.size();
-  const auto count = static_cast<size_t>(samples.signature_size());
-  if (static_cast<size_t>(samples.value_size()) != count * width ||
-      (samples.range_path_size() != 0 && samples.range_path_size() != samples.signature_size())) {
-    damage_->add(Damage::kBadColumns);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const double* values = samples.value().data() + i * width;
-    const uint32_t signature = trace_->signatures.get(samples.signature(static_cast<int>(i)));
-    bool good = true;
-    for (size_t m = 0; m < width; ++m) good = good && is_counter_value(values[m]);
-    if (!good || signature == kNoIndex) {
-      damage_->add(good ? Damage::kUndefinedId : Damage::kBadCounter);
-      continue;
-    }
-    SampleSet* set = model_.samples_by_device.at(signature, group.device);
-    if (set == nullptr) {
-      damage_->add(Damage::kTableFull);
-      continue;
-    }
-    for (size_t m = 0; m < width; ++m) set->metric(group.metrics[m]).add(values[m]);
-    ++set->group(group.name);
-  }
-}
-
 void DefinitionPass::ledger(trace::Ledger& ledger) {
   constexpr int kMaxRows = 4096;
   if (ledger.device_size() > kMaxRows || ledger.dropped_size() > kMaxRows ||
