@@ -168,6 +168,8 @@ TEST_CASE("records that find no buffer are dropped, counted once, and the count 
   for (int i = 0; i < 5; ++i) FakeDriver::get().launch({});
   REQUIRE(cuptiActivityFlushAll(0) == CUPTI_SUCCESS);
   CHECK(g_tool.kernels.empty());
+  REQUIRE(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) == CUPTI_SUCCESS);
+  CHECK(g_tool.buffers_back == g_tool.buffers_out);  // empty ones too
   size_t dropped = 0;
   REQUIRE(cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS);
   CHECK(dropped == 5);

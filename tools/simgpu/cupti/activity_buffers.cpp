@@ -123,11 +123,16 @@ size_t ActivityBuffers::take_dropped() {
   return std::exchange(dropped_, 0);
 }
 
-CUptiResult ActivityBuffers::flush() {
+CUptiResult ActivityBuffers::flush(bool forced) {
   if (t_in_buffer_callback) return CUPTI_ERROR_INVALID_OPERATION;
   std::unique_lock lock(mutex_);
   if (request_ == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
-  if (current_.used > 0) retire_current();
+  if (current_.used > 0 || forced) retire_current();
+  while (forced && !spare_.empty()) {
+    current_ = spare_.front();
+    spare_.pop_front();
+    retire_current();
+  }
   if (full_.empty() && delivered_count_ == retired_count_) return CUPTI_SUCCESS;
   if (generation_ % 2 == 0 || thread_pid_ != getpid()) return CUPTI_ERROR_UNKNOWN;
   const uint64_t target = retired_count_;

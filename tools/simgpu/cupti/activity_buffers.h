@@ -34,7 +34,8 @@ class ActivityBuffers {
 
   // Blocks until every record appended so far has been handed back. Not from inside a buffer
   // callback, nor in a forked child, which has no delivering thread.
-  CUptiResult flush();
+  // Forced: buffers without a record go back too.
+  CUptiResult flush(bool forced);
   void set_period(uint32_t milliseconds);  // 0: full buffers go at once
 
  private:

@@ -113,9 +113,10 @@ CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size
   });
 }
 
-// Records are complete when they are written, so that a forced flush does no more than a plain one.
-CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t) {
-  return entry([] { return Process::get().activity.buffers().flush(); });
+// Records are complete when they are written: a forced flush adds only buffers that have none.
+CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
+  const bool forced = (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
+  return entry([&] { return Process::get().activity.buffers().flush(forced); });
 }
 
 CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t time) {
