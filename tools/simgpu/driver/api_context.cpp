@@ -122,8 +122,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx) {
 
 CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
   if (!Runtime::get().contexts.find(ctx)) return CUDA_ERROR_INVALID_CONTEXT;
-  push_context(ctx);
-  return CUDA_SUCCESS;
+  return push_context(ctx) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext* pctx) {

@@ -1,5 +1,7 @@
 #include "driver/context.h"
 
+#include <array>
+
 #include "driver/observer.h"
 #include "driver/stream.h"
 
@@ -7,7 +9,13 @@ namespace simgpu {
 namespace {
 
 // Handles, not objects: a thread that never comes back must not keep a destroyed context alive.
-thread_local std::vector<CUcontext> context_stack;
+// Trivially destructible: the driver can be called at exit, when the main thread's other
+// thread-local objects are gone.
+struct ContextStack {
+  std::array<CUcontext, 256> entries;
+  size_t depth;
+};
+thread_local ContextStack context_stack;
 
 CUcontext handle_of(const std::shared_ptr<Context>& c) {
   return HandleTable<CUcontext, Context>::handle_of(c.get());
@@ -58,21 +66,24 @@ void destroy_context(const std::shared_ptr<Context>& context) {
   context->legacy_stream.reset();
 }
 
-void push_context(CUcontext context) { context_stack.push_back(context); }
+bool push_context(CUcontext context) {
+  if (context_stack.depth == context_stack.entries.size()) return false;
+  context_stack.entries[context_stack.depth++] = context;
+  return true;
+}
 
 CUcontext pop_context() {
-  if (context_stack.empty()) return nullptr;
-  const CUcontext top = context_stack.back();
-  context_stack.pop_back();
-  return top;
+  return context_stack.depth == 0 ? nullptr : context_stack.entries[--context_stack.depth];
 }
 
 void set_context(CUcontext context) {
-  if (!context_stack.empty()) context_stack.pop_back();
-  if (context != nullptr) context_stack.push_back(context);
+  pop_context();
+  if (context != nullptr) push_context(context);
 }
 
-CUcontext current_handle() { return context_stack.empty() ? nullptr : context_stack.back(); }
+CUcontext current_handle() {
+  return context_stack.depth == 0 ? nullptr : context_stack.entries[context_stack.depth - 1];
+}
 
 Found<Context> current_context() {
   const CUcontext handle = current_handle();

@@ -9,10 +9,10 @@ std::shared_ptr<Context> create_context(Device& device, unsigned int flags, bool
 void destroy_context(const std::shared_ptr<Context>& context);
 
 // The calling thread's stack.
-void push_context(CUcontext context);
-CUcontext pop_context();              // null when empty
-void set_context(CUcontext context);  // replaces the top; null pops it
-CUcontext current_handle();           // null when none, or when it was destroyed
+bool push_context(CUcontext context);  // false: the stack is full
+CUcontext pop_context();               // null when empty
+void set_context(CUcontext context);   // replaces the top; null pops it
+CUcontext current_handle();            // null when none, or when it was destroyed
 // CUDA_ERROR_INVALID_CONTEXT when there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED when it has ended.
 Found<Context> current_context();
 
