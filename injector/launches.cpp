@@ -2,6 +2,19 @@
 #include <injector/thread_cache.h>
 
 namespace flopinj {
+namespace {
+
+// Limits that every GPU has. The driver refuses such a launch before it looks at the parameters, so
+// they may well be unreadable.
+bool will_be_refused(const LaunchShape& shape) {
+  constexpr uint64_t kMostThreads = 1'024;
+  const auto& [x, y, z] = shape.block;
+  const auto& [gx, gy, gz] = shape.grid;
+  return gx == 0 || gy == 0 || gz == 0 || x > kMostThreads || y > kMostThreads ||
+         uint64_t{x} * y * z > kMostThreads;
+}
+
+}  // namespace
 
 void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFunction& function,
                      const CUpti_CallbackData& data) {
@@ -35,7 +48,7 @@ const Signature* Launches::signature(ThreadState& thread, ThreadCache& cache,
   const KernelFunction* function = functions_.find(cache, call.function, symbol);
   if (function != nullptr && !call.parameters_readable)
     function = functions_.without_parameters(*function);
-  if (function == nullptr) return nullptr;
+  if (function == nullptr || will_be_refused(call.shape)) return nullptr;
   return edge_.collector->signature(thread, *function, call.shape, call.parameters);
 }
 
