@@ -31,11 +31,11 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
   launch.record.sequence_plus_1 = thread.ranges.sequence_plus_1();
   launch.record.correlation = data.correlationId;
 
-  LaunchCall call;
+  // The plan comes first: it decides what a new signature wants.
+  if (launch.context != nullptr) windows_.await_plan(*launch.context);
   if (function.kind == LaunchKind::kKernel) {
+    LaunchCall call;
     function.read(data.functionParams, 0, call);
-    // The plan comes first: it decides what a new signature wants.
-    if (launch.context != nullptr) windows_.await_plan(*launch.context);
     launch.signature = signature(thread, cache, call, data.symbolName);
     launch.captured = graphs_.capturing() && captured(call.stream);
   }

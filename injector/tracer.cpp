@@ -12,7 +12,8 @@
 namespace flopinj {
 namespace {
 
-constexpr uint64_t kTimedEvery = 64;  // callbacks; the rest cost no clock reading
+// Callbacks; the rest cost no clock reading. Odd, for ENTER and EXIT take turns.
+constexpr uint64_t kTimedEvery = 63;
 
 constexpr std::array kResources{
     CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
@@ -110,8 +111,7 @@ void Tracer::State::resource(CUpti_CallbackIdResource id, const CUpti_ResourceDa
       functions.module_unloading();
       streams.stream_destroying();
       if (Context* const context = contexts.forget(data.context); context != nullptr) {
-        windows.context_destroying(*context);
-        contexts.recycle(context);
+        if (windows.context_destroying(*context)) contexts.recycle(context);
       }
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:

@@ -165,18 +165,20 @@ void Windows::close(Context& context) {
 }
 
 void Windows::degrade(const Context& context, const Problem& problem) {
+  context.profiler->disable();
   scheduler_.disable(context.device);
   edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
   log::warn(problem.line + "; device " + std::to_string(context.ordinal) +
             " goes on without counters, launches and times are recorded");
 }
 
-void Windows::context_destroying(Context& context) {
+bool Windows::context_destroying(Context& context) {
   const std::unique_lock lock(context.lock, kMostWaitAtEnd);
-  if (!lock.owns_lock()) return;
+  if (!lock.owns_lock()) return false;
   if (context.window != nullptr) close(context);
   if (context.profiler != nullptr) context.profiler->disable();
   context.profiler.reset();
+  return true;
 }
 
 void Windows::finish() {

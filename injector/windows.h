@@ -50,7 +50,8 @@ class Windows {
   // EXIT. True when the launch was made inside a window.
   bool exit(Context&, ThreadCache&, const WindowRow&, bool made);
 
-  void context_destroying(Context&);
+  // False when a launch on it does not return: then nothing is left to serve another context.
+  bool context_destroying(Context&);
   // At exit or detach: no new windows, open ones are closed. Any thread, with or without a context.
   void finish();
 
