@@ -68,6 +68,7 @@ struct GraphCallInProgress {
 struct ThreadCache {
   LaunchInProgress launch;
   GraphCallInProgress graph_call;
+  bool timing_due = false;     // the next launch callback that does no window work is timed
   bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
 
   ContextSlot context;

@@ -81,7 +81,8 @@ void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
 
   const uint64_t number = thread->callbacks.load(std::memory_order_relaxed);
   bump(thread->callbacks);
-  const uint64_t began = number % kTimedEvery == 0 ? monotonic_ns() : 0;
+  if (number % kTimedEvery == 0) cache->timing_due = true;
+  const uint64_t began = cache->timing_due ? monotonic_ns() : 0;
   cache->slow_callback = false;
   if (launch != nullptr) {
     if (entering)
@@ -98,6 +99,7 @@ void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
   if (began != 0 && !cache->slow_callback) {
     bump(thread->timed_callbacks);
     bump(thread->timed_callback_ns, monotonic_ns() - began);
+    cache->timing_due = false;
   }
 }
 
