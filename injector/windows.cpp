@@ -15,6 +15,12 @@ constexpr auto kMostWait = 2s;  // for a launch that another thread makes in a w
 constexpr auto kMostWaitAtEnd = 500ms;
 constexpr auto kMostDrain = 20ms;  // for launches that other threads are in the middle of
 
+// A deadline on the system clock: thread sanitizers do not understand a lock that is waited for by
+// any other. Should the clock jump, one wait is shorter or longer.
+auto within(std::chrono::system_clock::duration most) {
+  return std::chrono::system_clock::now() + most;
+}
+
 // The window's CUPTI calls at exit are made on a thread that may have no context.
 class WithContext {
  public:
@@ -67,7 +73,7 @@ void Windows::enter(Context& context, ThreadCache& thread, const Signature* sign
 }
 
 void Windows::enter_slowly(Context& context, ThreadCache& thread, const Signature* signature) {
-  std::unique_lock lock(context.lock, kMostWait);
+  std::unique_lock lock(context.lock, within(kMostWait));
   if (lock.owns_lock()) {
     if (context.window != nullptr && scheduler_.close_before(signature)) close(context);
     if (context.window == nullptr && signature != nullptr && on_.load(std::memory_order_relaxed))
@@ -173,7 +179,7 @@ void Windows::degrade(const Context& context, const Problem& problem) {
 }
 
 bool Windows::context_destroying(Context& context) {
-  const std::unique_lock lock(context.lock, kMostWaitAtEnd);
+  const std::unique_lock lock(context.lock, within(kMostWaitAtEnd));
   if (!lock.owns_lock()) return false;
   if (context.window != nullptr) close(context);
   if (context.profiler != nullptr) context.profiler->disable();
@@ -184,7 +190,7 @@ bool Windows::context_destroying(Context& context) {
 void Windows::finish() {
   on_.store(false, std::memory_order_relaxed);
   for (Context* const context : contexts_.all()) {
-    const std::unique_lock lock(context->lock, kMostWaitAtEnd);
+    const std::unique_lock lock(context->lock, within(kMostWaitAtEnd));
     if (!lock.owns_lock() || context->profiler == nullptr) continue;
     const WithContext current(edge_.cuda, context->handle);
     if (!current) {  // the driver is already gone, and the counters with it
