@@ -19,7 +19,9 @@ class Launches(harness.TestCase):
         self.assert_all_counted(report, 60)
         self.assertEqual(self.kernels_of(report), {"dot": (60, str(20 * 2 * (1 + 17 + 1000)))})
         self.assertEqual(report["kernels"][0]["signatures"], 3)
-        self.assertNotIn("varying", report["kernels"][0])
+        self.assertNotIn("varying_launches", report["kernels"][0])
+        self.assertEqual(sorted((int(s["flop_per_launch"]), s["launches"]) for s in report["signatures"]),
+                         [(2, 20), (34, 20), (2000, 20)])
 
     def test_failed_launches_are_not_launches(self):
         report = self.report_of("failed")
@@ -55,12 +57,15 @@ class Launches(harness.TestCase):
     def test_varying_work_is_said_to_vary(self):
         report = self.report_of("varying")
         self.assert_all_counted(report, 40)
-        varying, = report["kernels"][0]["varying"]
-        self.assertGreaterEqual(varying["samples"], 2)
-        self.assertLess(varying["min"], varying["max"])
-        self.assertGreater(varying["standard_deviation"], 0)
-        self.assertGreaterEqual(int(report["kernels"][0]["flop"]), 40 * 2 * 10)
-        self.assertLessEqual(int(report["kernels"][0]["flop"]), 40 * 2 * 49)
+        signature, = report["signatures"]
+        self.assertTrue(signature["varying"])
+        self.assertIsNone(signature["flop_per_launch"])
+        fma = harness.by_key(signature["metrics"], "metric")["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
+        # The first samples are of k = 10, 11, 12, ...: what was seen is said, not smoothed.
+        self.assertGreaterEqual(fma["samples"], 3)
+        self.assertEqual((fma["min"], fma["max"]), (10, 10 + fma["samples"] - 1))
+        self.assertEqual(fma["mean"], (fma["min"] + fma["max"]) / 2)
+        self.assertEqual(report["kernels"][0]["varying_launches"], 40)
 
     def test_precisions_stay_apart(self):
         report = self.report_of("precisions")

@@ -70,10 +70,15 @@ class EveryFigureEqualsTheory(harness.TestCase):
 
     def test_same_grid_and_another_k_stay_apart(self):
         """fc1 and fc2 of the mlp launch the same grid with inner dimension 64 and 128."""
-        expected, report = train(self, "--model", "mlp", "--steps", 5)
+        expected, report = train(self, "--model", "mlp", "--batch", 32, "--steps", 5)
         forward = harness.by_key(report["kernels"], "name")["dense_forward"]
         self.assertEqual(forward["signatures"], 3)  # fc1, fc2 and fc3
-        self.assertNotIn("varying", forward)  # merged ones would have shown samples that disagree
+        self.assertNotIn("varying_launches", forward)
+        shapes = {(tuple(s["grid"]), tuple(s["block"])): set() for s in report["signatures"]}
+        for s in report["signatures"]:
+            if s["kernel"] == "dense_forward":
+                shapes[tuple(s["grid"]), tuple(s["block"])].add(int(s["flop_per_launch"]))
+        self.assertIn({2 * 32 * 64 * 128, 2 * 32 * 128 * 128}, shapes.values())
         self.check(expected, report)
 
     def test_expected_ratio_of_layers(self):
