@@ -60,7 +60,7 @@ err, x = driver.cuMemAlloc(64)
 driver.cuMemsetD8(x, 0, 64)
 for i in range(3):
     err, = driver.cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, 0, 0,
-                                 ((21, x, x), (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)), 0)
+                                 ((21, x, x), (ctypes.c_int, None, None)), 0)
     assert err == 0, err
 v2.nvtxRangePop()
 """

@@ -24,7 +24,7 @@ axpy, dot = (ok(driver.cuModuleGetFunction(module, name)) for name in (b'axpy', 
 x, y = (ok(driver.cuMemAlloc(4096)) for _ in range(2))
 ok(driver.cuMemsetD32(x, 0, 1024)), ok(driver.cuMemsetD32(y, 0, 1024))
 stream = ok(driver.cuStreamCreate(0))
-P = ctypes.c_void_p
+P = None  # a handle of the bindings themselves
 
 def launch_axpy(n):
     ok(driver.cuLaunchKernel(axpy, (n + 31) // 32, 1, 1, 32, 1, 1, 0, stream,
