@@ -6,6 +6,11 @@
 
 namespace flopinj {
 
+// Results that the headers of CUPTI 12.6 do not name yet.
+inline constexpr auto kMigNotSupported = static_cast<CUptiResult>(43);
+inline constexpr auto kSliNotSupported = static_cast<CUptiResult>(44);
+inline constexpr auto kWslNotSupported = static_cast<CUptiResult>(45);
+
 // Why something cannot be done: a stable code for the trace, and one line for the user that says
 // what to do.
 struct Problem {

@@ -132,9 +132,9 @@ bool Planner::supported(uint32_t ordinal, Problem& problem) {
   if (is(p.vGpu)) why = CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
   if (p.vGpu == CUPTI_PROFILER_CONFIGURATION_DISABLED)
     why = CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
-  if (is(p.sli)) why = CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED;
+  if (is(p.sli)) why = kSliNotSupported;
   if (is(p.cmp)) why = CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED;
-  if (is(p.wsl)) why = CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED;
+  if (is(p.wsl)) why = kWslNotSupported;
   check(cupti, why, "cuptiProfilerDeviceSupported", problem);
   if (is(p.architecture))
     problem = {"counters.architecture",
