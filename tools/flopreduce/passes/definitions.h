@@ -15,13 +15,9 @@ class DefinitionPass {
   void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
 
  private:
-  void interned(protozero::data_view body);
-  void string(protozero::data_view body);
-  void function(protozero::data_view body);
-  void signature(protozero::data_view body);
-  void range_path(protozero::data_view body);
-  void stream(protozero::data_view body);
-  void thread(protozero::data_view body);
+  void interned(const trace::Interned& message);
+  void signature(const trace::Interned::Signature& m);
+  void range_path(const trace::Interned::RangePath& m);
   void device(const trace::Device& facts);
   void metric_group(const trace::MetricGroup& group);
   void counter_samples(protozero::data_view body);

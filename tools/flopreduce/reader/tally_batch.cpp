@@ -5,6 +5,7 @@
 
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
+#include "reader/packed_columns.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -53,16 +54,10 @@ bool TallyBatchReader::fits() {
 
 bool TallyBatchReader::open(protozero::data_view body, DamageLog& damage) {
   try {
-    bool packed_once = true;
-    bool ok = read_fields(body, packed_once);
-    if (ok && !packed_once) {
-      trace::TallyBatch message;
-      ok = message.ParseFromArray(body.data(), static_cast<int>(body.size()));
-      canonical_ = message.SerializeAsString();
-      packed_once = true;
-      ok = ok && read_fields(protozero::data_view(canonical_), packed_once) && packed_once;
-    }
-    if (ok && fits()) return true;
+    const auto read = [this](protozero::data_view from, bool& once) {
+      return read_fields(from, once);
+    };
+    if (read_packed<trace::TallyBatch>(body, canonical_, read) && fits()) return true;
   } catch (const protozero::exception&) {
   }
   damage.add(Damage::kBadColumns);

@@ -117,8 +117,6 @@ void Builder::add_signature(const Row& row, const Work& work) {
     describe_signature(row, report_.signatures.emplace_back());
   }
   report_.signatures.back().work.add(work);
-  if (report_.signatures.back().varying)
-    add_saturating(kernel(row.signature).varying_launches, work.launches);
 }
 
 void Builder::describe_signature(const Row& row, SignatureReport& out) {

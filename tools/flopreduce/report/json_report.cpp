@@ -24,6 +24,7 @@ Json work_json(const Work& w) {
     j["flop_partial"] = w.flop_known() ? Json(decimal(w.flop)) : Json(nullptr);
     j["unmeasured_launches"] = w.unmeasured;
   }
+  if (w.varying > 0) j["varying_launches"] = w.varying;
   j["matrix_flop"] = w.flop_complete() ? Json(decimal(w.matrix_flop)) : Json(nullptr);
   j["gpu_time_ns"] = w.time_known() ? time_value(w.time.ns) : Json(nullptr);
   if (w.time.estimated > 0) j["gpu_time_estimated_launches"] = w.time.estimated;
@@ -91,7 +92,6 @@ Json kernel_json(const Report& report, const KernelReport& k) {
   j["precision"] = precision_json(report, k.flop);
   if (k.merged_launches > 0) j["merged_parameter_launches"] = k.merged_launches;
   if (k.opaque_launches > 0) j["unknown_parameter_launches"] = k.opaque_launches;
-  if (k.varying_launches > 0) j["varying_launches"] = k.varying_launches;
   return j;
 }
 

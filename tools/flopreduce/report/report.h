@@ -30,6 +30,7 @@ struct GpuTime {
 struct Work {
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
+  uint64_t varying = 0;  // measured, but samples disagree: their FLOP are an estimate
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
   GpuTime time;
@@ -37,6 +38,7 @@ struct Work {
 
   void add(const Work& o);
   bool flop_complete() const { return unmeasured == 0; }
+  bool flop_exact() const { return flop_complete() && varying == 0; }
   bool flop_known() const { return launches == 0 || unmeasured < launches; }
   bool time_known() const { return launches == 0 || time.unknown < launches; }
 };
@@ -107,7 +109,6 @@ struct KernelReport {
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
   Work work;
   Flop flop;
-  uint64_t varying_launches = 0;  // in signatures whose samples disagree
 };
 
 struct RangeReport {

@@ -27,7 +27,8 @@ std::string flop_cell(const Work& w) {
 }
 std::string exact_cell(const Work& w) {
   if (!w.flop_known()) return "-";
-  return (w.flop_complete() ? "" : ">= ") + to_grouped(w.flop);
+  return std::string(w.flop_complete() ? "" : ">= ") + (w.varying > 0 ? "~ " : "") +
+         to_grouped(w.flop);
 }
 std::string time_cell(const Work& w) {
   if (!w.time_known()) return "unknown";
@@ -74,8 +75,12 @@ void TextReport::heading() {
   out_ << style_.bold("FLOP of " + to_grouped(report_.total.launches) + " kernel launches")
        << " (one FMA counts " << report_.fma << ")\n\n";
   out_ << "  total     " << style_.bold(flop_cell(report_.total));
-  if (report_.total.flop_known()) out_ << "   exactly " << exact_cell(report_.total);
+  if (report_.total.flop_known())
+    out_ << (report_.total.flop_exact() ? "   exactly " : "   ") << exact_cell(report_.total);
   out_ << "\n  GPU time  " << time_cell(report_.total) << "   sum of kernels\n";
+  if (report_.total.varying > 0)
+    out_ << "  " << to_grouped(report_.total.varying)
+         << " launches are of kernels whose samples disagree: their FLOP are estimates (~).\n";
   if (report_.total.unmeasured > 0)
     out_ << "  "
          << style_.warn(to_grouped(report_.total.unmeasured) +
@@ -140,7 +145,7 @@ void TextReport::kernels() {
   for (size_t i = 0; i < std::min(options_.top, report_.kernels.size()); ++i) {
     const KernelReport& k = report_.kernels[i];
     std::string note;
-    if (k.varying_launches > 0) note += " varying";
+    if (k.work.varying > 0) note += " varying";
     if (k.merged_launches > 0) note += " merged";
     if (k.opaque_launches > 0) note += " no-parameters";
     table.add({printable(k.name), flop_cell(k.work), percent(k.work.flop, report_.total.flop),

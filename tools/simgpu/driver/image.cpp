@@ -120,10 +120,10 @@ ImageResult load_image(const void* data, size_t bytes) {
     return {refuse(CUDA_ERROR_INVALID_IMAGE, "not a module: too short"), nullptr};
   uint32_t magic = 0;
   std::memcpy(&magic, data, sizeof magic);
+  // Code for another GPU is refused without a word, as by a real driver: programs that carry several
+  // images try them one after the other.
   if (magic == kFatbinMagic || magic == kFatbinWrapperMagic)
-    return {refuse(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                   "a CUDA fat binary needs a real GPU; load the .simgpu module"),
-            nullptr};
+    return {CUDA_ERROR_NO_BINARY_FOR_GPU, nullptr};
   if (is_ptx(data, bytes))
     return {refuse(CUDA_ERROR_INVALID_PTX, "PTX needs a real driver; load the .simgpu module"),
             nullptr};
@@ -132,10 +132,7 @@ ImageResult load_image(const void* data, size_t bytes) {
     return {refuse(CUDA_ERROR_INVALID_IMAGE, "neither a .simgpu module nor CUDA code"), nullptr};
   Elf64_Ehdr header;
   std::memcpy(&header, data, sizeof header);
-  if (header.e_machine == kMachineCuda)
-    return {refuse(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                   "a CUDA cubin needs a real GPU; load the .simgpu module"),
-            nullptr};
+  if (header.e_machine == kMachineCuda) return {CUDA_ERROR_NO_BINARY_FOR_GPU, nullptr};
   if (header.e_type != ET_DYN)
     return {refuse(CUDA_ERROR_INVALID_IMAGE, "an ELF file that is no .simgpu module"), nullptr};
   return ImageLoader::load(data, size);
