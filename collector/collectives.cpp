@@ -7,11 +7,10 @@ namespace flopinj {
 namespace {
 
 // Mangled names hold one-letter type codes and lengths, so short patterns turn up where nobody
-// wrote them ("conv" and a long and a substitution make "convlS_"): these are as long as they can
-// be.
+// wrote them ("conv" and a long and a substitution make "convlS_"): these are as long as
+// they can be.
 constexpr std::string_view kPatterns[] = {
-    // NVIDIA's libraries. "nccl" covers ncclDevKernel_*, ncclKernel_*, ncclSymDevKernel_*, the
-    // forks
+    // NVIDIA's libraries. "nccl" covers ncclDevKernel_*, ncclKernel_*, ncclSymDevKernel_*, the forks
     // and RCCL's kernels.
     "nccl", "nvshmem", "multimem", "mnnvl", "userbuffer", "gpunetio", "doca_gpu", "ibgda", "nixl_",
     // Other collective libraries: oneCCL, MSCCL and MSCCL++, UCC, HPC-X with SHARP, Horovod.

@@ -1,8 +1,8 @@
 // The collector: everything between the edge's callbacks and the sink. One per process, owned by
 // the injector's session.
 //
-// Life: construct (no threads, nothing opened), start() once, then record; close() once. A launch
-// goes
+// Life: construct (no threads, nothing opened), start() once, then record; close() once.
+// A launch goes
 //   edge -> thread_state() -> signature() -> [window] -> record() -> ring -> writer thread ->
 //   LaunchMerger -> LaunchColumns or tally -> TraceWriter -> Sink
 // docs/architecture.md tells it in full.
@@ -83,7 +83,6 @@ class Collector {
   void abandon_after_fork() noexcept;
 
   // --- Any thread, cold: locks, may allocate
-  // -------------------------------------------------------------------------
   ThreadState* add_thread(
       uint32_t os_tid);              // null past kMaxThreads; freed after retire_thread and a drain
   void retire_thread(ThreadState*);  // on the thread itself, its last call
@@ -119,7 +118,6 @@ class Collector {
   void record(ThreadState&, DeviceId, const LaunchRecord&, uint32_t launches = 1);
 
   // --- CUPTI's threads
-  // -----------------------------------------------------------------------------------------------
   void times(std::span<const KernelTime>);  // copies; bounded queue, what finds no room is counted
   void samples(SampleBatch);                // a window's counters; likewise
 

@@ -49,8 +49,7 @@ struct OpenedSink {
 OpenedSink open_sink(const std::string& name, const SinkOptions&);
 
 // Output name patterns: %p process id, %h host name, %r rank (0 where there is none), %q{ENV} an
-// environment variable,
-// %% a percent sign.
+// environment variable, %% a percent sign.
 struct OutputNameContext {
   uint32_t pid = 0;
   std::string host;

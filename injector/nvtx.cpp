@@ -142,7 +142,7 @@ nvtxDomainHandle_t create_domain(std::string_view name) {
       uintptr_t{edge->collector->paths().intern_string(name).value});
 }
 
-// --- CORE: the default domain -----------------------------------------------------------------
+// --- CORE: the default domain
 int NVTX_API push_ex(const nvtxEventAttributes_t* a) {
   return contain(NVTX_NO_PUSH_POP_TRACKING, [&] {
     std::string storage;
@@ -174,7 +174,7 @@ void NVTX_API end_default(nvtxRangeId_t id) {
   contain(0, [&] { return end(id), 0; });
 }
 
-// --- CORE2: domains and registered strings -----------------------------------------------------
+// --- CORE2: domains and registered strings
 int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
   return contain(NVTX_NO_PUSH_POP_TRACKING, [&] {
     std::string storage;
@@ -208,7 +208,6 @@ nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t, const wchar_t* text) 
 }
 
 // --- Installing
-// ------------------------------------------------------------------------------------
 using AnyFunction = NvtxFunctionPointer;
 template <class Function>
 AnyFunction any(Function function) {

@@ -2,16 +2,13 @@
 //
 // Protocol
 //   1. A launch whose signature still wants a group (or that finds the gate shut) takes the
-//   context's
-//      lock at its ENTER. No window open, and one is to be: the gate is shut, launches that other
-//      threads are in the middle of are waited for, and CUPTI is started.
-//   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT: rows
-//   are
-//      in the order of execution. A launch that succeeded appends its row.
+//      context's lock at its ENTER. No window open, and one is to be: the gate is shut, launches
+//      that other threads are in the middle of are waited for, and CUPTI is started.
+//   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
+//      rows are in the order of execution. A launch that succeeded appends its row.
 //   3. It is closed before a launch that must not be inside (a graph, a collective), after the
-//   launch
-//      that fills or finishes it, when its context is destroyed, and at exit. As many ranges as
-//      rows, and none dropped: the counters become samples. Else all are thrown away.
+//      launch that fills or finishes it, when its context is destroyed, and at exit. As many
+//      ranges as rows, and none dropped: the counters become samples. Else all are thrown away.
 // A launch that finds no window and wants none says so in its thread's cache (`launching`) and
 // takes no lock.
 //

@@ -14,7 +14,6 @@ GPU_DEVICE int global_y() {
 }
 
 // --- dense: y = x W^T + b
-// ------------------------------------------------------------------------------------
 
 // One thread per y[n][o]. The accumulator starts at the bias, so there is no separate addition.
 GPU_KERNEL dense_forward(int batch, int in, int out, gpu::ptr<const gpu::f32> x,
@@ -67,7 +66,6 @@ GPU_KERNEL bias_gradient(int batch, int channels, int pixels, gpu::ptr<const gpu
 }
 
 // --- convolution: square kernel, stride 1, no padding
-// ----------------------------------------------------------
 
 // One thread per y[n][co][r][c]; as in dense_forward the bias is where the sum starts.
 GPU_KERNEL conv2d_forward(int batch, int in_channels, int in_height, int in_width, int out_channels,
@@ -144,7 +142,6 @@ GPU_KERNEL conv2d_input_gradient(int batch, int in_channels, int in_height, int 
 }
 
 // --- activation and pooling
-// ------------------------------------------------------------------------------------
 
 // A selection by comparison: no floating-point operation in either direction.
 GPU_KERNEL relu_forward(int count, gpu::ptr<const gpu::f32> x, gpu::ptr<gpu::f32> y) {
@@ -194,7 +191,6 @@ GPU_KERNEL average_pool_backward(int planes, int out_height, int out_width, int 
 }
 
 // --- loss
-// --------------------------------------------------------------------------------------------------------
 
 // One thread per row. Writes the row's log-probability of its label and the gradient of the mean
 // loss by the logits. Probabilities come from exp(log p), so there is no division.
@@ -240,7 +236,6 @@ GPU_KERNEL mean_loss(int batch, gpu::f32 inverse_batch, gpu::ptr<const gpu::f32>
 }
 
 // --- optimizer
-// ---------------------------------------------------------------------------------------------------
 
 // `step` is minus the learning rate.
 GPU_KERNEL sgd(int count, gpu::f32 step, gpu::ptr<const gpu::f32> gradient,

@@ -1,5 +1,5 @@
-// Writes a small trace through the whole collector, for the test that protoc reads it: sample_trace
-// FILE
+// Writes a small trace through the whole collector, for the test that protoc reads it:
+// sample_trace FILE
 #include <collector/collector.h>
 
 #include <iostream>

@@ -2,13 +2,12 @@
 // deterministic, documented here and in README.md, the same for the same counts.
 //
 //   kernel = 1500 ns + max(arithmetic, memory)
-//     arithmetic: the sum over kinds of instructions / (lanes of that kind x SMs x clock), tensor
-//     operations at the
-//                 chip's dense 16-bit rate (tf32 at half of it, fp8 and int8 at twice, fp64 at the
-//                 fp64 lanes' rate)
+//     arithmetic: the sum over kinds of instructions / (lanes of that kind x SMs x clock),
+//                 tensor operations at the chip's dense 16-bit rate (tf32 at half of it, fp8 and
+//                 int8 at twice, fp64 at the fp64 lanes' rate)
 //     memory:     (sectors read + sectors written) / DRAM bandwidth
-//   copy   = 1000 ns + bytes / rate: 55 GB/s between host and device, half the DRAM bandwidth
-//   within a device
+//   copy   = 1000 ns + bytes / rate: 55 GB/s between host and device, half the DRAM
+//            bandwidth within a device
 #pragma once
 #include <simgpu/counts.h>
 
