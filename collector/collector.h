@@ -110,7 +110,9 @@ class Collector {
   MeasurementScheduler& scheduler();
 
   // --- The launch path: the calling thread's own state; no lock, no allocation, no system call on
-  // a hit -------------- Null only where there is no memory or no room for a new one.
+  // a hit
+
+  // Null only where there is no memory or no room for a new one.
   const Signature* signature(ThreadState&, const KernelFunction&, const LaunchShape&,
                              const ParameterValues&);
   // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch. What
