@@ -1,0 +1,78 @@
+#include <injector/settings.h>
+
+#include "catch.h"
+
+using namespace flopinj;
+
+namespace {
+
+struct Read {
+  Settings settings;
+  std::vector<std::string> problems;
+};
+
+Read read(std::vector<const char*> environment) {
+  environment.push_back(nullptr);
+  Read result;
+  result.settings = read_settings(environment.data(), result.problems);
+  return result;
+}
+
+bool mentions(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an empty environment gives the defaults of the README") {
+  const auto [s, problems] = read({});
+  CHECK(problems.empty());
+  CHECK(s.output == "flop-%p.pb");
+  CHECK(s.level == Level::kLaunches);
+  CHECK(s.mode == Mode::kMultiplex);
+  CHECK_FALSE(s.force);
+  CHECK(s.flush_ms == 250);
+  CHECK(s.plan_wait_ms == 0);
+}
+
+TEST_CASE("every variable is read, others are left alone") {
+  const auto [s, problems] =
+      read({"PATH=/bin", "FLOPINJ_OUTPUT=a=b.pb", "FLOPINJ_LEVEL=tally", "FLOPINJ_MODE=timing",
+            "FLOPINJ_FORCE=1", "FLOPINJ_LOG=debug", "FLOPINJ_CUPTI=/x/libcupti.so",
+            "FLOPINJ_FLUSH_MS=1000", "FLOPINJ_PLAN_WAIT_MS=60000", "MY_FLOPINJ_OUTPUT=no"});
+  CHECK(problems.empty());
+  CHECK(s.output == "a=b.pb");
+  CHECK(s.level == Level::kTally);
+  CHECK(s.mode == Mode::kTiming);
+  CHECK(s.force);
+  CHECK(s.log_level == log::Level::kDebug);
+  CHECK(s.cupti == "/x/libcupti.so");
+  CHECK(s.flush_ms == 1000);
+  CHECK(s.plan_wait_ms == 60000);
+}
+
+TEST_CASE("an unknown variable is named with the nearest known one, on one printable line") {
+  const auto [s, problems] = read({"FLOPINJ_OUTPT=x", "FLOPINJ_MOD\x1b[31mE=off"});
+  REQUIRE(problems.size() == 2);
+  CHECK(mentions(problems[0], "did you mean FLOPINJ_OUTPUT?"));
+  CHECK_FALSE(mentions(problems[1], "\x1b"));
+  CHECK(s.mode == Mode::kMultiplex);
+}
+
+TEST_CASE("a value that is not understood is named with what would be, and the default stays") {
+  const auto [text, low, high, tail] =
+      std::tuple{"FLOPINJ_FLUSH_MS=250ms", "FLOPINJ_FLUSH_MS=9", "FLOPINJ_FLUSH_MS=1001",
+                 "FLOPINJ_FLUSH_MS=18446744073709551866"};
+  for (const char* entry : {text, low, high, tail, "FLOPINJ_FLUSH_MS=", "FLOPINJ_FLUSH_MS=-250"}) {
+    const auto [s, problems] = read({entry});
+    INFO(entry);
+    REQUIRE(problems.size() == 1);
+    CHECK(mentions(problems[0], "milliseconds from 10 to 1000"));
+    CHECK(s.flush_ms == 250);
+  }
+  for (const char* entry : {"FLOPINJ_LEVEL=Launches", "FLOPINJ_MODE=full", "FLOPINJ_FORCE=yes",
+                            "FLOPINJ_LOG=loud", "FLOPINJ_OUTPUT=", "FLOPINJ_CUPTI="}) {
+    INFO(entry);
+    CHECK(read({entry}).problems.size() == 1);
+  }
+}
