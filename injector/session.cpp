@@ -212,8 +212,8 @@ void stop_session(EndReason reason) noexcept {
     if (recording_edge() == nullptr) return;
     g_session->tracer->disable();
     g_recording.store(nullptr);
-    if (g_session->activity)
-      g_session->activity->finish();  // from now on flush() takes all there is
+    // From now on flush() takes all there is.
+    if (g_session->activity) g_session->activity->finish();
     g_session->collector->close(reason);
     if (g_session->activity) g_session->activity->stop();
   } catch (...) {  // nothing of ours may keep the program from ending
