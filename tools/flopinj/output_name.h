@@ -7,9 +7,9 @@
 
 namespace flopinj {
 
-// What is wrong with the patterns in `name`, as one sentence; empty if nothing is. %p is the
-// process id, %h the host name, %r the rank in the job, %q{NAME} an environment variable, %% a
-// percent sign. The injected library fills them in, in the process that it profiles.
+// What is wrong with the patterns in `name` (collector/sink.h has them), as one sentence; empty if
+// nothing is. The injected library fills them in, in the process that it profiles; that process has
+// this one's environment, so an unset variable is found here.
 std::string output_name_problem(std::string_view name);
 
 // `name` with a relative path made absolute against `folder`: the program may change its own folder

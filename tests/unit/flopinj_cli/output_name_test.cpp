@@ -1,11 +1,14 @@
 #include "output_name.h"
 
+#include <cstdlib>
+
 #include "catch.h"
 
 using flopinj::absolute_output_name;
 using flopinj::output_name_problem;
 
 TEST_CASE("Every documented pattern is accepted") {
+  setenv("A_1", "value", 1);
   for (const char* name :
        {"a.pb", "-", "%p", "%h%r", "100%%.pb", "%q{A_1}%p", "unix:/run/%p", "%%z"}) {
     INFO(name);
@@ -15,7 +18,7 @@ TEST_CASE("Every documented pattern is accepted") {
 
 TEST_CASE("Anything else after a percent sign is refused") {
   for (const char* name : {"", "unix:", "%", "a%", "%z", "%P", "%q", "%q{", "%q{}", "%q{A",
-                           "%q{1A}", "%q{A B}", "%%%", "unix:%n"}) {
+                           "%q{1A}", "%q{A B}", "%%%", "unix:%n", "%q{NOT_SET_ANYWHERE}"}) {
     INFO(name);
     CHECK_FALSE(output_name_problem(name).empty());
   }

@@ -45,7 +45,7 @@ TEST_CASE("run makes the output name absolute and leaves its patterns alone") {
   const InstalledTree tree;
   const std::string folder = tree.temporary().string();
   const std::vector<std::pair<std::string, std::string>> names = {
-      {"a-%p-%h-%r-%q{HOME}.pb", folder + "/a-%p-%h-%r-%q{HOME}.pb"},
+      {"a-%p-%h-%r-%q{PATH}.pb", folder + "/a-%p-%h-%r-%q{PATH}.pb"},
       {"/x/%p.pb", "/x/%p.pb"},
       {"-", "-"},
       {"unix:/run/s", "unix:/run/s"},
