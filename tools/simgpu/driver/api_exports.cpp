@@ -1,5 +1,4 @@
 // The exported symbols of libcuda.so.1.
-#include <cudaProfiler.h>
 #include <cupti_driver_cbid.h>
 #include <generated_cuda_meta.h>
 

@@ -1,5 +1,4 @@
 // Start, errors, and finding functions by name.
-#include <cudaProfiler.h>
 
 #include <cstring>
 #include <string_view>
