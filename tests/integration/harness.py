@@ -36,8 +36,8 @@ def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_
     env["FLOPINJ_PLAN_WAIT_MS"] = "20000"  # the first launches of a short program are measured too
     for name in by:
         env[name] = str(LIBRARY)
-    if "LD_PRELOAD" not in by and SANITIZER_PRELOAD:
-        env["LD_PRELOAD"] = SANITIZER_PRELOAD
+    if SANITIZER_PRELOAD:  # has to come first
+        env["LD_PRELOAD"] = ":".join([SANITIZER_PRELOAD] + [env["LD_PRELOAD"]] * ("LD_PRELOAD" in by))
     env.update({k: str(v) for k, v in settings.items()})
     return env
 
