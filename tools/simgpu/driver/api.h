@@ -7,6 +7,12 @@
 #endif
 #include <cuda.h>
 
+// cudaProfiler.h has these two and nothing else that is needed, and is in no Python wheel with the other headers.
+extern "C" {
+CUresult CUDAAPI cuProfilerStart(void);
+CUresult CUDAAPI cuProfilerStop(void);
+}
+
 namespace simgpu::api {
 
 #define SIMGPU_API(version, base, name, params, args) CUresult name params;

@@ -1,5 +1,4 @@
 // Start, errors, and finding functions by name.
-
 #include <cstring>
 #include <string_view>
 
