@@ -1,0 +1,141 @@
+"""Compares what flopreduce says with theory, case by case. Each case becomes a row of the report."""
+
+from dataclasses import asdict, dataclass
+
+import cases as known
+
+
+@dataclass
+class Row:
+    case: str
+    precision: str
+    theory: int | None  # FLOP of all launches
+    executed: int | None  # None: not measured
+    explanation: str
+    ok: bool
+
+    @property
+    def ratio(self):
+        return self.executed / self.theory if self.theory and self.executed is not None else None
+
+    def as_dict(self):
+        return {**asdict(self), "ratio": self.ratio}
+
+
+def exact(case, precision, expected, executed):
+    return Row(case, precision, expected, executed, "" if executed == expected else "NOT EXPLAINED", executed == expected)
+
+
+def executed_by_precision(entry):
+    """Of a phase or kernel; None where some launch has no count."""
+    if entry is None or entry["flop"] is None:
+        return None
+    return {name: int(value) for name, value in entry["precision"].items() if int(value)}
+
+
+def ledger_rows(step, report):
+    ledger = report["ledger"]
+    rows = [exact(f"{step}: launches without a count", "", 0, ledger["unmeasured"] + ledger["dropped"])]
+    rows.append(Row(f"{step}: ledger balances", "", None, None, "" if ledger["balanced"] else "NOT EXPLAINED",
+                    bool(ledger["balanced"])))
+    return rows
+
+
+def check_cases(step, cases, report):
+    """`report` has one phase per case, named as the case."""
+    rows = ledger_rows(step, report)
+    if not cases:
+        rows.append(Row(f"{step}: no case ran", "", None, None, "NOT EXPLAINED", False))
+    for case in cases:
+        rows += _check_case(case, report["phases"].get(case["case"]))
+    return rows
+
+
+def _check_case(case, phase):
+    expected = known.merge(known.expected(case))
+    executed = executed_by_precision(phase)
+    if executed is None:
+        return [Row(case["case"], "", sum(expected.values()) * case["repeats"], None, "NOT MEASURED", False)]
+    executed = known.merge(executed)
+    rows = []
+    for precision in sorted(set(expected) | set(executed)) or [""]:
+        want, got = expected.get(precision, 0), executed.get(precision, 0)
+        # Launches may use several kernels, but each launch does the same work.
+        each, rest = divmod(got, case["repeats"])
+        why = known.explain(case, precision, want, each) if rest == 0 else None
+        rows.append(Row(case["case"], precision, want * case["repeats"], got,
+                        "NOT EXPLAINED" if why is None else why, why is not None))
+    return rows
+
+
+def same_figures(step, windows, replay):
+    """Windows and full replay must agree to the last digit, whatever theory says. Empty when `replay` is `windows`."""
+    if windows is replay:
+        return []
+    executed = {(row.case, row.precision): row.executed for row in replay}
+    return [exact(f"{step}: {row.case}, windows against replay", row.precision, executed.get((row.case, row.precision)),
+                  row.executed) for row in windows if row.precision]
+
+
+# The trainer's kernels execute what its README says, but for exp and log: each is a multiplication around a
+# special-function instruction and may be another that guards small arguments.
+def special_function_multiplications(shapes):
+    """Most of them in one launch of softmax_cross_entropy: two exp per logit, one log per sample."""
+    return shapes["batch"] * (2 * shapes["classes"] * 2 + 2)
+
+
+def check_trainer(step, shapes, expected, report):
+    """`expected` is tests/integration/theory.py's account of the same run."""
+    rows = ledger_rows(step, report)
+    kernels = {kernel["name"]: kernel for kernel in report["kernels"]}
+    for name in sorted(set(expected.kernel_flop) | set(kernels)):
+        want, kernel = expected.kernel_flop.get(name, 0), kernels.get(name)
+        flop = executed_by_precision(kernel)
+        got = None if flop is None else sum(flop.values())
+        row = exact(f"{step}: {name}", "fp32", want, got)
+        extra = special_function_multiplications(shapes) * expected.kernel_launches.get(name, 0)
+        if name == "softmax_cross_entropy" and got is not None and want < got <= want + extra:
+            row.explanation, row.ok = "multiplications inside exp and log", True
+        launches = kernel["launches"] if kernel else 0
+        if launches != expected.kernel_launches.get(name, 0):
+            row.explanation, row.ok = f"{launches} launches, not {expected.kernel_launches.get(name, 0)}", False
+        rows.append(row)
+    return rows
+
+
+# A convolution may be computed by an algorithm that needs fewer operations (Winograd, FFT), or on tiles and padded
+# channels that need more. Beyond this factor nothing explains it.
+NETWORK_MOST = 4.0
+FEWER_OPERATIONS = ("winograd", "fft")
+
+
+def check_network(step, formula, report):
+    """`formula` has the matrix FLOP of all forward and all backward passes by the shapes of the layers."""
+    rows = ledger_rows(step, report)
+    fewer = any(word in kernel["name"].lower() for kernel in report["kernels"] for word in FEWER_OPERATIONS)
+    for phase in ("forward", "backward"):
+        entry = report["phases"].get(phase)
+        got = int(entry["matrix_flop"]) if entry and entry["matrix_flop"] is not None else None
+        row = exact(f"{step}: {phase}", "matrix", formula[phase], got)
+        if got is not None and formula[phase] < got <= NETWORK_MOST * formula[phase]:
+            row.explanation, row.ok = "tiles and channels padded, multiply-adds of other kernels", True
+        elif got is not None and fewer and formula[phase] / NETWORK_MOST <= got < formula[phase]:
+            row.explanation, row.ok = "Winograd or FFT convolution", True
+        rows.append(row)
+    return rows
+
+
+def table(rows):
+    header = ("case", "precision", "theory", "executed", "ratio", "")
+    cells = [header]
+    for r in rows:
+        cells.append((r.case, r.precision, "" if r.theory is None else f"{r.theory:,}",
+                      "not measured" if r.executed is None and r.theory is not None else
+                      "" if r.executed is None else f"{r.executed:,}",
+                      "" if r.ratio is None else f"{r.ratio:.6f}", ("" if r.ok else "FAILED ") + r.explanation))
+    width = [max(len(row[i]) for row in cells) for i in range(5)]
+    lines = []
+    for row in cells:
+        left = [row[i].ljust(width[i]) if i < 2 else row[i].rjust(width[i]) for i in range(5)]
+        lines.append("  ".join((*left, row[5])).rstrip())
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,201 @@
+"""tests/gpu/run, tried without a GPU: that it skips, that it judges, that its programs compile.
+
+Usage: gpu_test.py CLASS. Ends with 77 (skipped) where the class cannot be tried here.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE)]
+
+import check  # noqa: E402
+import findings  # noqa: E402
+import machine  # noqa: E402
+
+BUILD = Path(os.environ.get("FLOPINJ_BUILD", "."))
+
+
+class TestCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="flopinj-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_command(self, *arguments):
+        return subprocess.run([sys.executable, HERE / "run", *map(str, arguments)], text=True, capture_output=True,
+                              timeout=240, check=False)
+
+
+class WithoutGpu(TestCase):
+    def test_one_clear_line_and_nothing_else(self):
+        try:
+            self.skipTest(f"here is a GPU: {machine.gpu()[0]}")
+        except machine.NoGpu:
+            pass
+        out = self.folder / "out"
+        done = self.run_command(out)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\Askipped: no NVIDIA GPU: [^\n]+\n\Z")
+        self.assertFalse(out.exists())
+
+
+class OnSimulatedGpu(TestCase):
+    def test_trainer_steps_pass_and_their_traces_are_packed(self):
+        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--only", "trainer.*.graph")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "2 passed, 0 failed, 1 skipped\n")
+        report = (self.folder / "out/gpu-report.txt").read_text()
+        self.assertIn("trainer.cnn.graph: conv2d_forward", report)
+        self.assertNotIn("FAILED", report)
+
+        with tarfile.open(self.folder / "out/data.tar.gz") as archive:
+            archive.extractall(self.folder / "data")
+        names = {file.name for file in (self.folder / "data").iterdir()}
+        self.assertEqual(names, {f"trainer.{model}.graph.{kind}" for model in ("cnn", "mlp")
+                                 for kind in ("pb", "json", "about.json")})
+        self.check_as_golden_data(self.folder / "data")
+
+    def check_as_golden_data(self, folder):
+        spec = importlib.util.spec_from_file_location("data_test", HERE.parent / "data/data_test.py")
+        data_test = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(data_test)
+        flopreduce = BUILD / "bin/flopreduce"
+        self.assertEqual(data_test.main(flopreduce, folder=folder), 0)
+        expected = folder / "trainer.cnn.graph.json"
+        expected.write_text(expected.read_text().replace('"launches": ', '"launches": 1', 1))
+        self.assertEqual(data_test.main(flopreduce, folder=folder), 1)
+        expected.unlink()
+        self.assertEqual(data_test.main(flopreduce, folder=folder), 1)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertEqual(data_test.main(flopreduce, folder=empty), 77)
+
+
+def phase(**precision):
+    return {"flop": str(sum(precision.values())), "matrix_flop": str(sum(precision.values())),
+            "precision": {name: str(value) for name, value in precision.items()}}
+
+
+def report(phases, unmeasured=0, kernels=()):
+    return {"ledger": {"unmeasured": unmeasured, "dropped": 0, "balanced": True}, "phases": phases, "kernels": list(kernels)}
+
+
+class Judgement(TestCase):
+    """The checker against reports made up here: it must accept what theory says and nothing else."""
+
+    def verdict(self, case, phase_of_case, **rest):
+        rows = check.check_cases("step", [case], report({case["case"]: phase_of_case}, **rest))
+        return [row.ok for row in rows if row.case == case["case"]], all(row.ok for row in rows)
+
+    def test_exact_figures(self):
+        case = {"case": "a", "kind": "axpy", "repeats": 4, "n": 1000, "threads": 1024}
+        self.assertTrue(self.verdict(case, phase(fp32=8000))[1])
+        for wrong in (phase(fp32=7998), phase(fp32=8004), phase(fp32=8000, fp64=4), phase(fp64=8000), phase()):
+            self.assertIn(False, self.verdict(case, wrong)[0], wrong)
+        self.assertFalse(self.verdict(case, {**phase(fp32=8000), "flop": None})[1])
+        self.assertFalse(self.verdict(case, phase(fp32=8000), unmeasured=1)[1])
+
+    def test_case_that_is_not_in_the_trace(self):
+        case = {"case": "a", "kind": "axpy", "repeats": 4, "n": 1000}
+        self.assertFalse(all(row.ok for row in check.check_cases("step", [case], report({}))))
+        self.assertFalse(all(row.ok for row in check.check_cases("step", [], report({}))))
+
+    def test_nothing_counted_is_right_where_nothing_is_a_flop(self):
+        case = {"case": "x", "kind": "special_chain", "repeats": 4, "threads": 128, "steps": 9}
+        self.assertTrue(self.verdict(case, phase())[1])
+        self.assertFalse(self.verdict(case, phase(fp32=4 * 128))[1])
+        # one constant per thread by a packed half instruction, a multiply-add on two lanes
+        self.assertTrue(self.verdict(case, phase(fp16=4 * 4 * 128))[1])
+        self.assertFalse(self.verdict(case, phase(fp16=4 * 100))[1])
+
+    def test_padding_up_to_whole_tiles_and_no_more(self):
+        case = {"case": "p", "kind": "blas_bf16", "repeats": 2, "m": 8191, "n": 4097, "k": 1023}
+        theory = 2 * 8191 * 4097 * 1023
+        whole = 2 * 8192 * 4352 * 1024
+        for each in (theory, theory + 2, whole):
+            self.assertTrue(self.verdict(case, phase(tensor_bf16=2 * each))[1], each)
+        for each in (theory - 2, whole + 2):
+            self.assertFalse(self.verdict(case, phase(tensor_bf16=2 * each))[1], each)
+        self.assertTrue(self.verdict(case, phase(tensor_bf16=2 * theory, fp32=2 * 8191 * 4097))[1])
+        self.assertFalse(self.verdict(case, phase(tensor_bf16=2 * theory, tensor_fp16=2))[1])
+
+    def test_whole_tiles_have_no_padding(self):
+        case = {"case": "p", "kind": "blas_fp16", "repeats": 2, "m": 8192, "n": 8192, "k": 8192}
+        self.assertTrue(self.verdict(case, phase(tensor_fp16=2 * 2 * 8192**3))[1])
+        self.assertFalse(self.verdict(case, phase(tensor_fp16=2 * 2 * 8192**3 + 2))[1])
+
+    def test_fp64_counts_alike_on_either_unit(self):
+        case = {"case": "p", "kind": "tiles_fp64", "repeats": 2, "tile_operations": 512, "tiles": 10, "threads": 32}
+        self.assertTrue(self.verdict(case, phase(tensor_fp64=10240))[1])
+        self.assertTrue(self.verdict(case, phase(fp64=10240))[1])
+        self.assertFalse(self.verdict(case, phase(fp64=10240, tensor_fp64=10240))[1])
+
+    def test_trainer_exact_but_for_exp_and_log(self):
+        class Expected:
+            kernel_flop = {"sgd": 100, "softmax_cross_entropy": 60}
+            kernel_launches = {"sgd": 2, "softmax_cross_entropy": 1}
+
+        def verdict(sgd, loss, launches=2):
+            kernels = [{"name": "sgd", "launches": launches, **phase(fp32=sgd)},
+                       {"name": "softmax_cross_entropy", "launches": 1, **phase(fp32=loss)}]
+            rows = check.check_trainer("t", {"batch": 1, "classes": 10}, Expected, report({}, kernels=kernels))
+            return all(row.ok for row in rows)
+
+        self.assertTrue(verdict(100, 60))
+        self.assertTrue(verdict(100, 60 + 42))
+        for wrong in ((101, 60), (99, 60), (100, 59), (100, 60 + 43), (100, 60, 3)):
+            self.assertFalse(verdict(*wrong), wrong)
+
+    def test_network_needs_a_reason_for_fewer_operations(self):
+        def verdict(forward, kernels=()):
+            phases = {"forward": phase(fp32=forward), "backward": phase(fp32=200)}
+            rows = check.check_network("n", {"forward": 100, "backward": 200}, report(phases, kernels=kernels))
+            return all(row.ok for row in rows)
+
+        winograd = [{"name": "cudnn::winograd_nonfused::f"}]
+        self.assertTrue(verdict(100))
+        self.assertTrue(verdict(110))
+        self.assertTrue(verdict(50, winograd))
+        for wrong in ((99,), (401,), (20, winograd)):
+            self.assertFalse(verdict(*wrong), wrong)
+
+    def test_windows_against_replay(self):
+        row = check.exact("a", "fp32", 8, 8)
+        self.assertTrue(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 8)])))
+        self.assertFalse(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 9)])))
+        self.assertFalse(all(r.ok for r in check.same_figures("s", [row], [])))
+
+    def test_findings_hold_what_was_observed_and_no_more(self):
+        output = '== noise\n{"item": "ranges | all", "value": 3, "unit": ""}\n{"item": "Start", "value": 1.5, "unit": "us"}\n'
+        text = findings.markdown({"GPU": "G", "driver": None}, {"graph": ("ended with 0", output), "memory": ("hung", "")})
+        self.assertIn("| ranges \\| all | 3 |\n| Start | 1.5 us |", text)
+        self.assertIn("Nothing was observed: the question stays open.", text)
+        self.assertNotIn("driver", text)
+        self.assertNotIn(findings.QUESTIONS["cost"], text)
+
+
+class Programs(TestCase):
+    def test_compile_for_ampere_and_hopper(self):
+        toolkit = machine.Toolkit()
+        if toolkit.nvcc is None or any(toolkit.library(name) is None for _, libraries in machine.PROGRAMS.values() for name in libraries):
+            self.skipTest("there is no CUDA toolkit with nvcc, cuBLAS and CUPTI")
+        problems = toolkit.compile_all(self.folder, ["80", "90a"])
+        self.assertEqual(problems, dict.fromkeys(machine.PROGRAMS, ""))
+        # A program without its GPU says so on stderr and does not pretend.
+        done = subprocess.run([self.folder / "kernels"], text=True, capture_output=True, timeout=60, check=False)
+        if done.returncode != 0:
+            self.assertEqual(done.stdout, "")
+            self.assertIn("cudaGetDeviceProperties", done.stderr)
+
+
+if __name__ == "__main__":
+    program = unittest.main(verbosity=2, exit=False)
+    result = program.result
+    sys.exit(1 if not result.wasSuccessful() or result.testsRun == 0 else 77 if len(result.skipped) == result.testsRun else 0)

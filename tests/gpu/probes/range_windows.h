@@ -1,0 +1,230 @@
+// CUPTI's range profiler as the probes use it: one object for the current context, one plan per set of metrics, and the
+// time of every call. Errors are observations here: they are printed and the probe goes on.
+#pragma once
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <cupti.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace probe {
+
+// One observation: a line of JSON, which findings.py puts into its table.
+inline void say(const std::string& item, const std::string& json_value, const char* unit = "") {
+  std::printf("{\"item\": \"%s\", \"value\": %s, \"unit\": \"%s\"}\n", item.c_str(), json_value.c_str(), unit);
+  std::fflush(stdout);
+}
+inline void say(const std::string& item, const char* value) { say(item, "\"" + std::string(value) + "\""); }
+inline void say(const std::string& item, double value, const char* unit) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  say(item, std::string(text), unit);
+}
+inline void say_count(const std::string& item, uint64_t value, const char* unit = "") {
+  say(item, std::to_string(value), unit);
+}
+
+inline CUptiResult observe(CUptiResult result, const char* call) {
+  const char* name = "unknown";
+  if (result != CUPTI_SUCCESS) {
+    cuptiGetResultString(result, &name);
+    say(std::string("error of ") + call, name);
+  }
+  return result;
+}
+inline void observe(cudaError_t result, const char* call) {
+  if (result != cudaSuccess) say(std::string("error of ") + call, cudaGetErrorString(result));
+}
+
+class Stopwatch {
+ public:
+  double microseconds() const {
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+using Metrics = std::vector<const char*>;
+
+class RangeWindows {
+ public:
+  struct Cost {  // microseconds
+    double enable, host_initialize, config, counter_image, set_config, start, stop, decode;
+  };
+
+  bool enable() {
+    CUpti_Profiler_Initialize_Params init{CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+    if (observe(cuptiProfilerInitialize(&init), "cuptiProfilerInitialize") != CUPTI_SUCCESS) return false;
+    CUpti_Device_GetChipName_Params chip{CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+    int device = 0;
+    cudaGetDevice(&device);
+    chip.deviceIndex = static_cast<size_t>(device);
+    if (observe(cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName") != CUPTI_SUCCESS) return false;
+    chip_ = chip.pChipName;
+    CUpti_RangeProfiler_Enable_Params p{CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
+    cuCtxGetCurrent(&p.ctx);
+    const Stopwatch watch;
+    const auto result = observe(cuptiRangeProfilerEnable(&p), "cuptiRangeProfilerEnable");
+    cost_.enable = watch.microseconds();
+    object_ = p.pRangeProfilerObject;
+    return result == CUPTI_SUCCESS;
+  }
+
+  // Makes the host object and configuration image for these metrics.
+  bool plan(const Metrics& metrics) {
+    release_plan();
+    metrics_ = metrics;
+    Stopwatch watch;
+    CUpti_Profiler_Host_Initialize_Params init{CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE};
+    init.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    init.pChipName = chip_.c_str();
+    if (observe(cuptiProfilerHostInitialize(&init), "cuptiProfilerHostInitialize") != CUPTI_SUCCESS) return false;
+    host_ = init.pHostObject;
+    cost_.host_initialize = watch.microseconds();
+    watch = {};
+    CUpti_Profiler_Host_ConfigAddMetrics_Params add{CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
+    add.pHostObject = host_;
+    add.ppMetricNames = metrics_.data();
+    add.numMetrics = metrics_.size();
+    if (observe(cuptiProfilerHostConfigAddMetrics(&add), "cuptiProfilerHostConfigAddMetrics") != CUPTI_SUCCESS) return false;
+    CUpti_Profiler_Host_GetConfigImageSize_Params size{CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
+    size.pHostObject = host_;
+    if (observe(cuptiProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize") != CUPTI_SUCCESS)
+      return false;
+    config_.assign(size.configImageSize, 0);
+    CUpti_Profiler_Host_GetConfigImage_Params image{CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
+    image.pHostObject = host_;
+    image.configImageSize = config_.size();
+    image.pConfigImage = config_.data();
+    if (observe(cuptiProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage") != CUPTI_SUCCESS) return false;
+    cost_.config = watch.microseconds();
+    CUpti_Profiler_Host_GetNumOfPasses_Params passes{CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
+    passes.configImageSize = config_.size();
+    passes.pConfigImage = config_.data();
+    observe(cuptiProfilerHostGetNumOfPasses(&passes), "cuptiProfilerHostGetNumOfPasses");
+    passes_ = passes.numOfPasses;
+    return true;
+  }
+
+  bool open(size_t ranges, CUpti_ProfilerRange range = CUPTI_AutoRange,
+            CUpti_ProfilerReplayMode replay = CUPTI_KernelReplay) {
+    Stopwatch watch;
+    CUpti_RangeProfiler_GetCounterDataSize_Params size{CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
+    size.pRangeProfilerObject = object_;
+    size.pMetricNames = metrics_.data();
+    size.numMetrics = metrics_.size();
+    size.maxNumOfRanges = ranges;
+    size.maxNumRangeTreeNodes = static_cast<uint32_t>(ranges);
+    if (observe(cuptiRangeProfilerGetCounterDataSize(&size), "cuptiRangeProfilerGetCounterDataSize") != CUPTI_SUCCESS)
+      return false;
+    image_.assign(size.counterDataSize, 0);
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params init{
+        CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
+    init.pRangeProfilerObject = object_;
+    init.counterDataSize = image_.size();
+    init.pCounterData = image_.data();
+    observe(cuptiRangeProfilerCounterDataImageInitialize(&init), "cuptiRangeProfilerCounterDataImageInitialize");
+    cost_.counter_image = watch.microseconds();
+    watch = {};
+    CUpti_RangeProfiler_SetConfig_Params set{CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
+    set.pRangeProfilerObject = object_;
+    set.configSize = config_.size();
+    set.pConfig = config_.data();
+    set.counterDataImageSize = image_.size();
+    set.pCounterDataImage = image_.data();
+    set.range = range;
+    set.replayMode = replay;
+    set.maxRangesPerPass = ranges;
+    set.numNestingLevels = 1;
+    set.minNestingLevel = 1;
+    if (observe(cuptiRangeProfilerSetConfig(&set), "cuptiRangeProfilerSetConfig") != CUPTI_SUCCESS) return false;
+    cost_.set_config = watch.microseconds();
+    return start();
+  }
+  bool start() {
+    CUpti_RangeProfiler_Start_Params p{CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
+    p.pRangeProfilerObject = object_;
+    const Stopwatch watch;
+    const auto result = observe(cuptiRangeProfilerStart(&p), "cuptiRangeProfilerStart");
+    cost_.start = watch.microseconds();
+    return result == CUPTI_SUCCESS;
+  }
+  void stop() {
+    CUpti_RangeProfiler_Stop_Params p{CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
+    p.pRangeProfilerObject = object_;
+    const Stopwatch watch;
+    observe(cuptiRangeProfilerStop(&p), "cuptiRangeProfilerStop");
+    cost_.stop = watch.microseconds();
+  }
+  // Stops, decodes and returns the number of ranges.
+  size_t close() {
+    stop();
+    CUpti_RangeProfiler_DecodeData_Params decode{CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
+    decode.pRangeProfilerObject = object_;
+    const Stopwatch watch;
+    observe(cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");
+    cost_.decode = watch.microseconds();
+    dropped_ = decode.numOfRangeDropped;
+    CUpti_RangeProfiler_GetCounterDataInfo_Params info{CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
+    info.pCounterDataImage = image_.data();
+    info.counterDataImageSize = image_.size();
+    observe(cuptiRangeProfilerGetCounterDataInfo(&info), "cuptiRangeProfilerGetCounterDataInfo");
+    return info.numTotalRanges;
+  }
+
+  // The metrics of one range, in the order of plan(); -1 where CUPTI gave none.
+  std::vector<double> values(size_t range) {
+    std::vector<double> out(metrics_.size(), -1);
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params p{CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE};
+    p.pHostObject = host_;
+    p.pCounterDataImage = image_.data();
+    p.counterDataImageSize = image_.size();
+    p.rangeIndex = range;
+    p.ppMetricNames = metrics_.data();
+    p.numMetrics = metrics_.size();
+    p.pMetricValues = out.data();
+    observe(cuptiProfilerHostEvaluateToGpuValues(&p), "cuptiProfilerHostEvaluateToGpuValues");
+    return out;
+  }
+
+  void disable() {
+    release_plan();
+    CUpti_RangeProfiler_Disable_Params p{CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE};
+    p.pRangeProfilerObject = object_;
+    observe(cuptiRangeProfilerDisable(&p), "cuptiRangeProfilerDisable");
+  }
+
+  const Cost& cost() const { return cost_; }
+  size_t passes() const { return passes_; }
+  size_t dropped() const { return dropped_; }
+  CUpti_RangeProfiler_Object* object() const { return object_; }
+
+ private:
+  void release_plan() {
+    if (host_ == nullptr) return;
+    CUpti_Profiler_Host_Deinitialize_Params p{CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE};
+    p.pHostObject = host_;
+    observe(cuptiProfilerHostDeinitialize(&p), "cuptiProfilerHostDeinitialize");
+    host_ = nullptr;
+  }
+
+  CUpti_RangeProfiler_Object* object_ = nullptr;
+  CUpti_Profiler_Host_Object* host_ = nullptr;
+  std::string chip_;
+  Metrics metrics_;
+  std::vector<uint8_t> config_, image_;
+  Cost cost_{};
+  size_t passes_ = 0, dropped_ = 0;
+};
+
+}  // namespace probe
