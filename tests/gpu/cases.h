@@ -18,15 +18,15 @@ inline void check(cudaError_t result, const char* what) {
 
 // `shape` is the inside of a JSON object, such as "\"n\": 5". `launch` launches the work once.
 template <class Launch>
-void run_case(const std::string& name, const std::string& kind, const std::string& shape, int repeats,
-              Launch launch) {
+void run_case(const std::string& name, const std::string& kind, const std::string& shape,
+              int repeats, Launch launch) {
   nvtxRangePushA(name.c_str());
   for (int i = 0; i < repeats; ++i) launch();
   check(cudaGetLastError(), name.c_str());
   nvtxRangePop();
   check(cudaDeviceSynchronize(), name.c_str());
-  std::printf("{\"case\": \"%s\", \"kind\": \"%s\", \"repeats\": %d, %s}\n", name.c_str(), kind.c_str(), repeats,
-              shape.c_str());
+  std::printf("{\"case\": \"%s\", \"kind\": \"%s\", \"repeats\": %d, %s}\n", name.c_str(),
+              kind.c_str(), repeats, shape.c_str());
   std::fflush(stdout);
 }
 

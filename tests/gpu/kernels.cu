@@ -111,7 +111,8 @@ __global__ void sparse_product(int steps, float* out) {
 __global__ void warpgroup_product(int steps, float* out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   __shared__ alignas(128) __nv_bfloat16 tile[(64 + 16) * 16];
-  for (int i = static_cast<int>(threadIdx.x); i < (64 + 16) * 16 / 2; i += static_cast<int>(blockDim.x))
+  for (int i = static_cast<int>(threadIdx.x); i < (64 + 16) * 16 / 2;
+       i += static_cast<int>(blockDim.x))
     reinterpret_cast<uint32_t*>(tile)[i] = 0;
   asm volatile("fence.proxy.async;" ::: "memory");
   __syncthreads();
@@ -125,11 +126,14 @@ __global__ void warpgroup_product(int steps, float* out) {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   for (int i = 0; i < steps; ++i)
     asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, 1, 1, 1, 0, 0;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, "
+        "1, 1, 1, 0, 0;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+          "+f"(d[7])
         : "l"(a), "l"(b));
   asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])::"memory");
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+                 "+f"(d[7])::"memory");
   out[blockIdx.x * blockDim.x + threadIdx.x] = d[0];
 #endif
 }
@@ -139,13 +143,14 @@ constexpr int kWarps = kBlocks * kThreads / 32;
 
 template <class Kernel, class... Arguments>
 void chain(const char* name, const char* kind, Kernel kernel, Arguments... arguments) {
-  run_case(name, kind, field("threads", kBlocks * kThreads) + ", " + field("steps", kSteps), kRepeats,
-           [&] { kernel<<<kBlocks, kThreads>>>(kSteps, arguments...); });
+  run_case(name, kind, field("threads", kBlocks * kThreads) + ", " + field("steps", kSteps),
+           kRepeats, [&] { kernel<<<kBlocks, kThreads>>>(kSteps, arguments...); });
 }
 
 template <class T>
 void naive(const char* name, const char* kind, int m, int n, int k) {
-  T *a = device_array<T>(static_cast<size_t>(m) * k), *b = device_array<T>(static_cast<size_t>(k) * n),
+  T *a = device_array<T>(static_cast<size_t>(m) * k),
+    *b = device_array<T>(static_cast<size_t>(k) * n),
     *c = device_array<T>(static_cast<size_t>(m) * n);
   const dim3 block(32, 8), grid((n + 31) / 32, (m + 7) / 8);
   run_case(name, kind,
@@ -157,9 +162,12 @@ void naive(const char* name, const char* kind, int m, int n, int k) {
 template <class Operand, class Sum, int M, int N, int K>
 void warp_tiles(const char* name, const char* kind, void* out) {
   run_case(name, kind,
-           field("tile_operations", 2LL * M * N * K) + ", " + field("tiles", 1LL * kWarps * kSteps) + ", " +
-               field("threads", kBlocks * kThreads),
-           kRepeats, [&] { warp_product<Operand, Sum, M, N, K><<<kBlocks, kThreads>>>(kSteps, static_cast<Sum*>(out)); });
+           field("tile_operations", 2LL * M * N * K) + ", " +
+               field("tiles", 1LL * kWarps * kSteps) + ", " + field("threads", kBlocks * kThreads),
+           kRepeats, [&] {
+             warp_product<Operand, Sum, M, N, K>
+                 <<<kBlocks, kThreads>>>(kSteps, static_cast<Sum*>(out));
+           });
 }
 
 }  // namespace
@@ -173,8 +181,8 @@ int main() {
   const int n = (1 << 20) + 3;  // the last block is not full
   const auto* x = device_array<float>(n);
   auto* y = device_array<float>(n);
-  run_case("axpy", "axpy", field("n", n) + ", " + field("threads", (n + 255) / 256 * 256LL), kRepeats,
-           [&] { axpy<<<(n + 255) / 256, 256>>>(n, 2.0f, x, y); });
+  run_case("axpy", "axpy", field("n", n) + ", " + field("threads", (n + 255) / 256 * 256LL),
+           kRepeats, [&] { axpy<<<(n + 255) / 256, 256>>>(n, 2.0f, x, y); });
   chain("fadd", "add_chain", add_chain, 0.5f, scratch);
   chain("fmul", "multiply_chain", multiply_chain, 1.0001f, scratch);
   chain("packed_half", "packed_half_chain", packed_half_chain, __floats2half2_rn(0.5f, 0.5f),
@@ -186,19 +194,22 @@ int main() {
   naive<double>("naive_dgemm", "product_fp64", 253, 189, 317);
 
   warp_tiles<__half, float, 16, 16, 16>("wmma_fp16", "tiles_fp16", scratch);
-  if (gpu.major * 10 + gpu.minor >= 72) warp_tiles<signed char, int, 16, 16, 16>("wmma_int8", "tiles_int8", scratch);
+  if (gpu.major * 10 + gpu.minor >= 72)
+    warp_tiles<signed char, int, 16, 16, 16>("wmma_int8", "tiles_int8", scratch);
   if (gpu.major >= 8) {
     warp_tiles<__nv_bfloat16, float, 16, 16, 16>("wmma_bf16", "tiles_bf16", scratch);
     warp_tiles<wmma::precision::tf32, float, 16, 16, 8>("wmma_tf32", "tiles_tf32", scratch);
     warp_tiles<double, double, 8, 8, 4>("wmma_fp64", "tiles_fp64", scratch);
     run_case("sparse_fp16", "sparse_fp16",
-             field("tile_operations", 2LL * 16 * 8 * 32) + ", " + field("tiles", 1LL * kWarps * kSteps) + ", " +
+             field("tile_operations", 2LL * 16 * 8 * 32) + ", " +
+                 field("tiles", 1LL * kWarps * kSteps) + ", " +
                  field("threads", kBlocks * kThreads),
              kRepeats, [&] { sparse_product<<<kBlocks, kThreads>>>(kSteps, scratch); });
   }
   if (gpu.major == 9)
     run_case("wgmma_bf16", "tiles_bf16",
-             field("tile_operations", 2LL * 64 * 16 * 16) + ", " + field("tiles", 1LL * kBlocks * kSteps) + ", " +
+             field("tile_operations", 2LL * 64 * 16 * 16) + ", " +
+                 field("tiles", 1LL * kBlocks * kSteps) + ", " +
                  field("threads", kBlocks * kThreads),
              kRepeats, [&] { warpgroup_product<<<kBlocks, kThreads>>>(kSteps, scratch); });
   return 0;

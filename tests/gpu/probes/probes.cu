@@ -21,7 +21,8 @@ namespace {
 const Metrics kInstructions = {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
                                "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
                                "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum"};
-const Metrics kHardware = {"gpu__time_duration.sum", "sm__cycles_elapsed.max", "sm__cycles_active.sum"};
+const Metrics kHardware = {"gpu__time_duration.sum", "sm__cycles_elapsed.max",
+                           "sm__cycles_active.sum"};
 const Metrics kBoth = {kInstructions[0], kHardware[0]};  // never one pass: this is replayed
 
 float* scratch = nullptr;
@@ -34,7 +35,9 @@ __global__ void multiply_adds(int steps, float a, float* out) {
 }
 __global__ void increment(unsigned long long* counter) { ++*counter; }
 
-void launch(int steps, cudaStream_t stream = nullptr) { multiply_adds<<<1, 32, 0, stream>>>(steps, 0.5f, scratch); }
+void launch(int steps, cudaStream_t stream = nullptr) {
+  multiply_adds<<<1, 32, 0, stream>>>(steps, 0.5f, scratch);
+}
 int steps_of(const std::vector<double>& values) { return static_cast<int>(values[0] / 32); }
 
 double microseconds_per_launch(int launches, int steps) {
@@ -73,7 +76,8 @@ void cost() {
     say("Decode of 550 launches" + in, windows.cost().decode, "us");
     const Stopwatch watch;
     for (size_t i = 0; i < ranges; ++i) windows.values(i);
-    if (ranges > 0) say("Evaluate, per range" + in, watch.microseconds() / static_cast<double>(ranges), "us");
+    if (ranges > 0)
+      say("Evaluate, per range" + in, watch.microseconds() / static_cast<double>(ranges), "us");
     say("launch, small kernel, after the window" + in, microseconds_per_launch(2000, kSmall), "us");
   }
   windows.disable();
@@ -100,9 +104,11 @@ void memory() {
       const double each = watch.microseconds() / 8;
       windows.close();
       unsigned long long increments = 0;
-      observe(cudaMemcpy(&increments, counter, sizeof increments, cudaMemcpyDeviceToHost), "cudaMemcpy");
-      const std::string what = std::to_string(windows.passes()) + " pass(es) of " + metrics->front() + ", " +
-                               std::to_string(gibibytes) + " GiB allocated";
+      observe(cudaMemcpy(&increments, counter, sizeof increments, cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
+      const std::string what = std::to_string(windows.passes()) + " pass(es) of " +
+                               metrics->front() + ", " + std::to_string(gibibytes) +
+                               " GiB allocated";
       say("launch with " + what, each, "us");
       say_count("increments by 8 launches with " + what, increments);
     }
@@ -151,7 +157,8 @@ void order() {
   RangeWindows windows;
   if (!windows.enable() || !windows.plan(kInstructions) || !windows.open(512)) return;
   cudaStream_t streams[4];
-  for (auto& stream : streams) observe(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  for (auto& stream : streams)
+    observe(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   std::vector<int> launched;
   for (int i = 0; i < 128; ++i) {
     launched.push_back(200 - i);
@@ -194,7 +201,8 @@ void thread() {
 void graph() {
   cudaStream_t stream = nullptr;
   observe(cudaStreamCreate(&stream), "cudaStreamCreate");
-  observe(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  observe(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
   for (const int steps : {10, 20, 30}) launch(steps, stream);
   cudaGraph_t captured = nullptr;
   cudaGraphExec_t before = nullptr, after = nullptr;
@@ -213,8 +221,9 @@ void graph() {
       launch(8, stream);
       observe(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
       const size_t ranges = windows.close();
-      const std::string what =
-          std::string(name) + ", a kernel before and after, " + std::to_string(windows.passes()) + " pass(es) of " + metrics->front();
+      const std::string what = std::string(name) + ", a kernel before and after, " +
+                               std::to_string(windows.passes()) + " pass(es) of " +
+                               metrics->front();
       say_count(what + ": ranges", ranges);
       std::string seen;
       for (size_t i = 0; i < ranges; ++i)
@@ -240,11 +249,13 @@ void say_records(const char* what, int launches) {
   const double each = microseconds_per_launch(launches, 10);
   observe(cuptiActivityFlushAll(1), "cuptiActivityFlushAll");
   say(std::string(what) + ": launch", each, "us");
-  say_count(std::string(what) + ": kernel records of " + std::to_string(launches), records.exchange(0));
+  say_count(std::string(what) + ": kernel records of " + std::to_string(launches),
+            records.exchange(0));
 }
 
 void activity() {
-  observe(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
+  observe(cuptiActivityRegisterCallbacks(give_buffer, take_buffer),
+          "cuptiActivityRegisterCallbacks");
   observe(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
   say_records("activity alone", 1000);
   RangeWindows windows;
@@ -281,7 +292,8 @@ void user_range() {
 std::atomic<int> calls{0};
 void CUPTIAPI on_launch(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   const auto* call = static_cast<const CUpti_CallbackData*>(data);
-  if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call->callbackSite != CUPTI_API_ENTER || calls++ != 0) return;
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call->callbackSite != CUPTI_API_ENTER || calls++ != 0)
+    return;
   if (id != CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) return;
   const auto* arguments = static_cast<const cuLaunchKernel_params*>(call->functionParams);
   std::string layout;
@@ -294,18 +306,21 @@ void CUPTIAPI on_launch(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
     }
     layout += std::to_string(offset) + "+" + std::to_string(size) + " ";
   }
-  say("cuFuncGetParamInfo inside a launch callback, kernel of (int, float, float*): offset+size", layout.c_str());
+  say("cuFuncGetParamInfo inside a launch callback, kernel of (int, float, float*): offset+size",
+      layout.c_str());
 }
 
 void callback() {
-  microseconds_per_launch(100, 10);  // the context exists before anyone subscribes, as after a late attach
+  microseconds_per_launch(
+      100, 10);  // the context exists before anyone subscribes, as after a late attach
   say("launch, no subscriber", microseconds_per_launch(5000, 10), "us");
   CUpti_SubscriberHandle first{}, second{};
   observe(cuptiSubscribe(&first, on_launch, nullptr), "cuptiSubscribe");
   const CUptiResult again = cuptiSubscribe(&second, on_launch, nullptr);
   say_count("result of a second cuptiSubscribe in the process", static_cast<uint64_t>(again));
   say("launch, subscribed, no callback enabled", microseconds_per_launch(5000, 10), "us");
-  observe(cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
+  observe(cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_DRIVER_API,
+                              CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
           "cuptiEnableCallback");
   say("launch with a callback on cuLaunchKernel", microseconds_per_launch(5000, 10), "us");
   say_count("callbacks for 5000 launches", static_cast<uint64_t>(calls.load()));
@@ -328,12 +343,14 @@ __global__ void matrix_products(bool sparse, int steps, float* out) {
 #else
           "mma.sp"
 #endif
-          ".sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4,%4,%4}, {%0,%1,%2,%3}, %5, 0x0;"
+          ".sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, "
+          "{%4,%4,%4,%4}, {%0,%1,%2,%3}, %5, 0x0;"
           : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
           : "r"(zero), "r"(pattern));
     else
       asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4}, {%0,%1,%2,%3};"
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, "
+          "{%4,%4}, {%0,%1,%2,%3};"
           : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
           : "r"(zero));
   }
@@ -345,19 +362,24 @@ void sparsity() {
   RangeWindows windows;
   if (!windows.enable()) return;
   constexpr int kSteps = 1000;
-  for (const char* metric : {"sm__ops_path_tensor_src_fp16.sum", "sm__ops_path_tensor_src_fp16_sparsity_on.sum",
-                             "sm__ops_path_tensor_src_fp16_sparsity_off.sum", "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
-                             "sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_on.sum",
-                             "sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off.sum",
-                             "sm__inst_executed_pipe_tensor_op_hmma.sum"}) {
+  for (const char* metric :
+       {"sm__ops_path_tensor_src_fp16.sum", "sm__ops_path_tensor_src_fp16_sparsity_on.sum",
+        "sm__ops_path_tensor_src_fp16_sparsity_off.sum",
+        "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
+        "sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_on.sum",
+        "sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off.sum",
+        "sm__inst_executed_pipe_tensor_op_hmma.sum"}) {
     const Metrics one = {metric};
     if (!windows.plan(one) || !windows.open(4)) continue;  // not every chip has every name
     matrix_products<<<1, 32>>>(false, kSteps, scratch);
     matrix_products<<<1, 32>>>(true, kSteps, scratch);
     observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     if (windows.close() != 2) continue;
-    say(std::string("per mma.sync m16n8k16 (4096 operations): ") + metric, windows.values(0)[0] / kSteps, "");
-    say(std::string("per mma.sp m16n8k32 (8192 operations dense, half of one operand stored): ") + metric, windows.values(1)[0] / kSteps, "");
+    say(std::string("per mma.sync m16n8k16 (4096 operations): ") + metric,
+        windows.values(0)[0] / kSteps, "");
+    say(std::string("per mma.sp m16n8k32 (8192 operations dense, half of one operand stored): ") +
+            metric,
+        windows.values(1)[0] / kSteps, "");
   }
   windows.disable();
 }
@@ -381,9 +403,12 @@ void machine() {
 
 int main(int count, char** arguments) {
   const std::map<std::string, void (*)()> probes = {
-      {"machine", machine},   {"cost", cost},         {"memory", memory},         {"order", order},
-      {"unlocked", unlocked}, {"thread", thread},     {"graph", graph},           {"activity", activity},
-      {"callback", callback}, {"sparsity", sparsity}, {"user_range", user_range},
+      {"machine", machine},       {"cost", cost},
+      {"memory", memory},         {"order", order},
+      {"unlocked", unlocked},     {"thread", thread},
+      {"graph", graph},           {"activity", activity},
+      {"callback", callback},     {"sparsity", sparsity},
+      {"user_range", user_range},
   };
   const auto chosen = count == 2 ? probes.find(arguments[1]) : probes.end();
   if (chosen == probes.end()) {

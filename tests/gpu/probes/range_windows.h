@@ -19,10 +19,13 @@ namespace probe {
 
 // One observation: a line of JSON, which findings.py puts into its table.
 inline void say(const std::string& item, const std::string& json_value, const char* unit = "") {
-  std::printf("{\"item\": \"%s\", \"value\": %s, \"unit\": \"%s\"}\n", item.c_str(), json_value.c_str(), unit);
+  std::printf("{\"item\": \"%s\", \"value\": %s, \"unit\": \"%s\"}\n", item.c_str(),
+              json_value.c_str(), unit);
   std::fflush(stdout);
 }
-inline void say(const std::string& item, const char* value) { say(item, "\"" + std::string(value) + "\""); }
+inline void say(const std::string& item, const char* value) {
+  say(item, "\"" + std::string(value) + "\"");
+}
 inline void say(const std::string& item, double value, const char* unit) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -47,7 +50,8 @@ inline void observe(cudaError_t result, const char* call) {
 class Stopwatch {
  public:
   double microseconds() const {
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start_).count();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start_)
+        .count();
   }
 
  private:
@@ -64,12 +68,14 @@ class RangeWindows {
 
   bool enable() {
     CUpti_Profiler_Initialize_Params init{CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
-    if (observe(cuptiProfilerInitialize(&init), "cuptiProfilerInitialize") != CUPTI_SUCCESS) return false;
+    if (observe(cuptiProfilerInitialize(&init), "cuptiProfilerInitialize") != CUPTI_SUCCESS)
+      return false;
     CUpti_Device_GetChipName_Params chip{CUpti_Device_GetChipName_Params_STRUCT_SIZE};
     int device = 0;
     cudaGetDevice(&device);
     chip.deviceIndex = static_cast<size_t>(device);
-    if (observe(cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName") != CUPTI_SUCCESS) return false;
+    if (observe(cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName") != CUPTI_SUCCESS)
+      return false;
     chip_ = chip.pChipName;
     CUpti_RangeProfiler_Enable_Params p{CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
     cuCtxGetCurrent(&p.ctx);
@@ -88,27 +94,37 @@ class RangeWindows {
     CUpti_Profiler_Host_Initialize_Params init{CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE};
     init.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     init.pChipName = chip_.c_str();
-    if (observe(cuptiProfilerHostInitialize(&init), "cuptiProfilerHostInitialize") != CUPTI_SUCCESS) return false;
+    if (observe(cuptiProfilerHostInitialize(&init), "cuptiProfilerHostInitialize") != CUPTI_SUCCESS)
+      return false;
     host_ = init.pHostObject;
     cost_.host_initialize = watch.microseconds();
     watch = {};
-    CUpti_Profiler_Host_ConfigAddMetrics_Params add{CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
+    CUpti_Profiler_Host_ConfigAddMetrics_Params add{
+        CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
     add.pHostObject = host_;
     add.ppMetricNames = metrics_.data();
     add.numMetrics = metrics_.size();
-    if (observe(cuptiProfilerHostConfigAddMetrics(&add), "cuptiProfilerHostConfigAddMetrics") != CUPTI_SUCCESS) return false;
-    CUpti_Profiler_Host_GetConfigImageSize_Params size{CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
+    if (observe(cuptiProfilerHostConfigAddMetrics(&add), "cuptiProfilerHostConfigAddMetrics") !=
+        CUPTI_SUCCESS)
+      return false;
+    CUpti_Profiler_Host_GetConfigImageSize_Params size{
+        CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
     size.pHostObject = host_;
-    if (observe(cuptiProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize") != CUPTI_SUCCESS)
+    if (observe(cuptiProfilerHostGetConfigImageSize(&size),
+                "cuptiProfilerHostGetConfigImageSize") != CUPTI_SUCCESS)
       return false;
     config_.assign(size.configImageSize, 0);
-    CUpti_Profiler_Host_GetConfigImage_Params image{CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
+    CUpti_Profiler_Host_GetConfigImage_Params image{
+        CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
     image.pHostObject = host_;
     image.configImageSize = config_.size();
     image.pConfigImage = config_.data();
-    if (observe(cuptiProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage") != CUPTI_SUCCESS) return false;
+    if (observe(cuptiProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage") !=
+        CUPTI_SUCCESS)
+      return false;
     cost_.config = watch.microseconds();
-    CUpti_Profiler_Host_GetNumOfPasses_Params passes{CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
+    CUpti_Profiler_Host_GetNumOfPasses_Params passes{
+        CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
     passes.configImageSize = config_.size();
     passes.pConfigImage = config_.data();
     observe(cuptiProfilerHostGetNumOfPasses(&passes), "cuptiProfilerHostGetNumOfPasses");
@@ -119,13 +135,15 @@ class RangeWindows {
   bool open(size_t ranges, CUpti_ProfilerRange range = CUPTI_AutoRange,
             CUpti_ProfilerReplayMode replay = CUPTI_KernelReplay) {
     Stopwatch watch;
-    CUpti_RangeProfiler_GetCounterDataSize_Params size{CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
+    CUpti_RangeProfiler_GetCounterDataSize_Params size{
+        CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
     size.pRangeProfilerObject = object_;
     size.pMetricNames = metrics_.data();
     size.numMetrics = metrics_.size();
     size.maxNumOfRanges = ranges;
     size.maxNumRangeTreeNodes = static_cast<uint32_t>(ranges);
-    if (observe(cuptiRangeProfilerGetCounterDataSize(&size), "cuptiRangeProfilerGetCounterDataSize") != CUPTI_SUCCESS)
+    if (observe(cuptiRangeProfilerGetCounterDataSize(&size),
+                "cuptiRangeProfilerGetCounterDataSize") != CUPTI_SUCCESS)
       return false;
     image_.assign(size.counterDataSize, 0);
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params init{
@@ -133,7 +151,8 @@ class RangeWindows {
     init.pRangeProfilerObject = object_;
     init.counterDataSize = image_.size();
     init.pCounterData = image_.data();
-    observe(cuptiRangeProfilerCounterDataImageInitialize(&init), "cuptiRangeProfilerCounterDataImageInitialize");
+    observe(cuptiRangeProfilerCounterDataImageInitialize(&init),
+            "cuptiRangeProfilerCounterDataImageInitialize");
     cost_.counter_image = watch.microseconds();
     watch = {};
     CUpti_RangeProfiler_SetConfig_Params set{CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
@@ -147,7 +166,8 @@ class RangeWindows {
     set.maxRangesPerPass = ranges;
     set.numNestingLevels = 1;
     set.minNestingLevel = 1;
-    if (observe(cuptiRangeProfilerSetConfig(&set), "cuptiRangeProfilerSetConfig") != CUPTI_SUCCESS) return false;
+    if (observe(cuptiRangeProfilerSetConfig(&set), "cuptiRangeProfilerSetConfig") != CUPTI_SUCCESS)
+      return false;
     cost_.set_config = watch.microseconds();
     return start();
   }
@@ -175,7 +195,8 @@ class RangeWindows {
     observe(cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");
     cost_.decode = watch.microseconds();
     dropped_ = decode.numOfRangeDropped;
-    CUpti_RangeProfiler_GetCounterDataInfo_Params info{CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
+    CUpti_RangeProfiler_GetCounterDataInfo_Params info{
+        CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
     info.pCounterDataImage = image_.data();
     info.counterDataImageSize = image_.size();
     observe(cuptiRangeProfilerGetCounterDataInfo(&info), "cuptiRangeProfilerGetCounterDataInfo");
@@ -185,7 +206,8 @@ class RangeWindows {
   // The metrics of one range, in the order of plan(); -1 where CUPTI gave none.
   std::vector<double> values(size_t range) {
     std::vector<double> out(metrics_.size(), -1);
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params p{CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE};
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params p{
+        CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE};
     p.pHostObject = host_;
     p.pCounterDataImage = image_.data();
     p.counterDataImageSize = image_.size();
