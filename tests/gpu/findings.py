@@ -13,6 +13,7 @@ QUESTIONS = {
     "activity": "Do activity records arrive beside range profiling?",
     "user_range": "Are launches in a user range serialised?",
     "callback": "Is cuFuncGetParamInfo safe in a callback, and what do callbacks and subscribers cost?",
+    "overlap": "Which work do the hardware counters share, and what do packed half instructions count as?",
     "sparsity": "What do the tensor metrics count for sparse products?",
 }
 

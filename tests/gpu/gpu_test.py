@@ -194,6 +194,11 @@ class Programs(TestCase):
         if done.returncode != 0:
             self.assertEqual(done.stdout, "")
             self.assertIn("cudaGetDeviceProperties", done.stderr)
+        # Every probe has its question, and the other way round. (A driver's library is needed to start.)
+        done = subprocess.run([self.folder / "probes"], text=True, capture_output=True, timeout=60, check=False,
+                              env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu")})
+        self.assertEqual((done.returncode, done.stderr), (2, ""))
+        self.assertEqual(set(done.stdout.split()), {*findings.QUESTIONS, "machine"})
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
 
-# Program: source and the libraries it needs besides the CUDA runtime, which is linked statically.
+# Program: sources and the libraries it needs besides the CUDA runtime, which is linked statically.
 PROGRAMS = {
-    "kernels": ("kernels.cu", ()),
-    "products": ("products.cu", ("cublas", "cublasLt")),
-    "probes": ("probes/probes.cu", ("cupti", "cuda")),
+    "kernels": (("kernels.cu",), ()),
+    "products": (("products.cu",), ("cublas", "cublasLt")),
+    "probes": (tuple(f"probes/{name}.cu" for name in ("main", "windows", "order", "clients", "counts")), ("cupti", "cuda")),
 }
 
 
@@ -92,8 +92,8 @@ class Toolkit:
 
     def compile(self, program, folder, architectures):
         """An empty string, or why it failed."""
-        source, libraries = PROGRAMS[program]
-        command = [self.nvcc, "-std=c++17", "-O2", HERE / source, "-o", folder / program]
+        sources, libraries = PROGRAMS[program]
+        command = [self.nvcc, "-std=c++17", "-O2", *(HERE / source for source in sources), "-o", folder / program]
         for name in architectures:
             command += ["-gencode", f"arch=compute_{name},code=sm_{name}"]
         for include in self.includes:

@@ -1,0 +1,67 @@
+// Questions to a real GPU that no document answers. `probes NAME` asks one, in a process of its own,
+// since a hang or a crash is an answer too. It asserts nothing; findings.py makes the account.
+#include <map>
+
+#include "probe.h"
+
+namespace probe {
+
+float* scratch = nullptr;
+
+namespace {
+
+__global__ void multiply_adds(int steps, float a, float* out) {
+  float x = static_cast<float>(threadIdx.x);
+  for (int i = 0; i < steps; ++i) x = __fmaf_rn(x, a, a);
+  out[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+
+}  // namespace
+
+void launch(int steps, cudaStream_t stream) {
+  multiply_adds<<<1, 32, 0, stream>>>(steps, 0.5f, scratch);
+}
+
+double microseconds_per_launch(int launches, int steps) {
+  observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  const Stopwatch watch;
+  for (int i = 0; i < launches; ++i) multiply_adds<<<132, 256>>>(steps, 0.5f, scratch);
+  observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  return watch.microseconds() / launches;
+}
+
+void machine() {
+  cudaDeviceProp gpu{};
+  observe(cudaGetDeviceProperties(&gpu, 0), "cudaGetDeviceProperties");
+  int driver = 0, runtime = 0;
+  uint32_t cupti = 0;
+  observe(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  observe(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  observe(cuptiGetVersion(&cupti), "cuptiGetVersion");
+  say("GPU", gpu.name);
+  say("compute capability", (std::to_string(gpu.major) + "." + std::to_string(gpu.minor)).c_str());
+  say_count("CUDA of the driver", static_cast<uint64_t>(driver));
+  say_count("CUDA runtime", static_cast<uint64_t>(runtime));
+  say_count("CUPTI", cupti);
+}
+
+}  // namespace probe
+
+int main(int count, char** arguments) {
+  using namespace probe;
+  const std::map<std::string, void (*)()> probes = {
+      {"activity", activity}, {"callback", callback}, {"cost", cost},
+      {"graph", graph},       {"machine", machine},   {"memory", memory},
+      {"order", order},       {"overlap", overlap},   {"sparsity", sparsity},
+      {"thread", thread},     {"unlocked", unlocked}, {"user_range", user_range},
+  };
+  const auto chosen = count == 2 ? probes.find(arguments[1]) : probes.end();
+  if (chosen == probes.end()) {
+    for (const auto& [name, probe] : probes) std::printf("%s\n", name.c_str());
+    return 2;
+  }
+  observe(cudaMalloc(&scratch, size_t{1} << 24), "cudaMalloc");
+  if (scratch == nullptr) return 1;
+  chosen->second();
+  return 0;
+}
