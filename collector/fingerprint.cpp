@@ -11,23 +11,41 @@ namespace {
 // much faster for the usual few dozen bytes, and as a stream beyond; the result is the same.
 class Canonical {
  public:
+  static constexpr size_t kBuffer = 512;
+
   // `judge`: words of this parameter may be pointers.
   void add(const unsigned char* from, size_t size, bool judge) noexcept {
     if (size > static_cast<size_t>(buffer_ + kBuffer - end_)) return add_long(from, size, judge);
-    // Nearly all parameters are of these two sizes.
-    if (size == 4) {
-      std::memcpy(end_, from, 4);
-      end_ += 4;
-      return;
-    }
     unsigned char* to = end_;
-    for (; size >= 8; size -= 8, from += 8, to += 8) {
+    for (; size >= 8; size -= 8, from += 8) {
       uint64_t word;
       std::memcpy(&word, from, 8);
-      if (judge && looks_like_pointer(word)) word = kPointerToken;
-      std::memcpy(to, &word, 8);
+      to = put(to, judge && looks_like_pointer(word) ? kPointerToken : word);
     }
     for (; size > 0; --size) *to++ = *from++;
+    end_ = to;
+  }
+
+  // A run of parameters that are read alike; the caller knows that they fit the buffer. Parameters
+  // that are null are left out: the driver refuses such a launch.
+  void add_four_bytes(const void* const* from, size_t count) noexcept {
+    unsigned char* to = end_;
+    for (const void* const* const stop = from + count; from != stop; ++from) {
+      if (*from == nullptr) continue;
+      uint32_t word;
+      std::memcpy(&word, *from, 4);
+      to = put(to, word);
+    }
+    end_ = to;
+  }
+  void add_words(const void* const* from, size_t count) noexcept {
+    unsigned char* to = end_;
+    for (const void* const* const stop = from + count; from != stop; ++from) {
+      if (*from == nullptr) continue;
+      uint64_t word;
+      std::memcpy(&word, *from, 8);
+      to = put(to, looks_like_pointer(word) ? kPointerToken : word);
+    }
     end_ = to;
   }
 
@@ -39,7 +57,12 @@ class Canonical {
   }
 
  private:
-  static constexpr size_t kBuffer = 512;
+  // The end is kept in a local while it moves: the bytes written might alias the member.
+  template <class Word>
+  static unsigned char* put(unsigned char* to, Word word) noexcept {
+    std::memcpy(to, &word, sizeof word);
+    return to + sizeof word;
+  }
 
   // In pieces of whole words, so that every word is judged as one.
   void add_long(const unsigned char* from, size_t size, bool judge) noexcept {
@@ -66,21 +89,40 @@ class Canonical {
 
 bool may_hold_pointers(const ParameterSlot& slot) { return slot.size >= 8 && slot.offset % 8 == 0; }
 
-}  // namespace
+// The usual case, and nearly all there is to the launch path's time: one pointer per parameter,
+// few bytes.
+uint64_t hash_runs(const ParameterLayout& parameters, const void* const* from) noexcept {
+  using Kind = ParameterLayout::Kind;
+  Canonical canonical;
+  size_t at = 0;
+  for (const ParameterLayout::Run& run : parameters.runs()) {
+    if (run.kind == Kind::kFourBytes) {
+      canonical.add_four_bytes(from + at, run.count);
+    } else if (run.kind == Kind::kOneWord) {
+      canonical.add_words(from + at, run.count);
+    } else {
+      for (size_t i = at; i < at + run.count; ++i)
+        if (from[i] != nullptr)
+          canonical.add(static_cast<const unsigned char*>(from[i]), parameters[i].size,
+                        may_hold_pointers(parameters[i]));
+    }
+    at += run.count;
+  }
+  return canonical.hash();
+}
 
-uint64_t fingerprint_of(const FunctionInfo& function, const ParameterValues& values) noexcept {
-  if (!function.parameters_known) return 0;
-  if (values.pointers == nullptr && values.packed == nullptr) return 0;
+// Any layout, in either of CUDA's forms.
+uint64_t hash_slots(const ParameterLayout& parameters, const ParameterValues& values) noexcept {
   Canonical canonical;
   size_t left = kMaxParameterBytes;
   const auto* packed = static_cast<const unsigned char*>(values.packed);
-  for (size_t i = 0; i < function.parameters.size() && left != 0; ++i) {
-    const ParameterSlot& slot = function.parameters[i];
+  for (size_t i = 0; i < parameters.size() && left != 0; ++i) {
+    const ParameterSlot& slot = parameters[i];
     size_t size = std::min<size_t>(slot.size, left);
     const unsigned char* from = nullptr;
     if (values.pointers != nullptr) {
       from = static_cast<const unsigned char*>(values.pointers[i]);
-      if (from == nullptr) continue;  // the driver refuses such a launch
+      if (from == nullptr) continue;
     } else {
       if (slot.offset >= values.packed_bytes) continue;
       size = std::min(size, values.packed_bytes - slot.offset);
@@ -90,6 +132,17 @@ uint64_t fingerprint_of(const FunctionInfo& function, const ParameterValues& val
     left -= size;
   }
   return canonical.hash();
+}
+
+}  // namespace
+
+uint64_t fingerprint_of(const FunctionInfo& function, const ParameterValues& values) noexcept {
+  if (!function.parameters_known) return 0;
+  const ParameterLayout& parameters = function.parameters;
+  if (values.pointers != nullptr && parameters.bytes() <= Canonical::kBuffer)
+    return hash_runs(parameters, values.pointers);
+  if (values.pointers == nullptr && values.packed == nullptr) return 0;
+  return hash_slots(parameters, values);
 }
 
 uint64_t fingerprint_of_bytes(const void* bytes, size_t size) noexcept {

@@ -3,7 +3,9 @@
 #include <collector/ids.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -38,11 +40,61 @@ struct ProcessInfo {
 // Where one kernel parameter lies in the packed parameter buffer, bytes.
 struct ParameterSlot {
   uint32_t offset = 0, size = 0;
+  bool operator==(const ParameterSlot&) const = default;
+};
+
+// A kernel's parameters in order. Also kept as runs of parameters that are read alike, so that the
+// launch path decides once per run how to read, not once per parameter.
+class ParameterLayout {
+ public:
+  enum class Kind : uint8_t {
+    kFourBytes,
+    kOneWord,  // 8 bytes at a multiple of 8: may be a pointer
+    kOther,
+  };
+  struct Run {
+    Kind kind;
+    uint32_t count;
+  };
+
+  ParameterLayout() = default;
+  ParameterLayout(std::initializer_list<ParameterSlot> slots) {
+    for (const ParameterSlot& slot : slots) push_back(slot);
+  }
+  void push_back(const ParameterSlot& slot) {
+    const Kind kind = kind_of(slot);
+    slots_.push_back(slot);
+    bytes_ += slot.size;
+    if (!runs_.empty() && runs_.back().kind == kind)
+      ++runs_.back().count;
+    else
+      runs_.push_back({kind, 1});
+  }
+  void clear() { *this = {}; }
+
+  bool empty() const { return slots_.empty(); }
+  size_t size() const { return slots_.size(); }
+  const ParameterSlot& operator[](size_t i) const { return slots_[i]; }
+  auto begin() const { return slots_.begin(); }
+  auto end() const { return slots_.end(); }
+  const std::vector<Run>& runs() const { return runs_; }
+  uint64_t bytes() const { return bytes_; }  // without padding between them
+  bool operator==(const ParameterLayout& other) const { return slots_ == other.slots_; }
+
+ private:
+  static Kind kind_of(const ParameterSlot& slot) {
+    if (slot.size == 4) return Kind::kFourBytes;
+    return slot.size == 8 && slot.offset % 8 == 0 ? Kind::kOneWord : Kind::kOther;
+  }
+
+  std::vector<ParameterSlot> slots_;
+  std::vector<Run> runs_;
+  uint64_t bytes_ = 0;
 };
 
 struct FunctionInfo {
   std::string name;  // mangled
-  std::vector<ParameterSlot> parameters;
+  ParameterLayout parameters;
   bool parameters_known = false;
   uint32_t registers_per_thread = 0, static_shared_bytes = 0;
 };

@@ -64,15 +64,9 @@ struct ShapeEntry {
 };
 
 bool same_function(const FunctionInfo& a, const FunctionInfo& b) {
-  if (a.name != b.name || a.parameters_known != b.parameters_known ||
-      a.registers_per_thread != b.registers_per_thread ||
-      a.static_shared_bytes != b.static_shared_bytes || a.parameters.size() != b.parameters.size())
-    return false;
-  for (size_t i = 0; i < a.parameters.size(); ++i)
-    if (a.parameters[i].offset != b.parameters[i].offset ||
-        a.parameters[i].size != b.parameters[i].size)
-      return false;
-  return true;
+  return a.name == b.name && a.parameters_known == b.parameters_known &&
+         a.registers_per_thread == b.registers_per_thread &&
+         a.static_shared_bytes == b.static_shared_bytes && a.parameters == b.parameters;
 }
 
 }  // namespace
