@@ -19,6 +19,11 @@ class Sink {
   // `packets` is one framed packet or several. False when not all of it could be written; a regular
   // file is then cut back to where it was before, so that it ends with a whole packet.
   virtual bool write(std::string_view packets) = 0;
+  // True where bytes that were written can be replaced: a regular file that is ours alone.
+  virtual bool rewritable() const { return false; }
+  // Replaces bytes at `offset`; as many must have been written there. As write(), but nothing is cut
+  // back.
+  virtual bool rewrite(uint64_t /*offset*/, std::string_view /*bytes*/) { return false; }
   virtual bool close() = 0;
   virtual const std::string& target() const = 0;  // for messages
   virtual const std::string& error() const = 0;   // empty while it works

@@ -32,8 +32,13 @@ class FileSink : public DescriptorSink {
   FileSink(std::string target, Descriptor fd, bool exclusive)
       : DescriptorSink(std::move(target), std::move(fd)), exclusive_(exclusive) {}
   bool write(std::string_view packets) override;
+  bool rewritable() const override { return exclusive_; }
+  bool rewrite(uint64_t offset, std::string_view bytes) override;
 
  private:
+  // 0, or the error; `rest` is what is left to write.
+  int write_all(std::string_view& rest, uint64_t offset);
+
   bool exclusive_;
 };
 

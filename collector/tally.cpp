@@ -27,6 +27,9 @@ void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
 void Tally::add(const TallyRow& row) {
   const Key key{row.thread, row.stream, row.signature, row.path, row.windowed};
   const auto [at, inserted] = index_.try_emplace(key, rows_.size());
+  const size_t block = at->second / kBlockRows;
+  if (block == changed_.size()) changed_.push_back(0);
+  changed_[block] = 1;
   if (inserted) {
     rows_.push_back(row);
     return;
@@ -41,6 +44,7 @@ void Tally::add(const TallyRow& row) {
 void Tally::clear() {
   index_.clear();
   rows_.clear();
+  changed_.clear();
 }
 
 }  // namespace flopinj

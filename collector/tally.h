@@ -1,9 +1,13 @@
-// Sums of launches by thread, stream, signature and path, until they are written.
+// Sums of launches by thread, stream, signature and path.
 #pragma once
 #include <collector/launch_columns.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace flopinj {
@@ -21,6 +25,17 @@ class Tally {
   const std::vector<TallyRow>& rows() const { return rows_; }
   void clear();
 
+  // The rows in blocks, in the order they came, for those who write again what has changed.
+  static constexpr size_t kBlockRows = 1'024;
+  size_t blocks() const { return changed_.size(); }
+  std::span<const TallyRow> block(size_t i) const {
+    return std::span(rows_)
+        .subspan(i * kBlockRows)
+        .first(std::min(kBlockRows, rows_.size() - i * kBlockRows));
+  }
+  // Whether a row of the block was added or changed since the last call.
+  bool take_changed(size_t i) { return std::exchange(changed_[i], uint8_t{0}) != 0; }
+
  private:
   struct Key {
     ThreadId thread;
@@ -35,6 +50,7 @@ class Tally {
   };
   std::unordered_map<Key, size_t, Hash> index_;
   std::vector<TallyRow> rows_;
+  std::vector<uint8_t> changed_;  // by block
 };
 
 }  // namespace flopinj

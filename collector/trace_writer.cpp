@@ -9,9 +9,8 @@ namespace flopinj {
 namespace {
 
 using protozero::pbf_builder;
+using RevisedBuilder = pbf_builder<f::RevisedField>;
 
-// A row takes about 70 bytes at most, so 32,768 rows stay well below the limit.
-constexpr size_t kMaxTallyRows = 32'768;
 constexpr size_t kMaxSampleBytes = 1U << 20;
 
 f::Level level_of(Level level) {
@@ -43,6 +42,87 @@ void add_column(Builder& builder, Field field, std::span<const TallyRow> rows, G
   builder.add_packed_uint64(field, column.begin(), column.end());
 }
 
+// What is written both as a packet of its own and as a revision.
+
+template <class Builder, class Field>
+void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_t begin_ns,
+               uint64_t end_ns) {
+  using F = f::TallyBatchField;
+  pbf_builder<F> b(to, field);
+  b.add_uint64(F::begin_ns, begin_ns);
+  b.add_uint64(F::end_ns, end_ns);
+  add_column(b, F::thread, rows, [](const TallyRow& r) { return r.thread.value; });
+  add_column(b, F::stream, rows, [](const TallyRow& r) { return r.stream.value; });
+  add_column(b, F::signature, rows, [](const TallyRow& r) { return r.signature.value; });
+  add_column(b, F::range_path, rows, [](const TallyRow& r) { return r.path.value; });
+  add_column(b, F::launches, rows, [](const TallyRow& r) { return r.launches; });
+  add_column(b, F::timed, rows, [](const TallyRow& r) { return r.timed; });
+  add_column(b, F::gpu_time_ns, rows, [](const TallyRow& r) { return r.gpu_time_ns; });
+  const auto any = [&](auto&& get) { return std::any_of(rows.begin(), rows.end(), get); };
+  if (any([](const TallyRow& r) { return r.graph_launches != 0; }))
+    add_column(b, F::graph_launches, rows, [](const TallyRow& r) { return r.graph_launches; });
+  if (any([](const TallyRow& r) { return r.windowed; }))
+    add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
+}
+
+template <class Builder, class Field>
+void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
+  using F = f::LedgerField;
+  using D = f::LedgerPerDeviceField;
+  using R = f::LedgerReasonField;
+  pbf_builder<F> l(to, field);
+  for (const auto& device : ledger.devices) {
+    pbf_builder<D> d(l, F::device);
+    d.add_uint32(D::device, device.device.value);
+    d.add_uint64(D::launches, device.launches);
+    d.add_uint64(D::recorded, device.recorded);
+    d.add_uint64(D::dropped, device.dropped);
+  }
+  const auto add_reasons = [&l](F reasons_field, const auto& reasons) {
+    for (const auto& [reason, count] : reasons) {
+      pbf_builder<R> r(l, reasons_field);
+      add_text(r, R::reason, reason);
+      r.add_uint64(R::count, count);
+    }
+  };
+  add_reasons(F::dropped, ledger.dropped);
+  add_reasons(F::duplicate, ledger.duplicates);
+  l.add_uint64(F::windows_opened, ledger.windows_opened);
+  l.add_uint64(F::windows_discarded, ledger.windows_discarded);
+  l.add_uint64(F::activity_records, ledger.activity_records);
+  l.add_uint64(F::activity_unmatched, ledger.activity_unmatched);
+  l.add_uint64(F::activity_lost, ledger.activity_lost);
+  l.add_uint64(F::names_generalised, ledger.names_generalised);
+  l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
+}
+
+template <class Builder, class Field>
+void add_overhead(Builder& to, Field field, const OverheadSnapshot& cost) {
+  using F = f::SelfOverheadField;
+  pbf_builder<F> o(to, field);
+  o.add_uint64(F::launch_callbacks, cost.launch_callbacks);
+  o.add_uint64(F::launch_callback_ns, cost.launch_callback_ns);
+  o.add_uint64(F::window_ns, cost.window_ns);
+  o.add_uint64(F::window_count, cost.window_count);
+  o.add_uint64(F::startup_ns, cost.startup_ns);
+  o.add_uint64(F::helper_cpu_ns, cost.helper_cpu_ns);
+  o.add_uint64(F::bytes_written, cost.bytes_written);
+  o.add_uint64(F::wall_ns, cost.wall_ns);
+}
+
+// The padding field of `bytes` bytes in all, its length always in five: any number from
+// kLeastPadding is possible.
+constexpr size_t kLeastPadding = 6;
+void add_padding(std::string& message, size_t bytes) {
+  constexpr auto kTag = static_cast<uint32_t>(f::RevisedField::padding) << 3 | 2U;
+  static_assert(kTag < 0x80);
+  message.push_back(static_cast<char>(kTag));
+  const size_t length = bytes - kLeastPadding;
+  for (unsigned i = 0; i < 5; ++i)
+    message.push_back(static_cast<char>((length >> (7 * i) & 0x7FU) | (i < 4 ? 0x80U : 0U)));
+  message.append(length, '\0');
+}
+
 }  // namespace
 
 TraceWriter::TraceWriter(std::unique_ptr<Sink> sink)
@@ -51,7 +131,49 @@ TraceWriter::TraceWriter(std::unique_ptr<Sink> sink)
 bool TraceWriter::flush() {
   if (ok_ && !framed_.empty()) ok_ = sink_->write(framed_);
   framed_.clear();
+  // After what they may refer to.
+  for (const Rewrite& rewrite : rewrites_)
+    if (ok_) ok_ = sink_->rewrite(rewrite.offset, rewrite.framed);
+  rewrites_.clear();
   return ok_;
+}
+
+// The older of the two places is written, so that the newer stays whole whatever happens meanwhile.
+// A message that outgrew its places gets new ones, with room for twice as much; what stays in the
+// old ones has been replaced and counts no more.
+template <class Fill>
+void TraceWriter::revise(RevisedMessage& message, size_t room, Fill&& fill) {
+  if (!ok_) return;
+  revised_.clear();
+  {
+    RevisedBuilder builder(revised_);
+    builder.add_uint32(f::RevisedField::key, message.key_);
+    builder.add_uint64(f::RevisedField::revision, ++message.revision_);
+    fill(builder);
+  }
+  const auto put = [this](PacketBuilder& p) {
+    p.add_bytes(f::TracePacketField::revised, revised_);
+  };
+  if (!sink_->rewritable()) return packet(put);
+  const size_t needed = revised_.size() + kLeastPadding;
+  if (needed > message.room_) {
+    message.room_ = std::max(room, 2 * needed);
+    message.places_.clear();
+  }
+  add_padding(revised_, message.room_ - revised_.size());
+  if (message.places_.size() < 2) {
+    message.places_.push_back({bytes_, sequence_ + 1, message.revision_});
+    return packet(put);
+  }
+  auto& places = message.places_;
+  RevisedMessage::Place& place = places[places[0].revision < places[1].revision ? 0 : 1];
+  place.revision = message.revision_;
+  body_.clear();
+  PacketBuilder builder(body_);
+  put(builder);
+  Rewrite& rewrite = rewrites_.emplace_back(Rewrite{place.offset, {}});
+  seal_packet(body_, place.sequence, rewrite.framed);
+  rewritten_bytes_ += rewrite.framed.size();
 }
 
 bool TraceWriter::close() {
@@ -143,28 +265,22 @@ void TraceWriter::launches(const LaunchColumns& columns) {
 }
 
 void TraceWriter::tallies(std::span<const TallyRow> all, uint64_t begin_ns, uint64_t end_ns) {
-  using F = f::TallyBatchField;
   while (!all.empty()) {
     const auto rows = all.first(std::min(all.size(), kMaxTallyRows));
     all = all.subspan(rows.size());
     packet([&](PacketBuilder& p) {
-      pbf_builder<F> b(p, f::TracePacketField::tally_batch);
-      b.add_uint64(F::begin_ns, begin_ns);
-      b.add_uint64(F::end_ns, end_ns);
-      add_column(b, F::thread, rows, [](const TallyRow& r) { return r.thread.value; });
-      add_column(b, F::stream, rows, [](const TallyRow& r) { return r.stream.value; });
-      add_column(b, F::signature, rows, [](const TallyRow& r) { return r.signature.value; });
-      add_column(b, F::range_path, rows, [](const TallyRow& r) { return r.path.value; });
-      add_column(b, F::launches, rows, [](const TallyRow& r) { return r.launches; });
-      add_column(b, F::timed, rows, [](const TallyRow& r) { return r.timed; });
-      add_column(b, F::gpu_time_ns, rows, [](const TallyRow& r) { return r.gpu_time_ns; });
-      const auto any = [&](auto&& get) { return std::any_of(rows.begin(), rows.end(), get); };
-      if (any([](const TallyRow& r) { return r.graph_launches != 0; }))
-        add_column(b, F::graph_launches, rows, [](const TallyRow& r) { return r.graph_launches; });
-      if (any([](const TallyRow& r) { return r.windowed; }))
-        add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
+      add_tally(p, f::TracePacketField::tally_batch, rows, begin_ns, end_ns);
     });
   }
+}
+
+void TraceWriter::tally(RevisedMessage& message, std::span<const TallyRow> rows, uint64_t begin_ns,
+                        uint64_t end_ns) {
+  // Room for the sums to grow in, so that the size depends on the number of rows alone.
+  constexpr size_t kRowBytes = 40;
+  revise(message, rows.size() * kRowBytes, [&](RevisedBuilder& r) {
+    add_tally(r, f::RevisedField::tally_batch, rows, begin_ns, end_ns);
+  });
 }
 
 void TraceWriter::samples(const SampleBatch& batch) {
@@ -195,50 +311,18 @@ void TraceWriter::samples(const SampleBatch& batch) {
 }
 
 void TraceWriter::ledger(const LedgerSnapshot& ledger) {
-  using F = f::LedgerField;
-  using D = f::LedgerPerDeviceField;
-  using R = f::LedgerReasonField;
-  packet([&](PacketBuilder& p) {
-    pbf_builder<F> l(p, f::TracePacketField::ledger);
-    for (const auto& device : ledger.devices) {
-      pbf_builder<D> d(l, F::device);
-      d.add_uint32(D::device, device.device.value);
-      d.add_uint64(D::launches, device.launches);
-      d.add_uint64(D::recorded, device.recorded);
-      d.add_uint64(D::dropped, device.dropped);
-    }
-    const auto add_reasons = [&l](F field, const auto& reasons) {
-      for (const auto& [reason, count] : reasons) {
-        pbf_builder<R> r(l, field);
-        add_text(r, R::reason, reason);
-        r.add_uint64(R::count, count);
-      }
-    };
-    add_reasons(F::dropped, ledger.dropped);
-    add_reasons(F::duplicate, ledger.duplicates);
-    l.add_uint64(F::windows_opened, ledger.windows_opened);
-    l.add_uint64(F::windows_discarded, ledger.windows_discarded);
-    l.add_uint64(F::activity_records, ledger.activity_records);
-    l.add_uint64(F::activity_unmatched, ledger.activity_unmatched);
-    l.add_uint64(F::activity_lost, ledger.activity_lost);
-    l.add_uint64(F::names_generalised, ledger.names_generalised);
-    l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
-  });
+  packet([&](PacketBuilder& p) { add_ledger(p, f::TracePacketField::ledger, ledger); });
+}
+void TraceWriter::ledger(RevisedMessage& message, const LedgerSnapshot& ledger) {
+  revise(message, 512, [&](RevisedBuilder& r) { add_ledger(r, f::RevisedField::ledger, ledger); });
 }
 
 void TraceWriter::self_overhead(const OverheadSnapshot& cost) {
-  using F = f::SelfOverheadField;
-  packet([&](PacketBuilder& p) {
-    pbf_builder<F> o(p, f::TracePacketField::self_overhead);
-    o.add_uint64(F::launch_callbacks, cost.launch_callbacks);
-    o.add_uint64(F::launch_callback_ns, cost.launch_callback_ns);
-    o.add_uint64(F::window_ns, cost.window_ns);
-    o.add_uint64(F::window_count, cost.window_count);
-    o.add_uint64(F::startup_ns, cost.startup_ns);
-    o.add_uint64(F::helper_cpu_ns, cost.helper_cpu_ns);
-    o.add_uint64(F::bytes_written, cost.bytes_written);
-    o.add_uint64(F::wall_ns, cost.wall_ns);
-  });
+  packet([&](PacketBuilder& p) { add_overhead(p, f::TracePacketField::self_overhead, cost); });
+}
+void TraceWriter::self_overhead(RevisedMessage& message, const OverheadSnapshot& cost) {
+  revise(message, 128,
+         [&](RevisedBuilder& r) { add_overhead(r, f::RevisedField::self_overhead, cost); });
 }
 
 void TraceWriter::diagnostic(Severity severity, std::string_view code, std::string_view message,

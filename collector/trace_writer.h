@@ -26,9 +26,10 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 0;
+inline constexpr uint32_t kFormatMinor = 1;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
+inline constexpr size_t kMaxTallyRows = 32'768;     // of about 70 bytes at most
 inline constexpr size_t kMaxTextBytes = 64U << 10;  // of one name, message or command line
 
 struct StreamDefinition {
@@ -61,6 +62,25 @@ struct SampleBatch {
   std::vector<double> values;  // signatures.size() x metrics, sample by sample
 };
 
+// A message that is written again and again, each time in place of the time before last: see
+// Revised in the format. Where the sink cannot rewrite, every revision is appended.
+class RevisedMessage {
+ public:
+  explicit RevisedMessage(uint32_t key) : key_(key) {}
+
+ private:
+  friend class TraceWriter;
+  struct Place {
+    uint64_t offset = 0;
+    uint32_t sequence = 0;
+    uint64_t revision = 0;  // the newest one there
+  };
+  uint32_t key_;
+  uint64_t revision_ = 0;
+  size_t room_ = 0;  // bytes of the message in each of its places
+  std::vector<Place> places_;
+};
+
 class TraceWriter {
  public:
   explicit TraceWriter(std::unique_ptr<Sink>);
@@ -71,9 +91,13 @@ class TraceWriter {
   void definitions(const Definitions&);  // nothing is written where all lists are empty
   void launches(const LaunchColumns&);   // nothing where it is empty
   void tallies(std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);  // likewise
+  // Sums since begin_ns that replace those written under this key before; at most kMaxTallyRows.
+  void tally(RevisedMessage&, std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);
   void samples(const SampleBatch&);  // nothing where values are no multiple of the samples
   void ledger(const LedgerSnapshot&);
+  void ledger(RevisedMessage&, const LedgerSnapshot&);
   void self_overhead(const OverheadSnapshot&);
+  void self_overhead(RevisedMessage&, const OverheadSnapshot&);
   void diagnostic(Severity, std::string_view code, std::string_view message, uint64_t time_ns);
   void end(EndReason, uint64_t time_ns);
   bool flush();  // ok()
@@ -82,16 +106,26 @@ class TraceWriter {
   bool ok() const { return ok_; }
   const Sink& sink() const { return *sink_; }
   uint64_t packets() const { return sequence_; }
-  uint64_t bytes() const { return bytes_; }  // of all packets so far, those not flushed included
+  // Of all packets so far, those not flushed included; the trace's size where nothing was rewritten.
+  uint64_t bytes() const { return bytes_ + rewritten_bytes_; }
 
  private:
   template <class Fill>
   void packet(Fill&& fill);
+  template <class Fill>
+  void revise(RevisedMessage&, size_t room, Fill&& fill);
+
+  struct Rewrite {
+    uint64_t offset;
+    std::string framed;
+  };
 
   std::unique_ptr<Sink> sink_;
-  std::string body_, framed_;
+  std::string body_, framed_, revised_;
+  std::vector<Rewrite> rewrites_;  // to be done once framed_ is written
   uint32_t sequence_ = 0;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0;  // appended
+  uint64_t rewritten_bytes_ = 0;
   bool ok_ = true;
 };
 

@@ -74,8 +74,13 @@ void WriterLoop::write_ledger(bool everything) {
   LedgerSnapshot ledger = ledger_snapshot(closing_);
   if (!everything && !wrote_launches_ && ledger == last_ledger_) return;
   wrote_launches_ = false;
-  writer_.ledger(ledger);
-  writer_.self_overhead(overhead_snapshot());
+  if (state_.config.level == Level::kTally) {
+    writer_.ledger(ledger_message_, ledger);
+    writer_.self_overhead(overhead_message_, overhead_snapshot());
+  } else {
+    writer_.ledger(ledger);
+    writer_.self_overhead(overhead_snapshot());
+  }
   last_ledger_ = std::move(ledger);
 }
 

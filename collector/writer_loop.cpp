@@ -14,7 +14,7 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       merger_(state.config.expect_times),
       began_ns_(state.now()),
       next_flush_(Clock::now()),
-      tally_began_ns_(began_ns_),
+      tally_written_ns_(began_ns_),
       next_naming_(next_flush_),
       next_ledger_(next_flush_) {}
 

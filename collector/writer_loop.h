@@ -45,6 +45,9 @@ class WriterLoop {
   void release(bool everything);
   void add_launch(const LaunchMerger::Origin&, const TimedLaunch&);
   void write_columns();
+  void make_room_in_tally();
+  void write_late_times(uint64_t since_ns);
+  void write_blocks();
   void write_tally(bool everything);
   // writer_definitions.cpp
   void write_definitions();
@@ -69,7 +72,11 @@ class WriterLoop {
 
   std::unordered_map<uint64_t, LaunchColumns> columns_;  // by thread and stream
   Tally tally_;
-  uint64_t tally_began_ns_ = 0;
+  uint64_t tally_written_ns_ = 0;
+  // Level tally: one message per block of the tally.
+  std::vector<RevisedMessage> tally_messages_;
+  uint32_t next_key_ = 3;
+  RevisedMessage ledger_message_{1}, overhead_message_{2};
 
   SignatureId last_signature_;
   FunctionId last_function_;

@@ -1,6 +1,9 @@
 // What the writer thread does with launches that leave the merger.
 #include <collector/writer_loop.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace flopinj {
 namespace {
 
@@ -8,6 +11,9 @@ namespace {
 // the file.
 constexpr uint32_t kMaxAge = 2;
 constexpr uint64_t kTallyPeriodNs = 1'000'000'000;
+// Where the trace cannot be rewritten, the tally is written whenever the recording has become 1 %
+// longer: what there is of it grows with the logarithm of the run's length.
+constexpr uint64_t kStreamedTallyPart = 100;
 
 }  // namespace
 
@@ -18,14 +24,14 @@ void WriterLoop::release(bool everything) {
         add_launch(origin, launch);
       },
       [this](const TallyRow& row) {
-        if (tally_.full()) write_tally(true);
+        make_room_in_tally();
         tally_.add(row);
       });
 }
 
 void WriterLoop::add_launch(const LaunchMerger::Origin& origin, const TimedLaunch& launch) {
   if (state_.config.level == Level::kTally) {
-    if (tally_.full()) write_tally(true);
+    make_room_in_tally();
     tally_.add(origin.thread, origin.stream, launch);
   } else {
     const uint64_t key = uint64_t{origin.thread.value} << 32 | origin.stream.value;
@@ -52,14 +58,44 @@ void WriterLoop::write_columns() {
   if (state_.config.level == Level::kLaunches) recorded_ = released_;
 }
 
+// A full table starts anew under new keys; what was written stays as it is.
+void WriterLoop::make_room_in_tally() {
+  if (!tally_.full()) return;
+  write_tally(true);
+  tally_.clear();
+  tally_messages_.clear();
+}
+
+// Level launches: times that came after their launches were written.
+void WriterLoop::write_late_times(uint64_t since_ns) {
+  wrote_launches_ |= !tally_.empty();
+  writer_.tallies(tally_.rows(), since_ns, tally_written_ns_);
+  tally_.clear();
+}
+
+// Level tally: sums since the beginning, each block of them in place of what was written of it
+// before.
+void WriterLoop::write_blocks() {
+  for (size_t i = 0; i < tally_.blocks(); ++i) {
+    if (i == tally_messages_.size()) tally_messages_.emplace_back(next_key_++);
+    if (!tally_.take_changed(i)) continue;
+    wrote_launches_ = true;
+    writer_.tally(tally_messages_[i], tally_.block(i), began_ns_, tally_written_ns_);
+  }
+  recorded_ = released_;
+}
+
 void WriterLoop::write_tally(bool everything) {
   const uint64_t now = state_.now();
-  if (!everything && now - tally_began_ns_ < kTallyPeriodNs) return;
-  wrote_launches_ |= !tally_.empty();
-  writer_.tallies(tally_.rows(), tally_began_ns_, now);
-  tally_.clear();
-  tally_began_ns_ = now;
-  if (state_.config.level == Level::kTally) recorded_ = released_;
+  uint64_t period = kTallyPeriodNs;
+  if (state_.config.level == Level::kTally && !writer_.sink().rewritable())
+    period = std::max(period, (now - began_ns_) / kStreamedTallyPart);
+  if (!everything && now - tally_written_ns_ < period) return;
+  const uint64_t since = std::exchange(tally_written_ns_, now);
+  if (state_.config.level == Level::kTally)
+    write_blocks();
+  else
+    write_late_times(since);
 }
 
 }  // namespace flopinj

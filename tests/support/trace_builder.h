@@ -182,7 +182,30 @@ class TraceBuilder {
   };
   void tally(const std::vector<Tally>& rows, uint32_t thread = 1, uint32_t stream = 1) {
     trace::TracePacket p;
-    auto* t = p.mutable_tally_batch();
+    fill(*p.mutable_tally_batch(), rows, thread, stream);
+    add(p);
+  }
+  void revised_tally(uint32_t key, uint64_t revision, const std::vector<Tally>& rows) {
+    trace::TracePacket p;
+    p.mutable_revised()->set_key(key);
+    p.mutable_revised()->set_revision(revision);
+    p.mutable_revised()->set_padding(std::string(100, '\0'));
+    fill(*p.mutable_revised()->mutable_tally_batch(), rows, 1, 1);
+    add(p);
+  }
+  void revised_ledger(uint32_t key, uint64_t revision, uint64_t launches) {
+    trace::TracePacket p;
+    p.mutable_revised()->set_key(key);
+    p.mutable_revised()->set_revision(revision);
+    auto* d = p.mutable_revised()->mutable_ledger()->add_device();
+    d->set_device(1);
+    d->set_launches(launches);
+    d->set_recorded(launches);
+    add(p);
+  }
+  static void fill(trace::TallyBatch& batch, const std::vector<Tally>& rows, uint32_t thread,
+                   uint32_t stream) {
+    auto* t = &batch;
     for (const auto& r : rows) {
       t->add_thread(thread);
       t->add_stream(stream);
@@ -193,7 +216,6 @@ class TraceBuilder {
       t->add_gpu_time_ns(r.gpu_time_ns);
       t->add_windowed(r.windowed ? 1 : 0);
     }
-    add(p);
   }
   void ledger(uint64_t launches, uint64_t recorded, uint64_t dropped, uint32_t device = 1,
               uint64_t duplicates = 0) {

@@ -3,6 +3,7 @@
 #include <collector/collector.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,7 +15,9 @@ namespace flopinj::test {
 
 class Recording {
  public:
-  explicit Recording(CollectorConfig config = {}) : collector(config, hooks()) {}
+  // Without a clock, the machine's.
+  explicit Recording(CollectorConfig config = {}, std::function<uint64_t()> now_ns = {})
+      : collector(config, hooks(std::move(now_ns))) {}
 
   // The trace stays readable after the collector let go of its sink.
   class SharedSink : public MemorySink {
@@ -76,8 +79,9 @@ class Recording {
   bool started = false;
 
  private:
-  CollectorHooks hooks() {
+  CollectorHooks hooks(std::function<uint64_t()> now_ns) {
     CollectorHooks h;
+    h.now_ns = std::move(now_ns);
     h.flush_times = [this] {
       std::vector<KernelTime> due;
       {

@@ -34,6 +34,27 @@ std::vector<uint64_t> spread(const Runs& runs, size_t n) {
   return values;
 }
 
+// Of each key the highest revision stays.
+void settle_revisions(ReadTrace& trace) {
+  std::map<uint32_t, uint64_t> newest;
+  for (const auto& packet : trace.packets)
+    if (packet.has_revised()) {
+      uint64_t& revision = newest[packet.revised().key()];
+      revision = std::max(revision, packet.revised().revision());
+    }
+  trace.revised = !newest.empty();
+  for (auto& packet : trace.packets) {
+    if (!packet.has_revised()) continue;
+    pb::Revised held;
+    held.Swap(packet.mutable_revised());
+    packet.clear_body();
+    if (held.revision() != newest[held.key()]) continue;
+    if (held.has_tally_batch()) *packet.mutable_tally_batch() = held.tally_batch();
+    if (held.has_ledger()) *packet.mutable_ledger() = held.ledger();
+    if (held.has_self_overhead()) *packet.mutable_self_overhead() = held.self_overhead();
+  }
+}
+
 }  // namespace
 
 ReadTrace read_trace(std::string_view bytes) {
@@ -50,7 +71,7 @@ ReadTrace read_trace(std::string_view bytes) {
     }
     if (bytes[0] != 0x0a || !whole || length > bytes.size() - at) {
       trace.torn = true;
-      return trace;
+      break;
     }
     const std::string_view body = bytes.substr(at, length);
     bytes.remove_prefix(at + length);
@@ -63,6 +84,7 @@ ReadTrace read_trace(std::string_view bytes) {
     trace.packet_bytes.push_back(length);
     trace.in_order = trace.in_order && packet.sequence() == trace.packets.size();
   }
+  settle_revisions(trace);
   return trace;
 }
 
@@ -133,7 +155,15 @@ class Checker {
     if (trace.damaged != 0) fault("damaged packets");
     if (!trace.in_order) fault("sequence numbers");
     if (trace.packets.empty() || !trace.packets[0].has_header()) fault("no header first");
-    for (const auto& packet : trace.packets) check(packet);
+    // What is rewritten may use what was defined after it, and stand before or after its ledger.
+    if (trace.revised)
+      for (const auto& packet : trace.packets) define(packet);
+    for (const auto& packet : trace.packets) check(packet, trace.revised);
+    if (trace.revised) {
+      const bool ended = !trace.packets.empty() && trace.packets.back().has_end();
+      for (const auto& packet : trace.packets)
+        if (packet.has_ledger()) check(packet.ledger(), !ended);
+    }
     return fault_;
   }
 
@@ -146,7 +176,7 @@ class Checker {
       fault(std::string(what) + " " + std::to_string(id) + " is used before it is defined");
   }
 
-  void check(const pb::TracePacket& packet) {
+  void define(const pb::TracePacket& packet) {
     const auto& in = packet.interned();
     for (const auto& s : in.strings()) strings_.insert(s.id());
     for (const auto& f : in.functions()) {
@@ -169,13 +199,17 @@ class Checker {
       threads_.insert(t.id());
     }
     if (packet.has_metric_group()) groups_.insert(packet.metric_group().id());
+  }
+
+  void check(const pb::TracePacket& packet, bool revised) {
+    define(packet);
     check(packet.launch_batch());
     check(packet.tally_batch());
     const auto& samples = packet.counter_samples();
     use(groups_, samples.group(), "group");
     for (const uint32_t s : samples.signature()) use(signatures_, s, "signature");
     for (const uint32_t p : samples.range_path()) use(paths_, p, "path");
-    if (packet.has_ledger()) check(packet.ledger());
+    if (packet.has_ledger() && !revised) check(packet.ledger(), false);
   }
 
   void check(const pb::LaunchBatch& b) {
@@ -203,7 +237,8 @@ class Checker {
   }
 
   // At every ledger: exactly what was written is recorded, and never more than was made.
-  void check(const pb::Ledger& ledger) {
+  // A ledger that is rewritten after the tallies is older than they are for a moment.
+  void check(const pb::Ledger& ledger, bool may_be_older) {
     uint64_t recorded = 0;
     uint64_t dropped = 0;
     uint64_t reasons = 0;
@@ -213,7 +248,7 @@ class Checker {
       if (d.recorded() + d.dropped() > d.launches()) fault("more recorded than made");
     }
     for (const auto& r : ledger.dropped()) reasons += r.count();
-    if (recorded != written_)
+    if (recorded != written_ && !(may_be_older && recorded < written_))
       fault("ledger says " + std::to_string(recorded) + " recorded, written are " +
             std::to_string(written_));
     if (reasons != dropped) fault("dropped launches without a reason");

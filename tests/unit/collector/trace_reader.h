@@ -20,6 +20,9 @@ struct ReadTrace {
   size_t damaged = 0;    // packets whose check sum or encoding is wrong
   bool torn = false;     // ends inside a packet
   bool in_order = true;  // sequence counts 1, 2, 3, ...
+  // Has Revised packets. Those that count are in `packets` as what they hold, the others as empty
+  // packets.
+  bool revised = false;
 };
 ReadTrace read_trace(std::string_view bytes);
 std::string file_bytes(const std::string& path);

@@ -22,6 +22,35 @@ TEST_CASE("equal samples make an exact figure for every launch") {
   CHECK_FALSE(r.signatures[0].varying);
 }
 
+TEST_CASE("of a revised tally only the highest revision counts, wherever it stands") {
+  TraceBuilder t = started();
+  t.kernel(1, "k", 11);
+  t.samples(1, 1, {sass(1, 0, 0)});
+  t.revised_tally(3, 9, {{1, 900, 900, 9'000}});  // written over the fourth
+  t.revised_tally(3, 8, {{1, 800, 800, 8'000}});
+  t.revised_tally(4, 5, {{1, 70, 70, 700}, {2, 30, 0, 0}});  // rows of its own, one of a kernel
+  t.revised_ledger(1, 9, 1'000);
+  t.revised_ledger(1, 8, 900);
+  t.kernel(2, "later", 12);                   // defined only here
+  t.revised_tally(4, 5, {{1, 70, 70, 700}});  // the same again
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK_FALSE(r.partial);
+  CHECK(r.ledger.disagreements.empty());
+  CHECK(r.ledger.total.launches == 1'000);
+  CHECK(to_decimal(r.total.flop) == "970");
+
+  // The newest revision torn: the one before it counts, and the rest of the file is used.
+  std::string torn = t.bytes();
+  const size_t at = torn.find(std::string(100, '\0'));
+  REQUIRE(at != std::string::npos);
+  torn[at] = 1;
+  const Report before = reduce_bytes({torn});
+  CHECK(before.partial);
+  CHECK(to_decimal(before.total.flop) == "870");
+  CHECK(before.ledger.total == LedgerLine{1'000, 1, 869, 30, 100});
+}
+
 TEST_CASE("the FMA convention touches multiply-adds alone") {
   TraceBuilder t = started();
   t.kernel(1, "k", 11);

@@ -80,7 +80,8 @@ void Reducer::first_pass(Model& model) {
     Packet packet;
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, file.damage);
-      if (trace != kNoIndex) definitions.packet(trace, packet, file.damage);
+      if (trace == kNoIndex || !revisions_.newest_so_far(trace, packet, file.damage)) continue;
+      definitions.packet(trace, packet, file.damage);
     }
     if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
   }
@@ -99,7 +100,8 @@ void Reducer::second_pass(Model& model, TotalsPass& totals) {
     Packet packet;
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, logged_before);
-      if (trace < known) totals.packet(trace, packet, file.damage);
+      if (trace < known && revisions_.counts(trace, packet))
+        totals.packet(trace, packet, file.damage);
     }
     totals.end_input(file.damage);
   }

@@ -6,6 +6,7 @@
 
 #include "model/model.h"
 #include "model/phases.h"
+#include "passes/revisions.h"
 #include "reader/damage.h"
 #include "reader/input.h"
 #include "report/report.h"
@@ -44,6 +45,7 @@ class Reducer {
   ReduceOptions options_;
   std::vector<File> files_;
   std::vector<InputError> errors_;
+  Revisions revisions_;
 };
 
 }  // namespace flopinj::reduce
