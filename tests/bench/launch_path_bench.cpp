@@ -74,6 +74,7 @@ void known_signature(benchmark::State& state) {
   }
 }
 BENCHMARK(known_signature)->ArgName("kernels")->Arg(1)->Arg(200);
+BENCHMARK(known_signature)->ArgName("kernels")->Arg(200)->ThreadRange(1, 8);
 
 void fingerprint_128_bytes(benchmark::State& state) {
   Launcher launcher(1);

@@ -1,0 +1,46 @@
+"""Many signatures, threads and modules: nothing is lost and nothing grows without bound."""
+
+import unittest
+
+import harness
+from harness import CLIENTS
+
+MIB = 1 << 20
+
+
+class Stress(harness.TestCase):
+    def stress(self, case, launches, settled, growth, **settings):
+        """Runs a case. Memory may grow by `growth` from the round numbered `settled` to the last, where without a bound
+        each further round would take as much again as the first."""
+        done = self.run_profiled([CLIENTS / "stress_client", case], **settings)
+        memory = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("rss ")]
+        self.assertGreater(len(memory), settled + 1)
+        if not harness.SANITIZER_PRELOAD:  # they keep what is freed
+            self.assertLess(memory[-1] - memory[settled], growth, memory)
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["launches"], launches, report["ledger"])
+        self.assertEqual(report["ledger"]["dropped"], 0, report["ledger"])
+        return report
+
+    def test_ten_thousand_signatures(self):
+        for level in ("launches", "tally"):
+            with self.subTest(level):
+                self.trace = self.folder / f"{level}.pb"
+                report = self.stress("signatures", 50_000, 1, 8 * MIB, FLOPINJ_MODE="timing", FLOPINJ_LEVEL=level)
+                self.assertEqual(report["kernels"][0]["signatures"], 10_000)
+                self.assertEqual(report["kernels"][0]["launches"], 50_000)
+
+    def test_sixty_four_threads(self):
+        report = self.stress("threads", 15 * 64 * 200, 3, 40 * MIB)
+        self.assertEqual(report["kernels"][0]["flop"], str(15 * 64 * 200 * 6))
+        self.assertEqual(harness.by_key(report["ranges"], "path")["worker"]["launches"], 15 * 64 * 200)
+
+    def test_a_thousand_modules(self):
+        report = self.stress("modules", 1_000, 0, 8 * MIB)
+        self.assertEqual(report["kernels"][0]["flop"], str(1_000 * 4))
+        self.assertEqual(report["kernels"][0]["signatures"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
