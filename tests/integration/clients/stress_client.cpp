@@ -22,7 +22,8 @@ void tell_memory() {
   std::printf("rss %ld\n", resident * sysconf(_SC_PAGESIZE));
 }
 
-void launch_dot(const Gpu& gpu, CUfunction dot, int k, unsigned shared_bytes, CUstream stream = nullptr) {
+void launch_dot(const Gpu& gpu, CUfunction dot, int k, unsigned shared_bytes,
+                CUstream stream = nullptr) {
   void* parameters[] = {&k, const_cast<CUdeviceptr*>(&gpu.x), const_cast<CUdeviceptr*>(&gpu.y)};
   check(cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, shared_bytes, stream, parameters, nullptr), "dot");
 }
@@ -72,9 +73,13 @@ void modules(Gpu& gpu) {
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   Gpu gpu(argv[0]);
-  if (name == "signatures") signatures(gpu);
-  else if (name == "threads") threads(gpu);
-  else if (name == "modules") modules(gpu);
-  else return 2;
+  if (name == "signatures")
+    signatures(gpu);
+  else if (name == "threads")
+    threads(gpu);
+  else if (name == "modules")
+    modules(gpu);
+  else
+    return 2;
   return 0;
 }
