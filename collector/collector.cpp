@@ -197,7 +197,7 @@ const Signature* Collector::signature(ThreadState& thread, const KernelFunction&
   return guarded<const Signature*>(nullptr, [&] {
     const uint64_t fingerprint = fingerprint_of(function.info, values);
     if (const Signature* known = thread.signatures.find(function, shape, fingerprint)) return known;
-    const uint32_t wanted = function.never_measure ? 0 : state_->scheduler.initial_wanted();
+    const uint64_t wanted = function.never_measure ? 0 : state_->scheduler.initial_wanted();
     const Signature* added =
         state_->signatures.intern_signature(function, shape, fingerprint, wanted);
     if (added != nullptr) thread.signatures.insert(function, shape, fingerprint, added);

@@ -11,15 +11,26 @@
 
 namespace flopinj {
 
+// Holds for a kernel when `metric`, less `included` (which it contains; empty: nothing), counts
+// anything. Both are read by a group of the same plan that every kernel is measured with.
+struct NeededIf {
+  std::string metric, included;
+};
+
 struct MetricGroupPlan {
-  std::string name;                  // "sass", "screening"
+  std::string name;                  // "sass", "screening", "tensor_bf16"
   std::vector<std::string> metrics;  // CUPTI names with roll-up: "dram__bytes_read.sum"
   bool instrumented = false;         // SASS metrics: CUPTI patches the kernel
   bool required = false;             // without it a launch has no FLOP count
+  // Any of them makes the group necessary for a kernel: then it is required too. None: the group is
+  // measured for every kernel.
+  std::vector<NeededIf> needed_if = {};
 };
 
-// The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured. A chip
-// that is not in the table gets the SASS group alone, whose metrics every chip since Volta has.
+// The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured:
+// instructions, screening, then what screening may make necessary. A chip that is not in the table
+// gets the SASS group alone, whose metrics every chip since Volta has. docs/metrics.md tells what
+// each metric counts.
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 
 // The chips in the table. A test asks a real CUPTI about each of them: does it know all metrics,

@@ -1,8 +1,8 @@
 // Decides when counters are read. Pure logic: the edge asks at launches, opens and closes windows,
 // and reports back.
 //
-// First version: every signature wants `samples_per_group` samples of every group of its device's
-// plan. A window for group g opens at the first launch that wants g, and covers what is launched
+// Every signature wants `samples_per_group` samples of every group of its device's plan; of a group
+// with conditions (MetricGroupPlan::needed_if) only once a sample of it has shown one of them. A window for group g opens at the first launch that wants g, and covers what is launched
 // next on that context until it is full, nobody in it wanted g for a while, or it has been open too
 // long. A signature whose windows keep failing is given up; after a failure it is the last row of
 // its next window, so that the others around it are not given up with it.
@@ -46,7 +46,7 @@ class MeasurementScheduler {
   ~MeasurementScheduler();
 
   // A device's plan is ready: its groups get ids (for the trace) and bits (for wanted_groups), and
-  // all signatures known so far want them. Empty result: no bits left for all of them, the device
+  // all signatures known so far want those without conditions. Empty result: no bits left for all of them, the device
   // is not measured. A device that has a plan keeps it: the same ids are returned.
   std::vector<GroupId> add_plan(DeviceId, const std::vector<MetricGroupPlan>&);
   // Counters are unavailable on this device: nothing wants its groups any more.
@@ -54,7 +54,7 @@ class MeasurementScheduler {
   void disable_all() noexcept;
 
   // What a new signature is to want.
-  uint32_t initial_wanted() const noexcept;
+  uint64_t initial_wanted() const noexcept;
 
   // At a launch on `device` with no window open on its context: the group to open a window for, if
   // any. Index into the plan given to add_plan. Never for functions marked never_measure.
@@ -66,9 +66,11 @@ class MeasurementScheduler {
   bool close_after(DeviceId, uint32_t group, std::span<const WindowRow> rows, uint64_t opened_ns,
                    uint64_t now_ns) const noexcept;
 
-  // A window's outcome: the counters of all its rows were read, or of none. A window that could not
-  // be opened has failed with no rows, or with the one it was opened for.
-  void window_succeeded(DeviceId, uint32_t group, std::span<const WindowRow> rows) noexcept;
+  // A window's outcome: the counters of all its rows were read, or of none. `values` is rows x
+  // metrics of the group, row by row. A window that could not be opened has failed with no rows, or
+  // with the one it was opened for.
+  void window_succeeded(DeviceId, uint32_t group, std::span<const WindowRow> rows,
+                        std::span<const double> values) noexcept;
   void window_failed(DeviceId, uint32_t group, std::span<const WindowRow> rows) noexcept;
 
   const SchedulerConfig& config() const;

@@ -78,7 +78,7 @@ struct SignatureTable::State {
   std::unordered_multimap<uint64_t, const KernelFunction*> by_name_hash;
   std::unordered_map<ShapeKey, ShapeEntry, ShapeKeyHash> by_shape;
   std::unordered_map<const KernelFunction*, const Signature*> overflow;
-  uint32_t wanted_everywhere = 0;
+  uint64_t wanted_everywhere = 0;
   std::atomic<uint64_t> merged_requests{0}, overflowed{0};
 
   const KernelFunction* find_function(uint64_t hash, const FunctionInfo& info) const {
@@ -100,15 +100,15 @@ struct SignatureTable::State {
   // These hold the lock exclusively and may throw bad_alloc, leaving the tables as they were.
   const Signature* define(const KernelFunction& function, const LaunchShape& shape,
                           uint64_t fingerprint, ParameterClass parameter_class,
-                          uint32_t initial_wanted);
-  const Signature* add(const ShapeKey& key, uint64_t fingerprint, uint32_t initial_wanted);
+                          uint64_t initial_wanted);
+  const Signature* add(const ShapeKey& key, uint64_t fingerprint, uint64_t initial_wanted);
   const Signature* overflow_of(const KernelFunction& function);
 };
 
 const Signature* SignatureTable::State::define(const KernelFunction& function,
                                                const LaunchShape& shape, uint64_t fingerprint,
                                                ParameterClass parameter_class,
-                                               uint32_t initial_wanted) {
+                                               uint64_t initial_wanted) {
   const auto id = static_cast<uint32_t>(signatures.size() + 1);
   Signature& s = signatures.emplace_back();
   s.id = SignatureId{id};
@@ -122,7 +122,7 @@ const Signature* SignatureTable::State::define(const KernelFunction& function,
 }
 
 const Signature* SignatureTable::State::add(const ShapeKey& key, uint64_t fingerprint,
-                                            uint32_t initial_wanted) {
+                                            uint64_t initial_wanted) {
   if (signatures.size() >= kMaxSignatures) return nullptr;
   initial_wanted |= wanted_everywhere;
   ShapeEntry& entry = by_shape[key];
@@ -181,7 +181,7 @@ const KernelFunction* SignatureTable::intern_function(const FunctionInfo& info) 
 
 const Signature* SignatureTable::intern_signature(const KernelFunction& function,
                                                   const LaunchShape& shape, uint64_t fingerprint,
-                                                  uint32_t initial_wanted) noexcept {
+                                                  uint64_t initial_wanted) noexcept {
   State& state = *state_;
   const ShapeKey key{&function, shape};
   if (!function.info.parameters_known) fingerprint = 0;
@@ -220,14 +220,14 @@ std::vector<const Signature*> SignatureTable::signatures_after(SignatureId after
   return result;
 }
 
-void SignatureTable::want_everywhere(uint32_t bits) noexcept {
+void SignatureTable::want_everywhere(uint64_t bits) noexcept {
   const std::unique_lock lock(state_->mutex);
   state_->wanted_everywhere |= bits;
   for (const Signature& s : state_->signatures)
     if (may_be_measured(s)) s.wanted_groups.fetch_or(bits, std::memory_order_relaxed);
 }
 
-void SignatureTable::want_nowhere(uint32_t bits) noexcept {
+void SignatureTable::want_nowhere(uint64_t bits) noexcept {
   const std::unique_lock lock(state_->mutex);
   state_->wanted_everywhere &= ~bits;
   for (const Signature& s : state_->signatures)

@@ -25,7 +25,7 @@ namespace flopinj {
 inline constexpr uint32_t kMaxFunctions = 65'536;
 inline constexpr uint32_t kMaxSignatures = 262'144;
 inline constexpr uint32_t kMaxFingerprintsPerShape = 64;
-inline constexpr uint32_t kMaxGroups = 32;  // metric groups of all devices of a process
+inline constexpr uint32_t kMaxGroups = 64;  // metric groups of all devices of a process
 
 // The fingerprint of merged classes and overflow signatures.
 inline constexpr uint64_t kMergedFingerprint = 0x0064'6567'7265'6d00;  // "merged" between zeros
@@ -50,7 +50,7 @@ struct Signature {
   ParameterClass parameter_class = ParameterClass::kExact;
   // Groups of the metric plan that still want samples of this signature, one bit per group. Read
   // relaxed on every launch; written by the scheduler.
-  mutable std::atomic<uint32_t> wanted_groups{0};
+  mutable std::atomic<uint64_t> wanted_groups{0};
 };
 
 // Stands for all shapes of a function that found no room in the table. Its own shape is all zeros,
@@ -79,7 +79,7 @@ class SignatureTable {
   // A new signature wants `initial_wanted` and what want_everywhere() was told, so that a plan that
   // becomes ready at the same moment is not missed; one that may not be measured wants nothing.
   const Signature* intern_signature(const KernelFunction&, const LaunchShape&, uint64_t fingerprint,
-                                    uint32_t initial_wanted) noexcept;
+                                    uint64_t initial_wanted) noexcept;
 
   // Definitions that the writer has not seen yet, in id order: those with id > after. For the
   // writer thread.
@@ -87,8 +87,8 @@ class SignatureTable {
   std::vector<const Signature*> signatures_after(SignatureId) const;
   // Sets `bits` in wanted_groups of all signatures that may be measured, also of those to come (a
   // plan became ready); or clears them (a device cannot be measured).
-  void want_everywhere(uint32_t bits) noexcept;
-  void want_nowhere(uint32_t bits) noexcept;
+  void want_everywhere(uint64_t bits) noexcept;
+  void want_nowhere(uint64_t bits) noexcept;
 
   uint64_t merged_fingerprints() const;  // interning requests answered with a merged class
   uint64_t overflowed() const;           // interning requests past a bound

@@ -240,6 +240,12 @@ void TraceWriter::metric_group(GroupId id, DeviceId device, const MetricGroupPla
     for (const std::string& metric : plan.metrics) add_text(g, F::metric, metric);
     g.add_bool(F::instrumented, plan.instrumented);
     g.add_bool(F::required, plan.required);
+    for (const NeededIf& need : plan.needed_if) {
+      using N = f::MetricGroupNeededIfField;
+      pbf_builder<N> n(g, F::needed_if);
+      add_text(n, N::metric, need.metric);
+      if (!need.included.empty()) add_text(n, N::included, need.included);
+    }
   });
 }
 

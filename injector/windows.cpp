@@ -156,9 +156,9 @@ void Windows::close(Context& context) {
         batch.signatures.push_back(row.signature->id);
         batch.paths.push_back(row.path);
       }
+      scheduler_.window_succeeded(context.device, window->group, window->rows, values);
       batch.values = std::move(values);
       edge_.collector->samples(std::move(batch));
-      scheduler_.window_succeeded(context.device, window->group, window->rows);
     }
   } else {
     scheduler_.window_failed(context.device, window->group, window->rows);

@@ -72,6 +72,29 @@ class Launches(harness.TestCase):
         self.assert_all_counted(report, 5)
         self.assertEqual(harness.precisions(report), {"fp64": 5 * 64, "fp16": 5 * 64 * 4})
 
+    def test_tensor_work_is_counted_by_precision_with_its_padding(self):
+        """16 x 16 x 16 tiles: 3*4*5 for 33x50x70, 2*1*7 for 17x16x100, 1*6*2 for 5x90x31."""
+        report = self.report_of("tensor")
+        self.assert_all_counted(report, 400)
+        tile = 2 * 16**3
+        self.assertEqual(harness.precisions(report), {
+            "tensor_fp16": 100 * 60 * tile, "tensor_bf16": 100 * 14 * tile, "tensor_tf32": 100 * 12 * tile,
+            "fp32": 100 * 2 * 64})
+        self.assertEqual(self.kernels_of(report), {
+            "product_fp16": (100, str(100 * 60 * tile)), "product_bf16": (100, str(100 * 14 * tile)),
+            "product_tf32": (100, str(100 * 12 * tile)), "axpy": (100, str(100 * 2 * 64))})
+        self.assertNotIn("unscreened_launches", report["total"])
+
+    def test_tensor_work_that_was_not_measured_is_not_zero(self):
+        """Screening shows it, and then the program is over."""
+        report = self.report_of("tensor_briefly")
+        self.assert_balanced(report)
+        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (32, 24))
+        reasons = {r["reason"] for r in report["ledger"]["reasons"]["unmeasured"]}
+        self.assertTrue(all(r.startswith("not_sampled:tensor_") for r in reasons), reasons)
+        self.assertEqual(self.kernels_of(report)["axpy"], (8, str(8 * 2 * 64)))
+        self.assertIsNone(self.kernels_of(report)["product_bf16"][1])
+
     def test_collectives_are_never_measured(self):
         report = self.report_of("collective")
         self.assert_balanced(report)

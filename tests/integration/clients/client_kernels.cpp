@@ -29,6 +29,47 @@ GPU_KERNEL mixed_precision(int n, gpu::ptr<gpu::f64> d, gpu::ptr<gpu::f16x2> h) 
   h[i] = gpu::fma(gpu::f16x2(h[i]), gpu::f16x2(h[i]), gpu::f16x2(h[i]));
 }
 
+// C = A * B, row-major, m x n and k deep. One warp for each 16 x 16 tile of C; tiles over the edge are
+// padded with zeros, and counted: 2 * 16^3 FLOP for each tile and depth of 16.
+template <class T>
+GPU_DEVICE void tiled_product(int m, int n, int k, gpu::ptr<const gpu::f32> a,
+                              gpu::ptr<const gpu::f32> b, gpu::ptr<gpu::f32> c) {
+  T* const left = gpu::shared<T>();
+  T* const right = left + 256;
+  gpu::f32* const sum = reinterpret_cast<gpu::f32*>(right + 256);
+  const int lane = static_cast<int>(gpu::thread_index().x);
+  const int row = static_cast<int>(gpu::block_index().y) * 16;
+  const int column = static_cast<int>(gpu::block_index().x) * 16;
+  for (int i = lane; i < 256; i += 32) sum[i] = 0.0f;
+  for (int depth = 0; depth < k; depth += 16) {
+    for (int i = lane; i < 256; i += 32) {
+      const int x = i % 16, y = i / 16;
+      gpu::f32 l = 0.0f, r = 0.0f;
+      if (row + y < m && depth + x < k) l = a[(row + y) * k + depth + x];
+      if (depth + y < k && column + x < n) r = b[(depth + y) * n + column + x];
+      left[i] = gpu::narrow<T>(l);
+      right[i] = gpu::narrow<T>(r);
+    }
+    gpu::sync();
+    gpu::mma<T>(left, right, sum);
+    gpu::sync();
+  }
+  for (int i = lane; i < 256; i += 32)
+    if (row + i / 16 < m && column + i % 16 < n) c[(row + i / 16) * n + column + i % 16] = sum[i];
+}
+GPU_KERNEL product_fp16(int m, int n, int k, gpu::ptr<const gpu::f32> a, gpu::ptr<const gpu::f32> b,
+                        gpu::ptr<gpu::f32> c) {
+  tiled_product<gpu::f16>(m, n, k, a, b, c);
+}
+GPU_KERNEL product_bf16(int m, int n, int k, gpu::ptr<const gpu::f32> a, gpu::ptr<const gpu::f32> b,
+                        gpu::ptr<gpu::f32> c) {
+  tiled_product<gpu::bf16>(m, n, k, a, b, c);
+}
+GPU_KERNEL product_tf32(int m, int n, int k, gpu::ptr<const gpu::f32> a, gpu::ptr<const gpu::f32> b,
+                        gpu::ptr<gpu::f32> c) {
+  tiled_product<gpu::tf32>(m, n, k, a, b, c);
+}
+
 // Named as a collective is: it must never be measured.
 GPU_KERNEL ncclDevKernel_AllReduce_Sum_f32_RING_LL(int n, gpu::ptr<gpu::f32> y) {
   const int i = static_cast<int>(gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x);
@@ -40,5 +81,8 @@ GPU_EXPORT(axpy)
 GPU_EXPORT(dot)
 GPU_EXPORT(data_dependent)
 GPU_EXPORT(mixed_precision)
+GPU_EXPORT_SYNC(product_fp16)
+GPU_EXPORT_SYNC(product_bf16)
+GPU_EXPORT_SYNC(product_tf32)
 GPU_EXPORT(ncclDevKernel_AllReduce_Sum_f32_RING_LL)
 GPU_MODULE_END

@@ -151,6 +151,45 @@ void precisions(Gpu& gpu) {
   }
 }
 
+// C = A * B on tensor cores, sizes that no tile divides. Ends the program if the product is wrong.
+void product(Gpu& gpu, const char* kernel, int m, int n, int k) {
+  CUdeviceptr b = gpu.x + gpu.kBytes / 2;
+  void* parameters[] = {&m, &n, &k, &gpu.x, &b, &gpu.y};
+  check(cuLaunchKernel(gpu.function(kernel), static_cast<unsigned>((n + 15) / 16), static_cast<unsigned>((m + 15) / 16),
+                       1, 32, 1, 1, 4096, nullptr, parameters, nullptr),
+        kernel);
+}
+
+void tensor(Gpu& gpu, int repeats) {
+  std::vector<float> a(gpu.kBytes / 2 / sizeof(float)), b(a.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i % 7) - 3.0F;  // exact in every source, and so are the sums
+    b[i] = static_cast<float>(i % 5) - 2.0F;
+  }
+  check(cuMemcpyHtoD(gpu.x, a.data(), gpu.kBytes / 2), "cuMemcpyHtoD");
+  check(cuMemcpyHtoD(gpu.x + gpu.kBytes / 2, b.data(), gpu.kBytes / 2), "cuMemcpyHtoD");
+  const struct {
+    const char* kernel;
+    int m, n, k;
+  } products[] = {{"product_fp16", 33, 50, 70}, {"product_bf16", 17, 16, 100}, {"product_tf32", 5, 90, 31}};
+  for (int i = 0; i < repeats; ++i) {
+    for (const auto& p : products) {
+      product(gpu, p.kernel, p.m, p.n, p.k);
+      if (i > 0) continue;
+      std::vector<float> c(static_cast<size_t>(p.m) * static_cast<size_t>(p.n));
+      check(cuMemcpyDtoH(c.data(), gpu.y, c.size() * sizeof(float)), "cuMemcpyDtoH");
+      for (int row = 0; row < p.m; ++row)
+        for (int column = 0; column < p.n; ++column) {
+          float sum = 0;
+          for (int d = 0; d < p.k; ++d)
+            sum += a[static_cast<size_t>(row * p.k + d)] * b[static_cast<size_t>(d * p.n + column)];
+          if (c[static_cast<size_t>(row * p.n + column)] != sum) std::exit(1);
+        }
+    }
+    gpu.axpy(64);
+  }
+}
+
 void collective(Gpu& gpu) {
   for (int i = 0; i < 5; ++i) {
     gpu.axpy(32);
@@ -211,6 +250,8 @@ int main(int argc, char** argv) {
   else if (name == "graphs") graphs(gpu);
   else if (name == "varying") varying(gpu);
   else if (name == "precisions") precisions(gpu);
+  else if (name == "tensor") tensor(gpu, 100);
+  else if (name == "tensor_briefly") tensor(gpu, 8);
   else if (name == "collective") collective(gpu);
   else if (name == "devices") devices(gpu, argv[0]);
   else if (name == "forks") forks(gpu);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.h"
@@ -32,8 +33,14 @@ void* open_cupti() {
       for (const char* const file : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})
         names.push_back(directory + file);
   }
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
+    // CUPTI opens libnvperf_host.so by that name alone, and it must not get that of another version:
+    // what is loaded already comes first.
+    const size_t folder = name.rfind('/');
+    if (folder != std::string::npos)
+      dlopen((name.substr(0, folder) + "/libnvperf_host.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  }
   return nullptr;
 }
 
@@ -160,12 +167,14 @@ TEST_CASE("every group of every chip's plan is one pass of a real CUPTI") {
   const std::set<std::string> supported = api->chips();
   REQUIRE_FALSE(supported.empty());
   size_t checked = 0;
+  size_t chips = 0;
   for (const std::string_view name : planned_chips()) {
     const std::string chip(name);
     if (!supported.contains(chip)) {
       std::printf("%s is not known to this CUPTI\n", chip.c_str());
       continue;
     }
+    ++chips;
     for (const MetricGroupPlan& group : metric_plan_for(chip)) {
       std::string error;
       const size_t passes = api->passes(chip, group.metrics, error);
@@ -174,14 +183,32 @@ TEST_CASE("every group of every chip's plan is one pass of a real CUPTI") {
       ++checked;
     }
   }
-  CHECK(checked >= 20);
+  CHECK(chips >= 19);  // CUPTI 12.6 knows them from GV100 to GH100, 13.0 those of Blackwell too
+  CHECK(checked >= 6 * chips);
+}
+
+TEST_CASE("sources that stand as parts do so because they take two passes") {
+  const auto api = host_api();
+  if (!api) return;
+  const std::set<std::string> supported = api->chips();
+  const std::pair<std::string, std::string> split[] = {
+      {"GA100", "src_int8"},          {"AD102", "src_int8"},
+      {"GH100", "src_fp16"},          {"GH100", "op_imma_src_int8"},
+      {"GB100", "src_fp16_dst_fp16"}, {"GB100", "src_tf32_dst_fp32"},
+      {"GB110", "src_fp8_dst_fp32"},  {"GB100", "src_fp4_fp6_fp8_dst_fp32"}};
+  for (const auto& [chip, source] : split) {
+    if (!supported.contains(chip)) continue;
+    std::string error;
+    INFO(chip << " " << source);
+    CHECK(api->passes(chip, {"sm__ops_path_tensor_" + source + ".sum"}, error) == 2);
+  }
 }
 
 TEST_CASE("the check can fail: two groups together are more than one pass") {
   const auto api = host_api();
   if (!api) return;
   auto plan = metric_plan_for("GA100");
-  REQUIRE(plan.size() == 2);
+  REQUIRE(plan.size() > 2);
   plan[0].metrics.insert(plan[0].metrics.end(), plan[1].metrics.begin(), plan[1].metrics.end());
   std::string error;
   CHECK(api->passes("GA100", plan[0].metrics, error) > 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "catch.h"
 
@@ -38,8 +39,8 @@ TEST_CASE("metric plan: instrumented and hardware metrics are never in one group
     INFO(chip);
     CHECK(chips.insert(chip).second);
     const auto plan = metric_plan_for(chip);
-    CHECK(plan.size() == 2);
-    std::set<std::string> names;
+    REQUIRE(plan.size() >= 2);
+    std::set<std::string> names, all;
     for (const MetricGroupPlan& group : plan) {
       CHECK(names.insert(group.name).second);
       std::set<std::string> metrics(group.metrics.begin(), group.metrics.end());
@@ -47,9 +48,60 @@ TEST_CASE("metric plan: instrumented and hardware metrics are never in one group
       for (const std::string& metric : group.metrics) {
         CHECK(group.instrumented == (metric.find("__sass_") != std::string::npos));
         CHECK(metric.find('.') != std::string::npos);
+        CHECK(all.insert(metric).second);
       }
     }
     CHECK(plan[1].name == "screening");
     CHECK_FALSE(plan[1].required);
+    CHECK(plan[1].needed_if.empty());
+    // What makes a group necessary is what screening reads.
+    const auto screened = [&](const std::string& metric) {
+      return std::count(plan[1].metrics.begin(), plan[1].metrics.end(), metric) == 1;
+    };
+    for (size_t i = 2; i < plan.size(); ++i) {
+      CHECK_FALSE(plan[i].required);
+      CHECK_FALSE(plan[i].needed_if.empty());
+      for (const NeededIf& need : plan[i].needed_if) {
+        INFO(need.metric << " " << need.included);
+        CHECK(screened(need.metric));
+        CHECK((need.included.empty() || screened(need.included)));
+      }
+    }
+  }
+}
+
+// A tensor metric's name is a set of restrictions; one includes another when its restrictions are a
+// part of the other's. fp4, fp6 and fp8 are told apart by the whole source.
+TEST_CASE("metric plan: no tensor metric includes another") {
+  const auto contains = [](const std::string& parent, const std::string& child) {
+    const auto part = [](const std::string& name, const std::string& key) {
+      const std::string keys[] = {"_op_", "_src_", "_dst_", "_sparsity_", ".sum"};
+      const size_t at = name.find(key);
+      if (at == std::string::npos) return std::string();
+      size_t end = name.size();
+      for (const std::string& next : keys) {
+        const size_t found = name.find(next, at + key.size());
+        if (found != std::string::npos) end = std::min(end, found);
+      }
+      return name.substr(at + key.size(), end - at - key.size());
+    };
+    for (const char* key : {"_op_", "_src_", "_dst_", "_sparsity_"}) {
+      const std::string p = part(parent, key), c = part(child, key);
+      if (!p.empty() && !c.empty() && p != c) return false;
+    }
+    return true;
+  };
+  CHECK(contains("x_src_fp16.sum", "x_op_hmma_src_fp16_dst_fp32.sum"));
+  CHECK_FALSE(contains("x_src_fp16_dst_fp16.sum", "x_op_hmma_src_fp16_dst_fp32.sum"));
+  for (const std::string_view chip : planned_chips()) {
+    std::vector<std::string> operations;
+    for (const MetricGroupPlan& group : metric_plan_for(chip))
+      for (const std::string& metric : group.metrics)
+        if (metric.starts_with("sm__ops_path_tensor_")) operations.push_back(metric);
+    for (size_t i = 0; i < operations.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        INFO(chip << " " << operations[i] << " " << operations[j]);
+        CHECK_FALSE(contains(operations[i], operations[j]));
+      }
   }
 }

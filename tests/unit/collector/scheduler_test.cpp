@@ -32,8 +32,9 @@ struct Fixture {
     return *table.intern_signature(*table.intern_function(info), shape, 0,
                                    scheduler.initial_wanted());
   }
-  void succeed(DeviceId device, uint32_t group, std::vector<const Signature*> signatures) {
-    scheduler.window_succeeded(device, group, rows(signatures));
+  void succeed(DeviceId device, uint32_t group, std::vector<const Signature*> signatures,
+               std::vector<double> values = {}) {
+    scheduler.window_succeeded(device, group, rows(signatures), values);
   }
   void fail(DeviceId device, uint32_t group, std::vector<const Signature*> signatures) {
     scheduler.window_failed(device, group, rows(signatures));
@@ -102,21 +103,60 @@ TEST_CASE_METHOD(Fixture, "scheduler: all bits can be used, and no more") {
   for (uint32_t d = 1; d <= 40; ++d)
     planned += !scheduler.add_plan(DeviceId{d}, two_groups()).empty();
   CHECK(planned == kMaxGroups / 2);
-  CHECK(scheduler.initial_wanted() == 0xffff'ffff);
+  CHECK(scheduler.initial_wanted() == ~uint64_t{0});
   const Signature& s = signature("s");
   const DeviceId last{kMaxGroups / 2};
   CHECK(scheduler.group_to_open(last, s) == kSass);
   succeed(last, kScreening, {&s, &s, &s});
-  CHECK(s.wanted_groups == 0x7fff'ffff);
+  CHECK(s.wanted_groups == ~uint64_t{0} >> 1);
   CHECK(scheduler.group_to_open(DeviceId{kMaxGroups / 2 + 1}, s) == std::nullopt);
   SignatureTable other;
   MeasurementScheduler fresh({}, other);
   CHECK(fresh.add_plan(kGpu0, std::vector<MetricGroupPlan>(kMaxGroups)).size() == kMaxGroups);
-  CHECK(fresh.initial_wanted() == 0xffff'ffff);
+  CHECK(fresh.initial_wanted() == ~uint64_t{0});
   MeasurementScheduler small({}, other);
   CHECK(small.add_plan(kGpu0, std::vector<MetricGroupPlan>(kMaxGroups + 1)).empty());
   CHECK(small.add_plan(kGpu0, {}).empty());
   CHECK(small.add_plan(DeviceId{}, two_groups()).empty());
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: a group with conditions is measured where screening asks") {
+  // Screening reads three columns; `half` is part of `hmma`.
+  scheduler.add_plan(kGpu0, {{"sass", {"a"}, true, true},
+                             {"screening", {"hmma", "half", "imma"}},
+                             {"fp16", {"f"}, false, false, {{"hmma", "half"}}},
+                             {"int8", {"i"}, false, false, {{"other", ""}, {"imma", ""}}}});
+  constexpr uint32_t kFp16 = 2;
+  const Signature &plain = signature("plain"), &half = signature("half"), &gemm = signature("gemm"),
+                  &both = signature("both");
+  CHECK(scheduler.initial_wanted() == 0b0011);
+  CHECK(plain.wanted_groups == 0b0011);
+  for (const Signature* s : {&plain, &half, &gemm, &both})
+    succeed(kGpu0, kSass, {s, s, s}, {1, 1, 1});
+  succeed(kGpu0, kScreening, {&plain, &half, &gemm, &both}, {0, 0, 0, 7, 7, 0, 8, 7, 0, 1, 0, 1});
+  CHECK(plain.wanted_groups == 0b0010);
+  CHECK(half.wanted_groups == 0b0010);
+  CHECK(gemm.wanted_groups == 0b0110);
+  CHECK(both.wanted_groups == 0b1110);
+  succeed(kGpu0, kFp16, {&gemm, &gemm, &gemm}, {1, 1, 1});
+  CHECK(gemm.wanted_groups == 0b0010);
+  // Enough samples are enough, also when screening asks again.
+  succeed(kGpu0, kScreening, {&gemm, &gemm, &plain, &plain}, {8, 7, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(gemm.wanted_groups == 0);
+  CHECK(plain.wanted_groups == 0);
+  // Given up, and not asked for again.
+  for (uint32_t i = 0; i < config.max_failures; ++i) fail(kGpu0, kFp16, {&both});
+  succeed(kGpu0, kScreening, {&both}, {1, 0, 1});
+  CHECK(both.wanted_groups == 0b1010);
+  scheduler.disable(kGpu0);
+  succeed(kGpu0, kScreening, {&half}, {8, 7, 1});
+  CHECK(half.wanted_groups == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: conditions that nothing reads hold for every kernel") {
+  scheduler.add_plan(kGpu0,
+                     {{"sass", {"a"}, true, true}, {"fp16", {"f"}, false, false, {{"hmma", ""}}}});
+  CHECK(signature("s").wanted_groups == 0b11);
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: collectives and graphs end a window and never start one") {
@@ -275,7 +315,7 @@ TEST_CASE("scheduler: threads with a device each end with every sample taken") {
           if (!group) continue;
           const WindowRow row{s, {}};
           scheduler.close_after(device, *group, {&row, 1}, 0, 1);
-          scheduler.window_succeeded(device, *group, {&row, 1});
+          scheduler.window_succeeded(device, *group, {&row, 1}, {});
         }
     });
   for (std::thread& t : threads) t.join();

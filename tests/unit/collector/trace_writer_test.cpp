@@ -100,8 +100,10 @@ TEST_CASE("device and metric group") {
   std::iota(d.uuid.begin(), d.uuid.end(), uint8_t{0});
   w.writer.device(DeviceId{3}, d);
   w.writer.metric_group(GroupId{2}, DeviceId{3}, {"sass", {"a.sum", "b.sum"}, true, true});
+  w.writer.metric_group(GroupId{3}, DeviceId{3},
+                        {"fp16", {"c.sum"}, false, false, {{"d.sum", "e.sum"}, {"f.sum", ""}}});
   const auto trace = w.read();
-  REQUIRE(trace.packets.size() == 2);
+  REQUIRE(trace.packets.size() == 3);
   const auto& r = trace.packets[0].device();
   CHECK(r.id() == 3);
   CHECK(r.name() == "NVIDIA H200");
@@ -123,6 +125,14 @@ TEST_CASE("device and metric group") {
   CHECK(g.metric(1) == "b.sum");
   CHECK(g.instrumented());
   CHECK(g.required());
+  CHECK(g.needed_if_size() == 0);
+  const auto& c = trace.packets[2].metric_group();
+  CHECK_FALSE(c.required());
+  REQUIRE(c.needed_if_size() == 2);
+  CHECK(c.needed_if(0).metric() == "d.sum");
+  CHECK(c.needed_if(0).included() == "e.sum");
+  CHECK(c.needed_if(1).metric() == "f.sum");
+  CHECK(c.needed_if(1).included().empty());
 }
 
 TEST_CASE("definitions") {

@@ -48,7 +48,6 @@ constexpr std::string_view kTensorPrefix = "sm__ops_path_tensor_";
 // Tensor instructions, but for the integer ones.
 constexpr std::string_view kScreeningPrefix = "sm__inst_executed_pipe_tensor";
 constexpr std::string_view kScreeningInteger = "imma";
-constexpr std::array<std::string_view, 3> kIntegerSources = {"int", "uint", "b1"};
 constexpr std::string_view kHalfFma = "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum";
 
 std::optional<TensorPath> parse_tensor(std::string_view name) {
@@ -117,8 +116,14 @@ void Flop::add(uint32_t precision, u128 flop, bool is_matrix) {
   if (is_matrix) overflow = !add_saturating(matrix, flop) || overflow;
 }
 
+void Flop::add_integer(uint32_t format, u128 operations) {
+  overflow = !add_saturating(integer[format], operations) || overflow;
+}
+
 void Flop::add(const Flop& other) {
   overflow = overflow || other.overflow;
+  for (size_t i = 0; i < integer.size(); ++i)
+    overflow = !add_saturating(integer[i], other.integer[i]) || overflow;
   for (size_t i = 0; i < kMaxPrecisions; ++i)
     overflow = !add_saturating(by_precision[i], other.by_precision[i]) || overflow;
   overflow = !add_saturating(total, other.total) || overflow;
@@ -135,7 +140,10 @@ Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
     whole = mul_div_round(whole, part.meaning.numerator, part.meaning.denominator, flop.overflow);
     const u128 before = mul_div_round(whole, from, all, flop.overflow);
     const u128 after = mul_div_round(whole, from + count, all, flop.overflow);
-    flop.add(part.meaning.precision, after - before, part.meaning.matrix);
+    if (part.meaning.role == MetricRole::kInteger)
+      flop.add_integer(part.meaning.precision, after - before);
+    else
+      flop.add(part.meaning.precision, after - before, part.meaning.matrix);
   }
   return flop;
 }
@@ -170,37 +178,53 @@ MetricMeaning Formulas::meaning(std::string_view metric) {
   }
   auto path = parse_tensor(metric);
   if (!path) return m;
-  for (const auto integer : kIntegerSources)
-    if (path->source.starts_with(integer)) return m;
-  m.role = MetricRole::kFlop;
-  m.matrix = true;
   m.numerator = 1;
-  m.denominator = fma_ == 1 ? 2 : 1;
-  m.precision = precision_index("tensor_" + path->source);
+  if (path->source.starts_with("int") || path->source.starts_with("uint")) {
+    m.role = MetricRole::kInteger;
+    const auto format =
+        std::find(kIntegerFormats.begin(), kIntegerFormats.end() - 1, "tensor_" + path->source);
+    m.precision = static_cast<uint32_t>(format - kIntegerFormats.begin());
+  } else {
+    m.role = MetricRole::kFlop;
+    m.matrix = true;
+    m.denominator = fma_ == 1 ? 2 : 1;
+    m.precision = precision_index("tensor_" + path->source +
+                                  (path->sparsity == "on" ? "_sparse" : std::string()));
+  }
   m.tensor = std::move(path);
   return m;
 }
 
-SignatureFlop Formulas::evaluate(const SampleSet* samples, const std::vector<uint32_t>& required,
+SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups& required,
                                  const NamePool& names) {
   SignatureFlop out;
-  if (required.empty()) {
+  if (required.always.empty()) {
     out.status = FlopStatus::kNoCounters;
     return out;
   }
-  for (const uint32_t group : required) {
-    if (samples != nullptr && samples->group_samples(group) > 0) continue;
+  const auto not_sampled = [&](uint32_t group) {
+    if (samples != nullptr && samples->group_samples(group) > 0) return false;
     out.status = FlopStatus::kGroupNotSampled;
     out.missing_group = group;
-    return out;
+    return true;
+  };
+  for (const uint32_t group : required.always)
+    if (not_sampled(group)) return out;
+  bool tensor_needed = required.conditional.empty();  // then screening alone is to say so
+  for (const auto& group : required.conditional) {
+    const Need need = need_of(group, *samples);
+    if (need == Need::kYes && not_sampled(group.group)) return out;
+    tensor_needed = tensor_needed || need == Need::kYes;
+    out.unscreened =
+        out.unscreened || (need == Need::kUnknown && samples->group_samples(group.group) == 0);
   }
   bool tensor_seen = false;
   bool half_fma = false;
   for (const auto& stat : samples->metrics) {
     if (stat.n == 0) continue;
     auto meaning = this->meaning(names[stat.metric]);
-    if (meaning.role == MetricRole::kScreening && stat.max > 0) tensor_seen = true;
-    if (meaning.role != MetricRole::kFlop) continue;
+    if (meaning.role == MetricRole::kScreening && stat.max > 0) tensor_seen = tensor_needed;
+    if (meaning.role != MetricRole::kFlop && meaning.role != MetricRole::kInteger) continue;
     if (names[stat.metric] == kHalfFma && stat.max > 0) half_fma = true;
     out.varying = out.varying || stat.min != stat.max;
     out.inexact = out.inexact || !stat.integral;

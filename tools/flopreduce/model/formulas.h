@@ -16,8 +16,9 @@ namespace flopinj::reduce {
 
 enum class MetricRole : uint8_t {
   kFlop,       // counts floating-point work
+  kInteger,    // counts integer operations of the tensor cores: OP, never added to FLOP
   kScreening,  // counts tensor instructions: says that there is work, not how much
-  kOther,      // bytes, cycles, integer work
+  kOther,      // bytes, cycles
 };
 
 // What a tensor metric's name restricts: sm__ops_path_tensor[_op_X]_src_Y[_dst_Z][_sparsity_S]. A
@@ -28,22 +29,28 @@ struct TensorPath {
 
 struct MetricMeaning {
   MetricRole role = MetricRole::kOther;
-  uint32_t precision = 0;  // index into Formulas::precisions()
+  uint32_t precision = 0;  // index into Formulas::precisions(), or kIntegerFormats
   uint32_t numerator = 0;  // FLOP = value * numerator / denominator
   uint32_t denominator = 1;
   bool matrix = false;  // fused multiply-adds and tensor work: what matrix products are made of
   std::optional<TensorPath> tensor;
 };
 
-// FLOP by precision.
+// Integer sources of tensor operations. The last is for all that are none of the others.
+inline constexpr std::array<std::string_view, 4> kIntegerFormats = {"tensor_int8", "tensor_int4",
+                                                                    "tensor_int1", "tensor_int"};
+
+// FLOP by precision, and apart from them integer operations.
 inline constexpr size_t kMaxPrecisions = 24;
 struct Flop {
   std::array<u128, kMaxPrecisions> by_precision{};
+  std::array<u128, kIntegerFormats.size()> integer{};
   u128 total = 0;
   u128 matrix = 0;
   bool overflow = false;
 
   void add(uint32_t precision, u128 flop, bool is_matrix);
+  void add_integer(uint32_t format, u128 operations);
   void add(const Flop& other);
 };
 
@@ -65,8 +72,9 @@ struct SignatureFlop {
   FlopStatus status = FlopStatus::kUndefined;
   uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled
   std::vector<Part> parts;
-  bool varying = false;  // samples disagree
-  bool inexact = false;  // a counter was no whole number below 2^53: rounded
+  bool unscreened = false;  // measured, but nothing says whether there is tensor work too
+  bool varying = false;     // samples disagree
+  bool inexact = false;     // a counter was no whole number below 2^53: rounded
 
   // FLOP of launches [from, from + count) of `all` launches of this signature. Pieces add up to the
   // whole exactly.
@@ -80,8 +88,8 @@ class Formulas {
   int fma() const { return fma_; }
   const std::vector<std::string>& precisions() const { return precisions_; }
   MetricMeaning meaning(std::string_view metric);
-  // `samples` may be null. `required` are group names (NamePool).
-  SignatureFlop evaluate(const SampleSet* samples, const std::vector<uint32_t>& required,
+  // `samples` may be null.
+  SignatureFlop evaluate(const SampleSet* samples, const RequiredGroups& required,
                          const NamePool& names);
 
  private:

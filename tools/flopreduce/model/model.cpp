@@ -1,6 +1,5 @@
 #include "model/model.h"
 
-#include <algorithm>
 #include <map>
 
 namespace flopinj::reduce {
@@ -33,14 +32,9 @@ void Model::join() {
     device.chip = entry->second;
   }
   required.resize(chips.size());
-  for (const auto& trace : traces) {
-    for (const auto& group : trace.group_list) {
-      auto& names_of_chip = required[devices[group.device].chip];
-      if (group.required &&
-          std::find(names_of_chip.begin(), names_of_chip.end(), group.name) == names_of_chip.end())
-        names_of_chip.push_back(group.name);
-    }
-  }
+  for (const auto& trace : traces)
+    for (const auto& group : trace.group_list)
+      required[devices[group.device].chip].add(group.name, group.required, group.needed_if);
   // In a fixed order: floating-point means depend on it.
   std::map<std::pair<uint32_t, uint32_t>, const SampleSet*> ordered;
   samples_by_device.for_each([&](uint32_t signature, uint32_t device, const SampleSet& set) {

@@ -19,6 +19,7 @@ struct MetricGroup {
   uint32_t name = 0;              // NamePool
   std::vector<uint32_t> metrics;  // NamePool
   bool required = false;
+  std::vector<NeededIf> needed_if;
 };
 
 // A device as one process saw it.
@@ -63,7 +64,7 @@ struct Model {
   // Filled by join() when pass one is over.
   SampleTable samples_by_chip;  // (signature, chip)
   std::vector<std::string> chips;
-  std::vector<std::vector<uint32_t>> required;  // per chip: names of the groups a FLOP count needs
+  std::vector<RequiredGroups> required;  // per chip: what a FLOP count needs
 
   // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
   uint32_t device_index(uint32_t trace, uint32_t id);

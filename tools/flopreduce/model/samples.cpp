@@ -74,6 +74,29 @@ void SampleSet::merge(const SampleSet& other) {
   for (const auto& g : other.groups) group(g.group) += g.n;
 }
 
+void RequiredGroups::add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if) {
+  if (!needed_if.empty()) {
+    const auto known = std::find_if(conditional.begin(), conditional.end(),
+                                    [&](const Conditional& c) { return c.group == group; });
+    if (known == conditional.end()) conditional.push_back({group, needed_if});
+  } else if (required && std::find(always.begin(), always.end(), group) == always.end()) {
+    always.push_back(group);
+  }
+}
+
+Need need_of(const RequiredGroups::Conditional& group, const SampleSet& samples) {
+  Need need = Need::kNo;
+  for (const NeededIf& condition : group.needed_if) {
+    const MetricStat* metric = samples.find_metric(condition.metric);
+    const MetricStat* included = samples.find_metric(condition.included);
+    if (metric == nullptr || metric->n == 0)
+      need = Need::kUnknown;
+    else if (metric->mean > (included != nullptr ? included->mean : 0.0))
+      return Need::kYes;
+  }
+  return need;
+}
+
 SampleSet* SampleTable::at(uint32_t signature, uint32_t where) {
   const uint64_t key = static_cast<uint64_t>(signature) << 32 | where;
   const auto found = sets_.find(key);

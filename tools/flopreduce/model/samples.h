@@ -42,6 +42,35 @@ struct SampleSet {
   void merge(const SampleSet& other);
 };
 
+// Metrics, one part of the other, that say which kernels need a group: those for which `metric`
+// counts more than `included`.
+struct NeededIf {
+  static constexpr uint32_t kNothing = ~0U;
+  uint32_t metric = 0;           // NamePool
+  uint32_t included = kNothing;  // NamePool
+  bool operator==(const NeededIf&) const = default;
+};
+
+// Groups without which a launch has no FLOP count.
+struct RequiredGroups {
+  struct Conditional {
+    uint32_t group = 0;  // NamePool: the group's name
+    std::vector<NeededIf> needed_if;
+  };
+  std::vector<uint32_t> always;  // NamePool
+  std::vector<Conditional> conditional;
+
+  void add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if);
+};
+
+// Whether a kernel needs a conditional group.
+enum class Need : uint8_t {
+  kNo,       // what could make it necessary was sampled, and does not
+  kYes,      //
+  kUnknown,  // nothing that could make it necessary was sampled
+};
+Need need_of(const RequiredGroups::Conditional&, const SampleSet&);
+
 // Keyed by two indices: (signature, device) while reading, (signature, chip) when samples of all
 // processes are joined.
 class SampleTable {

@@ -8,8 +8,8 @@ void DefinitionPass::metric_group(const trace::MetricGroup& group) {
   constexpr int kMaxMetrics = 256;
   constexpr size_t kMaxGroups = 1024;
   constexpr size_t kMaxMetricNames = 4096;  // over all traces: samples are searched by metric
-  if (group.metric_size() > kMaxMetrics || trace_->group_list.size() >= kMaxGroups ||
-      metric_names_ > kMaxMetricNames) {
+  if (group.metric_size() > kMaxMetrics || group.needed_if_size() > kMaxMetrics ||
+      trace_->group_list.size() >= kMaxGroups || metric_names_ > kMaxMetricNames) {
     damage_->add(Damage::kTableFull);
     return;
   }
@@ -22,6 +22,10 @@ void DefinitionPass::metric_group(const trace::MetricGroup& group) {
     known.metrics.push_back(intern_name(metric));
     metric_names_ += model_.names.size() - before;
   }
+  for (const auto& need : group.needed_if())
+    known.needed_if.push_back({intern_name(need.metric()), need.included().empty()
+                                                               ? NeededIf::kNothing
+                                                               : intern_name(need.included())});
   define(trace_->groups, group.id(), static_cast<uint32_t>(trace_->group_list.size()));
   trace_->group_list.push_back(std::move(known));
 }

@@ -135,7 +135,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   if (flop.status == FlopStatus::kMeasured && !out.varying)
     out.flop_per_launch = flop.of(0, 1, 1).total;
   const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
-  const auto& required = model_.required[row.chip];
+  const auto& required = model_.required[row.chip].always;
   for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {
     const uint64_t n = samples->group_samples(required[i]);
     out.samples = i == 0 ? n : std::min(out.samples, n);

@@ -25,12 +25,20 @@ Json work_json(const Work& w) {
     j["unmeasured_launches"] = w.unmeasured;
   }
   if (w.varying > 0) j["varying_launches"] = w.varying;
+  if (w.unscreened > 0) j["unscreened_launches"] = w.unscreened;
   j["matrix_flop"] = w.flop_complete() ? Json(decimal(w.matrix_flop)) : Json(nullptr);
   j["gpu_time_ns"] = w.time_known() ? time_value(w.time.ns) : Json(nullptr);
   if (w.time.estimated > 0) j["gpu_time_estimated_launches"] = w.time.estimated;
   if (w.time.windowed > 0) j["gpu_time_windowed_launches"] = w.time.windowed;
   if (w.time.unknown > 0) j["gpu_time_unknown_launches"] = w.time.unknown;
   return j;
+}
+
+// Integer operations of the tensor cores by source, where there are any.
+void add_integer_op(Json& j, const Flop& flop) {
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+    if (flop.integer[i] > 0)
+      j["integer_op"][std::string(kIntegerFormats[i])] = decimal(flop.integer[i]);
 }
 
 Json precision_json(const Report& report, const Flop& flop) {
@@ -90,6 +98,7 @@ Json kernel_json(const Report& report, const KernelReport& k) {
   j["signatures"] = k.signatures;
   j.update(work_json(k.work));
   j["precision"] = precision_json(report, k.flop);
+  add_integer_op(j, k.flop);
   if (k.merged_launches > 0) j["merged_parameter_launches"] = k.merged_launches;
   if (k.opaque_launches > 0) j["unknown_parameter_launches"] = k.opaque_launches;
   return j;
@@ -237,6 +246,7 @@ void write_json(std::ostream& out, const Report& report) {
     j["phases"][p.name]["precision"] = precision_json(report, p.flop);
   }
   j["precision"] = precision_json(report, report.flop);
+  add_integer_op(j, report.flop);
   j["precision_partial"] = !report.total.flop_complete();
   add_ratio(j, report.ratio);
   const auto list = [&](const char* key, const auto& items, auto&& item_json) {

@@ -10,10 +10,10 @@ namespace {
 
 using ReasonCounts = std::map<std::string, uint64_t>;
 
-// Launches whose counters were read on this very device: every required group has that many
-// samples.
+// Launches whose counters were read on this very device: every group that is required for all
+// kernels has that many samples.
 uint64_t measured_on(const Model& model, const DeviceRow& row) {
-  const auto& required = model.required[model.devices[row.device].chip];
+  const auto& required = model.required[model.devices[row.device].chip].always;
   const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
   if (samples == nullptr || required.empty()) return 0;
   uint64_t least = row.launches;

@@ -30,7 +30,8 @@ struct GpuTime {
 struct Work {
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
-  uint64_t varying = 0;  // measured, but samples disagree: their FLOP are an estimate
+  uint64_t varying = 0;     // measured, but samples disagree: their FLOP are an estimate
+  uint64_t unscreened = 0;  // measured, but nothing says whether there is tensor work too
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
   GpuTime time;

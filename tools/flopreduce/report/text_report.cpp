@@ -81,6 +81,10 @@ void TextReport::heading() {
   if (report_.total.varying > 0)
     out_ << "  " << to_grouped(report_.total.varying)
          << " launches are of kernels whose samples disagree: their FLOP are estimates (~).\n";
+  if (report_.total.unscreened > 0)
+    out_ << "  " << to_grouped(report_.total.unscreened)
+         << " launches have a count of instructions alone: whether they do tensor work is not "
+            "known.\n";
   if (report_.total.unmeasured > 0)
     out_ << "  "
          << style_.warn(to_grouped(report_.total.unmeasured) +
@@ -117,6 +121,10 @@ void TextReport::precisions() {
       table.add({printable(report_.precisions[i]), mark + to_human(flop, "FLOP"),
                  mark + to_grouped(flop), percent(flop, report_.total.flop)});
   }
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i)  // apart from FLOP: no share
+    if (const u128 operations = report_.flop.integer[i]; operations > 0)
+      table.add({std::string(kIntegerFormats[i]), mark + to_human(operations, "OP"),
+                 mark + to_grouped(operations), ""});
   if (table.empty())
     out_ << "  none counted\n";
   else

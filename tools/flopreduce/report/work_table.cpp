@@ -32,6 +32,7 @@ WorkTable::RowWork WorkTable::next(size_t i) {
     work.unmeasured = row.counts.launches;
     return out;
   }
+  if (result.flop.unscreened) work.unscreened = row.counts.launches;
   if (result.flop.varying || result.flop.inexact) work.varying = row.counts.launches;
   uint64_t& from = handed_out_[key(row.signature, row.chip)];
   const uint64_t all = result.counts.launches;

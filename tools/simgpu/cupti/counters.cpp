@@ -36,11 +36,11 @@ uint32_t weight(Counter counter) {
     case Counter::kHmmaBf16:
     case Counter::kHmmaFp16ToFp32:
     case Counter::kHmmaTf32:
-    case Counter::kImma:
       return 8;
     case Counter::kPipeFma:
       return 7;
     case Counter::kHmmaFp16ToFp16:
+    case Counter::kImma:
     case Counter::kImmaSecond:
       return 5;
     case Counter::kPipeFp64:
@@ -48,6 +48,7 @@ uint32_t weight(Counter counter) {
       return 4;
     case Counter::kDmma:
     case Counter::kInstHmma:
+    case Counter::kInstHalf:
     case Counter::kInstGmma:
     case Counter::kInstDmma:
     case Counter::kInstImma:

@@ -26,8 +26,8 @@ enum class Counter : uint16_t {
   kHmmaFp16ToFp32,
   kHmmaTf32,
   kDmma,
-  kImma,
-  kImmaSecond,
+  kImma,        // dense
+  kImmaSecond,  // sparse, which the simulated kernels have none of
   kHgmmaBf16,
   kHgmmaFp16,
   kHgmmaTf32,
@@ -36,6 +36,7 @@ enum class Counter : uint16_t {
   // Warp-level instructions of the tensor pipe.
   kInstTensor,
   kInstHmma,
+  kInstHalf,  // packed half arithmetic on the tensor pipe: the simulated kernels have none there
   kInstGmma,
   kInstDmma,
   kInstImma,

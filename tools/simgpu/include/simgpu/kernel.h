@@ -15,11 +15,15 @@
 //
 // A kernel that calls gpu::sync() is exported with GPU_EXPORT_SYNC. Shared memory is dynamic only:
 // gpu::shared<T>() is its base.
+//
+// gpu::mma<T>(a, b, c) is c += a * b for 16 x 16 row-major tiles in shared memory, by a whole warp; T is gpu::f16,
+// gpu::bf16 or gpu::tf32, c is gpu::f32. gpu::narrow<T>(x) makes its operands.
 #pragma once
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <mma.h>
 
 #define GPU_KERNEL extern "C" __global__ void
 #define GPU_DEVICE static __device__ __forceinline__
@@ -41,7 +45,7 @@ GPU_DEVICE dim3 block_dim() { return blockDim; }
 GPU_DEVICE dim3 grid_dim() { return gridDim; }
 GPU_DEVICE void sync() { __syncthreads(); }
 template <class T> GPU_DEVICE T* shared() {
-  extern __shared__ __align__(16) unsigned char gpu_dynamic_shared[];
+  extern __shared__ __align__(32) unsigned char gpu_dynamic_shared[];
   return reinterpret_cast<T*>(gpu_dynamic_shared);
 }
 GPU_DEVICE f32 fma(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
@@ -53,6 +57,33 @@ GPU_DEVICE f32 log(f32 a) { return __logf(a); }     // range scaling around it i
 GPU_DEVICE f32 max(f32 a, f32 b) { return fmaxf(a, b); }  // a comparison: not counted
 GPU_DEVICE f32 atomic_add(f32* p, f32 v) { return atomicAdd(p, v); }
 GPU_DEVICE int atomic_add(int* p, int v) { return atomicAdd(p, v); }
+
+using bf16 = __nv_bfloat16;
+struct tf32 { float value; };
+template <class T> GPU_DEVICE T narrow(f32 v);
+template <> __device__ __forceinline__ f16 narrow<f16>(f32 v) { return __float2half(v); }
+template <> __device__ __forceinline__ bf16 narrow<bf16>(f32 v) { return __float2bfloat16(v); }
+template <> __device__ __forceinline__ tf32 narrow<tf32>(f32 v) { return {nvcuda::wmma::__float_to_tf32(v)}; }
+
+// What wmma takes for a source: its name there, how it is stored, and its depth.
+template <class T> struct Matrix { using Source = T; using Stored = T; static constexpr int kDepth = 16; };
+template <> struct Matrix<tf32> {
+  using Source = nvcuda::wmma::precision::tf32; using Stored = float; static constexpr int kDepth = 8;
+};
+template <class T> GPU_DEVICE void mma(const T* a, const T* b, f32* c) {
+  namespace wmma = nvcuda::wmma;
+  using M = Matrix<T>;
+  wmma::fragment<wmma::accumulator, 16, 16, M::kDepth, float> sum;
+  wmma::load_matrix_sync(sum, c, 16, wmma::mem_row_major);
+  for (int k = 0; k < 16; k += M::kDepth) {
+    wmma::fragment<wmma::matrix_a, 16, 16, M::kDepth, typename M::Source, wmma::row_major> left;
+    wmma::fragment<wmma::matrix_b, 16, 16, M::kDepth, typename M::Source, wmma::row_major> right;
+    wmma::load_matrix_sync(left, reinterpret_cast<const typename M::Stored*>(a) + k, 16);
+    wmma::load_matrix_sync(right, reinterpret_cast<const typename M::Stored*>(b) + k * 16, 16);
+    wmma::mma_sync(sum, left, right, sum);
+  }
+  wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
+}
 }  // namespace gpu
 
 #else  // simgpu

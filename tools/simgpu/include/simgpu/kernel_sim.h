@@ -4,6 +4,7 @@
 #pragma once
 #include <simgpu/sim/execution.h>
 #include <simgpu/sim/half.h>
+#include <simgpu/sim/matrix.h>
 #include <simgpu/sim/module.h>
 #include <simgpu/sim/pointer.h>
 #include <simgpu/sim/scalar.h>
