@@ -99,11 +99,13 @@ class Recorder {
     observer_.api_enter = [](void* self, simgpu::ApiCall* c) {
       *c->correlation_data = c->correlation_id * 7ULL;
       at(self).add(std::string("enter ") + c->name, c->correlation_id);
+      const std::lock_guard lock(at(self).mutex_);
       at(self).symbols.push_back(c->symbol != nullptr ? c->symbol : "");
     };
     observer_.api_exit = [](void* self, simgpu::ApiCall* c) {
-      at(self).data_kept = at(self).data_kept && *c->correlation_data == c->correlation_id * 7ULL;
       at(self).add(std::string("exit ") + c->name, c->correlation_id);
+      const std::lock_guard lock(at(self).mutex_);
+      at(self).data_kept = at(self).data_kept && *c->correlation_data == c->correlation_id * 7ULL;
     };
     observer_.kernel_begin = [](void* self, const simgpu::KernelRun* r) {
       at(self).add(std::string("begin ") + r->symbol, r->correlation_id);
@@ -131,6 +133,7 @@ class Recorder {
     };
     observer_.module_loaded = [](void* self, CUcontext, const simgpu::ModuleInfo* m) {
       at(self).add("module loaded");
+      const std::lock_guard lock(at(self).mutex_);
       at(self).module_bytes = m->image_bytes;
     };
     observer_.module_unloading = [](void* self, CUcontext, const simgpu::ModuleInfo*) {
