@@ -37,7 +37,7 @@ def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_
     for name in by:
         env[name] = str(LIBRARY)
     if SANITIZER_PRELOAD:  # has to come first
-        env["LD_PRELOAD"] = ":".join([SANITIZER_PRELOAD] + [env["LD_PRELOAD"]] * ("LD_PRELOAD" in by))
+        env["LD_PRELOAD"] = f"{SANITIZER_PRELOAD}:{env.get('LD_PRELOAD', '')}".rstrip(":")
     env.update({k: str(v) for k, v in settings.items()})
     return env
 
