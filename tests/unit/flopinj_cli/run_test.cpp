@@ -94,10 +94,12 @@ TEST_CASE("run keeps what LD_LIBRARY_PATH and LD_PRELOAD held") {
 
   const std::vector<std::string> preload = {"run", "--preload", "--", "env"};
   CHECK(has_line(tree.run(preload).out, "LD_PRELOAD=" + tree.library().string()));
+#ifndef __SANITIZE_ADDRESS__  // its runtime refuses to start a program behind a preloaded library
   const std::string other = (tree.temporary() / "other.so").string();
   fs::copy_file(STAND_IN, other);
   CHECK(has_line(tree.run(preload, {"LD_PRELOAD=" + other}).out,
                  "LD_PRELOAD=" + tree.library().string() + ":" + other));
+#endif
 }
 
 TEST_CASE("run passes the program's arguments through as they are") {
