@@ -8,8 +8,8 @@
 
 #include "crc32c.h"
 #include "passes/reducer.h"
-#include "report/json_report.h"
-#include "report/text_report.h"
+#include "writers/json_writer.h"
+#include "writers/text_writer.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "passes/reducer.h"
-#include "report/json_report.h"
-#include "report/text_report.h"
+#include "writers/json_writer.h"
+#include "writers/text_writer.h"
 #include "support/trace_builder.h"
 
 namespace flopinj::test {

@@ -1,4 +1,4 @@
-#include "report/text_table.h"
+#include "writers/text_table.h"
 
 #include <algorithm>
 

@@ -1,0 +1,89 @@
+#include "commands/arguments.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "commands/command.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+
+void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n", text.c_str()); }
+
+int parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    complain(printable(e.what()) + " (see " + app.get_name() + " --help)");
+    return kExitUsage;
+  }
+  return -1;
+}
+
+void InputArguments::add_to(CLI::App& app, bool positional) {
+  if (positional)
+    app.add_option("TRACE", traces, "Trace files; '-' reads standard input")->required();
+  app.add_option("--fma", reduce.fma, "What one fused multiply-add counts")
+      ->check(CLI::IsMember({1, 2}))
+      ->capture_default_str();
+  app.add_option(
+         "--phase", phases,
+         "NAME=REGEX: launches whose innermost matching range fits REGEX belong to phase NAME")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+int InputArguments::finish() {
+  for (const auto& rule : phases) {
+    if (const auto error = reduce.rules.add_user_rule(rule)) {
+      complain(*error);
+      return kExitUsage;
+    }
+  }
+  return -1;
+}
+
+void OutputArguments::add_to(CLI::App& app, std::vector<std::string> formats) {
+  std::string names;
+  for (const auto& name : formats) names += (names.empty() ? "" : ", ") + name;
+  app.add_option("--format", format, names)
+      ->check(CLI::IsMember(std::move(formats)))
+      ->capture_default_str();
+  app.add_option("-o,--output", file, "Write to FILE instead of standard output");
+  app.add_option("--top", top, "Lines of long tables")
+      ->check(CLI::Range(size_t{1}, size_t{1000000}))
+      ->capture_default_str();
+  app.add_option("--color", color, "auto, always or never")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
+          {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}}));
+}
+
+bool OutputArguments::use_color() const {
+  if (color != Color::kAuto) return color == Color::kAlways;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::strcmp(terminal, "dumb") == 0;
+  return file.empty() && ::isatty(STDOUT_FILENO) != 0 &&
+         (no_color == nullptr || *no_color == '\0') && !dumb;
+}
+
+size_t OutputArguments::terminal_width() {
+  constexpr size_t kDefault = 110;
+  constexpr size_t kLeast = 60;
+  size_t width = 0;
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    width = size.ws_col;
+  if (const char* columns = std::getenv("COLUMNS"); width == 0 && columns != nullptr)
+    width = std::strtoul(columns, nullptr, 10);
+  if (width == 0 || width > 1000) width = kDefault;
+  return width < kLeast ? kLeast : width;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,42 @@
+// What commands have in common on their command lines.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "passes/reducer.h"
+
+namespace flopinj::reduce {
+
+// Parses; -1 to go on, or the exit code after help or an error (said on standard error).
+int parse(CLI::App& app, int argc, char** argv);
+// One line on standard error, "flopreduce: " in front.
+void complain(const std::string& text);
+
+// Traces, and how they are to be read.
+struct InputArguments {
+  std::vector<std::string> traces;
+  std::vector<std::string> phases;
+  ReduceOptions reduce;
+
+  // `TRACE...` is left out where the command names its traces otherwise.
+  void add_to(CLI::App& app, bool positional = true);
+  // After parsing; -1 to go on, or the exit code.
+  int finish();
+};
+
+// Where a command's result goes, and in which form.
+struct OutputArguments {
+  enum class Color { kAuto, kAlways, kNever };
+  std::string file;  // empty: standard output
+  std::string format = "text";
+  Color color = Color::kAuto;
+  size_t top = 10;
+
+  void add_to(CLI::App& app, std::vector<std::string> formats);
+  bool use_color() const;
+  // Columns of the terminal, or of $COLUMNS, or a default.
+  static size_t terminal_width();
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,12 @@
+#include <array>
+
+#include "commands/command.h"
+
+namespace flopinj::reduce {
+
+std::span<const Command* const> commands() {
+  static constexpr std::array kCommands = {&kReport};
+  return kCommands;
+}
+
+}  // namespace flopinj::reduce

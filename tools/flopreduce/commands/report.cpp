@@ -1,0 +1,61 @@
+// flopreduce TRACE...: the report of all traces together.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "commands/command.h"
+#include "commands/run.h"
+#include "support/text.h"
+#include "writers/json_writer.h"
+#include "writers/text_writer.h"
+
+namespace flopinj::reduce {
+namespace {
+
+std::string list_of_commands() {
+  std::string text = "Commands (flopreduce COMMAND --help):\n";
+  for (const Command* command : commands())
+    text += "  " + std::string(command->name) +
+            std::string(12 - std::string_view(command->name).size(), ' ') + command->purpose + "\n";
+  return text;
+}
+
+void write_report(std::ostream& out, const Report& report, const OutputArguments& output) {
+  if (output.format == "json")
+    write_json(out, report);
+  else
+    write_text(out, report, {output.use_color(), OutputArguments::terminal_width(), output.top});
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Turns traces of libflopinj.so into a FLOP report.", "flopreduce"};
+  app.footer(list_of_commands() +
+             "\nExit codes: 0 fine, 2 usage, 3 a trace was unreadable or partial (the rest is "
+             "reported), 4 permission.\n"
+             "Example: flopreduce trace.pb\n"
+             "         flopreduce --format json -o report.json rank*.pb");
+  InputArguments input;
+  OutputArguments output;
+  input.add_to(app);
+  output.add_to(app, {"text", "json"});
+  app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
+  if (const int code = parse(app, argc, argv); code >= 0) return code;
+  if (const int code = input.finish(); code >= 0) return code;
+
+  const Reduced reduced = reduce_traces(input);
+  if (!reduced.report) return reduced.exit_code;
+  const int code =
+      write_output(output, [&](std::ostream& out) { write_report(out, *reduced.report, output); });
+  if (code != kExitFine || reduced.exit_code != kExitFine)
+    return code != kExitFine ? code : reduced.exit_code;
+  if (output.format == "text" && ::isatty(STDERR_FILENO) != 0)
+    std::fprintf(stderr, "\nNext: flopreduce --format json -o report.json %s\n",
+                 printable(input.traces[0]).c_str());
+  return kExitFine;
+}
+
+}  // namespace
+
+const Command kReport = {"report", "what the traces hold; the default", run};
+
+}  // namespace flopinj::reduce

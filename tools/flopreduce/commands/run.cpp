@@ -1,0 +1,70 @@
+#include "commands/run.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "commands/command.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// One line for everything that damage took from the report.
+std::string what_is_missing(const Report& report) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  size_t kinds = 0;
+  for (const auto& d : report.damage) {
+    if (!damage_text(d.kind).partial || ++kinds > kMost) continue;
+    text += (text.empty() ? "" : "; ") + printable(d.file) + ": " + std::to_string(d.count) + " " +
+            damage_text(d.kind).meaning;
+  }
+  return kinds > kMost ? text + "; and more, see Damage in the report" : text;
+}
+
+}  // namespace
+
+Reduced reduce_traces(InputArguments& input) {
+  Reducer reducer(std::move(input.reduce));
+  for (const auto& path : input.traces) reducer.add(path);
+  bool permission = false;
+  for (const auto& error : reducer.errors()) {
+    complain(error.message);
+    permission = permission || error.permission;
+  }
+  const int trouble = permission ? kExitPermission : kExitPartial;
+  if (!reducer.any_input()) return {std::nullopt, trouble};
+  Reduced result{reducer.run(), kExitFine};
+  if (!result.report->errors.empty()) {
+    result.exit_code = trouble;
+  } else if (result.report->partial) {
+    complain("the report is partial: " + what_is_missing(*result.report));
+    result.exit_code = kExitPartial;
+  }
+  return result;
+}
+
+int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write) {
+  if (output.file.empty()) {
+    write(std::cout);
+    std::cout.flush();
+    if (std::cout) return kExitFine;
+    complain("standard output cannot be written");
+    return kExitUsage;
+  }
+  errno = 0;
+  std::ofstream file(output.file, std::ios::binary | std::ios::trunc);
+  if (file) {
+    write(file);
+    file.flush();
+  }
+  if (file) return kExitFine;
+  const int code = errno;
+  complain(printable(output.file) +
+           ": cannot be written: " + (code != 0 ? std::strerror(code) : "write failed"));
+  return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
+}
+
+}  // namespace flopinj::reduce

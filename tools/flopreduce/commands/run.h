@@ -1,0 +1,24 @@
+// What commands that read traces do around their own work.
+#pragma once
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "commands/arguments.h"
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+// The report of the traces, and the exit code that their state asks for; no report where none could
+// be used. What is wrong with them was said on standard error.
+struct Reduced {
+  std::optional<Report> report;
+  int exit_code = 0;
+};
+Reduced reduce_traces(InputArguments& input);
+
+// Calls write() with the output that the arguments name. The exit code.
+int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
+
+}  // namespace flopinj::reduce

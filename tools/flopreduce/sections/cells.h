@@ -1,0 +1,16 @@
+// Cells that many tables have.
+#pragma once
+#include "report/report.h"
+#include "sections/table.h"
+
+namespace flopinj::reduce {
+
+Cell flop_cell(const Work& work);   // "not measured" where no launch is
+Cell exact_cell(const Work& work);  // the same, and marked where it is an estimate
+Cell time_cell(const Work& work);
+Cell share_cell(u128 part, u128 whole);  // nothing where the whole is 0
+
+// "0.1234" with that many decimals.
+std::string fixed(double value, int decimals);
+
+}  // namespace flopinj::reduce

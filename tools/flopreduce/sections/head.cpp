@@ -1,0 +1,76 @@
+// What the whole is: launches, FLOP, GPU time, and what to know before believing them.
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+namespace {
+
+void add_warnings(const Report& report, std::vector<Line>& lines) {
+  if (report.simulated.value_or(false))
+    lines.emplace_back("SIMULATED: recorded on simgpu; no number here was read on hardware.",
+                       Tone::kWarn);
+  else if (!report.simulated.has_value())
+    lines.emplace_back(
+        "A header is lost: it is not known whether these numbers were read on hardware.",
+        Tone::kWarn);
+  if (report.partial)
+    lines.emplace_back("PARTIAL: something is missing from these traces; see Damage below.",
+                       Tone::kBad);
+}
+
+// Indented lines, each about some of the launches.
+void add_caveats(const Work& total, std::vector<Line>& lines) {
+  const auto say = [&](uint64_t launches, const char* what, Tone tone = Tone::kPlain) {
+    if (launches > 0) lines.push_back(Line("  ").then(to_grouped(launches) + what, tone));
+  };
+  say(total.varying,
+      " launches are of kernels whose samples disagree: their FLOP are estimates (~).");
+  say(total.unscreened,
+      " launches have a count of instructions alone: whether they do tensor work is not known.");
+  say(total.unmeasured, " launches have no FLOP count; see Ledger below.", Tone::kWarn);
+  say(total.time.estimated, " launches stand in GPU time with their kernel's mean.");
+  say(total.time.windowed,
+      " launches were timed only while counters were read: their time is an upper bound (<=).");
+  say(total.time.unknown, " launches have no time.");
+}
+
+std::string time_text(const Work& total) {
+  if (!total.time_known()) return "unknown";
+  return std::string(total.time.unknown > 0 ? ">= " : "") + (total.time.windowed > 0 ? "<= " : "") +
+         to_human_time(total.time.ns);
+}
+
+Section section(const Report& report) {
+  Section s;
+  const Work& total = report.total;
+  add_warnings(report, s.above);
+  s.above.push_back(Line("FLOP of " + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
+                        .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
+  s.above.emplace_back("");
+  const std::string mark = total.flop_complete() ? "" : ">= ";
+  Line flop("  total     ");
+  flop.then(total.flop_known() ? mark + to_human(total.flop, "FLOP") : "not measured",
+            Tone::kTitle);
+  if (total.flop_known())
+    flop.then((total.flop_exact() ? "   exactly " : "   ") + mark +
+              (total.varying > 0 ? "~ " : "") + to_grouped(total.flop));
+  s.above.push_back(std::move(flop));
+  s.above.emplace_back("  GPU time  " + time_text(total) + "   sum of kernels");
+  add_caveats(total, s.above);
+  return s;
+}
+
+void json(Json& j, const Report& report) {
+  j["schema_version"] = kSchemaVersion;
+  j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
+  j["partial"] = report.partial;
+  j["fma"] = report.fma;
+  j["total"] = work_json(report.total);
+}
+
+}  // namespace
+
+const Subject kHead = {section, json};
+
+}  // namespace flopinj::reduce

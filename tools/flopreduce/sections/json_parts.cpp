@@ -1,0 +1,44 @@
+#include "sections/json_parts.h"
+
+namespace flopinj::reduce {
+
+Json work_json(const Work& w) {
+  Json j;
+  j["launches"] = w.launches;
+  j["flop"] = w.flop_complete() ? Json(decimal(w.flop)) : Json(nullptr);
+  if (!w.flop_complete()) {
+    j["flop_partial"] = w.flop_known() ? Json(decimal(w.flop)) : Json(nullptr);
+    j["unmeasured_launches"] = w.unmeasured;
+  }
+  if (w.varying > 0) j["varying_launches"] = w.varying;
+  if (w.unscreened > 0) j["unscreened_launches"] = w.unscreened;
+  j["matrix_flop"] = w.flop_complete() ? Json(decimal(w.matrix_flop)) : Json(nullptr);
+  j["gpu_time_ns"] = w.time_known() ? time_json(w.time.ns) : Json(nullptr);
+  if (w.time.estimated > 0) j["gpu_time_estimated_launches"] = w.time.estimated;
+  if (w.time.windowed > 0) j["gpu_time_windowed_launches"] = w.time.windowed;
+  if (w.time.unknown > 0) j["gpu_time_unknown_launches"] = w.time.unknown;
+  return j;
+}
+
+Json precision_json(const Report& report, const Flop& flop) {
+  Json j = Json::object();
+  for (size_t i = 0; i < report.precisions.size(); ++i)
+    if (flop.by_precision[i] > 0) j[report.precisions[i]] = decimal(flop.by_precision[i]);
+  return j;
+}
+
+void add_integer_op(Json& to, const Flop& flop) {
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+    if (flop.integer[i] > 0)
+      to["integer_op"][std::string(kIntegerFormats[i])] = decimal(flop.integer[i]);
+}
+
+Json ledger_line_json(const LedgerLine& l) {
+  return {{"launches", l.launches},
+          {"measured", l.measured},
+          {"extrapolated", l.extrapolated},
+          {"unmeasured", l.unmeasured},
+          {"dropped", l.dropped}};
+}
+
+}  // namespace flopinj::reduce

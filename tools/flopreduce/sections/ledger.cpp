@@ -1,0 +1,107 @@
+// What became of every launch, per device and in total.
+#include <algorithm>
+
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr size_t kMostDevices = 32;  // that people see
+
+std::string device_name(const Report& report, const DeviceReport& device) {
+  const auto& header = report.traces[device.trace].header;
+  return "pid " + std::to_string(header.pid()) + " " +
+         (device.facts.id() == 0 ? "device unknown"
+                                 : "GPU " + std::to_string(device.facts.id() - 1) + " " +
+                                       cut(device.facts.name(), 40));
+}
+
+void add_reasons(std::vector<Line>& lines, const std::string& what,
+                 const std::vector<Reason>& reasons) {
+  for (const auto& r : reasons)
+    lines.emplace_back("  " + what + ": " + to_grouped(r.launches) + "  " + r.reason);
+}
+
+Section section(const Report& report) {
+  Table table{"ledger",
+              {{"device", "device"},
+               {"launches", "launches", Kind::kCount},
+               {"measured", "= measured", Kind::kCount},
+               {"extrapolated", "+ extrapolated", Kind::kCount},
+               {"unmeasured", "+ unmeasured", Kind::kCount},
+               {"dropped", "+ dropped", Kind::kCount}}};
+  const auto row = [&](std::string name, const LedgerLine& l) {
+    table.rows.push_back(
+        {std::move(name), l.launches, l.measured, l.extrapolated, l.unmeasured, l.dropped});
+  };
+  if (report.devices.size() > 1)
+    for (size_t i = 0; i < std::min(report.devices.size(), kMostDevices); ++i)
+      row(device_name(report, report.devices[i]), report.devices[i].ledger);
+  row("all devices", report.ledger.total);
+
+  Section s{"Ledger", {}, std::move(table), {}};
+  if (report.devices.size() > kMostDevices)
+    s.below.emplace_back("  and " + std::to_string(report.devices.size() - kMostDevices) +
+                         " more devices: --format json");
+  add_reasons(s.below, "unmeasured", report.ledger.unmeasured);
+  add_reasons(s.below, "dropped", report.ledger.dropped);
+  add_reasons(s.below, "duplicate records removed", report.ledger.duplicates);
+  for (const auto& text : report.ledger.disagreements)
+    s.below.push_back(Line("  ").then("does not balance: " + text, Tone::kBad));
+  return s;
+}
+
+Json reasons_json(const std::vector<Reason>& reasons) {
+  return list_json(reasons, [](const Reason& r) -> Json {
+    return {{"reason", r.reason}, {"launches", r.launches}};
+  });
+}
+
+std::string hex(const std::string& bytes) {
+  static constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : bytes.substr(0, 16)) {
+    out.push_back(kDigits[static_cast<uint8_t>(c) >> 4]);
+    out.push_back(kDigits[static_cast<uint8_t>(c) & 15]);
+  }
+  return out;
+}
+
+Json device_json(const DeviceReport& d) {
+  Json j;
+  j["trace"] = d.trace;
+  j["ordinal"] = d.facts.id() == 0 ? Json(nullptr) : Json(d.facts.id() - 1);
+  j["name"] = d.facts.name();
+  j["chip"] = d.facts.chip();
+  j["compute_capability"] =
+      std::to_string(d.facts.compute_major()) + "." + std::to_string(d.facts.compute_minor());
+  j["multiprocessors"] = d.facts.multiprocessors();
+  j["memory_bytes"] = d.facts.memory_bytes();
+  j["clock_khz"] = d.facts.clock_khz();
+  j["memory_clock_khz"] = d.facts.memory_clock_khz();
+  j["memory_bus_bits"] = d.facts.memory_bus_bits();
+  j["uuid"] = hex(d.facts.uuid());
+  j["ledger"] = ledger_line_json(d.ledger);
+  return j;
+}
+
+void json(Json& j, const Report& report) {
+  const LedgerReport& ledger = report.ledger;
+  Json l = ledger_line_json(ledger.total);
+  l["duplicates_removed"] = ledger.duplicates_removed;
+  l["balanced"] = ledger.disagreements.empty();
+  l["disagreements"] = ledger.disagreements;
+  l["reasons"] = {{"unmeasured", reasons_json(ledger.unmeasured)},
+                  {"dropped", reasons_json(ledger.dropped)},
+                  {"duplicates", reasons_json(ledger.duplicates)}};
+  j["ledger"] = std::move(l);
+  j["devices"] = list_json(report.devices, device_json);
+}
+
+}  // namespace
+
+const Subject kLedger = {section, json};
+
+}  // namespace flopinj::reduce

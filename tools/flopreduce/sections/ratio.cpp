@@ -1,0 +1,43 @@
+// Backward over forward, and what it should be.
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+namespace {
+
+Section section(const Report& report) {
+  const RatioReport& r = report.ratio;
+  std::string text = "  ";
+  if (r.ratio)
+    text += fixed(*r.ratio, 4);
+  else if (r.ratio_partial)
+    text += "about " + fixed(*r.ratio_partial, 4) + ", of the measured part alone";
+  else
+    text += "not known: no forward or no backward launches";
+  if (r.matrix_ratio) text += "   matrix work alone " + fixed(*r.matrix_ratio, 4);
+  if (r.expected)
+    text += "   expected " + fixed(*r.expected, 4) + " (2 - f1, first layer " +
+            fixed(*r.first_layer_share * 100, 2) + " %)";
+  return {"Backward / forward", {std::move(text)}, {}, {}};
+}
+
+void json(Json& j, const Report& report) {
+  const RatioReport& r = report.ratio;
+  j["backward_forward_ratio"] = optional_json(r.ratio);
+  if (r.ratio_partial) j["backward_forward_ratio_partial"] = *r.ratio_partial;
+  j["backward_forward_matrix_ratio"] = optional_json(r.matrix_ratio);
+  j["backward_forward_expected"] = optional_json(r.expected);
+  j["first_layer_share"] = optional_json(r.first_layer_share);
+  j["layers"] = list_json(r.layers, [](const LayerReport& l) -> Json {
+    return {{"path", l.path},
+            {"forward_matrix_flop", decimal(l.forward_matrix_flop)},
+            {"first", l.first}};
+  });
+}
+
+}  // namespace
+
+const Subject kRatio = {section, json};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,105 @@
+// What a report says, in a form that every writer can print: sections of lines and tables with
+// typed cells. A terminal shows human units, CSV exact numbers; both print the same table.
+//
+// Texts are raw bytes from traces: writers make them fit to be shown in their form.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// What a column's cells are. The unit of the exact value stands behind the kind.
+enum class Kind : uint8_t {
+  kText,
+  kCount,       // 1
+  kFlop,        // FLOP; people see "44.05 MFLOP"
+  kExactFlop,   // FLOP; people see "44,052,480". A second look at a kFlop column of the same table:
+                // forms that print exact numbers leave it out
+  kOperations,  // OP: integer operations
+  kNanoseconds,  // ns; people see "1.064 ms"
+  kBytes,        // B
+  kRate,         // FLOP/s
+  kBandwidth,    // B/s
+  kRatio,        // 1; people see four decimals
+  kShare,        // 1; people see "37.1 %"
+};
+
+// How a number is to be read.
+enum class Mark : uint8_t {
+  kNone = 0,
+  kAtLeast = 1,   // ">=": some of it is missing
+  kAtMost = 2,    // "<=": an upper bound
+  kEstimate = 4,  // "~"
+};
+constexpr Mark operator|(Mark a, Mark b) {
+  return static_cast<Mark>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
+}
+constexpr bool has(Mark marks, Mark one) {
+  return (static_cast<uint8_t>(marks) & static_cast<uint8_t>(one)) != 0;
+}
+
+// A cell holds nothing (never 0 for what is not known: then people see `absent`), a text or a
+// number.
+struct Cell {
+  std::variant<std::monostate, std::string, u128, double> value;
+  Mark marks = Mark::kNone;
+  const char* absent = "-";  // what people see where there is no value
+
+  Cell() = default;
+  Cell(std::string text) : value(std::move(text)) {}
+  Cell(const char* text) : value(std::string(text)) {}
+  Cell(u128 number, Mark m = Mark::kNone) : value(number), marks(m) {}
+  Cell(uint64_t number, Mark m = Mark::kNone) : value(static_cast<u128>(number)), marks(m) {}
+  Cell(double number, Mark m = Mark::kNone) : value(number), marks(m) {}
+  static Cell none(const char* shown = "-") {
+    Cell cell;
+    cell.absent = shown;
+    return cell;
+  }
+  bool empty() const { return std::holds_alternative<std::monostate>(value); }
+};
+
+struct Column {
+  const char* key;      // for programs: "gpu_time_ns"; with the unit, unless it is 1 or FLOP
+  const char* heading;  // for people
+  Kind kind = Kind::kText;
+};
+
+struct Table {
+  const char* key;              // of all tables unique: "kernels"
+  std::vector<Column> columns;  // the first is the name
+  std::vector<std::vector<Cell>> rows = {};
+  bool long_list = false;       // people see the first `--top` rows
+  const char* when_empty = "";  // what people see instead of a table without rows
+};
+
+enum class Tone : uint8_t { kPlain, kTitle, kWarn, kBad, kDim };
+
+// A stretch of a line in one tone. A line may have several.
+struct Line {
+  std::vector<std::pair<std::string, Tone>> parts;
+  Line(std::string text, Tone tone = Tone::kPlain) { parts.emplace_back(std::move(text), tone); }
+  Line(const char* text, Tone tone = Tone::kPlain) { parts.emplace_back(text, tone); }
+  Line& then(std::string text, Tone tone = Tone::kPlain) {
+    parts.emplace_back(std::move(text), tone);
+    return *this;
+  }
+};
+
+// Lines above, the table, lines below. A section without lines and table is left out.
+struct Section {
+  std::string title;  // may be empty: the report's head
+  std::vector<Line> above;
+  std::optional<Table> table;
+  std::vector<Line> below;
+
+  bool empty() const { return above.empty() && !table && below.empty(); }
+};
+
+}  // namespace flopinj::reduce

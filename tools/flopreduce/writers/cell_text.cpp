@@ -1,0 +1,80 @@
+#include "writers/cell_text.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "sections/cells.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+u128 whole(double value) {
+  constexpr double kMost = 3e38;
+  return value > 0 ? static_cast<u128>(std::fmin(value, kMost) + 0.5) : 0;
+}
+
+std::string human_number(u128 value, Kind kind) {
+  switch (kind) {
+    case Kind::kFlop:
+      return to_human(value, "FLOP");
+    case Kind::kOperations:
+      return to_human(value, "OP");
+    case Kind::kNanoseconds:
+      return to_human_time(value);
+    case Kind::kBytes:
+      return to_human(value, "B");
+    case Kind::kRate:
+      return to_human(value, "FLOP/s");
+    case Kind::kBandwidth:
+      return to_human(value, "B/s");
+    default:
+      return to_grouped(value);
+  }
+}
+
+std::string human_number(double value, Kind kind) {
+  switch (kind) {
+    case Kind::kRatio:
+    case Kind::kText:
+      return fixed(value, 4);
+    case Kind::kShare:
+      return fixed(value * 100, 1) + " %";
+    default:
+      return human_number(whole(value), kind);
+  }
+}
+
+}  // namespace
+
+std::string marks_text(Mark marks) {
+  std::string text;
+  if (has(marks, Mark::kAtLeast)) text += ">=";
+  if (has(marks, Mark::kAtMost)) text += text.empty() ? "<=" : " <=";
+  if (has(marks, Mark::kEstimate)) text += text.empty() ? "~" : " ~";
+  return text;
+}
+
+std::string human(const Cell& cell, Kind kind) {
+  if (cell.empty()) return cell.absent;
+  if (const auto* text = std::get_if<std::string>(&cell.value)) return printable(*text);
+  std::string marks = marks_text(cell.marks);
+  if (!marks.empty()) marks += ' ';
+  if (const auto* number = std::get_if<u128>(&cell.value))
+    return marks + human_number(*number, kind);
+  return marks + human_number(std::get<double>(cell.value), kind);
+}
+
+std::string exact(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell.value)) return *text;
+  if (const auto* number = std::get_if<u128>(&cell.value)) return to_decimal(*number);
+  if (const auto* number = std::get_if<double>(&cell.value)) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", *number);
+    return text.data();
+  }
+  return {};
+}
+
+}  // namespace flopinj::reduce

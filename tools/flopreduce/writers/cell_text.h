@@ -1,0 +1,20 @@
+// How a cell looks to a person, and what it holds exactly.
+#pragma once
+#include <string>
+
+#include "sections/table.h"
+
+namespace flopinj::reduce {
+
+// "44.05 MFLOP", "1.064 ms", "37.1 %", with marks in front: ">= ", "<= ", "~ ". Texts are made fit
+// for a terminal.
+std::string human(const Cell& cell, Kind kind);
+
+// The number alone, in the unit of the column's key, without marks; texts as raw bytes; nothing
+// where there is no value.
+std::string exact(const Cell& cell);
+
+// ">=", "<=", "~" or several; empty for none.
+std::string marks_text(Mark marks);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,15 @@
+#include "writers/json_writer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+
+void write_json(std::ostream& out, const nlohmann::ordered_json& json) {
+  out << json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+void write_json(std::ostream& out, const Report& report) { write_json(out, report_json(report)); }
+
+}  // namespace flopinj::reduce

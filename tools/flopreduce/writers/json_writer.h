@@ -1,0 +1,15 @@
+// A report for programs. Its schema is report.schema.json.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <ostream>
+
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+void write_json(std::ostream& out, const Report& report);
+// ASCII only: a name cannot move the cursor of a terminal that shows this. Bytes that are not UTF-8
+// become U+FFFD.
+void write_json(std::ostream& out, const nlohmann::ordered_json& json);
+
+}  // namespace flopinj::reduce
