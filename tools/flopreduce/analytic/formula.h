@@ -1,0 +1,66 @@
+// What a formula says of one call of an operator: operations of the textbook algorithm, worked out
+// from the sizes of its arguments.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "analytic/operator_name.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// A fused multiply-add is one of `multiply_adds`; how much FLOP it is (1 or 2) is the user's choice.
+struct OperatorFlop {
+  u128 multiply_adds = 0;
+  u128 arithmetic =
+      0;  // additions, subtractions, multiplications, divisions that are no part of one
+  // Comparisons, exponentials, logarithms, roots, error functions: operations to some, but GPUs run
+  // them on units that no FLOP counter counts. Not part of flop().
+  u128 uncounted = 0;
+
+  u128 flop(int fma) const;
+  void add(const OperatorFlop& other);
+  OperatorFlop times(u128 count) const;
+};
+
+// a * b, held at the largest value.
+u128 times_saturating(u128 a, u128 b);
+// Number of elements: the product of the dimensions, 1 for a scalar.
+u128 elements(const Shape& shape);
+
+// One call of an operator, as far as names tell.
+struct OperatorCall {
+  const std::vector<Shape>* sizes = nullptr;
+  const ModuleSettings* settings = nullptr;  // of the module around it, where one is named
+  // Of its result, where another range tells it: the gradient's shape in the backward operator with
+  // the same sequence number.
+  const Shape* output = nullptr;
+
+  // The shape of argument i, or nullptr where there is none.
+  const Shape* shape(size_t i) const {
+    return sizes != nullptr && i < sizes->size() ? &(*sizes)[i] : nullptr;
+  }
+};
+
+// The result of a formula: FLOP, or why not.
+struct Formula {
+  std::optional<OperatorFlop> flop;
+  const char* why_not = "";  // static text, where there is no flop
+  bool backward = false;     // the operator computes gradients
+
+  static Formula of(u128 multiply_adds) { return {OperatorFlop{multiply_adds, 0, 0}, "", false}; }
+  static Formula none(const char* why) { return {std::nullopt, why, false}; }
+};
+
+// A row of a table of operators.
+struct OperatorRow {
+  std::string_view function;  // without namespace
+  Formula (*formula)(const OperatorCall&, const OperatorRow&);
+  uint8_t a = 0, b = 0, c = 0;  // which arguments the formula reads; see each table
+  // A gradient operator: times the forward formula for all gradients together (0: forward).
+  uint8_t backward = 0;
+  const char* convention = "";  // what is counted and where it is from
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,55 @@
+// What a range's name says of an operator: PyTorch's emit_nvtx form, autograd nodes, and the
+// module annotations of PyProf. Any bytes may come in; nothing is allocated beyond the sizes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace flopinj::reduce {
+
+// Elements along each dimension; empty for a scalar and for an argument that is no tensor.
+using Shape = std::vector<int64_t>;
+
+enum class OperatorKind : uint8_t {
+  kFunction,  // "aten::conv2d", "flash_attn::_flash_attn_forward"
+  kAutograd,  // "autograd::engine::evaluate_function: AddmmBackward0", "AddmmBackward0"
+  kModule,    // "Conv2d(3, 64, kernel_size=(3, 3), stride=(1, 1))": settings, no sizes
+};
+
+// Settings that emit_nvtx leaves out and a module's annotation has. One value per dimension, or one
+// for all; empty where the annotation does not say.
+struct ModuleSettings {
+  Shape kernel, stride, padding, dilation;
+  bool padding_same = false;  // padding='same': the output is as large as the input (stride 1)
+  bool ceil_mode = false;     // pooling: the last window may reach beyond the input
+};
+
+// Views point into the name that was parsed.
+struct OperatorName {
+  OperatorKind kind = OperatorKind::kFunction;
+  std::string_view name;  // "aten::conv2d"; of autograd nodes without its number: "AddmmBackward"
+  std::optional<uint64_t> sequence;  // autograd sequence number; usually cut out by the recorder
+  bool has_sizes = false;            // false too where the name was cut inside them
+  std::vector<Shape> sizes;          // of the arguments, in order; tensor lists are flattened
+  ModuleSettings settings;           // with kModule
+
+  // The name without its namespace: "conv2d".
+  std::string_view function() const;
+};
+
+// Arguments and dimensions beyond these make the sizes unknown.
+inline constexpr size_t kMaxArguments = 1024;
+inline constexpr size_t kMaxDimensions = 16;
+
+// Nothing where the name is none of an operator. Forms that are read:
+//   aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [], [64]], input_op_ids = [(5,0)]
+//   (torch.autograd.profiler.emit_nvtx: torch/csrc/profiler/util.cpp, getNvtxStr)
+//   autograd::engine::evaluate_function: ConvolutionBackward0, seq = 3
+//   {'mod': 'Conv2d', 'strRepr': '3, 64, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)'}
+//   (PyProf, apex/pyprof/nvtx/nvmarker.py), and the same as Conv2d(3, 64, kernel_size=...)
+//   {'mod': 'torch', 'op': 'matmul', 'args': [{'type': 'tensor', 'shape': (64, 32), ...}, ...]}
+std::optional<OperatorName> parse_operator_name(std::string_view range);
+
+}  // namespace flopinj::reduce

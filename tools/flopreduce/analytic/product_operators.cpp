@@ -1,0 +1,139 @@
+// Matrix and vector products. Arguments a and b are the operands.
+//
+// Multiply-adds: (rows of a) x (inner dimension) x (columns of b), for each matrix of a batch. The
+// same convention as torch.utils.flop_counter (mm_flop, addmm_flop, bmm_flop, baddbmm_flop) and
+// fvcore; both leave the bias out, and so does the hardware where the sum starts at the bias.
+#include <algorithm>
+
+#include "analytic/tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr const char* kMismatch = "the sizes do not fit the operator";
+constexpr const char* kPlain = "rows x inner x columns multiply-adds; bias not counted";
+
+u128 dimension(const Shape& shape, size_t from_end) {
+  return static_cast<u128>(shape[shape.size() - from_end]);
+}
+
+// [n, k] x [k, m]
+Formula product(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  if (a == nullptr || b == nullptr || a->size() != 2 || b->size() != 2 || (*a)[1] != (*b)[0])
+    return Formula::none(kMismatch);
+  return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
+}
+
+// [batch, n, k] x [batch, k, m]
+Formula batched_product(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  if (a == nullptr || b == nullptr || a->size() != 3 || b->size() != 3 || (*a)[0] != (*b)[0] ||
+      (*a)[2] != (*b)[1])
+    return Formula::none(kMismatch);
+  return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
+}
+
+// Rows of [t, k] are dealt out to the matrices of [groups, k, m].
+Formula grouped_product(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  if (a == nullptr || b == nullptr || a->size() != 2 || b->size() != 3 || (*a)[1] != (*b)[1])
+    return Formula::none(kMismatch);
+  return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
+}
+
+// torch.matmul: vectors are rows and columns, leading dimensions broadcast.
+Formula general_product(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* first = call.shape(row.a);
+  const Shape* second = call.shape(row.b);
+  if (first == nullptr || second == nullptr || first->empty() || second->empty())
+    return Formula::none(kMismatch);
+  Shape a = *first, b = *second;
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  if (dimension(a, 1) != dimension(b, 2)) return Formula::none(kMismatch);
+  u128 product =
+      times_saturating(times_saturating(dimension(a, 2), dimension(a, 1)), dimension(b, 1));
+  for (size_t i = 3; i <= std::max(a.size(), b.size()); ++i) {
+    const u128 x = i <= a.size() ? dimension(a, i) : 1;
+    const u128 y = i <= b.size() ? dimension(b, i) : 1;
+    if (x != y && x != 1 && y != 1) return Formula::none(kMismatch);
+    product = times_saturating(product, x == 1 ? y : x);
+  }
+  return Formula::of(product);
+}
+
+// [..., k] x [m, k] transposed
+Formula linear(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* x = call.shape(row.a);
+  const Shape* weight = call.shape(row.b);
+  if (x == nullptr || weight == nullptr || x->empty() || weight->empty() || weight->size() > 2 ||
+      x->back() != weight->back())
+    return Formula::none(kMismatch);
+  return Formula::of(
+      times_saturating(elements(*x), weight->size() == 2 ? dimension(*weight, 2) : 1));
+}
+
+// [n, k] x [k], or [k] x [k]
+Formula vector_product(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  if (a == nullptr || b == nullptr || a->empty() || a->size() > 2 || b->size() != 1 ||
+      a->back() != (*b)[0])
+    return Formula::none(kMismatch);
+  return Formula::of(elements(*a));
+}
+
+// [n] x [m]: single multiplications, or multiply-adds where the product is added to something.
+Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  if (a == nullptr || b == nullptr || a->size() != 1 || b->size() != 1)
+    return Formula::none(kMismatch);
+  const u128 cells = times_saturating(elements(*a), elements(*b));
+  Formula formula = Formula::of(row.c != 0 ? cells : 0);
+  if (row.c == 0) formula.flop->arithmetic = cells;
+  return formula;
+}
+
+Formula unknown_equation(const OperatorCall&, const OperatorRow&) {
+  return Formula::none("the equation is not in the range's name; see the products below it");
+}
+Formula integer_product(const OperatorCall&, const OperatorRow&) {
+  return Formula::none("integer operations are no FLOP");
+}
+
+constexpr OperatorRow kRows[] = {
+    {"mm", product, 0, 1, 0, 0, kPlain},
+    {"addmm", product, 1, 2, 0, 0, kPlain},
+    {"_addmm_activation", product, 1, 2, 0, 0, kPlain},
+    {"_scaled_mm", product, 0, 1, 0, 0, kPlain},
+    {"sspaddmm", product, 1, 2, 0, 0, kPlain},
+    {"bmm", batched_product, 0, 1, 0, 0, kPlain},
+    {"baddbmm", batched_product, 1, 2, 0, 0, kPlain},
+    {"addbmm", batched_product, 1, 2, 0, 0, kPlain},
+    {"_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
+    {"_scaled_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
+    {"matmul", general_product, 0, 1, 0, 0, kPlain},
+    {"linear", linear, 0, 1, 0, 0, kPlain},
+    // grad_output and weight are arguments too; input x weight is as large as either gradient.
+    {"linear_backward", linear, 0, 2, 0, 2, "twice the forward product"},
+    {"mv", vector_product, 0, 1, 0, 0, kPlain},
+    {"addmv", vector_product, 1, 2, 0, 0, kPlain},
+    {"dot", vector_product, 0, 1, 0, 0, kPlain},
+    {"vdot", vector_product, 0, 1, 0, 0, kPlain},
+    {"outer", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
+    {"ger", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
+    {"addr", outer_product, 1, 2, 1, 0, "one multiply-add per cell"},
+    {"einsum", unknown_equation, 0, 0, 0, 0, ""},
+    {"_int_mm", integer_product, 0, 0, 0, 0, ""},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> product_operators() { return kRows; }
+
+}  // namespace flopinj::reduce
