@@ -1,0 +1,29 @@
+// Any text as a gate: parsed, and evaluated where it is one.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "gates/gate.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace flopinj::reduce;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  Gate gate;
+  std::string error;
+  if (!Gate::parse(text, gate, error)) {
+    if (error.empty()) std::abort();
+    return 0;
+  }
+  // Figures of every kind, told apart by their names' length.
+  size_t asked = 0;
+  const auto result = gate.evaluate([&](const FigurePath& path) {
+    ++asked;
+    if (path.empty()) std::abort();
+    const auto kind = static_cast<Figure::State>(path[0].size() % 3);
+    return Figure{kind, static_cast<long double>(path.size()), ""};
+  });
+  // A gate without figures is decided by its numbers.
+  if (asked == 0 && result.verdict != Verdict::kPassed && result.verdict != Verdict::kFailed)
+    std::abort();
+  return 0;
+}

@@ -1,0 +1,133 @@
+// The grammar of gates, what they decide, and how figures are found in a report.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "catch.h"
+#include "gates/figures.h"
+
+using namespace flopinj::reduce;
+
+namespace {
+
+const nlohmann::ordered_json kReport = nlohmann::ordered_json::parse(R"json({
+  "total": {"flop": "18446744073709551617", "launches": 700, "gpu_time_ns": null},
+  "backward_forward_ratio": 1.69,
+  "partial": false,
+  "phases": {"forward": {"flop": "10"}, "backward": null},
+  "name": "text",
+  "kernels": [{"name": "a.b(float*)", "launches": 3}, {"name": "it's", "launches": 4}]
+})json");
+
+GateResult decide(const std::string& text) {
+  Gate gate;
+  std::string error;
+  INFO(text);
+  const bool parsed = Gate::parse(text, gate, error);
+  INFO(error);
+  REQUIRE(parsed);
+  return gate.evaluate([](const FigurePath& path) { return find_figure(kReport, path); });
+}
+bool fails(const std::string& text) {
+  const auto result = decide(text);
+  INFO(result.message);
+  REQUIRE((result.verdict == Verdict::kFailed || result.verdict == Verdict::kPassed));
+  return result.verdict == Verdict::kFailed;
+}
+std::string parse_error(const std::string& text) {
+  Gate gate;
+  std::string error;
+  REQUIRE_FALSE(Gate::parse(text, gate, error));
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("comparisons") {
+  CHECK(fails("1 < 2"));
+  CHECK_FALSE(fails("2 < 2"));
+  CHECK(fails("2 <= 2"));
+  CHECK(fails("3 > 2"));
+  CHECK_FALSE(fails("2 > 2"));
+  CHECK(fails("2 >= 2"));
+  CHECK(fails("2 == 2.0"));
+  CHECK(fails("2 != 3"));
+  CHECK(fails("-1 < 0"));
+  CHECK(fails("1.5k == 1500"));
+  CHECK(fails("2e3 == 2k"));
+  CHECK(fails("ratio > 1.5"));
+  CHECK_FALSE(fails("ratio > 2.1"));
+  CHECK(fails("0.7k==launches"));
+}
+
+TEST_CASE("and binds tighter than or; parentheses bind tightest") {
+  // All sixteen assignments against C++'s own rules.
+  for (int bits = 0; bits < 16; ++bits) {
+    const bool a = (bits & 1) != 0;
+    const bool b = (bits & 2) != 0;
+    const bool c = (bits & 4) != 0;
+    const bool d = (bits & 8) != 0;
+    const auto t = [](bool x) { return std::string(x ? "1==1" : "1==2"); };
+    CHECK(fails(t(a) + " or " + t(b) + " and " + t(c) + " or " + t(d)) == (a || (b && c) || d));
+    CHECK(fails("(" + t(a) + "||" + t(b) + ")&&(" + t(c) + "||" + t(d) + ")") ==
+          ((a || b) && (c || d)));
+    CHECK(fails("((" + t(a) + ") and ((" + t(b) + " or " + t(c) + "))) or " + t(d)) ==
+          ((a && (b || c)) || d));
+  }
+}
+
+TEST_CASE("figures are found by path, index and name") {
+  CHECK(fails("total.launches == 700"));
+  CHECK(fails("kernels.1.launches == 4"));
+  CHECK(fails("kernels.\"a.b(float*)\".launches == 3"));
+  CHECK(fails("kernels.\"it's\".launches == 4"));
+  CHECK(fails("'partial' == 0"));
+  CHECK(fails("phases.forward.flop == 10"));
+  // 2^64 + 1 and 2^64 differ, as they do not in a double: neither is exactly a double's neighbour.
+  CHECK(fails("total.flop > 18446744073709549568"));
+}
+
+TEST_CASE("what is not known never passes, unless the rest decides") {
+  CHECK(decide("total.gpu_time_ns > 1").verdict == Verdict::kNotKnown);
+  CHECK(decide("total.gpu_time_ns <= 1").verdict == Verdict::kNotKnown);
+  CHECK(decide("gpu_time_ns > 1 or ratio > 2").verdict == Verdict::kNotKnown);
+  CHECK(decide("gpu_time_ns > 1 or ratio > 1").verdict == Verdict::kFailed);
+  CHECK(decide("gpu_time_ns > 1 and ratio > 1").verdict == Verdict::kNotKnown);
+  CHECK(decide("gpu_time_ns > 1 and ratio > 2").verdict == Verdict::kPassed);
+  CHECK(decide("phases.backward.flop > 1").verdict == Verdict::kNotKnown);
+  CHECK(decide("total.gpu_time_ns > 1").message == "total.gpu_time_ns is not known");
+  CHECK(decide("ratio > 1").message == "ratio = 1.69");
+}
+
+TEST_CASE("unknown names are told with the nearest ones") {
+  const auto wrong = decide("backward_foward_ratio > 1");
+  CHECK(wrong.verdict == Verdict::kInvalid);
+  CHECK(wrong.message.find("near: backward_forward_ratio") != std::string::npos);
+  CHECK(decide("1 == 1 or no_such > 1").verdict == Verdict::kInvalid);
+  CHECK(decide("phases > 1").message == "phases is no figure; it holds forward, backward");
+  CHECK(decide("name > 1").message == "name is no number");
+  CHECK(decide("kernels.2.launches > 1").verdict == Verdict::kInvalid);
+}
+
+TEST_CASE("errors say what was expected, and where") {
+  CHECK(parse_error("ratio > > 2") ==
+        "expected a figure's name or a number\n    ratio > > 2\n            ^");
+  CHECK(parse_error("") == "expected a figure's name or a number\n    \n    ^");
+  CHECK(parse_error("ratio").find("expected a comparison") == 0);
+  CHECK(parse_error("(a > 1").find("expected ')'") == 0);
+  CHECK(parse_error("a > 1 b").find("expected 'and', 'or' or the end") == 0);
+  CHECK(parse_error("a > 1x").find("expected a number") == 0);
+  CHECK(parse_error("a > \"x").find("not closed") != std::string::npos);
+  CHECK(parse_error("a. > 1").find("expected a figure's name") == 0);
+  CHECK(parse_error("a > 1 order > 2").find("expected 'and', 'or'") == 0);
+  CHECK(parse_error("a > 1 \x1b[31m").find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("length and nesting are bounded") {
+  CHECK(parse_error(std::string(1000, '(') + "1>0").find("parentheses are nested too deep") == 0);
+  CHECK(parse_error(std::string(5000, ' ')).find("a gate is at most 4096") == 0);
+  CHECK(fails(std::string(100, '(') + "1>0" + std::string(100, ')')));
+  std::string longest = "1>0";
+  while (longest.size() < 4080) longest += " and 1>0";
+  CHECK(fails(longest));
+}

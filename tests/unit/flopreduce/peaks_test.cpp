@@ -1,0 +1,218 @@
+// The table of peaks against units x clocks, against simgpu's own time model, and by device names
+// as drivers print them.
+#include "peaks/peaks.h"
+
+#include <set>
+#include <string>
+
+#include "catch.h"
+#include "driver/timing.h"
+#include "peaks/simulated.h"
+
+using namespace flopinj::reduce;
+
+namespace {
+
+const Gpu& row(const std::string& name) {
+  for (const Gpu& gpu : gpus())
+    if (gpu.name == name) return gpu;
+  throw std::runtime_error(name);
+}
+
+double peak(const DevicePeaks& peaks, const std::string& precision) {
+  const auto found = peaks.of(precision);
+  return found ? found->per_second : 0;
+}
+
+DevicePeaks known(const DeviceFacts& device, const std::vector<PeakOverride>& overrides = {}) {
+  auto found = find_peaks(device, overrides);
+  REQUIRE(found.error.empty());
+  return found.peaks;
+}
+
+PeakOverride option(const std::string& text) {
+  const auto parsed = parse_peak(text);
+  REQUIRE(parsed.error.empty());
+  return parsed.value;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every published peak is multiprocessors x units x 2 x clock, within its rounding: 34 for "
+    "33.5") {
+  size_t derived = 0;
+  for (const Gpu& gpu : gpus()) {
+    if (gpu.rates == nullptr) continue;
+    for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
+      const bool vector_clock = static_cast<Precision>(i) <= Precision::kTensorFp64;
+      const double mhz = vector_clock ? gpu.clock_mhz : gpu.tensor_clock_mhz;
+      const double tera = gpu.multiprocessors * gpu.rates->per_clock[i] * 2 * mhz * 1e-6;
+      INFO(gpu.name << " " << kPrecisionNames[i]);
+      CHECK(gpu.dense[i] == Approx(tera).epsilon(0.017));
+      derived += gpu.dense[i] > 0 ? 1 : 0;
+    }
+  }
+  CHECK(derived > 250);
+}
+
+TEST_CASE("rows are complete, and no two answer to one name") {
+  std::set<std::string> names;
+  std::set<std::string> cuda;
+  for (const Gpu& gpu : gpus()) {
+    INFO(gpu.name);
+    CHECK(names.insert(std::string(gpu.name)).second);
+    CHECK_FALSE(gpu.source.empty());
+    CHECK(gpu.memory_gb_s > 0);
+    CHECK(gpu.dense[static_cast<size_t>(Precision::kFp64)] > 0);
+    CHECK(gpu.dense[static_cast<size_t>(Precision::kFp32)] > 0);
+    std::string all(gpu.cuda_names);
+    for (size_t at = 0; at < all.size();) {
+      const size_t end = std::min(all.find('|', at), all.size());
+      CHECK(cuda.insert(all.substr(at, end - at)).second);
+      at = end + 1;
+    }
+  }
+  CHECK(names.size() >= 50);
+}
+
+TEST_CASE("peaks that papers and documents quote") {
+  // K80 board 8.73 and 2.91 T; V100 125 T in fp16 on tensor cores; P100 PCIe 9.3 T in fp32.
+  const Gpu& k80 = row("K80 board");
+  CHECK(k80.dense[static_cast<size_t>(Precision::kFp32)] == 8.73);
+  CHECK(k80.dense[static_cast<size_t>(Precision::kFp64)] == 2.91);
+  CHECK(peak(known({"Tesla V100-SXM2-16GB", "GV100", 80, 1530000}), "tensor_fp16") == 125e12);
+  CHECK(peak(known({"Tesla P100-PCIE-16GB", "GP100", 56, 1328500}), "fp32") == 9.3e12);
+  // One CUDA device of a K80 is one of its two GPUs.
+  CHECK(peak(known({"Tesla K80", "", 13, 823500}), "fp32") == Approx(8.73e12 / 2));
+}
+
+TEST_CASE("devices are known by the names that drivers give them, old and new") {
+  const auto h200 = known({"NVIDIA H200", "GH100", 132, 1980000});
+  CHECK(h200.gpu()->name == "H200 SXM 141GB");
+  CHECK(h200.notes().size() == 1);  // the row's own
+  CHECK(peak(h200, "tensor_bf16") == 989.5e12);
+  CHECK(h200.memory()->per_second == 4.8e12);
+  CHECK(known({"NVIDIA A100-SXM4-80GB", "GA100", 108, 1410000}).gpu() ==
+        known({"A100-SXM4-80GB", "", 0, 0}).gpu());
+  CHECK(known({"NVIDIA A100-SXM4-40GB"}).gpu()->memory_gb_s == 1555);
+  CHECK(known({"NVIDIA H100 80GB HBM3"}).gpu()->name == "H100 SXM5 80GB");
+  CHECK(known({"NVIDIA H100 PCIe"}).gpu()->name == "H100 PCIe 80GB");
+  CHECK(known({"NVIDIA GeForce RTX 3090 Ti"}).gpu()->name == "RTX 3090 Ti");
+  CHECK(known({"GeForce RTX 2080 Ti"}).gpu()->name == "RTX 2080 Ti");
+}
+
+TEST_CASE("sparse peaks, and formats that a chip counts together") {
+  const auto a100 = known({"NVIDIA A100-SXM4-80GB"});
+  CHECK(peak(a100, "tensor_int8_sparse") == 1248e12);
+  CHECK(peak(a100, "tensor_tf32_sparse") == 312e12);
+  CHECK_FALSE(a100.of("tensor_fp64_sparse"));
+  CHECK_FALSE(a100.of("tensor_fp8"));
+  CHECK_FALSE(a100.of("tensor_other"));
+  const auto b200 = known({"NVIDIA B200"});
+  CHECK(peak(b200, "tensor_fp4_fp6_fp8") == 9000e12);
+  CHECK(peak(b200, "tensor_fp4_sparse") == 18000e12);
+  // Only the sparse figure is printed: the source says that dense is half of it.
+  CHECK(b200.of("tensor_bf16")->source.find("half of the sparse") != std::string::npos);
+  CHECK(b200.of("fp32")->source.find("half") == std::string::npos);
+  CHECK(peak(known({"Tesla T4"}), "tensor_fp16_bf16_tf32") == 65e12);
+}
+
+TEST_CASE("a slice of a GPU has its share of the compute peaks, and says so") {
+  const auto slice = known({"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "GA100", 14, 1410000});
+  CHECK(slice.share() == Approx(14.0 / 108));
+  CHECK(peak(slice, "tensor_bf16") == Approx(312e12 * 14 / 108));
+  CHECK(slice.memory()->per_second == 1555e9);
+  REQUIRE(slice.notes().size() == 1);
+  CHECK(slice.notes()[0].find("108 multiprocessors, this device 14") != std::string::npos);
+}
+
+TEST_CASE("what contradicts its row is refused or told") {
+  const auto other_chip = find_peaks({"NVIDIA H100 PCIe", "AD102", 114, 1755000}, {});
+  CHECK(other_chip.error.find("has chip GH100, this device AD102") != std::string::npos);
+  // A 12 GB card of the same name has two multiprocessors more.
+  const auto more = find_peaks({"NVIDIA GeForce RTX 3080", "GA102", 70, 1710000}, {});
+  CHECK(more.error.find("68 multiprocessors, this device 70") != std::string::npos);
+  CHECK(more.error.find("--peak 'NVIDIA GeForce RTX 3080:fp32=VALUE'") != std::string::npos);
+  const auto clock = known({"NVIDIA A10", "GA102", 72, 1500000});
+  CHECK(clock.notes()[0].find("1500 MHz") != std::string::npos);
+  const auto die = known({"NVIDIA GeForce RTX 4070", "AD103", 46, 2475000});
+  CHECK(die.notes()[0].find("chip AD104") != std::string::npos);
+}
+
+TEST_CASE("an unknown GPU is refused with the option to type, or has what the user gives") {
+  const auto unknown = find_peaks({"NVIDIA Z9 \x1b[31m", "GZ900", 1, 1}, {});
+  CHECK(unknown.error.find("not in the table of peaks") != std::string::npos);
+  CHECK(unknown.error.find("--peak") != std::string::npos);
+  CHECK(unknown.error.find('\x1b') == std::string::npos);
+  const auto given = known({"NVIDIA Z9", "GZ900", 1, 1}, {option("z9:fp32=67T")});
+  CHECK(peak(given, "fp32") == 67e12);
+  CHECK(given.of("fp32")->source == "--peak");
+  CHECK_FALSE(given.of("fp64"));
+  CHECK_FALSE(given.memory());
+}
+
+TEST_CASE("--peak goes over the table, the last one for a precision first") {
+  const std::vector<PeakOverride> options = {option("A100:bf16=300T"), option("H200:bf16=1G"),
+                                             option("memory=1.5T"), option("bf16=310T")};
+  const auto a100 = known({"NVIDIA A100-SXM4-80GB"}, options);
+  CHECK(peak(a100, "tensor_bf16") == 310e12);
+  CHECK(peak(a100, "tensor_fp16") == 312e12);
+  CHECK(a100.memory()->per_second == 1.5e12);
+}
+
+TEST_CASE("--peak: what is wrong with it") {
+  CHECK(option("tensor_fp8_sparse=2P").precision == "tensor_fp8_sparse");
+  CHECK(option("fp8_sparse=2P").precision == "tensor_fp8_sparse");
+  CHECK(option("fp16=2P").precision == "fp16");
+  CHECK(parse_peak("fp32").error.find("PRECISION=VALUE") != std::string::npos);
+  CHECK(parse_peak("fp33=1T").error.find("'fp33' is none of fp64, fp32") != std::string::npos);
+  CHECK(parse_peak(":fp32=1T").error.find("device") != std::string::npos);
+  for (const char* value : {"", "0", "-1T", "1X", "inf", "nan", "1e400", "1TT", "1e12T", "0x10"})
+    CHECK(parse_peak("fp32=" + std::string(value)).error.find("above 0") != std::string::npos);
+}
+
+TEST_CASE("a simulated device has its model's peaks and never a real GPU's") {
+  CHECK(known({"simgpu GH100 (simulated)", "GH100", 132, 1980000, true})
+            .gpu()
+            ->source.find("simulated") != std::string_view::npos);
+  CHECK_FALSE(find_peaks({"NVIDIA H200", "GH100", 132, 1980000, true}, {}).error.empty());
+}
+
+TEST_CASE("simulated peaks are the rates at which simgpu's own clock runs") {
+  using simgpu::Count;
+  REQUIRE(simulated_gpus().size() == simgpu::chips().size());
+  const uint64_t many = uint64_t{1} << 60;  //   beside which a launch is nothing
+  for (const simgpu::Chip& chip : simgpu::chips()) {
+    const auto peaks = known({"simgpu " + std::string(chip.name) + " (simulated)", chip.name,
+                              chip.sm_count, chip.clock_mhz * 1000, true});
+    CHECK(peaks.notes().empty());
+    const auto rate = [&](Count kind, double operations) {
+      simgpu::Counts counts;
+      counts[kind] = many;
+      return operations * static_cast<double>(many) * 1e9 /
+             static_cast<double>(simgpu::kernel_duration_ns(chip, counts));
+    };
+    INFO(chip.name);
+    CHECK(peak(peaks, "fp32") == Approx(rate(Count::kFfma, 2)).epsilon(1e-6));
+    CHECK(peak(peaks, "fp64") == Approx(rate(Count::kDfma, 2)).epsilon(1e-6));
+    CHECK(peak(peaks, "fp16") == Approx(rate(Count::kHfma, 4)).epsilon(1e-6));
+    CHECK(peak(peaks, "tensor_fp16") == Approx(rate(Count::kTensorFp16, 1)).epsilon(1e-6));
+    CHECK(peak(peaks, "tensor_bf16") == Approx(rate(Count::kTensorBf16, 1)).epsilon(1e-6));
+    CHECK(peak(peaks, "tensor_tf32") == Approx(rate(Count::kTensorTf32, 1)).epsilon(1e-6));
+    CHECK(peak(peaks, "tensor_fp64") == Approx(rate(Count::kTensorFp64, 1)).epsilon(1e-6));
+    CHECK(peak(peaks, "tensor_fp8") == Approx(rate(Count::kTensorFp8, 1)).epsilon(1e-6));
+    CHECK(peaks.memory()->per_second == Approx(rate(Count::kDramReadBytes, 1)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("GPUs are chosen by name") {
+  std::string error;
+  CHECK(choose_gpu("k80 board", error)->name == "K80 board");
+  CHECK(choose_gpu("NVIDIA H200", error)->name == "H200 SXM 141GB");  // exact before part
+  CHECK(choose_gpu("v100s", error)->name == "V100S PCIe 32GB");
+  CHECK(choose_gpu("a100", error) == nullptr);
+  CHECK(error.find("A100 PCIe 40GB, A100 PCIe 80GB") != std::string::npos);
+  CHECK(choose_gpu("nothing", error) == nullptr);
+  CHECK(error.find("not in the table") != std::string::npos);
+}

@@ -1,0 +1,157 @@
+#include "gates/figures.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kShortNames = {{
+    {"ratio", "backward_forward_ratio"},
+    {"matrix_ratio", "backward_forward_matrix_ratio"},
+    {"flop", "total.flop"},
+    {"launches", "total.launches"},
+    {"gpu_time_ns", "total.gpu_time_ns"},
+    {"utilization", "utilization.run.gpu_time.utilization"},
+}};
+
+FigurePath split(std::string_view path) {
+  FigurePath parts;
+  while (true) {
+    const size_t dot = path.find('.');
+    parts.emplace_back(path.substr(0, dot));
+    if (dot == std::string_view::npos) return parts;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+std::string joined(const FigurePath& path) {
+  std::string text;
+  for (const auto& part : path) text += (text.empty() ? "" : ".") + part;
+  return printable(cut(text, 300));
+}
+
+const Json* element(const Json& list, const std::string& part) {
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
+  if (error == std::errc() && end == part.data() + part.size())
+    return index < list.size() ? &list[index] : nullptr;
+  for (const Json& item : list)
+    for (const char* key : {"name", "path", "rule"})
+      if (item.is_object() && item.contains(key) && item[key] == part) return &item;
+  return nullptr;
+}
+
+const Json* member(const Json& value, const std::string& part) {
+  if (value.is_array()) return element(value, part);
+  if (!value.is_object()) return nullptr;
+  const auto found = value.find(part);
+  return found == value.end() ? nullptr : &*found;
+}
+
+// Changes of one letter that make `a` into `b`.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// Paths to figures, lists by their first element. Bounded: a report may have any number of names.
+void collect(const Json& value, const std::string& path, std::vector<std::string>& paths) {
+  constexpr size_t kMost = 4096;
+  if (paths.size() >= kMost) return;
+  if (value.is_object()) {
+    for (const auto& [key, child] : value.items())
+      collect(child, path.empty() ? key : path + "." + key, paths);
+  } else if (value.is_array()) {
+    if (!value.empty()) collect(value[0], path + ".0", paths);
+  } else if (!path.empty()) {
+    paths.push_back(path);
+  }
+}
+
+std::string nearest(const Json& report, const std::string& wanted) {
+  std::vector<std::string> paths;
+  collect(report, "", paths);
+  for (const auto& [name, path] : kShortNames) paths.emplace_back(name);
+  std::vector<std::pair<size_t, size_t>> order;
+  for (size_t i = 0; i < paths.size(); ++i)
+    if (paths[i].size() < 200) order.emplace_back(edit_distance(wanted, paths[i]), i);
+  constexpr size_t kShown = 3;
+  const size_t n = std::min(kShown, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
+  std::string text;
+  for (size_t i = 0; i < n; ++i)
+    text += (i > 0 ? ", " : "; near: ") + printable(paths[order[i].second]);
+  return text;
+}
+
+std::string members(const Json& value) {
+  constexpr size_t kShown = 6;
+  std::string text;
+  size_t n = 0;
+  for (const auto& [key, child] : value.items()) {
+    if (++n > kShown) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + printable(cut(key, 64));
+  }
+  return text;
+}
+
+std::optional<long double> decimal(const std::string& text) {
+  long double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+Figure figure_of(const Json& value, const std::string& name) {
+  using State = Figure::State;
+  if (value.is_null()) return {State::kNotKnown, 0, ""};
+  if (value.is_boolean()) return {State::kValue, value.get<bool>() ? 1.0L : 0.0L, ""};
+  if (value.is_number()) return {State::kValue, value.get<long double>(), ""};
+  if (value.is_string())
+    if (const auto number = decimal(value.get_ref<const std::string&>()))
+      return {State::kValue, *number, ""};
+  if (value.is_structured())
+    return {State::kNoFigure, 0, name + " is no figure; it holds " + members(value)};
+  return {State::kNoFigure, 0, name + " is no number"};
+}
+
+}  // namespace
+
+Figure find_figure(const Json& report, const FigurePath& path) {
+  const std::string name = joined(path);
+  FigurePath parts = path;
+  if (path.size() == 1 && member(report, path[0]) == nullptr)
+    for (const auto& [short_name, whole] : kShortNames)
+      if (path[0] == short_name) parts = split(whole);
+  const Json* value = &report;
+  for (const auto& part : parts) {
+    const Json* next = member(*value, part);
+    // Below something that is not known, nothing is.
+    if (next == nullptr && value->is_null()) return {Figure::State::kNotKnown, 0, ""};
+    if (next == nullptr)
+      return {Figure::State::kNoFigure, 0, "no figure '" + name + "'" + nearest(report, name)};
+    value = next;
+  }
+  return figure_of(*value, name);
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,235 @@
+#include "gates/gate.h"
+
+#include <array>
+#include <optional>
+
+#include "support/si_number.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+
+// A recursive descent over the text; nesting and length are bounded.
+class GateParser {
+ public:
+  GateParser(std::string_view text, Gate& gate) : text_(text), gate_(gate) {}
+
+  bool parse() {
+    if (text_.size() > kMaxLength) return fail("a gate is at most 4096 characters long");
+    size_t root = 0;
+    if (!any_of(root, 0)) return false;
+    skip_space();
+    return at_ == text_.size() || fail("expected 'and', 'or' or the end");
+  }
+  std::string error() const {
+    constexpr size_t kAround = 60;  // of a long text, what is near the place
+    const size_t from = at_ > kAround ? at_ - kAround : 0;
+    const std::string before = printable(text_.substr(from, at_ - from));
+    const std::string after = printable(text_.substr(at_, kAround));
+    return message_ + "\n    " + before + after + "\n    " +
+           std::string(display_width(before), ' ') + "^";
+  }
+
+ private:
+  static constexpr size_t kMaxLength = 4096;
+  static constexpr int kMaxDepth = 100;
+
+  bool fail(std::string message) {
+    message_ = std::move(message);
+    return false;
+  }
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  }
+  static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  }
+  // Takes a symbol, or a word that stands alone.
+  bool take(std::string_view token) {
+    skip_space();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    const size_t end = at_ + token.size();
+    if (is_word(token[0]) && end < text_.size() && (is_word(text_[end]) || text_[end] == '.'))
+      return false;
+    at_ = end;
+    return true;
+  }
+  size_t add(Gate::Kind kind, size_t left, size_t right) {
+    gate_.nodes_.push_back({kind, left, right});
+    return gate_.nodes_.size() - 1;
+  }
+
+  bool any_of(size_t& node, int depth) {
+    if (!all_of(node, depth)) return false;
+    while (take("or") || take("||")) {
+      size_t right = 0;
+      if (!all_of(right, depth)) return false;
+      node = add(Gate::Kind::kOr, node, right);
+    }
+    return true;
+  }
+  bool all_of(size_t& node, int depth) {
+    if (!term(node, depth)) return false;
+    while (take("and") || take("&&")) {
+      size_t right = 0;
+      if (!term(right, depth)) return false;
+      node = add(Gate::Kind::kAnd, node, right);
+    }
+    return true;
+  }
+  bool term(size_t& node, int depth) {
+    if (take("(")) {
+      if (depth >= kMaxDepth) return fail("parentheses are nested too deep");
+      return any_of(node, depth + 1) && (take(")") || fail("expected ')'"));
+    }
+    size_t left = 0;
+    size_t right = 0;
+    if (!operand(left)) return false;
+    const auto kind = comparison();
+    if (!kind) return fail("expected a comparison: < <= > >= == !=");
+    if (!operand(right)) return false;
+    node = add(*kind, left, right);
+    return true;
+  }
+  std::optional<Gate::Kind> comparison() {
+    using enum Gate::Kind;
+    if (take("<=")) return kLessEqual;
+    if (take(">=")) return kGreaterEqual;
+    if (take("==")) return kEqual;
+    if (take("!=")) return kNotEqual;
+    if (take("<")) return kLess;
+    if (take(">")) return kGreater;
+    return std::nullopt;
+  }
+  bool operand(size_t& index) {
+    skip_space();
+    const size_t start = at_;
+    Gate::Operand out;
+    const char first = at_ < text_.size() ? text_[at_] : '\0';
+    const bool is_number = (first >= '0' && first <= '9') || first == '.' || first == '-';
+    if (!(is_number ? number(out) : figure(out))) return false;
+    out.text = std::string(text_.substr(start, at_ - start));
+    gate_.operands_.push_back(std::move(out));
+    index = gate_.operands_.size() - 1;
+    return true;
+  }
+  bool number(Gate::Operand& out) {
+    const size_t start = at_;
+    const bool negative = text_[at_] == '-';
+    if (negative) ++at_;
+    std::string_view rest = text_.substr(at_);
+    const auto value = take_si(rest);
+    if (!value) {
+      at_ = start;
+      return fail("expected a number such as 2.1, 1e12 or 350G");
+    }
+    at_ = text_.size() - rest.size();
+    out.number = negative ? -*value : *value;
+    return true;
+  }
+  bool figure(Gate::Operand& out) {
+    do {
+      const char first = at_ < text_.size() ? text_[at_] : '\0';
+      if (first == '"' || first == '\'') {
+        const size_t end = text_.find(first, at_ + 1);
+        if (end == std::string_view::npos) return fail("this quote is not closed");
+        out.figure.emplace_back(text_.substr(at_ + 1, end - at_ - 1));
+        at_ = end + 1;
+      } else {
+        const size_t start = at_;
+        while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+        if (at_ == start) return fail("expected a figure's name or a number");
+        out.figure.emplace_back(text_.substr(start, at_ - start));
+      }
+    } while (at_ < text_.size() && text_[at_] == '.' && ++at_ <= text_.size());
+    return true;
+  }
+
+  std::string_view text_;
+  Gate& gate_;
+  size_t at_ = 0;
+  std::string message_;
+};
+
+// Three-valued: what is not known decides nothing, unless the rest decides without it.
+class GateEvaluation {
+ public:
+  GateEvaluation(const Gate& gate, const FigureLookup& lookup) : gate_(gate) {
+    for (const auto& operand : gate.operands_) {
+      Figure figure;
+      if (operand.figure.empty()) {
+        figure.state = Figure::State::kValue;
+        figure.value = operand.number;
+      } else {
+        figure = lookup(operand.figure);
+      }
+      figures_.push_back(std::move(figure));
+    }
+  }
+
+  GateResult run() {
+    for (size_t i = 0; i < figures_.size(); ++i)
+      if (figures_[i].state == Figure::State::kNoFigure)
+        return {Verdict::kInvalid, figures_[i].message};
+    // Nodes come after those they hold, so one pass from the front has them all.
+    for (const auto& node : gate_.nodes_) results_.push_back(result(node));
+    switch (results_.back()) {
+      case Truth::kFalse:
+        return {Verdict::kPassed, values()};
+      case Truth::kTrue:
+        return {Verdict::kFailed, values()};
+      case Truth::kOpen:
+        break;
+    }
+    return {Verdict::kNotKnown, values()};
+  }
+
+ private:
+  enum class Truth : uint8_t { kFalse, kOpen, kTrue };
+
+  Truth result(const Gate::Node& node) const {
+    using enum Gate::Kind;
+    if (node.kind == kOr) return std::max(results_[node.left], results_[node.right]);
+    if (node.kind == kAnd) return std::min(results_[node.left], results_[node.right]);
+    const Figure& a = figures_[node.left];
+    const Figure& b = figures_[node.right];
+    if (a.state != Figure::State::kValue || b.state != Figure::State::kValue) return Truth::kOpen;
+    const std::array<bool, 6> truth = {a.value<b.value, a.value <= b.value, a.value> b.value,
+                                       a.value >= b.value, a.value == b.value, a.value != b.value};
+    const auto which = static_cast<size_t>(node.kind) - static_cast<size_t>(kLess);
+    return truth[which] ? Truth::kTrue : Truth::kFalse;
+  }
+  // "ratio = 1.69, total.flop is not known"
+  std::string values() const {
+    std::string text;
+    for (size_t i = 0; i < figures_.size(); ++i) {
+      if (gate_.operands_[i].figure.empty()) continue;
+      const bool known = figures_[i].state == Figure::State::kValue;
+      std::array<char, 64> value{};
+      std::snprintf(value.data(), value.size(), " = %.10Lg", figures_[i].value);
+      text += (text.empty() ? "" : ", ") + printable(gate_.operands_[i].text) +
+              (known ? value.data() : " is not known");
+      if (!known && !figures_[i].message.empty()) text += " (" + figures_[i].message + ")";
+    }
+    return text;
+  }
+
+  const Gate& gate_;
+  std::vector<Figure> figures_;  // one for each operand
+  std::vector<Truth> results_;
+};
+
+bool Gate::parse(std::string_view text, Gate& gate, std::string& error) {
+  gate = Gate();
+  gate.text_ = std::string(text);
+  GateParser parser(text, gate);
+  if (parser.parse()) return true;
+  error = parser.error();
+  return false;
+}
+
+GateResult Gate::evaluate(const FigureLookup& lookup) const {
+  return GateEvaluation(*this, lookup).run();
+}
+
+}  // namespace flopinj::reduce

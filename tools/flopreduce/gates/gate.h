@@ -1,0 +1,83 @@
+// Gates: conditions on a report's figures that a CI job fails by.
+//
+//     gate       = and { ("or" | "||") and }
+//     and        = term { ("and" | "&&") term }
+//     term       = "(" gate ")" | operand ("<" | "<=" | ">" | ">=" | "==" | "!=") operand
+//     operand    = number | figure
+//     number     = decimal, with an exponent or an SI prefix: 2.1, 1e12, 350G, -1
+//     figure     = part { "." part }      part = word | "quoted" | 'quoted'
+//
+// A word is of letters, digits, "_" and "-". A figure is a path into the JSON report (figures.h).
+// A gate fails when it is true, and also when a figure that decides it is not known: it never
+// passes in silence.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flopinj::reduce {
+
+using FigurePath = std::vector<std::string>;
+
+// What a figure is in a report.
+struct Figure {
+  enum class State : uint8_t {
+    kValue,
+    kNotKnown,  // the report has it as null
+    kNoFigure,  // there is no such name, or it is no number: `message` says what to do
+  };
+  State state = State::kNoFigure;
+  long double value = 0;
+  std::string message;
+};
+using FigureLookup = std::function<Figure(const FigurePath&)>;
+
+enum class Verdict : uint8_t {
+  kPassed,
+  kFailed,
+  kNotKnown,  // counts as failed
+  kInvalid,   // a name that the report does not have: an error of usage
+};
+struct GateResult {
+  Verdict verdict = Verdict::kInvalid;
+  std::string message;  // one line; the figures with their values where they were compared
+};
+
+class Gate {
+ public:
+  // False with `error`: what was expected, the text, and below it a caret, on three lines.
+  static bool parse(std::string_view text, Gate& gate, std::string& error);
+  GateResult evaluate(const FigureLookup& lookup) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  friend class GateParser;
+  friend class GateEvaluation;
+  enum class Kind : uint8_t {
+    kOr,
+    kAnd,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+    kEqual,
+    kNotEqual
+  };
+  struct Operand {
+    long double number = 0;
+    FigurePath figure;  // empty for a number
+    std::string text;
+  };
+  struct Node {
+    Kind kind{};
+    size_t left = 0, right = 0;  // of nodes_ for kOr and kAnd, of operands_ else
+  };
+  std::string text_;
+  std::vector<Node> nodes_;  // the last is the whole gate
+  std::vector<Operand> operands_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,225 @@
+#include "peaks/peaks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "peaks/simulated.h"
+#include "support/si_number.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr std::string_view kMemory = "memory";
+constexpr std::string_view kSparse = "_sparse";
+constexpr std::string_view kTensor = "tensor_";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return lower(text).find(lower(part)) != std::string::npos;
+}
+
+// Calls visit(part) for the parts of `list`; stops at the first for which it is true.
+template <typename Visit>
+bool any_part(std::string_view list, char separator, Visit&& visit) {
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(separator));
+    if (visit(part)) return true;
+    list.remove_prefix(std::min(list.size(), part.size() + 1));
+  }
+  return false;
+}
+
+std::optional<Precision> precision_named(std::string_view name) {
+  const auto found = std::find(kPrecisionNames.begin(), kPrecisionNames.end(), name);
+  if (found == kPrecisionNames.end()) return std::nullopt;
+  return static_cast<Precision>(found - kPrecisionNames.begin());
+}
+
+// Driver's names without what old and new drivers differ in, and without a MIG profile.
+std::string_view product_name(std::string_view cuda_name) {
+  constexpr std::string_view kVendor = "NVIDIA ";
+  if (cuda_name.starts_with(kVendor)) cuda_name.remove_prefix(kVendor.size());
+  return cuda_name.substr(0, cuda_name.find(" MIG "));
+}
+
+const Gpu* gpu_of_device(const DeviceFacts& device) {
+  const bool simulated = device.simulated || is_simulated_device(device.name);
+  const std::string_view name = simulated ? device.name : product_name(device.name);
+  for (const Gpu& gpu : simulated ? simulated_gpus() : gpus())
+    if (any_part(gpu.cuda_names, '|', [&](std::string_view n) { return n == name; })) return &gpu;
+  return nullptr;
+}
+
+// 1e12 per second of one name, dense or "_sparse"; 0 where there is none.
+double table_peak(const Gpu& gpu, std::string_view name) {
+  const bool sparse = name.ends_with(kSparse);
+  if (sparse) name.remove_suffix(kSparse.size());
+  if (const auto precision = precision_named(name))
+    return sparse ? sparse_peak(gpu, *precision) : gpu.dense[static_cast<size_t>(*precision)];
+  if (!name.starts_with(kTensor)) return 0;
+  double highest = 0;
+  any_part(name.substr(kTensor.size()), '_', [&](std::string_view format) {
+    const auto precision = precision_named(std::string(kTensor) + std::string(format));
+    if (precision)
+      highest = std::max(highest, sparse ? sparse_peak(gpu, *precision)
+                                         : gpu.dense[static_cast<size_t>(*precision)]);
+    return false;
+  });
+  return highest;
+}
+
+std::string source_of(const Gpu& gpu, std::string_view precision) {
+  std::string source(gpu.source);
+  const bool tensor = precision.starts_with(kTensor) && precision != "tensor_fp64";
+  const bool sparse = precision.ends_with(kSparse);
+  if (tensor && !sparse && gpu.printed == Printed::kSparse) source += "; half of the sparse figure";
+  if (tensor && sparse && gpu.printed == Printed::kDense) source += "; twice the dense figure";
+  return source;
+}
+
+std::string option_to_type(const DeviceFacts& device) {
+  return "give its peak: --peak '" + printable(device.name.empty() ? "DEVICE" : device.name) +
+         ":fp32=VALUE' (for each precision that it uses, and memory=VALUE; say 67T)";
+}
+
+// What contradicts the row: a line, with `refuse` where the row cannot be this device's.
+std::string check(const DeviceFacts& d, const Gpu& gpu, double& share,
+                  std::vector<std::string>& notes, bool& refuse) {
+  const std::string row = "the table's " + std::string(gpu.name);
+  if (!d.chip.empty() && !gpu.chip.empty() && d.chip != gpu.chip) {
+    const std::string text =
+        row + " has chip " + std::string(gpu.chip) + ", this device " + printable(cut(d.chip, 64));
+    refuse = d.chip.substr(0, 2) != gpu.chip.substr(0, 2);
+    if (refuse) return text;
+    notes.push_back(text);
+  }
+  if (d.multiprocessors != 0 && gpu.multiprocessors != 0 &&
+      d.multiprocessors != gpu.multiprocessors) {
+    std::string text = row + " has " + std::to_string(gpu.multiprocessors) +
+                       " multiprocessors, this device " + std::to_string(d.multiprocessors);
+    refuse = d.multiprocessors > gpu.multiprocessors;
+    if (refuse) return text;
+    share = static_cast<double>(d.multiprocessors) / gpu.multiprocessors;
+    notes.push_back(text + ": compute peaks are that share, memory bandwidth the whole GPU's");
+  }
+  const double clock = d.clock_khz / 1e3;
+  if (clock > 0 && gpu.clock_mhz > 0 && std::fabs(clock / gpu.clock_mhz - 1) > 0.05)
+    notes.push_back(row + " stands on a clock of " + format_si(gpu.clock_mhz) +
+                    " MHz, this device reaches " + std::to_string(d.clock_khz / 1000) + " MHz");
+  return "";
+}
+
+}  // namespace
+
+ParsedOverride parse_peak(std::string_view text) {
+  const std::string shown = "--peak " + printable(cut(text, 200)) + ": ";
+  const size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos)
+    return {{}, shown + "must be [DEVICE:]PRECISION=VALUE, such as fp32=67T"};
+  std::string_view key = text.substr(0, equals);
+  ParsedOverride out;
+  if (const size_t colon = key.rfind(':'); colon != std::string_view::npos) {
+    out.value.device = std::string(key.substr(0, colon));
+    key.remove_prefix(colon + 1);
+    if (out.value.device.empty()) return {{}, shown + "the device before ':' is missing"};
+  }
+  static constexpr std::string_view kShort[] = {"tf32", "bf16", "fp8", "fp6", "fp4", "int8"};
+  const std::string_view stem =
+      key.ends_with(kSparse) ? key.substr(0, key.size() - kSparse.size()) : key;
+  const bool shortened = std::find(std::begin(kShort), std::end(kShort), stem) != std::end(kShort);
+  out.value.precision = (shortened ? std::string(kTensor) : "") + std::string(key);
+  const bool tensor = out.value.precision.starts_with(kTensor) &&
+                      out.value.precision.size() > kTensor.size() &&
+                      out.value.precision.size() < 64;
+  if (!tensor && key != kMemory && !precision_named(key)) {
+    std::string names;
+    for (const auto name : kPrecisionNames) names += std::string(name) + ", ";
+    return {{}, shown + "'" + printable(cut(key, 64)) + "' is none of " + names + "memory"};
+  }
+  const auto value = parse_si(text.substr(equals + 1));
+  if (!value || *value <= 0)
+    return {{}, shown + "the value must be a number above 0, such as 67T or 6.7e13"};
+  out.value.per_second = *value;
+  return out;
+}
+
+std::optional<Peak> DevicePeaks::of(std::string_view precision) const {
+  for (const auto& o : overrides_)
+    if (o.precision == precision) return Peak{o.per_second, "--peak"};
+  if (gpu_ == nullptr) return std::nullopt;
+  const double peak = table_peak(*gpu_, precision);
+  if (peak <= 0) return std::nullopt;
+  return Peak{peak * 1e12 * share_, source_of(*gpu_, precision)};
+}
+
+std::optional<Peak> DevicePeaks::memory() const {
+  for (const auto& o : overrides_)
+    if (o.precision == kMemory) return Peak{o.per_second, "--peak"};
+  if (gpu_ == nullptr) return std::nullopt;
+  return Peak{gpu_->memory_gb_s * 1e9, std::string(gpu_->source)};
+}
+
+PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>& overrides) {
+  PeakLookup out;
+  // The last of several for one precision counts, as with other options.
+  for (auto o = overrides.rbegin(); o != overrides.rend(); ++o)
+    if (o->device.empty() || holds(device.name, o->device)) out.peaks.overrides_.push_back(*o);
+  const std::string shown =
+      device.name.empty() ? "a device without a name" : printable(cut(device.name, 200));
+  const Gpu* gpu = gpu_of_device(device);
+  std::string contradiction;
+  if (gpu != nullptr) {
+    bool refuse = false;
+    contradiction = check(device, *gpu, out.peaks.share_, out.peaks.notes_, refuse);
+    if (!refuse) {
+      out.peaks.gpu_ = gpu;
+      if (!gpu->note.empty()) out.peaks.notes_.emplace_back(gpu->note);
+      return out;
+    }
+  }
+  if (!out.peaks.overrides_.empty()) return out;
+  out.error =
+      (gpu == nullptr ? shown + " is not in the table of peaks" : shown + ": " + contradiction) +
+      "; " + option_to_type(device);
+  return out;
+}
+
+std::vector<const Gpu*> search_gpus(std::string_view text) {
+  std::vector<const Gpu*> found;
+  for (const auto list : {gpus(), simulated_gpus()})
+    for (const Gpu& gpu : list)
+      if (holds(gpu.name, text) || holds(gpu.cuda_names, text)) found.push_back(&gpu);
+  return found;
+}
+
+const Gpu* choose_gpu(std::string_view name, std::string& error) {
+  const std::string wanted = lower(product_name(name));
+  const auto found = search_gpus(wanted);
+  const auto is_exact = [&](const Gpu* gpu) {
+    return lower(gpu->name) == wanted ||
+           any_part(gpu->cuda_names, '|', [&](std::string_view n) { return lower(n) == wanted; });
+  };
+  const auto exact = std::find_if(found.begin(), found.end(), is_exact);
+  if (exact != found.end()) return *exact;
+  if (found.size() == 1) return found[0];
+  error = "GPU '" + printable(cut(name, 100)) + "' is " +
+          (found.empty() ? "not in the table" : "not one alone");
+  if (!found.empty()) {
+    error += ": ";
+    for (size_t i = 0; i < found.size() && i < 8; ++i)
+      error += (i > 0 ? ", " : "") + std::string(found[i]->name);
+    if (found.size() > 8) error += " and more";
+  }
+  error += "; see flopreduce peaks, or give its peak as a number";
+  return nullptr;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,89 @@
+// The peaks a device is measured against: from the table, by the name that CUDA gives the device,
+// or from the user.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peaks/peak_table.h"
+
+namespace flopinj::reduce {
+
+// What a trace says about a device.
+struct DeviceFacts {
+  std::string name = "";  // "NVIDIA H200"
+  std::string chip = "";  // "GH100"; empty where CUPTI could not say
+  uint32_t multiprocessors = 0;
+  uint32_t clock_khz = 0;  // highest clock
+  bool simulated = false;  // the trace's header says so
+};
+
+// `--peak [DEVICE:]PRECISION=VALUE`.
+struct PeakOverride {
+  std::string device;     // a part of the device's name, in any case; empty for all devices
+  std::string precision;  // as in the report, or "memory"
+  double per_second = 0;  // operations, a fused multiply-add as two; bytes for "memory"
+};
+
+// Reads the option's value. PRECISION is one of kPrecisionNames, one of them with "_sparse", any
+// other "tensor_..." of a report, or "memory"; "tf32", "bf16", "fp8", "fp6", "fp4" and "int8" stand
+// for "tensor_tf32" and so on. VALUE as parse_si(): 989T. On failure one line that says what is
+// wrong.
+struct ParsedOverride {
+  PeakOverride value;
+  std::string error;  // empty when `value` holds
+};
+ParsedOverride parse_peak(std::string_view text);
+
+struct Peak {
+  double per_second = 0;
+  std::string source;
+};
+
+// The peaks of one device.
+class DevicePeaks {
+ public:
+  // Peak of a precision as the report names them. A name for several formats that a chip counts
+  // together ("tensor_fp4_fp6_fp8") has the highest of theirs.
+  std::optional<Peak> of(std::string_view precision) const;
+  std::optional<Peak> memory() const;  // bytes per second
+  const Gpu* gpu() const { return gpu_; }
+  double share() const { return share_; }
+  // What the user should know about these peaks, one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  friend struct PeakLookup find_peaks(const DeviceFacts&, const std::vector<PeakOverride>&);
+  const Gpu* gpu_ = nullptr;
+  double share_ = 1;  // of the GPU's multiprocessors, where the device is a part of it (MIG)
+  std::vector<PeakOverride> overrides_;
+  std::vector<std::string> notes_;
+};
+
+// A device that is not in the table, or contradicts its row, has no peaks but those that the user
+// gives: `error` says so, with the option to type. It is empty when the table has the device, or
+// the user gave any peak for it.
+//
+// The row is found by name alone. The trace's other facts are checked against it:
+// - another architecture than the row's: refused
+// - another chip of it: told
+// - fewer multiprocessors: the device is a slice of the GPU (MIG), its compute peaks are that share;
+//   memory bandwidth stays the whole GPU's, an upper bound
+// - more multiprocessors: refused, it is another product of that name
+// - a highest clock that differs by more than 5 %: told; published peaks stand on their own clock
+struct PeakLookup {
+  DevicePeaks peaks;
+  std::string error;
+};
+PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>& overrides);
+
+// Rows whose name or CUDA name holds `text`, in any case; all for an empty text.
+std::vector<const Gpu*> search_gpus(std::string_view text);
+
+// The row that `name` means: an exact name or CUDA name in any case, else the only row that holds
+// it. Null with `error` otherwise.
+const Gpu* choose_gpu(std::string_view name, std::string& error);
+
+}  // namespace flopinj::reduce

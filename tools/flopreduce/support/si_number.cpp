@@ -1,0 +1,67 @@
+#include "support/si_number.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr std::string_view kPrefixes = "kMGTPEZY";
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
+}
+
+double power_of_1000(size_t n) {
+  constexpr std::array<double, 9> kPowers = {1, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24};
+  return kPowers[n];
+}
+
+}  // namespace
+
+std::optional<double> take_si(std::string_view& text) {
+  // from_chars also takes "inf", "nan" and "-1"; a number starts with a digit or a point.
+  if (text.empty() || !((text[0] >= '0' && text[0] <= '9') || text[0] == '.')) return std::nullopt;
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  const std::string_view digits(text.data(), static_cast<size_t>(rest - text.data()));
+  std::string_view after = text.substr(digits.size());
+  if (!after.empty()) {
+    const size_t prefix = kPrefixes.find(after[0] == 'K' ? 'k' : after[0]);
+    const bool exponent = digits.find_first_of("eE") != std::string_view::npos;
+    if (prefix != std::string_view::npos && !exponent) {
+      value *= power_of_1000(prefix + 1);
+      after.remove_prefix(1);
+    }
+  }
+  if (!after.empty() && is_word(after[0])) return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;
+  text = after;
+  return value;
+}
+
+std::optional<double> parse_si(std::string_view text) {
+  const auto value = take_si(text);
+  return text.empty() ? value : std::nullopt;
+}
+
+std::string format_si(double value) {
+  std::array<char, 64> text{};
+  const double size = std::fabs(value);
+  if (size < 1000 || !std::isfinite(value)) {
+    std::snprintf(text.data(), text.size(), "%.4g", value);
+    return text.data();
+  }
+  size_t prefix = 0;
+  while (prefix < kPrefixes.size() && size / power_of_1000(prefix) >= 999.95) ++prefix;
+  std::snprintf(text.data(), text.size(), "%.4g %c", value / power_of_1000(prefix),
+                kPrefixes[prefix - 1]);
+  return text.data();
+}
+
+}  // namespace flopinj::reduce

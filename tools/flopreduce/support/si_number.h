@@ -1,0 +1,20 @@
+// Numbers as people write them: 8.73T, 2.5e12, 400M.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flopinj::reduce {
+
+// A finite number of at least 0, decimal, with an exponent or one of the SI prefixes k, M, G, T, P,
+// E, Z, Y (K is k). Nothing for anything else, "1e12T" too.
+std::optional<double> parse_si(std::string_view text);
+
+// The same read from the front of `text`, which loses what was read. Letters that follow directly
+// make it no number.
+std::optional<double> take_si(std::string_view& text);
+
+// "8.73 T", four significant digits, for any size; "0.0123" below 1.
+std::string format_si(double value);
+
+}  // namespace flopinj::reduce
