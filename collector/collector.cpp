@@ -157,9 +157,19 @@ std::vector<GroupId> Collector::add_plan(DeviceId device,
                                          const std::vector<MetricGroupPlan>& plan) {
   if (dead_) return {};
   return guarded(std::vector<GroupId>{}, [&] {
-    auto ids = state_->scheduler.add_plan(device, plan);
-    for (size_t i = 0; i < ids.size(); ++i) state_->descriptions.group(ids[i], device, plan[i]);
-    return ids;
+    std::vector<MetricGroupPlan> available;
+    for (const MetricGroupPlan& group : plan)
+      if (group.unavailable.empty()) available.push_back(group);
+    const auto ids = state_->scheduler.add_plan(device, available);
+    std::vector<GroupId> result;
+    size_t next = 0;
+    for (const MetricGroupPlan& group : plan) {
+      const bool lacking = !group.unavailable.empty();
+      if (!lacking && next == ids.size()) return std::vector<GroupId>{};
+      result.push_back(lacking ? GroupId{} : ids[next++]);
+      state_->descriptions.group(result.back(), device, group);
+    }
+    return result;
   });
 }
 

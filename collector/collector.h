@@ -95,6 +95,7 @@ class Collector {
   // One version of an executable graph; identical ones share an id. 0 past a bound: its launches
   // are then dropped.
   GraphId add_graph(std::vector<GraphNode>);
+  // Groups that are unavailable are described in the trace, and have id 0.
   std::vector<GroupId> add_plan(DeviceId, const std::vector<MetricGroupPlan>&);
   // Each code is written once, then counted.
   void diagnostic(Severity, std::string_view code, std::string_view message);

@@ -92,6 +92,7 @@ StreamId DescriptionQueue::stream(DeviceId device, uint32_t context, uint32_t st
 
 void DescriptionQueue::group(GroupId id, DeviceId device, const MetricGroupPlan& plan) {
   const std::lock_guard lock(mutex_);
+  if (!id) id = GroupId{kMaxGroups + ++unnamed_groups_};
   groups_.push_back({id, device, plan});
 }
 

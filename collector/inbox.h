@@ -79,6 +79,7 @@ class DescriptionQueue {
  public:
   void device(DeviceId, const DeviceInfo&);  // the first description of an id counts
   StreamId stream(DeviceId, uint32_t context, uint32_t stream);  // 0 past kMaxStreams
+  // A group without an id, which no sample refers to, gets one past kMaxGroups.
   void group(GroupId, DeviceId, const MetricGroupPlan&);
 
   // In this order a description never refers to one that is not taken yet.
@@ -93,6 +94,7 @@ class DescriptionQueue {
   std::vector<DescribedDevice> devices_;
   std::vector<StreamDefinition> streams_;
   std::vector<DescribedGroup> groups_;
+  uint32_t unnamed_groups_ = 0;
 };
 
 }  // namespace flopinj

@@ -25,6 +25,7 @@ struct MetricGroupPlan {
   // Any of them makes the group necessary for a kernel: then it is required too. None: the group is
   // measured for every kernel.
   std::vector<NeededIf> needed_if = {};
+  std::string unavailable = {};  // why it cannot be measured here; empty: it can
 };
 
 // The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured:

@@ -246,6 +246,7 @@ void TraceWriter::metric_group(GroupId id, DeviceId device, const MetricGroupPla
       add_text(n, N::metric, need.metric);
       if (!need.included.empty()) add_text(n, N::included, need.included);
     }
+    if (!plan.unavailable.empty()) add_text(g, F::unavailable, plan.unavailable);
   });
 }
 

@@ -155,28 +155,33 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
     return nullptr;
   }
   auto plan = std::make_unique<DevicePlan>();
-  std::vector<MetricGroupPlan> accepted;
-  for (const MetricGroupPlan& wanted : metric_plan_for(chip)) {
+  std::vector<MetricGroupPlan> groups = metric_plan_for(chip);
+  std::string lacks_required;
+  for (MetricGroupPlan& wanted : groups) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return nullptr;
     }
     auto group = prepare_group(edge_.cupti, chip, wanted, problem);
     if (group != nullptr) {
-      accepted.push_back(wanted);
       plan->groups.push_back(std::move(group));
       continue;
     }
+    wanted.unavailable = problem.line;
     problem.line =
         "metric group " + wanted.name + " cannot be measured on " + chip + ": " + problem.line;
-    if (wanted.required) {
-      degrade(problem);
-      return nullptr;
-    }
+    if (wanted.required) lacks_required = problem.line;
     edge_.collector->diagnostic(Severity::kWarning, problem.code + "." + wanted.name, problem.line);
   }
-  plan->ids = edge_.collector->add_plan(DeviceId{ordinal + 1}, accepted);
-  if (plan->ids.size() != plan->groups.size()) return nullptr;
+  if (!lacks_required.empty()) {  // no launch would have a count: nothing is worth its cost
+    for (MetricGroupPlan& group : groups)
+      if (group.unavailable.empty()) group.unavailable = "not measured: " + lacks_required;
+    plan->groups.clear();
+  }
+  for (const GroupId id : edge_.collector->add_plan(DeviceId{ordinal + 1}, groups))
+    if (id) plan->ids.push_back(id);
+  if (!lacks_required.empty()) degrade({"counters.required", lacks_required});
+  if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
   return plan;
 }
 

@@ -95,6 +95,22 @@ class Launches(harness.TestCase):
         self.assertEqual(self.kernels_of(report)["axpy"], (8, str(8 * 2 * 64)))
         self.assertIsNone(self.kernels_of(report)["product_bf16"][1])
 
+    def test_what_cupti_cannot_measure_is_not_undercounted(self):
+        """A CUPTI without the bf16 metric: the kernels that need it have no count, and the others theirs."""
+        report = self.report_of("tensor", SIMGPU_UNKNOWN_METRICS="op_hmma_src_bf16")
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
+                         [{"reason": "unavailable:tensor_bf16", "launches": 300}])
+        flop = {name: work for name, (_, work) in self.kernels_of(report).items()}
+        self.assertEqual(flop, {"product_fp16": None, "product_bf16": None, "product_tf32": None,
+                                "axpy": str(100 * 2 * 64)})
+
+    def test_a_cupti_without_the_instruction_metrics(self):
+        report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="op_ffma_pred_on", FLOPINJ_LOG="error")
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
+                         [{"reason": "unavailable:sass", "launches": 60}])
+
     def test_collectives_are_never_measured(self):
         report = self.report_of("collective")
         self.assert_balanced(report)

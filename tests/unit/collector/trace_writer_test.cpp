@@ -56,7 +56,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 1);
+  CHECK(h.format_minor() == 2);
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK(h.producer().size() > 11);
   CHECK(h.pid() == 4711);
@@ -102,8 +102,11 @@ TEST_CASE("device and metric group") {
   w.writer.metric_group(GroupId{2}, DeviceId{3}, {"sass", {"a.sum", "b.sum"}, true, true});
   w.writer.metric_group(GroupId{3}, DeviceId{3},
                         {"fp16", {"c.sum"}, false, false, {{"d.sum", "e.sum"}, {"f.sum", ""}}});
+  MetricGroupPlan lacking{"int8", {"g.sum"}};
+  lacking.unavailable = "no such metric: g.sum";
+  w.writer.metric_group(GroupId{4}, DeviceId{3}, lacking);
   const auto trace = w.read();
-  REQUIRE(trace.packets.size() == 3);
+  REQUIRE(trace.packets.size() == 4);
   const auto& r = trace.packets[0].device();
   CHECK(r.id() == 3);
   CHECK(r.name() == "NVIDIA H200");
@@ -133,6 +136,8 @@ TEST_CASE("device and metric group") {
   CHECK(c.needed_if(0).included() == "e.sum");
   CHECK(c.needed_if(1).metric() == "f.sum");
   CHECK(c.needed_if(1).included().empty());
+  CHECK(c.unavailable().empty());
+  CHECK(trace.packets[3].metric_group().unavailable() == "no such metric: g.sum");
 }
 
 TEST_CASE("definitions") {

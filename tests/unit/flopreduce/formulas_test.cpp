@@ -168,6 +168,33 @@ TEST_CASE("a group is needed where screening says so, and only there") {
   CHECK_FALSE(evaluate({}, true).unscreened);
 }
 
+TEST_CASE("a kernel that needs a group that cannot be measured has no count") {
+  bool full = false;
+  NamePool names;
+  const uint32_t sass = names.intern("sass", full), int8 = names.intern("tensor_int8", full);
+  const uint32_t imma = names.intern("sm__inst_executed_pipe_tensor_op_imma.sum", full);
+  RequiredGroups required;
+  required.add(sass, true, {});
+  required.add(int8, false, {{imma, NeededIf::kNothing}}, true);
+  SampleSet set;
+  set.group(sass) = 1;
+  set.metric(names.intern("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", full)).add(3);
+  Formulas formulas(2);
+  const SignatureFlop unknown = formulas.evaluate(&set, required, names);
+  CHECK(unknown.status == FlopStatus::kGroupUnavailable);
+  CHECK(unknown.missing_group == int8);
+  SampleSet without = set;
+  without.metric(imma).add(0);
+  CHECK(formulas.evaluate(&without, required, names).status == FlopStatus::kMeasured);
+  SampleSet with = set;
+  with.metric(imma).add(5);
+  CHECK(formulas.evaluate(&with, required, names).status == FlopStatus::kGroupUnavailable);
+  // Another process of the job could measure it.
+  with.group(int8) = 1;
+  with.metric(names.intern(kTensor + "src_int8.sum", full)).add(64);
+  CHECK(formulas.evaluate(&with, required, names).status == FlopStatus::kMeasured);
+}
+
 TEST_CASE("tensor instructions need a tensor count that saw them") {
   const auto seen = std::pair{std::string("sm__inst_executed_pipe_tensor_op_hmma.sum"), 8.0};
   const auto none = std::pair{kTensor + "src_bf16_dst_fp32.sum", 0.0};

@@ -204,7 +204,8 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
   }
   const auto not_sampled = [&](uint32_t group) {
     if (samples != nullptr && samples->group_samples(group) > 0) return false;
-    out.status = FlopStatus::kGroupNotSampled;
+    out.status = required.is_unavailable(group) ? FlopStatus::kGroupUnavailable
+                                                : FlopStatus::kGroupNotSampled;
     out.missing_group = group;
     return true;
   };
@@ -213,7 +214,10 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
   bool tensor_needed = required.conditional.empty();  // then screening alone is to say so
   for (const auto& group : required.conditional) {
     const Need need = need_of(group, *samples);
-    if (need == Need::kYes && not_sampled(group.group)) return out;
+    // What nothing rules out, and cannot be measured, would be missing in silence.
+    const bool certain =
+        need == Need::kYes || (need == Need::kUnknown && required.is_unavailable(group.group));
+    if (certain && not_sampled(group.group)) return out;
     tensor_needed = tensor_needed || need == Need::kYes;
     out.unscreened =
         out.unscreened || (need == Need::kUnknown && samples->group_samples(group.group) == 0);

@@ -58,6 +58,7 @@ enum class FlopStatus : uint8_t {
   kMeasured,
   kNoCounters,        // no required metric group was defined for this kind of device
   kGroupNotSampled,   // a required group has no sample of this signature
+  kGroupUnavailable,  // a group that it needs, or may need, cannot be measured
   kTensorNotSampled,  // tensor instructions were seen; no tensor metric was sampled
   kTensorNotCovered,  // tensor instructions were seen; the sampled tensor metrics saw none of them
   kUndefined,         // the signature's definition is lost
@@ -70,7 +71,7 @@ struct SignatureFlop {
     MetricMeaning meaning;
   };
   FlopStatus status = FlopStatus::kUndefined;
-  uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled
+  uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled and kGroupUnavailable
   std::vector<Part> parts;
   bool unscreened = false;  // measured, but nothing says whether there is tensor work too
   bool varying = false;     // samples disagree

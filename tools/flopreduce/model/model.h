@@ -20,6 +20,7 @@ struct MetricGroup {
   std::vector<uint32_t> metrics;  // NamePool
   bool required = false;
   std::vector<NeededIf> needed_if;
+  bool unavailable = false;
 };
 
 // A device as one process saw it.

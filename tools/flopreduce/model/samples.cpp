@@ -74,7 +74,9 @@ void SampleSet::merge(const SampleSet& other) {
   for (const auto& g : other.groups) group(g.group) += g.n;
 }
 
-void RequiredGroups::add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if) {
+void RequiredGroups::add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,
+                         bool lacking) {
+  if (lacking && !is_unavailable(group)) unavailable.push_back(group);
   if (!needed_if.empty()) {
     const auto known = std::find_if(conditional.begin(), conditional.end(),
                                     [&](const Conditional& c) { return c.group == group; });
@@ -82,6 +84,10 @@ void RequiredGroups::add(uint32_t group, bool required, const std::vector<Needed
   } else if (required && std::find(always.begin(), always.end(), group) == always.end()) {
     always.push_back(group);
   }
+}
+
+bool RequiredGroups::is_unavailable(uint32_t group) const {
+  return std::find(unavailable.begin(), unavailable.end(), group) != unavailable.end();
 }
 
 Need need_of(const RequiredGroups::Conditional& group, const SampleSet& samples) {

@@ -59,8 +59,11 @@ struct RequiredGroups {
   };
   std::vector<uint32_t> always;  // NamePool
   std::vector<Conditional> conditional;
+  std::vector<uint32_t> unavailable;  // NamePool: could not be measured in some process
 
-  void add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if);
+  void add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,
+           bool unavailable = false);
+  bool is_unavailable(uint32_t group) const;
 };
 
 // Whether a kernel needs a conditional group.

@@ -17,6 +17,7 @@ void DefinitionPass::metric_group(const trace::MetricGroup& group) {
   known.device = model_.device_index(trace_index_, group.device());
   known.name = intern_name(group.name());
   known.required = group.required();
+  known.unavailable = !group.unavailable().empty();
   for (const auto& metric : group.metric()) {
     const size_t before = model_.names.size();
     known.metrics.push_back(intern_name(metric));

@@ -68,6 +68,8 @@ std::string reason_of(const SignatureFlop& flop, const Model& model) {
       return "no_counters";
     case FlopStatus::kGroupNotSampled:
       return "not_sampled:" + printable(model.names[flop.missing_group]);
+    case FlopStatus::kGroupUnavailable:
+      return "unavailable:" + printable(model.names[flop.missing_group]);
     case FlopStatus::kTensorNotSampled:
       return "tensor_not_sampled";
     case FlopStatus::kTensorNotCovered:

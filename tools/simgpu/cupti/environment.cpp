@@ -75,6 +75,7 @@ Environment read_environment() {
           text);
   }
   if (const char* text = std::getenv("SIMGPU_FAULT")) result.faults = parse_faults(text);
+  if (const char* text = std::getenv("SIMGPU_UNKNOWN_METRICS")) result.unknown_metrics = text;
   return result;
 }
 

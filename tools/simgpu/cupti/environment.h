@@ -2,6 +2,7 @@
 // process.
 #pragma once
 #include <cstdint>
+#include <string>
 
 namespace simgpu::cupti {
 
@@ -23,6 +24,9 @@ struct Environment {
   uint32_t cupti_version;  // SIMGPU_CUPTI_VERSION: "24" or "12.6" style; default: the headers'
                            // CUPTI_API_VERSION
   Faults faults;
+  std::string unknown_metrics =
+      {};  // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not
+           // known; empty: none
 };
 
 // Malformed values get one line on stderr and the default.

@@ -11,6 +11,7 @@
 #include "entry.h"
 #include "host_objects.h"
 #include "metrics.h"
+#include "process.h"
 
 namespace {
 
@@ -25,6 +26,11 @@ bool known_profiler(CUpti_ProfilerType type) {
 
 bool known_metric_type(CUpti_MetricType type) {
   return type >= 0 && type < CUPTI_METRIC_TYPE__COUNT;
+}
+
+bool unknown_here(const char* metric) {
+  const std::string& text = Process::get().environment.unknown_metrics;
+  return !text.empty() && std::strstr(metric, text.c_str()) != nullptr;
 }
 
 bool has_metrics(uint32_t chip) {
@@ -145,7 +151,7 @@ cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* p
       for (size_t i = 0; i < pParams->numMetrics; ++i) {
         const char* name = pParams->ppMetricNames[i];
         const auto metric = name == nullptr ? std::nullopt : find_metric(object.chip, name);
-        if (!metric) return CUPTI_ERROR_INVALID_PARAMETER;
+        if (!metric || unknown_here(name)) return CUPTI_ERROR_INVALID_PARAMETER;
         for (const Counter counter : counters_of(*metric)) added.push_back(counter);
       }
       object.counters.insert(object.counters.end(), added.begin(), added.end());
