@@ -80,6 +80,83 @@ TraceBuilder other_rank() {
   return t;
 }
 
+// Names that want to be markup, scripts, formulas, escapes or frames of their own. Each kernel adds
+// 2^60 FLOP a launch, so that sums pass 2^63.
+TraceBuilder hostile() {
+  const std::vector<std::string> names = {
+      "<script>window.hacked=1</script>",
+      "</script><script>window.hacked=1</script>",
+      "<!--<script>",
+      "<img src=x onerror=window.hacked=1>",
+      "\"'><svg onload=window.hacked=1>",
+      "=HYPERLINK(\"http://example.com\";\"x\")",
+      "+1+1",
+      "-1+1",
+      "@SUM(A1)",
+      "\t=1",
+      "\r\n=1",
+      "\x1b]0;title\x07\x1b[31mred",
+      "\xe2\x80\xae"
+      "evil\xe2\x80\xac",
+      "a;b c|d`e*f_g[h](i)\\j",
+      "comma, \"quote\"",
+      "http://example.com www.example.com me@example.com",
+      "{\"a\":1}\xff",
+      "'; DROP TABLE kernels; --",
+      "__proto__",
+  };
+  TraceBuilder t;
+  t.header(3);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  const auto count = static_cast<uint32_t>(names.size());
+  for (uint32_t i = 1; i <= count; ++i) {
+    const std::string& name = names[i - 1];
+    t.kernel(i, name, 300 + i);
+    t.path(i, i > 3 ? i - 3 : 0, name);
+    t.samples(1, i, {{0, 0, 0x1p59, 0, 0, 0, 0, 0, 0}});
+    t.launches(Launches{{i, 1000 + i, i}, {i, 1000, 0}});
+  }
+  t.diagnostic(names[0], names[1] + names[11]);
+  t.ledger(2 * count, 2 * count, 0);
+  t.end();
+  return t;
+}
+
+// As many kernels as a large program has, in ranges of three levels.
+TraceBuilder wide() {
+  constexpr uint32_t kKernels = 50'000;
+  constexpr uint32_t kLayers = 200;
+  constexpr uint32_t kFirstPath =
+      1'000'000;  // names of ranges have ids apart from those of kernels
+  TraceBuilder t;
+  t.header(4);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.path(kFirstPath, 0, "step");
+  t.path(kFirstPath + 1, kFirstPath, "forward");
+  t.path(kFirstPath + 2, kFirstPath, "backward");
+  for (uint32_t layer = 0; layer < kLayers; ++layer)
+    t.path(kFirstPath + 3 + layer, kFirstPath + 1 + layer % 2, "layer" + std::to_string(layer));
+  Launches launches;
+  for (uint32_t i = 1; i <= kKernels; ++i) {
+    t.kernel(i, "kernel_" + std::to_string(i * 7919 % kKernels), 1000 + i);
+    t.samples(1, i, {{0, 0, 64.0 * i, 0, 0, 0, 0, 0, 0}});
+    launches.push_back({i, 500 + i % 1000, kFirstPath + 3 + i % kLayers});
+    if (launches.size() == 1000) {
+      t.launches(launches);
+      launches.clear();
+    }
+  }
+  t.ledger(kKernels, kKernels, 0);
+  t.end();
+  return t;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -88,6 +165,8 @@ int main(int argc, char** argv) {
   if (name == "training") bytes = training(false).bytes();
   if (name == "simulated") bytes = training(true).bytes();
   if (name == "other_rank") bytes = other_rank().bytes();
+  if (name == "hostile") bytes = hostile().bytes();
+  if (name == "wide") bytes = wide().bytes();
   if (name == "killed")
     bytes = training(false).bytes().substr(0, training(false).bytes().size() - 40);
   if (name == "damaged") {
@@ -95,7 +174,9 @@ int main(int argc, char** argv) {
     bytes[bytes.find("layer:fc2")] = 'X';
   }
   if (bytes.empty()) {
-    std::fprintf(stderr, "use: make_traces training|simulated|other_rank|killed|damaged > FILE\n");
+    std::fprintf(
+        stderr,
+        "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide > FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

@@ -30,6 +30,7 @@ struct OutputArguments {
   enum class Color { kAuto, kAlways, kNever };
   std::string file;  // empty: standard output
   std::string format = "text";
+  std::string table;  // for CSV: the key of the one table that is wanted
   Color color = Color::kAuto;
   size_t top = 10;
 

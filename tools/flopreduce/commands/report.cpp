@@ -4,10 +4,9 @@
 #include <cstdio>
 
 #include "commands/command.h"
+#include "commands/forms.h"
 #include "commands/run.h"
 #include "support/text.h"
-#include "writers/json_writer.h"
-#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -20,16 +19,9 @@ std::string list_of_commands() {
   return text;
 }
 
-void write_report(std::ostream& out, const Report& report, const OutputArguments& output) {
-  if (output.format == "json")
-    write_json(out, report);
-  else
-    write_text(out, report, {output.use_color(), OutputArguments::terminal_width(), output.top});
-}
-
 int run(int argc, char** argv) {
   CLI::App app{"Turns traces of libflopinj.so into a FLOP report.", "flopreduce"};
-  app.footer(list_of_commands() +
+  app.footer(list_of_commands() + "\n" + describe_report_forms() +
              "\nExit codes: 0 fine, 2 usage, 3 a trace was unreadable or partial (the rest is "
              "reported), 4 permission.\n"
              "Example: flopreduce trace.pb\n"
@@ -37,15 +29,16 @@ int run(int argc, char** argv) {
   InputArguments input;
   OutputArguments output;
   input.add_to(app);
-  output.add_to(app, {"text", "json"});
+  output.add_to(app, report_forms());
+  app.add_option("--table", output.table, "The table that --format csv writes, by its key");
   app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
+  if (const int code = check_report_form(output); code >= 0) return code;
 
   const Reduced reduced = reduce_traces(input);
   if (!reduced.report) return reduced.exit_code;
-  const int code =
-      write_output(output, [&](std::ostream& out) { write_report(out, *reduced.report, output); });
+  const int code = write_report(*reduced.report, output);
   if (code != kExitFine || reduced.exit_code != kExitFine)
     return code != kExitFine ? code : reduced.exit_code;
   if (output.format == "text" && ::isatty(STDERR_FILENO) != 0)

@@ -24,8 +24,23 @@ void json(Json& j, const Report& report) {
   j["errors"] = report.errors;
 }
 
+std::vector<Table> tables(const Report& report) {
+  Table table{"damage",
+              {{"file", "file"},
+               {"kind", "kind"},
+               {"count", "count", Kind::kCount},
+               {"meaning", "meaning"}}};
+  for (const auto& d : report.damage) {
+    const auto& text = damage_text(d.kind);
+    table.rows.push_back({d.file, text.code, d.count, text.meaning});
+  }
+  for (const auto& e : report.errors)
+    table.rows.push_back({Cell::none(), "not_used", uint64_t{1}, e});
+  return {std::move(table)};
+}
+
 }  // namespace
 
-const Subject kDamage = {section, json};
+const Subject kDamage = {section, json, tables};
 
 }  // namespace flopinj::reduce

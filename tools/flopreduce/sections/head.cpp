@@ -69,8 +69,31 @@ void json(Json& j, const Report& report) {
   j["total"] = work_json(report.total);
 }
 
+// One row: the totals, and under which convention.
+std::vector<Table> tables(const Report& report) {
+  Table table{"report",
+              {{"schema_version", "schema", Kind::kCount},
+               {"simulated", "simulated", Kind::kCount},
+               {"partial", "partial", Kind::kCount},
+               {"fma", "FLOP of an FMA", Kind::kCount},
+               {"launches", "launches", Kind::kCount},
+               {"unmeasured_launches", "unmeasured", Kind::kCount},
+               {"flop", "FLOP", Kind::kFlop},
+               {"matrix_flop", "matrix FLOP", Kind::kFlop},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
+  const Work& total = report.total;
+  table.rows.push_back(
+      {uint64_t{kSchemaVersion},
+       report.simulated ? Cell(uint64_t{*report.simulated}) : Cell::none("not known"),
+       uint64_t{report.partial}, static_cast<uint64_t>(report.fma), total.launches,
+       total.unmeasured, exact_cell(total),
+       total.flop_known() ? Cell(total.matrix_flop, exact_cell(total).marks) : Cell::none(),
+       time_cell(total)});
+  return {std::move(table)};
+}
+
 }  // namespace
 
-const Subject kHead = {section, json};
+const Subject kHead = {section, json, tables};
 
 }  // namespace flopinj::reduce

@@ -100,8 +100,53 @@ void json(Json& j, const Report& report) {
   j["devices"] = list_json(report.devices, device_json);
 }
 
+Table device_table(const Report& report) {
+  Table table{"devices",
+              {{"device", "device"},
+               {"chip", "chip"},
+               {"process", "process", Kind::kCount},
+               {"ordinal", "ordinal", Kind::kCount},
+               {"uuid", "UUID"},
+               {"multiprocessors", "multiprocessors", Kind::kCount},
+               {"memory_bytes", "memory", Kind::kBytes},
+               {"clock_khz", "clock", Kind::kCount},
+               {"memory_clock_khz", "memory clock", Kind::kCount},
+               {"launches", "launches", Kind::kCount},
+               {"measured", "measured", Kind::kCount},
+               {"extrapolated", "extrapolated", Kind::kCount},
+               {"unmeasured", "unmeasured", Kind::kCount},
+               {"dropped", "dropped", Kind::kCount}}};
+  const auto number = [](uint64_t value) { return Cell(value); };
+  for (const auto& d : report.devices) {
+    const LedgerLine& l = d.ledger;
+    table.rows.push_back({d.facts.name(), d.facts.chip(), number(d.trace),
+                          d.facts.id() == 0 ? Cell::none() : number(d.facts.id() - 1),
+                          hex(d.facts.uuid()), number(d.facts.multiprocessors()),
+                          number(d.facts.memory_bytes()), number(d.facts.clock_khz()),
+                          number(d.facts.memory_clock_khz()), l.launches, l.measured,
+                          l.extrapolated, l.unmeasured, l.dropped});
+  }
+  return table;
+}
+
+Table reason_table(const Report& report) {
+  Table table{"ledger_reasons",
+              {{"fate", "fate"}, {"reason", "reason"}, {"launches", "launches", Kind::kCount}}};
+  const auto add = [&](const char* fate, const std::vector<Reason>& reasons) {
+    for (const auto& r : reasons) table.rows.push_back({fate, r.reason, r.launches});
+  };
+  add("unmeasured", report.ledger.unmeasured);
+  add("dropped", report.ledger.dropped);
+  add("duplicate", report.ledger.duplicates);
+  return table;
+}
+
+std::vector<Table> tables(const Report& report) {
+  return {device_table(report), reason_table(report)};
+}
+
 }  // namespace
 
-const Subject kLedger = {section, json};
+const Subject kLedger = {section, json, tables};
 
 }  // namespace flopinj::reduce

@@ -22,9 +22,10 @@ Section section(const Report& report) {
 }
 
 Section integer_section(const Report& report) {
-  Table table{
-      "integer_operations",
-      {{"source", "source"}, {"op", "OP", Kind::kOperations}, {"op_exact", "exact", Kind::kCount}}};
+  Table table{"integer_operations",
+              {{"source", "source"},
+               {"op", "OP", Kind::kOperations},
+               {"op_exact", "exact", Kind::kExactFlop}}};
   const Mark mark = report.total.flop_complete() ? Mark::kNone : Mark::kAtLeast;
   for (size_t i = 0; i < kIntegerFormats.size(); ++i)
     if (const u128 operations = report.flop.integer[i]; operations > 0)

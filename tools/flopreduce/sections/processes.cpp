@@ -42,10 +42,21 @@ Json overhead_json(const trace::SelfOverhead& o) {
           {"wall_ns", o.wall_ns()}};
 }
 
-Json diagnostic_json(const trace::Diagnostic& d) {
+const char* severity_word(const trace::Diagnostic& d) {
   static constexpr std::array<const char*, 3> kSeverity = {"info", "warning", "error"};
   const auto severity = static_cast<size_t>(d.severity());
-  return {{"severity", severity < kSeverity.size() ? kSeverity[severity] : "unknown"},
+  return severity < kSeverity.size() ? kSeverity[severity] : "unknown";
+}
+
+// How the recording ended; empty where nothing says.
+const char* end_word(const TraceReport& t) {
+  static constexpr std::array<const char*, 3> kEnd = {"exit", "detach", "failure"};
+  const auto reason = static_cast<size_t>(t.end.reason());
+  return !t.has_end ? "" : reason < kEnd.size() ? kEnd[reason] : "unknown";
+}
+
+Json diagnostic_json(const trace::Diagnostic& d) {
+  return {{"severity", severity_word(d)},
           {"code", d.code()},
           {"message", d.message()},
           {"time_ns", d.time_ns()}};
@@ -68,11 +79,9 @@ void add_header(Json& j, const TraceReport& t) {
 }
 
 Json process_json(const TraceReport& t) {
-  static constexpr std::array<const char*, 3> kEnd = {"exit", "detach", "failure"};
   Json j;
   add_header(j, t);
-  const auto reason = static_cast<size_t>(t.end.reason());
-  j["end"] = t.has_end ? Json(reason < kEnd.size() ? kEnd[reason] : "unknown") : Json(nullptr);
+  j["end"] = t.has_end ? Json(end_word(t)) : Json(nullptr);
   j["launches"] = t.launches;
   j["flop"] = t.unmeasured == 0 ? Json(decimal(t.flop)) : Json(nullptr);
   if (t.unmeasured > 0) {
@@ -93,8 +102,66 @@ Json process_json(const TraceReport& t) {
 
 void json(Json& j, const Report& report) { j["traces"] = list_json(report.traces, process_json); }
 
+std::string joined(const auto& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+Table process_table(const Report& report) {
+  Table table{"processes",
+              {{"process", "process", Kind::kCount},
+               {"files", "files"},
+               {"producer", "producer"},
+               {"simulated", "simulated", Kind::kCount},
+               {"hostname", "host"},
+               {"pid", "pid", Kind::kCount},
+               {"rank", "rank", Kind::kCount},
+               {"command_line", "command line"},
+               {"cupti_version", "CUPTI", Kind::kCount},
+               {"driver_version", "driver", Kind::kCount},
+               {"end", "end"},
+               {"launches", "launches", Kind::kCount},
+               {"unmeasured_launches", "unmeasured", Kind::kCount},
+               {"flop", "FLOP", Kind::kFlop}}};
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    const TraceReport& t = report.traces[i];
+    const auto& h = t.header;
+    const auto from_header = [&](uint64_t value) {
+      return t.has_header ? Cell(value) : Cell::none();
+    };
+    table.rows.push_back(
+        {uint64_t{i}, joined(t.files), h.producer(), from_header(h.simulated() ? 1 : 0),
+         h.hostname(), from_header(h.pid()),
+         t.has_header && h.rank() >= 0 ? Cell(static_cast<uint64_t>(h.rank())) : Cell::none(),
+         joined(h.command_line()), from_header(h.cupti_version()), from_header(h.driver_version()),
+         end_word(t), t.launches, t.unmeasured,
+         t.unmeasured < t.launches || t.launches == 0
+             ? Cell(t.flop, t.unmeasured == 0 ? Mark::kNone : Mark::kAtLeast)
+             : Cell::none("not measured")});
+  }
+  return table;
+}
+
+Table diagnostic_table(const Report& report) {
+  Table table{"diagnostics",
+              {{"process", "process", Kind::kCount},
+               {"severity", "severity"},
+               {"code", "code"},
+               {"message", "message"},
+               {"time_ns", "time", Kind::kNanoseconds}}};
+  for (size_t i = 0; i < report.traces.size(); ++i)
+    for (const auto& d : report.traces[i].diagnostics)
+      table.rows.push_back({uint64_t{i}, severity_word(d), d.code(), d.message(), d.time_ns()});
+  return table;
+}
+
+std::vector<Table> tables(const Report& report) {
+  return {process_table(report), diagnostic_table(report)};
+}
+
 }  // namespace
 
-const Subject kProcesses = {section, json};
+const Subject kProcesses = {section, json, tables};
 
 }  // namespace flopinj::reduce

@@ -36,8 +36,18 @@ void json(Json& j, const Report& report) {
   });
 }
 
+std::vector<Table> tables(const Report& report) {
+  Table table{"layers",
+              {{"layer", "layer"},
+               {"forward_matrix_flop", "forward matrix FLOP", Kind::kFlop},
+               {"first", "first", Kind::kCount}}};
+  for (const auto& l : report.ratio.layers)
+    table.rows.push_back({l.path, l.forward_matrix_flop, uint64_t{l.first}});
+  return {std::move(table)};
+}
+
 }  // namespace
 
-const Subject kRatio = {section, json};
+const Subject kRatio = {section, json, tables};
 
 }  // namespace flopinj::reduce

@@ -13,6 +13,28 @@ std::span<const Subject* const> subjects() {
   return kSubjects;
 }
 
+std::vector<Section> report_sections(const Report& report) {
+  std::vector<Section> sections;
+  for (const Subject* subject : subjects()) {
+    if (subject->section == nullptr) continue;
+    Section section = subject->section(report);
+    if (!section.empty()) sections.push_back(std::move(section));
+  }
+  return sections;
+}
+
+std::vector<Table> report_tables(const Report& report) {
+  std::vector<Table> tables;
+  for (const Subject* subject : subjects()) {
+    if (subject->section != nullptr)
+      if (Section section = subject->section(report); section.table)
+        tables.push_back(std::move(*section.table));
+    if (subject->tables != nullptr)
+      for (Table& table : subject->tables(report)) tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
 nlohmann::ordered_json report_json(const Report& report) {
   nlohmann::ordered_json j;
   for (const Subject* subject : subjects())

@@ -3,20 +3,28 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <vector>
 
 #include "report/report.h"
 #include "sections/table.h"
 
 namespace flopinj::reduce {
 
-// Either function may be null: then the subject is for programs, or for people, alone.
+// Any function may be null: then the subject is for programs, or for people, alone.
 struct Subject {
   Section (*section)(const Report&);
   void (*json)(nlohmann::ordered_json&, const Report&);
+  // Tables for programs that people do not see in a report.
+  std::vector<Table> (*tables)(const Report&) = nullptr;
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
     kRanges, kRules, kLedger, kProcesses, kDiagnostics, kDamage;
 std::span<const Subject* const> subjects();
+
+// What people read, in order; empty sections are left out.
+std::vector<Section> report_sections(const Report&);
+// Every table of the report, in order: those of the sections, and those for programs alone.
+std::vector<Table> report_tables(const Report&);
 
 // The JSON form of a report: the members of all subjects. Its schema is report.schema.json.
 inline constexpr int kSchemaVersion = 1;

@@ -1,4 +1,8 @@
 // Where each FLOP figure comes from. For programs; people ask about one kernel.
+#include <cinttypes>
+#include <cstdio>
+
+#include "sections/cells.h"
 #include "sections/json_parts.h"
 #include "sections/sections.h"
 
@@ -34,8 +38,70 @@ void json(Json& j, const Report& report) {
   j["signatures"] = list_json(report.signatures, signature_json);
 }
 
+std::string shape(const std::array<uint32_t, 3>& d) {
+  return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
+}
+
+// 16 hexadecimal digits: as a number it would not survive a spreadsheet.
+std::string hash_text(uint64_t hash) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
+  return text.data();
+}
+
+Table signature_table(const Report& report) {
+  Table table{"signatures",
+              {{"kernel", "kernel"},
+               {"stable_hash", "hash"},
+               {"chip", "chip"},
+               {"grid", "grid"},
+               {"block", "block"},
+               {"cluster", "cluster"},
+               {"dynamic_shared_bytes", "shared memory", Kind::kBytes},
+               {"parameters", "parameters"},
+               {"samples", "samples", Kind::kCount},
+               {"flop_per_launch", "FLOP per launch", Kind::kFlop},
+               {"flop", "FLOP", Kind::kFlop},
+               {"launches", "launches", Kind::kCount},
+               {"unmeasured_launches", "unmeasured", Kind::kCount},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"unmeasured_reason", "why unmeasured"}}};
+  table.long_list = true;
+  for (const auto& s : report.signatures)
+    table.rows.push_back({s.kernel, hash_text(s.stable_hash), s.chip, shape(s.grid), shape(s.block),
+                          s.cluster[0] != 0 ? Cell(shape(s.cluster)) : Cell::none(),
+                          uint64_t{s.dynamic_shared_bytes}, s.parameters, s.samples,
+                          s.flop_per_launch ? Cell(*s.flop_per_launch) : Cell::none(),
+                          exact_cell(s.work), s.work.launches, s.work.unmeasured, time_cell(s.work),
+                          s.unmeasured_reason});
+  return table;
+}
+
+Table sample_table(const Report& report) {
+  Table table{"samples",
+              {{"kernel", "kernel"},
+               {"stable_hash", "hash"},
+               {"chip", "chip"},
+               {"metric", "metric"},
+               {"samples", "samples", Kind::kCount},
+               {"mean", "mean", Kind::kRatio},
+               {"standard_deviation", "standard deviation", Kind::kRatio},
+               {"min", "min", Kind::kRatio},
+               {"max", "max", Kind::kRatio}}};
+  table.long_list = true;
+  for (const auto& s : report.signatures)
+    for (const auto& m : s.metrics)
+      table.rows.push_back({s.kernel, hash_text(s.stable_hash), s.chip, m.metric, m.samples, m.mean,
+                            m.spread, m.min, m.max});
+  return table;
+}
+
+std::vector<Table> tables(const Report& report) {
+  return {signature_table(report), sample_table(report)};
+}
+
 }  // namespace
 
-const Subject kSignatures = {nullptr, json};
+const Subject kSignatures = {nullptr, json, tables};
 
 }  // namespace flopinj::reduce

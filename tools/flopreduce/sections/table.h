@@ -17,11 +17,11 @@ namespace flopinj::reduce {
 // What a column's cells are. The unit of the exact value stands behind the kind.
 enum class Kind : uint8_t {
   kText,
-  kCount,       // 1
-  kFlop,        // FLOP; people see "44.05 MFLOP"
-  kExactFlop,   // FLOP; people see "44,052,480". A second look at a kFlop column of the same table:
-                // forms that print exact numbers leave it out
-  kOperations,  // OP: integer operations
+  kCount,      // 1
+  kFlop,       // FLOP; people see "44.05 MFLOP"
+  kExactFlop,  // as the column before it, kFlop or kOperations; people see "44,052,480". Forms that
+               // print exact numbers leave it out
+  kOperations,   // OP: integer operations
   kNanoseconds,  // ns; people see "1.064 ms"
   kBytes,        // B
   kRate,         // FLOP/s

@@ -56,6 +56,11 @@ std::string marks_text(Mark marks) {
   return text;
 }
 
+Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c) {
+  const bool second = c + 1 < row.size() && table.columns[c + 1].kind == Kind::kExactFlop;
+  return second ? row[c].marks | row[c + 1].marks : row[c].marks;
+}
+
 std::string human(const Cell& cell, Kind kind) {
   if (cell.empty()) return cell.absent;
   if (const auto* text = std::get_if<std::string>(&cell.value)) return printable(*text);

@@ -14,6 +14,12 @@ std::string human(const Cell& cell, Kind kind);
 // where there is no value.
 std::string exact(const Cell& cell);
 
+// Columns of plain counts and texts have no marks.
+constexpr bool can_be_marked(Kind kind) { return kind != Kind::kText && kind != Kind::kCount; }
+
+// The marks of the cell in column c, and of its second look in the next column where it has one.
+Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c);
+
 // ">=", "<=", "~" or several; empty for none.
 std::string marks_text(Mark marks);
 

@@ -73,10 +73,7 @@ void write_text(std::ostream& out, std::span<const Section> sections, const Text
 }
 
 void write_text(std::ostream& out, const Report& report, const TextOptions& options) {
-  std::vector<Section> sections;
-  for (const Subject* subject : subjects())
-    if (subject->section != nullptr) sections.push_back(subject->section(report));
-  write_text(out, sections, options);
+  write_text(out, report_sections(report), options);
 }
 
 }  // namespace flopinj::reduce

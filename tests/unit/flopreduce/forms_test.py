@@ -1,0 +1,130 @@
+"""Forms of flopreduce's output that other programs read: each opened by a reader that is not ours, its sums compared
+with the JSON report, and names that want to be more than text."""
+
+import csv
+import io
+import re
+import unittest
+
+from made_traces import FOLDER, report, run, trace
+
+TRACES = ("training", "simulated", "killed", "damaged", "hostile")
+TORN = ("killed", "damaged")  # exit code 3: partial
+CONTROL = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Forms(unittest.TestCase):
+    def form(self, name, *options):
+        done = run(*options, trace(name))
+        self.assertEqual(done.returncode, 3 if name in TORN else 0, done.stderr)
+        text = done.stdout.decode()  # UTF-8 whatever the names are
+        self.assertNotRegex(text, CONTROL)
+        return text
+
+
+class Csv(Forms):
+    def table(self, name, key):
+        text = self.form(name, "--format", "csv", "--table", key)
+        self.assertEqual(text.count("\r\n"), text.count("\n"))
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+        for row in rows:
+            self.assertNotIn(None, row)  # too many fields
+            self.assertNotIn(None, row.values())  # too few
+        return rows
+
+    def test_sums_are_those_of_the_json_report(self):
+        for name in TRACES:
+            with self.subTest(name=name):
+                json = report(name)
+                kernels = self.table(name, "kernels")
+                total = json["total"]
+                flop = int(total["flop"] or total["flop_partial"])
+                self.assertEqual(sum(int(k["flop"] or 0) for k in kernels), flop)
+                self.assertEqual(sum(int(k["launches"]) for k in kernels), total["launches"])
+                self.assertEqual(sum(int(k["gpu_time_ns"] or 0) for k in kernels), total["gpu_time_ns"])
+                phases = {p["phase"]: p for p in self.table(name, "phases")}
+                self.assertEqual(list(phases), list(json["phases"]))
+                for phase, values in json["phases"].items():
+                    exact = values["flop"] or values["flop_partial"]
+                    self.assertEqual(phases[phase]["flop"], exact or "")
+                    self.assertEqual(">=" in phases[phase]["flop_mark"], values["flop"] is None and exact is not None)
+                    self.assertEqual("~" in phases[phase]["flop_mark"], "varying_launches" in values)
+                ledger = self.table(name, "ledger")[-1]
+                for key in ("launches", "measured", "extrapolated", "unmeasured", "dropped"):
+                    self.assertEqual(int(ledger[key]), json["ledger"][key])
+
+    def test_integers_beyond_2_to_the_63_survive(self):
+        total = sum(int(k["flop"]) for k in self.table("hostile", "kernels"))
+        self.assertGreater(total, 2**63)
+        self.assertEqual(int(self.table("hostile", "report")[0]["flop"]), total)
+
+    def test_what_is_unmeasured_is_empty_and_never_0(self):
+        rows = {k["kernel"]: k for k in self.table("training", "kernels")}
+        self.assertEqual(rows["ncclDevKernel_AllReduce"]["flop"], "")
+
+    def test_no_field_is_a_formula(self):
+        text = self.form("hostile", "--format", "csv", "--table", "kernels")
+        names = {row["kernel"] for row in csv.DictReader(io.StringIO(text, newline=""))}
+        for field in (f for row in csv.reader(io.StringIO(text, newline="")) for f in row):
+            self.assertFalse(field.startswith(("=", "+", "-", "@", "\t", "\r", "\n")), field)
+        self.assertLessEqual({"'=HYPERLINK(\"http://example.com\";\"x\")", "'+1+1", "'-1+1", "'@SUM(A1)", "'\\x09=1",
+                              'comma, "quote"', "<!--<script>"}, names)
+
+    def test_a_folder_gets_every_table(self):
+        for name in TRACES:
+            folder = FOLDER / f"tables-{name}"
+            done = run("--format", "csv", "-o", f"{folder}/", trace(name))
+            self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""), done.stderr)
+            keys = {path.stem for path in folder.glob("*.csv")}
+            self.assertLessEqual({"report", "phases", "precisions", "kernels", "signatures", "samples", "ranges", "ledger",
+                                  "processes", "devices", "damage"}, keys)
+            for key in keys:
+                with open(folder / f"{key}.csv", encoding="utf-8", newline="") as file:
+                    rows = list(csv.reader(file, strict=True))
+                self.assertEqual({len(row) for row in rows}, {len(rows[0])}, key)
+                self.assertEqual(len(set(rows[0])), len(rows[0]), key)
+
+    def test_what_is_wrong_with_the_options_is_one_line(self):
+        for options, word in (([], "--table"), (["--table", "no_such"], "kernels"), (["-o", "/proc/nowhere/"], "/proc")):
+            done = run("--format", "csv", *options, trace("training"))
+            self.assertEqual((done.returncode, done.stdout), (2, b""))
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertIn(word, done.stderr.decode())
+        self.assertEqual(run("--table", "kernels", trace("training")).returncode, 2)
+
+
+class Markdown(Forms):
+    def rendered(self, name):
+        from markdown_it import MarkdownIt
+        parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+        return parser.parse(self.form(name, "--format", "markdown", "--top", "1000"))
+
+    def test_names_are_text_alone(self):
+        allowed = {"text", "strong_open", "strong_close", "softbreak", "hardbreak", "text_special"}
+        for name in TRACES:
+            for token in self.rendered(name):
+                self.assertNotIn(token.type, ("html_block", "fence", "code_block", "blockquote_open"))
+                for child in token.children or ():
+                    self.assertIn(child.type, allowed, child.content)
+
+    def test_tables_hold_the_names_and_numbers_of_the_text_form(self):
+        for name in TRACES:
+            cells, rows = [], []
+            for token in self.rendered(name):
+                if token.type == "tr_open":
+                    cells = []
+                elif token.type == "inline":
+                    cells.append("".join(c.content for c in token.children).strip())
+                elif token.type == "tr_close":
+                    rows.append(cells)
+            text = " ".join(self.form(name, "--color", "never", "--top", "1000").split())
+            kernels = report(name)["kernels"]
+            found = [r for r in rows if len(r) == 6 and r[3].replace(",", "").isdigit()]
+            self.assertGreaterEqual(len(found), len(kernels))
+            for row in found[-len(kernels):]:
+                self.assertIn(row[1], text)  # FLOP with unit
+                self.assertIn(row[4], text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["forms_test.py", "-v"])

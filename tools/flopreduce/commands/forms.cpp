@@ -1,0 +1,125 @@
+#include "commands/forms.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "commands/command.h"
+#include "commands/run.h"
+#include "sections/sections.h"
+#include "support/text.h"
+#include "writers/csv_writer.h"
+#include "writers/json_writer.h"
+#include "writers/markdown_writer.h"
+#include "writers/text_writer.h"
+
+namespace flopinj::reduce {
+namespace {
+
+int to_stream(const Report& report, const OutputArguments& output,
+              void (*write)(std::ostream&, const Report&, const OutputArguments&)) {
+  return write_output(output, [&](std::ostream& out) { write(out, report, output); });
+}
+
+int text(const Report& report, const OutputArguments& output) {
+  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
+    write_text(out, r, {o.use_color(), OutputArguments::terminal_width(), o.top});
+  });
+}
+
+int json(const Report& report, const OutputArguments& output) {
+  return to_stream(report, output,
+                   [](std::ostream& out, const Report& r, const auto&) { write_json(out, r); });
+}
+
+int markdown(const Report& report, const OutputArguments& output) {
+  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
+    write_markdown(out, report_sections(r), o.top);
+  });
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
+}
+
+// Every table as a file of its own.
+int csv_folder(const std::vector<Table>& tables, const OutputArguments& output) {
+  std::error_code error;
+  std::filesystem::create_directories(output.file, error);
+  if (error) {
+    complain(printable(output.file) + ": cannot be made: " + error.message());
+    return error == std::errc::permission_denied ? kExitPermission : kExitUsage;
+  }
+  for (const Table& table : tables) {
+    OutputArguments one = output;
+    one.file = std::filesystem::path(output.file) / (std::string(table.key) + ".csv");
+    const int code = write_output(one, [&](std::ostream& out) { write_csv(out, table); });
+    if (code != kExitFine) return code;
+  }
+  return kExitFine;
+}
+
+int csv(const Report& report, const OutputArguments& output) {
+  const std::vector<Table> tables = report_tables(report);
+  if (output.table.empty()) return csv_folder(tables, output);
+  const auto named = [&](const Table& table) { return table.key == output.table; };
+  const auto found = std::find_if(tables.begin(), tables.end(), named);
+  if (found != tables.end())
+    return write_output(output, [&](std::ostream& out) { write_csv(out, *found); });
+  std::string keys;
+  for (const Table& table : tables) keys += (keys.empty() ? "" : ", ") + std::string(table.key);
+  complain("--table " + printable(output.table) + ": this report has no such table; it has " +
+           keys);
+  return kExitUsage;
+}
+
+struct Form {
+  const char* name;
+  const char* purpose;
+  int (*write)(const Report&, const OutputArguments&);
+};
+constexpr std::array kForms = {
+    Form{"text", "tables for a terminal", text},
+    Form{"json", "everything, for programs; schema: report.schema.json", json},
+    Form{"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", csv},
+    Form{"markdown", "tables for a pull request", markdown},
+};
+
+}  // namespace
+
+std::vector<std::string> report_forms() {
+  std::vector<std::string> names;
+  for (const Form& form : kForms) names.emplace_back(form.name);
+  return names;
+}
+
+std::string describe_report_forms() {
+  std::string text = "Formats (--format):\n";
+  for (const Form& form : kForms)
+    text += "  " + std::string(form.name) + std::string(14 - std::string(form.name).size(), ' ') +
+            form.purpose + "\n";
+  return text;
+}
+
+int check_report_form(const OutputArguments& output) {
+  const bool is_csv = output.format == "csv";
+  if (!is_csv && !output.table.empty()) {
+    complain("--table is for --format csv alone");
+    return kExitUsage;
+  }
+  if (is_csv && output.table.empty() && !is_folder(output.file)) {
+    complain(
+        "CSV holds one table: choose one with --table (kernels, phases, ranges ...), or give a "
+        "folder for all of them: -o FOLDER/");
+    return kExitUsage;
+  }
+  return -1;
+}
+
+int write_report(const Report& report, const OutputArguments& output) {
+  const auto named = [&](const Form& form) { return form.name == output.format; };
+  return std::find_if(kForms.begin(), kForms.end(), named)->write(report, output);
+}
+
+}  // namespace flopinj::reduce
