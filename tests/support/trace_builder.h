@@ -63,12 +63,14 @@ class TraceBuilder {
     h->set_session_id(session);
     add(p);
   }
-  void device(uint32_t id = 1, const std::string& chip = "GH100") {
+  void device(uint32_t id = 1, const std::string& chip = "GH100",
+              const std::string& name = "Test GPU", uint32_t multiprocessors = 0) {
     trace::TracePacket p;
     auto* d = p.mutable_device();
     d->set_id(id);
-    d->set_name("Test GPU");
+    d->set_name(name);
     d->set_chip(chip);
+    d->set_multiprocessors(multiprocessors);
     add(p);
   }
   void group(uint32_t id, const std::string& name, const std::vector<std::string>& metrics,

@@ -157,6 +157,39 @@ TraceBuilder wide() {
   return t;
 }
 
+// A product of a matrix and a vector of N = 20,000, against an outer product and its row sums: equal
+// FLOP, twice the traffic. Counts are theory, times are made up.
+TraceBuilder vectors() {
+  TraceBuilder t;
+  t.header(5);
+  t.device(1, "GH100", "NVIDIA H200", 132);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.group(2, "screening",
+          {"sm__inst_executed_pipe_tensor_op_hmma.sum", "dram__bytes_read.sum",
+           "dram__bytes_write.sum"});
+  constexpr double kN = 20000;
+  constexpr double kVector = 4 * kN;
+  constexpr double kMatrix = 4 * kN * kN;
+  t.kernel(1, "matrix_vector", 501);
+  t.kernel(2, "outer_product", 502);
+  t.kernel(3, "row_sum", 503);
+  t.path(1, 0, "matrix x vector");
+  t.path(2, 0, "outer product, row sum");
+  t.samples(1, 1, {{kN * kN - kN, kN * kN, 0, 0, 0, 0, 0, 0, 0}});
+  t.samples(1, 2, {{0, kN * kN, 0, 0, 0, 0, 0, 0, 0}});
+  t.samples(1, 3, {{kN * kN - kN, 0, 0, 0, 0, 0, 0, 0, 0}});
+  t.samples(2, 1, {{0, kMatrix + kVector, kVector}});
+  t.samples(2, 2, {{0, 2 * kVector, kMatrix}});
+  t.samples(2, 3, {{0, kMatrix, kVector}});
+  t.launches(Launches{{1, 400'000, 1}, {2, 410'000, 2}, {3, 390'000, 2}});
+  t.ledger(3, 3, 0, 1, 3);
+  t.overhead(1'000'000, 2'400'000);
+  t.end();
+  return t;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -167,6 +200,7 @@ int main(int argc, char** argv) {
   if (name == "other_rank") bytes = other_rank().bytes();
   if (name == "hostile") bytes = hostile().bytes();
   if (name == "wide") bytes = wide().bytes();
+  if (name == "vectors") bytes = vectors().bytes();
   if (name == "killed")
     bytes = training(false).bytes().substr(0, training(false).bytes().size() - 40);
   if (name == "damaged") {
@@ -176,7 +210,8 @@ int main(int argc, char** argv) {
   if (bytes.empty()) {
     std::fprintf(
         stderr,
-        "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide > FILE\n");
+        "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors"
+        " > FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

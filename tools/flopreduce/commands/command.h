@@ -6,6 +6,7 @@ namespace flopinj::reduce {
 
 // Exit codes, the same in every tool of the project.
 inline constexpr int kExitFine = 0;
+inline constexpr int kExitGate = 1;  // a gate (--fail-if) failed
 inline constexpr int kExitUsage = 2;
 // Unreadable or partial input; what is readable was reported.
 inline constexpr int kExitPartial = 3;
@@ -18,7 +19,7 @@ struct Command {
   const char* purpose;  // one line
   int (*run)(int argc, char** argv);
 };
-extern const Command kReport;
+extern const Command kReport, kPeaks, kProject;
 std::span<const Command* const> commands();
 
 }  // namespace flopinj::reduce

@@ -2,10 +2,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "commands/command.h"
 #include "commands/forms.h"
+#include "commands/gate_arguments.h"
 #include "commands/run.h"
+#include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -22,25 +25,31 @@ std::string list_of_commands() {
 int run(int argc, char** argv) {
   CLI::App app{"Turns traces of libflopinj.so into a FLOP report.", "flopreduce"};
   app.footer(list_of_commands() + "\n" + describe_report_forms() +
-             "\nExit codes: 0 fine, 2 usage, 3 a trace was unreadable or partial (the rest is "
+             "\nExit codes: 0 fine, 1 a gate failed, 2 usage, 3 a trace was unreadable or partial "
+             "(the rest is "
              "reported), 4 permission.\n"
              "Example: flopreduce trace.pb\n"
              "         flopreduce --format json -o report.json rank*.pb");
   InputArguments input;
   OutputArguments output;
+  GateArguments gates;
   input.add_to(app);
   output.add_to(app, report_forms());
   app.add_option("--table", output.table, "The table that --format csv writes, by its key");
+  gates.add_to(app);
   app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
   if (const int code = check_report_form(output); code >= 0) return code;
+  if (const int code = gates.finish(); code >= 0) return code;
 
   const Reduced reduced = reduce_traces(input);
   if (!reduced.report) return reduced.exit_code;
-  const int code = write_report(*reduced.report, output);
-  if (code != kExitFine || reduced.exit_code != kExitFine)
-    return code != kExitFine ? code : reduced.exit_code;
+  if (const int code = write_report(*reduced.report, output); code != kExitFine) return code;
+  if (gates.any())
+    if (const int failed = gates.check(report_json(*reduced.report)); failed != kExitFine)
+      return failed;
+  if (reduced.exit_code != kExitFine) return reduced.exit_code;
   if (output.format == "text" && ::isatty(STDERR_FILENO) != 0)
     std::fprintf(stderr, "\nNext: flopreduce --format json -o report.json %s\n",
                  printable(input.traces[0]).c_str());

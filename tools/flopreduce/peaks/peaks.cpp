@@ -119,6 +119,20 @@ std::string check(const DeviceFacts& d, const Gpu& gpu, double& share,
 
 }  // namespace
 
+std::string whole_precision_name(std::string_view name) {
+  static constexpr std::string_view kShort[] = {"tf32", "bf16", "fp8", "fp6", "fp4", "int8"};
+  std::string_view stem = name;
+  if (stem.ends_with(kSparse)) stem.remove_suffix(kSparse.size());
+  const bool shortened = std::find(std::begin(kShort), std::end(kShort), stem) != std::end(kShort);
+  return (shortened ? std::string(kTensor) : "") + std::string(name);
+}
+
+std::optional<Peak> peak_of(const Gpu& gpu, std::string_view precision) {
+  const double peak = table_peak(gpu, precision);
+  if (peak <= 0) return std::nullopt;
+  return Peak{peak * 1e12, source_of(gpu, precision)};
+}
+
 ParsedOverride parse_peak(std::string_view text) {
   const std::string shown = "--peak " + printable(cut(text, 200)) + ": ";
   const size_t equals = text.rfind('=');
@@ -131,11 +145,7 @@ ParsedOverride parse_peak(std::string_view text) {
     key.remove_prefix(colon + 1);
     if (out.value.device.empty()) return {{}, shown + "the device before ':' is missing"};
   }
-  static constexpr std::string_view kShort[] = {"tf32", "bf16", "fp8", "fp6", "fp4", "int8"};
-  const std::string_view stem =
-      key.ends_with(kSparse) ? key.substr(0, key.size() - kSparse.size()) : key;
-  const bool shortened = std::find(std::begin(kShort), std::end(kShort), stem) != std::end(kShort);
-  out.value.precision = (shortened ? std::string(kTensor) : "") + std::string(key);
+  out.value.precision = whole_precision_name(key);
   const bool tensor = out.value.precision.starts_with(kTensor) &&
                       out.value.precision.size() > kTensor.size() &&
                       out.value.precision.size() < 64;
@@ -155,9 +165,9 @@ std::optional<Peak> DevicePeaks::of(std::string_view precision) const {
   for (const auto& o : overrides_)
     if (o.precision == precision) return Peak{o.per_second, "--peak"};
   if (gpu_ == nullptr) return std::nullopt;
-  const double peak = table_peak(*gpu_, precision);
-  if (peak <= 0) return std::nullopt;
-  return Peak{peak * 1e12 * share_, source_of(*gpu_, precision)};
+  auto peak = peak_of(*gpu_, precision);
+  if (peak) peak->per_second *= share_;
+  return peak;
 }
 
 std::optional<Peak> DevicePeaks::memory() const {

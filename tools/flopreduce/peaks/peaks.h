@@ -42,11 +42,17 @@ struct Peak {
   std::string source;
 };
 
+// Peak of a GPU by a precision's name as in the report, or "_sparse", or a name for several formats
+// that a chip counts together ("tensor_fp4_fp6_fp8"): that has the highest of theirs.
+std::optional<Peak> peak_of(const Gpu& gpu, std::string_view precision);
+
+// "bf16" and its like by their whole name; others as they are.
+std::string whole_precision_name(std::string_view name);
+
 // The peaks of one device.
 class DevicePeaks {
  public:
-  // Peak of a precision as the report names them. A name for several formats that a chip counts
-  // together ("tensor_fp4_fp6_fp8") has the highest of theirs.
+  // As peak_of(), with what the user gave before the table.
   std::optional<Peak> of(std::string_view precision) const;
   std::optional<Peak> memory() const;  // bytes per second
   const Gpu* gpu() const { return gpu_; }

@@ -1,0 +1,162 @@
+"""flopreduce's commands beside the report: peaks, project, and gates. Expected figures are those that the published
+documents print (docs/published-figures.md), or worked out here."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+FLOPREDUCE, MAKE_TRACES = sys.argv[1:3]
+
+
+def run(*arguments):
+    return subprocess.run([FLOPREDUCE, *map(str, arguments)], capture_output=True, timeout=60, text=True)
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="flopreduce-test-")
+        cls.trace = {}
+        for name in ("training", "simulated", "vectors"):
+            cls.trace[name] = Path(cls.temporary.name) / f"{name}.pb"
+            with open(cls.trace[name], "wb") as out:
+                subprocess.run([MAKE_TRACES, name], stdout=out, check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def json(self, *arguments):
+        done = run(*arguments, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def refused(self, code, words, *arguments):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertTrue(done.stderr.startswith("flopreduce: "), done.stderr)
+
+
+class Peaks(Base):
+    def test_all_with_their_sources(self):
+        gpus = {g["name"]: g for g in self.json("peaks")["gpus"]}
+        self.assertTrue(all(g["source"] for g in gpus.values()))
+        self.assertEqual(gpus["V100 SXM2"]["peak_flop_per_s"]["tensor_fp16"], 125e12)
+        self.assertEqual(gpus["A100 SXM4 80GB"]["peak_flop_per_s"]["tensor_bf16_sparse"], 624e12)
+        self.assertIn("simulated", gpus["simgpu GH100 (simulated)"]["source"])
+
+    def test_by_name(self):
+        text = run("peaks", "h100 pcie").stdout
+        self.assertIn("H100 PCIe 80GB", text)
+        self.assertIn("2.039e+03 GB/s".replace("2.039e+03", "2039"), text)
+        self.assertNotIn("SXM", text)
+        self.refused(2, "no GPU in the table fits 'z80'", "peaks", "z80")
+
+
+class Published(Base):
+    """Documents: see docs/published-figures.md."""
+
+    def train(self, *arguments):
+        return self.json("project", "train", *arguments)
+
+    def test_k80_inference(self):
+        for flop, fp32, fp64 in (("15503M", (1.77583e-3, 563.117), (5.32749e-3, 187.706)),
+                                 ("1606M", (0.183963e-3, 5435.866), (0.551890e-3, 1811.955)),
+                                 ("3922M", (0.449255e-3, 2225.905), (1.347766e-3, 741.968))):
+            rows = self.json("project", "infer", "--forward-flop", flop, "--gpu", "K80 board",
+                             "--precision", "fp32,fp64")["inference"]
+            for row, (seconds, rate) in zip(rows, (fp32, fp64), strict=True):
+                self.assertAlmostEqual(row["time_s"] / seconds, 1, delta=3e-6)
+                self.assertAlmostEqual(row["examples_per_s"] / rate, 1, delta=3e-6)
+
+    def test_igpt(self):
+        result = self.train("--time", "2500d", "--gpu", "V100 SXM2", "--precision", "tensor_fp16",
+                            "--utilization", "0.3")
+        self.assertAlmostEqual(result["time_flop"] / 8.1e21, 1)
+
+    def test_transformer_and_its_misprint(self):
+        right = self.train("--forward-flop", "3.1e8", "--examples", "7.5G")
+        self.assertAlmostEqual(right["operations_flop"] / 6.97e18, 1, delta=1e-3)
+        printed = self.train("--forward-flop", "3.1e9", "--examples", "7.5G")
+        self.assertAlmostEqual(printed["operations_flop"] / 6.97e18, 10, delta=1e-2)
+
+    def test_cnn_lstm_as_printed_and_corrected(self):
+        common = ("--recurrent-steps", 20, "--examples", 12800, "--epochs", 10)
+        self.assertAlmostEqual(self.train("--forward-flop", "1.024e12", *common)["operations_flop"] / 7.86432e18, 1)
+        step = 200 * 200 * 16 * 2 * 5 * 5 * 5 + 4 * 2 * (640000 + 256) * 256
+        corrected = self.train("--forward-flop", step, "--non-recurrent-flop", 5120, *common)
+        self.assertAlmostEqual(corrected["operations_flop"] / 1.13e16, 1, delta=1e-3)
+
+    def test_both_methods_agree_within_1_7(self):
+        for utilization in ("0.3", "0.4"):
+            both = self.train("--forward-flop", "3.1e8", "--examples", "7.5G", "--time", "3.5d", "--devices", 8,
+                              "--gpu", "P100 SXM2", "--utilization", utilization)
+            self.assertLess(both["factor"], 1.7)
+
+
+class Project(Base):
+    def test_from_a_trace(self):
+        vectors = self.trace["vectors"]
+        total = 2 * (2 * 20000**2 - 20000)
+        result = self.json("project", "train", vectors, "--trace-steps", 3, "--steps", "1k", "--peak", "1T",
+                           "--devices", 2, "--utilization", "0.5")
+        self.assertAlmostEqual(result["operations_flop"], total / 3 * 1000, delta=1)
+        self.assertAlmostEqual(result["projected_s"] * 1e12 / result["operations_flop"], 1)
+        self.assertIn("executed, of 3 steps in the traces",
+                      run("project", "train", vectors, "--trace-steps", 3, "--steps", 5).stdout)
+
+    def test_a_trace_with_unmeasured_launches_is_no_basis(self):
+        self.refused(3, "unmeasured launches", "project", "train", self.trace["training"], "--trace-steps", 1,
+                     "--steps", 2)
+
+    def test_what_is_wrong_is_said(self):
+        train = ("project", "train")
+        self.refused(2, "--examples", *train, "--forward-flop", "1G")
+        self.refused(2, "--steps is missing", *train, "--flop-per-step", "1G")
+        self.refused(2, "must be a duration", *train, "--time", "3x", "--peak", "1T")
+        self.refused(2, "--time needs --gpu or --peak", *train, "--time", "3d")
+        self.refused(2, "not one alone", *train, "--time", "3d", "--gpu", "a100")
+        self.refused(2, "no peak for 'fp7'", *train, "--time", "3d", "--gpu", "L4", "--precision", "fp7")
+        self.refused(2, "a share, not percent", *train, "--time", "3d", "--peak", "1T", "--utilization", "30")
+        self.refused(2, "--examples abc: must be a number", *train, "--forward-flop", "1G", "--examples", "abc")
+        self.refused(2, "a number is wrong", *train, "--forward-flop", "1T", "--examples", 2, "--time", "1s",
+                     "--peak", "1T")
+        self.refused(2, "give --forward-flop, or traces", "project", "infer", "--gpu", "L4")
+        self.refused(2, "subcommand", "project")
+
+
+class Gates(Base):
+    def gate(self, *conditions, trace="vectors"):
+        options = [o for c in conditions for o in ("--fail-if", c)]
+        return run(self.trace[trace], *options)
+
+    def test_exit_codes(self):
+        self.assertEqual(self.gate("total.flop > 1e30").returncode, 0)
+        failed = self.gate("total.flop > 1e30", "total.flop > 1")
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("gate failed: 'total.flop > 1': total.flop = ", failed.stderr)
+        self.assertIn("By phase", failed.stdout)  # the report is written all the same
+
+    def test_what_is_not_known_fails(self):
+        for condition in ("total.flop > 1", "total.flop <= 1", "flop > 1 or total.launches < 0"):
+            done = self.gate(condition, trace="training")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("cannot be decided", done.stderr)
+        self.assertEqual(self.gate("flop > 1 and total.launches < 0", trace="training").returncode, 0)
+
+    def test_errors_of_usage(self):
+        done = self.gate("total.flop >")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.splitlines()[1:], ["    total.flop >", "                ^"])
+        done = self.gate("total.flops > 1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no figure 'total.flops'; near: total.flop", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

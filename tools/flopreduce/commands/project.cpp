@@ -1,0 +1,114 @@
+// flopreduce project train | infer: what a whole training run or an inference takes.
+#include "commands/command.h"
+#include "commands/projection_arguments.h"
+#include "commands/run.h"
+#include "projection/projection.h"
+#include "writers/json_writer.h"
+#include "writers/text_writer.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool above_zero(const std::optional<double>& value) { return value && *value > 0; }
+
+int run_infer(int argc, char** argv) {
+  CLI::App app{"Time and throughput of one forward pass at a share of peak.",
+               "flopreduce project infer"};
+  app.footer(
+      "Example: flopreduce project infer --forward-flop 15503M --gpu 'K80 board' --precision "
+      "fp32,fp64");
+  InputArguments input;
+  OutputArguments output;
+  PeakArguments peak;
+  std::optional<double> forward, recurrent, utilization, trace_examples;
+  app.add_option("TRACE", input.traces,
+                 "Traces whose forward phase holds --trace-examples examples");
+  input.add_to(app, false);
+  add_number(app, "--forward-flop", forward, "FLOP of one example");
+  add_number(app, "--recurrent-steps", recurrent, "Time steps of one example (1)");
+  add_number(app, "--trace-examples", trace_examples, "Examples that the traces hold");
+  add_number(app, "--utilization", utilization, "Share of peak that is reached (1)");
+  peak.add_to(app);
+  output.add_to(app, {"text", "json"});
+  if (const int code = parse(app, argc, argv); code >= 0) return code;
+  if (const int code = input.finish(); code >= 0) return code;
+  if (!valid_utilization(utilization)) return kExitUsage;
+  if (above_zero(forward) == above_zero(trace_examples) ||
+      input.traces.empty() != !above_zero(trace_examples)) {
+    complain("give --forward-flop, or traces and --trace-examples");
+    return kExitUsage;
+  }
+  if (!peak.any()) {
+    complain("--gpu or --peak is missing");
+    return kExitUsage;
+  }
+  if (trace_examples) {
+    const Reduced reduced = reduce_traces(input);
+    if (!reduced.report || reduced.exit_code != kExitFine) return reduced.exit_code;
+    const PhaseReport* phase = nullptr;
+    for (const auto& p : reduced.report->phases)
+      if (p.name == "forward") phase = &p;
+    if (phase == nullptr) {
+      complain("the traces have no forward phase; --phase says which ranges are");
+      return kExitUsage;
+    }
+    forward = share_of(phase->work, *trace_examples, "forward phase");
+    if (!forward) return kExitPartial;
+  }
+  const auto chosen = peak.choose();
+  if (!chosen) return kExitUsage;
+  const double u = utilization.value_or(1);
+  const double flop = *forward * recurrent.value_or(1);
+  return write_output(output, [&](std::ostream& out) {
+    Table table{"inference",
+                {{"precision", "precision"},
+                 {"peak_flop_per_s", "peak", Kind::kRate},
+                 {"time_s", "time of one"},
+                 {"examples_per_s", "per second"}}};
+    std::vector<Line> sources;
+    Json list = Json::array();
+    for (const auto& c : *chosen) {
+      const Inference i = inference(flop, c.flop_per_s, u);
+      table.rows.push_back(
+          {c.precision, c.flop_per_s, duration_text(i.seconds), plain(i.examples_per_second)});
+      sources.emplace_back("  " + c.precision + ": " + c.source, Tone::kDim);
+      list.push_back({{"precision", c.precision},
+                      {"peak_flop_per_s", c.flop_per_s},
+                      {"time_s", i.seconds},
+                      {"examples_per_s", i.examples_per_second},
+                      {"source", c.source}});
+    }
+    if (output.format == "json") {
+      write_json(out, Json{{"schema_version", 1},
+                           {"forward_flop", flop},
+                           {"utilization", u},
+                           {"inference", std::move(list)}});
+      return;
+    }
+    const std::vector<Section> sections = {
+        {"Inference of " + scientific(flop) + " FLOP at " + plain(100 * u) + " % of peak",
+         {},
+         std::move(table),
+         std::move(sources)}};
+    write_text(out, sections, {output.use_color(), OutputArguments::terminal_width(), 1000});
+  });
+}
+
+int run(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "train") return run_project_train(argc - 1, argv + 1);
+  if (what == "infer") return run_infer(argc - 1, argv + 1);
+  CLI::App app{"What a whole training run or an inference takes.", "flopreduce project"};
+  app.add_subcommand("train", "training compute, by operations, by device time, or both");
+  app.add_subcommand("infer", "time and throughput of one forward pass");
+  app.require_subcommand(1);
+  return parse(app, argc, argv);
+}
+
+}  // namespace
+
+const Command kProject = {"project", "compute of a whole training run, time of an inference", run};
+
+}  // namespace flopinj::reduce

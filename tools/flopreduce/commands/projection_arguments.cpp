@@ -1,0 +1,156 @@
+#include "commands/projection_arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "commands/command.h"
+#include "commands/run.h"
+#include "peaks/peaks.h"
+#include "support/si_number.h"
+#include "support/text.h"
+#include "writers/json_writer.h"
+#include "writers/text_writer.h"
+
+namespace flopinj::reduce {
+namespace {
+
+std::nullopt_t say(const std::string& text) {
+  complain(text);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string scientific(double value) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.3e", value);
+  std::string out = text.data();
+  const size_t e = out.find('e');
+  std::string mantissa = out.substr(0, e);
+  mantissa.erase(mantissa.find_last_not_of('0') + 1);
+  if (mantissa.back() == '.') mantissa.pop_back();
+  return mantissa + "e" + std::to_string(std::atoi(out.c_str() + e + 1));
+}
+
+std::string plain(double value) {
+  std::array<char, 40> text{};
+  if (std::fabs(value) >= 1e6) return scientific(value);
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+std::string duration_text(double seconds) {
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  constexpr Unit kUnits[] = {{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}};
+  for (const Unit& unit : kUnits)
+    if (seconds >= 2 * unit.seconds || (unit.seconds <= 1 && seconds >= unit.seconds))
+      return plain(seconds / unit.seconds) + " " + unit.name;
+  return plain(seconds * 1e6) + " us";
+}
+
+std::optional<double> parse_duration(std::string_view text) {
+  struct Suffix {
+    std::string_view suffix;
+    double seconds;
+  };
+  constexpr Suffix kSuffixes[] = {{"min", 60}, {"ms", 1e-3}, {"d", 86400}, {"h", 3600}, {"s", 1}};
+  for (const auto& [suffix, seconds] : kSuffixes) {
+    if (!text.ends_with(suffix)) continue;
+    const auto value = parse_si(text.substr(0, text.size() - suffix.size()));
+    return value ? std::optional(*value * seconds) : std::nullopt;
+  }
+  return parse_si(text);
+}
+
+void add_number(CLI::App& app, const char* name, std::optional<double>& value,
+                const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [name, &value](const std::string& text) {
+           value = parse_si(text);
+           if (!value)
+             throw CLI::ValidationError(std::string(name) + " " + printable(text) +
+                                        ": must be a number such as 1.2M or 3e8");
+         },
+         help)
+      ->type_name("NUMBER");
+}
+
+void PeakArguments::add_to(CLI::App& app) {
+  app.add_option("--gpu", gpu, "A GPU of `flopreduce peaks`");
+  app.add_option("--precision", precisions, "Whose peak, such as fp32 or tensor_bf16 (fp32)")
+      ->delimiter(',');
+  add_number(app, "--peak", given, "Peak FLOP/s of one device, instead of --gpu");
+}
+
+std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose() const {
+  if (given && !gpu.empty()) return say("give --gpu or --peak, not both");
+  if (given && *given <= 0) return say("--peak must be above 0");
+  if (given) return std::vector<Choice>{{"given", *given, "--peak"}};
+  std::string error;
+  const Gpu* row = choose_gpu(gpu, error);
+  if (row == nullptr) return say(error);
+  std::vector<Choice> out;
+  for (const auto& name : precisions.empty() ? std::vector<std::string>{"fp32"} : precisions) {
+    const auto peak = peak_of(*row, whole_precision_name(name));
+    if (!peak)
+      return say(std::string(row->name) + " has no peak for '" + printable(name) +
+                 "'; see flopreduce peaks '" + std::string(row->name) + "'");
+    out.push_back({name, peak->per_second, std::string(row->name) + ", " + peak->source});
+  }
+  return out;
+}
+
+void ProjectionResult::add(const char* key, const char* name, double value, std::string shown,
+                           std::string from) {
+  rows_.push_back({name, std::move(shown), std::move(from)});
+  json_[key] = value;
+}
+
+int ProjectionResult::write(const OutputArguments& output, const char* title) const {
+  return write_output(output, [&](std::ostream& out) {
+    if (output.format == "json") {
+      nlohmann::ordered_json j{{"schema_version", 1}};
+      j.update(json_);
+      write_json(out, j);
+      return;
+    }
+    // As lines: what a figure comes from is a sentence, and reads from the left.
+    size_t name_width = 0;
+    size_t value_width = 0;
+    for (const Row& row : rows_) {
+      name_width = std::max(name_width, row.name.size());
+      value_width = std::max(value_width, row.shown.size());
+    }
+    std::vector<Line> lines;
+    for (const Row& row : rows_)
+      lines.push_back(Line("  " + row.name + std::string(name_width + 2 - row.name.size(), ' ') +
+                           std::string(value_width - row.shown.size(), ' ') + row.shown)
+                          .then("  " + row.from, Tone::kDim));
+    const std::vector<Section> sections = {{title, std::move(lines), std::nullopt, {}}};
+    write_text(out, sections, {output.use_color(), OutputArguments::terminal_width(), 1000});
+  });
+}
+
+bool valid_utilization(const std::optional<double>& u) {
+  if (!u || (*u > 0 && *u <= 1)) return true;
+  complain("--utilization must be above 0 and at most 1: a share, not percent");
+  return false;
+}
+
+std::optional<double> share_of(const Work& work, double parts, const char* what) {
+  if (!work.flop_complete()) {
+    complain(std::string("the traces' ") + what + " has " + std::to_string(work.unmeasured) +
+             " unmeasured launches: no projection from a part");
+    return std::nullopt;
+  }
+  return static_cast<double>(work.flop) / parts;
+}
+
+}  // namespace flopinj::reduce

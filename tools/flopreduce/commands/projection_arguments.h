@@ -1,0 +1,63 @@
+// What `project train` and `project infer` have in common: numbers, durations, peaks and results.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/arguments.h"
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+int run_project_train(int argc, char** argv);
+
+std::string scientific(double value);       // "8.1e21", four significant digits
+std::string plain(double value);            // "0.3", six; from a million on scientific
+std::string duration_text(double seconds);  // "3.5 days", "1.77583 ms"
+// Seconds of 3.5d, 84h, 30min, 12s, 5ms or a plain number of seconds.
+std::optional<double> parse_duration(std::string_view text);
+
+// An option whose value is a number with an SI prefix: --examples 1.2M.
+void add_number(CLI::App& app, const char* name, std::optional<double>& value,
+                const std::string& help);
+
+// Whose peak: of a GPU in the table, or given.
+struct PeakArguments {
+  std::string gpu;
+  std::vector<std::string> precisions;
+  std::optional<double> given;
+
+  struct Choice {
+    std::string precision;
+    double flop_per_s = 0;
+    std::string source;
+  };
+  void add_to(CLI::App& app);
+  bool any() const { return given || !gpu.empty(); }
+  // Nothing on an error, which was said.
+  std::optional<std::vector<Choice>> choose() const;
+};
+
+// Lines of a result: a figure, its value and where it comes from, for people and for programs.
+class ProjectionResult {
+ public:
+  void add(const char* key, const char* name, double value, std::string shown, std::string from);
+  int write(const OutputArguments& output, const char* title) const;
+
+ private:
+  struct Row {
+    std::string name, shown, from;
+  };
+  std::vector<Row> rows_;
+  nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
+};
+
+// False where the option holds no share; that was said.
+bool valid_utilization(const std::optional<double>& utilization);
+
+// FLOP of a set of launches divided among `parts`; nothing, said, where some are unmeasured.
+std::optional<double> share_of(const Work& work, double parts, const char* what);
+
+}  // namespace flopinj::reduce
