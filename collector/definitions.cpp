@@ -38,6 +38,9 @@ void add(InternedBuilder& in, const KernelFunction& function, StringId name) {
   b.add_uint32(F::registers_per_thread, function.info.registers_per_thread);
   b.add_uint32(F::static_shared_bytes, function.info.static_shared_bytes);
   b.add_bool(F::parameters_known, function.info.parameters_known);
+  if (function.info.code_hash != 0) b.add_fixed64(F::code_hash, function.info.code_hash);
+  if (function.info.launches_kernels || function.info.launches_graphs)
+    b.add_bool(F::launches_work, true);
 }
 
 void add(InternedBuilder& in, const Signature& signature) {

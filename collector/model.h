@@ -97,6 +97,9 @@ struct FunctionInfo {
   ParameterLayout parameters;
   bool parameters_known = false;
   uint32_t registers_per_thread = 0, static_shared_bytes = 0;
+  uint64_t code_hash = 0;  // of its machine code (cubin.h); 0 where nobody showed it to us
+  // It starts kernels or graphs from the GPU: work that is in no count.
+  bool launches_kernels = false, launches_graphs = false;
 };
 
 struct LaunchShape {

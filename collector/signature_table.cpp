@@ -18,20 +18,21 @@ uint64_t stable_name_hash(std::string_view mangled_name) noexcept {
   return XXH3_64bits(mangled_name.data(), mangled_name.size());
 }
 
-static uint64_t hash_launch(uint64_t name_hash, const LaunchShape& shape,
-                            uint64_t fingerprint) noexcept {
-  unsigned char bytes[48];
+static uint64_t hash_launch(uint64_t name_hash, const LaunchShape& shape, uint64_t fingerprint,
+                            uint64_t code_hash) noexcept {
+  unsigned char bytes[56];
   std::memcpy(bytes, shape.grid.data(), 12);
   std::memcpy(bytes + 12, shape.block.data(), 12);
   std::memcpy(bytes + 24, shape.cluster.data(), 12);
   std::memcpy(bytes + 36, &shape.dynamic_shared_bytes, 4);
   std::memcpy(bytes + 40, &fingerprint, 8);
-  return XXH3_64bits_withSeed(bytes, sizeof bytes, name_hash);
+  std::memcpy(bytes + 48, &code_hash, 8);
+  return XXH3_64bits_withSeed(bytes, code_hash != 0 ? 56 : 48, name_hash);
 }
 
 uint64_t stable_signature_hash(std::string_view mangled_name, const LaunchShape& shape,
-                               uint64_t fingerprint) noexcept {
-  return hash_launch(stable_name_hash(mangled_name), shape, fingerprint);
+                               uint64_t fingerprint, uint64_t code_hash) noexcept {
+  return hash_launch(stable_name_hash(mangled_name), shape, fingerprint, code_hash);
 }
 
 namespace {
@@ -45,7 +46,7 @@ struct ShapeKey {
 };
 struct ShapeKeyHash {
   size_t operator()(const ShapeKey& key) const noexcept {
-    return hash_launch(key.function->id.value, key.shape, 0);
+    return hash_launch(key.function->id.value, key.shape, 0, 0);
   }
 };
 struct ShapeEntry {
@@ -64,7 +65,8 @@ struct ShapeEntry {
 };
 
 bool same_function(const FunctionInfo& a, const FunctionInfo& b) {
-  return a.name == b.name && a.parameters_known == b.parameters_known &&
+  return a.name == b.name && a.code_hash == b.code_hash &&
+         a.parameters_known == b.parameters_known &&
          a.registers_per_thread == b.registers_per_thread &&
          a.static_shared_bytes == b.static_shared_bytes && a.parameters == b.parameters;
 }
@@ -115,7 +117,7 @@ const Signature* SignatureTable::State::define(const KernelFunction& function,
   s.function = &function;
   s.shape = shape;
   s.fingerprint = fingerprint;
-  s.stable_hash = hash_launch(function.name_hash, shape, fingerprint);
+  s.stable_hash = hash_launch(function.name_hash, shape, fingerprint, function.info.code_hash);
   s.parameter_class = parameter_class;
   if (may_be_measured(s)) s.wanted_groups.store(initial_wanted, std::memory_order_relaxed);
   return &s;

@@ -46,7 +46,7 @@ struct Signature {
   LaunchShape shape;
   uint64_t fingerprint = 0;
   uint64_t stable_hash =
-      0;  // of mangled name, shape, fingerprint: the same in every process, run and rank
+      0;  // of mangled name, shape, fingerprint, code: the same in every process, run and rank
   ParameterClass parameter_class = ParameterClass::kExact;
   // Groups of the metric plan that still want samples of this signature, one bit per group. Read
   // relaxed on every launch; written by the scheduler.
@@ -70,9 +70,9 @@ class SignatureTable {
   SignatureTable(const SignatureTable&) = delete;
   SignatureTable& operator=(const SignatureTable&) = delete;
 
-  // The same name with the same parameter layout, registers and static shared memory is the same
-  // function, whatever module it came from. (Compilers at run time give one name to many kernels;
-  // those that differ in these are kept apart.)
+  // The same name with the same code, parameter layout, registers and static shared memory is the
+  // same function, whatever module it came from: compilers at run time give one name to many
+  // kernels. Code that is not known (hash 0) is like no code that is.
   const KernelFunction* intern_function(const FunctionInfo&) noexcept;
 
   // `fingerprint` from fingerprint_of(); ignored where the function's parameters are not known.
@@ -98,11 +98,12 @@ class SignatureTable {
   std::unique_ptr<State> state_;
 };
 
-// Hash of name, shape and fingerprint, for the trace. Stable for ever: a test pins its values.
+// Hash of name, shape, fingerprint and code, for the trace. Stable for ever: a test pins its values.
 //   XXH3-64 with seed stable_name_hash(name) of 48 bytes: grid x y z, block x y z, cluster x y z
-//   and dynamic shared bytes, 4 bytes each, then the fingerprint, 8 bytes, all little-endian.
+//   and dynamic shared bytes, 4 bytes each, then the fingerprint, 8 bytes; and where the code is
+//   known 8 more: its hash. All little-endian.
 uint64_t stable_signature_hash(std::string_view mangled_name, const LaunchShape&,
-                               uint64_t fingerprint) noexcept;
+                               uint64_t fingerprint, uint64_t code_hash = 0) noexcept;
 // XXH3-64 with seed 0 of the name's bytes.
 uint64_t stable_name_hash(std::string_view mangled_name) noexcept;
 

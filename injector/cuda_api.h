@@ -7,15 +7,15 @@
 
 namespace flopinj {
 
-#define FLOPINJ_CUDA_FUNCTIONS(f)                                                             \
-  f(DriverGetVersion, cuDriverGetVersion) f(DeviceGet, cuDeviceGet)                           \
-      f(DeviceGetName, cuDeviceGetName) f(DeviceGetAttribute, cuDeviceGetAttribute)           \
-          f(DeviceTotalMem, cuDeviceTotalMem_v2) f(DeviceGetUuid, cuDeviceGetUuid_v2)         \
-              f(FuncGetParamInfo, cuFuncGetParamInfo) f(FuncGetAttribute, cuFuncGetAttribute) \
-                  f(FuncGetName, cuFuncGetName) f(KernelGetFunction, cuKernelGetFunction)     \
-                      f(StreamIsCapturing, cuStreamIsCapturing)                               \
-                          f(CtxPushCurrent, cuCtxPushCurrent_v2)                              \
-                              f(CtxPopCurrent, cuCtxPopCurrent_v2)                            \
+#define FLOPINJ_CUDA_FUNCTIONS(f)                                                                 \
+  f(DriverGetVersion, cuDriverGetVersion) f(DeviceGet, cuDeviceGet)                               \
+      f(DeviceGetName, cuDeviceGetName) f(DeviceGetAttribute, cuDeviceGetAttribute)               \
+          f(DeviceTotalMem, cuDeviceTotalMem_v2) f(DeviceGetUuid, cuDeviceGetUuid_v2)             \
+              f(FuncGetParamInfo, cuFuncGetParamInfo) f(FuncGetAttribute, cuFuncGetAttribute)     \
+                  f(FuncGetName, cuFuncGetName) f(KernelGetFunction, cuKernelGetFunction)         \
+                      f(FuncGetModule, cuFuncGetModule) f(StreamIsCapturing, cuStreamIsCapturing) \
+                          f(CtxPushCurrent, cuCtxPushCurrent_v2)                                  \
+                              f(CtxPopCurrent, cuCtxPopCurrent_v2)                                \
                                   f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)
 
 struct CudaApi {

@@ -31,20 +31,20 @@ const KernelFunction* Functions::find(ThreadCache& thread, CUfunction handle, co
       return slot.function;
     }
   }
-  const KernelFunction* const function = find_shared(handle, symbol, epoch);
+  const KernelFunction* const function = find_shared(thread, handle, symbol, epoch);
   slot = {handle, symbol, function, epoch};
   return function;
 }
 
-const KernelFunction* Functions::find_shared(CUfunction handle, const char* symbol,
-                                             uint32_t epoch) {
+const KernelFunction* Functions::find_shared(ThreadCache& thread, CUfunction handle,
+                                             const char* symbol, uint32_t epoch) {
   {
     const std::lock_guard lock(mutex_);
     const auto known = shared_.find(handle);
     if (known != shared_.end() && named(known->second, symbol)) return known->second;
   }
   // Without the lock: the driver is asked, and may call back into us on other threads.
-  const FunctionInfo info = describe(handle, symbol);
+  const FunctionInfo info = describe(thread, handle, symbol);
   if (info.name.empty()) return nullptr;
   const KernelFunction* const function = edge_.collector->add_function(info);
   const std::lock_guard lock(mutex_);
@@ -55,9 +55,10 @@ const KernelFunction* Functions::find_shared(CUfunction handle, const char* symb
   return function;
 }
 
-FunctionInfo Functions::describe(CUfunction handle, const char* symbol) const {
+FunctionInfo Functions::describe(ThreadCache& thread, CUfunction handle, const char* symbol) const {
   const CudaApi& cuda = edge_.cuda;
   FunctionInfo info;
+  Modules::call_enter(thread);  // our questions may load its module
   info.parameters_known = read_parameters(handle, info);
   // cuLaunchKernel(Ex) also takes a CUkernel cast to CUfunction. The calls that ask about functions
   // may refuse it, or find it to have no parameters.
@@ -78,12 +79,54 @@ FunctionInfo Functions::describe(CUfunction handle, const char* symbol) const {
     info.name = name;
   }
   int value = 0;
-  if (cuda.FuncGetAttribute == nullptr) return info;
-  if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function) == CUDA_SUCCESS)
-    info.registers_per_thread = static_cast<uint32_t>(value);
-  if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) == CUDA_SUCCESS)
-    info.static_shared_bytes = static_cast<uint32_t>(value);
+  if (cuda.FuncGetAttribute != nullptr) {
+    if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function) == CUDA_SUCCESS)
+      info.registers_per_thread = static_cast<uint32_t>(value);
+    if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) ==
+        CUDA_SUCCESS)
+      info.static_shared_bytes = static_cast<uint32_t>(value);
+  }
+  const CUmodule module = module_of(function);
+  modules_.bind(thread, module);
+  if (const auto code = modules_.find(module, info.name)) {
+    info.code_hash = code->hash;
+    info.launches_kernels = code->launches_kernels;
+    info.launches_graphs = code->launches_graphs;
+    if (!info.parameters_known && code->parameters_known) {
+      info.parameters = code->parameters;
+      info.parameters_known = true;
+    }
+  }
   return info;
+}
+
+CUmodule Functions::module_of(CUfunction function) const {
+  CUmodule module = nullptr;
+  if (edge_.cuda.FuncGetModule == nullptr ||
+      edge_.cuda.FuncGetModule(&module, function) != CUDA_SUCCESS)
+    return nullptr;
+  return module;
+}
+
+void Functions::module_call_exit(ThreadCache& thread, const ModuleFunction& call,
+                                 const CUpti_CallbackData& data) {
+  if (thread.modules_loaded.count == 0 || data.functionReturnValue == nullptr ||
+      *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS)
+    return;
+  modules_.bind(thread, call.module != nullptr ? call.module(data.functionParams)
+                                               : module_of(call.function(data.functionParams)));
+}
+
+void Functions::loaded_by_launch(ThreadCache& thread, CUfunction handle) {
+  CUfunction function = handle;
+  CUmodule module = module_of(function);
+  if (module == nullptr && edge_.cuda.KernelGetFunction != nullptr &&
+      edge_.cuda.KernelGetFunction(&function, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS)
+    module = module_of(function);
+  modules_.bind(thread, module);
+  const std::lock_guard lock(mutex_);
+  epoch_.fetch_add(1, std::memory_order_release);
+  shared_.erase(handle);
 }
 
 bool Functions::read_parameters(CUfunction function, FunctionInfo& info) const {

@@ -23,6 +23,7 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
     bump(thread.nested_calls);
     return;
   }
+  Modules::call_enter(cache);
   launch.captured = launch.in_window = false;
   launch.signature = nullptr;
   launch.context = contexts_.find(cache, data.context);
@@ -67,6 +68,13 @@ void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunctio
   const bool made = data.functionReturnValue != nullptr &&
                     *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS &&
                     !launch.captured;
+  // The driver loaded the kernel's module only now: what it is follows from its code too.
+  if (made && function.kind == LaunchKind::kKernel && cache.modules_loaded.count != 0) {
+    LaunchCall call;
+    function.read(data.functionParams, 0, call);
+    functions_.loaded_by_launch(cache, call.function);
+    launch.signature = signature(thread, cache, call, data.symbolName);
+  }
   if (launch.context != nullptr &&
       windows_.exit(*launch.context, cache, {launch.signature, launch.record.path}, made))
     launch.record.flags |= LaunchRecord::kWindowed;

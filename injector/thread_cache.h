@@ -65,8 +65,19 @@ struct GraphCallInProgress {
   std::vector<CUgraph> graphs;  // clones of graphs
 };
 
+// Modules that CUPTI told of on this thread since the call it is in began.
+struct LoadedModules {
+  uint32_t count = 0;
+  uint32_t last = 0;  // CUPTI's id
+  void push(uint32_t id) {
+    ++count;
+    last = id;
+  }
+};
+
 struct ThreadCache {
   LaunchInProgress launch;
+  LoadedModules modules_loaded;
   GraphCallInProgress graph_call;
   bool timing_due = false;     // the next launch callback that does no window work is timed
   bool slow_callback = false;  // this callback did window work, which is accounted elsewhere

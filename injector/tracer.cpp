@@ -19,6 +19,7 @@ constexpr std::array kResources{
     CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
     CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_MODULE_LOADED,
     CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
     CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING,
     CUPTI_CBID_RESOURCE_GRAPH_CLONED,
@@ -36,7 +37,8 @@ struct Tracer::State {
   Edge& edge;
   CUpti_SubscriberHandle subscriber = nullptr;
   Contexts contexts{edge};
-  Functions functions{edge};
+  Modules modules{edge};
+  Functions functions{edge, modules};
   Streams streams{edge};
   Graphs graphs{edge, functions};
   Planner planner{edge};
@@ -52,7 +54,10 @@ struct Tracer::State {
 
 void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                       const void* data) noexcept {
-  if (recording_edge() == nullptr || Guard::inside()) return;
+  if (recording_edge() == nullptr) return;
+  // Our own calls are nobody's business, but for the modules that they cause to be loaded.
+  const bool module = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED;
+  if (Guard::inside() && !module) return;
   const Guard guard;
   State& state = *static_cast<State*>(self);
   try {
@@ -95,6 +100,12 @@ void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
       graphs.call_enter(*cache, *graph);
     else
       graphs.call_exit(*thread, *cache, *graph, data);
+  } else if (const ModuleFunction* const call = find_module_function(id); call != nullptr) {
+    cache->slow_callback = true;
+    if (entering)
+      Modules::call_enter(*cache);
+    else
+      functions.module_call_exit(*cache, *call, data);
   }
   if (began != 0 && !cache->slow_callback) {
     bump(thread->timed_callbacks);
@@ -118,7 +129,14 @@ void Tracer::State::resource(CUpti_CallbackIdResource id, const CUpti_ResourceDa
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
       return streams.stream_destroying();
+    case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+      if (data.resourceDescriptor != nullptr)
+        modules.loaded(thread_cache(),
+                       *static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor));
+      return;
     case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
+      if (data.resourceDescriptor != nullptr)
+        modules.unloading(*static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor));
       return functions.module_unloading();
     default:
       break;
@@ -157,6 +175,8 @@ bool Tracer::enable(std::string& error) {
     }
   }
   for (const GraphFunction& function : graph_functions())
+    on(CUPTI_CB_DOMAIN_DRIVER_API, function.cbid);
+  for (const ModuleFunction& function : module_functions())
     on(CUPTI_CB_DOMAIN_DRIVER_API, function.cbid);
   for (const auto id : kResources) on(CUPTI_CB_DOMAIN_RESOURCE, id);
   return true;

@@ -1,10 +1,10 @@
 // Graphs made and changed by hand: graph_client CASE. Every launched kernel is dot(k), 2k FLOP, and
 // every k is launched once outside of any graph, so that its count is known.
-#include "client.h"
-
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
+
+#include "client.h"
 
 namespace {
 
@@ -126,13 +126,20 @@ int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   Gpu gpu(argv[0]);
   for (const int k : {3, 5, 7, 9}) gpu.dot(k);
-  if (name == "by_hand") by_hand(gpu);
-  else if (name == "cloned") cloned(gpu);
-  else if (name == "updated") updated(gpu);
-  else if (name == "destroyed") destroyed(gpu);
-  else if (name == "node_removed") node_removed(gpu);
-  else if (name == "children") children(gpu);
-  else return 2;
+  if (name == "by_hand")
+    by_hand(gpu);
+  else if (name == "cloned")
+    cloned(gpu);
+  else if (name == "updated")
+    updated(gpu);
+  else if (name == "destroyed")
+    destroyed(gpu);
+  else if (name == "node_removed")
+    node_removed(gpu);
+  else if (name == "children")
+    children(gpu);
+  else
+    return 2;
   Gpu::synchronize();
   return 0;
 }

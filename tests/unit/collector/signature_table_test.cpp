@@ -37,6 +37,8 @@ TEST_CASE("stable hashes keep their values for ever") {
   s.block = {256, 1, 1};
   s.dynamic_shared_bytes = 49'152;
   CHECK(stable_signature_hash(name, s, 0x0123'4567'89ab'cdef) == 0xeed36aadcb395503);
+  CHECK(stable_signature_hash(name, s, 0x0123'4567'89ab'cdef, 0xfeed'face'1234'5678) ==
+        0x867a17d6bb0850f6);
   s.cluster = {2, 1, 1};
   CHECK(stable_signature_hash(name, s, 0x0123'4567'89ab'cdef) == 0xc4581ce714b7de8b);
   CHECK(stable_signature_hash("", LaunchShape{}, 0) == 0x75617d8750059798);
@@ -60,11 +62,17 @@ TEST_CASE("functions are told apart by name, layout and resources") {
   FunctionInfo registers = info("a");
   registers.registers_per_thread = 255;
   CHECK(a != table.intern_function(registers));
+  FunctionInfo code = info("a");
+  code.code_hash = 0xfeed;
+  const KernelFunction* const other = table.intern_function(code);
+  CHECK(a != other);
+  CHECK(table.intern_signature(*a, shape(1), 5, 0)->stable_hash !=
+        table.intern_signature(*other, shape(1), 5, 0)->stable_hash);
   CHECK(a->id == FunctionId{1});
   CHECK(a->name_hash == stable_name_hash("a"));
-  CHECK(table.functions_after(FunctionId{}).size() == 5);
-  CHECK(table.functions_after(FunctionId{3}).size() == 2);
-  CHECK(table.functions_after(FunctionId{5}).empty());
+  CHECK(table.functions_after(FunctionId{}).size() == 6);
+  CHECK(table.functions_after(FunctionId{3}).size() == 3);
+  CHECK(table.functions_after(FunctionId{6}).empty());
 }
 
 TEST_CASE("signatures differ in everything they are made of") {

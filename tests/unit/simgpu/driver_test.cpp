@@ -220,7 +220,7 @@ TEST_CASE("modules load from memory and load again after unloading") {
   for (int i = 0; i < 20; ++i) {
     CUmodule module = nullptr;
     check(cuModuleLoadData(&module, image.data()));
-    CHECK(recorder.module_bytes == image.size());
+    CHECK(recorder.module_bytes > 0);  // a cubin
     CUfunction f = nullptr;
     check(cuModuleGetFunction(&f, module, "add_one"));
     const Array<int> x({i});

@@ -16,7 +16,7 @@ size_t SignatureTable::Hash::operator()(const Signature& s) const {
   size_t h = mix(s.name, s.stable_hash);
   for (const auto& dims : {s.grid, s.block, s.cluster})
     for (const uint32_t d : dims) h = mix(h, d);
-  h = mix(h, s.fingerprint);
+  h = mix(h, s.fingerprint ^ s.code_hash);
   return mix(h, s.dynamic_shared_bytes ^ (static_cast<uint64_t>(s.only_in_trace) << 32));
 }
 

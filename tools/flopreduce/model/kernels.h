@@ -19,6 +19,8 @@ struct Signature {
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
   uint32_t dynamic_shared_bytes = 0;
   uint64_t fingerprint = 0;
+  uint64_t code_hash = 0;  // of the function; 0: not known, then registers and memory must do
+  uint32_t registers_per_thread = 0, static_shared_bytes = 0;
   uint64_t stable_hash = 0;
   ParameterClass parameter_class = ParameterClass::kUnspecified;
   uint32_t only_in_trace = kNoIndex;  // set where there is no stable hash to join by

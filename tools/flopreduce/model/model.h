@@ -34,6 +34,13 @@ struct Device {
   uint64_t ledger_dropped = 0;
 };
 
+// A kernel function of one trace.
+struct Function {
+  uint32_t name = 0;  // NamePool: mangled
+  uint32_t registers_per_thread = 0, static_shared_bytes = 0;
+  uint64_t code_hash = 0;  // 0: not known
+};
+
 // One process's recording.
 struct TraceState {
   uint64_t session = 0;
@@ -51,6 +58,7 @@ struct TraceState {
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
   std::vector<MetricGroup> group_list;
+  std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;
 };
 

@@ -74,7 +74,7 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
 
 void DefinitionPass::interned(const trace::Interned& message) {
   for (const auto& m : message.strings()) define(trace_->strings, m.id(), intern_name(m.value()));
-  for (const auto& m : message.functions()) define(trace_->functions, m.id(), name_of(m.name()));
+  for (const auto& m : message.functions()) function(m);
   for (const auto& m : message.signatures()) signature(m);
   for (const auto& m : message.range_paths()) range_path(m);
   for (const auto& m : message.streams())
@@ -104,6 +104,16 @@ uint32_t DefinitionPass::name_of(uint32_t string_id) {
   return intern_name("(lost name)");
 }
 
+void DefinitionPass::function(const trace::Interned::Function& m) {
+  const uint32_t known = trace_->functions.get(m.id());
+  const auto index =
+      known != kNoIndex ? known : static_cast<uint32_t>(trace_->function_facts.size());
+  if (!trace_->functions.set(m.id(), index)) return damage_->add(Damage::kBadId);
+  if (index == trace_->function_facts.size()) trace_->function_facts.emplace_back();
+  trace_->function_facts[index] = {name_of(m.name()), m.registers_per_thread(),
+                                   m.static_shared_bytes(), m.code_hash()};
+}
+
 void DefinitionPass::signature(const trace::Interned::Signature& m) {
   Signature s;
   s.grid = {m.grid_x(), m.grid_y(), m.grid_z()};
@@ -114,14 +124,18 @@ void DefinitionPass::signature(const trace::Interned::Signature& m) {
   s.stable_hash = m.stable_hash();
   if (trace::Interned::ParameterClass_IsValid(m.parameter_class()))
     s.parameter_class = static_cast<ParameterClass>(m.parameter_class());
-  const uint32_t name = trace_->functions.get(m.function());
-  if (name == kNoIndex) {
+  const uint32_t function = trace_->functions.get(m.function());
+  if (function == kNoIndex) {
     // Without a name it cannot be joined with other processes, nor shown; its launches count as
     // unmeasured.
     damage_->add(Damage::kUndefinedId);
     return;
   }
-  s.name = name;
+  const Function& facts = trace_->function_facts[function];
+  s.name = facts.name;
+  s.code_hash = facts.code_hash;
+  s.registers_per_thread = facts.registers_per_thread;
+  s.static_shared_bytes = facts.static_shared_bytes;
   if (s.stable_hash == 0) s.only_in_trace = trace_index_;
   define(trace_->signatures, m.id(), model_.signatures.intern(s));
 }

@@ -16,6 +16,7 @@ class DefinitionPass {
 
  private:
   void interned(const trace::Interned& message);
+  void function(const trace::Interned::Function& m);
   void signature(const trace::Interned::Signature& m);
   void range_path(const trace::Interned::RangePath& m);
   void device(const trace::Device& facts);

@@ -128,10 +128,13 @@ CUptiResult Callbacks::state(uint32_t* on, CUpti_SubscriberHandle handle,
 
 void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept {
   const Subscription* subscription = current_.load(std::memory_order_acquire);
-  if (subscription == nullptr || subscription->function == nullptr || t_inside_callback) return;
+  if (subscription == nullptr || subscription->function == nullptr) return;
+  // A tool's own calls are not told to it, but for the modules that they cause to be loaded.
+  const bool nested = t_inside_callback;
+  if (nested && domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   t_inside_callback = true;
   subscription->function(subscription->user_data, domain, id, data);
-  t_inside_callback = false;
+  t_inside_callback = nested;
 }
 
 void Callbacks::api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept {

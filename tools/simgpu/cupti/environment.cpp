@@ -35,6 +35,7 @@ void apply(Faults& faults, std::string_view item) {
   if (name == "unsupported_device") faults.unsupported_device = true;
   if (name == "enable_fails") faults.enable_fails = true;
   if (name == "decode_fails") faults.decode_fails = true;
+  if (name == "no_modules") faults.no_modules = true;
   if (name == "drop_ranges") faults.drop_ranges = number;
   if (name == "drop_activity") faults.drop_activity = number;
 }

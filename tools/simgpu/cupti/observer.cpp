@@ -20,6 +20,7 @@ void resource(Process& process, CUpti_CallbackIdResource id, CUcontext context, 
 
 void module_event(Process& process, CUpti_CallbackIdResource id, CUcontext context,
                   const ModuleInfo* module) {
+  if (process.environment.faults.no_modules) return;
   CUpti_ModuleResourceData data{};
   data.moduleId = module->module_id;
   data.cubinSize = module->image_bytes;

@@ -151,6 +151,7 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramO
                               size_t* paramSize) {
   const auto found = Runtime::get().kernels.find(kernel);
   if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  if (Runtime::get().settings().no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
   if (paramOffset == nullptr || paramIndex >= found->entry->param_count)
     return CUDA_ERROR_INVALID_VALUE;
   *paramOffset = found->entry->params[paramIndex].offset;

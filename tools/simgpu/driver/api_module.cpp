@@ -21,6 +21,7 @@ CUresult load(CUmodule* module, const void* data, size_t bytes) {
 }
 
 CUresult param_info(const KernelEntry& kernel, size_t index, size_t* offset, size_t* bytes) {
+  if (Runtime::get().settings().no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
   if (offset == nullptr || index >= kernel.param_count) return CUDA_ERROR_INVALID_VALUE;
   *offset = kernel.params[index].offset;
   if (bytes != nullptr) *bytes = kernel.params[index].bytes;

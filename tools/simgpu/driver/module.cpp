@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "driver/context.h"
+#include "driver/cubin_image.h"
 #include "driver/observer.h"
 
 namespace simgpu {
@@ -22,8 +23,7 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
   module->id = runtime.next_id(runtime.module_ids);
   module->context = context;
   module->image = std::move(image);
-  module->bytes.assign(static_cast<const std::byte*>(data),
-                       static_cast<const std::byte*>(data) + bytes);
+  module->cubin = make_cubin(*module->image, {static_cast<const std::byte*>(data), bytes});
   const CUmodule handle = runtime.modules.insert(module);
   for (const KernelEntry* kernel : module->image->kernels()) {
     auto function = std::make_shared<Function>();
@@ -35,8 +35,8 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
     runtime.functions.insert(function);
     module->functions.emplace(kernel->name, std::move(function));
   }
-  const ModuleInfo info{module->id, module->bytes.data(), module->bytes.size()};
-  notify([&](const Observer& o) {
+  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
+  notify_nested([&](const Observer& o) {
     if (o.module_loaded) o.module_loaded(o.self, handle_of(context), &info);
   });
   return module;
@@ -44,7 +44,7 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
 
 void unload_module(const std::shared_ptr<Module>& module) {
   Runtime& runtime = Runtime::get();
-  const ModuleInfo info{module->id, module->bytes.data(), module->bytes.size()};
+  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
   notify([&](const Observer& o) {
     if (o.module_unloading) o.module_unloading(o.self, handle_of(module->context), &info);
   });

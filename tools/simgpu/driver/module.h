@@ -5,8 +5,8 @@
 
 namespace simgpu {
 
-// Makes a module of the image in the context and tells the observer. `bytes` is what the observer
-// is shown.
+// Makes a module of the image, which was loaded from `bytes` of data, in the context and tells the
+// observer, who is shown a cubin.
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
                                     std::shared_ptr<LoadedImage> image, const void* data,
                                     size_t bytes);

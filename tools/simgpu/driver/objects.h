@@ -68,7 +68,7 @@ struct Module {
   uint32_t id = 0;
   std::shared_ptr<Context> context;
   std::shared_ptr<class LoadedImage> image;
-  std::vector<std::byte> bytes;                                // as handed to cuModuleLoad*
+  std::vector<std::byte> cubin;                                // what tools are shown
   std::map<std::string, std::shared_ptr<Function>> functions;  // by name, made at load, then fixed
 };
 

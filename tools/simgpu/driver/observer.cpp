@@ -36,8 +36,8 @@ void set_observer(const Observer* observer) {
   inside.fetch_add(depth);
 }
 
-ObserverGuard::ObserverGuard() {
-  if (depth > 0 || installed.load(std::memory_order_relaxed) == nullptr) return;
+ObserverGuard::ObserverGuard(bool nested) {
+  if ((depth > 0 && !nested) || installed.load(std::memory_order_relaxed) == nullptr) return;
   inside.fetch_add(1);
   observer_ = installed.load();
   if (observer_ == nullptr) {

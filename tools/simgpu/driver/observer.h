@@ -16,7 +16,8 @@ void set_observer(const Observer* observer);
 // it).
 class ObserverGuard {
  public:
-  ObserverGuard();
+  // `nested`: the observer is seen inside a call of itself too.
+  explicit ObserverGuard(bool nested = false);
   ~ObserverGuard();
   ObserverGuard(const ObserverGuard&) = delete;
   ObserverGuard& operator=(const ObserverGuard&) = delete;
@@ -34,6 +35,12 @@ class ObserverGuard {
 template <class Call>
 void notify(Call&& call) {
   const ObserverGuard guard;
+  if (guard.get() != nullptr) std::forward<Call>(call)(*guard.get());
+}
+// Also for what a tool's own driver calls bring about: a module that is loaded at its first use.
+template <class Call>
+void notify_nested(Call&& call) {
+  const ObserverGuard guard(true);
   if (guard.get() != nullptr) std::forward<Call>(call)(*guard.get());
 }
 

@@ -16,7 +16,7 @@ constexpr int kMaxDevices = 16;
 // Faults of the simulated CUPTI, which reads the same variable and leaves unknown names to us.
 constexpr std::string_view kCuptiFaults[] = {"second_subscriber",  "no_privileges", "hardware_busy",
                                              "unsupported_device", "enable_fails",  "decode_fails",
-                                             "drop_ranges",        "drop_activity"};
+                                             "drop_ranges",        "drop_activity", "no_modules"};
 
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
@@ -43,6 +43,8 @@ void read_fault(std::string_view fault, Settings& settings) {
     settings.no_device = true;
   } else if (fault == "no_export_table") {
     settings.no_export_table = true;
+  } else if (fault == "no_param_info") {
+    settings.no_param_info = true;
   } else if (!read_counted(fault, "launch_failure", settings.failing_launch) &&
              !read_counted(fault, "out_of_memory", settings.failing_alloc) &&
              std::find(std::begin(kCuptiFaults), std::end(kCuptiFaults),

@@ -12,6 +12,7 @@ struct Settings {
   const Chip* chip = nullptr;    // SIMGPU_CHIP, never null once read
   bool no_device = false;        // SIMGPU_FAULT=no_device: cuInit gives CUDA_ERROR_NO_DEVICE
   bool no_export_table = false;  // SIMGPU_FAULT=no_export_table: cuGetExportTable finds nothing
+  bool no_param_info = false;    // SIMGPU_FAULT=no_param_info: cu*GetParamInfo is NOT_SUPPORTED
   uint64_t failing_launch =
       0;  // SIMGPU_FAULT=launch_failure=N: the N-th kernel of the process fails; 0: none
   uint64_t failing_alloc =

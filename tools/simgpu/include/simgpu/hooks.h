@@ -53,7 +53,7 @@ struct MemoryCopy {
 
 struct ModuleInfo {
   uint32_t module_id;          // unique per process
-  const void* image;           // the bytes handed to cuModuleLoad*, valid during the call
+  const void* image;           // a cubin (driver/cubin_image.h), valid during the call
   size_t image_bytes;
 };
 
