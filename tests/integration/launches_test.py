@@ -119,6 +119,30 @@ class Launches(harness.TestCase):
         self.assertIsNone(kernels["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]["flop"])
         self.assertEqual(kernels["axpy"]["flop"], str(5 * 64))
 
+    def test_equal_flop_and_twice_the_traffic(self):
+        """(n x n)(n x 1) against outer product and row sums: 2n^2 - n FLOP each; one reads the matrix, the other writes
+        it and reads it again. Utilization is against simgpu's own model, and simulated."""
+        report = self.report_of("vectors")
+        self.assert_all_counted(report, 30)
+        n, repeats = 256, 10
+        ranges = harness.by_key(report["ranges"], "path")
+        for path in ("matrix x vector", "outer product, row sum"):
+            self.assertEqual(ranges[path]["flop"], str(repeats * (2 * n * n - n)))
+        roofline = harness.by_key(report["roofline"]["kernels"], "name")
+        traffic = {"matrix_vector": 4 * (n * n + 2 * n), "outer_product": 4 * (n * n + 2 * n), "row_sum": 4 * (n * n + n)}
+        flop = {"matrix_vector": 2 * n * n - n, "outer_product": n * n, "row_sum": n * n - n}
+        for name, bytes_moved in traffic.items():
+            kernel = roofline[name]
+            self.assertEqual(kernel["dram_bytes"], str(repeats * bytes_moved))
+            self.assertAlmostEqual(kernel["flop_per_byte"], flop[name] / bytes_moved)
+            self.assertEqual(kernel["bound_by"], "memory")
+            # The model: 1500 ns and bytes at 3352 GB/s.
+            self.assertAlmostEqual(kernel["roof_share"], bytes_moved / 3352 / int(1500 + bytes_moved / 3352), delta=1e-3)
+        device, = report["utilization"]["devices"]
+        self.assertEqual(device["row"], "simgpu GH100 (simulated)")
+        self.assertIn("simulated", device["peaks"]["fp32"]["source"])
+        self.assertIsNone(report["utilization"]["run"]["wall"]["utilization"])
+
     def test_two_devices(self):
         report = self.report_of("devices", SIMGPU_DEVICES=2)
         self.assert_all_counted(report, 20)

@@ -70,6 +70,36 @@ GPU_KERNEL product_tf32(int m, int n, int k, gpu::ptr<const gpu::f32> a, gpu::pt
   tiled_product<gpu::tf32>(m, n, k, a, b, c);
 }
 
+// y = A x for an n x n matrix, one thread for each row: 2n^2 - n FLOP.
+GPU_KERNEL matrix_vector(int n, gpu::ptr<const gpu::f32> a, gpu::ptr<const gpu::f32> x,
+                         gpu::ptr<gpu::f32> y) {
+  const int row =
+      static_cast<int>(gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x);
+  if (row >= n) return;
+  gpu::f32 sum = gpu::f32(a[row * n]) * gpu::f32(x[0]);
+  for (int i = 1; i < n; ++i) sum = sum + gpu::f32(a[row * n + i]) * gpu::f32(x[i]);
+  y[row] = sum;
+}
+
+// A = x y^T, one thread for each row: n^2 FLOP.
+GPU_KERNEL outer_product(int n, gpu::ptr<const gpu::f32> x, gpu::ptr<const gpu::f32> y,
+                         gpu::ptr<gpu::f32> a) {
+  const int row =
+      static_cast<int>(gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x);
+  if (row >= n) return;
+  for (int i = 0; i < n; ++i) a[row * n + i] = gpu::f32(x[row]) * gpu::f32(y[i]);
+}
+
+// The sum of each row: n^2 - n FLOP.
+GPU_KERNEL row_sum(int n, gpu::ptr<const gpu::f32> a, gpu::ptr<gpu::f32> y) {
+  const int row =
+      static_cast<int>(gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x);
+  if (row >= n) return;
+  gpu::f32 sum = a[row * n];
+  for (int i = 1; i < n; ++i) sum = sum + gpu::f32(a[row * n + i]);
+  y[row] = sum;
+}
+
 // Named as a collective is: it must never be measured.
 GPU_KERNEL ncclDevKernel_AllReduce_Sum_f32_RING_LL(int n, gpu::ptr<gpu::f32> y) {
   const int i = static_cast<int>(gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x);
@@ -84,5 +114,8 @@ GPU_EXPORT(mixed_precision)
 GPU_EXPORT_SYNC(product_fp16)
 GPU_EXPORT_SYNC(product_bf16)
 GPU_EXPORT_SYNC(product_tf32)
+GPU_EXPORT(matrix_vector)
+GPU_EXPORT(outer_product)
+GPU_EXPORT(row_sum)
 GPU_EXPORT(ncclDevKernel_AllReduce_Sum_f32_RING_LL)
 GPU_MODULE_END

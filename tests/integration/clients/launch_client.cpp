@@ -190,6 +190,31 @@ void tensor(Gpu& gpu, int repeats) {
   }
 }
 
+// A matrix times a vector, and an outer product with its row sums: equal FLOP, twice the traffic.
+void vectors(Gpu& gpu) {
+  int n = 256;
+  const auto blocks = static_cast<unsigned>(n / 32);
+  CUdeviceptr matrix = gpu.x;
+  CUdeviceptr left = gpu.y;
+  CUdeviceptr right = gpu.y + 4096;
+  CUdeviceptr result = gpu.y + 8192;
+  const auto launch = [&](const char* kernel, void** parameters) {
+    check(cuLaunchKernel(gpu.function(kernel), blocks, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr), kernel);
+  };
+  for (int i = 0; i < 10; ++i) {
+    nvtxRangePushA("matrix x vector");
+    void* product[] = {&n, &matrix, &left, &result};
+    launch("matrix_vector", product);
+    nvtxRangePop();
+    nvtxRangePushA("outer product, row sum");
+    void* outer[] = {&n, &left, &right, &matrix};
+    launch("outer_product", outer);
+    void* sum[] = {&n, &matrix, &result};
+    launch("row_sum", sum);
+    nvtxRangePop();
+  }
+}
+
 void collective(Gpu& gpu) {
   for (int i = 0; i < 5; ++i) {
     gpu.axpy(32);
@@ -252,6 +277,7 @@ int main(int argc, char** argv) {
   else if (name == "precisions") precisions(gpu);
   else if (name == "tensor") tensor(gpu, 100);
   else if (name == "tensor_briefly") tensor(gpu, 8);
+  else if (name == "vectors") vectors(gpu);
   else if (name == "collective") collective(gpu);
   else if (name == "devices") devices(gpu, argv[0]);
   else if (name == "forks") forks(gpu);

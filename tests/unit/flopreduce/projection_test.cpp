@@ -98,6 +98,41 @@ TEST_CASE("Sevilla: the two methods agree within a factor of 1.7, here for the T
   }
 }
 
+TEST_CASE("VGG: the printed 99.00 % counts a pooling layer as a convolution, and is VGG16's") {
+  // The document's convention: a bias is an operation for each output, ReLU 2 for each value, 2 x 2
+  // pooling 3 for each output, the last pooling 49 for each of its 7 x 7 x 512 outputs.
+  struct Share {
+    double printed, strict, total;
+  };
+  const auto share = [](int thirds,
+                        int deep) {  // convolutions in the first two and last three blocks
+    double convolution = 0;
+    double other = 0;
+    double channels = 3;
+    double size = 224;
+    for (const double width : {64.0, 128.0, 256.0, 512.0, 512.0}) {
+      const int count = width < 256 ? thirds : deep;
+      for (int i = 0; i < count; ++i) {
+        convolution += size * size * width * (9 * channels + 1);
+        other += 2 * size * size * width;
+        channels = width;
+      }
+      size /= 2;
+      other += 3 * size * size * width;
+    }
+    const double pooling = 49.0 * 7 * 7 * 512;
+    const double linear = 4096.0 * (25088 + 1) + 4096.0 * 4097 + 1000.0 * 4097 + 2 * 2 * 4096;
+    const double total = convolution + other + pooling + linear;
+    return Share{(convolution + pooling) / total, convolution / total, total};
+  };
+  const Share vgg16 = share(2, 3);
+  CHECK(vgg16.total == 15516752872.0);
+  CHECK(vgg16.printed == Approx(15361407488.0 / 15516752872.0).epsilon(1e-12));
+  CHECK(vgg16.printed == Approx(0.9900).margin(5e-5));
+  CHECK(vgg16.strict == Approx(0.9899).margin(5e-5));
+  CHECK(share(2, 4).printed == Approx(0.9919).margin(5e-5));  // VGG19, in the document's convention
+}
+
 TEST_CASE("steps of a recording multiply") {
   CHECK(TrainingBySteps{5938356, 1000}.flop() == 5938356000.0);
 }

@@ -1,4 +1,4 @@
-"""flopreduce's commands beside the report: peaks, project, and gates. Expected figures are those that the published
+"""Questions that flopreduce answers: utilization, roofline, peaks, project, compare, gates. Expected figures are those that the published
 documents print (docs/published-figures.md), or worked out here."""
 
 import json
@@ -156,6 +156,125 @@ class Gates(Base):
         done = self.gate("total.flops > 1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no figure 'total.flops'; near: total.flop", done.stderr)
+
+
+class Utilization(Base):
+    """The trace `vectors`: N = 20,000, fp32, one H200 by name; times are made up, and so are all shares here."""
+    N = 20000
+    FLOP = 2 * N**2 - N  # of either side
+    PEAK = 67e12
+    BANDWIDTH = 4.8e12
+
+    def report(self, *options):
+        return self.json(self.trace["vectors"], *options)
+
+    def test_equal_flop_and_twice_the_traffic(self):
+        report = self.report()
+        ranges = {r["path"]: r for r in report["ranges"]}
+        self.assertEqual([int(r["flop"]) for r in ranges.values()], [799_980_000, 799_980_000])
+        kernels = {k["name"]: k for k in report["roofline"]["kernels"]}
+        matvec = int(kernels["matrix_vector"]["dram_bytes"])
+        outer = int(kernels["outer_product"]["dram_bytes"]) + int(kernels["row_sum"]["dram_bytes"])
+        self.assertEqual(matvec, 1_600_160_000)  # 1.6 GB, and two vectors
+        self.assertEqual(outer, 3_200_240_000)
+        for name, time in (("matrix_vector", 400e-6), ("outer_product", 410e-6), ("row_sum", 390e-6)):
+            k = kernels[name]
+            self.assertEqual(k["bound_by"], "memory")
+            self.assertAlmostEqual(k["byte_per_s"], int(k["dram_bytes"]) / time, delta=1)
+            self.assertAlmostEqual(k["roof_share"], int(k["dram_bytes"]) / self.BANDWIDTH / time)
+        self.assertAlmostEqual(kernels["matrix_vector"]["flop_per_byte"], self.FLOP / matvec)
+        self.assertAlmostEqual(kernels["matrix_vector"]["utilization"], self.FLOP / self.PEAK / 400e-6)
+
+    def test_the_run(self):
+        u = self.report()["utilization"]
+        device, = u["devices"]
+        self.assertEqual((device["row"], device["peaks"]["fp32"]["per_second"]), ("H200 SXM 141GB", self.PEAK))
+        self.assertAlmostEqual(u["run"]["gpu_time"]["utilization"], 2 * self.FLOP / self.PEAK / 1200e-6)
+        self.assertAlmostEqual(u["run"]["wall"]["utilization"], 2 * self.FLOP / self.PEAK / 2400e-6)
+        self.assertEqual([m["name"] for m in u["methods"]], ["executed", "formula", "theory", "one", "batch", "epoch"])
+
+    def test_one_fma_as_one_halves_the_peak_too(self):
+        """All of this trace's FLOP are single adds and multiplies: with --fma 1 they are as many, against half the peak."""
+        whole = self.report()["utilization"]["run"]["gpu_time"]["utilization"]
+        half = self.report("--fma", 1)["utilization"]["run"]["gpu_time"]["utilization"]
+        self.assertAlmostEqual(half, 2 * whole)
+
+    def test_the_four_methods(self):
+        options = ("--phase", "forward=^matrix", "--phase", "backward=^outer", "--formula-flop", "3.2G", "--forward-flop",
+                   "1G", "--batch-size", 1)
+        methods = {m["name"]: m for m in self.report(*options)["utilization"]["methods"]}
+        share = {name: m["gpu_time"]["utilization"] for name, m in methods.items()}
+        self.assertAlmostEqual(share["formula"], 3.2e9 / self.PEAK / 1200e-6)
+        self.assertAlmostEqual(share["theory"], 3 * 1e9 / self.PEAK / 1200e-6)
+        for name in ("executed", "one", "batch", "epoch"):
+            self.assertAlmostEqual(share[name], 2 * self.FLOP / self.PEAK / 1200e-6)
+        without = {m["name"]: m for m in self.report(*options[:4])["utilization"]["methods"]}
+        self.assertAlmostEqual(without["theory"]["gpu_time"]["utilization"], 3 * self.FLOP / self.PEAK / 1200e-6)
+        self.assertIn("--batch-size 1", without["one"]["gpu_time"]["missing"])
+        self.assertIsNone(without["formula"]["flop"])
+
+    def test_above_peak_is_an_error_and_no_number(self):
+        report = self.report("--peak", "fp32=1G", "--peak", "memory=1G")
+        run_ = report["utilization"]["run"]["gpu_time"]
+        self.assertEqual((run_["utilization"], run_["error"]), (None, "above peak"))
+        self.assertTrue(all(k["utilization"] is None and k["roof_share"] is None for k in report["roofline"]["kernels"]))
+        text = run(self.trace["vectors"], "--peak", "fp32=1G").stdout
+        self.assertIn("is above the devices' peak: its FLOP, its time or the peak is wrong", text)
+
+    def test_an_unknown_gpu_is_refused_with_the_option_to_type(self):
+        done = run(self.trace["training"])
+        self.assertIn("Test GPU is not in the table of peaks; give its peak: --peak 'Test GPU:fp32=VALUE'", done.stdout)
+        report = self.json(self.trace["training"], "--peak", "test gpu:fp32=10M")
+        device, = report["utilization"]["devices"]
+        self.assertEqual(device["peaks"]["fp32"], {"per_second": 10e6, "source": "--peak"})
+        self.refused(2, "is none of fp64, fp32", self.trace["training"], "--peak", "fp31=1T")
+
+    def test_a_simulated_trace_is_never_measured_against_a_real_gpu(self):
+        report = self.json(self.trace["simulated"])
+        self.assertEqual(report["utilization"]["devices"][0]["peaks"], {})
+
+    def test_people_see_it(self):
+        text = run(self.trace["vectors"]).stdout
+        for words in ("Utilization", "NVIDIA H200: peaks of H200 SXM 141GB, fp32 67 TFLOP/s", "memory 4.8 TB/s",
+                      "NVIDIA H200 Tensor Core GPU data sheet", "Roofline", "memory binds below 13.96 FLOP/B in fp32",
+                      "30 assumed, large language models", "62 GSPMD"):
+            self.assertIn(words, text)
+
+
+class Compare(Base):
+    def compare(self, *options):
+        return self.json("compare", self.trace["vectors"], self.trace["vectors"], *options)
+
+    def test_the_same_twice_is_the_same(self):
+        result = self.compare()
+        self.assertEqual(result["kernel_counts"], {"appeared": 0, "vanished": 0, "changed": 0, "same": 3})
+        self.assertEqual(result["total"]["flop"]["ratio"], 1)
+        self.assertIsNone(result["normalization"])
+
+    def test_normalized_by_batch(self):
+        total = self.compare("--normalize", "batch=64,128")["total"]
+        self.assertEqual((total["flop"]["ratio"], total["flop"]["normalized_ratio"]), (1, 0.5))
+        self.assertEqual(self.compare("--normalize", "batch=1:64")["normalization"], {"name": "batch", "a": 1, "b": 64})
+        for wrong in ("batch", "batch=1", "=1,2", "batch=0,1", "batch=1,x"):
+            self.refused(2, "must be NAME=A,B", "compare", self.trace["vectors"], self.trace["vectors"], "--normalize",
+                         wrong)
+
+    def test_kernels_that_appear_and_vanish(self):
+        done = run("compare", self.trace["vectors"], self.trace["simulated"], "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        words = {k["name"]: k["change"] for k in result["kernels"]}
+        self.assertEqual(words["matrix_vector"], "vanished")
+        self.assertEqual(words["dense_forward(int, float const*, float*)"], "appeared")
+        self.assertEqual(result["kernel_counts"]["same"], 0)
+        self.assertTrue(result["simulated"])
+        self.assertIsNone(result["total"]["flop"]["ratio"])  # one side has unmeasured launches
+        self.assertIn("SIMULATED", run("compare", self.trace["vectors"], self.trace["simulated"]).stdout)
+
+    def test_gates(self):
+        both = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
+        self.assertEqual(run(*both, "total.flop.ratio > 1.01").returncode, 0)
+        self.assertEqual(run(*both, "kernels.row_sum.gpu_time_ns.ratio >= 1").returncode, 1)
 
 
 if __name__ == "__main__":

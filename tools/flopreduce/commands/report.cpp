@@ -8,6 +8,7 @@
 #include "commands/forms.h"
 #include "commands/gate_arguments.h"
 #include "commands/run.h"
+#include "commands/utilization_arguments.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -32,15 +33,18 @@ int run(int argc, char** argv) {
              "         flopreduce --format json -o report.json rank*.pb");
   InputArguments input;
   OutputArguments output;
+  UtilizationArguments utilization;
   GateArguments gates;
   input.add_to(app);
   output.add_to(app, report_forms());
   app.add_option("--table", output.table, "The table that --format csv writes, by its key");
+  utilization.add_to(app);
   gates.add_to(app);
   app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
   if (const int code = check_report_form(output); code >= 0) return code;
+  if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
   if (const int code = gates.finish(); code >= 0) return code;
 
   const Reduced reduced = reduce_traces(input);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +32,11 @@ class NamePool {
       return kTooMany;
     }
     return add(name);
+  }
+  // Index of a name, or nothing where no trace has it.
+  std::optional<uint32_t> find(std::string_view name) const {
+    const auto found = index_.find(name);
+    return found == index_.end() ? std::nullopt : std::optional(found->second);
   }
   const std::string& operator[](uint32_t index) const { return names_[index]; }
   size_t size() const { return names_.size(); }

@@ -145,7 +145,7 @@ Report Reducer::run() {
   second_pass(model, pass);
   const Totals totals = pass.take();
   Formulas formulas(options_.fma);
-  Report report = build_report(model, totals, options_.rules, phases, formulas);
+  Report report = build_report(model, totals, options_.rules, phases, formulas, options_.utilization);
   note_missing_ends(model);
   if (report.total.overflow) files_.front().damage.add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())

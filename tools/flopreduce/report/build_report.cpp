@@ -5,6 +5,7 @@
 
 #include "report/layers.h"
 #include "report/ledger.h"
+#include "report/roofs.h"
 #include "report/work_table.h"
 #include "support/text.h"
 
@@ -29,13 +30,15 @@ const char* parameters_word(ParameterClass c) {
 class Builder {
  public:
   Builder(const Model& model, const Totals& totals, const PhaseRules& rules, const PhaseMap& phases,
-          Formulas& formulas)
+          Formulas& formulas, const UtilizationOptions& utilization)
       : model_(model),
         totals_(totals),
         rules_(rules),
         phases_(phases),
         formulas_(formulas),
         work_(model, totals, formulas),
+        roofs_(model, totals, formulas, utilization.peaks),
+        utilization_(utilization),
         exclusive_(model.paths.size()),
         forward_matrix_(model.paths.size()) {}
 
@@ -57,6 +60,8 @@ class Builder {
   const PhaseMap& phases_;
   Formulas& formulas_;
   WorkTable work_;
+  Roofs roofs_;  // after work_, which makes all precisions known
+  const UtilizationOptions& utilization_;
   Report report_;
   std::vector<Work> exclusive_;
   std::vector<u128> forward_matrix_;
@@ -88,7 +93,8 @@ KernelReport& Builder::kernel(uint32_t signature) {
 void Builder::add_rows() {
   for (size_t i = 0; i < totals_.rows.size(); ++i) {
     const Row& row = totals_.rows[i];
-    const auto [work, flop] = work_.next(i);
+    auto [work, flop] = work_.next(i);
+    work.roof = roofs_.of(row, flop, work.launches);
     report_.total.add(work);
     report_.flop.add(flop);
     KernelReport& k = kernel(row.signature);
@@ -220,6 +226,9 @@ Report Builder::build() {
   report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, forward_matrix_);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   report_.precisions = formulas_.precisions();
+  report_.utilization.devices = roofs_.devices();
+  for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
+  build_utilization(utilization_, report_);
   std::stable_sort(report_.kernels.begin(), report_.kernels.end(),
                    [](const auto& a, const auto& b) {
                      return a.work.flop != b.work.flop ? a.work.flop > b.work.flop
@@ -231,8 +240,9 @@ Report Builder::build() {
 }  // namespace
 
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, Formulas& formulas) {
-  return Builder(model, totals, rules, phases, formulas).build();
+                    const PhaseMap& phases, Formulas& formulas,
+                    const UtilizationOptions& utilization) {
+  return Builder(model, totals, rules, phases, formulas, utilization).build();
 }
 
 }  // namespace flopinj::reduce

@@ -10,6 +10,7 @@ namespace flopinj::reduce {
 
 // Fills everything but damage, errors and the traces' file names.
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, Formulas& formulas);
+                    const PhaseMap& phases, Formulas& formulas,
+                    const UtilizationOptions& utilization);
 
 }  // namespace flopinj::reduce

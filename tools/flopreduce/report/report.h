@@ -9,6 +9,8 @@
 #include "flop_trace.pb.h"
 #include "model/formulas.h"
 #include "reader/damage.h"
+#include "report/roof.h"
+#include "report/utilization.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -35,6 +37,7 @@ struct Work {
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
   GpuTime time;
+  Roof roof;  // the least time that its devices' peaks allow
   bool overflow = false;
 
   void add(const Work& o);
@@ -110,6 +113,7 @@ struct KernelReport {
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
   Work work;
   Flop flop;
+  std::string slowest_precision;  // that takes most of its time at peak; empty without peaks
 };
 
 struct RangeReport {
@@ -169,6 +173,7 @@ struct Report {
   std::vector<PhaseReport> phases;
   std::vector<RuleReport> rules;
   RatioReport ratio;
+  UtilizationReport utilization;
   std::vector<KernelReport> kernels;  // most FLOP first
   std::vector<SignatureReport> signatures;
   std::vector<RangeReport> ranges;  // in tree order

@@ -1,0 +1,22 @@
+// What the user says about peaks and formulas, for utilization.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "commands/arguments.h"
+#include "report/utilization.h"
+
+namespace flopinj::reduce {
+
+class UtilizationArguments {
+ public:
+  void add_to(CLI::App& app);
+  // After parsing; -1 to go on, or the exit code.
+  int finish(UtilizationOptions& options);
+
+ private:
+  std::vector<std::string> peaks_;
+  std::string formula_flop_, forward_flop_, batch_size_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,140 @@
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "support/si_number.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Sides whose normalised figures differ by less than this are the same: what varies in rounding.
+constexpr double kSame = 1e-9;
+
+std::optional<double> divide(std::optional<double> x, double by) {
+  if (!x || by <= 0) return std::nullopt;
+  return *x / by;
+}
+
+struct Side {
+  std::optional<double> launches, flop, time;
+};
+Side side_of(const Work* work) {
+  Side s;
+  if (work == nullptr) return s;
+  s.launches = static_cast<double>(work->launches);
+  if (work->flop_complete()) s.flop = static_cast<double>(work->flop);
+  if (work->time.unknown == 0) s.time = static_cast<double>(work->time.ns);
+  return s;
+}
+
+bool differ(const std::optional<double>& ratio) { return ratio && std::fabs(*ratio - 1) > kSame; }
+
+// A null side has no launches there.
+ComparedWork compared(std::string name, const Work* a, const Work* b, const Normalization& n) {
+  const Side x = side_of(a);
+  const Side y = side_of(b);
+  ComparedWork out;
+  out.name = std::move(name);
+  out.launches = {x.launches, y.launches};
+  out.flop = {x.flop, y.flop};
+  out.gpu_time_ns = {x.time, y.time};
+  out.flop_per_launch = {divide(x.flop, x.launches.value_or(0)),
+                         divide(y.flop, y.launches.value_or(0))};
+  out.time_per_launch_ns = {divide(x.time, x.launches.value_or(0)),
+                            divide(y.time, y.launches.value_or(0))};
+  if (a == nullptr)
+    out.change = Change::kAppeared;
+  else if (b == nullptr)
+    out.change = Change::kVanished;
+  else if (differ(out.flop.normalized(n)) ||
+           (n.name.empty() &&
+            (differ(out.launches.ratio()) || differ(out.flop_per_launch.ratio()))) ||
+           x.flop.has_value() != y.flop.has_value())
+    out.change = Change::kChanged;
+  return out;
+}
+
+// How much normalised GPU time, or FLOP where time is not known, a kernel moved.
+double moved(const ComparedWork& w, const Normalization& n) {
+  const auto difference = [&](const Pair& p) {
+    return std::fabs(p.b.value_or(0) / n.b - p.a.value_or(0) / n.a);
+  };
+  return difference(w.gpu_time_ns) + difference(w.flop) * 1e-15;
+}
+
+template <typename Items>
+std::map<std::string, const Work*> by_name(const Items& items) {
+  std::map<std::string, const Work*> out;
+  for (const auto& item : items) out.emplace(item.name, &item.work);
+  return out;
+}
+
+template <typename Items>
+std::vector<ComparedWork> match(const Items& a, const Items& b, const Normalization& n) {
+  const auto left = by_name(a);
+  const auto right = by_name(b);
+  std::vector<ComparedWork> out;
+  for (const auto& [name, work] : left) {
+    const auto other = right.find(name);
+    out.push_back(compared(name, work, other == right.end() ? nullptr : other->second, n));
+  }
+  for (const auto& [name, work] : right)
+    if (!left.contains(name)) out.push_back(compared(name, nullptr, work, n));
+  return out;
+}
+
+}  // namespace
+
+bool parse_normalization(const std::string& text, Normalization& out) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return false;
+  const std::string_view values = std::string_view(text).substr(equals + 1);
+  const size_t comma = values.find_first_of(",:");
+  if (comma == std::string_view::npos) return false;
+  const auto a = parse_si(values.substr(0, comma));
+  const auto b = parse_si(values.substr(comma + 1));
+  if (!a || !b || *a <= 0 || *b <= 0) return false;
+  out = {text.substr(0, equals), *a, *b};
+  return true;
+}
+
+std::optional<double> Pair::ratio() const {
+  if (!a || !b || *a == 0) return std::nullopt;
+  return *b / *a;
+}
+
+std::optional<double> Pair::normalized(const Normalization& n) const {
+  const auto r = ratio();
+  return r ? std::optional(*r * n.a / n.b) : std::nullopt;
+}
+
+const char* change_word(Change change) {
+  switch (change) {
+    case Change::kSame:
+      return "same";
+    case Change::kAppeared:
+      return "appeared";
+    case Change::kVanished:
+      return "vanished";
+    case Change::kChanged:
+      break;
+  }
+  return "changed";
+}
+
+Comparison compare(const Report& a, const Report& b, const Normalization& normalization) {
+  Comparison out;
+  out.normalization = normalization;
+  out.simulated = a.simulated.value_or(false) || b.simulated.value_or(false);
+  out.total = compared("total", &a.total, &b.total, normalization);
+  out.phases = match(a.phases, b.phases, normalization);
+  out.kernels = match(a.kernels, b.kernels, normalization);
+  std::stable_sort(out.kernels.begin(), out.kernels.end(), [&](const auto& x, const auto& y) {
+    return moved(x, normalization) > moved(y, normalization);
+  });
+  return out;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,51 @@
+// Two reports side by side: what changed between two runs.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+// What each side's figures are divided by before they are compared: batch sizes, steps.
+struct Normalization {
+  std::string name;  // empty: none
+  double a = 1, b = 1;
+};
+// NAME=A,B or NAME=A:B, numbers above 0: batch=64,128. False for anything else.
+bool parse_normalization(const std::string& text, Normalization& out);
+
+// One figure of both sides. A side is nothing where it is not known.
+struct Pair {
+  std::optional<double> a, b;
+  std::optional<double> ratio() const;  // b / a
+  // (b / normalization of B) / (a / normalization of A)
+  std::optional<double> normalized(const Normalization& n) const;
+};
+
+enum class Change : uint8_t {
+  kSame,      // FLOP per launch, normalised launches and precisions agree
+  kAppeared,  // only in B: another kernel, or another algorithm's
+  kVanished,  // only in A
+  kChanged,
+};
+const char* change_word(Change change);
+
+struct ComparedWork {
+  std::string name;
+  Change change = Change::kSame;
+  Pair launches, flop, flop_per_launch, gpu_time_ns, time_per_launch_ns;
+};
+
+struct Comparison {
+  Normalization normalization;
+  ComparedWork total;
+  std::vector<ComparedWork> phases;
+  std::vector<ComparedWork> kernels;  // by name; largest difference of normalised GPU time first
+  bool simulated = false;             // a side is
+};
+Comparison compare(const Report& a, const Report& b, const Normalization& normalization);
+
+}  // namespace flopinj::reduce

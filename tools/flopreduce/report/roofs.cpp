@@ -1,0 +1,132 @@
+#include "report/roofs.h"
+
+#include <algorithm>
+
+namespace flopinj::reduce {
+namespace {
+
+// docs/metrics.md, "Bytes, time, cycles". A chip has one pair or the other.
+constexpr std::string_view kByteMetrics[] = {"dram__bytes_read.sum", "dram__bytes_write.sum",
+                                             "dram__bytes_op_read.sum", "dram__bytes_op_write.sum"};
+
+bool same_peaks(const DevicePeaksReport& a, const DevicePeaksReport& b) {
+  const auto same = [](const PeakUsed& x, const PeakUsed& y) {
+    return x.precision == y.precision && x.peak.per_second == y.peak.per_second;
+  };
+  return a.error == b.error &&
+         std::equal(a.peaks.begin(), a.peaks.end(), b.peaks.begin(), b.peaks.end(), same) &&
+         a.memory.has_value() == b.memory.has_value() &&
+         (!a.memory || a.memory->per_second == b.memory->per_second);
+}
+
+}  // namespace
+
+Roofs::Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
+             const std::vector<PeakOverride>& overrides)
+    : model_(model), formulas_(formulas), chips_(model.chips.size()) {
+  std::vector<uint64_t> launches(model.devices.size());
+  for (const auto& row : totals.device_rows) add_saturating(launches[row.device], row.launches);
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    const Device& device = model.devices[i];
+    const auto& header = model.traces[device.trace].header;
+    if (launches[i] > 0) add_device(device, header.simulated(), launches[i], overrides);
+  }
+  for (Chip& chip : chips_) chip.flop_per_ns.resize(formulas.precisions().size());
+  for (const auto& device : devices_) {
+    Chip& chip = chips_[device.chip];
+    for (const auto& used : device.peaks) {
+      const auto& names = formulas.precisions();
+      const auto at = std::find(names.begin(), names.end(), used.precision) - names.begin();
+      // Peaks count a fused multiply-add as two operations; so does FLOP, but with --fma 1.
+      chip.flop_per_ns[static_cast<size_t>(at)] =
+          used.peak.per_second * 1e-9 * (formulas.fma() == 1 ? 0.5 : 1);
+    }
+    if (device.memory) chip.bytes_per_ns = device.memory->per_second * 1e-9;
+  }
+  for (const auto name : kByteMetrics)
+    if (const auto found = model.names.find(name)) byte_metrics_.push_back(*found);
+}
+
+void Roofs::add_device(const Device& device, bool simulated, uint64_t launches,
+                       const std::vector<PeakOverride>& overrides) {
+  const auto& facts = device.facts;
+  const PeakLookup found = find_peaks(
+      {facts.name(), facts.chip(), facts.multiprocessors(), facts.clock_khz(), simulated},
+      overrides);
+  DevicePeaksReport report;
+  report.chip = device.chip;
+  report.name = facts.name();
+  report.launches = launches;
+  report.error = found.error;
+  if (found.error.empty()) {
+    if (found.peaks.gpu() != nullptr) report.row = found.peaks.gpu()->name;
+    for (const auto& precision : formulas_.precisions())
+      if (auto peak = found.peaks.of(precision)) report.peaks.push_back({precision, *peak});
+    report.memory = found.peaks.memory();
+    report.notes = found.peaks.notes();
+  }
+  for (auto& known : devices_) {
+    if (known.chip != report.chip) continue;
+    if (same_peaks(known, report)) {
+      add_saturating(known.launches, launches);
+      return;
+    }
+    // Rows are joined by chip, so they cannot be told apart by product.
+    known.error = "devices of chip " + facts.chip() +
+                  " with different peaks are in these traces: reduce each kind apart, or give one "
+                  "--peak for all";
+    known.peaks.clear();
+    known.memory.reset();
+    add_saturating(known.launches, launches);
+    return;
+  }
+  devices_.push_back(std::move(report));
+}
+
+Roof Roofs::of(const Row& row, const Flop& flop, uint64_t launches) const {
+  Roof roof;
+  const Chip& chip = chips_[row.chip];
+  for (size_t i = 0; i < chip.flop_per_ns.size(); ++i) {
+    if (flop.by_precision[i] == 0) continue;
+    if (chip.flop_per_ns[i] > 0)
+      roof.compute_ns += static_cast<double>(flop.by_precision[i]) / chip.flop_per_ns[i];
+    else
+      roof.no_peak = launches;
+  }
+  const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
+  bool any_bytes = false;
+  for (const uint32_t name : byte_metrics_) {
+    const MetricStat* stat = samples != nullptr ? samples->find_metric(name) : nullptr;
+    if (stat == nullptr || stat->n == 0) continue;
+    any_bytes = true;
+    bool overflow = false;
+    add_saturating(roof.dram_bytes, mul_div_round(stat->sum, launches, stat->n, overflow));
+  }
+  if (!any_bytes)
+    roof.no_bytes = launches;
+  else if (chip.bytes_per_ns > 0)
+    roof.memory_ns = static_cast<double>(roof.dram_bytes) / chip.bytes_per_ns;
+  else
+    roof.no_bandwidth = launches;
+  roof.ns = std::max(roof.compute_ns, roof.memory_ns);
+  return roof;
+}
+
+std::string Roofs::slowest_precision(const Flop& flop) const {
+  std::string slowest;
+  double longest = 0;
+  for (const auto& device : devices_) {
+    const Chip& chip = chips_[device.chip];
+    for (size_t i = 0; i < chip.flop_per_ns.size(); ++i) {
+      if (chip.flop_per_ns[i] <= 0) continue;
+      const double ns = static_cast<double>(flop.by_precision[i]) / chip.flop_per_ns[i];
+      if (ns > longest) {
+        longest = ns;
+        slowest = formulas_.precisions()[i];
+      }
+    }
+  }
+  return slowest;
+}
+
+}  // namespace flopinj::reduce

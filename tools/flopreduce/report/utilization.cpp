@@ -1,0 +1,133 @@
+#include "report/utilization.h"
+
+#include <algorithm>
+#include <set>
+
+#include "report/report.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Launches of the phases a training step's FLOP estimate speaks of.
+Work phases_named(const Report& report, std::initializer_list<std::string_view> names) {
+  Work work;
+  for (const auto& p : report.phases)
+    if (std::find(names.begin(), names.end(), p.name) != names.end()) work.add(p.work);
+  return work;
+}
+
+std::string incomplete(const Work& work) {
+  if (work.launches == 0) return "no launches";
+  if (!work.flop_known()) return "FLOP not measured";
+  if (work.roof.no_peak > 0) return "no peak known";
+  if (work.time.unknown > 0) return "GPU time unknown";
+  return "";
+}
+
+// Each trace's wall time counts for every device that it launched on.
+void add_wall(const Report& report, UtilizationReport& out) {
+  if (report.simulated.value_or(false)) {
+    out.wall_missing = "simulated GPU time and real wall time do not mix";
+    return;
+  }
+  double wall = 0;
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    double devices = 0;
+    for (const auto& d : report.devices)
+      if (d.trace == i && d.ledger.launches > 0) ++devices;
+    const auto& trace = report.traces[i];
+    if (devices == 0) continue;
+    if (!trace.has_overhead || trace.overhead.wall_ns() == 0) {
+      out.wall_missing = "a trace does not say how long it recorded";
+      return;
+    }
+    wall += devices * static_cast<double>(trace.overhead.wall_ns());
+  }
+  if (wall > 0)
+    out.wall_ns = wall;
+  else
+    out.wall_missing = "no launches";
+}
+
+// `flop` operations that take the mix of precisions of `mix`, over the time of `timed`.
+UtilizationMethod method(const char* name, std::string basis, std::optional<double> flop,
+                         const Work& mix, const Work& timed, const UtilizationReport& report) {
+  UtilizationMethod m;
+  m.name = name;
+  m.flop_basis = std::move(basis);
+  m.flop = flop;
+  m.gpu_time_ns = static_cast<double>(timed.time.ns);
+  std::string missing = flop ? incomplete(mix) : "FLOP not known";
+  if (missing.empty()) missing = incomplete(timed);
+  if (missing.empty() && mix.flop == 0) missing = "no FLOP executed";
+  if (!missing.empty()) {
+    m.gpu_time.missing = m.wall.missing = missing;
+    return m;
+  }
+  const double least_ns = *flop / static_cast<double>(mix.flop) * mix.roof.compute_ns;
+  m.gpu_time = attained(least_ns, m.gpu_time_ns);
+  if (report.wall_ns)
+    m.wall = attained(least_ns, *report.wall_ns);
+  else
+    m.wall.missing = report.wall_missing;
+  return m;
+}
+
+std::optional<double> executed(const Work& work) {
+  if (!work.flop_known() || work.launches == 0) return std::nullopt;
+  return static_cast<double>(work.flop);
+}
+
+}  // namespace
+
+Attained attained(double least_ns, double time_ns) {
+  Attained out;
+  if (time_ns <= 0)
+    out.missing = "no GPU time";
+  else if (least_ns > time_ns)
+    out.above_peak = true, out.missing = "above peak";
+  else
+    out.share = least_ns / time_ns;
+  return out;
+}
+
+Attained utilization_of(const Work& work) {
+  if (auto why = incomplete(work); !why.empty()) return {std::nullopt, std::move(why)};
+  return attained(work.roof.compute_ns, static_cast<double>(work.time.ns));
+}
+
+Attained roofline_of(const Work& work) {
+  if (auto why = incomplete(work); !why.empty()) return {std::nullopt, std::move(why)};
+  if (work.roof.no_bytes > 0) return {std::nullopt, "DRAM bytes not measured"};
+  if (work.roof.no_bandwidth > 0) return {std::nullopt, "no bandwidth known"};
+  return attained(work.roof.ns, static_cast<double>(work.time.ns));
+}
+
+void build_utilization(const UtilizationOptions& options, Report& report) {
+  UtilizationReport& out = report.utilization;
+  for (const auto& device : out.devices) out.any_peak = out.any_peak || !device.peaks.empty();
+  add_wall(report, out);
+  const Work forward = phases_named(report, {"forward"});
+  const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
+  const auto add = [&](auto&&... arguments) { out.methods.push_back(method(arguments..., out)); };
+  add("executed", "executed in the whole recording (HFU)", executed(report.total), report.total,
+      report.total);
+  add("formula", "by formula (MFU), at the executed mix of precisions", options.formula_flop,
+      report.total, report.total);
+  std::optional<double> theory = options.forward_flop ? options.forward_flop : executed(forward);
+  if (theory) *theory *= 3;
+  add("theory",
+      options.forward_flop ? "3 x forward FLOP by formula, forward and backward time"
+                           : "3 x executed forward FLOP, forward and backward time",
+      theory, forward, step);
+  const bool single = options.batch_size && *options.batch_size == 1;
+  add("one", "executed forward and backward, batch size 1",
+      single ? executed(step) : std::optional<double>(), step, step);
+  if (!single)
+    for (Attained* a : {&out.methods.back().gpu_time, &out.methods.back().wall})
+      a->missing = "needs a recording with --batch-size 1";
+  add("batch", "executed forward and backward, mean of all batches", executed(step), step, step);
+  add("epoch", "executed, everything", executed(report.total), report.total, report.total);
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,73 @@
+// How near to its devices' peaks a program came.
+//
+// Utilization of a set of launches = the least time that the peaks allow for their FLOP (Roof::compute_ns)
+// / the time they took. With one precision that is FLOP / (time x peak). Where FLOP are missing it is a lower
+// bound; above 1 it is an error: one of time, count and peak is wrong, and no figure is given.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "peaks/peaks.h"
+
+namespace flopinj::reduce {
+
+struct Work;
+struct Report;
+
+// A share of peak, or why there is none.
+struct Attained {
+  std::optional<double> share;
+  std::string missing;      // where there is no share: why, in a few words
+  bool above_peak = false;  // `missing` is an error: the figures contradict each other
+};
+Attained attained(double least_ns, double time_ns);
+Attained utilization_of(const Work& work);  // over GPU time, sum of kernels
+Attained roofline_of(const Work& work);     // the same against both roofs
+
+struct PeakUsed {
+  std::string precision;
+  Peak peak;
+};
+// One kind of device.
+struct DevicePeaksReport {
+  uint32_t chip = 0;  // Model::chips
+  std::string name;   // as CUDA has it
+  uint64_t launches = 0;
+  std::string row;  // of the table; empty where all peaks are the user's
+  std::vector<PeakUsed> peaks;
+  std::optional<Peak> memory;
+  std::vector<std::string> notes;
+  std::string error;  // why there are no peaks, and what to do
+};
+
+// What the user says of a run, for figures that a trace does not hold.
+struct UtilizationOptions {
+  std::vector<PeakOverride> peaks;
+  std::optional<double> formula_flop;  // by formula, of everything the traces hold
+  std::optional<double> forward_flop;  // by formula, of the forward passes the traces hold
+  std::optional<double> batch_size;
+};
+
+// One way to work out a run's utilization.
+struct UtilizationMethod {
+  std::string name;
+  std::string flop_basis;      // what was counted
+  std::optional<double> flop;  // operations, in the report's convention
+  Attained gpu_time;           // over GPU time, sum of kernels
+  double gpu_time_ns = 0;
+  Attained wall;  // over wall time x devices
+};
+
+struct UtilizationReport {
+  std::vector<DevicePeaksReport> devices;
+  bool any_peak = false;
+  std::optional<double> wall_ns;  // wall time of each trace x its devices, summed
+  std::string wall_missing;
+  std::vector<UtilizationMethod> methods;  // executed, formula; theory, one, batch, epoch
+};
+
+// The run's figures; rows have their roofs already.
+void build_utilization(const UtilizationOptions& options, Report& report);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,15 @@
+// Cells and JSON of shares of peak, for the subjects that have them.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/report.h"
+#include "sections/table.h"
+
+namespace flopinj::reduce {
+
+Mark share_mark(const Work& work);
+Cell share_cell(const Attained& attained, const Work& work);  // "above peak" where it cannot be
+Cell rate_cell(const Work& work);                             // FLOP / GPU time
+nlohmann::ordered_json attained_json(const Attained& attained);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,145 @@
+// Roofline: what binds each kernel, memory or arithmetic, and how far below that roof it is.
+#include <algorithm>
+
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/peak_cells.h"
+#include "sections/sections.h"
+#include "support/si_number.h"
+
+namespace flopinj::reduce {
+
+Cell rate_cell(const Work& work) {
+  if (!work.flop_known() || work.time.unknown > 0 || work.time.ns == 0) return Cell::none();
+  return {static_cast<double>(work.flop) * 1e9 / static_cast<double>(work.time.ns),
+          share_mark(work)};
+}
+
+namespace {
+
+bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_bytes == 0; }
+
+// FLOP for each byte of DRAM.
+Cell intensity_cell(const Work& work) {
+  if (!work.flop_known() || !bytes_known(work) || work.roof.dram_bytes == 0) return Cell::none();
+  return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes),
+          share_mark(work)};
+}
+
+Cell bytes_cell(const Work& work) {
+  if (!bytes_known(work)) return Cell::none();
+  return work.roof.dram_bytes;
+}
+
+Cell bandwidth_cell(const Work& work) {
+  if (!bytes_known(work) || work.time.unknown > 0 || work.time.ns == 0) return Cell::none();
+  return static_cast<double>(work.roof.dram_bytes) * 1e9 / static_cast<double>(work.time.ns);
+}
+
+// "memory", a precision, or nothing where a roof is not known.
+std::string bound_by(const Work& work, const std::string& slowest) {
+  const Roof& r = work.roof;
+  if (!work.flop_known() || r.no_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0 || r.ns <= 0)
+    return "";
+  return r.memory_ns >= r.compute_ns ? "memory" : slowest;
+}
+
+std::vector<const KernelReport*> by_time(const Report& report) {
+  std::vector<const KernelReport*> kernels;
+  for (const auto& k : report.kernels) kernels.push_back(&k);
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto* a, const auto* b) { return a->work.time.ns > b->work.time.ns; });
+  return kernels;
+}
+
+std::vector<Cell> row(const std::string& name, const Work& w, const std::string& slowest) {
+  const std::string bound = bound_by(w, slowest);
+  return {name,
+          intensity_cell(w),
+          rate_cell(w),
+          bandwidth_cell(w),
+          time_cell(w),
+          bound.empty() ? Cell::none() : Cell(bound),
+          share_cell(roofline_of(w), w),
+          share_cell(utilization_of(w), w)};
+}
+
+// Where memory and arithmetic take equally long.
+void add_ridges(std::vector<Line>& lines, const UtilizationReport& u) {
+  for (const auto& d : u.devices) {
+    if (!d.memory || d.peaks.empty()) continue;
+    std::string text = "  " + d.name + ": memory binds below";
+    bool first = true;
+    for (const auto& p : d.peaks) {
+      text += (first ? " " : ", ") + format_si(p.peak.per_second / d.memory->per_second) +
+              " FLOP/B in " + p.precision;
+      first = false;
+    }
+    lines.emplace_back(std::move(text), Tone::kDim);
+  }
+}
+
+Section section(const Report& report) {
+  const bool any_bytes = std::any_of(report.kernels.begin(), report.kernels.end(),
+                                     [](const auto& k) { return k.work.roof.dram_bytes > 0; });
+  if (!report.utilization.any_peak || !any_bytes) return {};
+  Table table{"roofline",
+              {{"kernel", "kernel"},
+               {"flop_per_byte", "FLOP/B", Kind::kRatio},
+               {"flop_per_s", "rate", Kind::kRate},
+               {"byte_per_s", "memory", Kind::kBandwidth},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"bound_by", "bound by"},
+               {"roof_share", "of roof", Kind::kShare},
+               {"utilization", "of peak", Kind::kShare}}};
+  table.long_list = true;
+  Section out{"Roofline", {}, std::nullopt, {}};
+  add_ridges(out.above, report.utilization);
+  size_t above = 0;
+  for (const auto* k : by_time(report)) {
+    table.rows.push_back(row(k->name, k->work, k->slowest_precision));
+    above += roofline_of(k->work).above_peak || utilization_of(k->work).above_peak ? 1 : 0;
+  }
+  out.table = std::move(table);
+  if (above > 0)
+    out.below.emplace_back("  " + std::to_string(above) +
+                               " kernels are above a roof: their counts, their times or the peak "
+                               "are wrong (--peak gives another)",
+                           Tone::kBad);
+  return out;
+}
+
+Json work_roof_json(const Work& w, const std::string& slowest) {
+  const auto number = [](const Cell& cell) {
+    const auto* value = std::get_if<double>(&cell.value);
+    return value != nullptr ? Json(*value) : Json(nullptr);
+  };
+  const std::string bound = bound_by(w, slowest);
+  Json j;
+  j["dram_bytes"] = bytes_cell(w).empty() ? Json(nullptr) : Json(decimal(w.roof.dram_bytes));
+  j["flop_per_byte"] = number(intensity_cell(w));
+  j["flop_per_s"] = number(rate_cell(w));
+  j["byte_per_s"] = number(bandwidth_cell(w));
+  j["bound_by"] = bound.empty() ? Json(nullptr) : Json(bound);
+  const Attained roof = roofline_of(w);
+  j["roof_share"] = optional_json(roof.share);
+  j.update(attained_json(utilization_of(w)));
+  if (roof.above_peak) j["error"] = roof.missing;
+  return j;
+}
+
+void json(Json& to, const Report& report) {
+  Json& j = to["roofline"];
+  j["total"] = work_roof_json(report.total, "compute");
+  j["kernels"] = list_json(report.kernels, [](const KernelReport& k) {
+    Json kernel{{"name", k.name}};
+    kernel.update(work_roof_json(k.work, k.slowest_precision));
+    return kernel;
+  });
+}
+
+}  // namespace
+
+const Subject kRoofline = {section, json};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,189 @@
+// How near to peak: the whole run by several methods, and percent of peak by phase and range.
+#include <algorithm>
+#include <cstdio>
+
+#include "projection/projection.h"
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/peak_cells.h"
+#include "sections/sections.h"
+#include "support/si_number.h"
+
+namespace flopinj::reduce {
+
+Cell share_cell(const Attained& attained, const Work& work) {
+  if (!attained.share) return Cell::none(attained.above_peak ? "above peak" : "-");
+  return {*attained.share, share_mark(work)};
+}
+
+Mark share_mark(const Work& work) {
+  // FLOP that are missing, and times that are too long, make a share too small.
+  Mark mark = work.flop_complete() && work.time.windowed == 0 ? Mark::kNone : Mark::kAtLeast;
+  return work.varying > 0 ? mark | Mark::kEstimate : mark;
+}
+
+Json attained_json(const Attained& attained) {
+  Json j;
+  j["utilization"] = optional_json(attained.share);
+  if (!attained.share) j[attained.above_peak ? "error" : "missing"] = attained.missing;
+  return j;
+}
+
+namespace {
+
+Cell method_cell(const Attained& a, const Report& report) {
+  if (!a.share) return Cell::none(a.above_peak ? "above peak" : "-");
+  return {*a.share, share_mark(report.total)};
+}
+
+void add_devices(std::vector<Line>& lines, const UtilizationReport& u) {
+  for (const auto& d : u.devices) {
+    if (!d.error.empty()) {
+      lines.emplace_back("  " + d.error, Tone::kWarn);
+      continue;
+    }
+    std::string text = "  " + d.name + ": peaks " + (d.row.empty() ? "as given" : "of " + d.row);
+    for (const auto& p : d.peaks)
+      text += ", " + p.precision + " " + format_si(p.peak.per_second) + "FLOP/s";
+    if (d.memory) text += ", memory " + format_si(d.memory->per_second) + "B/s";
+    lines.emplace_back(std::move(text));
+    std::string source;
+    for (const auto& p : d.peaks)
+      if (source.find(p.peak.source) == std::string::npos)
+        source += (source.empty() ? "  source: " : "; ") + p.peak.source;
+    if (!source.empty()) lines.emplace_back(std::move(source), Tone::kDim);
+    for (const auto& note : d.notes) lines.emplace_back("  note: " + note, Tone::kDim);
+  }
+}
+
+std::string percent(double low, double high) {
+  const auto one = [](double share) {
+    std::array<char, 16> text{};
+    std::snprintf(text.data(), text.size(), "%.3g", share * 100);
+    return std::string(text.data());
+  };
+  return low == high ? one(low) : one(low) + "-" + one(high);
+}
+
+std::string references() {
+  std::string text = "  For comparison, in %:";
+  for (const auto& r : kReferenceUtilizations)
+    text += std::string(text.back() == ':' ? " " : "; ") + percent(r.low, r.high) + " " +
+            std::string(r.of);
+  return text;
+}
+
+Section section(const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  Section out{"Utilization", {}, std::nullopt, {}};
+  add_devices(out.above, u);
+  if (!u.any_peak) {
+    if (out.above.empty()) return {};
+    return out;
+  }
+  Table table{"utilization",
+              {{"method", "method"},
+               {"flop", "FLOP", Kind::kFlop},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"utilization_gpu_time", "of GPU time", Kind::kShare},
+               {"utilization_wall", "of wall", Kind::kShare}}};
+  for (const auto& m : u.methods)
+    table.rows.push_back({m.name + ": " + m.flop_basis, m.flop ? Cell(*m.flop) : Cell::none(),
+                          m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
+                          method_cell(m.gpu_time, report), method_cell(m.wall, report)});
+  out.table = std::move(table);
+  for (const auto& m : u.methods)
+    if (m.gpu_time.above_peak || m.wall.above_peak)
+      out.below.emplace_back("  " + m.name +
+                                 " is above the devices' peak: its FLOP, its time or the peak is "
+                                 "wrong (--peak gives another)",
+                             Tone::kBad);
+  if (!u.wall_missing.empty()) out.below.emplace_back("  wall: " + u.wall_missing, Tone::kDim);
+  out.below.emplace_back(references(), Tone::kDim);
+  return out;
+}
+
+// Ranges with the longest GPU time first.
+Table ranges_table(const Report& report) {
+  Table table{"utilization_ranges",
+              {{"range", "range"},
+               {"flop", "FLOP", Kind::kFlop},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"flop_per_s", "rate", Kind::kRate},
+               {"utilization", "of peak", Kind::kShare},
+               {"roof_share", "of roof", Kind::kShare}}};
+  table.long_list = true;
+  std::vector<const RangeReport*> ranges;
+  for (const auto& r : report.ranges) ranges.push_back(&r);
+  std::stable_sort(ranges.begin(), ranges.end(), [](const auto* a, const auto* b) {
+    return a->inclusive.time.ns > b->inclusive.time.ns;
+  });
+  for (const auto* r : ranges) {
+    const Work& w = r->inclusive;
+    table.rows.push_back({r->path, flop_cell(w), time_cell(w), rate_cell(w),
+                          share_cell(utilization_of(w), w), share_cell(roofline_of(w), w)});
+  }
+  return table;
+}
+
+Section ranges_section(const Report& report) {
+  if (!report.utilization.any_peak || report.ranges.empty()) return {};
+  return {"Percent of peak by range (inclusive)", {}, ranges_table(report), {}};
+}
+
+Json peak_json(const Peak& peak) {
+  return {{"per_second", peak.per_second}, {"source", peak.source}};
+}
+
+Json device_json(const DevicePeaksReport& d) {
+  Json j;
+  j["name"] = d.name;
+  j["launches"] = d.launches;
+  j["row"] = d.row.empty() ? Json(nullptr) : Json(d.row);
+  j["peaks"] = Json::object();
+  for (const auto& p : d.peaks) j["peaks"][p.precision] = peak_json(p.peak);
+  j["memory"] = d.memory ? peak_json(*d.memory) : Json(nullptr);
+  j["notes"] = d.notes;
+  j["error"] = d.error.empty() ? Json(nullptr) : Json(d.error);
+  return j;
+}
+
+void json(Json& to, const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  Json& j = to["utilization"];
+  j["convention"] =
+      "peaks count a fused multiply-add as two operations; with fma 1 they are halved";
+  j["devices"] = list_json(u.devices, device_json);
+  j["wall_device_ns"] = optional_json(u.wall_ns);
+  j["run"] = Json::object();
+  if (!u.methods.empty()) {
+    j["run"]["gpu_time"] = attained_json(u.methods.front().gpu_time);
+    j["run"]["wall"] = attained_json(u.methods.front().wall);
+  }
+  j["methods"] = list_json(u.methods, [](const UtilizationMethod& m) {
+    return Json{{"name", m.name},
+                {"basis", m.flop_basis},
+                {"flop", optional_json(m.flop)},
+                {"gpu_time_ns", m.gpu_time_ns},
+                {"gpu_time", attained_json(m.gpu_time)},
+                {"wall", attained_json(m.wall)}};
+  });
+  j["phases"] = Json::object();
+  for (const auto& p : report.phases) j["phases"][p.name] = attained_json(utilization_of(p.work));
+  j["ranges"] = list_json(report.ranges, [](const RangeReport& r) {
+    Json range{{"path", r.path}};
+    range.update(attained_json(utilization_of(r.inclusive)));
+    range["roof_share"] = optional_json(roofline_of(r.inclusive).share);
+    return range;
+  });
+  j["references"] = list_json(kReferenceUtilizations, [](const ReferenceUtilization& r) {
+    return Json{{"low", r.low}, {"high", r.high}, {"of", r.of}, {"source", r.source}};
+  });
+}
+
+}  // namespace
+
+const Subject kUtilization = {section, json};
+const Subject kPeakByRange = {ranges_section, nullptr};
+
+}  // namespace flopinj::reduce
