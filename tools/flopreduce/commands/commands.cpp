@@ -5,7 +5,7 @@
 namespace flopinj::reduce {
 
 std::span<const Command* const> commands() {
-  static constexpr std::array kCommands = {&kReport, &kPeaks, &kProject};
+  static constexpr std::array kCommands = {&kReport, &kPeaks, &kProject, &kRules};
   return kCommands;
 }
 

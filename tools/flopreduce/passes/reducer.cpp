@@ -140,7 +140,7 @@ Report Reducer::run() {
   Model model;
   first_pass(model);
   model.join();
-  PhaseMap phases(options_.rules, model.names, model.paths);
+  PhaseMap phases(options_.rules, model);
   TotalsPass pass(model, phases);
   second_pass(model, pass);
   const Totals totals = pass.take();

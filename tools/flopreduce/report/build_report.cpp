@@ -147,7 +147,9 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
 
 // The usual phases come first; those without launches are left out in the end.
 void Builder::add_phases() {
-  for (const char* name : {"forward", "loss", "backward", "optimizer"}) phase(name);
+  for (const char* name :
+       {"forward", "loss", "recompute", "backward", "optimizer", "communication"})
+    phase(name);
   for (const auto& rule : rules_.rules())
     report_.rules.push_back({PhaseRules::describe(rule), rule.phase, {}});
 }
