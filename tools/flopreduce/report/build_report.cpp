@@ -5,6 +5,7 @@
 
 #include "report/layers.h"
 #include "report/ledger.h"
+#include "report/operators.h"
 #include "report/work_table.h"
 #include "support/text.h"
 
@@ -29,13 +30,14 @@ const char* parameters_word(ParameterClass c) {
 class Builder {
  public:
   Builder(const Model& model, const Totals& totals, const PhaseRules& rules, const PhaseMap& phases,
-          Formulas& formulas)
+          const OperatorMap& operators, const OperatorCalls& calls, Formulas& formulas)
       : model_(model),
         totals_(totals),
         rules_(rules),
         phases_(phases),
         formulas_(formulas),
         work_(model, totals, formulas),
+        operators_(model, rules, operators, calls, formulas),
         exclusive_(model.paths.size()),
         forward_matrix_(model.paths.size()) {}
 
@@ -57,6 +59,7 @@ class Builder {
   const PhaseMap& phases_;
   Formulas& formulas_;
   WorkTable work_;
+  OperatorsBuilder operators_;
   Report report_;
   std::vector<Work> exclusive_;
   std::vector<u128> forward_matrix_;
@@ -102,6 +105,10 @@ void Builder::add_rows() {
     p.work.add(work);
     p.flop.add(flop);
     add_signature(row, work);
+    operators_.add(row, work, flop,
+                   work.unmeasured == 0
+                       ? std::string()
+                       : reason_of(work_.result(row.signature, row.chip).flop, model_));
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
   }
@@ -214,6 +221,7 @@ Report Builder::build() {
   report_.fma = formulas_.fma();
   add_phases();
   add_rows();
+  report_.operators = operators_.build();
   add_ranges();
   add_traces();
   build_ledger(model_, totals_, work_, report_);
@@ -233,8 +241,9 @@ Report Builder::build() {
 }  // namespace
 
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, Formulas& formulas) {
-  return Builder(model, totals, rules, phases, formulas).build();
+                    const PhaseMap& phases, const OperatorMap& operators,
+                    const OperatorCalls& calls, Formulas& formulas) {
+  return Builder(model, totals, rules, phases, operators, calls, formulas).build();
 }
 
 }  // namespace flopinj::reduce

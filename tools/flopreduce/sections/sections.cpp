@@ -7,9 +7,9 @@ namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
   static constexpr std::array kSubjects = {
-      &kHead,      &kPhases,      &kPrecisions, &kIntegerOperations, &kRatio,
-      &kKernels,   &kSignatures,  &kRanges,     &kPhaseRules,        &kLedger,
-      &kProcesses, &kDiagnostics, &kDamage,
+      &kHead,       &kPhases,    &kPrecisions, &kIntegerOperations, &kRatio,
+      &kLayers,     &kOperators, &kKernels,    &kSignatures,        &kRanges,
+      &kPhaseRules, &kLedger,    &kProcesses,  &kDiagnostics,       &kDamage,
   };
   return kSubjects;
 }

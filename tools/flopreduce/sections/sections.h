@@ -18,7 +18,7 @@ struct Subject {
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
-    kRanges, kPhaseRules, kLedger, kProcesses, kDiagnostics, kDamage;
+    kRanges, kPhaseRules, kOperators, kLayers, kLedger, kProcesses, kDiagnostics, kDamage;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
