@@ -27,6 +27,14 @@ add_library(flopinj::libiberty INTERFACE IMPORTED)
 target_include_directories(flopinj::libiberty SYSTEM INTERFACE ${LIBIBERTY_INCLUDE_DIR})
 target_link_libraries(flopinj::libiberty INTERFACE ${LIBIBERTY_LIBRARY})
 
+# Regular expressions whose time is linear in the text and whose memory is bounded: patterns come from users, text
+# from traces. Static only. (Releases from June 2023 on need Abseil too; neither Debian 12 nor Ubuntu 24.04 has one.)
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_LIBRARY libre2.a REQUIRED)
+add_library(flopinj::re2 INTERFACE IMPORTED)
+target_include_directories(flopinj::re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+target_link_libraries(flopinj::re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
+
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

@@ -100,6 +100,69 @@ class PhasesWithoutRanges(harness.TestCase):
         self.assertIsNone(report["backward_forward_ratio"])
 
 
+class OperatorsOfPyTorch(harness.TestCase):
+    """Ranges as emit_nvtx pushes them: formulas from their sizes, backward joined to forward by sequence numbers."""
+
+    def check_layers(self, expected, report):
+        """By layer, though backward's ranges name no layer."""
+        layers = harness.by_key(report["layer_work"], "layer")
+        for (phase, layer), flop in expected.layer_flop.items():
+            if layer:
+                self.assertEqual(layers[f"layer:{layer}"][phase]["flop"], str(flop), (phase, layer))
+        matrix = [layer for layer in report["layer_work"] if layer["backward_forward_matrix_ratio"] is not None]
+        for layer in matrix:  # the first layer's input needs no gradient
+            self.assertEqual(layer["backward_forward_matrix_ratio"], layer["backward_forward_expected"], layer)
+        self.assertEqual([layer["backward_forward_expected"] for layer in matrix], [1] + [2] * (len(matrix) - 1))
+
+    def check_operators(self, expected, report, steps):
+        operators = report["operators"]
+        types = {(o["operator"], o["phase"]): o for o in operators["types"]}
+        covered = sum(int(o["flop"]) for o in operators["types"])
+        phases = ("forward", "backward", "optimizer")
+        self.assertEqual(covered, sum(expected.phase_flop[phase] for phase in phases[:2]))
+        for (name, phase), o in types.items():
+            self.assertTrue(o["calls_counted"], name)
+            self.assertEqual(o["calls"] % steps, 0, (name, o["calls"]))
+            if name in ("aten::linear", "aten::conv2d", "aten::mm", "aten::sum", "aten::avg_pool2d",
+                        "aten::avg_pool2d_backward"):
+                self.assertEqual(o["formula_flop"], o["flop"], (name, phase))
+                self.assertEqual(o["cause"], "", (name, phase))
+        self.assertEqual(types["aten::relu", "forward"]["cause"], "not counted")
+        self.assertGreater(int(types["aten::relu", "forward"]["formula_uncounted"]), 0)
+        sequence = operators["sequence"]
+        self.assertEqual(sequence["joined_launches"], expected.phase_launches["backward"])
+        self.assertEqual(sum(sequence.values()), sequence["joined_launches"])
+
+    def test_formulas_and_layers_equal_theory(self):
+        for model in ("mlp", "cnn"):
+            for mode in ("plain", "autograd-thread"):
+                with self.subTest(model=model, mode=mode):
+                    expected, report = train(self, "--model", model, "--mode", mode, "--steps", 6,
+                                             "--ranges", "pytorch", FLOPINJ_FORCE=1)
+                    self.assert_all_counted(report, expected.launches)
+                    phases = {name: phase["flop"] for name, phase in report["phases"].items()}
+                    self.assertEqual(phases, {name: str(flop) for name, flop in expected.phase_flop.items()})
+                    self.check_layers(expected, report)
+                    self.check_operators(expected, report, 6)
+
+    def test_convolutions_say_why_they_differ(self):
+        expected, report = train(self, "--model", "cnn", "--steps", 4, "--ranges", "pytorch")
+        places = {o["layer"]: o for o in report["operators"]["places"] if o["operator"] == "aten::conv2d"}
+        self.assertEqual(set(places), {"layer:conv1", "layer:conv2"})
+        causes = {o["range"]: (o["cause"], o["executed_formula_ratio"]) for o in report["operators"]["places"]
+                  if o["operator"] == "aten::convolution_backward"}
+        self.assertEqual(sorted(cause for cause, _ in causes.values()), ["bias gradient", "no input gradient"])
+
+    def test_tallies_have_no_numbers(self):
+        """Calls are then the launches of the kernel that does most, which says the same here."""
+        expected, report = train(self, "--model", "mlp", "--steps", 5, "--ranges", "pytorch",
+                                 FLOPINJ_LEVEL="tally")
+        types = {(o["operator"], o["phase"]): o for o in report["operators"]["types"]}
+        linear = types["aten::linear", "forward"]
+        self.assertFalse(linear["calls_counted"])
+        self.assertEqual(linear["formula_flop"], str(expected.phase_flop["forward"]))
+
+
 class FmaConvention(harness.TestCase):
     def test_only_true_fmas_change(self):
         """Dense and convolution products are all multiply-adds: half. Pool and loss have none: unchanged."""

@@ -1,10 +1,12 @@
 // Builds traces with the generated protobuf code, apart from the recorder's writer and the
 // reducer's reader: what the tests of either are checked against.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -167,6 +169,7 @@ class TraceBuilder {
     uint32_t path = 0;
     bool windowed = false;
     bool graph = false;
+    uint64_t sequence = 0;  // autograd sequence number + 1
   };
   void launches(const std::vector<Launch>& list, uint32_t thread = 1, uint32_t stream = 1) {
     trace::TracePacket p;
@@ -300,7 +303,7 @@ class TraceBuilder {
         size_t end = i;
         while (end < list.size() && value(list[end]) == value(list[i])) ++end;
         field->Add(value(list[i]));
-        field->Add(static_cast<uint32_t>(end - i));
+        field->Add(static_cast<std::decay_t<decltype(field->Get(0))>>(end - i));
         i = end;
       }
     };
@@ -308,6 +311,8 @@ class TraceBuilder {
     if (any_windowed)
       runs([](const Launch& l) { return l.windowed ? 1U : 0U; }, b.mutable_windowed_run());
     if (any_graph) runs([](const Launch& l) { return l.graph ? 1U : 0U; }, b.mutable_graph_run());
+    if (std::any_of(list.begin(), list.end(), [](const Launch& l) { return l.sequence != 0; }))
+      runs([](const Launch& l) { return l.sequence; }, b.mutable_sequence_run());
   }
 
  private:

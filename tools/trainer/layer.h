@@ -8,6 +8,7 @@
 #include "gpu.h"
 #include "kernels.h"
 #include "network.h"
+#include "operator_ranges.h"
 
 namespace trainer {
 
@@ -35,6 +36,8 @@ class Layer {
   // Draws initial values; does nothing in a layer without parameters.
   virtual void initialize(std::mt19937_64&) {}
   virtual std::span<Parameter> parameters() { return {}; }
+  // Names what it does in ranges, from now on. The counter must outlive the layer.
+  void name_operators(OperatorCounter* counter) { counter_ = counter; }
 
  protected:
   const Stream& stream_;
@@ -43,6 +46,18 @@ class Layer {
   const int batch_;
   Buffer<float> output_;
   Buffer<float> input_gradient_;  // one element when it is not wanted
+  OperatorCounter* counter_ = nullptr;
+  uint64_t sequence_ = 0;  // of the last forward operator
+
+  // Takes the next sequence number.
+  uint64_t count_forward() {
+    if (counter_ != nullptr) sequence_ = counter_->next_sequence++;
+    return sequence_;
+  }
+  // The batch of inputs or outputs.
+  std::vector<int> shape(const Shape& of) const {
+    return {batch_, of.channels, of.height, of.width};
+  }
 
  private:
   const std::string range_name_;

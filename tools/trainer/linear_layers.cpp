@@ -38,6 +38,10 @@ DenseLayer::DenseLayer(const Stream& stream, const Kernels& kernels, const Layer
 
 CUdeviceptr DenseLayer::forward(CUdeviceptr x) {
   const int in = spec_.in.size(), out = spec_.out.size();
+  const uint64_t sequence = count_forward();
+  const OperatorRange linear(counter_, "aten::linear", sequence, {{batch_, in}, {out, in}, {out}});
+  const OperatorRange addmm(counter_, "aten::addmm", sequence,
+                            {{out}, {batch_, in}, {in, out}, {}, {}});
   kernels_.dense_forward.launch(stream_, one_per_cell(out, batch_), batch_, in, out, x,
                                 weight().value.address(), bias().value.address(),
                                 output_.address());
@@ -46,10 +50,21 @@ CUdeviceptr DenseLayer::forward(CUdeviceptr x) {
 
 CUdeviceptr DenseLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
   const int in = spec_.in.size(), out = spec_.out.size();
-  kernels_.dense_weight_gradient.launch(stream_, one_per_cell(in, out), batch_, in, out, x, dy,
-                                        weight().gradient.address());
-  bias_gradient(dy);
+  const NodeRange node(counter_, "AddmmBackward0", sequence_, {batch_, out});
+  {
+    const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
+                           {{out, batch_}, {batch_, in}});
+    kernels_.dense_weight_gradient.launch(stream_, one_per_cell(in, out), batch_, in, out, x, dy,
+                                          weight().gradient.address());
+  }
+  {
+    const OperatorRange sum(counter_, "aten::sum", OperatorRange::kNoSequence,
+                            {{batch_, out}, {}, {}, {}});
+    bias_gradient(dy);
+  }
   if (!spec_.input_gradient) return 0;
+  const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
+                         {{batch_, out}, {out, in}});
   kernels_.dense_input_gradient.launch(stream_, one_per_cell(in, batch_), batch_, in, out, dy,
                                        weight().value.address(), input_gradient_.address());
   return input_gradient_.address();
@@ -61,6 +76,8 @@ Conv2dLayer::Conv2dLayer(const Stream& stream, const Kernels& kernels, const Lay
 
 CUdeviceptr Conv2dLayer::forward(CUdeviceptr x) {
   const Shape &in = spec_.in, &out = spec_.out;
+  const OperatorRange conv2d(counter_, "aten::conv2d", count_forward(),
+                             {shape(in), weight_shape(), {out.channels}, {}, {}, {}, {}});
   kernels_.conv2d_forward.launch(stream_, one_per_item(batch_ * out.size()), batch_, in.channels,
                                  in.height, in.width, out.channels, spec_.window, x,
                                  weight().value.address(), bias().value.address(),
@@ -70,6 +87,10 @@ CUdeviceptr Conv2dLayer::forward(CUdeviceptr x) {
 
 CUdeviceptr Conv2dLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
   const Shape &in = spec_.in, &out = spec_.out;
+  const NodeRange node(counter_, "ConvolutionBackward0", sequence_, shape(out));
+  const OperatorRange backward(
+      counter_, "aten::convolution_backward", OperatorRange::kNoSequence,
+      {shape(out), shape(in), weight_shape(), {}, {}, {}, {}, {}, {}, {}, {}});
   const int weights = static_cast<int>(weight().value.size());
   kernels_.conv2d_weight_gradient.launch(stream_, one_per_item(weights), batch_, in.channels,
                                          in.height, in.width, out.channels, spec_.window, x, dy,

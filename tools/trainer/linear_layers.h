@@ -38,6 +38,11 @@ class Conv2dLayer final : public LinearLayer {
   Conv2dLayer(const Stream& stream, const Kernels& kernels, const LayerSpec& spec, int batch);
   CUdeviceptr forward(CUdeviceptr x) override;
   CUdeviceptr backward(CUdeviceptr x, CUdeviceptr dy) override;
+
+ private:
+  std::vector<int> weight_shape() const {
+    return {spec_.out.channels, spec_.in.channels, spec_.window, spec_.window};
+  }
 };
 
 }  // namespace trainer

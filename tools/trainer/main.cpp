@@ -13,10 +13,14 @@ struct Arguments {
   std::string model = "mlp";
   std::string mode = "plain";
   bool print_shapes = false;
+  trainer::Ranges ranges = trainer::Ranges::kOn;
   bool no_ranges = false;
   trainer::TrainingOptions training{.workers = 4, .model = {}, .kernels = {}};
 };
 
+const std::map<std::string, trainer::Ranges> kRanges = {{"plain", trainer::Ranges::kOn},
+                                                        {"pytorch", trainer::Ranges::kPyTorch},
+                                                        {"off", trainer::Ranges::kOff}};
 const std::map<std::string, trainer::Mode> kModes = {
     {"plain", trainer::Mode::kPlain},
     {"autograd-thread", trainer::Mode::kAutogradThread},
@@ -59,7 +63,12 @@ void declare(CLI::App& app, Arguments& arguments) {
                  "Kernel module; default: the first beside the executable that the driver accepts");
   app.add_flag("--print-shapes", arguments.print_shapes,
                "Print the layers' shapes as one line of JSON on stdout before training");
-  app.add_flag("--norange", arguments.no_ranges, "Train without NVTX ranges");
+  app.add_option(
+         "--ranges", arguments.ranges,
+         "NVTX ranges: plain (phases and layers), pytorch (operators with sizes and sequence "
+         "numbers too, as emit_nvtx pushes them) or off")
+      ->transform(CLI::CheckedTransformer(kRanges));
+  app.add_flag("--norange", arguments.no_ranges, "Train without NVTX ranges: --ranges off");
 }
 
 void print_shapes(const trainer::NetworkSpec& network, const Arguments& arguments) {
@@ -97,7 +106,8 @@ int main(int argc, char** argv) {
   trainer::TrainingOptions& training = arguments.training;
   training.mode = kModes.at(arguments.mode);
   training.workers = training.mode == trainer::Mode::kStreams ? training.workers : 1;
-  training.ranges = arguments.no_ranges ? trainer::Ranges::kOff : trainer::Ranges::kOn;
+  training.ranges = arguments.no_ranges ? trainer::Ranges::kOff : arguments.ranges;
+  training.model.operator_ranges = training.ranges == trainer::Ranges::kPyTorch;
   training.model.seed = training.seed;
   const trainer::NetworkSpec network =
       arguments.model == "mlp" ? trainer::mlp_network() : trainer::cnn_network();

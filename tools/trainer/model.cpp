@@ -18,6 +18,7 @@ Model::Model(const Stream& stream, const Kernels& kernels, const NetworkSpec& ne
   for (const LayerSpec& spec : network.layers) {
     layers_.push_back(make_layer(stream, kernels, spec, options.batch));
     layers_.back()->initialize(random);
+    if (options.operator_ranges) layers_.back()->name_operators(&counter_);
   }
 }
 
@@ -53,6 +54,8 @@ void Model::backward(Ranges ranges) {
 }
 
 void Model::update() {
+  const NvtxRange range(options_.operator_ranges ? Ranges::kOn : Ranges::kOff,
+                        "Optimizer.step#SGD.step");
   const float step = -options_.learning_rate;
   for (const auto& layer : layers_) {
     for (Parameter& parameter : layer->parameters()) {

@@ -16,8 +16,9 @@ inline constexpr int kMeanLossThreads = 128;
 struct ModelOptions {
   int batch = 32;
   float learning_rate = 0.1f;
-  float momentum = 0.0f;  // 0: plain stochastic gradient descent
-  uint64_t seed = 1;      // of the initial parameters
+  float momentum = 0.0f;         // 0: plain stochastic gradient descent
+  uint64_t seed = 1;             // of the initial parameters
+  bool operator_ranges = false;  // as PyTorch's emit_nvtx pushes them
 };
 
 // One training step is set_batch, forward, loss, backward, update, in this order. All but
@@ -44,6 +45,7 @@ class Model {
   const Kernels& kernels_;
   const ModelOptions options_;
   const int classes_;
+  OperatorCounter counter_;
   std::vector<std::unique_ptr<Layer>> layers_;
   Buffer<float> samples_;
   Buffer<int> labels_;

@@ -6,12 +6,16 @@
 
 namespace trainer {
 
-enum class Ranges { kOff, kOn };
+enum class Ranges {
+  kOff,
+  kOn,
+  kPyTorch,  // the same, and operators as PyTorch's emit_nvtx names them
+};
 
 // Pushes a range named `name` on this thread and pops it at the end of the scope.
 class NvtxRange {
  public:
-  NvtxRange(Ranges ranges, const char* name) : on_(ranges == Ranges::kOn) {
+  NvtxRange(Ranges ranges, const char* name) : on_(ranges != Ranges::kOff) {
     if (on_) nvtxRangePushA(name);
   }
   NvtxRange(Ranges ranges, const std::string& name) : NvtxRange(ranges, name.c_str()) {}

@@ -77,7 +77,8 @@ class Replica {
       if (backward_thread_) {
         backward_thread_->run([this] { model_.backward(Ranges::kOff); });
       } else {
-        model_.backward(ranges);
+        // Autograd's ranges are its nodes'; layers have none.
+        model_.backward(ranges == Ranges::kPyTorch ? Ranges::kOff : ranges);
       }
     }
     const NvtxRange range(ranges, "optimizer");
@@ -122,7 +123,7 @@ void train_on_threads(const Context& context, const Kernels& kernels, const Netw
 
 void train(const NetworkSpec& network, const TrainingOptions& options, const LossReport& report) {
   // Before there are threads: NVTX would otherwise start in whichever makes the first range.
-  if (options.ranges == Ranges::kOn) nvtxInitialize(nullptr);
+  if (options.ranges != Ranges::kOff) nvtxInitialize(nullptr);
   const DriverApi api;
   const Context context(api);
   const Kernels kernels(api, options.kernels);

@@ -46,7 +46,7 @@ TEST_CASE("range names decide by whole words") {
 
 TEST_CASE("the innermost range that decides wins") {
   CHECK(phase_of({"step", "forward", "layer:fc1"}) == "forward");
-  CHECK(phase_of({"backward", "forward"}) == "forward");
+  CHECK(phase_of({"forward", "backward"}) == "backward");
   CHECK(phase_of({"forward", "loss"}) == "loss");
 }
 
@@ -67,19 +67,140 @@ TEST_CASE("PyTorch's names") {
 TEST_CASE("threads decide where no range does") {
   CHECK(phase_of({}, "pt_autograd_0") == "backward");
   CHECK(phase_of({"layer:fc1"}, "pt_autograd_12") == "backward");
-  CHECK(phase_of({"forward"}, "pt_autograd_0") == "forward");
   CHECK(phase_of({}, "autograd") == "backward");
+}
+
+TEST_CASE("forward work inside backward is recomputation") {
+  CHECK(phase_of({"backward", "forward"}) == "recompute");
+  CHECK(phase_of({"backward", "layer3", "model_fwd"}) == "recompute");
+  CHECK(phase_of({"forward"}, "pt_autograd_0") == "recompute");
+  CHECK(phase_of({"backward", "forward-backward"}) == "backward");
+  const std::string node = "autograd::engine::evaluate_function: ";
+  CHECK(phase_of({node + "CheckpointFunctionBackward", "aten::mm, sizes = [[2, 2], [2, 2]]"}) ==
+        "recompute");
+  CHECK(phase_of({node + "CheckpointFunctionBackward", node + "MmBackward0"}) == "backward");
+  // Not re-entrant: the forward operators run inside the node that needs what they save.
+  CHECK(phase_of({node + "AddmmBackward0", "AddmmBackward0", "aten::linear, sizes = [[2, 2]]"},
+                 "pt_autograd_0") == "recompute");
+  CHECK(phase_of({node + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = [[2, 2]]"},
+                 "pt_autograd_0") == "backward");
+  CHECK(phase_of({"aten::linear, sizes = [[2, 2]]"}) == "other");
+}
+
+TEST_CASE("JAX, XLA and TensorFlow") {
+  const std::string module =
+      "XlaModule:#prefix=jit(train_step)/jit(main),hlo_module=jit_train_step,program_id=5#";
+  const auto thunk = [&](const std::string& name) {
+    return phase_of({module, "Thunk:#name=" + name + ",hlo_op=fusion.1#"});
+  };
+  CHECK(thunk("jvp(Transformer)/layer_0/dot_general") == "forward");
+  CHECK(thunk("transpose(jvp(Transformer))/layer_0/dot_general") == "backward");
+  CHECK(thunk("transpose(jvp(T))/checkpoint/rematted_computation/dot_general") == "recompute");
+  CHECK(thunk("add") == "other");
+  CHECK(phase_of({"forward", "TSL:XlaAutotunerMeasurement:#module=x#"}) == "other");
+  CHECK(phase_of({"gradient_tape/model/conv/Conv2D/Conv2DBackpropFilter"}) == "backward");
+  CHECK(phase_of({"gradients/dense/MatMul_grad/MatMul"}) == "backward");
+  CHECK(phase_of({"SGD/SGD/update/ResourceApplyGradientDescent"}) == "optimizer");
+  CHECK(phase_of({"model/dense/MatMul"}) == "other");
+}
+
+TEST_CASE("Megatron and DeepSpeed") {
+  CHECK(phase_of({"forward-compute"}) == "forward");
+  CHECK(phase_of({"backward-compute"}) == "backward");
+  CHECK(phase_of({"forward-backward"}) == "other");
+  CHECK(phase_of({"optimizer-inner-step"}) == "optimizer");
+  for (const char* name : {"all-grads-sync", "params-all-gather", "layernorm-grads-all-reduce",
+                           "backward-params-all-reduce", "forward-send", "backward-recv",
+                           "forward-send-backward-recv", "bwd_allreduce_microstep", "bwd_allreduce",
+                           "nccl:all_reduce", "c10d::allreduce_", "ncclAllReduce"})
+    CHECK(phase_of({name}) == "communication");
+  CHECK(phase_of({"fwd_microstep"}) == "forward");
+  CHECK(phase_of({"bwd_inner_microstep"}) == "backward");
+  CHECK(phase_of({"step_microstep"}) == "optimizer");
+  CHECK(phase_of({"DeepSpeedEngine.step"}) == "optimizer");
+  CHECK(phase_of({"DeepSpeedZeroOptimizer_Stage3.step"}) == "optimizer");
+  CHECK(phase_of({"step"}) == "other");
+}
+
+TEST_CASE("kernels decide before ranges, user's rules before kernels") {
+  const auto of = [](const std::string& kernel, PhaseRules rules = {}) {
+    TraceBuilder t = started();
+    t.kernel(1, kernel, 11);
+    t.path(1, 0, "backward");
+    t.launches({{1, 5, 1}});
+    t.end();
+    const Report r = reduce_bytes({t.bytes()}, {.fma = 2, .rules = std::move(rules)});
+    REQUIRE(r.phases.size() == 1);
+    return r.phases[0].name;
+  };
+  CHECK(of("_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE") ==
+        "communication");
+  CHECK(of("ampere_sgemm_128x64_tn") == "backward");
+  PhaseRules rules;
+  CHECK_FALSE(rules.add_rule_file("f", "update kernel contains sgemm\nmine range word backward\n"));
+  CHECK(of("ampere_sgemm_128x64_tn", rules) == "update");
+  CHECK(of("ncclKernel", rules) == "mine");
 }
 
 TEST_CASE("user rules come first, in their order") {
   PhaseRules rules;
-  CHECK_FALSE(rules.add_user_rule("recompute=checkpoint").has_value());
+  CHECK_FALSE(rules.add_user_rule("again=checkpoint").has_value());
   CHECK_FALSE(rules.add_user_rule("special=^check").has_value());
-  CHECK(phase_of({"backward", "Checkpoint forward"}, "main", rules) == "recompute");
+  CHECK(phase_of({"backward", "Checkpoint forward"}, "main", rules) == "again");
   CHECK(phase_of({"forward"}, "main", rules) == "forward");
-  CHECK(rules.add_user_rule("nonsense").has_value());
-  CHECK(rules.add_user_rule("x=(").has_value());
-  CHECK(rules.add_user_rule("=x").has_value());
+  for (const char* bad : {"nonsense", "x=(", "=x", "x=", "a b=c", "x=(?=a)"})
+    CHECK(rules.add_user_rule(bad).has_value());
+  CHECK(rules.add_user_rule("x=" + std::string(2000, 'a')).has_value());
+}
+
+TEST_CASE("a rule file") {
+  PhaseRules rules;
+  REQUIRE_FALSE(rules.add_rule_file("rules",
+                                    "# mine\n\n  warm-up range prefix  step 0 \r\n"
+                                    "eval thread word worker\n"
+                                    "inner range in:eval contains [x]\n"
+                                    "last range regex ^a.*b$"));
+  CHECK(rules.user_rules() == 4);
+  CHECK(phase_of({"step 0 of 7"}, "main", rules) == "warm-up");
+  CHECK(phase_of({"a to b"}, "main", rules) == "last");
+  CHECK(phase_of({}, "worker_3", rules) == "eval");
+  CHECK(phase_of({"some [X] here"}, "worker_3", rules) == "inner");
+  CHECK(phase_of({"some [X] here"}, "main", rules) == "other");
+}
+
+TEST_CASE("a wrong rule file is refused as a whole, with the line") {
+  const auto error = [](const std::string& text) {
+    PhaseRules rules;
+    const size_t before = rules.rules().size();
+    const auto said = rules.add_rule_file("my.rules", text);
+    CHECK(rules.rules().size() == before);
+    return said.value_or("");
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(error("a range word x\nb rang word x\n"), "my.rules:2: 'rang'"));
+  CHECK(has(error("a range words x"), "my.rules:1: 'words'"));
+  CHECK(has(error("\n\na range word"), "my.rules:3: the pattern is missing"));
+  CHECK(has(error("a range regex ("), "not a regular expression"));
+  CHECK(has(error("a/b range word x"), "no name of a phase"));
+  CHECK(has(error("a kernel in:b word x"), "ranges alone"));
+  CHECK_FALSE(has(error("a\033[31m range word x"), "\033"));
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "a range word x\n";
+  CHECK(has(error(many), "more than 4096 rules"));
+}
+
+TEST_CASE("the built-in rules are a rule file, and every line says itself") {
+  PhaseRules built_in, again;
+  REQUIRE_FALSE(again.add_rule_file("built-in", PhaseRules::built_in()));
+  REQUIRE(again.user_rules() + 1 == built_in.rules().size());
+  for (uint32_t i = 0; i < again.user_rules(); ++i) {
+    std::string error;
+    const auto parsed = PhaseRules::parse_line(PhaseRules::line_of(built_in.rules()[i]), error);
+    REQUIRE(parsed);
+    CHECK(PhaseRules::line_of(*parsed) == PhaseRules::line_of(again.rules()[i]));
+  }
 }
 
 TEST_CASE("a user rule cannot be made to run for ever") {

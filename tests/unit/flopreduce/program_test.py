@@ -63,6 +63,20 @@ class Program(unittest.TestCase):
         table = text[text.index("Top kernels"):text.index("\nLedger\n")]
         self.assertLessEqual(max(map(len, table.splitlines())), 90)
 
+    def test_rules_are_a_rule_file_that_can_be_given_back(self):
+        printed = run("rules")
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        rules = self.folder / "my.rules"
+        rules.write_bytes(b"everything range regex .\n" + printed.stdout)
+        with_mine = run("rules", "--rules", rules)
+        self.assertTrue(with_mine.stdout.startswith(b"everything range regex .\n"))
+        self.assertTrue(with_mine.stdout.endswith(printed.stdout))
+        report = json.loads(run("--format", "json", "--rules", rules, self.trace["training"]).stdout)
+        self.assertIn("everything", report["phases"])
+        rules.write_text("a range word x\nb rang word x\n")
+        self.one_line(run("--rules", rules, self.trace["training"]), 2, "my.rules:2", "rang")
+        self.one_line(run("--rules", self.folder / "none", self.trace["training"]), 2, "none", "cannot be read")
+
     def test_json_fits_its_schema_and_its_rows_add_up(self):
         try:
             import jsonschema

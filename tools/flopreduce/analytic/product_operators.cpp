@@ -99,9 +99,6 @@ Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
   return formula;
 }
 
-Formula unknown_equation(const OperatorCall&, const OperatorRow&) {
-  return Formula::none("the equation is not in the range's name; see the products below it");
-}
 Formula integer_product(const OperatorCall&, const OperatorRow&) {
   return Formula::none("integer operations are no FLOP");
 }
@@ -128,7 +125,6 @@ constexpr OperatorRow kRows[] = {
     {"outer", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
     {"ger", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
     {"addr", outer_product, 1, 2, 1, 0, "one multiply-add per cell"},
-    {"einsum", unknown_equation, 0, 0, 0, 0, ""},
     {"_int_mm", integer_product, 0, 0, 0, 0, ""},
 };
 

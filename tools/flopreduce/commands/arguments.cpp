@@ -3,9 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 
 #include "commands/command.h"
@@ -32,16 +34,41 @@ void InputArguments::add_to(CLI::App& app, bool positional) {
   app.add_option("--fma", reduce.fma, "What one fused multiply-add counts")
       ->check(CLI::IsMember({1, 2}))
       ->capture_default_str();
+  rules.add_to(app);
+}
+
+int InputArguments::finish() { return rules.finish(reduce.rules); }
+
+void RuleArguments::add_to(CLI::App& app) {
   app.add_option(
          "--phase", phases,
          "NAME=REGEX: launches whose innermost matching range fits REGEX belong to phase NAME")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_option("--rules", files,
+                 "Rules from FILE, tried before the built-in ones; `flopreduce rules` prints those")
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
-int InputArguments::finish() {
+int RuleArguments::finish(PhaseRules& rules) {
   for (const auto& rule : phases) {
-    if (const auto error = reduce.rules.add_user_rule(rule)) {
+    if (const auto error = rules.add_user_rule(rule)) {
+      complain(*error);
+      return kExitUsage;
+    }
+  }
+  for (const auto& name : files) {
+    errno = 0;
+    std::ifstream file(name, std::ios::binary);
+    std::string text(kMaxRuleFileBytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(file.gcount()));
+    if (file.bad() || (!file && !file.eof())) {
+      complain(printable(name) + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO));
+      return errno == EACCES ? kExitPermission : kExitUsage;
+    }
+    if (const auto error = rules.add_rule_file(name, text)) {
       complain(*error);
       return kExitUsage;
     }

@@ -13,10 +13,20 @@ int parse(CLI::App& app, int argc, char** argv);
 // One line on standard error, "flopreduce: " in front.
 void complain(const std::string& text);
 
+// Rules for phases: --phase and --rules.
+struct RuleArguments {
+  std::vector<std::string> phases;
+  std::vector<std::string> files;
+
+  void add_to(CLI::App& app);
+  // After parsing; -1 to go on, or the exit code.
+  int finish(PhaseRules& rules);
+};
+
 // Traces, and how they are to be read.
 struct InputArguments {
   std::vector<std::string> traces;
-  std::vector<std::string> phases;
+  RuleArguments rules;
   ReduceOptions reduce;
 
   // `TRACE...` is left out where the command names its traces otherwise.

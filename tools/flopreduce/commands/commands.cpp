@@ -5,7 +5,7 @@
 namespace flopinj::reduce {
 
 std::span<const Command* const> commands() {
-  static constexpr std::array kCommands = {&kReport, &kCompare, &kPeaks, &kProject};
+  static constexpr std::array kCommands = {&kReport, &kCompare, &kPeaks, &kProject, &kRules};
   return kCommands;
 }
 

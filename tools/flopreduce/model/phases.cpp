@@ -1,49 +1,31 @@
 #include "model/phases.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cctype>
 
-#include "support/text.h"
+#include "model/model.h"
 
 namespace flopinj::reduce {
 namespace {
 
 using Match = PhaseRules::Match;
+using Subject = PhaseRules::Subject;
 
-struct BuiltIn {
-  const char* phase;
-  const char* pattern;
-  Match match;
-  bool on_thread;
-  uint8_t group;
-};
-
-// Framework names first, then words. Order decides within one name.
-constexpr BuiltIn kBuiltIn[] = {
-    {"backward", "autograd::engine::evaluate_function", Match::kPrefix, false, 0},
-    {"backward", "torch::autograd::", Match::kPrefix, false, 0},
-    {"backward", "Backward", Match::kAutogradNode, false, 0},
-    {"optimizer", "Optimizer.step#", Match::kPrefix, false, 0},
-    {"optimizer", "Optimizer.zero_grad#", Match::kPrefix, false, 0},
-    {"forward", "forward", Match::kWord, false, 1},
-    {"forward", "fwd", Match::kWord, false, 1},
-    {"backward", "backward", Match::kWord, false, 1},
-    {"backward", "bwd", Match::kWord, false, 1},
-    {"backward", "backprop", Match::kWord, false, 1},
-    {"optimizer", "optimizer", Match::kWord, false, 1},
-    {"optimizer", "optim", Match::kWord, false, 1},
-    {"loss", "loss", Match::kWord, false, 2},
-    {"loss", "criterion", Match::kWord, false, 2},
-    {"backward", "pt_autograd_", Match::kPrefix, true, 0},
-    {"backward", "autograd", Match::kWord, true, 0},
-};
-
-// Longer names are not read further: patterns sit at the start, and user rules stay cheap.
+// Longer names are not read further: patterns sit at the start, and user rules stay cheap. Mangled
+// kernel names are longer, and what tells them apart may be at their end.
 constexpr size_t kMatchedBytes = 512;
+constexpr size_t kMatchedKernelBytes = 16384;
 
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+bool contains(std::string_view name, std::string_view part) {
+  return std::search(name.begin(), name.end(), part.begin(), part.end(), same_letter) != name.end();
 }
 
 bool has_word(std::string_view name, std::string_view word) {
@@ -61,22 +43,23 @@ bool has_word(std::string_view name, std::string_view word) {
 bool is_autograd_node(std::string_view name, std::string_view suffix) {
   name = name.substr(0, name.find_first_of(", "));
   size_t end = name.size();
-  while (end > 0 &&
-         (std::isdigit(static_cast<unsigned char>(name[end - 1])) != 0 || name[end - 1] == '#'))
-    --end;
+  while (end > 0 && (is_digit(name[end - 1]) || name[end - 1] == '#')) --end;
   return end < name.size() && name.substr(0, end).ends_with(suffix);
 }
 
 bool matches(const PhaseRules::Rule& rule, std::string_view name) {
   switch (rule.match) {
     case Match::kWord:
+    case Match::kLoneWord:
       return has_word(name, rule.pattern);
     case Match::kPrefix:
       return name.starts_with(rule.pattern);
-    case Match::kAutogradNode:
+    case Match::kContains:
+      return contains(name, rule.pattern);
+    case Match::kNode:
       return is_autograd_node(name, rule.pattern);
     case Match::kRegex:
-      return std::regex_search(name.begin(), name.end(), *rule.regex);
+      return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *rule.regex);
     case Match::kDefault:
       return false;
   }
@@ -86,86 +69,113 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
 }  // namespace
 
 PhaseRules::PhaseRules() {
-  for (const auto& b : kBuiltIn)
-    rules_.push_back({b.phase, b.pattern, b.match, b.on_thread, b.group, nullptr});
-  rules_.push_back({"other", "", Match::kDefault, false, 0, nullptr});
+  // Regular expressions take milliseconds to compile: once for all.
+  static const std::vector<Rule> kBuiltIn = [] {
+    PhaseRules none{std::vector<Rule>{}};
+    none.add_rule_file("built-in rules", built_in());
+    return std::move(none.rules_);
+  }();
+  rules_ = kBuiltIn;
+  rules_.push_back({"other", Subject::kRange, "", Match::kDefault, "", nullptr});
 }
 
-std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    return "--phase " + printable(text) +
-           ": expected NAME=REGEX, for example --phase 'recompute=checkpoint'";
-  Rule rule{text.substr(0, equals), text.substr(equals + 1), Match::kRegex, false, 0, nullptr};
-  try {
-    auto flags = std::regex::ECMAScript | std::regex::icase;
-#ifdef _GLIBCXX_RELEASE
-    flags |= std::regex_constants::__polynomial;  // no backtracking: a name cannot make a rule take
-                                                  // for ever
-#endif
-    rule.regex = std::make_shared<std::regex>(rule.pattern, flags);
-  } catch (const std::regex_error& e) {
-    return "--phase " + printable(text) + ": not a regular expression: " + e.what();
-  }
-  rules_.insert(rules_.begin() + static_cast<std::ptrdiff_t>(user_rules_++), std::move(rule));
-  return std::nullopt;
-}
-
-uint32_t PhaseRules::match(std::string_view name, bool thread) const {
-  name = name.substr(0, kMatchedBytes);
+uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within) const {
+  name = name.substr(0, subject == Subject::kKernel ? kMatchedKernelBytes : kMatchedBytes);
   for (size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
-    if (rule.on_thread != thread || !matches(rule, name)) continue;
+    const auto applies = [&](const Rule& r) {
+      return r.subject == subject && (r.within.empty() || r.within == within) && matches(r, name);
+    };
+    if (!applies(rule)) continue;
+    // A lone word of another phase takes it back. The same word inside a phase is no other word.
+    const auto cancels = [&](const Rule& r) {
+      return r.match == Match::kLoneWord && r.phase != rule.phase && r.pattern != rule.pattern &&
+             r.within.empty() && applies(r);
+    };
     const bool cancelled =
-        rule.group != 0 && std::any_of(rules_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                       rules_.end(), [&](const Rule& r) {
-                                         return r.group == rule.group && r.on_thread == thread &&
-                                                r.phase != rule.phase && matches(r, name);
-                                       });
+        rule.match == Match::kLoneWord &&
+        std::any_of(rules_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rules_.end(), cancels);
     return cancelled ? kNoIndex : static_cast<uint32_t>(i);
   }
   return kNoIndex;
 }
 
 std::string PhaseRules::describe(const Rule& rule) {
-  const std::string where = rule.on_thread ? "thread " : "range ";
+  constexpr const char* kWho[] = {"range ", "thread ", "kernel "};
+  const std::string who = (rule.within.empty() ? "" : "inside " + rule.within + ", ") +
+                          std::string(kWho[static_cast<size_t>(rule.subject)]);
   switch (rule.match) {
     case Match::kWord:
-      return where + "has the word '" + rule.pattern + "'";
+    case Match::kLoneWord:
+      return who + "has the word '" + rule.pattern + "'";
     case Match::kPrefix:
-      return where + "starts with '" + rule.pattern + "'";
-    case Match::kAutogradNode:
-      return where + "ends in '" + rule.pattern + "' and a number";
+      return who + "starts with '" + rule.pattern + "'";
+    case Match::kContains:
+      return who + "contains '" + rule.pattern + "'";
+    case Match::kNode:
+      return who + "ends in '" + rule.pattern + "' and a number";
     case Match::kRegex:
-      return where + "matches /" + rule.pattern + "/";
+      return who + "matches /" + rule.pattern + "/";
     case Match::kDefault:
       return "no rule matched";
   }
   return {};
 }
 
-PhaseMap::PhaseMap(const PhaseRules& rules, const NamePool& names, const PathTable& paths)
+PhaseMap::PhaseMap(const PhaseRules& rules, const Model& model)
     : rules_(rules),
-      names_(names),
-      own_(paths.size(), kNoIndex),
-      inherited_(paths.size(), kNoIndex) {
-  std::unordered_map<uint32_t, uint32_t> by_name;
-  for (uint32_t i = PathTable::kLost + 1; i < paths.size(); ++i) {
-    const auto [entry, fresh] = by_name.try_emplace(paths[i].name, kNoIndex);
-    if (fresh) entry->second = rules_.match_range(names_[paths[i].name]);
+      model_(model),
+      own_(model.paths.size(), kNoIndex),
+      inherited_(model.paths.size(), kNoIndex),
+      kernel_(model.signatures.size(), kNoIndex) {
+  std::unordered_map<std::string, uint32_t> known;  // name and the phase around it
+  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
+    const auto& path = model.paths[i];
+    const uint32_t around = inherited_[path.parent];
+    const std::string_view within = around == kNoIndex ? std::string_view{} : phase(around);
+    const auto [entry, fresh] =
+        known.try_emplace(std::to_string(path.name) + ' ' + std::string(within), kNoIndex);
+    if (fresh) entry->second = rules_.match(Subject::kRange, model.names[path.name], within);
     own_[i] = entry->second;
-    inherited_[i] = own_[i] != kNoIndex ? own_[i] : inherited_[paths[i].parent];
+    inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
+  }
+  std::unordered_map<uint32_t, uint32_t> kernels;
+  for (uint32_t i = SignatureTable::kUndefined + 1; i < model.signatures.size(); ++i) {
+    const uint32_t name = model.signatures[i].name;
+    const auto [entry, fresh] = kernels.try_emplace(name, kNoIndex);
+    if (fresh) entry->second = rules_.match(Subject::kKernel, model.names[name]);
+    kernel_[i] = entry->second;
   }
 }
 
-uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name) {
-  if (inherited_[path] != kNoIndex) return inherited_[path];
-  const auto [entry, fresh] = thread_rule_.try_emplace(thread_name, kNoIndex);
-  if (fresh) {
-    const uint32_t rule = rules_.match_thread(names_[thread_name]);
-    entry->second = rule != kNoIndex ? rule : rules_.default_rule();
+// The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
+uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
+  std::vector<uint32_t> levels;
+  for (; path > PathTable::kLost; path = model_.paths[path].parent) levels.push_back(path);
+  uint32_t rule = thread_rule;
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    const uint32_t own =
+        rules_.match(Subject::kRange, model_.names[model_.paths[*level].name], phase(rule));
+    if (own != kNoIndex) rule = own;
   }
+  return rule;
+}
+
+uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name) {
+  const auto [thread, fresh] = threads_.try_emplace(thread_name);
+  OnThread& on = thread->second;
+  if (fresh) on.rule = rules_.match(Subject::kThread, model_.names[thread_name]);
+  if (on.rule == kNoIndex)
+    return inherited_[path] != kNoIndex ? inherited_[path] : rules_.default_rule();
+  const auto [entry, fresh_path] = on.paths.try_emplace(path, kNoIndex);
+  if (fresh_path) entry->second = rule_inside(path, on.rule);
   return entry->second;
+}
+
+uint32_t PhaseMap::rule_of_kernel(uint32_t rule, uint32_t signature) const {
+  const uint32_t kernel = kernel_[signature];
+  const bool users = rule < rules_.user_rules() && kernel >= rules_.user_rules();
+  return kernel == kNoIndex || users ? rule : kernel;
 }
 
 }  // namespace flopinj::reduce

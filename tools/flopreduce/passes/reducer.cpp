@@ -8,6 +8,7 @@
 #include "model/formulas.h"
 #include "passes/definitions.h"
 #include "passes/router.h"
+#include "passes/sequence_pass.h"
 #include "passes/totals_pass.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
@@ -107,6 +108,24 @@ void Reducer::second_pass(Model& model, TotalsPass& totals) {
   }
 }
 
+OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators) {
+  SequencePass pass(model, options_.rules, phases, operators);
+  Router router(model);
+  router.reset();
+  const size_t known = model.traces.size();
+  for (uint32_t i = 0; i < files_.size(); ++i) {
+    DamageLog logged_before;
+    PacketReader reader(*files_[i].input, logged_before);
+    router.start(i);
+    Packet packet;
+    while (reader.next(packet)) {
+      const uint32_t trace = router.route(packet, logged_before);
+      if (trace < known) pass.packet(trace, packet);
+    }
+  }
+  return pass.take();
+}
+
 void Reducer::note_missing_ends(const Model& model) {
   for (const auto& trace : model.traces) {
     DamageLog& damage = files_[trace.inputs.back()].damage;
@@ -140,12 +159,16 @@ Report Reducer::run() {
   Model model;
   first_pass(model);
   model.join();
-  PhaseMap phases(options_.rules, model.names, model.paths);
+  PhaseMap phases(options_.rules, model);
   TotalsPass pass(model, phases);
   second_pass(model, pass);
   const Totals totals = pass.take();
   Formulas formulas(options_.fma);
-  Report report = build_report(model, totals, options_.rules, phases, formulas, options_.utilization);
+  const OperatorMap operators(model, phases);
+  const OperatorCalls calls =
+      operators.any() ? sequence_pass(model, phases, operators) : OperatorCalls{};
+  Report report = build_report(model, totals, options_.rules, phases, operators, calls, formulas,
+                               options_.utilization);
   note_missing_ends(model);
   if (report.total.overflow) files_.front().damage.add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "model/model.h"
+#include "model/operator_calls.h"
+#include "model/operators.h"
 #include "model/phases.h"
 #include "passes/revisions.h"
 #include "reader/damage.h"
@@ -29,7 +31,7 @@ class Reducer {
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
 
-  // Reads every trace twice. Call once.
+  // Reads every trace twice, and once more where ranges name operators. Call once.
   Report run();
 
  private:
@@ -40,6 +42,7 @@ class Reducer {
   };
   void first_pass(Model& model);
   void second_pass(Model& model, class TotalsPass& totals);
+  OperatorCalls sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators);
   void note_missing_ends(const Model& model);
   void name_sources(const Model& model, Report& report) const;
 

@@ -138,8 +138,9 @@ void TotalsPass::end_input(DamageLog& damage) {
     if (c.lost || local.signature == SignatureTable::kUndefined)
       damage.add(Damage::kUndefinedId, std::max<uint64_t>(1, local.counts.launches));
     const uint32_t chip = model_.devices[c.device].chip;
-    const RowKey key{static_cast<uint64_t>(local.signature) << 32 | chip,
-                     static_cast<uint64_t>(c.path) << 32 | c.rule};
+    const RowKey key{
+        static_cast<uint64_t>(local.signature) << 32 | chip,
+        static_cast<uint64_t>(c.path) << 32 | phases_.rule_of_kernel(c.rule, local.signature)};
     const uint64_t device_key = static_cast<uint64_t>(local.signature) << 32 | c.device;
     if ((rows_.size() >= kMaxRows && !rows_.contains(key)) ||
         (device_rows_.size() >= kMaxRows && !device_rows_.contains(device_key))) {

@@ -53,6 +53,11 @@ class LaunchBatchReader {
   template <typename Visit>
   void for_each(LastDurations& last, DamageLog& damage, Visit&& visit);
 
+  // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
+  // launches that are alike in these, in order.
+  template <typename Visit>
+  void for_each_sequence(Visit&& visit) const;
+
  private:
   struct Views {
     protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence;
@@ -104,6 +109,33 @@ void LaunchBatchReader::for_each(LastDurations& last, DamageLog& damage, Visit&&
     }
     visit(static_cast<const LaunchRow&>(row));
   }
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_sequence(Visit&& visit) const {
+  RunColumn paths(views_.range_path);
+  RunColumn sequences(views_.sequence);
+  RunColumn graphs(views_.graph);
+  struct Stretch {
+    uint64_t path = 0, sequence = 0;
+    bool graph = false;
+    bool operator==(const Stretch&) const = default;
+  } current;
+  uint64_t count = 0;
+  const auto flush = [&] {
+    if (count > 0)
+      visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
+  };
+  for (size_t i = 0; i < size_; ++i) {
+    const Stretch next{paths.next(), sequences.next(), graphs.next() != 0};
+    if (next != current) {
+      flush();
+      current = next;
+      count = 0;
+    }
+    ++count;
+  }
+  flush();
 }
 
 }  // namespace flopinj::reduce

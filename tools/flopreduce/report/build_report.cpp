@@ -5,6 +5,7 @@
 
 #include "report/layers.h"
 #include "report/ledger.h"
+#include "report/operators.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 #include "support/text.h"
@@ -30,7 +31,8 @@ const char* parameters_word(ParameterClass c) {
 class Builder {
  public:
   Builder(const Model& model, const Totals& totals, const PhaseRules& rules, const PhaseMap& phases,
-          Formulas& formulas, const UtilizationOptions& utilization)
+          const OperatorMap& operators, const OperatorCalls& calls, Formulas& formulas,
+          const UtilizationOptions& utilization)
       : model_(model),
         totals_(totals),
         rules_(rules),
@@ -39,6 +41,7 @@ class Builder {
         work_(model, totals, formulas),
         roofs_(model, totals, formulas, utilization.peaks),
         utilization_(utilization),
+        operators_(model, rules, operators, calls, formulas),
         exclusive_(model.paths.size()),
         forward_matrix_(model.paths.size()) {}
 
@@ -62,6 +65,7 @@ class Builder {
   WorkTable work_;
   Roofs roofs_;  // after work_, which makes all precisions known
   const UtilizationOptions& utilization_;
+  OperatorsBuilder operators_;
   Report report_;
   std::vector<Work> exclusive_;
   std::vector<u128> forward_matrix_;
@@ -108,6 +112,10 @@ void Builder::add_rows() {
     p.work.add(work);
     p.flop.add(flop);
     add_signature(row, work);
+    operators_.add(row, work, flop,
+                   work.unmeasured == 0
+                       ? std::string()
+                       : reason_of(work_.result(row.signature, row.chip).flop, model_));
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
   }
@@ -153,7 +161,9 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
 
 // The usual phases come first; those without launches are left out in the end.
 void Builder::add_phases() {
-  for (const char* name : {"forward", "loss", "backward", "optimizer"}) phase(name);
+  for (const char* name :
+       {"forward", "loss", "recompute", "backward", "optimizer", "communication"})
+    phase(name);
   for (const auto& rule : rules_.rules())
     report_.rules.push_back({PhaseRules::describe(rule), rule.phase, {}});
 }
@@ -218,6 +228,7 @@ Report Builder::build() {
   report_.fma = formulas_.fma();
   add_phases();
   add_rows();
+  report_.operators = operators_.build();
   add_ranges();
   add_traces();
   build_ledger(model_, totals_, work_, report_);
@@ -240,9 +251,10 @@ Report Builder::build() {
 }  // namespace
 
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, Formulas& formulas,
+                    const PhaseMap& phases, const OperatorMap& operators,
+                    const OperatorCalls& calls, Formulas& formulas,
                     const UtilizationOptions& utilization) {
-  return Builder(model, totals, rules, phases, formulas, utilization).build();
+  return Builder(model, totals, rules, phases, operators, calls, formulas, utilization).build();
 }
 
 }  // namespace flopinj::reduce

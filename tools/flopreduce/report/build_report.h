@@ -2,6 +2,8 @@
 #pragma once
 #include "model/formulas.h"
 #include "model/model.h"
+#include "model/operator_calls.h"
+#include "model/operators.h"
 #include "model/phases.h"
 #include "model/totals.h"
 #include "report/report.h"
@@ -10,7 +12,8 @@ namespace flopinj::reduce {
 
 // Fills everything but damage, errors and the traces' file names.
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, Formulas& formulas,
+                    const PhaseMap& phases, const OperatorMap& operators,
+                    const OperatorCalls& calls, Formulas& formulas,
                     const UtilizationOptions& utilization);
 
 }  // namespace flopinj::reduce

@@ -142,6 +142,43 @@ struct RatioReport {
   std::vector<LayerReport> layers;
 };
 
+// An operator in one place (its range path) and phase, or all of one function in a phase.
+struct OperatorReport {
+  std::string name;   // "aten::conv2d"
+  std::string range;  // the range that names it, with sizes; empty for all of a function
+  std::string layer;  // empty where it is in none, and for all of a function
+  std::string phase;
+  uint64_t calls = 0;
+  bool calls_counted = false;  // by sequence numbers; else an estimate
+  Work work;
+  // By formula, of all calls; nothing where there is none.
+  std::optional<u128> formula_flop;
+  u128 formula_uncounted = 0;  // operations that no FLOP counter counts
+  // Executed / formula where both are known and the formula is not 0.
+  std::optional<double> ratio;
+  std::string cause, evidence;
+};
+
+// All that is done for one layer. Backward work is the layer's by the ranges around it, or by the
+// sequence number of its forward operator.
+struct LayerWork {
+  std::string layer;
+  Work forward, backward, recompute;
+  u128 forward_formula = 0, backward_formula = 0;
+  std::optional<double> ratio;     // backward / forward, matrix FLOP
+  std::optional<double> expected;  // 2, or 1 in the first layer; nothing without matrix FLOP
+};
+
+struct OperatorsReport {
+  std::vector<OperatorReport> types;   // by function and phase, most FLOP first
+  std::vector<OperatorReport> places;  // by range path and phase, most FLOP first
+  std::vector<LayerWork> layers;       // in the order of forward
+  u128 formula_flop = 0;               // of all with a formula, recomputation left out
+  u128 recompute_flop = 0;             // executed
+  // Backward launches with a sequence number, by what became of it.
+  uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
+};
+
 struct TraceReport {
   std::vector<std::string> files;
   bool has_header = false, has_end = false, has_overhead = false;
@@ -176,6 +213,7 @@ struct Report {
   UtilizationReport utilization;
   std::vector<KernelReport> kernels;  // most FLOP first
   std::vector<SignatureReport> signatures;
+  OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
   Work outside_ranges;              // launches in no range at all
   std::vector<DeviceReport> devices;

@@ -6,6 +6,24 @@
 namespace flopinj::reduce {
 namespace {
 
+// Those that decided something; the others are in the JSON and in `flopreduce rules`.
+Section section(const Report& report) {
+  Table table{"rules_used",
+              {{"rule", "rule"},
+               {"phase", "phase"},
+               {"flop", "FLOP", Kind::kFlop},
+               {"flop_share", "share", Kind::kShare},
+               {"launches", "launches", Kind::kCount},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
+  table.when_empty = "no launches";
+  for (const auto& r : report.rules)
+    if (r.work.launches > 0)
+      table.rows.push_back({r.rule, r.phase, flop_cell(r.work),
+                            share_cell(r.work.flop, report.total.flop), r.work.launches,
+                            time_cell(r.work)});
+  return {"Rules that told the phases", {}, std::move(table), {}};
+}
+
 void json(Json& j, const Report& report) {
   j["rules"] = list_json(report.rules, [](const RuleReport& r) {
     Json rule{{"rule", r.rule}, {"phase", r.phase}};
@@ -28,6 +46,6 @@ std::vector<Table> tables(const Report& report) {
 
 }  // namespace
 
-const Subject kRules = {nullptr, json, tables};
+const Subject kPhaseRules = {section, json, tables};
 
 }  // namespace flopinj::reduce

@@ -7,10 +7,9 @@ namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
   static constexpr std::array kSubjects = {
-      &kHead,       &kPhases,      &kPrecisions,  &kIntegerOperations,
-      &kRatio,      &kUtilization, &kKernels,     &kRoofline,
-      &kSignatures, &kRanges,      &kPeakByRange, &kRules,
-      &kLedger,     &kProcesses,   &kDiagnostics, &kDamage,
+      &kHead,        &kPhases,     &kPrecisions, &kIntegerOperations, &kRatio,       &kUtilization,
+      &kLayers,      &kOperators,  &kKernels,    &kRoofline,          &kSignatures,  &kRanges,
+      &kPeakByRange, &kPhaseRules, &kLedger,     &kProcesses,         &kDiagnostics, &kDamage,
   };
   return kSubjects;
 }

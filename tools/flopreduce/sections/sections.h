@@ -18,8 +18,8 @@ struct Subject {
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
-    kRanges, kRules, kLedger, kProcesses, kDiagnostics, kDamage, kUtilization, kPeakByRange,
-    kRoofline;
+    kRanges, kPhaseRules, kOperators, kLayers, kLedger, kProcesses, kDiagnostics, kDamage,
+    kUtilization, kPeakByRange, kRoofline;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.

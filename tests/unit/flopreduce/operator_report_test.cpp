@@ -1,0 +1,298 @@
+// Operators in reports: calls, formula against executed FLOP, causes, layers, and how backward finds its
+// forward. Executed figures are samples made up here; expected ones are worked out by hand.
+#include <map>
+
+#include "catch.h"
+#include "reduce_bytes.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+using Launch = TraceBuilder::Launch;
+
+constexpr uint32_t kMain = 1, kAutograd = 2;
+
+// A trace with a main thread and autograd's. Ranges and kernels get their ids by name.
+class Scene {
+ public:
+  Scene() : trace_(started()) {
+    trace_.thread(kAutograd, "pt_autograd_0");
+    trace_.group(2, "tensor", {"sm__ops_path_tensor_src_bf16_dst_fp32.sum"}, false);
+  }
+  // Names from the outermost range on; the innermost's id.
+  uint32_t path(const std::vector<std::string>& names) {
+    std::string whole;
+    uint32_t id = 0;
+    for (const auto& name : names) {
+      whole += "\n" + name;
+      auto [entry, fresh] = paths_.try_emplace(whole, static_cast<uint32_t>(paths_.size() + 1));
+      if (fresh) trace_.path(entry->second, id, name);
+      id = entry->second;
+    }
+    return id;
+  }
+  // A kernel that does so many fused multiply-adds and additions, or operations on tensor cores.
+  uint32_t kernel(const std::string& name, double fma, double add = 0, double tensor = 0) {
+    const uint32_t id = ++kernels_;
+    trace_.kernel(id, name, 1000 + id);
+    trace_.samples(1, id, {sass(add, 0, fma)});
+    if (tensor > 0) trace_.samples(2, id, {{tensor}});
+    return id;
+  }
+  uint32_t unmeasured(const std::string& name) {
+    trace_.kernel(++kernels_, name, 1000 + kernels_);
+    return kernels_;
+  }
+  void launch(uint32_t thread, const std::vector<Launch>& list) { trace_.launches(list, thread); }
+  Launch at(uint32_t kernel, uint32_t path, uint64_t sequence) {
+    return {.signature = kernel, .duration_ns = 100, .path = path, .sequence = sequence + 1};
+  }
+  TraceBuilder& trace() { return trace_; }
+  Report reduce() {
+    trace_.end();
+    return reduce_bytes({trace_.bytes()});
+  }
+
+ private:
+  TraceBuilder trace_;
+  std::map<std::string, uint32_t> paths_;
+  uint32_t kernels_ = 0;
+};
+
+const OperatorReport& type_of(const Report& report, const std::string& name,
+                              const std::string& phase) {
+  for (const auto& o : report.operators.types)
+    if (o.name == name && o.phase == phase) return o;
+  FAIL("no operator " << name << " in " << phase);
+  return report.operators.types[0];
+}
+
+const std::string kNode = "autograd::engine::evaluate_function: ";
+
+// One step of conv (2x3x8x8, 4 filters of 3x3, padding 1: 2*4*64*27 products) and linear (2x256, 10).
+constexpr double kConv = 2 * 4 * 64 * 27, kLinear = 2 * 256 * 10;
+struct Network {
+  explicit Network(Scene& s)
+      : conv(s.path({"step", "forward", "conv1",
+                     "aten::conv2d, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], []]",
+                     "aten::cudnn_convolution, sizes = [[2, 3, 8, 8], [4, 3, 3, 3]]"})),
+        linear(s.path({"step", "forward", "fc", "aten::linear, sizes = [[2, 256], [10, 256], [10]]",
+                       "aten::addmm, sizes = [[10], [2, 256], [256, 10], [], []]"})),
+        linear_input(s.path({kNode + "AddmmBackward0", "AddmmBackward0, sizes = [[2, 10]]",
+                             "aten::mm, sizes = [[2, 10], [10, 256]]"})),
+        linear_weight(s.path({kNode + "AddmmBackward0", "AddmmBackward0, sizes = [[2, 10]]",
+                              "aten::mm, sizes = [[10, 2], [2, 256]]"})),
+        conv_back(
+            s.path({kNode + "ConvolutionBackward0", "ConvolutionBackward0, sizes = [[2, 4, 8, 8]]",
+                    "aten::convolution_backward, sizes = [[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, "
+                    "3, 3], [], []]"})),
+        conv_kernel(s.kernel("implicit_gemm", kConv)),
+        linear_kernel(s.kernel("gemm", kLinear)),
+        wgrad(s.kernel("cudnn_wgrad", kConv)) {}
+  void forward(Scene& s, uint64_t sequence, uint32_t thread = kMain) const {
+    s.launch(thread,
+             {s.at(conv_kernel, conv, sequence), s.at(linear_kernel, linear, sequence + 1)});
+  }
+  void backward(Scene& s, uint64_t sequence) const {
+    s.launch(kAutograd,
+             {s.at(linear_kernel, linear_input, sequence + 1),
+              s.at(linear_kernel, linear_weight, sequence + 1), s.at(wgrad, conv_back, sequence)});
+  }
+  uint32_t conv, linear, linear_input, linear_weight, conv_back;
+  uint32_t conv_kernel, linear_kernel, wgrad;
+};
+
+void check_network(const Report& r, uint64_t steps) {
+  const auto& conv = type_of(r, "aten::conv2d", "forward");
+  CHECK(conv.calls == steps);
+  CHECK(conv.calls_counted);
+  CHECK(conv.formula_flop ==
+        static_cast<u128>(2 * kConv) * steps);  // the output is known from backward
+  CHECK(conv.ratio == 1.0);
+  CHECK(conv.cause.empty());
+  CHECK(type_of(r, "aten::linear", "forward").ratio == 1.0);
+  CHECK(type_of(r, "aten::mm", "backward").formula_flop == static_cast<u128>(4 * kLinear) * steps);
+  const auto& back = type_of(r, "aten::convolution_backward", "backward");
+  CHECK(back.ratio == 0.5);
+  CHECK(back.cause == "no input gradient");
+  REQUIRE(r.operators.layers.size() == 2);
+  CHECK(r.operators.layers[0].layer == "conv1");
+  CHECK(r.operators.layers[0].ratio == 1.0);
+  CHECK(r.operators.layers[0].expected == 1.0);
+  CHECK(r.operators.layers[1].layer == "fc");
+  CHECK(r.operators.layers[1].ratio == 2.0);
+  CHECK(r.operators.layers[1].expected == 2.0);
+  CHECK(r.operators.layers[1].backward_formula == static_cast<u128>(4 * kLinear) * steps);
+  CHECK(r.operators.joined == 3 * steps);
+}
+
+}  // namespace
+
+TEST_CASE("operators: calls, formulas and layers of a small network") {
+  Scene s;
+  const Network n(s);
+  for (uint64_t step = 0; step < 5; ++step) {
+    n.forward(s, 10 * step);
+    n.backward(s, 10 * step);
+  }
+  check_network(s.reduce(), 5);
+}
+
+TEST_CASE("operators: backward may come before forward in a trace") {
+  Scene s;
+  const Network n(s);
+  for (uint64_t step = 0; step < 3; ++step) {
+    n.backward(s, 10 * step);
+    n.forward(s, 10 * step);
+  }
+  check_network(s.reduce(), 3);
+}
+
+TEST_CASE("operators: what finds no forward is counted") {
+  Scene s;
+  const Network n(s);
+  n.forward(s, 100'000);  // 100,000 - 65,536 is still in its window
+  n.backward(s, 100'000 - 65'536);
+  n.backward(s, 7);  // nobody's, and nobody comes
+  const Report r = s.reduce();
+  CHECK(r.operators.joined == 0);
+  CHECK(r.operators.out_of_window == 3);
+  CHECK(r.operators.without_forward == 3);
+}
+
+TEST_CASE("operators: numbers count per thread, so two threads of a device may share one") {
+  Scene s;
+  s.trace().thread(3, "worker");
+  const Network n(s);
+  n.forward(s, 0);
+  n.forward(s, 0, 3);
+  n.backward(s, 0);
+  const Report r = s.reduce();
+  CHECK(r.operators.joined == 0);
+  CHECK(r.operators.ambiguous == 3);
+}
+
+TEST_CASE("operators: a number alone does not join unlike operators") {
+  Scene s;
+  const Network n(s);
+  s.launch(kMain, {s.at(n.linear_kernel, n.linear, 5)});
+  s.launch(kAutograd, {s.at(n.wgrad, n.conv_back, 5)});
+  const Report r = s.reduce();
+  CHECK(r.operators.joined == 0);
+  CHECK(r.operators.other_operator == 1);
+}
+
+TEST_CASE("operators: sixteen launches of one call are one call") {
+  Scene s;
+  const uint32_t path = s.path({"forward", "aten::mm, sizes = [[64, 64], [64, 64]]"});
+  const uint32_t kernel = s.kernel("gemm_split", 64.0 * 64 * 64 / 16);
+  s.launch(kMain, std::vector<Launch>(16, s.at(kernel, path, 3)));
+  s.launch(kMain, std::vector<Launch>(16, s.at(kernel, path, 4)));
+  const Report r = s.reduce();
+  const auto& mm = type_of(r, "aten::mm", "forward");
+  CHECK(mm.calls == 2);
+  CHECK(mm.work.launches == 32);
+  CHECK(mm.ratio == 1.0);
+  REQUIRE(r.operators.places.size() == 1);
+  CHECK(r.operators.places[0].evidence == "16 launches of one kernel per call");
+}
+
+TEST_CASE("operators: a call cut in two by a batch is one call") {
+  Scene s;
+  const uint32_t path = s.path({"forward", "aten::mm, sizes = [[4, 4], [4, 4]]"});
+  const uint32_t kernel = s.kernel("gemm_split", 32);
+  s.launch(kMain, {s.at(kernel, path, 3)});
+  s.launch(kMain, {s.at(kernel, path, 3), s.at(kernel, path, 4), s.at(kernel, path, 4)});
+  CHECK(type_of(s.reduce(), "aten::mm", "forward").calls == 2);
+}
+
+TEST_CASE("operators: the two gradients of a square product share number and sizes") {
+  Scene s;
+  const uint32_t path =
+      s.path({kNode + "MmBackward0", "MmBackward0", "aten::mm, sizes = [[8, 8], [8, 8]]"});
+  const uint32_t kernel = s.kernel("gemm", 512);
+  s.launch(kAutograd, {s.at(kernel, path, 3), s.at(kernel, path, 3)});
+  const auto mm = type_of(s.reduce(), "aten::mm", "backward");
+  CHECK(mm.calls == 2);
+  CHECK(mm.ratio == 1.0);
+}
+
+TEST_CASE("operators: without numbers calls are an estimate") {
+  Scene s;
+  const uint32_t path = s.path({"forward", "aten::mm, sizes = [[64, 64], [64, 64]]"});
+  s.trace().tally({{s.kernel("gemm_split", 64.0 * 64 * 64 / 16), 160, 0, 0, path}});
+  const auto mm = type_of(s.reduce(), "aten::mm", "forward");
+  CHECK_FALSE(mm.calls_counted);
+  CHECK(mm.calls == 160);
+  CHECK(*mm.ratio == Approx(1.0 / 16));
+  CHECK(mm.cause == "calls estimated");
+}
+
+TEST_CASE("operators: causes come from evidence") {
+  Scene s;
+  uint64_t sequence = 0;
+  const auto once = [&](const std::string& op, uint32_t kernel) {
+    s.launch(kMain, {s.at(kernel, s.path({"forward", op}), ++sequence)});
+  };
+  // 100 x 60 as 128 x 64 with an inner dimension of 32, on tensor cores.
+  once("aten::mm, sizes = [[100, 32], [32, 60]]",
+       s.kernel("sm90_gemm_bf16_128x64_32x3_tn", 0, 0, 2.0 * 128 * 64 * 32));
+  once("aten::bmm, sizes = [[2, 8, 8], [2, 8, 8]]", s.kernel("some_kernel", 2 * 512 * 3));
+  once("aten::addmm, sizes = [[8], [4, 8], [8, 8]]", s.kernel("gemm_plain", 256, 32));
+  once("aten::matmul, sizes = [[8, 8], [8, 8]]", s.kernel("triton_poi_fused_mm", 512 + 100));
+  once("aten::baddbmm, sizes = [[1, 8, 8], [1, 8, 8], [1, 8, 8]]", s.unmeasured("secret"));
+  once("aten::conv2d, sizes = [[1, 4, 8, 8], [4, 4, 3, 3]]", s.kernel("implicit_precomp", 100));
+  once("aten::conv_transpose2d, sizes = [[1, 4, 8, 8], [4, 4, 3, 3]]",
+       s.kernel("winograd_nonfused_4x4", 64 * 4 * 4 * 4));
+  once("aten::relu, sizes = [[8, 8]]", s.kernel("relu", 0));
+  once("aten::mine, sizes = [[8, 8]]", s.kernel("mine", 10));
+  const Report r = s.reduce();
+  const auto cause = [&](const std::string& name) { return type_of(r, name, "forward").cause; };
+  CHECK(cause("aten::mm") == "tile padding");
+  CHECK(type_of(r, "aten::mm", "forward").evidence.find("100 x 60 computed as 128 x 64") == 0);
+  CHECK(cause("aten::bmm") == "unexplained");
+  CHECK(cause("aten::addmm") == "bias");
+  CHECK(cause("aten::matmul") == "fused");
+  CHECK(cause("aten::baddbmm") == "no hardware count");
+  CHECK(cause("aten::conv2d") == "no formula");
+  CHECK(cause("aten::conv_transpose2d") == "Winograd");
+  CHECK(cause("aten::relu") == "not counted");
+  CHECK(cause("aten::mine") == "no formula");
+}
+
+TEST_CASE("operators: a module's settings tell what the operator's name leaves out") {
+  Scene s;
+  const uint32_t path = s.path(
+      {"forward", "Conv2d(4, 4, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), bias=False)",
+       "aten::conv2d, sizes = [[1, 4, 8, 8], [4, 4, 3, 3], [], [], [], [], []]"});
+  s.launch(kMain, {s.at(s.kernel("conv", 4 * 4 * 4 * 36), path, 1)});
+  CHECK(type_of(s.reduce(), "aten::conv2d", "forward").ratio == 1.0);
+}
+
+TEST_CASE("operators: recomputation is apart from what the model needs") {
+  Scene s;
+  const std::string mm = "aten::mm, sizes = [[8, 8], [8, 8]]";
+  const uint32_t kernel = s.kernel("gemm", 512);
+  s.launch(kMain, {s.at(kernel, s.path({"forward", mm}), 1)});
+  s.launch(kAutograd, {s.at(kernel, s.path({kNode + "CheckpointFunctionBackward", mm}), 1)});
+  const Report r = s.reduce();
+  CHECK(type_of(r, "aten::mm", "recompute").cause == "recompute");
+  CHECK(r.operators.formula_flop == 1024);
+  CHECK(r.operators.recompute_flop == 1024);
+}
+
+TEST_CASE("operators: the JSON is what the report says") {
+  Scene s;
+  const Network n(s);
+  n.forward(s, 0);
+  n.backward(s, 0);
+  const auto j = json_of(s.reduce());
+  REQUIRE(j["operators"]["types"].size() == 4);
+  u128 executed = 0;
+  for (const auto& o : j["operators"]["places"])
+    executed += static_cast<u128>(std::stoull(o["flop"].get<std::string>()));
+  CHECK(std::to_string(static_cast<uint64_t>(executed)) == j["total"]["flop"]);
+  CHECK(j["layer_work"][0]["backward_forward_expected"] == 1);
+}

@@ -1,0 +1,70 @@
+// Pass three, only where ranges name operators: the sequence numbers of launches.
+//
+// PyTorch counts forward operators per thread, and the backward node of an operator carries its number.
+// Forward and backward run on different threads, and either may come first in a trace. So for each
+// device of a trace a window of the last numbers is kept; a number is looked up by its remainder, and
+// what is in its place with a smaller number falls out of the window.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "model/model.h"
+#include "model/operator_calls.h"
+#include "model/operators.h"
+#include "model/phases.h"
+#include "reader/packet_reader.h"
+
+namespace flopinj::reduce {
+
+class SequencePass {
+ public:
+  static constexpr size_t kWindow = 1U << 16;    // numbers; a step of a large model takes thousands
+  static constexpr size_t kMaxWindows = 16;      // devices of traces; about 3 MiB each
+  static constexpr size_t kMaxCalls = 1U << 20;  // (thread, path) whose last number is known
+  static constexpr size_t kMaxJoined = 1U << 20;
+
+  // All must outlive the pass.
+  SequencePass(const Model& model, const PhaseRules& rules, PhaseMap& phases,
+               const OperatorMap& operators);
+  // Looks at launch batches alone. Damage was told by the passes before.
+  void packet(uint32_t trace, const Packet& packet);
+  OperatorCalls take();
+
+ private:
+  struct Pending {
+    uint32_t path = 0;
+    uint32_t launches = 0;  // 0: free
+  };
+  struct Slot {
+    uint64_t sequence = 0;  // plus 1; 0: free
+    uint32_t forward = 0;   // path; 0: none yet
+    uint32_t thread = 0;    // of the forward path
+    bool ambiguous = false;
+    std::array<Pending, 2> pending{};  // backward launches whose forward has not come
+  };
+  struct Where {
+    uint32_t thread = 0, stream = 0, device = 0, thread_name = 0;
+  };
+
+  void launches(const Where& where, uint32_t path_id, uint64_t sequence, uint64_t count);
+  void count_call(const Where& where, uint32_t path, uint64_t sequence);
+  void forward(Slot& slot, const Where& where, uint32_t path);
+  void backward(Slot& slot, uint32_t path, uint64_t count);
+  void join(uint32_t backward, uint32_t forward, uint64_t count);
+  void forget(Slot& slot);
+  std::vector<Slot>* window(uint32_t device);
+
+  const Model& model_;
+  const PhaseRules& rules_;
+  PhaseMap& phases_;
+  const OperatorMap& operators_;
+  uint32_t trace_ = kNoIndex;
+  OperatorCalls calls_;
+  std::vector<bool> unknown_;                    // by path: calls cannot be counted
+  std::unordered_map<uint64_t, uint64_t> last_;  // of the current trace: (thread, path) -> number
+  std::unordered_map<uint32_t, std::vector<Slot>> windows_;  // by device
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,116 @@
+// Operators by function: executed, formula, ratio and why; and where backward found its forward.
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+Cell formula_cell(const OperatorReport& o) {
+  if (!o.formula_flop) return Cell::none();
+  return {*o.formula_flop, o.calls_counted ? Mark::kNone : Mark::kEstimate};
+}
+
+constexpr Column kCalls = {"calls", "calls", Kind::kCount};
+constexpr Column kFlop = {"flop", "executed", Kind::kFlop};
+constexpr Column kFormula = {"formula_flop", "formula", Kind::kFlop};
+constexpr Column kExecuted = {"executed_formula_ratio", "ratio", Kind::kRatio};
+
+Cell calls_cell(const OperatorReport& o) {
+  return {o.calls, o.calls_counted ? Mark::kNone : Mark::kEstimate};
+}
+Cell ratio_cell(const OperatorReport& o) { return o.ratio ? Cell(*o.ratio) : Cell::none(); }
+
+Section section(const Report& report) {
+  constexpr size_t kMostEvidence = 12;
+  const OperatorsReport& operators = report.operators;
+  if (operators.types.empty()) return {};
+  Table table{"operators",
+              {{"operator", "operator"},
+               {"phase", "phase"},
+               kCalls,
+               {"launches", "launches", Kind::kCount},
+               kFlop,
+               kFormula,
+               kExecuted,
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"cause", "cause"}}};
+  table.long_list = true;
+  Section out{"Operators: executed against formula", {}, std::nullopt, {}};
+  for (const auto& o : operators.types) {
+    table.rows.push_back({o.name, o.phase, calls_cell(o), o.work.launches, flop_cell(o.work),
+                          formula_cell(o), ratio_cell(o), time_cell(o.work), o.cause});
+    if (!o.cause.empty() && !o.evidence.empty() && out.below.size() < kMostEvidence)
+      out.below.push_back(
+          {o.name + ", " + o.phase + ": " + o.cause + ": " + o.evidence, Tone::kDim});
+  }
+  out.table = std::move(table);
+  const uint64_t lost = operators.without_forward + operators.other_operator + operators.ambiguous +
+                        operators.out_of_window;
+  if (lost > 0)
+    out.below.push_back({to_grouped(lost) + " of " + to_grouped(lost + operators.joined) +
+                             " backward launches with a sequence number found no forward operator.",
+                         Tone::kWarn});
+  return out;
+}
+
+// Every place of its own, with the evidence.
+std::vector<Table> tables(const Report& report) {
+  Table table{"operator_places",
+              {{"range", "range"},
+               {"layer", "layer"},
+               {"phase", "phase"},
+               kCalls,
+               {"launches", "launches", Kind::kCount},
+               kFlop,
+               kFormula,
+               kExecuted,
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"cause", "cause"},
+               {"evidence", "evidence"}}};
+  for (const auto& o : report.operators.places)
+    table.rows.push_back({o.range, o.layer, o.phase, calls_cell(o), o.work.launches,
+                          flop_cell(o.work), formula_cell(o), ratio_cell(o), time_cell(o.work),
+                          o.cause, o.evidence});
+  return {std::move(table)};
+}
+
+Json operator_json(const OperatorReport& o) {
+  Json j;
+  j["operator"] = o.name;
+  if (!o.range.empty()) j["range"] = o.range;
+  if (!o.layer.empty()) j["layer"] = o.layer;
+  j["phase"] = o.phase;
+  j["calls"] = o.calls;
+  j["calls_counted"] = o.calls_counted;
+  j.update(work_json(o.work));
+  j["formula_flop"] = o.formula_flop ? Json(decimal(*o.formula_flop)) : Json(nullptr);
+  if (o.formula_uncounted > 0) j["formula_uncounted"] = decimal(o.formula_uncounted);
+  j["executed_formula_ratio"] = optional_json(o.ratio);
+  j["cause"] = o.cause;
+  j["evidence"] = o.evidence;
+  return j;
+}
+
+void json(Json& to, const Report& report) {
+  const OperatorsReport& operators = report.operators;
+  to["operators"] = {
+      {"formula_flop", decimal(operators.formula_flop)},
+      {"recompute_flop", decimal(operators.recompute_flop)},
+      {"sequence",
+       {{"joined_launches", operators.joined},
+        {"without_forward", operators.without_forward},
+        {"other_operator", operators.other_operator},
+        {"ambiguous", operators.ambiguous},
+        {"out_of_window", operators.out_of_window}}},
+      {"types", list_json(operators.types, operator_json)},
+      {"places", list_json(operators.places, operator_json)},
+  };
+}
+
+}  // namespace
+
+const Subject kOperators = {section, json, tables};
+
+}  // namespace flopinj::reduce
