@@ -19,6 +19,7 @@ void Work::add(const Work& o) {
   overflow = overflow || o.overflow || !fits;
   time.add(o.time);
   roof.add(o.roof);
+  uncertainty.add(o.uncertainty);
 }
 
 void LedgerLine::add(const LedgerLine& o) {
