@@ -18,7 +18,7 @@ struct Subject {
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
-    kRanges, kRules, kLedger, kProcesses, kDiagnostics, kDamage;
+    kRanges, kStacks, kRules, kLedger, kProcesses, kDiagnostics, kDamage;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
