@@ -125,12 +125,41 @@ TraceBuilder hostile() {
   return t;
 }
 
-// As many kernels as a large program has, in ranges of three levels.
+// Kernels first to last with 64 * id fused multiply-adds each: definitions and samples.
+void add_kernels(TraceBuilder& t, uint32_t first, uint32_t last) {
+  flopinj::trace::TracePacket definitions;
+  flopinj::trace::TracePacket samples;
+  auto* defined = definitions.mutable_interned();
+  auto* sampled = samples.mutable_counter_samples();
+  sampled->set_group(1);
+  sampled->set_window(1);
+  for (uint32_t id = first; id <= last; ++id) {
+    auto* name = defined->add_strings();
+    name->set_id(id);
+    name->set_value("kernel_" + std::to_string(id * 7919 % 65537));
+    auto* function = defined->add_functions();
+    function->set_id(id);
+    function->set_name(id);
+    auto* signature = defined->add_signatures();
+    signature->set_id(id);
+    signature->set_function(id);
+    signature->set_stable_hash(1000 + id);
+    signature->set_parameter_class(flopinj::trace::Interned::PARAMETERS_EXACT);
+    sampled->add_signature(id);
+    sampled->add_range_path(0);
+    for (const double value : {0.0, 0.0, 64.0 * id, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
+      sampled->add_value(value);
+  }
+  t.add(definitions);
+  t.add(samples);
+}
+
+// As many kernels as a large program has, each launched once, in ranges of three levels.
 TraceBuilder wide() {
   constexpr uint32_t kKernels = 50'000;
+  constexpr uint32_t kBatch = 1000;
   constexpr uint32_t kLayers = 200;
-  constexpr uint32_t kFirstPath =
-      1'000'000;  // names of ranges have ids apart from those of kernels
+  constexpr uint32_t kFirstPath = 60'000;  // names of ranges have ids apart from those of kernels
   TraceBuilder t;
   t.header(4);
   t.device();
@@ -142,15 +171,12 @@ TraceBuilder wide() {
   t.path(kFirstPath + 2, kFirstPath, "backward");
   for (uint32_t layer = 0; layer < kLayers; ++layer)
     t.path(kFirstPath + 3 + layer, kFirstPath + 1 + layer % 2, "layer" + std::to_string(layer));
-  Launches launches;
-  for (uint32_t i = 1; i <= kKernels; ++i) {
-    t.kernel(i, "kernel_" + std::to_string(i * 7919 % kKernels), 1000 + i);
-    t.samples(1, i, {{0, 0, 64.0 * i, 0, 0, 0, 0, 0, 0}});
-    launches.push_back({i, 500 + i % 1000, kFirstPath + 3 + i % kLayers});
-    if (launches.size() == 1000) {
-      t.launches(launches);
-      launches.clear();
-    }
+  for (uint32_t first = 1; first <= kKernels; first += kBatch) {
+    add_kernels(t, first, first + kBatch - 1);
+    Launches launches;
+    for (uint32_t id = first; id < first + kBatch; ++id)
+      launches.push_back({id, 500 + id % 1000, kFirstPath + 3 + id % kLayers});
+    t.launches(launches);
   }
   t.ledger(kKernels, kKernels, 0);
   t.end();

@@ -9,6 +9,7 @@
 #include "sections/sections.h"
 #include "support/text.h"
 #include "writers/csv_writer.h"
+#include "writers/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/markdown_writer.h"
 #include "writers/text_writer.h"
@@ -35,6 +36,12 @@ int json(const Report& report, const OutputArguments& output) {
 int markdown(const Report& report, const OutputArguments& output) {
   return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
     write_markdown(out, report_sections(r), o.top);
+  });
+}
+
+int html(const Report& report, const OutputArguments& output) {
+  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto&) {
+    write_html(out, r, "flopreduce " FLOPINJ_VERSION);
   });
 }
 
@@ -84,6 +91,7 @@ constexpr std::array kForms = {
     Form{"json", "everything, for programs; schema: report.schema.json", json},
     Form{"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", csv},
     Form{"markdown", "tables for a pull request", markdown},
+    Form{"html", "one page with flame view and sortable tables; needs nothing else", html},
 };
 
 }  // namespace

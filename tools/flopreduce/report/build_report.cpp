@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "report/layers.h"
 #include "report/ledger.h"
@@ -43,7 +44,8 @@ class Builder {
         utilization_(utilization),
         operators_(model, rules, operators, calls, formulas),
         exclusive_(model.paths.size()),
-        forward_matrix_(model.paths.size()) {}
+        forward_matrix_(model.paths.size()),
+        range_of_(model.paths.size(), kNoRange) {}
 
   Report build();
 
@@ -54,6 +56,8 @@ class Builder {
   void add_phases();
   void add_ranges();
   void add_traces();
+  std::vector<uint32_t> sort_kernels();
+  void add_stacks();
   KernelReport& kernel(uint32_t signature);
   PhaseReport& phase(const std::string& name);
 
@@ -68,7 +72,9 @@ class Builder {
   OperatorsBuilder operators_;
   Report report_;
   std::vector<Work> exclusive_;
+  std::unordered_map<uint64_t, Work> stacks_;  // (range path, report_.kernels)
   std::vector<u128> forward_matrix_;
+  std::vector<uint32_t> range_of_;                     // path -> report_.ranges
   std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
   uint32_t last_signature_ = kNoIndex;
   uint32_t last_chip_ = kNoIndex;
@@ -102,6 +108,8 @@ void Builder::add_rows() {
     report_.total.add(work);
     report_.flop.add(flop);
     KernelReport& k = kernel(row.signature);
+    const auto kernel_index = static_cast<uint64_t>(&k - report_.kernels.data());
+    stacks_[static_cast<uint64_t>(row.path) << 32 | kernel_index].add(work);
     k.work.add(work);
     k.flop.add(flop);
     const auto parameters = model_.signatures[row.signature].parameter_class;
@@ -190,6 +198,7 @@ void Builder::add_ranges() {
     stack.pop_back();
     stack.insert(stack.end(), children[path].begin(), children[path].end());
     if (inclusive[path].launches == 0) continue;
+    range_of_[path] = static_cast<uint32_t>(report_.ranges.size());
     const std::string whole = path_string(model_, path);
     report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(model_, path) : whole,
                               model_.paths[path].depth, inclusive[path], exclusive_[path]});
@@ -228,6 +237,35 @@ void Builder::add_traces() {
   }
 }
 
+// Most FLOP first. Where each kernel went.
+std::vector<uint32_t> Builder::sort_kernels() {
+  std::vector<uint32_t> order(report_.kernels.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const Work& x = report_.kernels[a].work;
+    const Work& y = report_.kernels[b].work;
+    return x.flop != y.flop ? x.flop > y.flop : x.launches > y.launches;
+  });
+  std::vector<KernelReport> sorted;
+  std::vector<uint32_t> place(order.size());
+  for (const uint32_t from : order) {
+    place[from] = static_cast<uint32_t>(sorted.size());
+    sorted.push_back(std::move(report_.kernels[from]));
+  }
+  report_.kernels = std::move(sorted);
+  return place;
+}
+
+// When kernels and ranges have their places in the report.
+void Builder::add_stacks() {
+  const std::vector<uint32_t> place = sort_kernels();
+  for (const auto& [key, work] : stacks_)
+    report_.stacks.push_back({range_of_[key >> 32], place[key & 0xFFFFFFFFU], work});
+  std::sort(report_.stacks.begin(), report_.stacks.end(), [](const auto& a, const auto& b) {
+    return a.range != b.range ? a.range < b.range : a.kernel < b.kernel;
+  });
+}
+
 Report Builder::build() {
   const bool headers = std::all_of(model_.traces.begin(), model_.traces.end(),
                                    [](const auto& t) { return t.has_header; });
@@ -247,11 +285,7 @@ Report Builder::build() {
   report_.utilization.devices = roofs_.devices();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
   build_utilization(utilization_, report_);
-  std::stable_sort(report_.kernels.begin(), report_.kernels.end(),
-                   [](const auto& a, const auto& b) {
-                     return a.work.flop != b.work.flop ? a.work.flop > b.work.flop
-                                                       : a.work.launches > b.work.launches;
-                   });
+  add_stacks();
   return std::move(report_);
 }
 

@@ -131,6 +131,14 @@ struct RangeReport {
   Work inclusive, exclusive;
 };
 
+// A kernel's launches right in one range.
+inline constexpr uint32_t kNoRange = ~uint32_t{0};
+struct StackReport {
+  uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
+  uint32_t kernel = 0;        // Report::kernels
+  Work work;
+};
+
 struct LayerReport {
   std::string path;
   u128 forward_matrix_flop = 0;
@@ -224,6 +232,7 @@ struct Report {
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
   Work outside_ranges;              // launches in no range at all
+  std::vector<StackReport> stacks;  // by range, then kernel
   std::vector<DeviceReport> devices;
   std::vector<TraceReport> traces;
   std::vector<DamageReport> damage;

@@ -7,11 +7,10 @@ namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
   static constexpr std::array kSubjects = {
-      &kHead,      &kPhases,      &kPrecisions, &kIntegerOperations,
-      &kRatio,     &kUtilization, &kLayers,     &kOperators,
-      &kKernels,   &kEstimates,   &kRoofline,   &kSignatures,
-      &kRanges,    &kPeakByRange, &kPhaseRules, &kLedger,
-      &kProcesses, &kDiagnostics, &kDamage,
+      &kHead,        &kPhases,     &kPrecisions, &kIntegerOperations, &kRatio,
+      &kUtilization, &kLayers,     &kOperators,  &kKernels,           &kEstimates,
+      &kRoofline,    &kSignatures, &kRanges,     &kPeakByRange,       &kStacks,
+      &kPhaseRules,  &kLedger,     &kProcesses,  &kDiagnostics,       &kDamage,
   };
   return kSubjects;
 }

@@ -1,0 +1,4 @@
+// Pictures of tables that have one, by the table's key.
+function pictures() {
+  return [];
+}

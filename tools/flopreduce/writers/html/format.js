@@ -1,0 +1,65 @@
+// Cells, and numbers as people read them: the same words as on a terminal.
+//
+// A cell is null (nothing; shown "-"), {absent: "not measured"}, a text, a number, or {n, m}: n a number or, beyond
+// 2^53, a decimal string, and m the marks ">=", "<=", "~".
+
+const isNumber = (cell) => typeof cell === "number" || (cell !== null && typeof cell === "object" && "n" in cell);
+const raw = (cell) => (typeof cell === "object" ? cell.n : cell);
+const numberOf = (cell) => (isNumber(cell) ? Number(raw(cell)) : NaN);
+
+function fourDigits(value) {
+  return value.toFixed(value >= 999.95 ? 0 : value >= 99.995 ? 1 : value >= 9.9995 ? 2 : 3);
+}
+
+function withPrefix(value, unit) {
+  if (value < 1000) return `${Math.round(value)} ${unit}`;
+  const prefixes = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+  let at = 0;
+  for (; value >= 999.95 && at + 1 < prefixes.length; ++at) value /= 1000;
+  return `${fourDigits(value)} ${prefixes[at]}${unit}`;
+}
+
+function time(ns) {
+  if (ns < 1e3) return `${Math.round(ns)} ns`;
+  if (ns < 999.95e3) return `${fourDigits(ns / 1e3)} us`;
+  if (ns < 999.95e6) return `${fourDigits(ns / 1e6)} ms`;
+  return `${fourDigits(ns / 1e9)} s`;
+}
+
+const grouped = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+
+const kHuman = {
+  flop: (v) => withPrefix(Number(v), "FLOP"),
+  op: (v) => withPrefix(Number(v), "OP"),
+  bytes: (v) => withPrefix(Number(v), "B"),
+  rate: (v) => withPrefix(Number(v), "FLOP/s"),
+  bandwidth: (v) => withPrefix(Number(v), "B/s"),
+  ns: (v) => time(Number(v)),
+  ratio: (v) => Number(v).toFixed(4),
+  share: (v) => `${(Number(v) * 100).toFixed(1)} %`,
+};
+
+function human(cell, kind) {
+  if (typeof cell === "string") return cell;
+  if (!isNumber(cell)) return cell?.absent ?? "-";
+  const marks = cell.m ? `${cell.m} ` : "";
+  return marks + (kHuman[kind] ?? grouped)(raw(cell));
+}
+
+// Everything that the cell holds, for a tool tip.
+function whole(cell, kind) {
+  if (typeof cell === "string") return cell;
+  if (!isNumber(cell)) return human(cell, kind);
+  const units = { flop: " FLOP", op: " OP", bytes: " B", rate: " FLOP/s", bandwidth: " B/s", ns: " ns" };
+  const value = raw(cell);
+  return (cell.m ? `${cell.m} ` : "") + (Number.isInteger(Number(value)) ? grouped(value) : value) + (units[kind] ?? "");
+}
+
+// Below 0, 0 or above: numbers by value, also beyond 2^53; texts by code unit.
+function compareCells(a, b) {
+  if (typeof a === "string" || typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  const x = raw(a), y = raw(b);
+  const difference = Number(x) - Number(y);
+  if (difference !== 0 || (typeof x === "number" && typeof y === "number")) return difference;
+  return BigInt(x) < BigInt(y) ? -1 : BigInt(x) > BigInt(y) ? 1 : 0;
+}
