@@ -191,12 +191,6 @@ void Collector::set_startup_ns(uint64_t ns) {
   if (!dead_) state_->startup_ns.store(ns, std::memory_order_relaxed);
 }
 
-void Collector::add_window_cost(uint64_t ns) {
-  if (dead_) return;
-  state_->window_ns.fetch_add(ns, std::memory_order_relaxed);
-  state_->window_count.fetch_add(1, std::memory_order_relaxed);
-}
-
 RangePathTable& Collector::paths() { return state_->paths; }
 ProcessRanges& Collector::process_ranges() { return state_->process_ranges; }
 MeasurementScheduler& Collector::scheduler() { return state_->scheduler; }

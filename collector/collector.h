@@ -57,6 +57,7 @@ struct CollectorHooks {
   std::function<uint64_t()> activity_lost;  // CUPTI's count of dropped records; cumulative
   // One line for the user's stderr, at most once per cause.
   std::function<void(std::string_view)> log_error;
+  std::function<void(std::string_view)> log_info;  // how coverage grows
 };
 
 struct CollectorState;
@@ -104,7 +105,6 @@ class Collector {
   // dropped.
   void count_dropped(std::string_view reason, DeviceId, uint64_t by);
   void set_startup_ns(uint64_t);
-  void add_window_cost(uint64_t ns);
 
   RangePathTable& paths();
   ProcessRanges& process_ranges();

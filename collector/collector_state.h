@@ -36,7 +36,7 @@ struct CollectorState {
   DiagnosticQueue diagnostics;
   DescriptionQueue descriptions;
   LossCounts losses;
-  std::atomic<uint64_t> startup_ns{0}, window_ns{0}, window_count{0};
+  std::atomic<uint64_t> startup_ns{0};
 
   std::atomic<bool> accepting{true};  // false once closing: launches are not ours to count any more
   WriterControl control;

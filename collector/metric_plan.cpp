@@ -283,8 +283,9 @@ MetricGroupPlan tensor_group(const TensorGroup& tensor) {
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view name) {
   const Chip* chip = find_chip(name);
   if (chip == nullptr) return {sass_group(false)};
-  std::vector<MetricGroupPlan> plan = {sass_group(chip->paired), screening_group(*chip)};
+  std::vector<MetricGroupPlan> plan = {screening_group(*chip)};
   for (const TensorGroup& tensor : chip->tensor) plan.push_back(tensor_group(tensor));
+  plan.push_back(sass_group(chip->paired));
   return plan;
 }
 

@@ -28,8 +28,8 @@ struct MetricGroupPlan {
   std::string unavailable = {};  // why it cannot be measured here; empty: it can
 };
 
-// The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured:
-// instructions, screening, then what screening may make necessary. A chip that is not in the table
+// The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured: screening,
+// what screening may make necessary, then instructions, for which CUPTI patches the kernel. A chip that is not in the table
 // gets the SASS group alone, whose metrics every chip since Volta has. docs/metrics.md tells what
 // each metric counts.
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);

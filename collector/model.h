@@ -14,7 +14,9 @@ namespace flopinj {
 enum class Level : uint8_t { kLaunches, kTally };
 
 // How much is asked of the hardware. Degradation moves down this list, never up.
-enum class Mode : uint8_t { kOff, kCount, kTiming, kMultiplex };
+enum class Mode : uint8_t { kOff, kCount, kTiming, kMultiplex, kFull };
+// Whether counters are read at all.
+constexpr bool reads_counters(Mode mode) { return mode >= Mode::kMultiplex; }
 
 struct DeviceInfo {
   std::string name, chip;
@@ -35,6 +37,9 @@ struct ProcessInfo {
   bool counters = false;
   uint64_t clock_trace_ns = 0, clock_realtime_ns = 0, clock_monotonic_ns = 0;
   uint64_t session_id = 0;
+  std::string mode;           // as the user names it
+  bool measures = false;      // this process of the job reads counters
+  double budget_percent = 0;  // of wall time; 0: without limit
 };
 
 // Where one kernel parameter lies in the packed parameter buffer, bytes.

@@ -222,6 +222,11 @@ std::vector<const Signature*> SignatureTable::signatures_after(SignatureId after
   return result;
 }
 
+const Signature* SignatureTable::find(SignatureId id) const noexcept {
+  const std::shared_lock lock(state_->mutex);
+  return id && id.value <= state_->signatures.size() ? &state_->signatures[id.value - 1] : nullptr;
+}
+
 void SignatureTable::want_everywhere(uint64_t bits) noexcept {
   const std::unique_lock lock(state_->mutex);
   state_->wanted_everywhere |= bits;

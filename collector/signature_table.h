@@ -85,6 +85,7 @@ class SignatureTable {
   // writer thread.
   std::vector<const KernelFunction*> functions_after(FunctionId) const;
   std::vector<const Signature*> signatures_after(SignatureId) const;
+  const Signature* find(SignatureId) const noexcept;  // null: none has this id
   // Sets `bits` in wanted_groups of all signatures that may be measured, also of those to come (a
   // plan became ready); or clears them (a device cannot be measured).
   void want_everywhere(uint64_t bits) noexcept;

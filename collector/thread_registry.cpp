@@ -14,6 +14,8 @@ void ThreadTotals::add(const ThreadState& thread) {
   callbacks += thread.callbacks.load(std::memory_order_relaxed);
   timed_callbacks += thread.timed_callbacks.load(std::memory_order_relaxed);
   timed_callback_ns += thread.timed_callback_ns.load(std::memory_order_relaxed);
+  timed_calls += thread.timed_calls.load(std::memory_order_relaxed);
+  timed_call_ns += thread.timed_call_ns.load(std::memory_order_relaxed);
   nested_calls += thread.nested_calls.load(std::memory_order_relaxed);
 }
 

@@ -35,6 +35,7 @@ struct ThreadState {
 
   // Counted by this thread, summed by the writer (single writer each: relaxed load + store).
   std::atomic<uint64_t> callbacks{0}, timed_callbacks{0}, timed_callback_ns{0};
+  std::atomic<uint64_t> timed_calls{0}, timed_call_ns{0};  // launch calls outside of windows
   std::atomic<uint64_t> nested_calls{0};
   std::atomic<bool> retired{false};  // its thread has ended: drain once more, then free
 };

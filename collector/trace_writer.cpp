@@ -94,6 +94,11 @@ void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
   l.add_uint64(F::activity_lost, ledger.activity_lost);
   l.add_uint64(F::names_generalised, ledger.names_generalised);
   l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
+  l.add_uint64(F::covered_launches, ledger.covered_launches);
+  l.add_uint64(F::covered_gpu_time_ns, ledger.covered_gpu_time_ns);
+  l.add_uint64(F::timed_gpu_time_ns, ledger.timed_gpu_time_ns);
+  if (!ledger.measuring_stopped.empty())
+    add_text(l, F::measuring_stopped, ledger.measuring_stopped);
 }
 
 template <class Builder, class Field>
@@ -209,6 +214,9 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     h.add_uint64(F::clock_realtime_ns, process.clock_realtime_ns);
     h.add_uint64(F::clock_monotonic_ns, process.clock_monotonic_ns);
     h.add_fixed64(F::session_id, process.session_id);
+    add_text(h, F::mode, process.mode);
+    h.add_bool(F::measures, process.measures);
+    h.add_double(F::budget_percent, process.budget_percent);
   });
 }
 
@@ -313,6 +321,9 @@ void TraceWriter::samples(const SampleBatch& batch) {
       b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
       b.add_packed_uint32(F::range_path, paths.begin(), paths.end());
       b.add_packed_double(F::value, values, values + count * metrics);
+      if (batch.ordinals.size() == samples)
+        b.add_packed_uint64(F::ordinal, batch.ordinals.data() + from,
+                            batch.ordinals.data() + from + count);
     });
   }
 }

@@ -55,11 +55,14 @@ struct Definitions {
 };
 
 struct SampleBatch {
+  DeviceId device;
   GroupId group;
   uint32_t window = 0;
   std::vector<SignatureId> signatures;
   std::vector<PathId> paths;
-  std::vector<double> values;  // signatures.size() x metrics, sample by sample
+  std::vector<uint32_t> correlations;  // parallel to signatures: finds the ordinals
+  std::vector<uint64_t> ordinals;      // parallel to signatures, or empty: not written
+  std::vector<double> values;          // signatures.size() x metrics, sample by sample
 };
 
 // A message that is written again and again, each time in place of the time before last: see

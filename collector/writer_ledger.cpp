@@ -1,6 +1,8 @@
 // What the writer thread says about losses and costs.
 #include <collector/writer_loop.h>
 
+#include <cstdio>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -42,6 +44,11 @@ LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
   });
   ledger.names_generalised = state_.paths.names_generalised();
   ledger.ranges_overflowed = state_.paths.ranges_overflowed();
+  const Coverage coverage = state_.scheduler.coverage();
+  ledger.covered_launches = coverage.covered_launches;
+  ledger.covered_gpu_time_ns = coverage.covered_gpu_ns;
+  ledger.timed_gpu_time_ns = coverage.gpu_ns;
+  ledger.measuring_stopped = state_.scheduler.stop_reason();
   return ledger;
 }
 
@@ -54,8 +61,10 @@ OverheadSnapshot WriterLoop::overhead_snapshot() {
         static_cast<double>(totals.timed_callback_ns) / static_cast<double>(totals.timed_callbacks);
     cost.launch_callback_ns = static_cast<uint64_t>(each * static_cast<double>(totals.callbacks));
   }
-  cost.window_ns = state_.window_ns.load(std::memory_order_relaxed);
-  cost.window_count = state_.window_count.load(std::memory_order_relaxed);
+  timed_calls_ = totals.timed_calls;
+  timed_call_ns_ = totals.timed_call_ns;
+  cost.window_ns = state_.scheduler.spent_ns();
+  cost.window_count = state_.scheduler.windows_opened();
   cost.startup_ns = state_.startup_ns.load(std::memory_order_relaxed);
   state_.control.with_edge([&] {
     if (state_.hooks.thread_cpu_ns) cost.helper_cpu_ns = state_.hooks.thread_cpu_ns();
@@ -74,6 +83,7 @@ void WriterLoop::write_ledger(bool everything) {
   LedgerSnapshot ledger = ledger_snapshot(closing_);
   if (!everything && !wrote_launches_ && ledger == last_ledger_) return;
   wrote_launches_ = false;
+  log_coverage(ledger, everything);
   if (state_.config.level == Level::kTally) {
     writer_.ledger(ledger_message_, ledger);
     writer_.self_overhead(overhead_message_, overhead_snapshot());
@@ -82,6 +92,28 @@ void WriterLoop::write_ledger(bool everything) {
     writer_.self_overhead(overhead_snapshot());
   }
   last_ledger_ = std::move(ledger);
+}
+
+// Each time coverage has grown by a step, and at the end.
+void WriterLoop::log_coverage(const LedgerSnapshot& ledger, bool last) {
+  static constexpr double kSteps[] = {0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1};
+  const Coverage coverage = state_.scheduler.coverage();
+  if (coverage.covered_launches == 0 || !state_.hooks.log_info) return;
+  size_t steps = 0;
+  while (steps < std::size(kSteps) && coverage.share() >= kSteps[steps]) ++steps;
+  if (steps <= coverage_logged_ && !(last && closing_)) return;
+  coverage_logged_ = steps;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "counts are complete for %.1f %% of %s; windows %llu, of which %llu discarded, "
+                "cost %.3f s%s%s",
+                coverage.share() * 100, coverage.gpu_ns != 0 ? "GPU time" : "launches",
+                static_cast<unsigned long long>(ledger.windows_opened),
+                static_cast<unsigned long long>(ledger.windows_discarded),
+                static_cast<double>(state_.scheduler.spent_ns()) / 1e9,
+                ledger.measuring_stopped.empty() ? "" : "; measuring has stopped: ",
+                ledger.measuring_stopped.c_str());
+  state_.control.with_edge([&] { state_.hooks.log_info(text); });
 }
 
 void WriterLoop::write_diagnostics(bool last) {

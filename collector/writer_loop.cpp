@@ -5,6 +5,13 @@
 #include <utility>
 
 namespace flopinj {
+namespace {
+
+uint64_t steady_ns() {  // the scheduler's clock
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+}  // namespace
 
 WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
                        const ProcessInfo& process)
@@ -16,7 +23,9 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       next_flush_(Clock::now()),
       tally_written_ns_(began_ns_),
       next_naming_(next_flush_),
-      next_ledger_(next_flush_) {}
+      next_ledger_(next_flush_) {
+  state_.scheduler.begin(steady_ns(), process_.session_id);
+}
 
 void WriterLoop::run() noexcept {
   try {
@@ -72,6 +81,12 @@ void WriterLoop::drain() {
   }
   std::erase(threads_, nullptr);
   if (!failed_) merger_.times(times_);
+  tell_scheduler();
+}
+
+void WriterLoop::tell_scheduler() {
+  const auto& changed = counts_.changed();
+  state_.scheduler.progress(changed, timed_calls_, timed_call_ns_, steady_ns());
 }
 
 void WriterLoop::take(const ThreadState& thread, const LaunchRecord& record) {
@@ -81,6 +96,9 @@ void WriterLoop::take(const ThreadState& thread, const LaunchRecord& record) {
     take_graph(origin, record);
   else
     merger_.launch(origin, record);
+  if ((record.flags & LaunchRecord::kGraph) == 0)
+    counts_.taken(origin.device, record.signature, record.correlation,
+                  (record.flags & LaunchRecord::kWindowed) != 0);
   if (merger_.full()) {
     write_definitions();
     release(false);
@@ -94,6 +112,7 @@ void WriterLoop::take_graph(const LaunchMerger::Origin& origin, const LaunchReco
   const auto nodes = state_.graphs.nodes(record.graph);
   const auto known = nodes.first(std::min(nodes.size(), counted));
   merger_.graph_launch(origin, record, known);
+  for (const GraphNode& node : known) counts_.taken(origin.device, node.signature, 0, false);
   state_.losses.lost("graph_unknown", origin.device.value, counted - known.size());
 }
 
@@ -102,17 +121,29 @@ void WriterLoop::flush(bool everything) {
     if (state_.hooks.flush_times) state_.hooks.flush_times();
   });
   drain();
-  const auto samples = state_.samples.take();
+  auto samples = state_.samples.take();
   if (failed_) return;
   write_definitions();
   release(everything);
   write_columns();
   write_tally(everything);
-  for (const SampleBatch& batch : samples) writer_.samples(batch);
+  write_samples(samples);
   write_diagnostics(false);
   write_ledger(everything);
   if (!writer_.flush())
     fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+}
+
+// The launch that closed a window may come out of its ring after the window's samples: then it is
+// the next of its signature.
+void WriterLoop::write_samples(std::vector<SampleBatch>& samples) {
+  for (SampleBatch& batch : samples) {
+    if (batch.correlations.size() == batch.signatures.size())
+      for (size_t i = 0; i < batch.signatures.size(); ++i)
+        batch.ordinals.push_back(
+            counts_.ordinal(batch.device, batch.signatures[i], batch.correlations[i]));
+    writer_.samples(batch);
+  }
 }
 
 void WriterLoop::finish(EndReason reason) {

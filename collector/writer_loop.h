@@ -6,6 +6,7 @@
 // definitions, each kind before the kinds it refers to.
 #pragma once
 #include <collector/collector_state.h>
+#include <collector/launch_counts.h>
 #include <collector/merger.h>
 #include <collector/tally.h>
 #include <collector/trace_writer.h>
@@ -37,6 +38,8 @@ class WriterLoop {
   void drain();
   void take(const ThreadState&, const LaunchRecord&);
   void take_graph(const LaunchMerger::Origin&, const LaunchRecord&);
+  void tell_scheduler();
+  void write_samples(std::vector<SampleBatch>&);
   void flush(bool everything);
   void finish(EndReason);
   void fail(
@@ -58,11 +61,16 @@ class WriterLoop {
   LedgerSnapshot ledger_snapshot(bool last);
   OverheadSnapshot overhead_snapshot();
   void write_diagnostics(bool last);
+  void log_coverage(const LedgerSnapshot&, bool last);
 
   CollectorState& state_;
   const ProcessInfo process_;
   TraceWriter writer_;
   LaunchMerger merger_;
+  LaunchCounts counts_;
+  uint64_t timed_calls_ = 0,
+           timed_call_ns_ = 0;  // launch calls outside of windows, at the last flush
+  size_t coverage_logged_ = 0;  // steps of coverage that were told
   const uint64_t began_ns_;
   bool failed_ = false, closing_ = false;
   Clock::time_point next_flush_;

@@ -42,6 +42,7 @@ void WriterLoop::add_launch(const LaunchMerger::Origin& origin, const TimedLaunc
     }
     (void)columns.add(launch);  // has room now
   }
+  counts_.recorded(origin.device, launch);
   ++released_[device_slot(origin.device)];
 }
 

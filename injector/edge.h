@@ -11,6 +11,7 @@ namespace flopinj {
 
 struct Edge {
   Settings settings;
+  bool measures = false;  // counters are read in this process
   CuptiApi cupti;
   CudaApi cuda;
   Collector* collector = nullptr;

@@ -24,7 +24,8 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
     return;
   }
   Modules::call_enter(cache);
-  launch.captured = launch.in_window = false;
+  launch.captured = launch.in_window = launch.chosen = false;
+  launch.call_began_ns = 0;
   launch.signature = nullptr;
   launch.context = contexts_.find(cache, data.context);
   launch.record = {};
@@ -76,7 +77,8 @@ void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunctio
     launch.signature = signature(thread, cache, call, data.symbolName);
   }
   if (launch.context != nullptr &&
-      windows_.exit(*launch.context, cache, {launch.signature, launch.record.path}, made))
+      windows_.exit(*launch.context, cache,
+                    {launch.signature, launch.record.path, launch.record.correlation}, made))
     launch.record.flags |= LaunchRecord::kWindowed;
   if (!made) return;
 

@@ -3,7 +3,8 @@
 namespace flopinj {
 
 std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::string& chip,
-                                           const MetricGroupPlan& plan, Problem& problem) {
+                                           const MetricGroupPlan& plan, Passes allowed,
+                                           Problem& problem) {
   auto group = std::make_unique<MetricGroup>();
   group->plan = plan;
   for (const auto& metric : group->plan.metrics) group->metrics.push_back(metric.c_str());
@@ -50,7 +51,7 @@ std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::str
     if (!check(cupti, cupti.ProfilerHostGetNumOfPasses(&passes), "cuptiProfilerHostGetNumOfPasses",
                problem))
       return false;
-    if (passes.numOfPasses == 1) return true;
+    if (passes.numOfPasses == 1 || allowed == Passes::kAny) return true;
     problem = {"counters.passes", "it needs " + std::to_string(passes.numOfPasses) +
                                       " passes, and kernels are not replayed"};
     return false;

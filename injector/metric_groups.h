@@ -20,10 +20,12 @@ struct MetricGroup {
   std::mutex evaluate;  // the host object serves one evaluation at a time
 };
 
-// Null, with the reason, when CUPTI does not know a metric or the group needs more than one pass
-// (kernels would have to be replayed). Takes 50-500 ms: not on a thread of the program. Needs no
-// GPU.
+// In how many passes a group may be read: in more than one, kernels are replayed.
+enum class Passes : uint8_t { kOne, kAny };
+
+// Null, with the reason, when CUPTI does not know a metric or the group needs too many passes. Takes
+// 50-500 ms: not on a thread of the program. Needs no GPU.
 std::unique_ptr<MetricGroup> prepare_group(const CuptiApi&, const std::string& chip,
-                                           const MetricGroupPlan&, Problem&);
+                                           const MetricGroupPlan&, Passes, Problem&);
 
 }  // namespace flopinj

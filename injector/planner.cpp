@@ -144,7 +144,7 @@ bool Planner::supported(uint32_t ordinal, Problem& problem) {
 }
 
 std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::string& chip) {
-  if (edge_.settings.mode != Mode::kMultiplex || !edge_.cupti.range_profiler) return nullptr;
+  if (!edge_.measures || !edge_.cupti.range_profiler) return nullptr;
   Problem problem;
   if (chip.empty()) {
     degrade({"counters.chip", "CUPTI does not tell the chip of device " + std::to_string(ordinal)});
@@ -157,12 +157,14 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
   auto plan = std::make_unique<DevicePlan>();
   std::vector<MetricGroupPlan> groups = metric_plan_for(chip);
   std::string lacks_required;
+  const bool full = edge_.settings.mode == Mode::kFull;
   for (MetricGroupPlan& wanted : groups) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return nullptr;
     }
-    auto group = prepare_group(edge_.cupti, chip, wanted, problem);
+    auto group =
+        prepare_group(edge_.cupti, chip, wanted, full ? Passes::kAny : Passes::kOne, problem);
     if (group != nullptr) {
       plan->groups.push_back(std::move(group));
       continue;
@@ -182,7 +184,20 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
     if (id) plan->ids.push_back(id);
   if (!lacks_required.empty()) degrade({"counters.required", lacks_required});
   if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
+  if (full && (plan->together = put_together(*plan, chip)) == nullptr) return nullptr;
   return plan;
+}
+
+std::unique_ptr<MetricGroup> Planner::put_together(const DevicePlan& plan,
+                                                   const std::string& chip) {
+  MetricGroupPlan all;
+  all.name = "all groups";
+  for (const auto& group : plan.groups)
+    all.metrics.insert(all.metrics.end(), group->plan.metrics.begin(), group->plan.metrics.end());
+  Problem problem;
+  auto group = prepare_group(edge_.cupti, chip, all, Passes::kAny, problem);
+  if (group == nullptr) degrade(problem);
+  return group;
 }
 
 void Planner::degrade(const Problem& problem) {

@@ -23,6 +23,10 @@ namespace flopinj {
 struct DevicePlan {
   std::vector<std::unique_ptr<MetricGroup>> groups;
   std::vector<GroupId> ids;  // parallel to groups
+  // Mode full: the metrics of all groups, one group after another, read with every launch.
+  std::unique_ptr<MetricGroup> together;
+
+  MetricGroup& read_by(uint32_t group) const { return together ? *together : *groups[group]; }
 };
 
 class Planner {
@@ -44,6 +48,7 @@ class Planner {
   void run();
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
+  std::unique_ptr<MetricGroup> put_together(const DevicePlan&, const std::string& chip);
   bool supported(uint32_t ordinal, Problem&);
   void degrade(const Problem&);
 

@@ -48,7 +48,7 @@ bool RangeProfiler::open(const MetricGroup& group, size_t max_ranges, Problem& p
   config.counterDataImageSize = image_.size();
   config.pCounterDataImage = image_.data();
   config.range = CUPTI_AutoRange;
-  config.replayMode = CUPTI_KernelReplay;  // the only one for auto range; one pass replays nothing
+  config.replayMode = CUPTI_KernelReplay;  // the only one for auto range
   config.maxRangesPerPass = max_ranges;
   config.numNestingLevels = 1;
   config.minNestingLevel = 1;

@@ -10,7 +10,9 @@
 //                      Stop; DecodeData; number of ranges against the number of launches;
 //                      EvaluateToGpuValues per range
 //
-// The configuration has one pass, so kernels are never replayed and their memory is not saved.
+// A configuration has one pass, so kernels are not replayed and their memory is not saved; but for
+// that of mode full, where CUPTI runs every kernel as often as there are passes, its memory saved
+// before and restored between.
 //
 // Threads: one at a time (the window's lock), with the context current.
 #pragma once

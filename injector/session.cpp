@@ -42,6 +42,7 @@ CollectorHooks hooks_for(Session& session) {
   hooks.thread_cpu_ns = thread_cpu_ns;
   hooks.thread_name = thread_name;
   hooks.log_error = [](std::string_view line) { log::error(line); };
+  hooks.log_info = [](std::string_view line) { log::info(line); };
   return hooks;
 }
 
@@ -58,6 +59,9 @@ std::unique_ptr<Session> make_session() {
   config.level = settings.level;
   config.expect_times = settings.mode != Mode::kCount;
   config.flush_period_ms = settings.flush_ms;
+  config.scheduler.budget = settings.budget_percent / 100;  // 0 is without limit for both
+  config.scheduler.until_covered = settings.until_covered_percent / 100;
+  config.scheduler.every_launch = settings.mode == Mode::kFull;
   session->collector = std::make_unique<Collector>(config, hooks_for(*session));
   session->edge.collector = session->collector.get();
   return session;
@@ -111,7 +115,11 @@ bool start(Session& session) {
   if (int version = 0;
       edge.cuda.DriverGetVersion != nullptr && edge.cuda.DriverGetVersion(&version) == CUDA_SUCCESS)
     process.driver_version = static_cast<uint32_t>(version);
-  process.counters = edge.settings.mode == Mode::kMultiplex;
+  process.mode = name_of(edge.settings.mode);
+  process.counters = reads_counters(edge.settings.mode);
+  process.measures = edge.measures =
+      process.counters && edge.settings.measure_ranks.contains(process.rank);
+  process.budget_percent = edge.settings.budget_percent;
   process.clock_trace_ns = edge.now_ns();
 
   const std::string name = output_name(edge.settings, process, error);
@@ -133,7 +141,11 @@ bool start(Session& session) {
       session.collector->diagnostic(Severity::kWarning, "cupti.activity", error);
     }
   }
-  if (edge.settings.mode == Mode::kMultiplex && !edge.cupti.range_profiler) {
+  if (process.counters && !process.measures)
+    log::info("rank " + std::to_string(process.rank) +
+              " reads no counters: launches are counted and timed, others measure "
+              "(FLOPINJ_MEASURE_RANKS)");
+  if (edge.measures && !edge.cupti.range_profiler) {
     const std::string why =
         edge.cupti.path + " has no " + edge.cupti.missing +
         ": no counters are read, only launches and times; CUPTI 12.6 or later has them";

@@ -52,8 +52,29 @@ auto text(std::string Settings::*member) {
   };
 }
 
+// Per cent, above 0. `none`, where it may be said, is 0.
+auto percent(double Settings::*member, bool may_be_none) {
+  return [member, may_be_none](Settings& s, std::string_view text) {
+    if (may_be_none && text == "none") return s.*member = 0, true;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) || value > 100)
+      return false;
+    s.*member = value;
+    return true;
+  };
+}
+
+bool read_ranks(Settings& s, std::string_view text) {
+  auto ranks = RankList::parse(text);
+  if (!ranks) return false;
+  s.measure_ranks = *std::move(ranks);
+  return true;
+}
+
 constexpr Choice<Level> kLevels[] = {{"launches", Level::kLaunches}, {"tally", Level::kTally}};
 constexpr Choice<Mode> kModes[] = {{"multiplex", Mode::kMultiplex},
+                                   {"full", Mode::kFull},
                                    {"timing", Mode::kTiming},
                                    {"count", Mode::kCount},
                                    {"off", Mode::kOff}};
@@ -69,13 +90,18 @@ const std::vector<Variable>& variables() {
       {"FLOPINJ_OUTPUT", "a file name or pattern (%p %h %r %q{ENV}), - or unix:PATH",
        text(&Settings::output)},
       {"FLOPINJ_LEVEL", "launches or tally", one_of(&Settings::level, kLevels)},
-      {"FLOPINJ_MODE", "multiplex, timing, count or off", one_of(&Settings::mode, kModes)},
+      {"FLOPINJ_MODE", "multiplex, full, timing, count or off", one_of(&Settings::mode, kModes)},
       {"FLOPINJ_FORCE", "0 or 1", one_of(&Settings::force, kSwitch)},
       {"FLOPINJ_LOG", "off, error, warn, info or debug", one_of(&Settings::log_level, kLogLevels)},
       {"FLOPINJ_CUPTI", "the path of a libcupti", text(&Settings::cupti)},
       {"FLOPINJ_FLUSH_MS", "milliseconds from 10 to 1000", number(&Settings::flush_ms, 10, 1'000)},
       {"FLOPINJ_PLAN_WAIT_MS", "milliseconds from 0 to 60000",
        number(&Settings::plan_wait_ms, 0, 60'000)},
+      {"FLOPINJ_BUDGET", "per cent of wall time, above 0 to 100, or none",
+       percent(&Settings::budget_percent, true)},
+      {"FLOPINJ_UNTIL_COVERED", "per cent of GPU time, above 0 to 100",
+       percent(&Settings::until_covered_percent, false)},
+      {"FLOPINJ_MEASURE_RANKS", "ranks such as 0,8-15, or all, or none", read_ranks},
   };
   return table;
 }
@@ -113,6 +139,12 @@ std::string printable(std::string_view value) {
 }
 
 }  // namespace
+
+const char* name_of(Mode mode) {
+  for (const auto& choice : kModes)
+    if (choice.value == mode) return choice.name.data();
+  return "";
+}
 
 Settings read_settings(const char* const* environment, std::vector<std::string>& problems) {
   Settings settings;

@@ -48,7 +48,9 @@ struct GraphSlot {
 struct LaunchInProgress {
   uint32_t depth = 0;  // launch calls inside one another; only the outermost is the program's
   bool captured = false;
-  bool in_window = false;  // this thread holds its context's window lock
+  bool in_window = false;      // this thread holds its context's window lock
+  bool chosen = false;         // and the launch becomes a sample
+  uint64_t call_began_ns = 0;  // in a window, and where the call is timed; else 0
   Context* context = nullptr;
   const Signature* signature = nullptr;
   LaunchRecord record;

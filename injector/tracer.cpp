@@ -72,6 +72,13 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
   }
 }
 
+// How long launch calls take outside of windows, of those whose ENTER was timed.
+static void note_call(ThreadState& thread, const LaunchInProgress& launch) {
+  if (launch.depth != 1 || launch.in_window || launch.call_began_ns == 0) return;
+  bump(thread.timed_calls);
+  bump(thread.timed_call_ns, monotonic_ns() - launch.call_began_ns);
+}
+
 void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
   ThreadState* const thread = this_thread();
   ThreadCache* const cache = thread_cache();
@@ -90,10 +97,12 @@ void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
   const uint64_t began = cache->timing_due ? monotonic_ns() : 0;
   cache->slow_callback = false;
   if (launch != nullptr) {
-    if (entering)
+    if (entering) {
       launches.enter(*thread, *cache, *launch, data);
-    else
+    } else {
+      note_call(*thread, cache->launch);
       launches.exit(*thread, *cache, *launch, data);
+    }
   } else if (const GraphFunction* const graph = find_graph_function(id); graph != nullptr) {
     cache->slow_callback = true;  // not what launches cost
     if (entering)
@@ -108,9 +117,12 @@ void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
       functions.module_call_exit(*cache, *call, data);
   }
   if (began != 0 && !cache->slow_callback) {
+    const uint64_t ended = monotonic_ns();
     bump(thread->timed_callbacks);
-    bump(thread->timed_callback_ns, monotonic_ns() - began);
+    bump(thread->timed_callback_ns, ended - began);
     cache->timing_due = false;
+    if (launch != nullptr && entering && cache->launch.depth == 1)
+      cache->launch.call_began_ns = ended;
   }
 }
 

@@ -47,7 +47,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts)
       planner_(planner),
       contexts_(contexts),
       scheduler_(edge.collector->scheduler()),
-      on_(edge.settings.mode == Mode::kMultiplex && edge.cupti.range_profiler) {}
+      on_(edge.measures && edge.cupti.range_profiler) {}
 
 void Windows::await_plan(Context& context) {
   if (context.plan_awaited.load(std::memory_order_relaxed)) return;
@@ -59,13 +59,14 @@ void Windows::await_plan(Context& context) {
 
 void Windows::enter(Context& context, ThreadCache& thread, const Signature* signature) {
   if (!on_.load(std::memory_order_relaxed)) return;
+  // Measuring has stopped: from the last window on, launches are only counted.
+  if (scheduler_.stopped() && !context.gate.load(std::memory_order_relaxed)) return;
   // This store and the load of the gate, and in open() the store of the gate and the loads of
   // `launching`, are sequentially consistent: at least one of the two threads sees the other.
   thread.launching.store(&context, std::memory_order_seq_cst);
-  const bool wants = signature != nullptr &&
-                     signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
-                     planner_.plan(context.ordinal) != nullptr &&
-                     scheduler_.group_to_open(context.device, *signature).has_value();
+  const bool wants =
+      signature != nullptr && signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
+      planner_.plan(context.ordinal) != nullptr && scheduler_.may_want(context.device, *signature);
   if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
   thread.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
@@ -76,10 +77,23 @@ void Windows::enter_slowly(Context& context, ThreadCache& thread, const Signatur
   std::unique_lock lock(context.lock, within(kMostWait));
   if (lock.owns_lock()) {
     if (context.window != nullptr && scheduler_.close_before(signature)) close(context);
-    if (context.window == nullptr && signature != nullptr && on_.load(std::memory_order_relaxed))
-      open(context, thread, *signature);
+    LaunchDecision decision;
+    if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
+      const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
+      decision = scheduler_.decide(context.device, *signature, window, monotonic_ns());
+      if (decision.close) {
+        close(context);
+        if (!decision.open)
+          decision = scheduler_.decide(context.device, *signature, nullptr, monotonic_ns());
+      }
+      // A window that could not be read may have ended all measuring of this device.
+      if (decision.open && scheduler_.may_want(context.device, *signature))
+        open(context, thread, decision);
+    }
     if (context.window != nullptr) {
       thread.launch.in_window = true;
+      thread.launch.chosen = decision.chosen;
+      thread.launch.call_began_ns = monotonic_ns();
       lock.release();  // until exit()
       return;
     }
@@ -87,11 +101,9 @@ void Windows::enter_slowly(Context& context, ThreadCache& thread, const Signatur
   thread.launching.store(&context, std::memory_order_seq_cst);
 }
 
-void Windows::open(Context& context, const ThreadCache& thread, const Signature& signature) {
+void Windows::open(Context& context, const ThreadCache& thread, const LaunchDecision& decision) {
   DevicePlan* const plan = planner_.plan(context.ordinal);
-  if (plan == nullptr) return;
-  const auto group = scheduler_.group_to_open(context.device, signature);
-  if (!group || *group >= plan->groups.size()) return;
+  if (plan == nullptr || *decision.open >= plan->groups.size()) return;
 
   const uint64_t began = monotonic_ns();
   context.gate.store(true, std::memory_order_seq_cst);
@@ -99,7 +111,7 @@ void Windows::open(Context& context, const ThreadCache& thread, const Signature&
   while (others_launching(thread, context)) {
     if (std::chrono::steady_clock::now() > give_up) {  // the next launch tries again
       context.gate.store(false, std::memory_order_seq_cst);
-      edge_.collector->add_window_cost(monotonic_ns() - began);
+      scheduler_.add_cost(monotonic_ns() - began);
       return;
     }
     std::this_thread::yield();
@@ -107,21 +119,25 @@ void Windows::open(Context& context, const ThreadCache& thread, const Signature&
 
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_.cupti, context.handle);
+  const size_t most = scheduler_.config().max_ranges;
+  auto window = std::make_unique<OpenWindow>();
+  window->plan = plan;
+  window->measured.device = context.device;
+  window->measured.group = *decision.open;
+  window->measured.shared = decision.shared;
+  window->measured.rows.reserve(most);
   Problem problem;
-  if (!context.profiler->open(*plan->groups[*group], scheduler_.config().max_ranges, problem)) {
+  if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
     context.gate.store(false, std::memory_order_seq_cst);
     degrade(context, problem);
     return;
   }
-  context.window = std::make_unique<OpenWindow>();
-  context.window->plan = plan;
-  context.window->group = *group;
-  context.window->rows.reserve(scheduler_.config().max_ranges);
-  context.window->opened_ns = monotonic_ns();
-  context.window->cost_ns = context.window->opened_ns - began;
+  window->measured.opened_ns = monotonic_ns();
+  window->measured.cost.overhead_ns = window->measured.opened_ns - began;
+  context.window = std::move(window);
 }
 
-bool Windows::exit(Context& context, ThreadCache& thread, const WindowRow& row, bool made) {
+bool Windows::exit(Context& context, ThreadCache& thread, WindowRow row, bool made) {
   if (!thread.launch.in_window) {
     thread.launching.store(nullptr, std::memory_order_release);
     return false;
@@ -129,45 +145,65 @@ bool Windows::exit(Context& context, ThreadCache& thread, const WindowRow& row, 
   thread.launch.in_window = false;
   thread.slow_callback = true;
   const std::unique_lock lock(context.lock, std::adopt_lock);
-  if (context.window == nullptr) return false;
-  OpenWindow& window = *context.window;
-  if (made) window.rows.push_back(row);
-  if (scheduler_.close_after(context.device, window.group, window.rows, window.opened_ns,
-                             monotonic_ns()))
-    close(context);
-  return made;
+  // Of a launch that has no signature there is a range and no row: the window will be discarded.
+  if (context.window == nullptr || !made || row.signature == nullptr) return false;
+  const uint64_t now = monotonic_ns();
+  row.chosen = thread.launch.chosen;
+  row.call_ns = now - thread.launch.call_began_ns;
+  if (scheduler_.row_added(context.window->measured, row, now)) close(context);
+  return true;
 }
 
 void Windows::close(Context& context) {
   const uint64_t began = monotonic_ns();
   const auto window = std::move(context.window);
-  MetricGroup& group = *window->plan->groups[window->group];
+  MeasurementWindow& measured = window->measured;
+  MetricGroup& group = window->plan->read_by(measured.group);
   std::vector<double> values;
   Problem problem;
-  const auto outcome = context.profiler->close(group, window->rows.size(), values, problem);
+  const auto outcome = context.profiler->close(group, measured.rows.size(), values, problem);
   context.gate.store(false, std::memory_order_seq_cst);
+  measured.cost.open_ns = began - measured.opened_ns;
+  measured.cost.overhead_ns += monotonic_ns() - began;
 
   if (outcome == RangeProfiler::Outcome::kRead) {
-    if (!window->rows.empty()) {
-      SampleBatch batch;
-      batch.group = window->plan->ids[window->group];
-      batch.window = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
-      for (const WindowRow& row : window->rows) {
-        batch.signatures.push_back(row.signature->id);
-        batch.paths.push_back(row.path);
-      }
-      scheduler_.window_succeeded(context.device, window->group, window->rows, values);
-      batch.values = std::move(values);
-      edge_.collector->samples(std::move(batch));
+    scheduler_.window_succeeded(measured, values);
+    const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (window->plan->together == nullptr)
+      return deliver(*window, number, measured.group, values, 0);
+    size_t column = 0;
+    for (uint32_t g = 0; g < window->plan->groups.size(); ++g) {
+      deliver(*window, number, g, values, column);
+      column += window->plan->groups[g]->metrics.size();
     }
-  } else {
-    scheduler_.window_failed(context.device, window->group, window->rows);
-    if (outcome == RangeProfiler::Outcome::kFailed)
-      degrade(context, problem);
-    else
-      edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
+    return;
   }
-  edge_.collector->add_window_cost(window->cost_ns + monotonic_ns() - began);
+  scheduler_.window_failed(measured);
+  if (outcome == RangeProfiler::Outcome::kFailed)
+    degrade(context, problem);
+  else
+    edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
+}
+
+// The rows that were chosen, as samples of a group whose metrics begin at `column`.
+void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
+                      std::span<const double> values, size_t column) {
+  const auto& rows = window.measured.rows;
+  const size_t width = rows.empty() ? 0 : values.size() / rows.size();
+  const size_t metrics = window.plan->groups[group]->metrics.size();
+  SampleBatch batch;
+  batch.device = window.measured.device;
+  batch.group = window.plan->ids[group];
+  batch.window = number;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].chosen) continue;
+    batch.signatures.push_back(rows[i].signature->id);
+    batch.paths.push_back(rows[i].path);
+    batch.correlations.push_back(rows[i].correlation);
+    const auto row = values.subspan(i * width + column, metrics);
+    batch.values.insert(batch.values.end(), row.begin(), row.end());
+  }
+  if (!batch.signatures.empty()) edge_.collector->samples(std::move(batch));
 }
 
 void Windows::degrade(const Context& context, const Problem& problem) {

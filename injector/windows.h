@@ -1,14 +1,15 @@
 // Measurement windows: stretches of launches on one context whose counters are read.
 //
 // Protocol
-//   1. A launch whose signature still wants a group (or that finds the gate shut) takes the
-//      context's lock at its ENTER. No window open, and one is to be: the gate is shut, launches
-//      that other threads are in the middle of are waited for, and CUPTI is started.
+//   1. A launch whose signature wants a group (or that finds the gate shut) takes the context's
+//      lock at its ENTER, and the scheduler decides. A window is to be opened: the gate is shut,
+//      launches that other threads are in the middle of are waited for, and CUPTI is started.
 //   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
 //      rows are in the order of execution. A launch that succeeded appends its row.
-//   3. It is closed before a launch that must not be inside (a graph, a collective), after the
-//      launch that fills or finishes it, when its context is destroyed, and at exit. As many
-//      ranges as rows, and none dropped: the counters become samples. Else all are thrown away.
+//   3. It is closed before a launch that must not be inside (a graph, a collective) or that wants
+//      another group's window, after the launch that fills or finishes it, when its context is
+//      destroyed, and at exit. As many ranges as rows, and none dropped: the counters of rows that
+//      the scheduler chose become samples. Else all are thrown away.
 // A launch that finds no window and wants none says so in its thread's cache (`launching`) and
 // takes no lock.
 //
@@ -24,15 +25,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace flopinj {
 
 struct OpenWindow {
   DevicePlan* plan = nullptr;
-  uint32_t group = 0;  // index into the plan
-  uint64_t opened_ns = 0, cost_ns = 0;
-  std::vector<WindowRow> rows;
+  MeasurementWindow measured;
 };
 
 class Windows {
@@ -44,8 +43,9 @@ class Windows {
   // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
   // thread.
   void enter(Context&, ThreadCache&, const Signature*);
-  // EXIT. True when the launch was made inside a window.
-  bool exit(Context&, ThreadCache&, const WindowRow&, bool made);
+  // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
+  // filled in.
+  bool exit(Context&, ThreadCache&, WindowRow, bool made);
 
   // False when a launch on it does not return: then nothing is left to serve another context.
   bool context_destroying(Context&);
@@ -54,7 +54,9 @@ class Windows {
 
  private:
   void enter_slowly(Context&, ThreadCache&, const Signature*);
-  void open(Context&, const ThreadCache&, const Signature&);
+  void open(Context&, const ThreadCache&, const LaunchDecision&);
+  void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
+               size_t column);
   void close(Context&);
   void degrade(const Context&, const Problem&);
 

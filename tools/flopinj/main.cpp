@@ -1,4 +1,7 @@
+#include <collector/rank_list.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -13,6 +16,23 @@ namespace {
 
 using flopinj::RunOptions;
 
+// Empty, or what is wrong with the value: as CLI11 wants it.
+std::string percent(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good =
+      error == std::errc{} && end == text.data() + text.size() && value > 0 && value <= 100;
+  return good ? "" : "'" + text + "' is no per cent above 0 and up to 100";
+}
+std::string percent_or_none(const std::string& text) {
+  return text == "none" ? std::string() : percent(text);
+}
+std::string rank_list(const std::string& text) {
+  return flopinj::RankList::parse(text)
+             ? ""
+             : "'" + text + "' is no list of ranks: 0,8-15 or all or none";
+}
+
 void add_run_options(CLI::App& run, RunOptions& options) {
   run.add_option("-o,--output", options.output,
                  "Trace to write: a file, a FIFO, - for stdout, unix:/path for a listening socket. "
@@ -21,8 +41,20 @@ void add_run_options(CLI::App& run, RunOptions& options) {
   run.add_flag("--force", options.force, "Overwrite an existing trace");
   run.add_option("--level", options.level, "Every launch, or counts per kernel and range")
       ->check(CLI::IsMember({"launches", "tally"}));
-  run.add_option("--mode", options.mode, "How much to measure")
-      ->check(CLI::IsMember({"multiplex", "timing", "count", "off"}));
+  run.add_option("--mode", options.mode,
+                 "How much to measure: each distinct kernel a few times; every launch, by replay "
+                 "(slow: the reference); times and launches; launches; nothing")
+      ->check(CLI::IsMember({"multiplex", "full", "timing", "count", "off"}));
+  run.add_option("--budget", options.budget,
+                 "Most that reading counters may cost, in per cent of wall time, or none (1)")
+      ->check(CLI::Validator(percent_or_none, "PERCENT|none"));
+  run.add_option("--until-covered", options.until_covered,
+                 "Stop measuring once so many per cent of GPU time have complete counts")
+      ->check(CLI::Validator(percent, "PERCENT"));
+  run.add_option("--measure-ranks", options.measure_ranks,
+                 "Ranks of the job that read counters, the others count and time: 0,8-15 or all or "
+                 "none (0)")
+      ->check(CLI::Validator(rank_list, "RANKS"));
   run.add_option("--log-level", options.log_level, "What the library says on stderr")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
   run.add_option("--flush-ms", options.flush_ms,

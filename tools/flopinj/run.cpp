@@ -86,6 +86,11 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
   if (options.plan_wait_ms) {
     environment.set("FLOPINJ_PLAN_WAIT_MS", std::to_string(*options.plan_wait_ms));
   }
+  if (!options.budget.empty()) environment.set("FLOPINJ_BUDGET", options.budget);
+  if (!options.until_covered.empty())
+    environment.set("FLOPINJ_UNTIL_COVERED", options.until_covered);
+  if (!options.measure_ranks.empty())
+    environment.set("FLOPINJ_MEASURE_RANKS", options.measure_ranks);
   if (options.force) environment.set("FLOPINJ_FORCE", "1");
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");

@@ -15,6 +15,7 @@ struct RunOptions {
   std::string level, mode, log_level;  // empty: the library's default
   std::string cupti;                   // path of the libcupti to load; empty: the library finds one
   std::optional<int> flush_ms, plan_wait_ms;
+  std::string budget, until_covered, measure_ranks;  // empty: the library's default
   bool force = false;
   bool preload = false;
   bool simulate = false;

@@ -1,24 +1,46 @@
-// The launch path of a known signature allocates nothing: this program counts every allocation.
+// The launch path of a known signature allocates nothing and takes no lock: this program counts every
+// allocation and every lock of each thread.
+#include <collector/collector.h>
 #include <collector/fingerprint.h>
 #include <collector/thread_state.h>
+#include <dlfcn.h>
+#include <pthread.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "catch.h"
+#include "memory_sink.h"
 
 namespace {
 
-std::atomic<uint64_t> allocations{0};
+thread_local uint64_t allocations = 0, locks = 0;
 
 void* counted(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  ++allocations;
   return std::malloc(size == 0 ? 1 : size);
 }
 
+template <class Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
+
+// What std::mutex, std::shared_mutex and std::timed_mutex come to.
+#define COUNTED_LOCK(name, lock_type)                          \
+  extern "C" int name(lock_type* lock) {                       \
+    static const auto real = next<int (*)(lock_type*)>(#name); \
+    ++locks;                                                   \
+    return real(lock);                                         \
+  }
+COUNTED_LOCK(pthread_mutex_lock, pthread_mutex_t)
+COUNTED_LOCK(pthread_mutex_trylock, pthread_mutex_t)
+COUNTED_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t)
+COUNTED_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t)
 
 void* operator new(std::size_t size) {
   if (void* p = counted(size)) return p;
@@ -28,7 +50,7 @@ void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
 void* operator new(std::size_t size, std::align_val_t align) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  ++allocations;
   const auto a = static_cast<std::size_t>(align);
   if (void* p = std::aligned_alloc(a, (size + a - 1) / a * a)) return p;
   throw std::bad_alloc();
@@ -122,6 +144,64 @@ TEST_CASE("a step of known ranges and launches allocates nothing") {
     total += program.seen;
   }
   CHECK(total == 0);
+}
+
+TEST_CASE("the whole path of a measured signature takes no lock and allocates nothing") {
+  Collector collector({}, {});
+  REQUIRE(collector.start(std::make_unique<flopinj::test::MemorySink>(), {}));
+  collector.add_plan(DeviceId{1}, {{"sass", {"a"}, true, true}});
+  ThreadState* const thread = collector.add_thread(1);
+  const auto function = [&](const std::string& name) {
+    FunctionInfo info;
+    info.name = name;
+    return collector.add_function(info);
+  };
+  const KernelFunction* const kernel = function("kernel");
+  MeasurementScheduler& scheduler = collector.scheduler();
+  // What the injector does at a launch, but for its own caches of handles.
+  const auto launch = [&] {
+    const Signature* s = collector.signature(*thread, *kernel, {}, {});
+    const bool wants = s->wanted_groups.load(std::memory_order_relaxed) != 0 &&
+                       !scheduler.stopped() && scheduler.may_want(DeviceId{1}, *s);
+    LaunchRecord record;
+    record.signature = s->id;
+    record.path = thread->ranges.path();
+    collector.record(*thread, DeviceId{1}, record);
+    return wants ? s : nullptr;
+  };
+  const uint64_t locks_before = locks, allocations_before = allocations;
+  while (const Signature* s = launch()) {  // its first samples
+    const LaunchDecision decision = scheduler.decide(DeviceId{1}, *s, nullptr, 0);
+    REQUIRE(decision.open);
+    MeasurementWindow window;
+    window.device = DeviceId{1};
+    scheduler.row_added(window, {s, {}, 0, true, 0}, 0);
+    scheduler.window_succeeded(window, std::vector<double>{1});
+  }
+  CHECK(locks > locks_before);  // the counts work
+  CHECK(allocations > allocations_before);
+  collector.flush();
+
+  // Another thread adds kernels meanwhile, and the writer drains: neither is felt.
+  std::thread other([&] {
+    ThreadState* const state = collector.add_thread(2);
+    for (int i = 0; i < 200; ++i)
+      collector.signature(*state, *function("other " + std::to_string(i)), {}, {});
+    collector.retire_thread(state);
+  });
+  uint64_t most_locks = 0;
+  uint64_t most_allocations = 0;
+  uint32_t wanted = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const uint64_t locks_then = locks, allocations_then = allocations;
+    wanted += launch() != nullptr;
+    if (wanted != 0) break;  // a round is armed: no steady state
+    most_locks = std::max(most_locks, locks - locks_then);
+    most_allocations = std::max(most_allocations, allocations - allocations_then);
+  }
+  other.join();
+  CHECK(most_locks == 0);
+  CHECK(most_allocations == 0);
 }
 
 TEST_CASE("a thread that launches nothing is small") { CHECK(sizeof(ThreadState) <= 2'048); }

@@ -12,15 +12,21 @@ using namespace flopinj;
 namespace {
 
 constexpr DeviceId kGpu0{1}, kGpu1{2};
-constexpr uint32_t kSass = 0, kScreening = 1;
+constexpr uint32_t kScreening = 0, kSass = 1;
 
 std::vector<MetricGroupPlan> two_groups() {
-  return {{"sass", {"a"}, true, true}, {"screening", {"b"}, false, false}};
+  return {{"screening", {"b"}, false, false}, {"sass", {"a"}, true, true}};
+}
+
+SchedulerConfig unlimited() {
+  SchedulerConfig config;
+  config.budget = MeasuringBudget::kUnlimited;
+  return config;
 }
 
 struct Fixture {
   SignatureTable table;
-  SchedulerConfig config;
+  SchedulerConfig config = unlimited();
   MeasurementScheduler scheduler{config, table};
 
   const Signature& signature(const std::string& name, uint32_t grid = 1) {
@@ -32,17 +38,33 @@ struct Fixture {
     return *table.intern_signature(*table.intern_function(info), shape, 0,
                                    scheduler.initial_wanted());
   }
+  // The group that a launch with no window open would open one for.
+  std::optional<uint32_t> wants(DeviceId device, const Signature& s) {
+    return scheduler.decide(device, s, nullptr, 0).open;
+  }
+  static MeasurementWindow window(DeviceId device, uint32_t group,
+                                  const std::vector<const Signature*>& signatures) {
+    MeasurementWindow w;
+    w.device = device;
+    w.group = group;
+    for (const Signature* s : signatures) w.rows.push_back({s, {}, 0, true, 0});
+    return w;
+  }
   void succeed(DeviceId device, uint32_t group, std::vector<const Signature*> signatures,
                std::vector<double> values = {}) {
-    scheduler.window_succeeded(device, group, rows(signatures), values);
+    if (values.empty()) values.assign(signatures.size(), 1);
+    scheduler.window_succeeded(window(device, group, signatures), values);
   }
   void fail(DeviceId device, uint32_t group, std::vector<const Signature*> signatures) {
-    scheduler.window_failed(device, group, rows(signatures));
+    scheduler.window_failed(window(device, group, signatures));
   }
-  static std::vector<WindowRow> rows(const std::vector<const Signature*>& signatures) {
-    std::vector<WindowRow> result;
-    for (const Signature* s : signatures) result.push_back({s, {}});
-    return result;
+  // First samples, all at once.
+  void complete(DeviceId device, const Signature& s) {
+    for (uint32_t g : {kScreening, kSass})
+      for (uint32_t i = 0; i < config.first_samples; ++i) succeed(device, g, {&s});
+  }
+  bool add(MeasurementWindow& w, const Signature& s, bool chosen = true, uint64_t now = 0) {
+    return scheduler.row_added(w, {&s, {}, 0, chosen, 0}, now);
   }
 };
 
@@ -51,33 +73,32 @@ struct Fixture {
 TEST_CASE_METHOD(Fixture, "scheduler: a plan gives its groups ids and reaches every signature") {
   const Signature& before = signature("before");
   CHECK(scheduler.initial_wanted() == 0);
-  CHECK(scheduler.group_to_open(kGpu0, before) == std::nullopt);
+  CHECK_FALSE(scheduler.may_want(kGpu0, before));
+  CHECK(wants(kGpu0, before) == std::nullopt);
   CHECK(scheduler.add_plan(kGpu0, two_groups()) == std::vector{GroupId{1}, GroupId{2}});
   CHECK(scheduler.add_plan(kGpu1, two_groups()) == std::vector{GroupId{3}, GroupId{4}});
   CHECK(scheduler.add_plan(kGpu0, two_groups()) == std::vector{GroupId{1}, GroupId{2}});
   CHECK(scheduler.initial_wanted() == 0b1111);
   CHECK(before.wanted_groups == 0b1111);
   CHECK(signature("after").wanted_groups == 0b1111);
-  CHECK(scheduler.group_to_open(kGpu0, before) == kSass);
-  CHECK(scheduler.group_to_open(kGpu1, before) == kSass);
-  CHECK(scheduler.group_to_open(DeviceId{3}, before) == std::nullopt);
-  CHECK(scheduler.group_to_open(DeviceId{4'000'000}, before) == std::nullopt);
+  CHECK(wants(kGpu0, before) == kScreening);
+  CHECK(wants(kGpu1, before) == kScreening);
+  CHECK(wants(DeviceId{3}, before) == std::nullopt);
+  CHECK_FALSE(scheduler.may_want(DeviceId{4'000'000}, before));
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "scheduler: each group is sampled as often as configured, in plan order") {
+TEST_CASE_METHOD(Fixture, "scheduler: every group once before any twice, in plan order") {
   scheduler.add_plan(kGpu0, two_groups());
   const Signature& s = signature("s");
-  for (uint32_t i = 0; i < config.samples_per_group; ++i) {
-    CHECK(scheduler.group_to_open(kGpu0, s) == kSass);
-    succeed(kGpu0, kSass, {&s});
-  }
-  succeed(kGpu0, kScreening, {&s, &s});
-  CHECK(scheduler.group_to_open(kGpu0, s) == kScreening);
-  succeed(kGpu0, kScreening, {&s});
-  CHECK(scheduler.group_to_open(kGpu0, s) == std::nullopt);
+  for (uint32_t i = 0; i < config.first_samples; ++i)
+    for (const uint32_t group : {kScreening, kSass}) {
+      CHECK(scheduler.may_want(kGpu0, s));
+      CHECK(wants(kGpu0, s) == group);
+      succeed(kGpu0, group, {&s});
+    }
+  CHECK(wants(kGpu0, s) == std::nullopt);
   CHECK(s.wanted_groups == 0);
-  CHECK(scheduler.windows_opened() == 5);
+  CHECK(scheduler.windows_opened() == 6);
   CHECK(scheduler.windows_discarded() == 0);
 }
 
@@ -85,15 +106,16 @@ TEST_CASE_METHOD(Fixture, "scheduler: devices are measured each for itself") {
   scheduler.add_plan(kGpu0, two_groups());
   scheduler.add_plan(kGpu1, two_groups());
   const Signature& s = signature("s");
-  succeed(kGpu1, kSass, {&s, &s, &s});
-  CHECK(scheduler.group_to_open(kGpu1, s) == kScreening);
-  CHECK(scheduler.group_to_open(kGpu0, s) == kSass);
+  complete(kGpu1, s);
+  CHECK_FALSE(scheduler.may_want(kGpu1, s));
+  CHECK(wants(kGpu0, s) == kScreening);
   scheduler.disable(kGpu0);
-  CHECK(scheduler.group_to_open(kGpu0, s) == std::nullopt);
-  CHECK(scheduler.group_to_open(kGpu1, s) == kScreening);
-  CHECK(signature("new").wanted_groups == 0b1100);
+  CHECK_FALSE(scheduler.may_want(kGpu0, s));
+  const Signature& other = signature("new");
+  CHECK(other.wanted_groups == 0b1100);
+  CHECK(wants(kGpu1, other) == kScreening);
   scheduler.disable_all();
-  CHECK(s.wanted_groups == 0);
+  CHECK(other.wanted_groups == 0);
   CHECK(signature("newer").wanted_groups == 0);
   CHECK(scheduler.initial_wanted() == 0);
 }
@@ -106,15 +128,15 @@ TEST_CASE_METHOD(Fixture, "scheduler: all bits can be used, and no more") {
   CHECK(scheduler.initial_wanted() == ~uint64_t{0});
   const Signature& s = signature("s");
   const DeviceId last{kMaxGroups / 2};
-  CHECK(scheduler.group_to_open(last, s) == kSass);
-  succeed(last, kScreening, {&s, &s, &s});
-  CHECK(s.wanted_groups == ~uint64_t{0} >> 1);
-  CHECK(scheduler.group_to_open(DeviceId{kMaxGroups / 2 + 1}, s) == std::nullopt);
+  CHECK(wants(last, s) == kScreening);
+  complete(last, s);
+  CHECK(s.wanted_groups == ~uint64_t{0} >> 2);
+  CHECK(wants(DeviceId{kMaxGroups / 2 + 1}, s) == std::nullopt);
   SignatureTable other;
-  MeasurementScheduler fresh({}, other);
+  MeasurementScheduler fresh(unlimited(), other);
   CHECK(fresh.add_plan(kGpu0, std::vector<MetricGroupPlan>(kMaxGroups)).size() == kMaxGroups);
   CHECK(fresh.initial_wanted() == ~uint64_t{0});
-  MeasurementScheduler small({}, other);
+  MeasurementScheduler small(unlimited(), other);
   CHECK(small.add_plan(kGpu0, std::vector<MetricGroupPlan>(kMaxGroups + 1)).empty());
   CHECK(small.add_plan(kGpu0, {}).empty());
   CHECK(small.add_plan(DeviceId{}, two_groups()).empty());
@@ -122,32 +144,29 @@ TEST_CASE_METHOD(Fixture, "scheduler: all bits can be used, and no more") {
 
 TEST_CASE_METHOD(Fixture, "scheduler: a group with conditions is measured where screening asks") {
   // Screening reads three columns; `half` is part of `hmma`.
-  scheduler.add_plan(kGpu0, {{"sass", {"a"}, true, true},
-                             {"screening", {"hmma", "half", "imma"}},
+  scheduler.add_plan(kGpu0, {{"screening", {"hmma", "half", "imma"}},
                              {"fp16", {"f"}, false, false, {{"hmma", "half"}}},
-                             {"int8", {"i"}, false, false, {{"other", ""}, {"imma", ""}}}});
-  constexpr uint32_t kFp16 = 2;
+                             {"int8", {"i"}, false, false, {{"other", ""}, {"imma", ""}}},
+                             {"sass", {"a"}, true, true}});
+  constexpr uint32_t kFp16 = 1;
   const Signature &plain = signature("plain"), &half = signature("half"), &gemm = signature("gemm"),
                   &both = signature("both");
-  CHECK(scheduler.initial_wanted() == 0b0011);
-  CHECK(plain.wanted_groups == 0b0011);
-  for (const Signature* s : {&plain, &half, &gemm, &both})
-    succeed(kGpu0, kSass, {s, s, s}, {1, 1, 1});
+  CHECK(scheduler.initial_wanted() == 0b1001);
+  CHECK(plain.wanted_groups == 0b1001);
   succeed(kGpu0, kScreening, {&plain, &half, &gemm, &both}, {0, 0, 0, 7, 7, 0, 8, 7, 0, 1, 0, 1});
-  CHECK(plain.wanted_groups == 0b0010);
-  CHECK(half.wanted_groups == 0b0010);
-  CHECK(gemm.wanted_groups == 0b0110);
-  CHECK(both.wanted_groups == 0b1110);
-  succeed(kGpu0, kFp16, {&gemm, &gemm, &gemm}, {1, 1, 1});
-  CHECK(gemm.wanted_groups == 0b0010);
-  // Enough samples are enough, also when screening asks again.
-  succeed(kGpu0, kScreening, {&gemm, &gemm, &plain, &plain}, {8, 7, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0});
-  CHECK(gemm.wanted_groups == 0);
-  CHECK(plain.wanted_groups == 0);
+  CHECK(plain.wanted_groups == 0b1001);
+  CHECK(half.wanted_groups == 0b1001);
+  CHECK(gemm.wanted_groups == 0b1011);
+  CHECK(both.wanted_groups == 0b1111);
+  // What it needs comes before the instrumented group.
+  CHECK(wants(kGpu0, gemm) == kFp16);
+  CHECK(wants(kGpu0, plain) == 3);
+  succeed(kGpu0, kFp16, {&gemm});
+  CHECK(wants(kGpu0, gemm) == 3);
   // Given up, and not asked for again.
   for (uint32_t i = 0; i < config.max_failures; ++i) fail(kGpu0, kFp16, {&both});
   succeed(kGpu0, kScreening, {&both}, {1, 0, 1});
-  CHECK(both.wanted_groups == 0b1010);
+  CHECK(both.wanted_groups == 0b1101);
   scheduler.disable(kGpu0);
   succeed(kGpu0, kScreening, {&half}, {8, 7, 1});
   CHECK(half.wanted_groups == 0);
@@ -155,14 +174,15 @@ TEST_CASE_METHOD(Fixture, "scheduler: a group with conditions is measured where 
 
 TEST_CASE_METHOD(Fixture, "scheduler: conditions that nothing reads hold for every kernel") {
   scheduler.add_plan(kGpu0,
-                     {{"sass", {"a"}, true, true}, {"fp16", {"f"}, false, false, {{"hmma", ""}}}});
+                     {{"fp16", {"f"}, false, false, {{"hmma", ""}}}, {"sass", {"a"}, true, true}});
   CHECK(signature("s").wanted_groups == 0b11);
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: collectives and graphs end a window and never start one") {
   scheduler.add_plan(kGpu0, two_groups());
   const Signature& collective = signature("ncclDevKernel_AllReduce");
-  CHECK(scheduler.group_to_open(kGpu0, collective) == std::nullopt);
+  CHECK_FALSE(scheduler.may_want(kGpu0, collective));
+  CHECK(wants(kGpu0, collective) == std::nullopt);
   CHECK(scheduler.close_before(&collective));
   CHECK(scheduler.close_before(nullptr));
   CHECK_FALSE(scheduler.close_before(&signature("s")));
@@ -170,61 +190,71 @@ TEST_CASE_METHOD(Fixture, "scheduler: collectives and graphs end a window and ne
 
 TEST_CASE_METHOD(Fixture, "scheduler: a window closes when it is full or has been open too long") {
   scheduler.add_plan(kGpu0, two_groups());
-  std::vector<const Signature*> many;
-  for (uint32_t i = 1; i < config.max_ranges; ++i) many.push_back(&signature("s", i));
-  CHECK_FALSE(scheduler.close_after(kGpu0, kSass, rows(many), 0, 0));
-  CHECK_FALSE(scheduler.close_after(kGpu0, kSass, rows(many), 100, 100 + config.max_open_ns - 1));
-  CHECK(scheduler.close_after(kGpu0, kSass, rows(many), 100, 100 + config.max_open_ns));
-  CHECK_FALSE(scheduler.close_after(kGpu0, kSass, rows(many), 100, 99));  // clocks may step back
-  many.push_back(&signature("s", config.max_ranges));
-  CHECK(scheduler.close_after(kGpu0, kSass, rows(many), 0, 0));
-  CHECK_FALSE(scheduler.close_after(kGpu0, kSass, {}, 0, 0));
+  MeasurementWindow w = window(kGpu0, kScreening, {});
+  for (uint32_t i = 1; i < config.max_ranges; ++i) CHECK_FALSE(add(w, signature("s", i)));
+  CHECK(add(w, signature("s", config.max_ranges)));
+  MeasurementWindow old = window(kGpu0, kScreening, {});
+  old.opened_ns = 100;
+  CHECK_FALSE(add(old, signature("t"), true, 99));  // clocks may step back
+  CHECK_FALSE(add(old, signature("t"), true, 100 + config.max_open_ns - 1));
+  CHECK(add(old, signature("t"), true, 100 + config.max_open_ns));
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "scheduler: a window closes when nobody has wanted its group for a while") {
+TEST_CASE_METHOD(Fixture, "scheduler: a window closes when nobody has wanted it for a while") {
   scheduler.add_plan(kGpu0, two_groups());
-  const Signature& done = signature("done");
-  const Signature& fresh = signature("fresh");
-  succeed(kGpu0, kSass, {&done, &done, &done});
-  std::vector<const Signature*> in_window{&fresh};
-  for (uint32_t i = 0; i < config.idle_launches; ++i) {
-    CHECK_FALSE(scheduler.close_after(kGpu0, kSass, rows(in_window), 0, 0));
-    in_window.push_back(&done);
-  }
-  CHECK(scheduler.close_after(kGpu0, kSass, rows(in_window), 0, 0));
-  in_window.push_back(&fresh);
-  CHECK_FALSE(scheduler.close_after(kGpu0, kSass, rows(in_window), 0, 0));
+  MeasurementWindow w = window(kGpu0, kScreening, {});
+  const Signature& known = signature("known");
+  complete(kGpu0, known);
+  CHECK_FALSE(add(w, signature("fresh")));
+  for (uint32_t i = 1; i < config.idle_launches; ++i) CHECK_FALSE(add(w, known, false));
+  CHECK_FALSE(add(w, signature("fresher")));
+  for (uint32_t i = 1; i < config.idle_launches; ++i) CHECK_FALSE(add(w, known, false));
+  CHECK(add(w, known, false));
 }
 
-TEST_CASE_METHOD(Fixture, "scheduler: what a window already has is not wanted any more") {
-  // One signature over and over: three rows are enough, the rest only wait for others.
+TEST_CASE_METHOD(Fixture, "scheduler: a window gives way when its first kernel comes again") {
   scheduler.add_plan(kGpu0, two_groups());
-  const Signature& s = signature("s");
-  std::vector<const Signature*> in_window;
-  uint32_t closed_at = 0;
-  while (closed_at == 0) {
-    in_window.push_back(&s);
-    if (scheduler.close_after(kGpu0, kSass, rows(in_window), 0, 0))
-      closed_at = static_cast<uint32_t>(in_window.size());
+  const Signature &a = signature("a"), &b = signature("b"), &c = signature("c");
+  MeasurementWindow w = window(kGpu0, kScreening, {});
+  for (const Signature* s : {&a, &b}) {
+    CHECK(scheduler.decide(kGpu0, *s, &w, 0).chosen);
+    CHECK_FALSE(add(w, *s));
   }
-  CHECK(closed_at == config.samples_per_group + config.idle_launches);
+  // b again, in the same step: it wants its instructions counted, and waits.
+  const LaunchDecision again = scheduler.decide(kGpu0, b, &w, 0);
+  CHECK_FALSE(again.chosen);
+  CHECK_FALSE(again.close);
+  CHECK_FALSE(add(w, b, false));
+  CHECK(scheduler.decide(kGpu0, c, &w, 0).chosen);
+  CHECK_FALSE(add(w, c));
+  // The next step begins.
+  const LaunchDecision next = scheduler.decide(kGpu0, a, &w, 0);
+  CHECK(next.close);
+  CHECK_FALSE(next.open);
+  scheduler.window_succeeded(w, std::vector<double>(w.rows.size(), 1));
+  CHECK(wants(kGpu0, a) == kSass);
+  // Or when others have wanted another group for a while.
+  MeasurementWindow stuck = window(kGpu0, kScreening, {&c});
+  stuck.unchosen = config.switch_launches - 1;
+  CHECK_FALSE(scheduler.decide(kGpu0, a, &stuck, 0).close);
+  stuck.unchosen = config.switch_launches;
+  CHECK(scheduler.decide(kGpu0, a, &stuck, 0).close);
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a signature whose windows keep failing is given up") {
   scheduler.add_plan(kGpu0, two_groups());
   const Signature& s = signature("s");
   const Signature& other = signature("other");
-  fail(kGpu0, kSass, {&s, &s, &s});  // one failure, however often it was in it
+  fail(kGpu0, kScreening, {&s, &s, &s});  // one failure, however often it was in it
+  fail(kGpu0, kScreening, {&s});
+  CHECK(wants(kGpu0, s) == kScreening);
+  succeed(kGpu0, kScreening, {&s});  // not in a row
   fail(kGpu0, kSass, {&s});
-  CHECK(scheduler.group_to_open(kGpu0, s) == kSass);
-  succeed(kGpu0, kSass, {&s});  // not in a row
   fail(kGpu0, kSass, {&s});
-  fail(kGpu0, kSass, {&s});
-  CHECK(scheduler.group_to_open(kGpu0, s) == kSass);
+  CHECK(wants(kGpu0, s) == kSass);
   fail(kGpu0, kSass, {&s, &other});
-  CHECK(scheduler.group_to_open(kGpu0, s) == kScreening);
-  CHECK(scheduler.group_to_open(kGpu0, other) == kSass);
+  CHECK(wants(kGpu0, s) == kScreening);
+  CHECK(wants(kGpu0, other) == kScreening);
   CHECK(scheduler.windows_opened() == 6);
   CHECK(scheduler.windows_discarded() == 5);
 }
@@ -232,71 +262,86 @@ TEST_CASE_METHOD(Fixture, "scheduler: a signature whose windows keep failing is 
 TEST_CASE_METHOD(Fixture, "scheduler: one bad kernel does not take its neighbours with it") {
   // The edge's loop: kernels launched in turn, windows as the scheduler wants them; a window with
   // `bad` in it fails.
-  scheduler.add_plan(kGpu0, {two_groups()[0]});
+  scheduler.add_plan(kGpu0, {{"sass", {"a"}, true, true}});
   const Signature& bad = signature("bad");
   std::vector<const Signature*> program;
   for (uint32_t i = 0; i < 10; ++i) program.push_back(&signature("good", i + 1));
   program.insert(program.begin() + 4, &bad);
   std::map<const Signature*, uint32_t> samples;
-  std::vector<const Signature*> window;
-  bool open = false;
+  std::optional<MeasurementWindow> open;
   const auto close = [&] {
     bool failed = false;
-    for (const Signature* s : window) failed |= s == &bad;
+    for (const WindowRow& row : open->rows) failed |= row.signature == &bad;
     if (failed)
-      fail(kGpu0, kSass, window);
+      scheduler.window_failed(*open);
     else
-      succeed(kGpu0, kSass, window);
-    if (!failed)
-      for (const Signature* s : window) ++samples[s];
-    window.clear();
-    open = false;
+      scheduler.window_succeeded(*open, std::vector<double>(open->rows.size(), 1));
+    for (const WindowRow& row : open->rows)
+      if (!failed && row.chosen) ++samples[row.signature];
+    open.reset();
   };
   for (uint32_t step = 0; step < 40; ++step)
     for (const Signature* s : program) {
-      if (!open && scheduler.group_to_open(kGpu0, *s)) open = true;
-      if (!open) continue;
-      window.push_back(s);
-      if (scheduler.close_after(kGpu0, kSass, rows(window), 0, 0)) close();
+      LaunchDecision d = scheduler.decide(kGpu0, *s, open ? &*open : nullptr, 0);
+      if (d.close) {
+        close();
+        if (!d.open) d = scheduler.decide(kGpu0, *s, nullptr, 0);
+      }
+      if (d.open) open = window(kGpu0, *d.open, {});
+      if (open && add(*open, *s, d.chosen)) close();
     }
   if (open) close();
   for (const Signature* s : program) {
     CHECK(s->wanted_groups == 0);
-    if (s == &bad)
-      CHECK(samples[s] == 0);
-    else
-      CHECK(samples[s] >= config.samples_per_group);
+    CHECK(samples[s] == (s == &bad ? 0 : config.first_samples));
   }
-}
-
-TEST_CASE_METHOD(Fixture, "scheduler: a kernel launched once gets the required group") {
-  scheduler.add_plan(kGpu0, two_groups());
-  const Signature& once = signature("once");
-  const auto group = scheduler.group_to_open(kGpu0, once);
-  REQUIRE(group == kSass);
-  CHECK_FALSE(scheduler.close_after(kGpu0, *group, rows({&once}), 0, 1'000));
-  succeed(kGpu0, *group, {&once});                       // closed at the end of the program
-  CHECK(scheduler.group_to_open(kGpu0, once) == kSass);  // would like more, does not insist
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a group whose windows cannot be opened is given up") {
   scheduler.add_plan(kGpu0, two_groups());
   const Signature& s = signature("s");
   for (uint32_t i = 0; i < config.max_failures; ++i) {
-    CHECK(scheduler.group_to_open(kGpu0, s) == kSass);
-    fail(kGpu0, kSass, {});
+    CHECK(wants(kGpu0, s) == kScreening);
+    fail(kGpu0, kScreening, {});
   }
-  CHECK(scheduler.group_to_open(kGpu0, s) == kScreening);
+  CHECK(wants(kGpu0, s) == kSass);
   CHECK(signature("new").wanted_groups == 0b10);
-  CHECK(scheduler.close_after(kGpu0, kSass, rows({&s}), 0, 0));
+  MeasurementWindow w = window(kGpu0, kScreening, {});
+  CHECK(add(w, s));
   fail(kGpu0, 17, {&s});  // no such group
   succeed(DeviceId{9}, 0, {&s});
-  CHECK(scheduler.group_to_open(kGpu0, s) == kScreening);
+  CHECK(wants(kGpu0, s) == kSass);
+}
+
+TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
+  SignatureTable table;
+  SchedulerConfig config;  // whatever the budget
+  config.every_launch = true;
+  MeasurementScheduler scheduler(config, table);
+  scheduler.add_plan(kGpu0, two_groups());
+  FunctionInfo info;
+  info.name = "f";
+  const Signature& s =
+      *table.intern_signature(*table.intern_function(info), {}, 0, scheduler.initial_wanted());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(scheduler.decide(kGpu0, s, nullptr, 0).open == 0);
+    MeasurementWindow w;
+    w.device = kGpu0;
+    for (uint32_t n = 1; n < config.max_ranges; ++n) {
+      CHECK(scheduler.decide(kGpu0, s, &w, 0).chosen);
+      CHECK_FALSE(scheduler.row_added(w, {&s, {}, n, true, 1'000'000'000}, 0));
+    }
+    CHECK(scheduler.row_added(w, {&s, {}, 0, true, 0}, 0));
+    scheduler.window_succeeded(w, std::vector<double>(w.rows.size() * 2, 1));
+  }
+  LaunchProgress seen{kGpu0, s.id, 10, 10};
+  scheduler.progress({&seen, 1}, 0, 0, 1);
+  CHECK(scheduler.coverage().covered_launches == 10);
 }
 
 TEST_CASE("scheduler: threads with a device each end with every sample taken") {
   SignatureTable table;
-  SchedulerConfig config;
+  SchedulerConfig config = unlimited();
   MeasurementScheduler scheduler(config, table);
   constexpr uint32_t kThreads = 4, kSignatures = 50;
   std::atomic<uint32_t> unfinished{0};
@@ -311,15 +356,17 @@ TEST_CASE("scheduler: threads with a device each end with every sample taken") {
           info.parameters_known = true;
           const Signature* s = table.intern_signature(*table.intern_function(info), {}, 0,
                                                       scheduler.initial_wanted());
-          const auto group = scheduler.group_to_open(device, *s);
-          if (!group) continue;
-          const WindowRow row{s, {}};
-          scheduler.close_after(device, *group, {&row, 1}, 0, 1);
-          scheduler.window_succeeded(device, *group, {&row, 1}, {});
+          const LaunchDecision decision = scheduler.decide(device, *s, nullptr, 0);
+          if (!decision.open) continue;
+          MeasurementWindow w;
+          w.device = device;
+          w.group = *decision.open;
+          scheduler.row_added(w, {s, {}, 0, true, 0}, 1);
+          scheduler.window_succeeded(w, std::vector<double>{1});
         }
     });
   for (std::thread& t : threads) t.join();
   for (const Signature* s : table.signatures_after({})) unfinished += s->wanted_groups != 0;
   CHECK(unfinished == 0);
-  CHECK(scheduler.windows_opened() == kThreads * kSignatures * 2 * config.samples_per_group);
+  CHECK(scheduler.windows_opened() == kThreads * kSignatures * 2 * config.first_samples);
 }

@@ -52,6 +52,9 @@ TEST_CASE("header") {
   p.clock_realtime_ns = uint64_t{1} << 63;
   p.clock_monotonic_ns = 3;
   p.session_id = 0xFEDCBA9876543210;
+  p.mode = "multiplex";
+  p.measures = true;
+  p.budget_percent = 0.5;
   w.writer.header(p, Level::kTally);
   const auto packet = w.only();
   const auto& h = packet.header();
@@ -75,6 +78,9 @@ TEST_CASE("header") {
   CHECK(h.clock_realtime_ns() == uint64_t{1} << 63);
   CHECK(h.clock_monotonic_ns() == 3);
   CHECK(h.session_id() == 0xFEDCBA9876543210);
+  CHECK(h.mode() == "multiplex");
+  CHECK(h.measures());
+  CHECK(h.budget_percent() == 0.5);
 }
 
 TEST_CASE("a command line of any length fits") {
@@ -218,6 +224,7 @@ TEST_CASE("definitions, samples and tallies of any size are spread over packets 
   for (uint32_t i = 0; i < 20'000; ++i) {
     samples.signatures.push_back(SignatureId{i});
     samples.paths.push_back(PathId{i + 1});
+    samples.ordinals.push_back(3 * i);
     for (uint32_t m = 0; m < 40; ++m) samples.values.push_back(i * 40.0 + m);
   }
   w.writer.samples(samples);
@@ -242,6 +249,7 @@ TEST_CASE("definitions, samples and tallies of any size are spread over packets 
     REQUIRE(c.value_size() == c.signature_size() * 40);
     for (int k = 0; k < c.signature_size(); ++k) {
       REQUIRE(c.window() == 3);
+      REQUIRE(c.ordinal(k) == 3 * c.signature(k));
       REQUIRE(c.group() == 1);
       REQUIRE(c.signature(k) == samples_read);
       REQUIRE(c.range_path(k) == samples_read + 1);
@@ -335,6 +343,10 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   l.activity_lost = 5;
   l.names_generalised = 6;
   l.ranges_overflowed = 7;
+  l.covered_launches = 8;
+  l.covered_gpu_time_ns = 9;
+  l.timed_gpu_time_ns = 10;
+  l.measuring_stopped = "covered";
   w.writer.ledger(l);
   w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18});
   w.writer.diagnostic(Severity::kError, "cupti.busy", "another profiler \xff", 99);
@@ -357,6 +369,8 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   CHECK((r.windows_opened() == 1 && r.windows_discarded() == 2));
   CHECK((r.activity_records() == 3 && r.activity_unmatched() == 4 && r.activity_lost() == 5));
   CHECK((r.names_generalised() == 6 && r.ranges_overflowed() == 7));
+  CHECK((r.covered_launches() == 8 && r.covered_gpu_time_ns() == 9));
+  CHECK((r.timed_gpu_time_ns() == 10 && r.measuring_stopped() == "covered"));
   const auto& o = trace.packets[1].self_overhead();
   CHECK((o.launch_callbacks() == 11 && o.launch_callback_ns() == 12));
   CHECK((o.window_ns() == 13 && o.window_count() == 14));

@@ -37,6 +37,12 @@ TEST_CASE("Wrong options are usage errors, told in one line, and nothing runs") 
   check_one_error_line(tree.run({"run", "--bogus", "--", "echo", "x"}), 2, "--bogus");
   check_one_error_line(tree.run({"run", "--level", "some", "--", "echo", "x"}), 2, "--level");
   check_one_error_line(tree.run({"run", "--mode", "fast", "--", "echo", "x"}), 2, "--mode");
+  check_one_error_line(tree.run({"run", "--budget", "0", "--", "echo", "x"}), 2, "--budget");
+  check_one_error_line(tree.run({"run", "--budget", "1%", "--", "echo", "x"}), 2, "--budget");
+  check_one_error_line(tree.run({"run", "--until-covered", "101", "--", "echo", "x"}), 2,
+                       "--until-covered");
+  check_one_error_line(tree.run({"run", "--measure-ranks", "5-3", "--", "echo", "x"}), 2,
+                       "--measure-ranks");
   check_one_error_line(tree.run({"run", "--flush-ms", "-1", "--", "echo", "x"}), 2, "--flush-ms");
   check_one_error_line(tree.run({"run", "--sim-devices", "2", "--", "echo", "x"}), 2, "--simulate");
   check_one_error_line(tree.run({"run", "--simulate", "--sim-devices", "17", "--", "echo", "x"}), 2,

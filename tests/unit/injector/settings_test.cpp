@@ -33,13 +33,18 @@ TEST_CASE("an empty environment gives the defaults of the README") {
   CHECK_FALSE(s.force);
   CHECK(s.flush_ms == 250);
   CHECK(s.plan_wait_ms == 0);
+  CHECK(s.budget_percent == 1);
+  CHECK(s.until_covered_percent == 0);
+  CHECK(s.measure_ranks.contains(0));
+  CHECK_FALSE(s.measure_ranks.contains(1));
 }
 
 TEST_CASE("every variable is read, others are left alone") {
   const auto [s, problems] =
       read({"PATH=/bin", "FLOPINJ_OUTPUT=a=b.pb", "FLOPINJ_LEVEL=tally", "FLOPINJ_MODE=timing",
             "FLOPINJ_FORCE=1", "FLOPINJ_LOG=debug", "FLOPINJ_CUPTI=/x/libcupti.so",
-            "FLOPINJ_FLUSH_MS=1000", "FLOPINJ_PLAN_WAIT_MS=60000", "MY_FLOPINJ_OUTPUT=no"});
+            "FLOPINJ_FLUSH_MS=1000", "FLOPINJ_PLAN_WAIT_MS=60000", "MY_FLOPINJ_OUTPUT=no",
+            "FLOPINJ_BUDGET=0.25", "FLOPINJ_UNTIL_COVERED=99.5", "FLOPINJ_MEASURE_RANKS=2"});
   CHECK(problems.empty());
   CHECK(s.output == "a=b.pb");
   CHECK(s.level == Level::kTally);
@@ -49,6 +54,19 @@ TEST_CASE("every variable is read, others are left alone") {
   CHECK(s.cupti == "/x/libcupti.so");
   CHECK(s.flush_ms == 1000);
   CHECK(s.plan_wait_ms == 60000);
+  CHECK(s.budget_percent == 0.25);
+  CHECK(s.until_covered_percent == 99.5);
+  CHECK(s.measure_ranks.contains(2));
+  CHECK_FALSE(s.measure_ranks.contains(0));
+  CHECK(read({"FLOPINJ_BUDGET=none"}).settings.budget_percent == 0);
+  CHECK(read({"FLOPINJ_MODE=full"}).settings.mode == Mode::kFull);
+}
+
+TEST_CASE("a mode has the name it is asked for by") {
+  for (const char* name : {"off", "count", "timing", "multiplex", "full"}) {
+    const std::string entry = std::string("FLOPINJ_MODE=") + name;
+    CHECK(name_of(read({entry.c_str()}).settings.mode) == std::string(name));
+  }
 }
 
 TEST_CASE("an unknown variable is named with the nearest known one, on one printable line") {
@@ -70,8 +88,12 @@ TEST_CASE("a value that is not understood is named with what would be, and the d
     CHECK(mentions(problems[0], "milliseconds from 10 to 1000"));
     CHECK(s.flush_ms == 250);
   }
-  for (const char* entry : {"FLOPINJ_LEVEL=Launches", "FLOPINJ_MODE=full", "FLOPINJ_FORCE=yes",
-                            "FLOPINJ_LOG=loud", "FLOPINJ_OUTPUT=", "FLOPINJ_CUPTI="}) {
+  for (const char* entry :
+       {"FLOPINJ_LEVEL=Launches", "FLOPINJ_MODE=fast", "FLOPINJ_FORCE=yes", "FLOPINJ_LOG=loud",
+        "FLOPINJ_OUTPUT=", "FLOPINJ_CUPTI=", "FLOPINJ_BUDGET=0", "FLOPINJ_BUDGET=101",
+        "FLOPINJ_BUDGET=-1", "FLOPINJ_BUDGET=1%", "FLOPINJ_BUDGET=nan",
+        "FLOPINJ_BUDGET=", "FLOPINJ_UNTIL_COVERED=none", "FLOPINJ_UNTIL_COVERED=0",
+        "FLOPINJ_MEASURE_RANKS=", "FLOPINJ_MEASURE_RANKS=0-"}) {
     INFO(entry);
     CHECK(read({entry}).problems.size() == 1);
   }

@@ -1,0 +1,88 @@
+// Which launches of one signature on one device are measured. Pure logic, one object per signature
+// and device; locked by its owner.
+//
+//   first      The signature's first launches: `first_samples` of every group it needs, one group
+//              after another, so that a short program has every group once before any has it twice.
+//   rounds     Then one sample per group and stretch. Stretches follow one another and double:
+//              16, 32, 64, ... launches; instrumented groups take every second one, so theirs grow
+//              by four. A kernel launched N times is measured about log2(N / 16) times more.
+//   varying    Once two samples of a group that tells work disagree, the signature is sampled for
+//              good: its stretches grow to 1,024 launches and no further, for all its groups.
+//
+// Within a stretch every launch is equally likely. The writer thread, which counts launches, arms
+// the round at a random place of the stretch; the launching threads then pass over a random number
+// of launches, exactly, and so a program whose launches come in a pattern, or whose gaps depend on
+// their work, is not met at the same point of it again and again: arming happens at a moment, the
+// launch is chosen by its number. Of a pattern of p launches no point is likelier than another by
+// more than p / skip_below.
+#pragma once
+#include <collector/signature_table.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace flopinj {
+
+// splitmix64. Not for secrets.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  uint64_t below(uint64_t n);  // uniform in [0, n); 0 for n = 0
+
+ private:
+  uint64_t state_;
+};
+
+// One stretch: the round is armed once `arm_after` of its launches have been made; then a number of
+// launches below `skip_below` is passed over, drawn for each group.
+struct Stretch {
+  uint64_t launches = 0, arm_after = 0, skip_below = 0;
+};
+inline constexpr uint64_t kFirstStretch = 16;
+inline constexpr uint64_t kVaryingStretch = 1'024;
+// What is passed over is at most all of a stretch of up to 1,024 launches, and of a longer one a
+// 16th or 4,096, so that launches pay for being counted only near the sample.
+Stretch stretch_of(uint32_t round, bool varying, Random&);
+
+struct GroupProgress {
+  uint32_t samples = 0, failures = 0;  // failures: windows in a row
+  uint32_t pending = 0;                // rows in a window whose outcome is not known yet
+  uint64_t skip = 0;                   // of the armed round
+  uint64_t call_ns = 0;                // the last call in a window of this group
+  uint64_t fingerprint = 0;            // of the first sample's values
+  bool given_up = false;
+};
+
+struct SampledSignature {
+  enum class Phase : uint8_t {
+    kFirst,
+    kResting,  // until `next_at` launches have been seen
+    kQueued,   // due, or refused for want of budget: waits for it
+    kArmed,
+  };
+  const Signature* signature = nullptr;
+  Phase phase = Phase::kFirst;
+  bool varying = false, complete = false;
+  uint32_t rounds = 0;
+  uint64_t needed = 0;  // groups, by index in the plan
+  uint64_t armed = 0;   // groups of the armed round that are still to be sampled
+  uint64_t reserved_ns = 0;
+  uint64_t launches = 0, last_seen_ns = 0;
+  uint64_t stretch_began = 0, stretch_launches = 0, next_at = 0, skip_below = kFirstStretch;
+  // Outside of windows, and all: of launches that are in the trace.
+  uint64_t recorded = 0, timed = 0, gpu_ns = 0;
+  std::vector<GroupProgress> groups;
+
+  // Of the groups in `among`: the one with the fewest samples, the first in plan order of equals,
+  // that has fewer than `enough`, pending ones counted.
+  std::optional<uint32_t> least_sampled(uint64_t among, uint32_t enough) const;
+  uint64_t missing() const;  // needed groups without a sample, those given up left out
+  bool has_every_group() const;
+  uint64_t mean_gpu_ns() const { return timed == 0 ? 0 : gpu_ns / timed; }
+  // The round ended, or the first samples are there: the next stretch follows the last one.
+  void rest(Random&);
+};
+
+}  // namespace flopinj

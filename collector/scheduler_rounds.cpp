@@ -1,0 +1,238 @@
+// What comes after a signature's first samples: rounds, the budget's queue, coverage.
+#include <collector/scheduler_state.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+
+namespace flopinj {
+namespace {
+
+using Phase = SampledSignature::Phase;
+
+constexpr size_t kMostTried = 64;               // of a queue at a time
+constexpr uint64_t kSweepNs = 1'000'000'000;    // how often
+constexpr uint64_t kForgetNs = 10'000'000'000;  // an armed signature that is not launched
+
+std::string stop_line(const Coverage& coverage, double until) {
+  char text[160];
+  std::snprintf(
+      text, sizeof text, "covered: %.2f %% of %s has complete counts, %.2f %% was asked for",
+      coverage.share() * 100, coverage.gpu_ns != 0 ? "GPU time" : "launches", until * 100);
+  return text;
+}
+
+}  // namespace
+
+double Coverage::share() const {
+  if (gpu_ns != 0) return static_cast<double>(covered_gpu_ns) / static_cast<double>(gpu_ns);
+  if (launches == 0) return 0;
+  return static_cast<double>(covered_launches) / static_cast<double>(launches);
+}
+
+void MeasurementScheduler::State::set_complete(SampledSignature& s, bool complete) {
+  if (s.complete == complete) return;
+  s.complete = complete;
+  const auto change = [&](uint64_t& sum, uint64_t by) { sum = complete ? sum + by : sum - by; };
+  change(coverage.covered_launches, s.recorded);
+  change(coverage.covered_gpu_ns, s.gpu_ns);
+}
+
+// A sample has shown that the signature needs the group.
+void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s, uint32_t g) {
+  const uint64_t mask = group_mask(g);
+  if ((s.needed & mask) != 0) return;
+  s.needed |= mask;
+  set_complete(s, false);
+  if (s.phase == Phase::kResting) {
+    s.phase = Phase::kQueued;
+    incomplete.push_back({&plan, &s});
+  }
+  if (s.phase == Phase::kQueued) return;
+  if (s.phase == Phase::kArmed) {
+    s.armed |= mask;
+    s.groups[g].skip = random.below(kFirstStretch);
+  }
+  want(plan, s, mask);
+}
+
+// Looks whether the signature has what it was to be measured for.
+void MeasurementScheduler::State::advance(Plan& plan, SampledSignature& s) {
+  if (s.phase == Phase::kFirst) {
+    if (s.least_sampled(s.needed & enabled(plan), config.first_samples)) return;
+    for (const GroupProgress& group : s.groups)
+      if (group.pending != 0) return;
+    rest(plan, s);
+  } else if (s.phase == Phase::kArmed && (s.armed & enabled(plan)) == 0) {
+    ++s.rounds;
+    rest(plan, s);
+  }
+}
+
+void MeasurementScheduler::State::disarm(Plan& plan, SampledSignature& s) {
+  want_not(plan, s, ~uint64_t{0});
+  budget.release(s.reserved_ns);
+  s.reserved_ns = 0;
+}
+
+void MeasurementScheduler::State::rest(Plan& plan, SampledSignature& s) {
+  disarm(plan, s);
+  s.rest(random);
+}
+
+// No room in the budget: the launch path is left alone until there is. What lacks no group can wait
+// for its first round.
+void MeasurementScheduler::State::refuse(Plan& plan, SampledSignature& s) {
+  disarm(plan, s);
+  if (s.missing() == 0) return s.rest(random);
+  s.phase = Phase::kQueued;
+  incomplete.push_back({&plan, &s});
+}
+
+uint64_t MeasurementScheduler::State::predicted_ns(const Plan& plan, const SampledSignature& s,
+                                                   uint64_t groups) const {
+  uint64_t sum = 0;
+  for (; groups != 0; groups &= groups - 1) {
+    const auto g = static_cast<uint32_t>(std::countr_zero(groups));
+    sum += budget.predicted_ns(((plan.instrumented >> g) & 1) != 0, s.groups[g].call_ns);
+  }
+  return sum;
+}
+
+uint64_t MeasurementScheduler::State::groups_of_round(const Plan& plan,
+                                                      const SampledSignature& s) const {
+  uint64_t groups = s.needed & enabled(plan);
+  if (!s.varying && s.rounds % 2 != 0) groups &= ~plan.instrumented;
+  for (uint32_t g = 0; g < plan.groups; ++g)
+    if (s.groups[g].given_up) groups &= ~group_mask(g);
+  return groups;
+}
+
+bool MeasurementScheduler::State::arm(Plan& plan, SampledSignature& s, uint64_t groups,
+                                      uint64_t skip_below, bool lacks_groups, uint64_t now_ns) {
+  const uint64_t cost = predicted_ns(plan, s, groups);
+  if (!budget.affords(lacks_groups, cost, now_ns)) return false;
+  armed.push_back({&plan, &s});
+  budget.reserve(cost);
+  s.reserved_ns = cost;
+  s.phase = Phase::kArmed;
+  s.armed = groups;
+  s.skip_below = skip_below;
+  for (uint64_t left = groups; left != 0; left &= left - 1)
+    s.groups[static_cast<size_t>(std::countr_zero(left))].skip = random.below(skip_below);
+  want(plan, s, groups);
+  return true;
+}
+
+void MeasurementScheduler::State::count(const LaunchProgress& p, uint64_t now_ns) {
+  coverage.launches += p.recorded;
+  coverage.gpu_ns += p.gpu_ns;
+  Plan* const plan = plan_of(p.device, 0);
+  const Signature* const signature = plan == nullptr ? nullptr : table.find(p.signature);
+  if (signature == nullptr || !may_be_measured(*signature)) return;
+  SampledSignature& s = sampled(*plan, *signature);
+  s.recorded += p.recorded;
+  s.timed += p.timed;
+  s.gpu_ns += p.gpu_ns;
+  if (s.complete) {
+    coverage.covered_launches += p.recorded;
+    coverage.covered_gpu_ns += p.gpu_ns;
+  }
+  if (const uint64_t usual = p.windowed_timed * s.mean_gpu_ns();
+      s.timed != 0 && p.windowed_gpu_ns > usual)
+    budget.slowed_down(p.windowed_gpu_ns - usual);
+  if (p.launches == 0) return;
+  s.launches += p.launches;
+  s.last_seen_ns = now_ns;
+  if (s.phase != Phase::kResting || s.launches < s.next_at || stopped || config.every_launch)
+    return;
+  s.phase = Phase::kQueued;
+  (s.missing() != 0 ? incomplete : due).push_back({plan, &s});
+}
+
+// Arms what the budget has room for. What it has none for goes to the end of its queue, so that one
+// expensive kernel does not hold up the others.
+void MeasurementScheduler::State::arm_due(uint64_t now_ns) {
+  for (size_t tried = std::min(incomplete.size(), kMostTried); tried > 0; --tried) {
+    const Entry e = incomplete.front();
+    incomplete.pop_front();
+    if (e.signature->phase != Phase::kQueued) continue;
+    const uint64_t groups = e.signature->missing() & enabled(*e.plan);
+    if (groups == 0)
+      rest(*e.plan, *e.signature);
+    else if (!arm(*e.plan, *e.signature, groups, kFirstStretch, true, now_ns))
+      incomplete.push_back(e);
+  }
+  for (size_t tried = std::min(due.size(), kMostTried); tried > 0; --tried) {
+    const Entry e = due.front();
+    due.pop_front();
+    if (e.signature->phase != Phase::kQueued) continue;
+    const uint64_t groups = groups_of_round(*e.plan, *e.signature);
+    if (groups == 0) {
+      ++e.signature->rounds;
+      rest(*e.plan, *e.signature);
+    } else if (!arm(*e.plan, *e.signature, groups, e.signature->skip_below, false, now_ns)) {
+      due.push_back(e);
+    }
+  }
+}
+
+// What was armed and is launched no more gives its part of the budget back.
+void MeasurementScheduler::State::sweep(uint64_t now_ns) {
+  if (now_ns < next_sweep_ns) return;
+  next_sweep_ns = now_ns + kSweepNs;
+  std::erase_if(armed, [&](const Entry& e) {
+    SampledSignature& s = *e.signature;
+    if (s.phase != Phase::kArmed) return true;
+    if (now_ns - s.last_seen_ns < kForgetNs) return false;
+    rest(*e.plan, s);
+    return true;
+  });
+}
+
+void MeasurementScheduler::State::check_coverage(uint64_t now_ns) {
+  if (config.until_covered <= 0 || stopped) return;
+  if (coverage.share() < config.until_covered) {
+    covered_since_ns = 0;
+  } else if (covered_since_ns == 0) {
+    covered_since_ns = now_ns;
+  } else if (now_ns - covered_since_ns >= config.covered_for_ns) {
+    stop(stop_line(coverage, config.until_covered));
+  }
+}
+
+void MeasurementScheduler::progress(std::span<const LaunchProgress> seen, uint64_t calls_outside,
+                                    uint64_t calls_outside_ns, uint64_t now_ns) noexcept {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  try {
+    state.budget.calls_outside(calls_outside, calls_outside_ns);
+    for (const LaunchProgress& p : seen) state.count(p, now_ns);
+    if (!state.stopped && !state.config.every_launch) state.arm_due(now_ns);
+    state.sweep(now_ns);
+    state.check_coverage(now_ns);
+  } catch (const std::exception&) {  // without memory nothing more is armed
+  }
+}
+
+Coverage MeasurementScheduler::coverage() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->coverage;
+}
+std::string MeasurementScheduler::stop_reason() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->stop_reason;
+}
+uint64_t MeasurementScheduler::spent_ns() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->budget.spent_ns();
+}
+bool MeasurementScheduler::varying(DeviceId device, SignatureId id) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto* const plan = state_->plan_of(device, 0);
+  if (plan == nullptr) return false;
+  const auto s = plan->signatures.find(id);
+  return s != plan->signatures.end() && s->second.varying;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,100 @@
+// What the scheduler knows. Private to it; all under its mutex but where it says otherwise.
+#pragma once
+#include <collector/sampling.h>
+#include <collector/scheduler.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+namespace flopinj {
+
+inline constexpr uint32_t kMaxPlannedDevices = kMaxGroups;  // each has at least one group
+constexpr uint64_t group_mask(uint32_t group) { return uint64_t{1} << group; }
+
+// Two columns of a group's values that make another group necessary: NeededIf, looked up.
+struct GroupCondition {
+  uint32_t group = 0;              // whose values they are
+  size_t metric = 0;               // column
+  std::optional<size_t> included;  // column
+  uint32_t needed = 0;             // the other group
+
+  bool holds(std::span<const double> row) const;
+};
+
+struct MeasurementScheduler::State {
+  struct Plan {
+    DeviceId device;
+    uint32_t first_bit = 0, groups = 0;
+    uint64_t always = 0, instrumented = 0;  // groups, by index
+    uint64_t tells_work = 0;                // groups whose values depend on the kernel's work alone
+    std::vector<uint32_t> empty_failures;   // per group: windows in a row that failed with no rows
+    std::vector<GroupCondition> conditions;
+    std::unordered_map<SignatureId, SampledSignature> signatures;
+  };
+  State(SchedulerConfig c, SignatureTable& t)
+      : config(c), table(t), budget(c.budget, c.startup_ns), random(c.seed) {}
+
+  const SchedulerConfig config;
+  SignatureTable& table;
+  mutable std::mutex mutex;
+  MeasuringBudget budget;
+  Random random;
+  std::unordered_map<DeviceId, Plan> plans;
+  struct Entry {
+    Plan* plan;
+    SampledSignature* signature;
+  };
+  // Waiting for the budget: without complete counts, and due for a round. In the order they came.
+  std::deque<Entry> incomplete, due;
+  std::vector<Entry> armed;
+  uint32_t used_bits = 0;
+  uint64_t opened = 0, discarded = 0;
+  Coverage coverage;
+  uint64_t covered_since_ns = 0, next_sweep_ns = 0;
+  std::string stop_reason;
+
+  std::atomic<bool> stopped{false};
+  // Bits of groups without conditions, of all plans that are not disabled.
+  std::atomic<uint64_t> wanted{0};
+  // By device (index: device id) bits of all groups: for a look without the lock.
+  std::array<std::atomic<uint64_t>, kMaxPlannedDevices + 1> device_bits{};
+
+  Plan* plan_of(DeviceId, uint32_t group);
+  uint64_t enabled(const Plan&) const;  // groups, by index
+  SampledSignature& sampled(Plan&, const Signature&);
+  void want(const Plan&, const SampledSignature&, uint64_t groups) const;
+  void want_not(const Plan&, const SampledSignature&, uint64_t groups) const;
+  void drop_bits(DeviceId, uint64_t bits);
+  void stop(std::string reason);
+
+  // scheduler.cpp
+  LaunchDecision decide_first(Plan&, SampledSignature&, const MeasurementWindow* open,
+                              uint64_t now_ns);
+  LaunchDecision decide_armed(Plan&, SampledSignature&, const MeasurementWindow* open);
+  void account(const Plan&, const MeasurementWindow&);
+  void compare(const Plan&, SampledSignature&, uint32_t group,
+               std::span<const double> values) const;
+  void sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values);
+  void fail(Plan&, SampledSignature&, uint32_t group);
+  // scheduler_rounds.cpp
+  void need(Plan&, SampledSignature&, uint32_t group);
+  void advance(Plan&, SampledSignature&);
+  void rest(Plan&, SampledSignature&);
+  void refuse(Plan&, SampledSignature&);
+  void disarm(Plan&, SampledSignature&);
+  void set_complete(SampledSignature&, bool complete);
+  uint64_t predicted_ns(const Plan&, const SampledSignature&, uint64_t groups) const;
+  uint64_t groups_of_round(const Plan&, const SampledSignature&) const;
+  bool arm(Plan&, SampledSignature&, uint64_t groups, uint64_t skip_below, bool incomplete,
+           uint64_t now_ns);
+  void count(const LaunchProgress&, uint64_t now_ns);
+  void arm_due(uint64_t now_ns);
+  void sweep(uint64_t now_ns);
+  void check_coverage(uint64_t now_ns);
+};
+
+}  // namespace flopinj

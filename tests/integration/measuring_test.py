@@ -1,0 +1,115 @@
+"""What is measured, by whom and at what cost: multiplexed windows against replay of every launch, ranks, budget."""
+
+import json
+import unittest
+
+import harness
+from harness import CLIENTS, TRAINER, injected_environment, run
+from theory import Expected
+
+LAUNCH = CLIENTS / "launch_client"
+
+
+def work_of(report):
+    """Everything a report says of work, apart from how it was measured."""
+    signatures = {(s["kernel"], tuple(s["grid"]), tuple(s["block"]), s["flop_per_launch"], s["launches"])
+                  for s in report["signatures"]}
+    kernels = {(k["name"], k["launches"], k["flop"]) for k in report["kernels"]}
+    phases = {name: (p["flop"], p["launches"]) for name, p in report["phases"].items()}
+    return report["total"]["flop"], report["precision"], phases, kernels, signatures
+
+
+class MultiplexedEqualsFullReplay(harness.TestCase):
+    def both(self, command):
+        reports = {}
+        outputs = {None: run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout}
+        for mode in ("multiplex", "full"):
+            done = self.run_profiled(command, FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
+            outputs[mode] = done.stdout
+            reports[mode] = harness.reduce(self.trace)
+        self.assertEqual(len(set(outputs.values())), 1, outputs)  # replay restores what a kernel changes
+        ledger = reports["full"]["ledger"]
+        self.assertEqual((ledger["measured"], ledger["extrapolated"]), (ledger["launches"], 0), ledger)
+        self.assertGreater(reports["multiplex"]["ledger"]["extrapolated"], 0)
+        self.assertEqual(work_of(reports["multiplex"]), work_of(reports["full"]))
+        return reports
+
+    def test_trainer(self):
+        for model, steps in (("mlp", 6), ("cnn", 4)):
+            with self.subTest(model=model):
+                command = [TRAINER, "--print-shapes", "--model", model, "--steps", steps]
+                reports = self.both(command)
+                shapes = run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
+                self.assertEqual(reports["full"]["total"]["flop"], str(Expected(json.loads(shapes)).flop))
+
+    def test_tensor_kernels(self):
+        self.both([LAUNCH, "tensor_a_dozen"])
+
+    def test_same_grid_another_k(self):
+        self.both([LAUNCH, "same_grid"])
+
+    def test_several_devices_and_threads(self):
+        for case in ("devices", "threads"):
+            with self.subTest(case=case):
+                self.run_profiled([LAUNCH, case], SIMGPU_DEVICES=2, FLOPINJ_MODE="full", FLOPINJ_FORCE=1)
+                report = harness.reduce(self.trace)
+                self.assert_all_counted(report, report["ledger"]["launches"])
+                self.assertEqual(report["ledger"]["measured"], report["ledger"]["launches"])
+
+    def test_collectives_are_not_replayed(self):
+        self.run_profiled([LAUNCH, "collective"], FLOPINJ_MODE="full")
+        kernels = harness.by_key(harness.reduce(self.trace)["kernels"], "name")
+        self.assertIsNone(kernels["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]["flop"])
+        self.assertEqual(kernels["axpy"]["flop"], str(5 * 64))
+
+
+class Ranks(harness.TestCase):
+    def measures(self, **settings):
+        done = self.run_profiled([LAUNCH, "same_grid"], FLOPINJ_FORCE=1, FLOPINJ_LOG="info", **settings)
+        ledger = harness.reduce(self.trace)["ledger"]
+        self.assertEqual(ledger["launches"], 60)
+        self.assertIn(ledger["measured"] + ledger["extrapolated"], (0, 60))
+        measured = ledger["unmeasured"] == 0
+        self.assertEqual("reads no counters" in done.stderr, not measured, done.stderr)
+        return measured
+
+    def test_only_rank_0_measures(self):
+        self.assertTrue(self.measures())
+        for variable in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
+            with self.subTest(variable=variable):
+                self.assertTrue(self.measures(**{variable: 0}))
+                self.assertFalse(self.measures(**{variable: 3}))
+
+    def test_other_ranks_if_they_are_named(self):
+        self.assertTrue(self.measures(RANK=3, FLOPINJ_MEASURE_RANKS="1,3-4"))
+        self.assertFalse(self.measures(RANK=0, FLOPINJ_MEASURE_RANKS="1,3-4"))
+        self.assertTrue(self.measures(RANK=9, FLOPINJ_MEASURE_RANKS="all"))
+        self.assertFalse(self.measures(FLOPINJ_MEASURE_RANKS="none"))
+
+    def test_one_rank_measures_for_all(self):
+        traces = []
+        for rank in (0, 1):
+            traces.append(self.folder / f"{rank}.pb")
+            self.run_profiled([TRAINER, "--model", "mlp", "--steps", 6], output=traces[-1], RANK=rank)
+        alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
+        self.assertEqual(both["ledger"]["unmeasured"], 0)
+        self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
+
+
+class Budget(harness.TestCase):
+    def test_coverage_is_told_as_it_grows(self):
+        done = self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
+        self.assertIn("counts are complete for 100.0 % of GPU time", done.stderr)
+
+    def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
+        """A millionth of a per cent: once the first window has cost something, nothing is left for others."""
+        self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
+        ledger = harness.reduce(self.trace)["ledger"]
+        self.assert_balanced(harness.reduce(self.trace))
+        self.assertEqual(ledger["unmeasured"], ledger["launches"])
+        self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none", FLOPINJ_FORCE=1)
+        self.assertEqual(harness.reduce(self.trace)["ledger"]["unmeasured"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
