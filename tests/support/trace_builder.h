@@ -98,6 +98,19 @@ class TraceBuilder {
     }
     add(p);
   }
+  // One sample that says where among its signature's launches it was taken.
+  void placed_sample(uint32_t group, uint32_t signature, uint32_t window, uint64_t ordinal,
+                     const std::vector<double>& values) {
+    trace::TracePacket p;
+    auto* s = p.mutable_counter_samples();
+    s->set_group(group);
+    s->set_window(window);
+    s->add_signature(signature);
+    s->add_range_path(0);
+    s->add_ordinal(ordinal);
+    for (const double v : values) s->add_value(v);
+    add(p);
+  }
   void string(uint32_t id, const std::string& value) {
     trace::TracePacket p;
     auto* s = p.mutable_interned()->add_strings();

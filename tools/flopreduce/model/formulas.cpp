@@ -134,9 +134,10 @@ Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
   Flop flop;
   if (status != FlopStatus::kMeasured || all == 0) return flop;
   for (const auto& part : parts) {
-    // Sum of the samples plus their mean for every other launch = sum * launches / samples; with
-    // equal samples this is value * launches exactly.
-    u128 whole = mul_div_round(part.stat.sum, all, part.stat.n, flop.overflow);
+    // With equal samples, sum * launches / samples is value * launches exactly. Where they are not
+    // equal, WorkTable has extrapolated.
+    u128 whole = part.extrapolated ? *part.extrapolated
+                                   : mul_div_round(part.stat.sum, all, part.stat.n, flop.overflow);
     whole = mul_div_round(whole, part.meaning.numerator, part.meaning.denominator, flop.overflow);
     const u128 before = mul_div_round(whole, from, all, flop.overflow);
     const u128 after = mul_div_round(whole, from + count, all, flop.overflow);
@@ -232,7 +233,7 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
     if (names[stat.metric] == kHalfFma && stat.max > 0) half_fma = true;
     out.varying = out.varying || stat.min != stat.max;
     out.inexact = out.inexact || !stat.integral;
-    out.parts.push_back({stat, std::move(meaning)});
+    out.parts.push_back({stat, std::move(meaning), std::nullopt});
   }
   drop_included(out.parts);
   const bool tensor_sampled = std::any_of(out.parts.begin(), out.parts.end(), [](const auto& p) {

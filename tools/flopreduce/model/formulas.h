@@ -69,12 +69,13 @@ struct SignatureFlop {
   struct Part {
     MetricStat stat;
     MetricMeaning meaning;
+    std::optional<u128> extrapolated;  // the metric over all launches, where it is no plain mean
   };
   FlopStatus status = FlopStatus::kUndefined;
   uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled and kGroupUnavailable
   std::vector<Part> parts;
   bool unscreened = false;  // measured, but nothing says whether there is tensor work too
-  bool varying = false;     // samples disagree
+  bool varying = false;     // samples disagree, or launches with other parameters share them
   bool inexact = false;     // a counter was no whole number below 2^53: rounded
 
   // FLOP of launches [from, from + count) of `all` launches of this signature. Pieces add up to the

@@ -56,11 +56,11 @@ const MetricStat* SampleSet::find_metric(uint32_t name) const {
   return nullptr;
 }
 
-uint64_t& SampleSet::group(uint32_t name) {
+GroupSamples& SampleSet::group(uint32_t name) {
   for (auto& g : groups)
-    if (g.group == name) return g.n;
-  groups.push_back({name, 0});
-  return groups.back().n;
+    if (g.group == name) return g;
+  groups.emplace_back().group = name;
+  return groups.back();
 }
 
 uint64_t SampleSet::group_samples(uint32_t name) const {
@@ -71,7 +71,7 @@ uint64_t SampleSet::group_samples(uint32_t name) const {
 
 void SampleSet::merge(const SampleSet& other) {
   for (const auto& m : other.metrics) metric(m.metric).merge(m);
-  for (const auto& g : other.groups) group(g.group) += g.n;
+  for (const auto& g : other.groups) group(g.group).n += g.n;
 }
 
 void RequiredGroups::add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,

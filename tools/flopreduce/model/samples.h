@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/clusters.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -26,18 +27,20 @@ struct MetricStat {
   double spread() const;  // standard deviation; 0 for one sample
 };
 
-struct GroupCount {
+struct GroupSamples {
   uint32_t group = 0;  // NamePool: the group's name
   uint64_t n = 0;
+  std::vector<uint32_t> metrics;  // NamePool: what `clusters` hold, in this order
+  ClusterList clusters;           // of one device; empty in a joined set
 };
 
 struct SampleSet {
   std::vector<MetricStat> metrics;
-  std::vector<GroupCount> groups;
+  std::vector<GroupSamples> groups;
 
   MetricStat& metric(uint32_t name);
   const MetricStat* find_metric(uint32_t name) const;
-  uint64_t& group(uint32_t name);
+  GroupSamples& group(uint32_t name);
   uint64_t group_samples(uint32_t name) const;
   void merge(const SampleSet& other);
 };

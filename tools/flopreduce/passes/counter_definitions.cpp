@@ -45,7 +45,9 @@ void DefinitionPass::counter_samples(protozero::data_view body) {
   const MetricGroup& group = trace_->group_list[index];
   const size_t width = group.metrics.size();
   const auto count = static_cast<size_t>(samples.signature_size());
+  const bool placed = samples.ordinal_size() != 0;
   if (static_cast<size_t>(samples.value_size()) != count * width ||
+      (placed && samples.ordinal_size() != samples.signature_size()) ||
       (samples.range_path_size() != 0 && samples.range_path_size() != samples.signature_size())) {
     damage_->add(Damage::kBadColumns);
     return;
@@ -65,7 +67,13 @@ void DefinitionPass::counter_samples(protozero::data_view body) {
       continue;
     }
     for (size_t m = 0; m < width; ++m) set->metric(group.metrics[m]).add(values[m]);
-    ++set->group(group.name);
+    GroupSamples& kept = set->group(group.name);
+    ++kept.n;
+    if (kept.metrics.empty()) kept.metrics = group.metrics;
+    if (kept.metrics == group.metrics)
+      kept.clusters.add(samples.window(),
+                        placed ? samples.ordinal(static_cast<int>(i)) : ClusterList::kNoOrdinal,
+                        {values, width});
   }
 }
 

@@ -134,6 +134,13 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   out.varying = flop.varying || flop.inexact;
   if (flop.status == FlopStatus::kMeasured && !out.varying)
     out.flop_per_launch = flop.of(0, 1, 1).total;
+  const SignatureResult& result = work_.result(row.signature, row.chip);
+  if (out.varying && result.counts.launches > 0) {
+    const u128 whole = flop.of(0, result.counts.launches, result.counts.launches).total;
+    out.flop_mean = static_cast<double>(whole) / static_cast<double>(result.counts.launches);
+    out.flop_spread = result.spread;
+    out.windows = result.clusters;
+  }
   const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
   const auto& required = model_.required[row.chip].always;
   for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {

@@ -18,6 +18,7 @@ void Work::add(const Work& o) {
   fits = add_saturating(matrix_flop, o.matrix_flop) && fits;
   overflow = overflow || o.overflow || !fits;
   time.add(o.time);
+  uncertainty.add(o.uncertainty);
 }
 
 void LedgerLine::add(const LedgerLine& o) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
+#include "model/estimate.h"
 #include "model/formulas.h"
 #include "reader/damage.h"
 #include "support/wide.h"
@@ -35,8 +36,13 @@ struct Work {
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
   GpuTime time;
+  Uncertainty uncertainty;  // of `flop`, where launches vary
   bool overflow = false;
 
+  // The 95 % interval of `flop`; nothing where it is exact, or where too few samples say nothing.
+  std::optional<Interval> interval() const {
+    return varying > 0 ? uncertainty.interval(flop) : std::nullopt;
+  }
   void add(const Work& o);
   bool flop_complete() const { return unmeasured == 0; }
   bool flop_exact() const { return flop_complete() && varying == 0; }
@@ -93,10 +99,12 @@ struct SignatureReport {
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
   uint32_t dynamic_shared_bytes = 0;
   uint64_t stable_hash = 0;
-  const char* parameters = "";          // "exact", "unknown", "merged", "unspecified"
-  uint64_t samples = 0;                 // of the required group that has fewest
-  bool varying = false;                 // samples disagree, or are not exact integers
-  std::optional<u128> flop_per_launch;  // where all samples agree
+  const char* parameters = "";                   // "exact", "unknown", "merged", "unspecified"
+  uint64_t samples = 0;                          // of the required group that has fewest
+  bool varying = false;                          // samples disagree, or are not exact integers
+  std::optional<u128> flop_per_launch;           // where all samples agree
+  uint64_t windows = 0;                          // that an estimate rests on
+  std::optional<double> flop_mean, flop_spread;  // of one launch, where it is an estimate
   Work work;
   std::string unmeasured_reason;      // empty where measured
   std::vector<MetricReport> metrics;  // those that count FLOP

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "report/extrapolate.h"
+
 namespace flopinj::reduce {
 
 WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formulas)
@@ -13,6 +15,36 @@ WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formula
                                              model.required[row.chip], model.names);
     entry->second.counts.add(row.counts);
   }
+  std::unordered_map<uint64_t, std::vector<DeviceSamples>> sampled;
+  for (const auto& row : totals.device_rows) {
+    const auto found = results_.find(key(row.signature, model.devices[row.device].chip));
+    if (found == results_.end() || found->second.flop.status != FlopStatus::kMeasured) continue;
+    SignatureFlop& flop = found->second.flop;
+    const auto parameters = model.signatures[row.signature].parameter_class;
+    flop.varying = flop.varying || parameters == ParameterClass::kMerged;
+    if (!found->second.estimated()) continue;
+    const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
+    if (samples != nullptr) sampled[found->first].push_back({samples, row.launches});
+  }
+  for (auto& [where, devices] : sampled)
+    extrapolate(results_.at(where), devices,
+                model.signatures[static_cast<uint32_t>(where >> 32)].parameter_class ==
+                    ParameterClass::kMerged);
+  classify();
+}
+
+// The signatures that are most unsure get a class of their own.
+void WorkTable::classify() {
+  std::vector<std::pair<uint64_t, SignatureResult*>> unsure;
+  for (auto& [where, result] : results_)
+    if (result.error) unsure.emplace_back(where, &result);
+  std::sort(unsure.begin(), unsure.end(), [](const auto& a, const auto& b) {
+    const double da = a.second->error->deviation;
+    const double db = b.second->error->deviation;
+    return da != db ? da > db : a.first < b.first;
+  });
+  for (uint32_t i = 0; i < unsure.size(); ++i)
+    unsure[i].second->error_class = i % Uncertainty::kClasses;
 }
 
 const SignatureResult& WorkTable::result(uint32_t signature, uint32_t chip) const {
@@ -33,7 +65,7 @@ WorkTable::RowWork WorkTable::next(size_t i) {
     return out;
   }
   if (result.flop.unscreened) work.unscreened = row.counts.launches;
-  if (result.flop.varying || result.flop.inexact) work.varying = row.counts.launches;
+  if (result.estimated()) work.varying = row.counts.launches;
   uint64_t& from = handed_out_[key(row.signature, row.chip)];
   const uint64_t all = result.counts.launches;
   const uint64_t count =
@@ -41,6 +73,11 @@ WorkTable::RowWork WorkTable::next(size_t i) {
   out.flop = result.flop.of(from, count, all);
   from += count;
   work.flop = out.flop.total;
+  if (result.error)
+    work.uncertainty.add_share(*result.error, result.error_class, count, all,
+                               static_cast<double>(work.flop));
+  else if (result.estimated())
+    work.uncertainty.add_unknown(row.counts.launches);
   work.matrix_flop = out.flop.matrix;
   work.overflow = work.overflow || out.flop.overflow;
   return out;

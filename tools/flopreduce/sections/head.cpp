@@ -57,6 +57,9 @@ Section section(const Report& report) {
               (total.varying > 0 ? "~ " : "") + to_grouped(total.flop));
   s.above.push_back(std::move(flop));
   s.above.emplace_back("  GPU time  " + time_text(total) + "   sum of kernels");
+  if (const auto interval = total.interval())
+    s.above.emplace_back("  95 % interval of FLOP " + to_human(interval->low, "FLOP") + " to " +
+                         to_human(interval->high, "FLOP"));
   add_caveats(total, s.above);
   return s;
 }

@@ -10,7 +10,15 @@ Json work_json(const Work& w) {
     j["flop_partial"] = w.flop_known() ? Json(decimal(w.flop)) : Json(nullptr);
     j["unmeasured_launches"] = w.unmeasured;
   }
-  if (w.varying > 0) j["varying_launches"] = w.varying;
+  if (w.varying > 0) {
+    j["varying_launches"] = w.varying;
+    const auto interval = w.interval();
+    j["flop_interval_95"] =
+        interval ? Json{{"low", decimal(interval->low)}, {"high", decimal(interval->high)}}
+                 : Json(nullptr);
+    if (const uint64_t unknown = w.uncertainty.unknown_launches(); unknown > 0)
+      j["too_few_samples_launches"] = unknown;
+  }
   if (w.unscreened > 0) j["unscreened_launches"] = w.unscreened;
   j["matrix_flop"] = w.flop_complete() ? Json(decimal(w.matrix_flop)) : Json(nullptr);
   j["gpu_time_ns"] = w.time_known() ? time_json(w.time.ns) : Json(nullptr);

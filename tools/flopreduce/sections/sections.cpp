@@ -7,8 +7,10 @@ namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
   static constexpr std::array kSubjects = {
-      &kHead,   &kPhases, &kPrecisions, &kIntegerOperations, &kRatio,       &kKernels, &kSignatures,
-      &kRanges, &kRules,  &kLedger,     &kProcesses,         &kDiagnostics, &kDamage,
+      &kHead,        &kPhases,  &kPrecisions, &kIntegerOperations,
+      &kRatio,       &kKernels, &kEstimates,  &kSignatures,
+      &kRanges,      &kRules,   &kLedger,     &kProcesses,
+      &kDiagnostics, &kDamage,
   };
   return kSubjects;
 }

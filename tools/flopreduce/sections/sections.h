@@ -17,7 +17,7 @@ struct Subject {
   // Tables for programs that people do not see in a report.
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
-extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
+extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kEstimates, kSignatures,
     kRanges, kRules, kLedger, kProcesses, kDiagnostics, kDamage;
 std::span<const Subject* const> subjects();
 

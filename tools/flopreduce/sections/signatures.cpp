@@ -28,6 +28,11 @@ Json signature_json(const SignatureReport& s) {
   j["samples"] = s.samples;
   j["varying"] = s.varying;
   j["flop_per_launch"] = s.flop_per_launch ? Json(decimal(*s.flop_per_launch)) : Json(nullptr);
+  if (s.varying) {
+    j["windows"] = s.windows;
+    j["flop_mean"] = optional_json(s.flop_mean);
+    j["flop_standard_deviation"] = optional_json(s.flop_spread);
+  }
   j.update(work_json(s.work));
   if (!s.unmeasured_reason.empty()) j["unmeasured_reason"] = s.unmeasured_reason;
   j["metrics"] = list_json(s.metrics, metric_json);

@@ -1,0 +1,245 @@
+// Intervals of extrapolated sums. The truth is the sum of the generated sequence itself.
+#include "model/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "catch.h"
+#include "reduce_bytes.h"
+#include "sequences.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+struct Estimated {
+  double flop = 0;
+  std::optional<Interval> interval;
+};
+
+Estimated estimate(const std::vector<double>& work, const std::vector<Window>& windows) {
+  ClusterList list;
+  for (uint32_t w = 0; w < windows.size(); ++w)
+    for (size_t i = windows[w].first; i < windows[w].first + windows[w].count; ++i)
+      list.add(w + 1, i, {&work[i], 1});
+  const auto cells = list.cells(work.size());
+  REQUIRE(std::accumulate(cells.begin(), cells.end(), uint64_t{0}) == work.size());
+  std::vector<Unit> units;
+  Estimated out;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const double mean = static_cast<double>(list.sum(i, 0)) / static_cast<double>(list[i].samples);
+    units.push_back({static_cast<double>(cells[i]), static_cast<double>(list[i].samples), mean});
+    out.flop += units.back().launches * mean;
+  }
+  if (const auto error = error_of(units)) {
+    Uncertainty uncertainty;
+    uncertainty.add_share(*error, 0, work.size(), work.size(), out.flop);
+    out.interval = uncertainty.interval(static_cast<u128>(out.flop));
+  }
+  return out;
+}
+
+double sum_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+bool covers(const std::optional<Interval>& interval, double truth) {
+  return interval && static_cast<double>(interval->low) <= truth &&
+         truth <= static_cast<double>(interval->high);
+}
+
+// The 97.5 % point of Student's t by numerical integration of its density, whose substitution
+// t = sqrt(f) tan(a) makes it cos(a)^(f - 1).
+double upper_tail(double freedom, double t) {
+  const auto area = [&](double from, double to) {
+    constexpr int kSteps = 20'000;
+    double sum = 0;
+    for (int i = 0; i < kSteps; ++i)
+      sum += std::pow(std::cos(from + (to - from) * (i + 0.5) / kSteps), freedom - 1);
+    return sum * (to - from) / kSteps;
+  };
+  constexpr double kRight = 1.5707963267948966;
+  return area(std::atan(t / std::sqrt(freedom)), kRight) / (2 * area(0, kRight));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the interval covers the true sum in at least 95 of 100 runs, whatever the work is like") {
+  struct Design {
+    const char* name;
+    double growth, most;
+  };
+  for (const Design design :
+       {Design{"gaps grow without end", 0.05, 1e9}, Design{"gaps grow to a largest", 0.1, 60}})
+    for (const auto& shape : shapes_of_work()) {
+      int covered = 0;
+      double bias = 0;
+      for (uint64_t seed = 1; seed <= 100; ++seed) {
+        Random random(seed);
+        const auto work = work_of(shape, 3000, random);
+        const auto windows = windows_of(work.size(), design.growth, design.most, random);
+        const Estimated e = estimate(work, windows);
+        covered += covers(e.interval, sum_of(work)) ? 1 : 0;
+        bias += (e.flop / sum_of(work) - 1) / 100;
+      }
+      INFO(design.name << ", " << shape << ": " << covered << " of 100, bias " << bias);
+      CHECK(covered >= 95);
+      CHECK(std::abs(bias) < 0.08);
+    }
+}
+
+TEST_CASE("more windows make a narrower interval") {
+  const auto reach = [](double most) {
+    Random random(7);
+    const auto work = work_of("uniform", 20'000, random);
+    const Estimated e = estimate(work, windows_of(work.size(), 1, most, random));
+    return static_cast<double>(e.interval->high - e.interval->low) / sum_of(work);
+  };
+  CHECK(reach(2000) > 1.5 * reach(300));
+  CHECK(reach(300) < 0.3);
+}
+
+TEST_CASE("where every launch was measured, the sum is exact") {
+  Random random(3);
+  const auto work = work_of("lognormal", 200, random);
+  std::vector<Window> windows;
+  for (size_t i = 0; i < work.size(); i += 10) windows.push_back({i, 10});
+  const Estimated e = estimate(work, windows);
+  CHECK(e.flop == sum_of(work));
+  CHECK(e.interval->low == e.interval->high);
+}
+
+TEST_CASE("too few windows give no interval") {
+  Random random(3);
+  const auto work = work_of("uniform", 1000, random);
+  CHECK_FALSE(estimate(work, {{0, 3}}).interval);
+  CHECK_FALSE(estimate(work, {{0, 3}, {500, 1}}).interval);
+  CHECK(estimate(work, {{0, 3}, {300, 1}, {700, 1}}).interval);
+}
+
+TEST_CASE("the list of clusters stays bounded and speaks for all launches") {
+  ClusterList list;
+  for (uint32_t w = 0; w < 10'000; ++w) {
+    const double value = w % 7;
+    list.add(w + 1, 10ULL * w, {&value, 1});
+  }
+  CHECK(list.size() == ClusterList::kMax);
+  CHECK(list.samples() == 10'000);
+  u128 sum = 0;
+  for (size_t i = 0; i < list.size(); ++i) sum += list.sum(i, 0);
+  CHECK(sum == 29'997);  // 1428 rounds of 0 + ... + 6, then 0, 1, 2, 3 less the four's own 3
+  const auto cells = list.cells(100'000);
+  CHECK(std::accumulate(cells.begin(), cells.end(), uint64_t{0}) == 100'000);
+}
+
+TEST_CASE("quantiles of Student's t are never too small") {
+  for (const double freedom : {1.0, 2.0, 3.0, 7.0, 12.0, 20.0, 30.0, 50.0, 100.0})
+    CHECK(upper_tail(freedom, t_quantile(freedom)) == Approx(0.025).epsilon(0.002));
+  for (const double freedom : {1.5, 4.9, 24.0, 39.0, 1e6})
+    CHECK(upper_tail(freedom, t_quantile(freedom)) <= 0.025);
+}
+
+TEST_CASE("errors of shares of one signature add up, those of several signatures cancel") {
+  EstimateError error;
+  error.deviation = 100;
+  error.freedom = 1e9;
+  const auto reach = [](const Uncertainty& u) {
+    return static_cast<double>(u.interval(1'000'000)->high - 1'000'000);
+  };
+  Uncertainty whole, halves, two;
+  whole.add_share(error, 0, 10, 10, 1e6);
+  for (int i = 0; i < 2; ++i) {
+    Uncertainty half;
+    half.add_share(error, 0, 5, 10, 5e5);
+    halves.add(half);
+    Uncertainty one;
+    one.add_share(error, static_cast<uint32_t>(i), 10, 10, 5e5);
+    two.add(one);
+  }
+  CHECK(reach(whole) == Approx(198.4).margin(1));
+  CHECK(reach(halves) == reach(whole));
+  CHECK(reach(two) == Approx(198.4 * std::sqrt(2.0)).margin(1));
+}
+
+// Through the whole reducer: samples with ordinals, an exact kernel beside a varying one.
+namespace {
+
+std::string traced(const std::vector<double>& work, const std::vector<Window>& windows,
+                   flopinj::trace::Interned::ParameterClass parameters =
+                       flopinj::trace::Interned::PARAMETERS_EXACT) {
+  TraceBuilder t = started(1);
+  t.kernel(1, "varying", 11, parameters);
+  t.kernel(2, "fixed", 12);
+  t.path(1, 0, "forward");
+  t.path(2, 0, "backward");
+  for (uint32_t w = 0; w < windows.size(); ++w)
+    for (size_t i = windows[w].first; i < windows[w].first + windows[w].count; ++i)
+      t.placed_sample(1, 1, w + 1, i, sass(work[i], 0, 0));
+  t.samples(1, 2, {sass(7, 0, 0)});
+  t.tally({{1, work.size() / 2, 0, 0, 1},
+           {1, work.size() - work.size() / 2, 0, 0, 2},
+           {2, 1000, 0, 0, 1}});
+  t.ledger(work.size() + 1000, work.size() + 1000, 0);
+  t.end();
+  return t.bytes();
+}
+
+}  // namespace
+
+TEST_CASE("the total carries the interval of its varying part; the exact part stays exact") {
+  Random random(11);
+  const auto work = work_of("uniform", 4000, random);
+  const auto windows = windows_of(work.size(), 0.1, 60, random);
+  const Report r = reduce_bytes({traced(work, windows)});
+  const Estimated alone = estimate(work, windows);
+  CHECK(static_cast<double>(r.total.flop) == Approx(alone.flop + 7000).margin(100));
+  REQUIRE(r.total.interval());
+  CHECK(covers(r.total.interval(), sum_of(work) + 7000));
+  CHECK(static_cast<double>(r.total.interval()->low) ==
+        Approx(static_cast<double>(alone.interval->low) + 7000).margin(100));
+  for (const auto& k : r.kernels) {
+    CHECK(k.work.interval().has_value() == (k.name == "varying"));
+    if (k.name == "fixed") CHECK(k.work.flop == 7000);
+  }
+  u128 sum = 0;
+  for (const auto& p : r.phases) {
+    sum += p.work.flop;
+    REQUIRE(p.work.interval());
+    CHECK(covers(p.work.interval(), sum_of(work) / 2 + (p.name == "forward" ? 7000 : 0)));
+  }
+  CHECK(sum == r.total.flop);
+  const auto& s = r.signatures[r.signatures[0].varying ? 0 : 1];
+  CHECK(s.windows == windows.size());
+  CHECK(*s.flop_mean == Approx(550).epsilon(0.1));
+  CHECK(*s.flop_spread == Approx(260).epsilon(0.25));  // 900 / sqrt(12)
+}
+
+TEST_CASE("a class of merged parameters is an estimate though its samples agree") {
+  const std::vector<double> work(1000, 50);
+  std::vector<Window> windows;
+  for (size_t i = 0; i < 1000; i += 100) windows.push_back({i, 1});
+  const Report exact = reduce_bytes({traced(work, windows)});
+  CHECK(exact.total.varying == 0);
+  CHECK(exact.total.flop == 57'000);
+  const Report merged =
+      reduce_bytes({traced(work, windows, flopinj::trace::Interned::PARAMETERS_MERGED)});
+  CHECK(merged.total.flop == 57'000);
+  CHECK(merged.total.varying == 1000);
+  // With a share of 26 % of other launches, ten equal samples had a chance of 5 %: 0.74^10.
+  const double unseen = 990 * 50 * (1 - std::pow(0.05, 0.1));
+  CHECK(static_cast<double>(merged.total.interval()->high) == Approx(57'000 + unseen).margin(2));
+  CHECK(static_cast<double>(merged.total.interval()->low) == Approx(57'000 - unseen).margin(2));
+}
+
+TEST_CASE("too few windows of one kernel leave the total without an interval, and say why") {
+  Random random(1);
+  const auto work = work_of("uniform", 500, random);
+  const Report r = reduce_bytes({traced(work, {{0, 3}})});
+  CHECK(r.total.varying == 500);
+  CHECK_FALSE(r.total.interval());
+  CHECK(r.total.uncertainty.unknown_launches() == 500);
+  CHECK(text_of(r).find("too few samples") != std::string::npos);
+}
