@@ -72,15 +72,15 @@ class Group {
       }
       const auto samples = static_cast<double>(list[i].samples);
       units_.push_back({static_cast<double>(cells[i]), samples, flop / samples});
-      uniform_ = uniform_ && units_.back().mean == units_.front().mean;
     }
+    uniform_ = uniform_ && list.uniform() && units_.back().mean == units_.front().mean;
   }
 
   std::vector<Column> columns_;
   std::vector<u128> sums_;  // per column, over launches_
   std::vector<Unit> units_;
   uint64_t launches_ = 0;  // of the sampled devices
-  bool uniform_ = true;
+  bool uniform_ = true;    // all samples agree, of all devices
 };
 
 // The groups that hold a part of the FLOP, each part in one of them.
