@@ -25,7 +25,7 @@ Flop work_of(const std::vector<std::pair<std::string, double>>& metrics, int fma
   bool full = false;
   const uint32_t group = names.intern("g", full);
   for (const auto& [name, value] : metrics) set.metric(names.intern(name, full)).add(value);
-  set.group(group) = 1;
+  set.group(group).n = 1;
   *formulas = Formulas(fma);
   return formulas->evaluate(&set, only(group), names).of(0, 1, 1);
 }
@@ -37,7 +37,7 @@ std::string flop_of(const std::vector<std::pair<std::string, double>>& metrics, 
   bool full = false;
   const uint32_t group = names.intern("g", full);
   for (const auto& [name, value] : metrics) set.metric(names.intern(name, full)).add(value);
-  set.group(group) = 1;
+  set.group(group).n = 1;
   Formulas formulas(fma);
   const SignatureFlop flop = formulas.evaluate(&set, only(group), names);
   if (flop.status == FlopStatus::kTensorNotSampled) return "tensor not sampled";
@@ -146,10 +146,10 @@ TEST_CASE("a group is needed where screening says so, and only there") {
   Formulas formulas(2);
   const auto evaluate = [&](std::vector<std::pair<uint32_t, double>> screened, bool sampled) {
     SampleSet set;
-    set.group(sass) = 1;
+    set.group(sass).n = 1;
     set.metric(names.intern("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", full)).add(3);
     for (const auto& [metric, value] : screened) set.metric(metric).add(value);
-    if (sampled) set.group(bf16) = 1;
+    if (sampled) set.group(bf16).n = 1;
     if (sampled) set.metric(names.intern(kTensor + "src_bf16_dst_fp32.sum", full)).add(4096);
     return formulas.evaluate(&set, required, names);
   };
@@ -177,7 +177,7 @@ TEST_CASE("a kernel that needs a group that cannot be measured has no count") {
   required.add(sass, true, {});
   required.add(int8, false, {{imma, NeededIf::kNothing}}, true);
   SampleSet set;
-  set.group(sass) = 1;
+  set.group(sass).n = 1;
   set.metric(names.intern("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", full)).add(3);
   Formulas formulas(2);
   const SignatureFlop unknown = formulas.evaluate(&set, required, names);
@@ -190,7 +190,7 @@ TEST_CASE("a kernel that needs a group that cannot be measured has no count") {
   with.metric(imma).add(5);
   CHECK(formulas.evaluate(&with, required, names).status == FlopStatus::kGroupUnavailable);
   // Another process of the job could measure it.
-  with.group(int8) = 1;
+  with.group(int8).n = 1;
   with.metric(names.intern(kTensor + "src_int8.sum", full)).add(64);
   CHECK(formulas.evaluate(&with, required, names).status == FlopStatus::kMeasured);
 }
@@ -217,7 +217,7 @@ TEST_CASE("precisions beyond the table share the last place") {
   const uint32_t group = names.intern("g", full);
   for (int i = 0; i < 100; ++i)
     set.metric(names.intern(kTensor + "src_x" + std::to_string(i) + ".sum", full)).add(1);
-  set.group(group) = 1;
+  set.group(group).n = 1;
   Formulas formulas(2);
   CHECK(to_decimal(formulas.evaluate(&set, only(group), names).of(0, 1, 1).total) == "100");
   CHECK(formulas.precisions().size() == kMaxPrecisions);
