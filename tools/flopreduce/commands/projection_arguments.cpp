@@ -43,12 +43,12 @@ std::string plain(double value) {
 }
 
 std::string duration_text(double seconds) {
-  struct Unit {
+  struct TimeUnit {
     double seconds;
     const char* name;
   };
-  constexpr Unit kUnits[] = {{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}};
-  for (const Unit& unit : kUnits)
+  constexpr TimeUnit kUnits[] = {{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}};
+  for (const TimeUnit& unit : kUnits)
     if (seconds >= 2 * unit.seconds || (unit.seconds <= 1 && seconds >= unit.seconds))
       return plain(seconds / unit.seconds) + " " + unit.name;
   return plain(seconds * 1e6) + " us";
