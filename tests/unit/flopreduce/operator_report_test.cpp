@@ -42,8 +42,9 @@ class Scene {
     return id;
   }
   uint32_t unmeasured(const std::string& name) {
-    trace_.kernel(++kernels_, name, 1000 + kernels_);
-    return kernels_;
+    const uint32_t id = ++kernels_;
+    trace_.kernel(id, name, 1000 + id);
+    return id;
   }
   void launch(uint32_t thread, const std::vector<Launch>& list) { trace_.launches(list, thread); }
   Launch at(uint32_t kernel, uint32_t path, uint64_t sequence) {

@@ -17,8 +17,8 @@ namespace flopinj::reduce {
 
 struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
-  PhaseRules rules;
-  UtilizationOptions utilization;
+  PhaseRules rules = {};
+  UtilizationOptions utilization = {};
 };
 
 class Reducer {
