@@ -13,6 +13,7 @@ namespace {
 const nlohmann::ordered_json kReport = nlohmann::ordered_json::parse(R"json({
   "total": {"flop": "18446744073709551617", "launches": 700, "gpu_time_ns": null},
   "backward_forward_ratio": 1.69,
+  "utilization": {"run": {"gpu_time": {"utilization": 0.25}}},
   "partial": false,
   "phases": {"forward": {"flop": "10"}, "backward": null},
   "name": "text",
@@ -82,6 +83,7 @@ TEST_CASE("figures are found by path, index and name") {
   CHECK(fails("kernels.\"a.b(float*)\".launches == 3"));
   CHECK(fails("kernels.\"it's\".launches == 4"));
   CHECK(fails("'partial' == 0"));
+  CHECK(fails("utilization < 30e-2"));
   CHECK(fails("phases.forward.flop == 10"));
   // 2^64 + 1 and 2^64 differ, as they do not in a double: neither is exactly a double's neighbour.
   CHECK(fails("total.flop > 18446744073709549568"));

@@ -139,7 +139,8 @@ Figure figure_of(const Json& value, const std::string& name) {
 Figure find_figure(const Json& report, const FigurePath& path) {
   const std::string name = joined(path);
   FigurePath parts = path;
-  if (path.size() == 1 && member(report, path[0]) == nullptr)
+  const Json* direct = member(report, path[0]);
+  if (path.size() == 1 && (direct == nullptr || direct->is_structured()))
     for (const auto& [short_name, whole] : kShortNames)
       if (path[0] == short_name) parts = split(whole);
   const Json* value = &report;

@@ -78,6 +78,19 @@ std::optional<double> executed(const Work& work) {
   return static_cast<double>(work.flop);
 }
 
+// Nothing for 0: no operator has a formula.
+std::optional<double> known(u128 flop) {
+  return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
+}
+
+// FLOP by formula of the forward operators that the traces name.
+u128 forward_formulas(const Report& report) {
+  u128 sum = 0;
+  for (const auto& o : report.operators.types)
+    if (o.phase == "forward" && o.formula_flop) add_saturating(sum, *o.formula_flop);
+  return sum;
+}
+
 }  // namespace
 
 Attained attained(double least_ns, double time_ns) {
@@ -110,15 +123,20 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   const Work forward = phases_named(report, {"forward"});
   const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
   const auto add = [&](auto&&... arguments) { out.methods.push_back(method(arguments..., out)); };
-  add("executed", "executed in the whole recording (HFU)", executed(report.total), report.total,
-      report.total);
-  add("formula", "by formula (MFU), at the executed mix of precisions", options.formula_flop,
+  add("executed", "the whole recording (HFU)", executed(report.total), report.total, report.total);
+  // What the user says goes before what the operators' names say.
+  const auto formula =
+      options.formula_flop ? options.formula_flop : known(report.operators.formula_flop);
+  add("formula",
+      options.formula_flop ? "by formula as given (MFU)" : "by operators' formulas (MFU)", formula,
       report.total, report.total);
-  std::optional<double> theory = options.forward_flop ? options.forward_flop : executed(forward);
+  const auto forward_formula =
+      options.forward_flop ? options.forward_flop : known(forward_formulas(report));
+  auto theory = forward_formula ? forward_formula : executed(forward);
   if (theory) *theory *= 3;
   add("theory",
-      options.forward_flop ? "3 x forward FLOP by formula, forward and backward time"
-                           : "3 x executed forward FLOP, forward and backward time",
+      forward_formula ? "3 x forward by formula, forward and backward time"
+                      : "3 x forward as executed, forward and backward time",
       theory, forward, step);
   const bool single = options.batch_size && *options.batch_size == 1;
   add("one", "executed forward and backward, batch size 1",

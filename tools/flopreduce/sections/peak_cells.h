@@ -7,6 +7,8 @@
 
 namespace flopinj::reduce {
 
+// False for a precision that no launch used: its peak does not matter to this report.
+bool executed(const Report& report, const std::string& precision);
 Mark share_mark(const Work& work);
 Cell share_cell(const Attained& attained, const Work& work);  // "above peak" where it cannot be
 Cell rate_cell(const Work& work);                             // FLOP / GPU time

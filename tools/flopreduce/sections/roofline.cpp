@@ -65,17 +65,18 @@ std::vector<Cell> row(const std::string& name, const Work& w, const std::string&
 }
 
 // Where memory and arithmetic take equally long.
-void add_ridges(std::vector<Line>& lines, const UtilizationReport& u) {
-  for (const auto& d : u.devices) {
+void add_ridges(std::vector<Line>& lines, const Report& report) {
+  for (const auto& d : report.utilization.devices) {
     if (!d.memory || d.peaks.empty()) continue;
     std::string text = "  " + d.name + ": memory binds below";
     bool first = true;
     for (const auto& p : d.peaks) {
+      if (!executed(report, p.precision)) continue;
       text += (first ? " " : ", ") + format_si(p.peak.per_second / d.memory->per_second) +
               " FLOP/B in " + p.precision;
       first = false;
     }
-    lines.emplace_back(std::move(text), Tone::kDim);
+    if (!first) lines.emplace_back(std::move(text), Tone::kDim);
   }
 }
 
@@ -94,7 +95,7 @@ Section section(const Report& report) {
                {"utilization", "of peak", Kind::kShare}}};
   table.long_list = true;
   Section out{"Roofline", {}, std::nullopt, {}};
-  add_ridges(out.above, report.utilization);
+  add_ridges(out.above, report);
   size_t above = 0;
   for (const auto* k : by_time(report)) {
     table.rows.push_back(row(k->name, k->work, k->slowest_precision));

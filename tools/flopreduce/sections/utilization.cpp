@@ -16,6 +16,12 @@ Cell share_cell(const Attained& attained, const Work& work) {
   return {*attained.share, share_mark(work)};
 }
 
+bool executed(const Report& report, const std::string& precision) {
+  for (size_t i = 0; i < report.precisions.size(); ++i)
+    if (report.precisions[i] == precision) return report.flop.by_precision[i] > 0;
+  return false;
+}
+
 Mark share_mark(const Work& work) {
   // FLOP that are missing, and times that are too long, make a share too small.
   Mark mark = work.flop_complete() && work.time.windowed == 0 ? Mark::kNone : Mark::kAtLeast;
@@ -36,22 +42,29 @@ Cell method_cell(const Attained& a, const Report& report) {
   return {*a.share, share_mark(report.total)};
 }
 
-void add_devices(std::vector<Line>& lines, const UtilizationReport& u) {
-  for (const auto& d : u.devices) {
+void add_devices(std::vector<Line>& lines, const Report& report) {
+  for (const auto& d : report.utilization.devices) {
     if (!d.error.empty()) {
       lines.emplace_back("  " + d.error, Tone::kWarn);
       continue;
     }
     std::string text = "  " + d.name + ": peaks " + (d.row.empty() ? "as given" : "of " + d.row);
-    for (const auto& p : d.peaks)
-      text += ", " + p.precision + " " + format_si(p.peak.per_second) + "FLOP/s";
-    if (d.memory) text += ", memory " + format_si(d.memory->per_second) + "B/s";
-    lines.emplace_back(std::move(text));
     std::string source;
-    for (const auto& p : d.peaks)
-      if (source.find(p.peak.source) == std::string::npos)
-        source += (source.empty() ? "  source: " : "; ") + p.peak.source;
-    if (!source.empty()) lines.emplace_back(std::move(source), Tone::kDim);
+    const auto add_source = [&](const Peak& peak) {
+      if (source.find(peak.source) == std::string::npos)
+        source += (source.empty() ? "  source: " : "; ") + peak.source;
+    };
+    for (const auto& p : d.peaks) {
+      if (!executed(report, p.precision)) continue;
+      text += ", " + p.precision + " " + format_si(p.peak.per_second) + "FLOP/s";
+      add_source(p.peak);
+    }
+    if (d.memory) {
+      text += ", memory " + format_si(d.memory->per_second) + "B/s";
+      add_source(*d.memory);
+    }
+    lines.emplace_back(std::move(text));
+    lines.emplace_back(std::move(source), Tone::kDim);
     for (const auto& note : d.notes) lines.emplace_back("  note: " + note, Tone::kDim);
   }
 }
@@ -76,7 +89,7 @@ std::string references() {
 Section section(const Report& report) {
   const UtilizationReport& u = report.utilization;
   Section out{"Utilization", {}, std::nullopt, {}};
-  add_devices(out.above, u);
+  add_devices(out.above, report);
   if (!u.any_peak) {
     if (out.above.empty()) return {};
     return out;
