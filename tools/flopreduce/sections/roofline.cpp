@@ -22,8 +22,10 @@ bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_by
 // FLOP for each byte of DRAM.
 Cell intensity_cell(const Work& work) {
   if (!work.flop_known() || !bytes_known(work) || work.roof.dram_bytes == 0) return Cell::none();
-  return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes),
-          share_mark(work)};
+  // No time is in it: that some are upper bounds does not matter.
+  Mark mark = work.flop_complete() ? Mark::kNone : Mark::kAtLeast;
+  if (work.varying > 0) mark = mark | Mark::kEstimate;
+  return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes), mark};
 }
 
 Cell bytes_cell(const Work& work) {
