@@ -78,12 +78,20 @@ std::string percent(double low, double high) {
   return low == high ? one(low) : one(low) + "-" + one(high);
 }
 
-std::string references() {
+// As many lines as it takes.
+void add_references(std::vector<Line>& lines) {
+  constexpr size_t kWidth = 100;
   std::string text = "  For comparison, in %:";
-  for (const auto& r : kReferenceUtilizations)
-    text += std::string(text.back() == ':' ? " " : "; ") + percent(r.low, r.high) + " " +
-            std::string(r.of);
-  return text;
+  for (const auto& r : kReferenceUtilizations) {
+    std::string one = percent(r.low, r.high) + " " + std::string(r.of);
+    if (&r != &kReferenceUtilizations.back()) one += ";";
+    if (text.size() + one.size() > kWidth) {
+      lines.emplace_back(std::move(text), Tone::kDim);
+      text = "   ";
+    }
+    text += " " + one;
+  }
+  lines.emplace_back(std::move(text), Tone::kDim);
 }
 
 Section section(const Report& report) {
@@ -112,7 +120,7 @@ Section section(const Report& report) {
                                  "wrong (--peak gives another)",
                              Tone::kBad);
   if (!u.wall_missing.empty()) out.below.emplace_back("  wall: " + u.wall_missing, Tone::kDim);
-  out.below.emplace_back(references(), Tone::kDim);
+  add_references(out.below);
   return out;
 }
 
