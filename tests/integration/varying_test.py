@@ -1,0 +1,44 @@
+"""A kernel whose work depends on data: the report's 95 % interval against the work that the program put into memory."""
+
+import unittest
+
+import harness
+from harness import CLIENTS
+
+SHAPES = ("uniform", "two_values", "exponential", "trend", "periodic")
+SEEDS_OF_A_SHAPE = 20
+LAUNCHES = 8000
+
+
+class Varying(harness.TestCase):
+    def reduced(self, shape, seed):
+        trace = self.folder / f"{shape}-{seed}.pb"
+        done = self.run_profiled([CLIENTS / "varying_client", shape, LAUNCHES, seed], output=trace,
+                                 FLOPINJ_BUDGET="none", FLOPINJ_LEVEL="tally")
+        return harness.reduce(trace), int(done.stdout)
+
+    def test_interval_covers_the_truth(self):
+        covered, intervals, missed = 0, 0, []
+        for shape in SHAPES:
+            for seed in range(1, SEEDS_OF_A_SHAPE + 1):
+                report, truth = self.reduced(shape, seed)
+                self.assert_all_counted(report, LAUNCHES)
+                total = report["total"]
+                self.assertEqual(total["varying_launches"], LAUNCHES)
+                interval = total["flop_interval_95"]
+                if interval is None:  # said, not passed over
+                    self.assertEqual(total["too_few_samples_launches"], LAUNCHES)
+                    continue
+                intervals += 1
+                if int(interval["low"]) <= truth <= int(interval["high"]):
+                    covered += 1
+                else:
+                    missed.append((shape, seed, truth, total["flop"], interval))
+        runs = len(SHAPES) * SEEDS_OF_A_SHAPE
+        print(f"{runs} runs of {LAUNCHES} launches, {intervals} with an interval, {covered} cover the truth")
+        self.assertGreaterEqual(intervals, runs * 95 // 100)
+        self.assertGreaterEqual(covered, intervals * 95 / 100, missed)
+
+
+if __name__ == "__main__":
+    harness.main()
