@@ -34,11 +34,13 @@ std::vector<GroupId> ids_from(uint32_t first_bit, uint32_t groups) {
   return ids;
 }
 
-// A window gives way when what it was opened for comes again, or when it serves nobody.
+// A window gives way when what it was opened for comes again, when one kernel follows itself, or when
+// it serves nobody.
 bool gives_way(const MeasurementWindow& window, const Signature& signature,
                const SchedulerConfig& config) {
   return window.unchosen >= config.switch_launches ||
-         (!window.rows.empty() && window.rows.front().signature == &signature);
+         (!window.rows.empty() && (window.rows.front().signature == &signature ||
+                                   window.rows.back().signature == &signature));
 }
 
 // Calls visit(row index) for the first row of every signature.

@@ -19,11 +19,11 @@ class Ranges(harness.TestCase):
     def test_every_kind_of_range(self):
         self.run_profiled([CLIENTS / "nvtx_client"])
         report = harness.reduce(self.trace)
-        self.assert_all_counted(report, 20 + 10 + 3 + 5000)
+        self.assert_all_counted(report, 40 + 10 + 3 + 5000)
         flop = exclusive_flop(report)
         expected = {
             "before cuInit": 2 * 1,
-            "measured": 2 * 2 * 55,
+            "measured": 4 * 2 * 55,
             "outer/gr\u00fc\u00df": 2 * 2,
             "outer": 2 * 3,
             "library:registered": 2 * 5,
