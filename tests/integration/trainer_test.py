@@ -144,6 +144,27 @@ class OperatorsOfPyTorch(harness.TestCase):
                     self.assertEqual(phases, {name: str(flop) for name, flop in expected.phase_flop.items()})
                     self.check_layers(expected, report)
                     self.check_operators(expected, report, 6)
+                    self.check_methods(expected, report)
+
+    def check_methods(self, expected, report):
+        """Theory is three times the forward pass: by formula where every operator of it has one, else as executed.
+        simgpu's fp32 peak is 2 x 132 x 128 x 1.98 GHz."""
+        methods = {m["name"]: m for m in report["utilization"]["methods"]}
+        theory = methods["theory"]
+        forward = [o for o in report["operators"]["types"] if o["phase"] == "forward"]
+        if all(o["formula_flop"] is not None for o in forward):
+            self.assertIn("by formula", theory["basis"])
+            self.assertEqual(theory["flop"], 3 * sum(int(o["formula_flop"]) for o in forward))
+        else:
+            self.assertIn("as executed", theory["basis"])
+            self.assertEqual(theory["flop"], 3 * expected.phase_flop["forward"])
+        self.assertEqual(methods["formula"]["flop"], int(report["operators"]["formula_flop"]))
+        self.assertIn("% covered", methods["formula"]["basis"])
+        step = expected.phase_flop["forward"] + expected.phase_flop["loss"] + expected.phase_flop["backward"]
+        self.assertEqual(methods["batch"]["flop"], step)
+        peak = 2 * 132 * 128 * 1.98e9
+        self.assertAlmostEqual(methods["batch"]["gpu_time"]["utilization"],
+                               step / peak / (methods["batch"]["gpu_time_ns"] * 1e-9))
 
     def test_convolutions_say_why_they_differ(self):
         expected, report = train(self, "--model", "cnn", "--steps", 4, "--ranges", "pytorch")

@@ -83,12 +83,27 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
-// FLOP by formula of the forward operators that the traces name.
-u128 forward_formulas(const Report& report) {
-  u128 sum = 0;
+// FLOP by formula of the forward operators that the traces name; 0 where that is not all of the
+// forward pass, as a part says nothing of the whole.
+u128 forward_formulas(const Report& report, const Work& forward) {
+  u128 formula = 0;
+  u128 covered = 0;
+  for (const auto& o : report.operators.types) {
+    if (o.phase != "forward" || !o.formula_flop) continue;
+    add_saturating(formula, *o.formula_flop);
+    add_saturating(covered, o.work.flop);
+  }
+  return covered == forward.flop ? formula : 0;
+}
+
+// What of the executed FLOP the operators with a formula hold: "87 %".
+std::string coverage(const Report& report) {
+  u128 covered = 0;
   for (const auto& o : report.operators.types)
-    if (o.phase == "forward" && o.formula_flop) add_saturating(sum, *o.formula_flop);
-  return sum;
+    if (o.formula_flop) add_saturating(covered, o.work.flop);
+  if (covered == report.total.flop) return "all";
+  const double share = static_cast<double>(covered) / static_cast<double>(report.total.flop);
+  return std::to_string(static_cast<int>(share * 100)) + " %";
 }
 
 }  // namespace
@@ -127,11 +142,14 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   // What the user says goes before what the operators' names say.
   const auto formula =
       options.formula_flop ? options.formula_flop : known(report.operators.formula_flop);
-  add("formula",
-      options.formula_flop ? "by formula as given (MFU)" : "by operators' formulas (MFU)", formula,
-      report.total, report.total);
+  std::string basis = "by operators' formulas (MFU)";
+  if (options.formula_flop)
+    basis = "by formula as given (MFU)";
+  else if (formula && report.total.flop > 0)
+    basis += ", " + coverage(report) + " covered";
+  add("formula", std::move(basis), formula, report.total, report.total);
   const auto forward_formula =
-      options.forward_flop ? options.forward_flop : known(forward_formulas(report));
+      options.forward_flop ? options.forward_flop : known(forward_formulas(report, forward));
   auto theory = forward_formula ? forward_formula : executed(forward);
   if (theory) *theory *= 3;
   add("theory",
