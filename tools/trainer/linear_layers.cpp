@@ -76,8 +76,10 @@ Conv2dLayer::Conv2dLayer(const Stream& stream, const Kernels& kernels, const Lay
 
 CUdeviceptr Conv2dLayer::forward(CUdeviceptr x) {
   const Shape &in = spec_.in, &out = spec_.out;
-  const OperatorRange conv2d(counter_, "aten::conv2d", count_forward(),
-                             {shape(in), weight_shape(), {out.channels}, {}, {}, {}, {}});
+  const OperatorRange::Sizes sizes = {shape(in), weight_shape(), {out.channels}, {}, {}, {}, {}};
+  const uint64_t sequence = count_forward();
+  const OperatorRange conv2d(counter_, "aten::conv2d", sequence, sizes);
+  const OperatorRange convolution(counter_, "aten::convolution", sequence, sizes);
   kernels_.conv2d_forward.launch(stream_, one_per_item(batch_ * out.size()), batch_, in.channels,
                                  in.height, in.width, out.channels, spec_.window, x,
                                  weight().value.address(), bias().value.address(),

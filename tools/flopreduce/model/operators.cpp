@@ -11,6 +11,9 @@
 namespace flopinj::reduce {
 namespace {
 
+// Shapes kept over all names, about 100 bytes each; names beyond have no sizes.
+constexpr size_t kMaxShapes = 1U << 18;
+
 // "AddmmBackward", "scaled_dot_product": letters and digits alone, in lower case.
 std::string plain(std::string_view name) {
   std::string result;
@@ -32,10 +35,14 @@ OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
       operator_(model.paths.size(), kNoIndex),
       layer_(model.paths.size(), PathTable::kRoot) {
   std::unordered_map<uint32_t, uint32_t> known;
+  size_t shapes = 0;
   for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
     const auto [entry, fresh] = known.try_emplace(model.paths[i].name, kNoIndex);
     if (fresh) {
       if (auto parsed = parse_operator_name(model.names[model.paths[i].name])) {
+        shapes += parsed->sizes.size();
+        if (shapes > kMaxShapes)
+          *parsed = {parsed->kind, parsed->name, parsed->sequence, false, {}, {}};
         entry->second = static_cast<uint32_t>(names_.size());
         names_.push_back(std::move(*parsed));
       }

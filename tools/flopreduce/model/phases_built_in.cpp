@@ -24,7 +24,6 @@ std::string_view PhaseRules::built_in() {
 # PATTERN  the rest of the line
 
 # Activation checkpointing: forward work inside backward.
-recompute     range              node      CheckpointFunctionBackward
 recompute     range              regex     \bCheckpointFunctionBackward\b
 recompute     range              contains  rematted_computation
 recompute     range              word      recompute

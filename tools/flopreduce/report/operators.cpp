@@ -19,6 +19,7 @@ u128 part(u128 whole, uint64_t from, uint64_t to, uint64_t all) {
 }
 
 Work part(const Work& work, uint64_t from, uint64_t to, uint64_t all) {
+  if (from == 0 && to == all) return work;
   const auto count = [&](uint64_t n) {
     return static_cast<uint64_t>(part(u128{n}, from, to, all));
   };
@@ -32,6 +33,8 @@ Work part(const Work& work, uint64_t from, uint64_t to, uint64_t all) {
   out.time = {part(work.time.ns, from, to, all), count(work.time.estimated),
               count(work.time.windowed), count(work.time.unknown)};
   out.overflow = work.overflow;
+  if (out.varying > 0)
+    out.uncertainty.add_unknown(out.varying);  // which launches it got is unknown
   return out;
 }
 

@@ -20,12 +20,17 @@ Section section(const Report& report) {
                {"backward_gpu_time_ns", "time bwd", Kind::kNanoseconds}}};
   table.long_list = true;
   const auto formula = [](u128 flop) { return flop > 0 ? Cell(flop) : Cell::none(); };
+  const auto of = [](const Work& work) {
+    return work.launches > 0 ? flop_cell(work) : Cell::none();
+  };
+  const auto time = [](const Work& work) {
+    return work.launches > 0 ? time_cell(work) : Cell::none();
+  };
   for (const auto& l : report.operators.layers) {
     const auto ratio = [](const std::optional<double>& r) { return r ? Cell(*r) : Cell::none(); };
-    table.rows.push_back({l.layer, flop_cell(l.forward), flop_cell(l.backward), ratio(l.ratio),
-                          ratio(l.expected), formula(l.forward_formula),
-                          formula(l.backward_formula), time_cell(l.forward),
-                          time_cell(l.backward)});
+    table.rows.push_back({l.layer, of(l.forward), of(l.backward), ratio(l.ratio), ratio(l.expected),
+                          formula(l.forward_formula), formula(l.backward_formula), time(l.forward),
+                          time(l.backward)});
   }
   return {"Layers: backward / forward of matrix work", {}, std::move(table), {}};
 }
