@@ -34,7 +34,8 @@ std::optional<uint32_t> SampledSignature::least_sampled(uint64_t among, uint32_t
   for (; among != 0; among &= among - 1) {
     const auto g = static_cast<uint32_t>(std::countr_zero(among));
     const uint32_t samples = groups[g].samples + groups[g].pending;
-    if (groups[g].given_up || samples >= least_samples) continue;
+    const bool backwards = least && samples == least_samples && samples % 2 != 0;
+    if (groups[g].given_up || (samples >= least_samples && !backwards)) continue;
     least = g;
     least_samples = samples;
   }

@@ -2,7 +2,8 @@
 // and device; locked by its owner.
 //
 //   first      The signature's first launches: `first_samples` of every group it needs, one group
-//              after another, so that a short program has every group once before any has it twice.
+//              after another and then backwards, so that a short program has every group once
+//              before any has it twice.
 //   rounds     Then one sample per group and stretch. Stretches follow one another and double:
 //              16, 32, 64, ... launches; instrumented groups take every second one, so theirs grow
 //              by four. A kernel launched N times is measured about log2(N / 16) times more.
@@ -75,8 +76,10 @@ struct SampledSignature {
   uint64_t recorded = 0, timed = 0, gpu_ns = 0;
   std::vector<GroupProgress> groups;
 
-  // Of the groups in `among`: the one with the fewest samples, the first in plan order of equals,
-  // that has fewer than `enough`, pending ones counted.
+  // Of the groups in `among`: the one with the fewest samples, pending ones counted, that has fewer
+  // than `enough`. Of equals the first in plan order, and every second time the last: a group that
+  // always had its turn after the same number of launches would see one half of a kernel that
+  // alternates.
   std::optional<uint32_t> least_sampled(uint64_t among, uint32_t enough) const;
   uint64_t missing() const;  // needed groups without a sample, those given up left out
   bool has_every_group() const;
