@@ -1,8 +1,11 @@
 // What a launch and a range cost on the program's own thread, without CUPTI.
 #include <benchmark/benchmark.h>
 #include <collector/fingerprint.h>
+#include <collector/scheduler.h>
 #include <collector/thread_state.h>
 
+#include <chrono>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -142,6 +145,99 @@ void new_signature(benchmark::State& state) {
   }
 }
 BENCHMARK(new_signature)->Iterations(200'000);
+
+// The same by several threads, into one table.
+void new_signature_shared(benchmark::State& state) {
+  static SignatureTable* table;
+  static const KernelFunction* function;
+  if (state.thread_index() == 0) {
+    table = new SignatureTable;
+    FunctionInfo info;
+    info.name = "kernel";
+    info.parameters_known = true;
+    function = table->intern_function(info);
+  }
+  LaunchShape shape;
+  shape.grid[1] = static_cast<uint32_t>(state.thread_index()) + 1;
+  for (auto _ : state) {
+    ++shape.grid[0];
+    benchmark::DoNotOptimize(table->intern_signature(*function, shape, 1, 0));
+  }
+  if (state.thread_index() == 0) delete table;
+}
+BENCHMARK(new_signature_shared)->Iterations(20'000)->ThreadRange(1, 8);
+
+// One device with a plan, one context, threads that launch one kernel of their own each: what the
+// scheduler and the context's lock add to a launch. The clock is read as often as the injector does.
+struct MeasuredContext {
+  SignatureTable table;
+  SchedulerConfig config;
+  MeasurementScheduler scheduler{config, table};
+  std::timed_mutex lock;
+  MeasurementWindow window;
+  std::vector<const Signature*> kernels;
+
+  static SchedulerConfig unlimited() {
+    SchedulerConfig c;
+    c.budget = MeasuringBudget::kUnlimited;
+    return c;
+  }
+  MeasuredContext() : config(unlimited()) {
+    scheduler.add_plan(kDevice, {{"sass", {"a"}, true, true}});
+    for (uint32_t i = 0; i < 8; ++i) {
+      FunctionInfo info;
+      info.name = "kernel" + std::to_string(i);
+      kernels.push_back(
+          table.intern_signature(*table.intern_function(info), {}, 0, scheduler.initial_wanted()));
+    }
+    window.device = kDevice;
+    window.rows.reserve(config.max_ranges);
+  }
+  static uint64_t now() {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  std::unique_lock<std::timed_mutex> locked() {
+    return std::unique_lock(lock, std::chrono::system_clock::now() + std::chrono::seconds(2));
+  }
+  static constexpr DeviceId kDevice{1};
+};
+
+MeasuredContext*& shared_context(benchmark::State& state) {
+  static MeasuredContext* context;
+  if (state.thread_index() == 0) context = new MeasuredContext;
+  return context;
+}
+
+// Inside a window: the lock from ENTER to EXIT, a row. The kernel's own time is not in it.
+void window_open(benchmark::State& state) {
+  MeasuredContext*& context = shared_context(state);
+  for (auto _ : state) {
+    MeasuredContext& c = *context;
+    const Signature* s = c.kernels[static_cast<size_t>(state.thread_index()) % c.kernels.size()];
+    const auto held = c.locked();
+    benchmark::DoNotOptimize(c.scheduler.decide(c.kDevice, *s, &c.window, c.now()));
+    const uint64_t began = c.now();
+    const uint64_t ended = c.now();
+    c.scheduler.row_added(c.window, {s, {}, 1, false, ended - began}, ended);
+    if (c.window.rows.size() == c.config.max_ranges) c.window.rows.clear();
+  }
+  if (state.thread_index() == 0) delete context;
+}
+BENCHMARK(window_open)->ThreadRange(1, 8)->UseRealTime();
+
+// The signature wants something, a round is armed for it perhaps: the lock and the decision.
+void slow_decision(benchmark::State& state) {
+  MeasuredContext*& context = shared_context(state);
+  for (auto _ : state) {
+    MeasuredContext& c = *context;
+    const Signature* s = c.kernels[static_cast<size_t>(state.thread_index()) % c.kernels.size()];
+    if (!c.scheduler.may_want(c.kDevice, *s)) continue;
+    const auto held = c.locked();
+    benchmark::DoNotOptimize(c.scheduler.decide(c.kDevice, *s, &c.window, c.now()));
+  }
+  if (state.thread_index() == 0) delete context;
+}
+BENCHMARK(slow_decision)->ThreadRange(1, 8)->UseRealTime();
 
 void push_pop(benchmark::State& state, const char* name) {
   Launcher launcher(1);
