@@ -182,6 +182,10 @@ void Collector::count_duplicate(std::string_view reason, uint64_t by) {
   if (!dead_) guarded([&] { state_->losses.duplicate(reason, by); });
 }
 
+void Collector::count_unseen(std::string_view reason, uint64_t by) {
+  if (!dead_) guarded([&] { state_->losses.unseen(reason, by); });
+}
+
 void Collector::count_dropped(std::string_view reason, DeviceId device, uint64_t by) {
   if (!dead_ && state_->accepting.load(std::memory_order_relaxed))
     guarded([&] { state_->losses.unrecorded(reason, device, by); });
@@ -211,7 +215,8 @@ const Signature* Collector::signature(ThreadState& thread, const KernelFunction&
 
 void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord& launch,
                        uint32_t launches) {
-  if (dead_.load(std::memory_order_relaxed) || launches == 0) return;
+  const bool graph = (launch.flags & LaunchRecord::kGraph) != 0;
+  if (dead_.load(std::memory_order_relaxed) || (launches == 0 && !graph)) return;
   if (!state_->accepting.load(std::memory_order_relaxed)) return;
   if (!thread.ring.allocated())
     thread.ring.allocate(
@@ -219,7 +224,7 @@ void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord&
   const size_t slot = device_slot(device);
   LaunchRecord record = launch;
   record.flags |= static_cast<uint32_t>(slot) << kDeviceShift;
-  if ((record.flags & LaunchRecord::kGraph) != 0) record.signature = SignatureId{launches};
+  if (graph) record.signature = SignatureId{launches};
   // Counted as made first: see ThreadTotals::add.
   bump(thread.launches[slot].made, launches);
   if (thread.ring.push(record)) return;

@@ -101,6 +101,8 @@ class Collector {
   // Each code is written once, then counted.
   void diagnostic(Severity, std::string_view code, std::string_view message);
   void count_duplicate(std::string_view reason, uint64_t by = 1);
+  // A launch beside which work may have run that is in no count (see FORMAT.md for the reasons).
+  void count_unseen(std::string_view reason, uint64_t by = 1);
   // Launches that the program made and that are not given to record(): they count as made and as
   // dropped.
   void count_dropped(std::string_view reason, DeviceId, uint64_t by);
@@ -116,8 +118,8 @@ class Collector {
   // Null only where there is no memory or no room for a new one.
   const Signature* signature(ThreadState&, const KernelFunction&, const LaunchShape&,
                              const ParameterValues&);
-  // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch. What
-  // finds no room in the ring is dropped and counted.
+  // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch
+  // without those in conditional bodies. What finds no room in the ring is dropped and counted.
   void record(ThreadState&, DeviceId, const LaunchRecord&, uint32_t launches = 1);
 
   // --- CUPTI's threads

@@ -45,6 +45,11 @@ class CorrelationTable {
     while (order_.size() > capacity_) pop(evict);
   }
 
+  const Value* find(const CorrelationKey& key) const {
+    const auto at = entries_.find(key);
+    return at == entries_.end() ? nullptr : &at->second.value;
+  }
+
   std::optional<Value> take(const CorrelationKey& key) {
     const auto at = entries_.find(key);
     if (at == entries_.end()) return std::nullopt;

@@ -17,13 +17,14 @@ uint64_t hash_of(const std::vector<GraphNode>& nodes) {
     hash = mix(hash, uint64_t{n.signature.value} << 32 | n.path.value);
     hash = mix(hash, n.sequence_plus_1);
     hash = mix(hash, n.node);
+    hash = mix(hash, n.flags << 1U | uint32_t{n.conditional});
   }
   return hash;
 }
 
 bool same(const GraphNode& a, const GraphNode& b) {
   return a.signature == b.signature && a.path == b.path && a.sequence_plus_1 == b.sequence_plus_1 &&
-         a.node == b.node;
+         a.node == b.node && a.flags == b.flags && a.conditional == b.conditional;
 }
 
 }  // namespace

@@ -13,11 +13,11 @@
 namespace flopinj {
 
 inline constexpr size_t kMaxGraphs = 65'536;
-inline constexpr size_t kMaxGraphNodes = 1U << 20;  // of all graphs together: 32 MiB
+inline constexpr size_t kMaxGraphNodes = 1U << 20;  // of all graphs together: 40 MiB
 
 class GraphTable {
  public:
-  // Identical lists share an id. 0 past a bound.
+  // Nodes of conditional bodies come last. Identical lists share an id. 0 past a bound.
   GraphId add(std::vector<GraphNode>);
   std::span<const GraphNode> nodes(GraphId) const;  // empty for an unknown id
 

@@ -18,6 +18,7 @@ struct TimedLaunch {
   uint64_t sequence_plus_1 = 0;
   uint64_t start_ns = 0, end_ns = 0;  // both 0: untimed
   bool graph = false, windowed = false;
+  bool found = false;  // by its activity record; no launching thread has counted it
   bool timed() const { return start_ns != 0 || end_ns != 0; }
 };
 

@@ -12,6 +12,9 @@ struct LaunchRecord {
     kWindowed = 1U << 0,  // a measurement window was open
     kGraph = 1U << 1,  // a graph launch: `graph` instead of `signature`; stands for one launch per
                        // kernel node
+    // Its kernel starts work from the GPU, which is in no count.
+    kLaunchesKernels = 1U << 2,
+    kLaunchesGraphs = 1U << 3,
   };
   SignatureId signature;  // 0 for graph launches
   PathId path;  // for graph launches: where the graph was launched, used for nodes without a path
@@ -28,7 +31,11 @@ struct GraphNode {
   SignatureId signature;
   PathId path;
   uint64_t sequence_plus_1 = 0;
-  uint64_t node = 0;  // CUPTI's graph node id, joins the activity record; 0 when unknown
+  uint64_t node = 0;   // CUPTI's graph node id, joins the activity record; 0 when unknown
+  uint32_t flags = 0;  // kLaunchesKernels, kLaunchesGraphs
+  // In a body of a conditional node: how often it runs is decided on the GPU, so a graph launch is
+  // no launch of it; its activity records are.
+  bool conditional = false;
 };
 
 }  // namespace flopinj

@@ -16,7 +16,7 @@ struct LedgerSnapshot {
     bool operator==(const PerDevice&) const = default;
   };
   std::vector<PerDevice> devices;
-  std::vector<std::pair<std::string, uint64_t>> dropped, duplicates;  // by reason
+  std::vector<std::pair<std::string, uint64_t>> dropped, duplicates, unseen;  // by reason
   uint64_t windows_opened = 0, windows_discarded = 0;
   uint64_t activity_records = 0, activity_unmatched = 0, activity_lost = 0;
   uint64_t names_generalised = 0, ranges_overflowed = 0;

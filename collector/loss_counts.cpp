@@ -33,6 +33,17 @@ void LossCounts::duplicate(std::string_view reason, uint64_t by) {
   count(counts_.duplicate_reasons, reason, by);
 }
 
+void LossCounts::unseen(std::string_view reason, uint64_t by) {
+  if (by == 0) return;
+  const std::lock_guard lock(mutex_);
+  count(counts_.unseen_reasons, reason, by);
+}
+
+void LossCounts::found(size_t slot, uint64_t by) {
+  const std::lock_guard lock(mutex_);
+  counts_.made[slot] += by;
+}
+
 LossCounts::Snapshot LossCounts::snapshot() const {
   const std::lock_guard lock(mutex_);
   return counts_;

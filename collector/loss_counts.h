@@ -22,10 +22,14 @@ class LossCounts {
   // Launches that were recorded, and so counted as made already, but cannot be written.
   void lost(std::string_view reason, size_t device_slot, uint64_t by);
   void duplicate(std::string_view reason, uint64_t by);
+  // Launches beside which work may have run that is in no count.
+  void unseen(std::string_view reason, uint64_t by);
+  // Launches that no thread counted as made: their activity records told of them.
+  void found(size_t device_slot, uint64_t by);
 
   struct Snapshot {
     std::array<uint64_t, kDeviceSlots> made{}, dropped{};
-    Reasons dropped_reasons, duplicate_reasons;
+    Reasons dropped_reasons, duplicate_reasons, unseen_reasons;
   };
   Snapshot snapshot() const;
 

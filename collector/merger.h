@@ -1,6 +1,9 @@
 // Joins launches with their GPU times, which arrive later and in any order, by correlation id (and
 // graph node).
 //
+// A launch that has its time is remembered for a while, so that a second record of it is known for
+// what it is.
+//
 // Bounded: past kMaxPending launches the oldest are released untimed, past kMaxEarlyTimes times the
 // oldest are counted as unmatched, past kMaxLate the oldest launches released untimed are no longer
 // waited for. Correlation ids wrap: when one comes again, whatever still waited under it will never
@@ -21,6 +24,8 @@ namespace flopinj {
 inline constexpr size_t kMaxPending = 1U << 20;
 inline constexpr size_t kMaxEarlyTimes = 1U << 18;
 inline constexpr size_t kMaxLate = 1U << 20;
+inline constexpr size_t kMaxConditional = 1U << 16;  // nodes of graph launches that are followed
+inline constexpr size_t kMaxFound = 1U << 18;        // executions between two releases
 inline constexpr uint32_t kEarlyAge =
     8;  // releases beyond max_age that a time without a launch is kept
 
@@ -43,6 +48,9 @@ class LaunchMerger {
   // path. A node whose id is unknown is timed only where it is the graph's only one: durations are
   // never guessed onto kernels.
   void graph_launch(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);
+  // Nodes of conditional bodies: each activity record of one that comes, now or later, is a launch.
+  // False where that will not tell of all of them: no times are expected, or a node has no id.
+  bool conditional(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);
   void times(std::span<const KernelTime>);
 
   bool full() const;
@@ -58,6 +66,7 @@ class LaunchMerger {
 
   uint64_t activity_records() const;    // times received
   uint64_t activity_unmatched() const;  // of these, given up: no launch of ours came for them
+  uint64_t duplicates() const;          // of these, told before: their launch had its time already
 
  private:
   struct State;

@@ -87,6 +87,7 @@ void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
   };
   add_reasons(F::dropped, ledger.dropped);
   add_reasons(F::duplicate, ledger.duplicates);
+  add_reasons(F::unseen, ledger.unseen);
   l.add_uint64(F::windows_opened, ledger.windows_opened);
   l.add_uint64(F::windows_discarded, ledger.windows_discarded);
   l.add_uint64(F::activity_records, ledger.activity_records);

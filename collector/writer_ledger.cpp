@@ -33,7 +33,9 @@ LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
   ledger.dropped.assign(reasons.begin(), reasons.end());
   auto duplicates = losses.duplicate_reasons;
   if (totals.nested_calls != 0) duplicates["nested_call"] += totals.nested_calls;
+  if (merger_.duplicates() != 0) duplicates["activity_record"] += merger_.duplicates();
   ledger.duplicates.assign(duplicates.begin(), duplicates.end());
+  ledger.unseen.assign(losses.unseen_reasons.begin(), losses.unseen_reasons.end());
   ledger.windows_opened = state_.scheduler.windows_opened();
   ledger.windows_discarded = state_.scheduler.windows_discarded();
   ledger.activity_records = merger_.activity_records();

@@ -99,6 +99,7 @@ void WriterLoop::take(const ThreadState& thread, const LaunchRecord& record) {
   if ((record.flags & LaunchRecord::kGraph) == 0)
     counts_.taken(origin.device, record.signature, record.correlation,
                   (record.flags & LaunchRecord::kWindowed) != 0);
+  count_unseen(record.flags);
   if (merger_.full()) {
     write_definitions();
     release(false);
@@ -114,6 +115,16 @@ void WriterLoop::take_graph(const LaunchMerger::Origin& origin, const LaunchReco
   merger_.graph_launch(origin, record, known);
   for (const GraphNode& node : known) counts_.taken(origin.device, node.signature, 0, false);
   state_.losses.lost("graph_unknown", origin.device.value, counted - known.size());
+  for (const GraphNode& node : nodes) count_unseen(node.flags);
+  if (!merger_.conditional(origin, record, nodes.subspan(known.size())))
+    state_.losses.unseen("conditional_body", 1);
+}
+
+void WriterLoop::count_unseen(uint32_t flags) {
+  if ((flags & LaunchRecord::kLaunchesKernels) != 0)
+    state_.losses.unseen("kernel_launches_kernels", 1);
+  if ((flags & LaunchRecord::kLaunchesGraphs) != 0)
+    state_.losses.unseen("kernel_launches_graphs", 1);
 }
 
 void WriterLoop::flush(bool everything) {

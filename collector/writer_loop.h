@@ -40,6 +40,7 @@ class WriterLoop {
   void take_graph(const LaunchMerger::Origin&, const LaunchRecord&);
   void tell_scheduler();
   void write_samples(std::vector<SampleBatch>&);
+  void count_unseen(uint32_t flags);
   void flush(bool everything);
   void finish(EndReason);
   void fail(

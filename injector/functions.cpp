@@ -1,3 +1,4 @@
+#include <collector/launch_record.h>
 #include <injector/functions.h>
 #include <injector/thread_cache.h>
 
@@ -19,6 +20,11 @@ bool named(const KernelFunction* function, const char* symbol) {
 }
 
 }  // namespace
+
+uint32_t work_flags(const KernelFunction& function) {
+  return (function.info.launches_kernels ? LaunchRecord::kLaunchesKernels : 0U) |
+         (function.info.launches_graphs ? LaunchRecord::kLaunchesGraphs : 0U);
+}
 
 const KernelFunction* Functions::find(ThreadCache& thread, CUfunction handle, const char* symbol) {
   if (handle == nullptr) return nullptr;

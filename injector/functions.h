@@ -20,6 +20,9 @@ namespace flopinj {
 
 struct ThreadCache;
 
+// LaunchRecord's flags for launches of this function.
+uint32_t work_flags(const KernelFunction&);
+
 class Functions {
  public:
   Functions(Edge& edge, Modules& modules) : edge_(edge), modules_(modules) {}

@@ -18,7 +18,7 @@ void read_kernel(const P& p, GraphCall& call) {
 }
 
 // A node of any type.
-void read_node(const CUgraphNodeParams* p, GraphCall& call) {
+void read_node(const CUgraphNodeParams* p, bool done, GraphCall& call) {
   if (p->type == CU_GRAPH_NODE_TYPE_KERNEL) {
     read_kernel(p->kernel, call);
   } else if (p->type == CU_GRAPH_NODE_TYPE_GRAPH) {
@@ -26,6 +26,10 @@ void read_node(const CUgraphNodeParams* p, GraphCall& call) {
                                                          : GraphAction::kSetExecChild;
     call.other = p->graph.graph;
     call.relevant = call.action == GraphAction::kAddChild || call.exec != nullptr;
+  } else if (p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && call.action == GraphAction::kAddKernel) {
+    call.action = GraphAction::kAddConditional;
+    if (done && p->conditional.phGraph_out != nullptr)
+      call.bodies = {p->conditional.phGraph_out, p->conditional.size};
   } else {
     call.relevant = false;
   }
@@ -39,20 +43,20 @@ void add_kernel(const void* parameters, bool done, GraphCall& call) {
   if (p.nodeParams == nullptr)
     call.relevant = false;
   else if constexpr (requires { p.nodeParams->type; })
-    read_node(p.nodeParams, call);
+    read_node(p.nodeParams, done, call);
   else
     read_kernel(*p.nodeParams, call);
 }
 
 template <class P>
-void set_kernel(const void* parameters, bool, GraphCall& call) {
+void set_kernel(const void* parameters, bool done, GraphCall& call) {
   const auto& p = *static_cast<const P*>(parameters);
   call.node = p.hNode;
   if constexpr (requires { p.hGraphExec; }) call.exec = p.hGraphExec;
   if (p.nodeParams == nullptr)
     call.relevant = false;
   else if constexpr (requires { p.nodeParams->type; })
-    read_node(p.nodeParams, call);
+    read_node(p.nodeParams, done, call);
   else
     read_kernel(*p.nodeParams, call);
 }
@@ -75,6 +79,13 @@ void instantiate(const void* parameters, bool done, GraphCall& call) {
   const auto& p = *static_cast<const P*>(parameters);
   call.graph = p.hGraph;
   if (done && p.phGraphExec != nullptr) call.exec = *p.phGraphExec;
+  unsigned long long flags = 0;
+  if constexpr (requires { p.instantiateParams; }) {
+    if (p.instantiateParams != nullptr) flags = p.instantiateParams->flags;
+  } else if constexpr (requires { p.flags; }) {
+    flags = p.flags;
+  }
+  call.for_device = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
 }
 
 void set_exec_child(const void* parameters, bool, GraphCall& call) {

@@ -9,9 +9,10 @@
 namespace flopinj {
 
 enum class GraphAction : uint8_t {
-  kAddKernel,  // a node, by hand
-  kSetKernel,  // new parameters for a node of a graph
-  kAddChild,   // a node that holds a copy of another graph
+  kAddKernel,       // a node, by hand
+  kSetKernel,       // new parameters for a node of a graph
+  kAddChild,        // a node that holds a copy of another graph
+  kAddConditional,  // a node with graphs of its own, its bodies
   kClone,
   kInstantiate,
   kSetExecKernel,  // new parameters for a node of an executable graph
@@ -24,7 +25,7 @@ enum class GraphAction : uint8_t {
 
 // What a call was given. Only the fields of its action are set. Out parameters are valid at EXIT.
 struct GraphCall {
-  GraphAction action;    // the function's, or kAddChild where it adds any type of node
+  GraphAction action;    // the function's, or another one where it adds any type of node
   bool relevant = true;  // false: a node of a type that runs no kernels
   CUgraph graph = nullptr;
   CUgraph other = nullptr;  // the child; the original of a clone; the source of an update
@@ -33,6 +34,8 @@ struct GraphCall {
   CUkernel kernel = nullptr;  // where kernel_call.function is null
   LaunchCall kernel_call;
   bool enabled = true;
+  std::span<const CUgraph> bodies;  // of a conditional node; the driver's
+  bool for_device = false;          // an executable graph that kernels may launch
 };
 
 struct GraphFunction {

@@ -55,6 +55,12 @@ void Graphs::call_exit(ThreadState& thread, ThreadCache& cache, const GraphFunct
     }
     case GraphAction::kAddChild:
       return add_child(cache, call);
+    case GraphAction::kAddConditional: {
+      const std::lock_guard lock(mutex_);
+      graphs_[call.graph].conditionals.push_back(
+          {call.node, {call.bodies.begin(), call.bodies.end()}});
+      return;
+    }
     case GraphAction::kInstantiate:
       return instantiate(thread, cache, call);
     case GraphAction::kSetExecKernel:
@@ -81,12 +87,14 @@ Graphs::Kernel Graphs::kernel_of(ThreadState& thread, ThreadCache& cache, const 
   if (function != nullptr)
     signature = edge_.collector->signature(thread, *function, call.kernel_call.shape,
                                            call.kernel_call.parameters);
-  if (signature != nullptr)
+  if (signature != nullptr) {
     kernel.signature = signature->id;
-  else
+    kernel.flags = work_flags(*signature->function);
+  } else {
     report("graph.unnamed_kernel",
            "the driver does not tell the name of a kernel added to a graph by hand (it can since "
            "CUDA 12.3); its launches have no count");
+  }
   return kernel;
 }
 
@@ -104,6 +112,12 @@ void Graphs::add_child(ThreadCache& cache, const GraphCall& call) {
 // Steps: the graph's kernel nodes as we know them; for each, the copy that CUPTI told of during
 // this call, for its id; and the copies of nodes that we did not know.
 void Graphs::instantiate(ThreadState& thread, ThreadCache& cache, const GraphCall& call) {
+  if (call.for_device) {
+    edge_.collector->count_unseen("graph_for_device");
+    report("graph.for_device",
+           "a graph was made to be launched by kernels: such launches are in no count; those from "
+           "the host are");
+  }
   std::vector<SourceNode> source;
   {
     const std::lock_guard lock(mutex_);
@@ -123,8 +137,9 @@ void Graphs::instantiate(ThreadState& thread, ThreadCache& cache, const GraphCal
   Exec exec;
   for (const SourceNode& node : source) {
     const auto copy = runs_as.find(node.node);
-    exec.nodes.push_back(
-        {node.node, node.kernel, id_of(copy != runs_as.end() ? copy->second : node.node)});
+    exec.nodes.push_back({node.node, node.kernel,
+                          id_of(copy != runs_as.end() ? copy->second : node.node), true,
+                          node.conditional});
     if (copy != runs_as.end()) runs_as.erase(copy);
   }
   for (const CUgraphNode origin : origins) {
@@ -175,7 +190,8 @@ void Graphs::change_exec(const GraphCall& call, const Kernel& kernel) {
 
   if (call.action == GraphAction::kUpdate) {
     std::vector<SourceNode> places, values;
-    for (const ExecNode& node : exec.nodes) places.push_back({node.origin, node.kernel});
+    for (const ExecNode& node : exec.nodes)
+      places.push_back({node.origin, node.kernel, node.conditional});
     flatten(call.other, values);
     return set_nodes(exec, places, values);
   }
@@ -195,10 +211,12 @@ void Graphs::change_exec(const GraphCall& call, const Kernel& kernel) {
     return report("graph.unknown_node",
                   "an unknown kernel node of an executable graph was changed; launches of that "
                   "graph may be counted with its former parameters");
-  if (call.action == GraphAction::kEnable)
+  if (call.action == GraphAction::kEnable) {
     node->enabled = call.enabled;
-  else
-    node->kernel.signature = kernel.signature;  // it stays where it was captured
+  } else {  // it stays where it was captured
+    node->kernel.signature = kernel.signature;
+    node->kernel.flags = kernel.flags;
+  }
 }
 
 // An update pairs nodes in the order they were made, as CUDA itself does.
@@ -227,16 +245,19 @@ LaunchedGraph Graphs::launched(ThreadCache& cache, CUgraphExec handle) {
     report("graph.unknown",
            "a graph was launched that was instantiated before profiling began; its kernels are not "
            "counted");
+    edge_.collector->count_unseen("graph_before_recording");
     return {};
   }
   Exec& exec = found->second;
   if (exec.changed) {
     std::vector<GraphNode> nodes;
-    for (const ExecNode& node : exec.nodes)
-      if (node.enabled)
-        nodes.push_back(
-            {node.kernel.signature, node.kernel.path, node.kernel.sequence_plus_1, node.id});
-    exec.launched.kernels = static_cast<uint32_t>(nodes.size());
+    for (const bool conditional : {false, true}) {
+      for (const ExecNode& node : exec.nodes)
+        if (node.enabled && node.conditional == conditional)
+          nodes.push_back({node.kernel.signature, node.kernel.path, node.kernel.sequence_plus_1,
+                           node.id, node.kernel.flags, conditional});
+      if (!conditional) exec.launched.kernels = static_cast<uint32_t>(nodes.size());
+    }
     exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
     exec.changed = false;
   }
@@ -262,14 +283,17 @@ void Graphs::resource(ThreadCache& cache, CUpti_CallbackIdResource id,
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
       if (data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         report("graph.conditional",
-               "a graph has conditional nodes: how often their bodies run is decided on the GPU, "
-               "so the kernels in them are not counted");
+               "a graph has conditional nodes: how often their bodies run is decided on the GPU; "
+               "kernels in them are counted by CUPTI's records of them, where times are recorded");
       if (!kernel) return;
       if (cache.launch.depth > 0) {  // a launch under capture
         const LaunchInProgress& launch = cache.launch;
         cache.launch.captured = true;
-        Kernel captured{{}, launch.record.path, launch.record.sequence_plus_1};
-        if (launch.signature != nullptr) captured.signature = launch.signature->id;
+        Kernel captured{{}, launch.record.path, launch.record.sequence_plus_1, 0};
+        if (launch.signature != nullptr) {
+          captured.signature = launch.signature->id;
+          captured.flags = work_flags(*launch.signature->function);
+        }
         const std::lock_guard lock(mutex_);
         put_node(data.graph, data.node, captured);
       }
@@ -291,7 +315,8 @@ void Graphs::resource(ThreadCache& cache, CUpti_CallbackIdResource id,
       return;
     case CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING: {
       const std::lock_guard lock(mutex_);
-      return drop_node(data.node, data.nodeType == CU_GRAPH_NODE_TYPE_GRAPH);
+      return drop_node(data.node, data.nodeType == CU_GRAPH_NODE_TYPE_GRAPH ||
+                                      data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL);
     }
     case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING: {
       const std::lock_guard lock(mutex_);
@@ -324,10 +349,12 @@ void Graphs::put_node(CUgraph graph, CUgraphNode node, const Kernel& kernel) {
   graphs_[graph].kernels.push_back(node);
 }
 
-void Graphs::drop_node(CUgraphNode node, bool is_child) {
-  if (is_child)
-    for (auto& [graph, contents] : graphs_)
+void Graphs::drop_node(CUgraphNode node, bool holds_graphs) {
+  if (holds_graphs)
+    for (auto& [graph, contents] : graphs_) {
       std::erase_if(contents.children, [&](const Child& child) { return child.node == node; });
+      std::erase_if(contents.conditionals, [&](const Conditional& c) { return c.node == node; });
+    }
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
   if (const auto graph = graphs_.find(known->second.graph); graph != graphs_.end())
@@ -343,18 +370,25 @@ void Graphs::drop_graph(CUgraph handle) {
   for (const CUgraphNode node : contents.kernels) nodes_.erase(node);
   for (const Child& child : contents.children)
     if (child.copy != nullptr) drop_graph(child.copy);
+  for (const Conditional& conditional : contents.conditionals)
+    for (const CUgraph body : conditional.bodies) drop_graph(body);
 }
 
-void Graphs::flatten(CUgraph handle, std::vector<SourceNode>& out) const {
+void Graphs::flatten(CUgraph handle, std::vector<SourceNode>& out, bool conditional) const {
   const auto graph = graphs_.find(handle);
   if (graph == graphs_.end()) return;
   for (const CUgraphNode node : graph->second.kernels)
     if (const auto known = nodes_.find(node); known != nodes_.end())
-      out.push_back({node, known->second.kernel});
+      out.push_back({node, known->second.kernel, conditional});
   for (const Child& child : graph->second.children) {
-    out.insert(out.end(), child.contents.begin(), child.contents.end());
-    if (child.copy != nullptr) flatten(child.copy, out);
+    for (SourceNode node : child.contents) {
+      node.conditional |= conditional;
+      out.push_back(node);
+    }
+    if (child.copy != nullptr) flatten(child.copy, out, conditional);
   }
+  for (const Conditional& inner : graph->second.conditionals)
+    for (const CUgraph body : inner.bodies) flatten(body, out, true);
 }
 
 }  // namespace flopinj

@@ -6,8 +6,11 @@
 // records. An executable graph has its own list, which cuGraphExec*SetParams, cuGraphNodeSetEnabled
 // and cuGraphExecUpdate change.
 //
-// Kernel nodes that we did not see made are asked for their parameters. What stays unknown
-// (conditional bodies, graphs instantiated before we came) is reported, never left out in silence.
+// Kernel nodes that we did not see made are asked for their parameters. What stays unknown (graphs
+// instantiated before we came) is reported, never left out in silence.
+//
+// How often the bodies of conditional nodes run is decided on the GPU. Their kernels are followed
+// like others, but a graph launch is no launch of them: each activity record is.
 //
 // Threads: every function may be called on any thread. No CUDA or CUPTI call is made under the
 // lock, for CUPTI may hold its own while it tells us something.
@@ -30,7 +33,7 @@ namespace flopinj {
 
 struct LaunchedGraph {
   GraphId id;
-  uint32_t kernels = 0;  // launches that one launch of the graph stands for
+  uint32_t kernels = 0;  // launches that one launch of the graph stands for, bodies left out
 };
 
 class Graphs {
@@ -55,6 +58,7 @@ class Graphs {
     SignatureId signature;
     PathId path;
     uint64_t sequence_plus_1 = 0;
+    uint32_t flags = 0;  // as of LaunchRecord
   };
   struct Node {
     CUgraph graph = nullptr;
@@ -63,21 +67,27 @@ class Graphs {
   struct SourceNode {
     CUgraphNode node = nullptr;
     Kernel kernel;
+    bool conditional = false;  // in a body
   };
   struct Child {
     CUgraphNode node = nullptr;
     CUgraph copy = nullptr;            // of the child graph, inside the parent
     std::vector<SourceNode> contents;  // where CUPTI did not tell of the copy
   };
+  struct Conditional {
+    CUgraphNode node = nullptr;
+    std::vector<CUgraph> bodies;
+  };
   struct Graph {
     std::vector<CUgraphNode> kernels;  // in the order they were made
     std::vector<Child> children;
+    std::vector<Conditional> conditionals;
   };
   struct ExecNode {
     CUgraphNode origin = nullptr;  // in the graph it was instantiated from
     Kernel kernel;
     uint64_t id = 0;  // CUPTI's
-    bool enabled = true;
+    bool enabled = true, conditional = false;
   };
   struct Exec {
     std::vector<ExecNode> nodes;
@@ -97,9 +107,9 @@ class Graphs {
 
   // Under mutex_.
   void put_node(CUgraph, CUgraphNode, const Kernel&);
-  void drop_node(CUgraphNode, bool is_child);
+  void drop_node(CUgraphNode, bool holds_graphs);
   void drop_graph(CUgraph);
-  void flatten(CUgraph, std::vector<SourceNode>&) const;
+  void flatten(CUgraph, std::vector<SourceNode>&, bool conditional = false) const;
 
   Edge& edge_;
   Functions& functions_;

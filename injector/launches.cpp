@@ -92,14 +92,18 @@ void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunctio
     record.stream = streams_.find(cache, *launch.context, call.stream, call.per_thread_stream);
   if (function.kind == LaunchKind::kGraph)
     return record_graph(thread, cache, call.graph, record, device);
-  if (launch.signature != nullptr) record.signature = launch.signature->id;
+  if (launch.signature != nullptr) {
+    record.signature = launch.signature->id;
+    record.flags |= work_flags(*launch.signature->function);
+  }
   edge_.collector->record(thread, device, record);
 }
 
 void Launches::record_graph(ThreadState& thread, ThreadCache& cache, CUgraphExec exec,
                             LaunchRecord record, DeviceId device) {
   const LaunchedGraph graph = graphs_.launched(cache, exec);
-  if (graph.kernels == 0) return;  // copies only, or unknown: then a diagnostic has said so
+  // Copies only, or unknown: then the ledger says so.
+  if (graph.kernels == 0 && !graph.id) return;
   record.graph = graph.id;
   record.flags |= LaunchRecord::kGraph;
   edge_.collector->record(thread, device, record, graph.kernels);

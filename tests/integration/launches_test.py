@@ -44,6 +44,14 @@ class Launches(harness.TestCase):
         self.assert_all_counted(report, 30)
         self.assertEqual(self.kernels_of(report), {"axpy": (30, str(30 * 100))})
 
+    def test_a_record_that_comes_twice_is_removed_and_counted(self):
+        report = self.report_of("threads", SIMGPU_FAULT="repeat_activity=10")
+        self.assert_all_counted(report, 4000)
+        duplicates = report["ledger"]["reasons"]["duplicates"]
+        self.assertEqual([d["reason"] for d in duplicates], ["activity_record"])
+        self.assertGreater(duplicates[0]["launches"], 0)
+        self.assertLessEqual(duplicates[0]["launches"], 4000 // 10)
+
     def test_graphs(self):
         """Captured launches are none; 3 launches of dot(5)+axpy(40), 2 after dot became dot(9), 1 as a child graph of
         the original; 6 eager."""

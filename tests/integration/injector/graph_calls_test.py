@@ -10,11 +10,14 @@ EAGER = [3, 5, 7, 9]
 
 
 class GraphsByHand(harness.TestCase):
+    def report_of(self, case, **settings):
+        # Only replay reads all groups of a kernel that is launched once.
+        self.run_profiled([harness.CLIENTS / "graph_client", case], **{"FLOPINJ_MODE": "full", **settings})
+        return harness.reduce(self.trace)
+
     def assert_ran(self, case, ks):
         """The graphs of the case ran dot(k) for each k in ks, and every GPU time found its launch."""
-        # Only replay reads all groups of a kernel that is launched once.
-        self.run_profiled([harness.CLIENTS / "graph_client", case], FLOPINJ_MODE="full")
-        report = harness.reduce(self.trace)
+        report = self.report_of(case)
         self.assert_all_counted(report, len(EAGER) + len(ks))
         kernel, = report["kernels"]
         self.assertEqual(int(kernel["flop"]), 2 * (sum(EAGER) + sum(ks)))
@@ -39,6 +42,49 @@ class GraphsByHand(harness.TestCase):
 
     def test_children_of_children(self):
         self.assert_ran("children", [3, 5, 7] * 2)
+
+    def test_child_graph_with_new_parameters(self):
+        self.assert_ran("child_set", [3, 5] + [3, 9] * 2)
+
+    def test_update_reaches_child_graphs(self):
+        self.assert_ran("child_updated", [3, 5] + [7, 9] * 2)
+
+    def test_nodes_switched_off_and_on(self):
+        self.assert_ran("disabled", [3, 5, 3, 3, 5])
+
+    def test_graph_for_the_device_is_named(self):
+        report = self.report_of("for_device")
+        self.assert_all_counted(report, len(EAGER) + 2)
+        self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]], ["graph.for_device"])
+
+    def dot_of(self, report):
+        return harness.by_key(report["kernels"], "name")["dot"]
+
+    def test_body_of_a_loop_counts_as_often_as_it_ran(self):
+        """4 + 2 times dot(5) and count_down in the body, dot(3) beside it twice; count_down once before."""
+        for level in ("launches", "tally"):
+            with self.subTest(level):
+                report = self.report_of("looping", FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
+                self.assert_all_counted(report, len(EAGER) + 1 + 2 + 6 + 6)
+                self.assertEqual(int(self.dot_of(report)["flop"]), 2 * (sum(EAGER) + 2 * 3 + 6 * 5))
+                self.assertEqual(harness.by_key(report["kernels"], "name")["count_down"]["launches"], 1 + 6)
+                self.assertEqual(report["traces"][0]["recorder"]["activity_unmatched"], 0)
+
+    def test_body_that_was_not_chosen_does_not_count(self):
+        report = self.report_of("choosing")
+        self.assert_all_counted(report, len(EAGER) + 3)
+        self.assertEqual(int(self.dot_of(report)["flop"]), 2 * (sum(EAGER) + 7 + 7 + 9))
+
+    def test_bodies_without_times_are_unseen(self):
+        """No activity records: dot(3) is counted, and the two graph launches are said to have run more."""
+        report = self.report_of("looping", FLOPINJ_MODE="count")
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["launches"], len(EAGER) + 1 + 2)
+
+    def test_kernel_that_runs_in_a_graph_alone_is_unmeasured_and_says_why(self):
+        report = self.report_of("only_in_graph")
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["unmeasured"], 2)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "client.h"
 
@@ -120,6 +121,131 @@ void children(Gpu& gpu) {
   launch(instantiate(outer), 2);
 }
 
+// A child graph whose parameters are set anew in the executable graph: 3 + 5, then 2 x (3 + 9).
+void child_set(Gpu& gpu) {
+  const CUgraph outer = make(gpu, {3});
+  CUgraphNode child = nullptr;
+  check(cuGraphAddChildGraphNode(&child, outer, nullptr, 0, make(gpu, {5})),
+        "cuGraphAddChildGraphNode");
+  const CUgraphExec exec = instantiate(outer);
+  launch(exec, 1);
+  check(cuGraphExecChildGraphNodeSetParams(exec, child, make(gpu, {9})),
+        "cuGraphExecChildGraphNodeSetParams");
+  launch(exec, 2);
+}
+
+// A whole-graph update reaches into child graphs: 3 + 5, then 2 x (7 + 9).
+void child_updated(Gpu& gpu) {
+  const auto with_child = [&](int k, int child_k) {
+    const CUgraph graph = make(gpu, {k});
+    CUgraphNode child = nullptr;
+    check(cuGraphAddChildGraphNode(&child, graph, nullptr, 0, make(gpu, {child_k})),
+          "cuGraphAddChildGraphNode");
+    return graph;
+  };
+  const CUgraphExec exec = instantiate(with_child(3, 5));
+  launch(exec, 1);
+  CUgraphExecUpdateResultInfo info{};
+  check(cuGraphExecUpdate(exec, with_child(7, 9), &info), "cuGraphExecUpdate");
+  launch(exec, 2);
+}
+
+// A node is switched off and on again: 3 + 5, 3, 3 + 5.
+void disabled(Gpu& gpu) {
+  const CUgraph graph = make(gpu, {3});
+  const CUgraphNode five = add(gpu, graph, 5);
+  const CUgraphExec exec = instantiate(graph);
+  launch(exec, 1);
+  check(cuGraphNodeSetEnabled(exec, five, 0), "cuGraphNodeSetEnabled");
+  launch(exec, 1);
+  check(cuGraphNodeSetEnabled(exec, five, 1), "cuGraphNodeSetEnabled");
+  launch(exec, 1);
+}
+
+// For launches from the GPU too, which nobody makes here: 3, twice.
+void for_device(Gpu& gpu) {
+  CUgraphExec exec = nullptr;
+  check(
+      cuGraphInstantiateWithFlags(&exec, make(gpu, {3}), CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH),
+      "cuGraphInstantiateWithFlags");
+  launch(exec, 2);
+}
+
+struct Conditional {
+  CUgraph graph = nullptr;
+  CUgraphConditionalHandle handle = 0;
+  std::vector<CUgraph> bodies;
+};
+
+Conditional conditional(CUgraphConditionalNodeType type, unsigned bodies, unsigned value) {
+  Conditional made;
+  check(cuGraphCreate(&made.graph, 0), "cuGraphCreate");
+  CUcontext context = nullptr;
+  check(cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+  check(cuGraphConditionalHandleCreate(&made.handle, made.graph, context, value,
+                                       CU_GRAPH_COND_ASSIGN_DEFAULT),
+        "cuGraphConditionalHandleCreate");
+  CUgraphNodeParams node{};
+  node.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  node.conditional.handle = made.handle;
+  node.conditional.type = type;
+  node.conditional.size = bodies;
+  node.conditional.ctx = context;
+  CUgraphNode added = nullptr;
+  check(cuGraphAddNode(&added, made.graph, nullptr, nullptr, 0, &node), "cuGraphAddNode");
+  made.bodies.assign(node.conditional.phGraph_out, node.conditional.phGraph_out + bodies);
+  return made;
+}
+
+// The body runs as long as its own kernel says: 4 times dot(5), then 2 times. Beside it dot(3) once each.
+// The body is captured. count_down runs once by itself, so that its count is known.
+void looping(Gpu& gpu) {
+  CUmodule module = nullptr;
+  const std::string path =
+      gpu.module_path.substr(0, gpu.module_path.rfind('/')) + "/other_kernels.simgpu";
+  check(cuModuleLoad(&module, path.c_str()), "cuModuleLoad");
+  CUfunction count_down = nullptr;
+  check(cuModuleGetFunction(&count_down, module, "count_down"), "count_down");
+  CUdeviceptr counter = gpu.y + 4096;
+  const auto count = [&](CUgraphConditionalHandle handle, CUstream stream) {
+    void* parameters[] = {&handle, &counter};
+    check(cuLaunchKernel(count_down, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr),
+          "count_down");
+  };
+
+  const Conditional loop = conditional(CU_GRAPH_COND_TYPE_WHILE, 1, 1);
+  count(loop.handle, nullptr);
+  CUstream stream = nullptr;
+  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  check(cuStreamBeginCaptureToGraph(stream, loop.bodies[0], nullptr, nullptr, 0,
+                                    CU_STREAM_CAPTURE_MODE_RELAXED),
+        "cuStreamBeginCaptureToGraph");
+  gpu.dot(5, stream);
+  count(loop.handle, stream);
+  CUgraph captured = nullptr;
+  check(cuStreamEndCapture(stream, &captured), "cuStreamEndCapture");
+  add(gpu, loop.graph, 3);
+  const CUgraphExec exec = instantiate(loop.graph);
+  for (const int times : {4, 2}) {
+    check(cuMemcpyHtoD(counter, &times, sizeof times), "cuMemcpyHtoD");
+    launch(exec, 1);
+    Gpu::synchronize();
+  }
+}
+
+// The value says which: body 1 of a switch, dot(7), and of an if and else the else, dot(9).
+void choosing(Gpu& gpu) {
+  const Conditional of_three = conditional(CU_GRAPH_COND_TYPE_SWITCH, 3, 1);
+  add(gpu, of_three.bodies[0], 3), add(gpu, of_three.bodies[1], 7), add(gpu, of_three.bodies[2], 5);
+  launch(instantiate(of_three.graph), 2);
+  const Conditional either = conditional(CU_GRAPH_COND_TYPE_IF, 2, 0);
+  add(gpu, either.bodies[0], 3), add(gpu, either.bodies[1], 9);
+  launch(instantiate(either.graph), 1);
+}
+
+// A kernel that runs in a graph alone: nobody can measure it there.
+void only_in_graph(Gpu& gpu) { launch(instantiate(make(gpu, {3, 11})), 2); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -138,6 +264,20 @@ int main(int argc, char** argv) {
     node_removed(gpu);
   else if (name == "children")
     children(gpu);
+  else if (name == "child_set")
+    child_set(gpu);
+  else if (name == "child_updated")
+    child_updated(gpu);
+  else if (name == "disabled")
+    disabled(gpu);
+  else if (name == "for_device")
+    for_device(gpu);
+  else if (name == "looping")
+    looping(gpu);
+  else if (name == "choosing")
+    choosing(gpu);
+  else if (name == "only_in_graph")
+    only_in_graph(gpu);
   else
     return 2;
   Gpu::synchronize();

@@ -15,7 +15,19 @@ GPU_KERNEL dropout(int n, unsigned long long seed, int step, gpu::ptr<gpu::f32> 
   if (i < n)
     x[i] = gpu::f32(x[i]) + gpu::f32((seed + static_cast<unsigned>(step)) % 2 == 0 ? 1.0f : 0.0f);
 }
+#if !defined(__CUDACC__) || defined(__CUDACC_RDC__)
+// No FLOP: takes one off the counter, and conditional nodes go on until it is 0.
+GPU_KERNEL count_down(unsigned long long condition, gpu::ptr<int> counter) {
+  const int left = counter[0] - 1;
+  counter[0] = left;
+  gpu::set_condition(condition, left > 0 ? 1 : 0);
+}
+#endif
+
 GPU_MODULE_BEGIN
 GPU_EXPORT(dot)
+#if !defined(__CUDACC__) || defined(__CUDACC_RDC__)
+GPU_EXPORT(count_down)
+#endif
 GPU_EXPORT(dropout)
 GPU_MODULE_END

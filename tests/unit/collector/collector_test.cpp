@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -245,6 +246,48 @@ TEST_CASE("graph launches stand for their nodes; unknown graphs are dropped and 
   CHECK(ledger.device(1).dropped() == 5);
   REQUIRE(ledger.duplicate_size() == 1);
   CHECK(ledger.duplicate(0).count() == 2);
+}
+
+TEST_CASE("what a conditional body ran is in the ledger; what starts work unseen is named") {
+  Recording r;
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* thread = r.collector.add_thread(1);
+  const SignatureId signature = r.collector.signature(*thread, *kernel, {}, {})->id;
+  std::vector<GraphNode> nodes = {{signature, {}, 0, 501}, {signature, {}, 0, 502}};
+  nodes[0].flags = LaunchRecord::kLaunchesGraphs;
+  nodes[1].conditional = true;
+  LaunchRecord record;
+  record.stream = r.collector.add_stream(DeviceId{1}, 1, 1);
+  record.flags = LaunchRecord::kGraph;
+  record.graph = r.collector.add_graph(nodes);
+  record.correlation = 1;
+  r.collector.record(*thread, DeviceId{1}, record, 1);
+  r.time({1, 501, 10, 20});
+  for (int i = 0; i < 4; ++i) r.time({1, 502, 20, 25});
+  record.graph = r.collector.add_graph({nodes[1]});  // nothing but a body, which does not run
+  record.correlation = 2;
+  r.collector.record(*thread, DeviceId{1}, record, 0);
+  LaunchRecord eager;
+  eager.signature = signature;
+  eager.stream = record.stream;
+  eager.flags = LaunchRecord::kLaunchesKernels;
+  r.collector.record(*thread, DeviceId{1}, eager);
+  r.collector.count_unseen("graph_before_recording", 2);
+  r.collector.close(EndReason::kExit);
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");
+  CHECK(sums(trace).launches == 1 + 4 + 1);
+  CHECK(sums(trace).gpu_time_ns == 10 + 4 * 5);
+  const auto ledger = last_ledger(trace);
+  require_balanced(ledger);
+  REQUIRE(ledger.device_size() == 1);
+  CHECK(ledger.device(0).launches() == 6);
+  std::map<std::string, uint64_t> unseen;
+  for (const auto& reason : ledger.unseen()) unseen[reason.reason()] = reason.count();
+  CHECK(unseen == std::map<std::string, uint64_t>{{"graph_before_recording", 2},
+                                                  {"kernel_launches_graphs", 1},
+                                                  {"kernel_launches_kernels", 1}});
 }
 
 TEST_CASE("a launch without a stream is still counted on its device") {

@@ -304,6 +304,62 @@ TEST_CASE("graph nodes without an id are not timed, unless the node is the only 
   CHECK(out.launches[2].launch.start_ns == 300);
 }
 
+TEST_CASE("a node of a conditional body is a launch for each record of it, before and after") {
+  GraphNode node{SignatureId{7}, PathId{5}, 3, 55};
+  node.conditional = true;
+  for (const int before : {0, 1, 3}) {
+    LaunchMerger merger(true);
+    Outcome out;
+    std::vector<KernelTime> times;
+    for (uint64_t i = 0; i < 5; ++i) times.push_back({10, 55, 100 * (i + 1), 100 * (i + 1) + i});
+    merger.times(std::span(times).first(static_cast<size_t>(before)));
+    CHECK(merger.conditional(kOrigin, record(0, 10), {&node, 1}));
+    merger.times(std::span(times).subspan(static_cast<size_t>(before)));
+    out.take(merger, 2);
+    REQUIRE(out.launches.size() == times.size());
+    uint64_t time = 0;
+    for (const Released& r : out.launches) {
+      CHECK(r.launch.signature == SignatureId{7});
+      CHECK(r.launch.path == PathId{5});
+      CHECK(r.launch.graph);
+      CHECK(r.launch.found);
+      time += r.launch.end_ns - r.launch.start_ns;
+    }
+    CHECK(time == 0 + 1 + 2 + 3 + 4);
+    out.take(merger, 2, true);
+    CHECK(out.launches.size() == times.size());
+    CHECK(merger.activity_unmatched() == 0);
+    CHECK(merger.duplicates() == 0);
+  }
+}
+
+TEST_CASE("where records cannot tell how often a body ran, that is said") {
+  GraphNode node{SignatureId{7}, PathId{5}, 3, 0};
+  node.conditional = true;
+  LaunchMerger timed(true), counting(false);
+  CHECK_FALSE(timed.conditional(kOrigin, record(0, 10), {&node, 1}));  // no id
+  node.node = 55;
+  CHECK(timed.conditional(kOrigin, record(0, 10), {&node, 1}));
+  CHECK_FALSE(counting.conditional(kOrigin, record(0, 10), {&node, 1}));
+  CHECK(counting.conditional(kOrigin, record(0, 10), {}));  // there is nothing to tell
+}
+
+TEST_CASE("a record that comes twice is a duplicate, and its launch is one launch") {
+  LaunchMerger merger(true);
+  Outcome out;
+  merger.launch(kOrigin, record(1, 10));
+  const KernelTime times[] = {{10, 0, 100, 200}, {10, 0, 100, 200}, {11, 0, 300, 400}};
+  merger.times(times);
+  out.take(merger, 2);
+  merger.times({times, 1});
+  out.take(merger, 2, true);
+  CHECK(out.launches.size() == 1);
+  CHECK(out.late.empty());
+  CHECK(merger.duplicates() == 2);
+  CHECK(merger.activity_records() == 4);
+  CHECK(merger.activity_unmatched() == 1);
+}
+
 TEST_CASE("count mode releases everything at once") {
   LaunchMerger merger(false);
   Outcome out;

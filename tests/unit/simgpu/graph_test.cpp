@@ -233,3 +233,79 @@ TEST_CASE("an executable graph takes new parameters, not a new shape") {
   for (const CUgraph each : {first, second, longer}) check(cuGraphDestroy(each));
   check(cuGraphExecDestroy(exec));
 }
+
+namespace {
+
+struct Conditional {
+  explicit Conditional(CUgraphConditionalNodeType type, unsigned size, unsigned value) {
+    check(cuGraphCreate(&graph, 0));
+    check(cuCtxGetCurrent(&node.conditional.ctx));
+    check(cuGraphConditionalHandleCreate(&node.conditional.handle, graph, node.conditional.ctx,
+                                         value, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    node.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    node.conditional.type = type;
+    node.conditional.size = size;
+  }
+  CUresult add() {
+    CUgraphNode added = nullptr;
+    return cuGraphAddNode(&added, graph, nullptr, nullptr, 0, &node);
+  }
+  CUgraph graph = nullptr;
+  CUgraphNodeParams node{};
+};
+
+}  // namespace
+
+TEST_CASE("conditional nodes keep CUDA's rules") {
+  const Gpu gpu;
+  Conditional c(CU_GRAPH_COND_TYPE_IF, 2, 0);
+  check(c.add());
+  CUgraph clone = nullptr, parent = nullptr;
+  CHECK(cuGraphClone(&clone, c.graph) == CUDA_ERROR_NOT_SUPPORTED);
+  check(cuGraphCreate(&parent, 0));
+  CUgraphNode child = nullptr;
+  CHECK(cuGraphAddChildGraphNode(&child, parent, nullptr, 0, c.graph) == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(cuGraphDestroy(c.node.conditional.phGraph_out[0]) == CUDA_ERROR_INVALID_VALUE);
+
+  CUgraphExec exec = nullptr, second = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&exec, c.graph, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) ==
+        CUDA_ERROR_INVALID_VALUE);
+  check(cuGraphInstantiateWithFlags(&exec, c.graph, 0));
+  CHECK(cuGraphInstantiateWithFlags(&second, c.graph, 0) == CUDA_ERROR_NOT_SUPPORTED);
+  check(cuGraphExecDestroy(exec));
+  check(cuGraphInstantiateWithFlags(&second, c.graph, 0));  // one at a time
+  check(cuGraphDestroy(c.graph));
+
+  for (const auto& [type, size] :
+       {std::pair{CU_GRAPH_COND_TYPE_WHILE, 2U}, std::pair{CU_GRAPH_COND_TYPE_IF, 3U},
+        std::pair{CU_GRAPH_COND_TYPE_SWITCH, 0U}}) {
+    Conditional wrong(type, size, 0);
+    CHECK(wrong.add() == CUDA_ERROR_INVALID_VALUE);
+  }
+  Conditional other(CU_GRAPH_COND_TYPE_IF, 1, 0);
+  other.node.conditional.handle = Conditional(CU_GRAPH_COND_TYPE_IF, 1, 0).node.conditional.handle;
+  CHECK(other.add() == CUDA_ERROR_INVALID_VALUE);  // made for another graph
+}
+
+TEST_CASE("a body runs where the value asks for it") {
+  const Gpu gpu;
+  for (const unsigned value : {0U, 1U, 7U}) {
+    const Array<int> x({1});
+    Conditional c(CU_GRAPH_COND_TYPE_IF, 1, value);
+    check(c.add());
+    CUstream stream = nullptr;
+    check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    check(cuStreamBeginCaptureToGraph(stream, c.node.conditional.phGraph_out[0], nullptr, nullptr,
+                                      0, CU_STREAM_CAPTURE_MODE_RELAXED));
+    check(Gpu::try_launch(gpu.function("add_one"), 1, 1, 0, stream, x.address()));
+    CUgraph captured = nullptr;
+    check(cuStreamEndCapture(stream, &captured));
+    CHECK(captured == c.node.conditional.phGraph_out[0]);
+    CUgraphExec exec = nullptr;
+    check(cuGraphInstantiateWithFlags(&exec, c.graph, 0));
+    check(cuGraphLaunch(exec, stream));
+    check(cuGraphLaunch(exec, stream));
+    check(cuStreamSynchronize(stream));
+    CHECK(x.read()[0] == (value != 0 ? 3 : 1));
+  }
+}

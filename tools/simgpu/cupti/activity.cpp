@@ -105,6 +105,9 @@ void Activity::kernel(const KernelRun& run, uint32_t slow_down) {
     record = kernel_record(kind, run, intern(run.symbol), start, end);
   }
   buffers_.append(&record, record_size(kind, environment_.cupti_version));
+  const uint64_t every = environment_.faults.repeat_activity;
+  if (every != 0 && records_.load(std::memory_order_relaxed) % every == 0)
+    buffers_.append(&record, record_size(kind, environment_.cupti_version));
 }
 
 void Activity::copy(const MemoryCopy& copy) {

@@ -37,6 +37,7 @@ void apply(Faults& faults, std::string_view item) {
   if (name == "decode_fails") faults.decode_fails = true;
   if (name == "no_modules") faults.no_modules = true;
   if (name == "drop_ranges") faults.drop_ranges = number;
+  if (name == "repeat_activity") faults.repeat_activity = number;
   if (name == "drop_activity") faults.drop_activity = number;
 }
 

@@ -18,6 +18,7 @@ struct Faults {
   bool decode_fails = false;        // cuptiRangeProfilerDecodeData: CUPTI_ERROR_UNKNOWN
   bool no_modules = false;          // no module is told of
   uint64_t drop_ranges = 0;         // every Nth range is lost and reported by DecodeData; 0: none
+  uint64_t repeat_activity = 0;     // every Nth kernel record comes twice; 0: none
   uint64_t drop_activity = 0;       // every Nth activity record is lost and counted; 0: none
 };
 

@@ -3,6 +3,7 @@
 
 #include "driver/api.h"
 #include "driver/capture.h"
+#include "driver/conditional.h"
 #include "driver/graph.h"
 #include "driver/graph_params.h"
 
@@ -97,6 +98,7 @@ CUresult cuGraphClone(CUgraph* phGraphClone, CUgraph originalGraph) {
   if (phGraphClone == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto graph = find_graph(originalGraph);
   if (!graph) return graph.error;
+  if (has_conditionals(*graph.object)) return CUDA_ERROR_NOT_SUPPORTED;
   *phGraphClone = handle_of(*clone_graph(*graph.object));
   return CUDA_SUCCESS;
 }
@@ -150,6 +152,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                                   CUgraph childGraph) {
   const auto child = find_graph(childGraph);
   if (!child || childGraph == hGraph) return CUDA_ERROR_INVALID_VALUE;
+  if (has_conditionals(*child.object)) return CUDA_ERROR_NOT_SUPPORTED;
   auto clone = clone_graph(*child.object);
   clone->owned_by_node = true;
   const CUresult result = add(phGraphNode, hGraph, dependencies, numDependencies, clone);
@@ -193,9 +196,29 @@ CUresult cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
     case CU_GRAPH_NODE_TYPE_GRAPH:
       return api::cuGraphAddChildGraphNode(phGraphNode, hGraph, dependencies, numDependencies,
                                            nodeParams->graph.graph);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: {
+      const auto graph = find_graph(hGraph);
+      if (!graph) return graph.error;
+      ConditionalWork work;
+      if (const CUresult error = make_conditional(*graph.object, nodeParams->conditional, work);
+          error != CUDA_SUCCESS)
+        return error;
+      const auto bodies = work.bodies;
+      const CUresult result = add_work(CUDA_SUCCESS, std::move(work));
+      if (result != CUDA_SUCCESS)
+        for (const auto& body : bodies) destroy_graph(body);
+      return result;
+    }
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }
+}
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* pHandle_out, CUgraph hGraph,
+                                        CUcontext, unsigned int defaultLaunchValue,
+                                        unsigned int flags) {
+  const auto graph = find_graph(hGraph);
+  return graph ? create_condition(*graph.object, defaultLaunchValue, flags, pHandle_out)
+               : graph.error;
 }
 CUresult cuGraphAddNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
                         size_t numDependencies, CUgraphNodeParams* nodeParams) {

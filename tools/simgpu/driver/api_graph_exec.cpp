@@ -1,23 +1,41 @@
 // Executable graphs.
 #include "driver/api.h"
 #include "driver/capture.h"
+#include "driver/conditional.h"
 #include "driver/graph_exec.h"
 #include "driver/graph_params.h"
 
 namespace simgpu::api {
 namespace {
 
-// Flags with no meaning here (upload, node priority, auto-free without memory nodes) are accepted;
-// launching from the device is not simulated.
+// CUDA lets a graph that the device launches hold kernels, copies, fills and child graphs of such.
+bool device_can_launch(const Graph& graph) {
+  for (const auto& node : graph.nodes) {
+    if (std::holds_alternative<HostWork>(node->work) ||
+        std::holds_alternative<ConditionalWork>(node->work))
+      return false;
+    for (const auto& inner : inner_graphs(*node))
+      if (!device_can_launch(*inner)) return false;
+  }
+  return true;
+}
+
+// Flags with no meaning here (upload, node priority, auto-free without memory nodes) are accepted.
+// A graph made for the device is launched from the host alone: kernels cannot launch here.
 CUresult make(CUgraphExec* phGraphExec, CUgraph hGraph, unsigned long long flags) {
   constexpr unsigned long long kKnown =
       CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
       CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   if (phGraphExec == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
-  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) return CUDA_ERROR_NOT_SUPPORTED;
   const auto graph = Runtime::get().graphs.find(hGraph);
   if (!graph) return CUDA_ERROR_INVALID_VALUE;
-  *phGraphExec = handle_of(*instantiate(*graph, flags));
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0 && !device_can_launch(*graph))
+    return CUDA_ERROR_INVALID_VALUE;
+  const bool once = has_conditionals(*graph);
+  if (once && !graph->only_exec.expired()) return CUDA_ERROR_NOT_SUPPORTED;
+  const auto exec = instantiate(*graph, flags);
+  if (once) graph->only_exec = exec;
+  *phGraphExec = handle_of(*exec);
   return CUDA_SUCCESS;
 }
 
@@ -58,6 +76,29 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
   const auto params = widen(nodeParams);
   return api::cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode,
                                                 nodeParams != nullptr ? &params : nullptr);
+}
+
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                            CUgraph childGraph) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  const auto node = Runtime::get().nodes.find(hNode);
+  const auto graph = Runtime::get().graphs.find(childGraph);
+  if (!exec || !node || !graph) return CUDA_ERROR_INVALID_VALUE;
+  return update_child(*exec, *node, *graph);
+}
+
+CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  const auto original = Runtime::get().nodes.find(hNode);
+  if (!exec || !original) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(exec->mutex);
+  GraphNode* const node = counterpart(*exec, *original);
+  // CUDA switches kernels, copies and fills.
+  if (node == nullptr || !inner_graphs(*node).empty() ||
+      std::holds_alternative<HostWork>(node->work))
+    return CUDA_ERROR_INVALID_VALUE;
+  node->enabled = isEnabled != 0;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,

@@ -129,6 +129,26 @@ CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* 
   return CUDA_SUCCESS;
 }
 
+CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+                                     const CUgraphNode* dependencies,
+                                     const CUgraphEdgeData* dependencyData, size_t numDependencies,
+                                     CUstreamCaptureMode mode) {
+  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED ||
+      (numDependencies > 0 && dependencies == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (dependencyData != nullptr) return CUDA_ERROR_NOT_SUPPORTED;  // whole kernels only
+  const auto graph = Runtime::get().graphs.find(hGraph);
+  const auto stream = resolve_stream(hStream);
+  if (!graph || !stream) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<GraphNode*> behind;
+  for (size_t i = 0; i < numDependencies; ++i) {
+    const auto node = Runtime::get().nodes.find(dependencies[i]);
+    if (!node || node->graph != graph.get()) return CUDA_ERROR_INVALID_VALUE;
+    behind.push_back(node.get());
+  }
+  return begin_capture(stream.object, mode, graph, behind);
+}
+
 CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
     return CUDA_ERROR_INVALID_VALUE;

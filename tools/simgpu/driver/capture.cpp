@@ -89,7 +89,8 @@ std::shared_ptr<Capture> capture_of(Stream& stream) {
   return stream.capture;
 }
 
-CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode) {
+CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode,
+                       std::shared_ptr<Graph> graph, const std::vector<GraphNode*>& behind) {
   if (stream->kind == Stream::Kind::kLegacyDefault) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (capture_of(*stream)) return CUDA_ERROR_ILLEGAL_STATE;
   Captures& known = captures();
@@ -97,9 +98,10 @@ CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMod
   capture->id = known.ids.fetch_add(1);
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
-  capture->graph = create_graph();
+  capture->own_graph = graph == nullptr;
+  capture->graph = graph != nullptr ? std::move(graph) : create_graph();
   capture->origin = stream.get();
-  capture->tails[stream.get()];
+  capture->tails[stream.get()] = behind;
   capture->participants.push_back(stream);
   {
     const std::lock_guard lock(known.mutex);
@@ -142,7 +144,7 @@ CUresult end_capture(Stream& stream, CUgraph* graph) {
   }
   if (result == CUDA_SUCCESS) {
     *graph = handle_of(*capture->graph);
-  } else {
+  } else if (capture->own_graph) {
     destroy_graph(capture->graph);
   }
   return result;

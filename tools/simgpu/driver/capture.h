@@ -13,6 +13,7 @@ struct Capture {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::thread::id thread;
   std::shared_ptr<Graph> graph;
+  bool own_graph = true;  // it is new, and goes with a capture that fails
   Stream* origin = nullptr;
 
   std::mutex mutex;
@@ -22,7 +23,10 @@ struct Capture {
   std::vector<std::shared_ptr<Stream>> participants;
 };
 
-CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode);
+// Into a new graph, or into one that is there, behind some of its nodes.
+CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode,
+                       std::shared_ptr<Graph> graph = nullptr,
+                       const std::vector<GraphNode*>& behind = {});
 CUresult end_capture(Stream& stream, CUgraph* graph);
 std::shared_ptr<Capture> capture_of(Stream& stream);  // null when not capturing
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "driver/conditional.h"
 #include "driver/settings.h"
 
 namespace simgpu {
@@ -76,6 +77,7 @@ Executor::Result Executor::run(const KernelEntry& kernel, const LaunchShape& sha
   e.shared = shared.data();
   e.shared_bytes = shape.dynamic_shared_bytes;
   e.sectors = sectors;
+  e.set_condition = &set_condition;
   const auto threads = static_cast<size_t>(shape.threads_per_block());
   // A block of one thread has nobody to wait for, so it needs no stacks.
   const bool barriers = kernel.uses_sync != 0 && threads > 1;

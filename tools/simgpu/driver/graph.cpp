@@ -10,9 +10,10 @@ namespace simgpu {
 namespace {
 
 CUgraphNodeType type_of(const NodeWork& work) {
-  constexpr CUgraphNodeType kTypes[] = {CU_GRAPH_NODE_TYPE_EMPTY,  CU_GRAPH_NODE_TYPE_KERNEL,
-                                        CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMSET,
-                                        CU_GRAPH_NODE_TYPE_HOST,   CU_GRAPH_NODE_TYPE_GRAPH};
+  constexpr CUgraphNodeType kTypes[] = {CU_GRAPH_NODE_TYPE_EMPTY,      CU_GRAPH_NODE_TYPE_KERNEL,
+                                        CU_GRAPH_NODE_TYPE_MEMCPY,     CU_GRAPH_NODE_TYPE_MEMSET,
+                                        CU_GRAPH_NODE_TYPE_HOST,       CU_GRAPH_NODE_TYPE_GRAPH,
+                                        CU_GRAPH_NODE_TYPE_CONDITIONAL};
   return kTypes[work.index()];
 }
 
@@ -46,6 +47,13 @@ std::shared_ptr<GraphNode> new_node(Graph& graph, NodeWork work) {
 
 CUgraphNodeType GraphNode::type() const { return type_of(work); }
 
+std::vector<std::shared_ptr<Graph>> inner_graphs(const GraphNode& node) {
+  if (const auto* child = std::get_if<ChildWork>(&node.work)) return {*child};
+  if (const auto* conditional = std::get_if<ConditionalWork>(&node.work))
+    return conditional->bodies;
+  return {};
+}
+
 void notify_graph(GraphEvent event, const GraphInfo& info) {
   notify([&](const Observer& o) {
     if (o.graph) o.graph(o.self, event, &info);
@@ -67,7 +75,7 @@ void destroy_graph(const std::shared_ptr<Graph>& graph) {
   const std::lock_guard lock(graph->mutex);
   for (const auto& node : graph->nodes) {
     notify_graph(GraphEvent::kNodeDestroying, info_of(graph.get(), node.get()));
-    if (const auto* child = std::get_if<ChildWork>(&node->work)) destroy_graph(*child);
+    for (const auto& inner : inner_graphs(*node)) destroy_graph(inner);
     node->graph = nullptr;
     runtime.nodes.erase(handle_of(*node));
   }
@@ -125,7 +133,7 @@ CUresult destroy_node(const std::shared_ptr<GraphNode>& node) {
   notify_graph(GraphEvent::kNodeDestroying, info_of(graph, node.get()));
   for (GraphNode* other : node->dependencies) std::erase(other->dependents, node.get());
   for (GraphNode* other : node->dependents) std::erase(other->dependencies, node.get());
-  if (const auto* child = std::get_if<ChildWork>(&node->work)) destroy_graph(*child);
+  for (const auto& inner : inner_graphs(*node)) destroy_graph(inner);
   node->graph = nullptr;
   Runtime::get().nodes.erase(handle_of(*node));
   std::erase(graph->nodes, node);
@@ -148,6 +156,12 @@ std::shared_ptr<Graph> clone_graph(const Graph& graph) {
       auto inner = clone_graph(**child);
       inner->owned_by_node = true;
       work = std::move(inner);
+    } else if (auto* conditional = std::get_if<ConditionalWork>(&work)) {
+      for (auto& body : conditional->bodies) {
+        body = clone_graph(*body);
+        body->owned_by_node = true;
+      }
+      conditional->handles.reset();  // nobody asks an executable graph for them
     }
     const auto copy = new_node(*clone, std::move(work));
     copy->cloned_from = node->id;

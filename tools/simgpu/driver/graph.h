@@ -16,8 +16,14 @@ struct HostWork {
   void* data = nullptr;
 };
 using ChildWork = std::shared_ptr<Graph>;
-using NodeWork = std::variant<std::monostate, LaunchWork, CopyWork, FillWork, HostWork,
-                              ChildWork>;  // monostate: empty
+struct ConditionalWork {  // conditional.h
+  CUgraphConditionalHandle handle = 0;
+  CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::shared_ptr<std::vector<CUgraph>> handles;  // of the bodies, as the program is given them
+};
+using NodeWork = std::variant<std::monostate, LaunchWork, CopyWork, FillWork, HostWork, ChildWork,
+                              ConditionalWork>;  // monostate: empty
 
 struct GraphNode {
   uint64_t id = 0;         // unique per process
@@ -26,6 +32,7 @@ struct GraphNode {
   std::vector<GraphNode*> dependencies, dependents;
   std::vector<void*> param_pointers;  // into work's parameters, for cuGraphKernelNodeGetParams
   uint64_t cloned_from = 0;           // id of the node this one was cloned from, 0: none
+  bool enabled = true;                // in an executable graph
 
   CUgraphNodeType type() const;
 };
@@ -33,6 +40,7 @@ struct GraphNode {
 struct Graph {
   uint32_t id = 0;             // unique per process; executable graphs are numbered in the same row
   bool owned_by_node = false;  // a child graph: cuGraphDestroy refuses it
+  std::weak_ptr<struct GraphExec> only_exec;  // of a graph with conditional nodes
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<GraphNode>> nodes;  // in order of creation
 };
@@ -65,6 +73,9 @@ std::vector<GraphNode*> topological_order(const Graph& graph);
 
 // Whether `node` is one of `of` or something they depend on.
 bool is_ancestor(const GraphNode* node, std::span<GraphNode* const> of);
+
+// The graphs inside a node: its child, its bodies.
+std::vector<std::shared_ptr<Graph>> inner_graphs(const GraphNode& node);
 
 void notify_graph(GraphEvent event, const GraphInfo& info);
 

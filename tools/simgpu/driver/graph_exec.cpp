@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "driver/conditional.h"
+
 namespace simgpu {
 namespace {
 
@@ -38,6 +40,9 @@ struct Runner {
     return CUDA_SUCCESS;
   }
   CUresult operator()(const ChildWork&) const { return CUDA_SUCCESS; }  // flattened
+  CUresult operator()(const ConditionalWork& work) const {
+    return run_conditional(stream, work, origin);
+  }
 };
 
 bool same_shape(const Graph& a, const Graph& b, CUgraphExecUpdateResultInfo& info) {
@@ -61,24 +66,31 @@ bool same_shape(const Graph& a, const Graph& b, CUgraphExecUpdateResultInfo& inf
     for (size_t d = 0; d < x.dependencies.size(); ++d)
       if (position(a, x.dependencies[d]) != position(b, y.dependencies[d]))
         return fail(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, &y);
-    if (const auto* child = std::get_if<ChildWork>(&x.work))
-      if (!same_shape(**child, *std::get<ChildWork>(y.work), info)) return false;
+    const auto inside = inner_graphs(x), other = inner_graphs(y);
+    if (inside.size() != other.size())
+      return fail(CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, &y);
+    for (size_t g = 0; g < inside.size(); ++g)
+      if (!same_shape(*inside[g], *other[g], info)) return false;
   }
   return true;
 }
 
 void take_over(Graph& to, const Graph& from) {
   for (size_t i = 0; i < to.nodes.size(); ++i) {
-    if (const auto* child = std::get_if<ChildWork>(&to.nodes[i]->work)) {
-      take_over(**child, *std::get<ChildWork>(from.nodes[i]->work));
-    } else {
-      to.nodes[i]->work = from.nodes[i]->work;
-    }
+    const auto inside = inner_graphs(*to.nodes[i]), other = inner_graphs(*from.nodes[i]);
+    for (size_t g = 0; g < inside.size(); ++g) take_over(*inside[g], *other[g]);
+    if (inside.empty()) to.nodes[i]->work = from.nodes[i]->work;
     to.nodes[i]->cloned_from = from.nodes[i]->id;
   }
 }
 
 }  // namespace
+
+std::vector<GraphNode*> execution_order(const Graph& graph) {
+  std::vector<GraphNode*> order;
+  flatten(graph, order);
+  return order;
+}
 
 CUresult run_work(Stream& stream, const NodeWork& work, const GraphOrigin& origin) {
   return std::visit(Runner{stream, origin}, work);
@@ -91,7 +103,7 @@ std::shared_ptr<GraphExec> instantiate(const Graph& graph, uint64_t flags) {
   exec->id = exec->graph->id;
   exec->flags = flags;
   runtime.graphs.erase(handle_of(*exec->graph));  // the program has no handle to it
-  flatten(*exec->graph, exec->order);
+  exec->order = execution_order(*exec->graph);
   runtime.execs.insert(exec);
   GraphInfo info{};
   info.graph = info.original_graph = handle_of(graph);
@@ -112,17 +124,45 @@ void destroy_exec(const std::shared_ptr<GraphExec>& exec) {
 
 CUresult launch_exec(GraphExec& exec, Stream& stream) {
   const std::lock_guard lock(exec.mutex);
+  apply_defaults(*exec.graph);
   for (const GraphNode* node : exec.order) {
+    if (!node->enabled) continue;
     const CUresult result = run_work(stream, node->work, {exec.id, node->id});
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
 }
 
-GraphNode* counterpart(const GraphExec& exec, const GraphNode& original) {
-  for (const auto& node : exec.graph->nodes)
+namespace {
+
+GraphNode* copy_in(const Graph& graph, const GraphNode& original) {
+  for (const auto& node : graph.nodes) {
     if (node->cloned_from == original.id) return node.get();
+    for (const auto& inner : inner_graphs(*node))
+      if (GraphNode* const copy = copy_in(*inner, original)) return copy;
+  }
   return nullptr;
+}
+
+}  // namespace
+
+GraphNode* counterpart(const GraphExec& exec, const GraphNode& original) {
+  return copy_in(*exec.graph, original);
+}
+
+CUresult update_child(GraphExec& exec, const GraphNode& node, const Graph& graph) {
+  const std::lock_guard lock(exec.mutex);
+  const std::lock_guard graph_lock(graph.mutex);
+  const GraphNode* const copy = counterpart(exec, node);
+  const auto* const child = copy != nullptr ? std::get_if<ChildWork>(&copy->work) : nullptr;
+  CUgraphExecUpdateResultInfo why{};
+  if (child == nullptr || !same_shape(**child, graph, why)) return CUDA_ERROR_INVALID_VALUE;
+  // The nodes of the executable graph stay copies of the child graph that is in the node.
+  std::vector<uint64_t> origins;
+  for (const auto& n : (*child)->nodes) origins.push_back(n->cloned_from);
+  take_over(**child, graph);
+  for (size_t i = 0; i < origins.size(); ++i) (*child)->nodes[i]->cloned_from = origins[i];
+  return CUDA_SUCCESS;
 }
 
 CUresult update_exec(GraphExec& exec, const Graph& graph, CUgraphExecUpdateResultInfo* info) {

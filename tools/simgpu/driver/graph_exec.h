@@ -16,18 +16,25 @@ inline CUgraphExec handle_of(const GraphExec& exec) {
   return HandleTable<CUgraphExec, GraphExec>::handle_of(&exec);
 }
 
+// A graph's nodes as they are run, child graphs' nodes in place of theirs.
+std::vector<GraphNode*> execution_order(const Graph& graph);
+
 std::shared_ptr<GraphExec> instantiate(const Graph& graph, uint64_t flags);
 void destroy_exec(const std::shared_ptr<GraphExec>& exec);
 
 // Runs every node. A node that fails ends the launch with its error.
 CUresult launch_exec(GraphExec& exec, Stream& stream);
 
-// The executable's copy of a node of the graph it was made from; null when there is none.
+// The executable's copy of a node of the graph it was made from, or of a graph inside that; null
+// when there is none.
 GraphNode* counterpart(const GraphExec& exec, const GraphNode& original);
 
 // Takes over the parameters of a graph of the same shape; else CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
 // and why.
 CUresult update_exec(GraphExec& exec, const Graph& graph, CUgraphExecUpdateResultInfo* info);
+
+// The same for one child graph, whose node is `node`.
+CUresult update_child(GraphExec& exec, const GraphNode& node, const Graph& graph);
 
 // Runs `work` on the stream now; a child graph's nodes one after the other.
 CUresult run_work(Stream& stream, const NodeWork& work, const GraphOrigin& origin);

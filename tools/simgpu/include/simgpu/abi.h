@@ -12,7 +12,7 @@
 
 namespace simgpu {
 
-inline constexpr uint32_t kModuleAbiVersion = 1;
+inline constexpr uint32_t kModuleAbiVersion = 2;
 inline constexpr char kModuleFunction[] = "simgpu_module_v1";
 
 struct Dim3 {
@@ -44,7 +44,8 @@ struct Execution {
   std::byte* shared;  // dynamic shared memory of the running block, 256-byte aligned
   uint64_t shared_bytes;
   SectorMap sectors;
-  void (*sync)(Execution*);  // barrier of the block
+  void (*sync)(Execution*);                                // barrier of the block
+  void (*set_condition)(uint64_t handle, uint32_t value);  // of a graph's conditional nodes
 };
 
 struct ParamInfo {

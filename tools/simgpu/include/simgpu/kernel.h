@@ -16,6 +16,8 @@
 // A kernel that calls gpu::sync() is exported with GPU_EXPORT_SYNC. Shared memory is dynamic only:
 // gpu::shared<T>() is its base.
 //
+// gpu::set_condition(handle, value) is cudaGraphSetConditional, where nvcc compiles relocatable device code.
+//
 // gpu::mma<T>(a, b, c) is c += a * b for 16 x 16 row-major tiles in shared memory, by a whole warp; T is gpu::f16,
 // gpu::bf16 or gpu::tf32, c is gpu::f32. gpu::narrow<T>(x) makes its operands.
 #pragma once
@@ -44,6 +46,9 @@ GPU_DEVICE uint3 block_index() { return blockIdx; }
 GPU_DEVICE dim3 block_dim() { return blockDim; }
 GPU_DEVICE dim3 grid_dim() { return gridDim; }
 GPU_DEVICE void sync() { __syncthreads(); }
+#ifdef __CUDACC_RDC__
+GPU_DEVICE void set_condition(unsigned long long handle, unsigned int value) { cudaGraphSetConditional(handle, value); }
+#endif
 template <class T> GPU_DEVICE T* shared() {
   extern __shared__ __align__(32) unsigned char gpu_dynamic_shared[];
   return reinterpret_cast<T*>(gpu_dynamic_shared);

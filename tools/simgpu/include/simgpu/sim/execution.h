@@ -28,6 +28,11 @@ inline simgpu::Dim3 grid_dim() { return simgpu::execution->grid_dim; }
 // All threads of the block meet here. The kernel must be exported with GPU_EXPORT_SYNC.
 inline void sync() { simgpu::execution->sync(simgpu::execution); }
 
+// The value that conditional nodes with this handle look at (cudaGraphSetConditional).
+inline void set_condition(unsigned long long handle, unsigned int value) {
+  simgpu::execution->set_condition(handle, value);
+}
+
 // Base of the block's dynamic shared memory (the launch's sharedMemBytes). Its loads and stores are
 // not counted.
 template <class T>
