@@ -60,6 +60,14 @@ class Modules(harness.TestCase):
         self.assertEqual(merged["launches"], 500 - 64)
         self.assertEqual(merged["parameters"], "merged")
 
+    def test_launches_too_rare_to_be_measured_count_with_their_class(self):
+        """Each of the 64 is launched once: no window reads all its groups."""
+        report = self.report_of("never_repeating")
+        self.assert_all_counted(report, 500)
+        self.assertEqual(int(report["total"]["flop"]), 500 * 8)
+        merged, = report["signatures"]
+        self.assertEqual((merged["launches"], merged["parameters"], merged["varying"]), (500, "merged", True))
+
     def test_layout_of_parameters_comes_from_the_code_where_the_driver_does_not_tell(self):
         self.run_profiled([harness.CLIENTS / "launch_client", "same_grid"], SIMGPU_FAULT="no_param_info")
         report = harness.reduce(self.trace)

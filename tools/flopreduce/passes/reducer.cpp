@@ -7,6 +7,7 @@
 #include "flop_trace_fields.h"
 #include "model/formulas.h"
 #include "passes/definitions.h"
+#include "passes/merged_classes.h"
 #include "passes/router.h"
 #include "passes/sequence_pass.h"
 #include "passes/totals_pass.h"
@@ -162,7 +163,8 @@ Report Reducer::run() {
   PhaseMap phases(options_.rules, model);
   TotalsPass pass(model, phases);
   second_pass(model, pass);
-  const Totals totals = pass.take();
+  Totals totals = pass.take();
+  fold_into_merged_classes(model, totals);
   Formulas formulas(options_.fma);
   const OperatorMap operators(model, phases);
   const OperatorCalls calls =

@@ -1,0 +1,69 @@
+#include "passes/merged_classes.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace flopinj::reduce {
+namespace {
+
+// All that a class shares with the exact signatures beside it.
+auto kernel_of(const Signature& s) {
+  return std::tie(s.name, s.grid, s.block, s.cluster, s.dynamic_shared_bytes, s.code_hash,
+                  s.registers_per_thread, s.static_shared_bytes, s.only_in_trace);
+}
+
+// Are there samples of every group that all kernels need?
+bool has_counts(const Model& model, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
+  const auto& required = model.required[chip].always;
+  return samples != nullptr && !required.empty() &&
+         std::all_of(required.begin(), required.end(),
+                     [&](uint32_t group) { return samples->group_samples(group) > 0; });
+}
+
+template <class Rows, class Key, class Merge>
+void sort_and_merge(Rows& rows, Key&& key, Merge&& merge) {
+  std::sort(rows.begin(), rows.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  Rows merged;
+  for (const auto& row : rows) {
+    if (!merged.empty() && key(merged.back()) == key(row))
+      merge(merged.back(), row);
+    else
+      merged.push_back(row);
+  }
+  rows = std::move(merged);
+}
+
+}  // namespace
+
+void fold_into_merged_classes(const Model& model, Totals& totals) {
+  const auto less = [&](uint32_t a, uint32_t b) {
+    return kernel_of(model.signatures[a]) < kernel_of(model.signatures[b]);
+  };
+  std::map<uint32_t, uint32_t, decltype(less)> classes(less);
+  for (uint32_t i = 1; i < model.signatures.size(); ++i)
+    if (model.signatures[i].parameter_class == ParameterClass::kMerged) classes.emplace(i, i);
+  if (classes.empty()) return;
+
+  const auto home = [&](uint32_t signature, uint32_t chip) {
+    if (model.signatures[signature].parameter_class != ParameterClass::kExact) return signature;
+    const auto found = classes.find(signature);
+    const bool folds = found != classes.end() && !has_counts(model, signature, chip) &&
+                       has_counts(model, found->second, chip);
+    return folds ? found->second : signature;
+  };
+  for (Row& row : totals.rows) row.signature = home(row.signature, row.chip);
+  for (DeviceRow& row : totals.device_rows)
+    row.signature = home(row.signature, model.devices[row.device].chip);
+  sort_and_merge(
+      totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
+      [](Row& to, const Row& from) { to.counts.add(from.counts); });
+  sort_and_merge(
+      totals.device_rows, [](const DeviceRow& r) { return std::tie(r.signature, r.device); },
+      [](DeviceRow& to, const DeviceRow& from) { add_saturating(to.launches, from.launches); });
+}
+
+}  // namespace flopinj::reduce
