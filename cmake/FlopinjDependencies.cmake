@@ -35,6 +35,13 @@ add_library(flopinj::re2 INTERFACE IMPORTED)
 target_include_directories(flopinj::re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
 target_link_libraries(flopinj::re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
 
+# The database of a report; static, as flopreduce has to run where it is missing.
+find_path(SQLITE3_INCLUDE_DIR sqlite3.h REQUIRED)
+find_library(SQLITE3_LIBRARY libsqlite3.a REQUIRED)
+add_library(flopinj::sqlite3 INTERFACE IMPORTED)
+target_include_directories(flopinj::sqlite3 SYSTEM INTERFACE ${SQLITE3_INCLUDE_DIR})
+target_link_libraries(flopinj::sqlite3 INTERFACE ${SQLITE3_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS} m)
+
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

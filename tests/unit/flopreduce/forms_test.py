@@ -4,6 +4,7 @@ with the JSON report, and names that want to be more than text."""
 import csv
 import io
 import re
+import sqlite3
 import unittest
 
 from made_traces import FOLDER, report, run, trace
@@ -91,6 +92,95 @@ class Csv(Forms):
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertIn(word, done.stderr.decode())
         self.assertEqual(run("--table", "kernels", trace("training")).returncode, 2)
+
+
+class Folded(Forms):
+    def stacks(self, name, weight):
+        stacks = {}
+        for line in self.form(name, "--format", "folded", "--weight", weight).splitlines():
+            frames, value = line.rsplit(" ", 1)
+            self.assertNotIn(frames, stacks)
+            stacks[frames] = int(value)
+        return stacks
+
+    def test_weights_add_up_to_the_json_report(self):
+        for name in TRACES:
+            total = report(name)["total"]
+            flop = int(total["flop"] or total["flop_partial"])
+            self.assertEqual(sum(self.stacks(name, "flop").values()), flop)
+            self.assertEqual(sum(self.stacks(name, "time").values()), total["gpu_time_ns"])
+            self.assertEqual(sum(self.stacks(name, "launches").values()), total["launches"])
+
+    def test_frames_are_the_ranges_and_the_kernel(self):
+        stacks = self.stacks("training", "launches")
+        self.assertEqual(stacks["step;forward;layer:fc1;dense_forward(int, float const*, float*)"], 2)
+        self.assertEqual(stacks["step;optimizer;sgd(float*)"], 4)
+        ranges = {r["path"]: r["launches"] for r in report("training")["ranges"]}
+        for path, launches in ranges.items():
+            self.assertEqual(sum(v for k, v in stacks.items() if k.startswith(path.replace("/", ";") + ";")), launches)
+
+    def test_a_name_is_one_frame(self):
+        names = [k["name"] for k in report("hostile")["kernels"]]
+        stacks = self.stacks("hostile", "launches")
+        self.assertEqual(len(stacks), 2 * len(names))  # in a range and outside
+        self.assertEqual(sum(";" not in frames for frames in stacks), len(names))
+        self.assertIn("a\\x3Bb c|d`e*f_g[h](i)\\j", stacks)
+
+    def test_what_is_not_known_is_said(self):
+        done = run("--format", "folded", trace("training"))
+        self.assertIn(b"2 launches are in no stack", done.stderr)
+
+
+class Sqlite(Forms):
+    def database(self, name):
+        path = FOLDER / f"{name}.db"
+        done = run("--format", "sqlite", "-o", path, trace(name))
+        self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""), done.stderr)
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self.addCleanup(database.close)
+        self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+        return database
+
+    def test_sums_are_those_of_the_json_report(self):
+        for name in TRACES:
+            database, json = self.database(name), report(name)
+            total = json["total"]
+            flop = int(total["flop"] or total["flop_partial"])
+            for table in ("kernels", "stacks", "phases", "rules", "signatures"):
+                rows = database.execute(f"SELECT flop, launches FROM {table}").fetchall()
+                self.assertEqual(sum(int(f or 0) for f, _ in rows), flop, table)
+                self.assertEqual(sum(n for _, n in rows), total["launches"], table)
+            fma, launches, whole = database.execute("SELECT fma, launches, flop FROM report").fetchone()
+            self.assertEqual((fma, launches, int(whole)), (json["fma"], total["launches"], flop))
+            samples = database.execute("SELECT count(*) FROM samples").fetchone()[0]
+            self.assertEqual(samples, sum(len(s["metrics"]) for s in json["signatures"]))
+            self.assertEqual(database.execute("SELECT producer FROM processes").fetchall(),
+                             [(t["producer"],) for t in json["traces"]])
+            self.assertEqual({row[0] for row in database.execute("SELECT kind FROM damage")},
+                             {d["kind"] for d in json["damage"]})
+            self.assertRegex(database.execute("SELECT made_by FROM about").fetchone()[0], "^flopreduce ")
+
+    def test_integers_beyond_2_to_the_63_are_exact_texts(self):
+        database = self.database("hostile")
+        value, = database.execute("SELECT flop FROM report").fetchone()
+        self.assertEqual(value, report("hostile")["total"]["flop"])
+        self.assertGreater(int(value), 2**63)
+        kernel, = database.execute("SELECT flop FROM kernels LIMIT 1").fetchone()
+        self.assertEqual(kernel, 2**61)
+
+    def test_names_are_values(self):
+        names = {n for n, in self.database("hostile").execute("SELECT kernel FROM kernels")}
+        self.assertLessEqual({"'; DROP TABLE kernels; --", "\\u{202E}evil\\u{202C}"}, names)
+        self.assertEqual(len(names), len(report("hostile")["kernels"]))
+
+    def test_what_is_unmeasured_is_null(self):
+        row = self.database("training").execute(
+            "SELECT flop, launches FROM kernels WHERE kernel = 'ncclDevKernel_AllReduce'").fetchone()
+        self.assertEqual(row, (None, 2))
+
+    def test_the_bytes_are_the_same_on_standard_output(self):
+        self.database("training")
+        self.assertEqual(run("--format", "sqlite", trace("training")).stdout, (FOLDER / "training.db").read_bytes())
 
 
 class Markdown(Forms):

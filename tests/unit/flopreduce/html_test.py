@@ -110,7 +110,7 @@ class Page(unittest.TestCase):
             start = self.browser.run("performance.now()")
             self.browser.click(f"{KERNELS} th:nth-child({column}) button")
             took.append(f"{key} {self.browser.run('performance.now()') - start:.0f} ms")
-        names = sorted(k["name"] for k in report("wide")["kernels"])
+        names = sorted(f"kernel_{i * 7919 % 65537}" for i in range(1, 50_001))  # as make_traces.cpp names them
         shown = cells(self.browser, 0)
         self.assertEqual(shown, names[:len(shown)])
         # To the last row and back, with a bounded number of rows in the document.

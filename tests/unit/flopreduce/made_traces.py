@@ -19,7 +19,7 @@ def trace(name):
 
 
 def run(*arguments):
-    return subprocess.run([FLOPREDUCE, *map(str, arguments)], capture_output=True, timeout=120)
+    return subprocess.run([FLOPREDUCE, *map(str, arguments)], capture_output=True, timeout=300)
 
 
 def report(*names):

@@ -40,7 +40,8 @@ struct OutputArguments {
   enum class Color { kAuto, kAlways, kNever };
   std::string file;  // empty: standard output
   std::string format = "text";
-  std::string table;  // for CSV: the key of the one table that is wanted
+  std::string table;   // for CSV: the key of the one table that is wanted
+  std::string weight;  // for folded stacks: "flop", "time" or "launches"
   Color color = Color::kAuto;
   size_t top = 10;
 

@@ -1,21 +1,28 @@
 #include "commands/forms.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "commands/command.h"
 #include "commands/run.h"
 #include "sections/sections.h"
 #include "support/text.h"
 #include "writers/csv_writer.h"
+#include "writers/folded_writer.h"
 #include "writers/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/markdown_writer.h"
+#include "writers/sqlite_writer.h"
 #include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
+
+constexpr const char* kProgram = "flopreduce " FLOPINJ_VERSION;
 
 int to_stream(const Report& report, const OutputArguments& output,
               void (*write)(std::ostream&, const Report&, const OutputArguments&)) {
@@ -41,7 +48,33 @@ int markdown(const Report& report, const OutputArguments& output) {
 
 int html(const Report& report, const OutputArguments& output) {
   return to_stream(report, output, [](std::ostream& out, const Report& r, const auto&) {
-    write_html(out, r, "flopreduce " FLOPINJ_VERSION);
+    write_html(out, r, kProgram);
+  });
+}
+
+constexpr std::array kWeights = {std::pair{"flop", StackWeight::kFlop},
+                                 std::pair{"time", StackWeight::kTime},
+                                 std::pair{"launches", StackWeight::kLaunches}};
+
+StackWeight weight_named(const std::string& name) {
+  for (const auto& [word, weight] : kWeights)
+    if (word == name) return weight;
+  return StackWeight::kFlop;
+}
+
+int folded(const Report& report, const OutputArguments& output) {
+  const StackWeight weight = weight_named(output.weight);
+  const uint64_t missing = weight == StackWeight::kFlop   ? report.total.unmeasured
+                           : weight == StackWeight::kTime ? report.total.time.unknown
+                                                          : 0;
+  if (missing > 0)
+    complain(to_grouped(missing) + " launches are in no stack: what they weigh is not known");
+  return write_output(output, [&](std::ostream& out) { write_folded(out, report, weight); });
+}
+
+int sqlite(const Report& report, const OutputArguments& output) {
+  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto&) {
+    write_sqlite(out, report_tables(r), kProgram);
   });
 }
 
@@ -91,6 +124,9 @@ constexpr std::array kForms = {
     Form{"json", "everything, for programs; schema: report.schema.json", json},
     Form{"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", csv},
     Form{"markdown", "tables for a pull request", markdown},
+    Form{"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)",
+         folded},
+    Form{"sqlite", "every table as a table of a database (-o FILE)", sqlite},
     Form{"html", "one page with flame view and sortable tables; needs nothing else", html},
 };
 
@@ -114,6 +150,14 @@ int check_report_form(const OutputArguments& output) {
   const bool is_csv = output.format == "csv";
   if (!is_csv && !output.table.empty()) {
     complain("--table is for --format csv alone");
+    return kExitUsage;
+  }
+  if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {
+    complain("a database is nothing for a terminal: -o FILE");
+    return kExitUsage;
+  }
+  if (!output.weight.empty() && output.format != "folded") {
+    complain("--weight is for --format folded alone");
     return kExitUsage;
   }
   if (is_csv && output.table.empty() && !is_folder(output.file)) {

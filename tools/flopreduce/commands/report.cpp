@@ -39,6 +39,9 @@ int run(int argc, char** argv) {
   output.add_to(app, report_forms());
   app.add_option("--table", output.table, "The table that --format csv writes, by its key");
   utilization.add_to(app);
+  app.add_option("--weight", output.weight,
+                 "What --format folded adds up: flop (the default), time, launches")
+      ->check(CLI::IsMember({"flop", "time", "launches"}));
   gates.add_to(app);
   app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
