@@ -42,7 +42,8 @@ class SequencePass {
     uint32_t forward = 0;   // path; 0: none yet
     uint32_t thread = 0;    // of the forward path
     bool ambiguous = false;
-    std::array<Pending, 2> pending{};  // backward launches whose forward has not come
+    // Backward launches whose forward has not come: by range, and the node of a linear layer has three.
+    std::array<Pending, 4> pending{};
   };
   struct Where {
     uint32_t thread = 0, stream = 0, device = 0, thread_name = 0;

@@ -37,7 +37,7 @@ void json(Json& j, const Report& report) {
 }
 
 std::vector<Table> tables(const Report& report) {
-  Table table{"layers",
+  Table table{"first_layers",
               {{"layer", "layer"},
                {"forward_matrix_flop", "forward matrix FLOP", Kind::kFlop},
                {"first", "first", Kind::kCount}}};
