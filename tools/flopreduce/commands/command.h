@@ -19,7 +19,7 @@ struct Command {
   const char* purpose;  // one line
   int (*run)(int argc, char** argv);
 };
-extern const Command kReport, kCompare, kPeaks, kProject, kRules;
+extern const Command kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kRules;
 std::span<const Command* const> commands();
 
 }  // namespace flopinj::reduce

@@ -9,6 +9,7 @@
 #include "model/operators.h"
 #include "model/phases.h"
 #include "passes/revisions.h"
+#include "passes/trace_order.h"
 #include "reader/damage.h"
 #include "reader/input.h"
 #include "report/report.h"
@@ -19,6 +20,7 @@ struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
   PhaseRules rules = {};
   UtilizationOptions utilization = {};
+  bool keep_rows = false;  // Report::rows
 };
 
 class Reducer {
@@ -31,6 +33,8 @@ class Reducer {
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
 
+  // The bytes of a summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
+  std::string summary();
   // Reads every trace twice, and once more where ranges name operators. Call once.
   Report run();
 
@@ -39,11 +43,14 @@ class Reducer {
     std::unique_ptr<Input> input;
     uint32_t first_sequence = 0;
     DamageLog damage;
+    TraceOrder order;
   };
+  void sort_files();
+  DamageLog& damage_of(TraceState& trace);
   void first_pass(Model& model);
   void second_pass(Model& model, class TotalsPass& totals);
   OperatorCalls sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators);
-  void note_missing_ends(const Model& model);
+  void note_missing_ends(Model& model);
   void name_sources(const Model& model, Report& report) const;
 
   ReduceOptions options_;

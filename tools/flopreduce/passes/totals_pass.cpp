@@ -149,6 +149,7 @@ void TotalsPass::end_input(DamageLog& damage) {
     }
     bool fits = rows_[key].add(local.counts);
     fits = add_saturating(device_rows_[device_key], local.counts.launches) && fits;
+    fits = device_rules_[{c.device, c.rule}].add(local.counts) && fits;
     if (!fits) damage.add(Damage::kOverflow);
   }
   contexts_.clear();
@@ -165,6 +166,8 @@ Totals TotalsPass::take() {
   for (const auto& [key, launches] : device_rows_)
     totals.device_rows.push_back(
         {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), launches});
+  for (const auto& [key, counts] : device_rules_)
+    totals.device_rules.push_back({key.first, key.second, counts});
   std::sort(totals.rows.begin(), totals.rows.end(), [](const Row& a, const Row& b) {
     return std::tie(a.signature, a.chip, a.path, a.rule) <
            std::tie(b.signature, b.chip, b.path, b.rule);

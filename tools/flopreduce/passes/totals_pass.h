@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -78,7 +79,8 @@ class TotalsPass {
     size_t operator()(const RowKey& k) const;
   };
   std::unordered_map<RowKey, Counts, RowHash> rows_;
-  std::unordered_map<uint64_t, uint64_t> device_rows_;  // (signature, device) -> launches
+  std::unordered_map<uint64_t, uint64_t> device_rows_;            // (signature, device) -> launches
+  std::map<std::pair<uint32_t, uint32_t>, Counts> device_rules_;  // (device, rule)
 };
 
 }  // namespace flopinj::reduce
