@@ -148,10 +148,10 @@ void Recording::add_source(const std::string& file, const DamageLog& damage, boo
   };
   bool any = false;
   for (size_t k = 0; k < kDamageKinds; ++k) any = any || count(static_cast<Damage>(k)) > 0;
-  const bool known =
-      summary_.version() != 0 || std::any_of(summary_.source().begin(), summary_.source().end(),
-                                             [&](const auto& s) { return s.file() == file; });
-  if (known && !any) return;
+  const auto same = [&](const auto& source) { return source.file() == file; };
+  const auto& sources = summary_.source();
+  if (std::any_of(sources.begin(), sources.end(), same)) return;  // a file given twice
+  if (summary_.version() != 0 && !any) return;
   auto* source = summary_.add_source();
   source->set_file(file);
   for (size_t k = 0; any && k < kDamageKinds; ++k) {
