@@ -10,6 +10,7 @@
 #include "model/id_map.h"
 #include "model/kernels.h"
 #include "model/names.h"
+#include "model/patterns.h"
 #include "model/samples.h"
 
 namespace flopinj::reduce {
@@ -57,6 +58,7 @@ struct TraceState {
   uint64_t diagnostics_left_out = 0;
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
+  PatternTable patterns;
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;

@@ -79,6 +79,7 @@ void DefinitionPass::interned(const trace::Interned& message) {
   for (const auto& m : message.range_paths()) range_path(m);
   for (const auto& m : message.streams())
     define(trace_->streams, m.id(), model_.device_index(trace_index_, m.device()));
+  for (const auto& m : message.patterns()) pattern(m);
   for (const auto& m : message.threads()) define(trace_->threads, m.id(), name_of(m.name()));
 }
 
@@ -138,6 +139,34 @@ void DefinitionPass::signature(const trace::Interned::Signature& m) {
   s.static_shared_bytes = facts.static_shared_bytes;
   if (s.stable_hash == 0) s.only_in_trace = trace_index_;
   define(trace_->signatures, m.id(), model_.signatures.intern(s));
+}
+
+// Ids are looked up where a batch uses the row.
+void DefinitionPass::pattern(const trace::Interned::Pattern& m) {
+  const auto spread = [](const auto& runs, int rows) {
+    std::vector<uint32_t> values;
+    for (int i = 0; i + 1 < runs.size(); i += 2) {
+      const auto room = static_cast<size_t>(rows) - values.size();
+      if (runs[i + 1] > room) return std::vector<uint32_t>();
+      values.insert(values.end(), runs[i + 1], runs[i]);
+    }
+    return values;
+  };
+  const int rows = m.signature_size();
+  const auto paths = spread(m.range_path_run(), rows);
+  auto steps = spread(m.sequence_step_run(), rows);
+  if (m.sequence_step_run_size() == 0) steps.resize(static_cast<size_t>(rows));
+  if (paths.size() != static_cast<size_t>(rows) || steps.size() != paths.size()) {
+    damage_->add(Damage::kBadColumns);
+    return;
+  }
+  for (int i = 0; i < rows; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (trace_->patterns.set(uint64_t{m.first_row()} + at, {m.signature(i), paths[at], steps[at]}))
+      continue;
+    damage_->add(Damage::kBadId, static_cast<uint64_t>(rows - i));
+    return;
+  }
 }
 
 void DefinitionPass::range_path(const trace::Interned::RangePath& m) {

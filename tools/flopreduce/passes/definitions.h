@@ -18,6 +18,7 @@ class DefinitionPass {
   void interned(const trace::Interned& message);
   void function(const trace::Interned::Function& m);
   void signature(const trace::Interned::Signature& m);
+  void pattern(const trace::Interned::Pattern& m);
   void range_path(const trace::Interned::RangePath& m);
   void device(const trace::Device& facts);
   void metric_group(const trace::MetricGroup& group);

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
 
 #include "flop_trace_fields.h"
 #include "model/formulas.h"
 #include "passes/definitions.h"
 #include "passes/router.h"
 #include "passes/sequence_pass.h"
-#include "passes/totals_pass.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
 #include "report/build_report.h"
@@ -53,7 +53,7 @@ void Reducer::add(const std::string& path) {
 
 void Reducer::add(std::unique_ptr<Input> input) {
   DamageLog ignored;
-  PacketReader reader(*input, ignored);
+  PacketReader reader(*input, ignored, Batches::kCheck);
   Packet first;
   const std::string name = printable(input->name());
   if (!reader.next(first)) {
@@ -75,52 +75,42 @@ void Reducer::first_pass(Model& model) {
   Router router(model);
   DefinitionPass definitions(model);
   for (uint32_t i = 0; i < files_.size(); ++i) {
-    File& file = files_[i];
-    PacketReader reader(*file.input, file.damage);
+    TraceFile& file = files_[i];
+    PacketReader reader(*file.input, file.damage, Batches::kSkip);
     router.start(i);
     Packet packet;
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, file.damage);
-      if (trace == kNoIndex || !revisions_.newest_so_far(trace, packet, file.damage)) continue;
-      definitions.packet(trace, packet, file.damage);
+      if (!segments_.note(i, router.current(), router.sequence_before(), packet))
+        file.damage.add(Damage::kTableFull);
+      if (trace == kNoIndex || packet.is_batch()) continue;
+      if (revisions_.newest_so_far(trace, i, packet, file.damage))
+        definitions.packet(trace, packet, file.damage);
     }
     if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
   }
 }
 
-void Reducer::second_pass(Model& model, TotalsPass& totals) {
-  Router router(model);
-  router.reset();
-  const size_t known =
-      model.traces.size();  // more can appear only where a file was overwritten meanwhile
-  for (uint32_t i = 0; i < files_.size(); ++i) {
-    File& file = files_[i];
-    DamageLog logged_before;  // framing and routing say the same again
-    PacketReader reader(*file.input, logged_before);
-    router.start(i);
-    Packet packet;
-    while (reader.next(packet)) {
-      const uint32_t trace = router.route(packet, logged_before);
-      if (trace < known && revisions_.counts(trace, packet))
-        totals.packet(trace, packet, file.damage);
-    }
-    totals.end_input(file.damage);
-  }
+Totals Reducer::second_pass(const Model& model, PhaseMap& phases) {
+  unsigned jobs = options_.jobs;
+  if (jobs == 0) jobs = std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
+  SharedTables shared(model, options_.rules, phases, options_.fma);
+  return SecondPass{shared, segments_, revisions_, files_, jobs, options_.progress}.run();
 }
 
-OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators) {
+OperatorCalls Reducer::sequence_pass(const Model& model, PhaseMap& phases,
+                                     const OperatorMap& operators) {
   SequencePass pass(model, options_.rules, phases, operators);
-  Router router(model);
-  router.reset();
-  const size_t known = model.traces.size();
-  for (uint32_t i = 0; i < files_.size(); ++i) {
+  for (const Segment& segment : segments_.all()) {
     DamageLog logged_before;
-    PacketReader reader(*files_[i].input, logged_before);
-    router.start(i);
+    PacketReader reader(*files_[segment.file].input, logged_before, Batches::kRead, segment.begin,
+                        segment.end, segment.packet_before);
+    uint32_t last_sequence = segment.last_sequence;
     Packet packet;
     while (reader.next(packet)) {
-      const uint32_t trace = router.route(packet, logged_before);
-      if (trace < known) pass.packet(trace, packet);
+      if (packet.sequence <= last_sequence) continue;
+      last_sequence = packet.sequence;
+      if (!packet.damaged) pass.packet(segment.trace, packet);
     }
   }
   return pass.take();
@@ -153,22 +143,21 @@ void Reducer::name_sources(const Model& model, Report& report) const {
 
 Report Reducer::run() {
   // Parts of one trace in the order they were written; otherwise the order given.
-  std::stable_sort(files_.begin(), files_.end(), [](const File& a, const File& b) {
+  std::stable_sort(files_.begin(), files_.end(), [](const TraceFile& a, const TraceFile& b) {
     return a.first_sequence < b.first_sequence;
   });
   Model model;
   first_pass(model);
   model.join();
   PhaseMap phases(options_.rules, model);
-  TotalsPass pass(model, phases);
-  second_pass(model, pass);
-  const Totals totals = pass.take();
+  const Totals totals = second_pass(model, phases);
   Formulas formulas(options_.fma);
   const OperatorMap operators(model, phases);
   const OperatorCalls calls =
       operators.any() ? sequence_pass(model, phases, operators) : OperatorCalls{};
   Report report = build_report(model, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization);
+  report.time = build_time_report(model, totals);
   note_missing_ends(model);
   if (report.total.overflow) files_.front().damage.add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())

@@ -9,6 +9,8 @@
 #include "model/operators.h"
 #include "model/phases.h"
 #include "passes/revisions.h"
+#include "passes/second_pass.h"
+#include "passes/segments.h"
 #include "reader/damage.h"
 #include "reader/input.h"
 #include "report/report.h"
@@ -19,7 +21,11 @@ struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
   PhaseRules rules = {};
   UtilizationOptions utilization = {};
+  unsigned jobs = 0;      // threads that read; 0: as many as there are cores, up to kMostJobs
+  bool progress = false;  // a progress bar, where standard error is a terminal
 };
+// More readers than this are asked for by --jobs alone: each takes memory.
+inline constexpr unsigned kMostJobs = 8;
 
 class Reducer {
  public:
@@ -35,21 +41,17 @@ class Reducer {
   Report run();
 
  private:
-  struct File {
-    std::unique_ptr<Input> input;
-    uint32_t first_sequence = 0;
-    DamageLog damage;
-  };
   void first_pass(Model& model);
-  void second_pass(Model& model, class TotalsPass& totals);
-  OperatorCalls sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators);
+  Totals second_pass(const Model& model, PhaseMap& phases);
+  OperatorCalls sequence_pass(const Model& model, PhaseMap& phases, const OperatorMap& operators);
   void note_missing_ends(const Model& model);
   void name_sources(const Model& model, Report& report) const;
 
   ReduceOptions options_;
-  std::vector<File> files_;
+  std::vector<TraceFile> files_;
   std::vector<InputError> errors_;
   Revisions revisions_;
+  Segments segments_;
 };
 
 }  // namespace flopinj::reduce

@@ -12,10 +12,6 @@ constexpr uint32_t kMaxSessionsInInput = 64;  // each takes memory
 
 }  // namespace
 
-void Router::reset() {
-  for (auto& trace : model_.traces) trace.last_sequence = 0;
-}
-
 void Router::start(uint32_t input) {
   input_ = input;
   current_ = kNoIndex;
@@ -64,6 +60,7 @@ uint32_t Router::route(const Packet& packet, DamageLog& damage) {
     current_ = find_or_add(0);
   if (current_ == kNoIndex) return kNoIndex;
   TraceState& trace = model_.traces[current_];
+  sequence_before_ = trace.last_sequence;
   if (packet.sequence <= trace.last_sequence) {
     damage.add(Damage::kRepeatedPackets);
     return kNoIndex;

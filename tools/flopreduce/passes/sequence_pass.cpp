@@ -32,9 +32,10 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
       batch.thread() == 0 ? NamePool::kEmpty : state.threads.get(batch.thread());
   const Where where{batch.thread(), batch.stream(), device,
                     thread_name == kNoIndex ? NamePool::kEmpty : thread_name};
-  batch.for_each_sequence([&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
-    launches(where, path_id, graph ? 0 : sequence, count);
-  });
+  batch.for_each_sequence(state.patterns,
+                          [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
+                            launches(where, path_id, graph ? 0 : sequence, count);
+                          });
 }
 
 void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t sequence,

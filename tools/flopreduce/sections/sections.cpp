@@ -10,7 +10,8 @@ std::span<const Subject* const> subjects() {
       &kHead,        &kPhases,     &kPrecisions, &kIntegerOperations, &kRatio,
       &kUtilization, &kLayers,     &kOperators,  &kKernels,           &kEstimates,
       &kRoofline,    &kSignatures, &kRanges,     &kPeakByRange,       &kStacks,
-      &kPhaseRules,  &kLedger,     &kProcesses,  &kDiagnostics,       &kDamage,
+      &kPhaseRules,  &kLedger,     &kTime,       &kIdleGaps,          &kProcesses,
+      &kDiagnostics, &kDamage,
   };
   return kSubjects;
 }

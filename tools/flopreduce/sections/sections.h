@@ -18,8 +18,8 @@ struct Subject {
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
-    kRanges, kPhaseRules, kOperators, kLayers, kLedger, kProcesses, kDiagnostics, kDamage,
-    kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks;
+    kRanges, kPhaseRules, kOperators, kLayers, kLedger, kTime, kIdleGaps, kProcesses, kDiagnostics,
+    kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
