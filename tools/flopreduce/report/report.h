@@ -74,6 +74,8 @@ struct LedgerReport {
   LedgerLine total;
   uint64_t duplicates_removed = 0;
   std::vector<Reason> unmeasured, dropped, duplicates;
+  uint64_t extrapolated_in_graphs = 0;  // of total.extrapolated: kernels of graph launches
+  std::vector<Reason> unseen;  // launches beside which work may have run that is in no count
   std::vector<std::string> disagreements;  // empty when it balances
 };
 
