@@ -32,6 +32,9 @@ function(flopinj_add_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  if(FLOPINJ_SANITIZE)  # which make some tests several times slower
+    math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
+  endif()
   # The thread sanitizer's run covers the tests with threads; the others are not even built there.
   set(exclude "")
   if(FLOPINJ_SANITIZE MATCHES "thread" AND NOT "threads" IN_LIST arg_LABELS)
