@@ -115,10 +115,16 @@ class Chromium:
                 raise RuntimeError(f"never true: {expression}")
             time.sleep(0.05)
 
-    def click(self, selector):
-        """A real click in the middle of an element, by its place on the screen."""
+    def point(self, selector):
+        """Moves the pointer to the middle of an element; the place on the screen."""
         x, y = self.run(f"""(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: "center"}});
             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        return x, y
+
+    def click(self, selector):
+        """A real click in the middle of an element."""
+        x, y = self.point(selector)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -1,6 +1,9 @@
-"""The HTML page in a real browser: it draws, sorts, zooms and filters, asks for nothing, complains of nothing, stays
-small in the document with 50,000 rows, and runs nothing that a name in a trace may hold."""
+"""The HTML page in a real browser: it draws to scale, sorts, zooms and filters, asks for nothing, complains of nothing,
+stays small in the document with 50,000 rows, and runs nothing that a name in a trace may hold."""
 
+import json
+import math
+import re
 import sys
 import time
 import unittest
@@ -26,14 +29,26 @@ class Page(unittest.TestCase):
     def setUpClass(cls):
         cls.browser = cls.enterClassContext(chromium.Chromium())
 
-    def open(self, name):
+    def open(self, name, *options):
         page = FOLDER / f"{name}.html"
-        done = run("--format", "html", "-o", page, trace(name))
+        done = run("--format", "html", "-o", page, *options, trace(name))
         self.assertIn(done.returncode, (0, 3), done.stderr)
+        self.show(page)
+        return page
+
+    def show(self, page):
         self.browser.open(page)
         self.browser.wait("document.documentElement.dataset.ready === 'true'")
         self.assertEqual(self.browser.requests, [f"file://{page}"])
-        return page
+
+    def open_changed(self, name, change, *options):
+        """A page whose data change() has changed."""
+        before, data, after = re.split(r'(?<=id="data">)(.*?)(?=</script>)', self.open(name, *options).read_text(), maxsplit=1)
+        data = json.loads(data)
+        change(data)
+        page = FOLDER / "changed_data.html"
+        page.write_text(before + json.dumps(data).replace("<", "\\u003c") + after)
+        self.show(page)
 
     def tearDown(self):
         self.assertEqual(self.browser.problems, [])
@@ -98,14 +113,173 @@ class Page(unittest.TestCase):
         self.assertAlmostEqual((width["forward"] + 1) / (width["step"] + 1),
                                ranges["step/forward"]["launches"] / ranges["step"]["launches"], delta=0.01)
 
+    def circles(self):
+        """Of the roofline, by kernel: place in the drawing, radius and class."""
+        rows = [k["name"] for k in self.by_time]
+        return {rows[int(row)]: rest for row, *rest in self.browser.run(
+            "[...document.querySelectorAll('#roofline .point')].map((p) => [p.dataset.row, p.cx.baseVal.value, "
+            "p.cy.baseVal.value, p.r.baseVal.value, p.getAttribute('class')])")}
+
+    def scale(self, axis, card="#roofline"):
+        """Of an axis: pixel by value, at its lines."""
+        return self.browser.run(f"[...document.querySelectorAll('{card} .grid.{axis}')].map((l) => "
+                                f"[Number(l.dataset.value), l.{axis}1.baseVal.value])")
+
+    def pixel(self, axis, value):
+        """Where a value belongs on a logarithmic axis, by its outermost lines; those between are checked."""
+        lines = self.scale(axis)
+        (low, first), (high, last) = lines[0], lines[-1]
+        self.assertGreaterEqual(math.log10(high / low), 1)
+        at = lambda v: first + (last - first) * math.log(v / low) / math.log(high / low)
+        for line, place in lines:
+            self.assertAlmostEqual(place, at(line), delta=0.5)
+        return at(value)
+
+    def vectors(self):
+        """The roofline of the matrix-vector product, by theory: (FLOP, bytes, ns) of each kernel."""
+        n = 20000
+        self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T")
+        self.by_time = sorted(report("vectors")["kernels"], key=lambda k: -k["gpu_time_ns"])
+        return {"matrix_vector": (2 * n * n - n, 4 * n * n + 8 * n, 400_000),
+                "outer_product": (n * n, 4 * n * n + 8 * n, 410_000), "row_sum": (n * n - n, 4 * n * n + 4 * n, 390_000)}
+
+    def text(self, selector):
+        """As it is seen: nothing where it is hidden."""
+        return self.browser.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
+                                "return e.hidden ? '' : e.innerText; })()")
+
+    def test_the_roofline_is_to_scale(self):
+        theory = self.vectors()
+        circles = self.circles()
+        self.assertEqual(set(circles), set(theory))
+        for name, (flop, size, ns) in theory.items():
+            x, y, _, kind = circles[name]
+            self.assertAlmostEqual(x, self.pixel("x", flop / size), delta=0.5)
+            self.assertAlmostEqual(y, self.pixel("y", flop / ns * 1e9), delta=0.5)
+            self.assertIn("bound-memory", kind)  # all are below 50T / 5T = 10 FLOP a byte
+        radii = [circles[name][2] for name in sorted(theory, key=lambda k: theory[k][2])]
+        self.assertEqual(radii, sorted(radii))
+        roofs = self.browser.run("[...document.querySelectorAll('#roofline .roof')].map((r) => "
+                                 "[r.dataset.roof, [...r.points].map((p) => [p.x, p.y])])")
+        self.assertEqual([name for name, _ in roofs], ["fp32"])
+        start, ridge, end = roofs[0][1]
+        self.assertAlmostEqual(ridge[0], self.pixel("x", 10), delta=0.5)
+        self.assertAlmostEqual(ridge[1], self.pixel("y", 50e12), delta=0.5)
+        self.assertAlmostEqual(end[1], ridge[1], delta=0.01)
+        self.assertGreater(end[0], ridge[0])
+        # The memory's roof: as many decades up as across, and through 5 TB/s x intensity.
+        decade = [abs(self.pixel(axis, 10) - self.pixel(axis, 1)) for axis in "xy"]
+        across, up = (ridge[0] - start[0]) / decade[0], (start[1] - ridge[1]) / decade[1]
+        self.assertGreater(across, 0.5)
+        self.assertAlmostEqual(across, up, delta=0.01)
+        texts = self.browser.run("[...document.querySelectorAll('#roofline .roof-name')].map((t) => t.textContent)")
+        self.assertEqual(sorted(texts), ["fp32 50.00 TFLOP/s", "memory 5.000 TB/s"])
+        self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T", "--fma", "1")
+        texts = self.browser.run("[...document.querySelectorAll('#roofline .roof-name')].map((t) => t.textContent)")
+        self.assertIn("fp32 25.00 TFLOP/s", texts)
+
+    def test_kernels_on_the_roofline_tell_and_can_be_chosen(self):
+        theory = self.vectors()
+        circles = self.circles()
+        chosen = lambda: self.browser.run("[...document.querySelectorAll('#roofline tr[aria-selected=true]')]"
+                                          ".map((r) => r.cells[0].textContent)")
+        ring = lambda: self.browser.run("(() => { const r = document.querySelector('#roofline .ring'); return r.getAttribute("
+                                        "'visibility') === 'visible' ? [r.cx.baseVal.value, r.cy.baseVal.value] : null; })()")
+        self.assertEqual((chosen(), ring()), ([], None))
+        for name, (flop, size, ns) in theory.items():
+            mark = f"#roofline .point[data-row='{[k['name'] for k in self.by_time].index(name)}']"
+            self.browser.point(mark)
+            tip = self.text("#roofline .tip")
+            self.assertEqual(tip.splitlines()[0], name)
+            self.assertIn(f"FLOP/B {flop / size:.4f}", tip)
+            self.assertIn(f"of roof {size / 5e12 / (ns / 1e9):.1%}".replace("%", " %"), tip)
+            self.browser.click(mark)
+            self.assertEqual(chosen(), [name])
+            self.assertEqual(ring(), circles[name][:2])
+            self.assertTrue(self.text("#roofline .crumb").startswith(name))
+        order = sorted(theory, key=lambda k: theory[k][0] / theory[k][1])
+        self.browser.press("Escape")
+        self.assertEqual((chosen(), ring()), ([], None))
+        for name in order:
+            self.browser.press("ArrowRight")
+            self.assertEqual(chosen(), [name])
+        self.browser.press("ArrowLeft")
+        self.assertEqual(chosen(), [order[-2]])
+        self.browser.click("#roofline tbody tr[aria-rowindex='4']")  # from the table to the drawing
+        self.assertEqual(ring(), circles[self.by_time[2]["name"]][:2])
+
+    def test_why_there_is_no_roofline_is_said(self):
+        self.open("training")
+        self.assertIn("--peak", self.text("#roofline .empty"))
+        self.open("training", "--peak", "memory=1T")
+        self.assertIn("--peak", self.text("#roofline .empty"))
+
+        def forget_bytes(data):
+            data["sections"] = [s for s in data["sections"] if s["title"] != "Roofline"]
+        self.open_changed("vectors", forget_bytes)
+        self.assertIn("DRAM bytes", self.text("#roofline .empty"))
+        self.open("training", "--peak", "fp64=1T", "--peak", "memory=1T")  # a precision that did not run
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('#roofline .roof')].map((r) => r.dataset.roof)"), ["memory"])
+        # What has no place on logarithmic axes is counted.
+        self.open("training", "--peak", "fp32=1T", "--peak", "memory=1T")
+        drawn = self.browser.run("document.querySelectorAll('#roofline .point').length")
+        kernels = report("training")["roofline"]["kernels"]
+        self.assertEqual(drawn, sum(bool(k["flop_per_byte"] and k["flop_per_s"]) for k in kernels))
+        self.assertLess(drawn, len(kernels))
+        self.assertIn(f"{len(kernels) - drawn} of {len(kernels)}", self.text("#roofline .crumb"))
+
+    def test_flop_over_time_is_to_scale(self):
+        """The chart from a table of its own: bins of 1,024 and 4,096 ns on one device, and another device."""
+        kinds = {"trace": "count", "ordinal": "count", "phase": "text", "begin_ns": "ns", "bin_ns": "ns", "flop": "flop"}
+        columns = [{"key": key, "heading": key, "kind": kind} for key, kind in kinds.items()]
+        flop = (1024, 0, 2048, 1024, 4096, 0, 0, 4096)
+        rows = [[0, 0, "forward", 8192 + i * 1024, 1024, n] for i, n in enumerate(flop)]
+        rows += [[0, 0, "<b>x</b>", 12288, 4096, 12288], [1, 3, "loss", 0, 1024, {"n": str(2**60)}]]
+        table = {"key": "flop_over_time", "long_list": False, "when_empty": "", "columns": columns, "rows": rows}
+        self.open_changed("training", lambda data: data.update(flop_over_time=table))
+        bins = [{"forward": 4096.0, "<b>x</b>": 0.0}, {"forward": 8192.0, "<b>x</b>": 12288.0}]  # of 4,096 ns
+        (_, zero), *_, (top_value, top) = self.scale("y", "#flop-over-time")
+        rate = lambda pixel: (pixel - zero) / (top - zero) * top_value / 1e9 * 4096
+        (_, left), *_, (last_time, right) = self.scale("x", "#flop-over-time")
+        self.assertLessEqual(last_time, 8192)
+        layers = dict(self.browser.run("[...document.querySelectorAll('#flop-over-time .layer')].map((l) => "
+                                       "[l.dataset.phase, l.getAttribute('d')])"))
+        self.assertEqual(set(layers), set(bins[0]))
+        below = [0, 0]
+        for phase, path in layers.items():
+            edges = re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path)
+            self.assertEqual(len(edges), 4)  # two bins, forth and back
+            for i, (x, y, end) in enumerate(edges[:2]):
+                self.assertAlmostEqual(float(x), left + (right - left) * i * 4096 / last_time, delta=0.2)
+                self.assertAlmostEqual(float(end), left + (right - left) * (i + 1) * 4096 / last_time, delta=0.2)
+                self.assertAlmostEqual(rate(float(y)), below[i] + bins[i][phase], delta=100)
+                below[i] += bins[i][phase]
+        self.browser.point("#flop-over-time .axis")  # what the axis is: at its right end, in the second bin
+        self.assertEqual(self.text("#flop-over-time .tip").splitlines(),
+                         ["4.096 us to 8.192 us: 5.000 GFLOP/s", "forward 2.000 GFLOP/s", "<b>x</b> 3.000 GFLOP/s"])
+        self.browser.run("(() => { const s = document.querySelector('#flop-over-time select'); s.value = 1; "
+                         "s.dispatchEvent(new Event('change')); })()")
+        self.browser.wait("document.querySelectorAll('#flop-over-time .layer').length === 1")
+        self.assertEqual(self.browser.run("document.querySelector('#flop-over-time .layer').dataset.phase"), "loss")
+        self.browser.point("#flop-over-time .axis")
+        self.assertEqual(self.text("#flop-over-time .tip").splitlines()[1:], [f"loss {2**60 / 1024 * 1e9 / 1e24:.3f} YFLOP/s"])
+        self.assertEqual(self.browser.run("document.querySelectorAll('main b b, .legend b').length"), 0)
+
     def test_fifty_thousand_rows_stay_quick(self):
         start = time.monotonic()
-        self.open("wide")
+        self.open("wide", "--peak", "fp32=1T", "--peak", "memory=1T")
         opened = time.monotonic() - start
         size = "document.getElementsByTagName('*').length"
         self.assertEqual(self.browser.run(f"document.querySelector('{KERNELS}').getAttribute('aria-rowcount')"), "50001")
         self.assertLess(self.browser.run(size), 6000)
-        took = []
+        # On the roofline: those that take most time as circles, each of the others as a dot.
+        self.assertEqual(self.browser.run("document.querySelectorAll('#roofline .point').length"), 1000)
+        dots = self.browser.run("[...document.querySelectorAll('#roofline .dots')].map((d) => d.getAttribute('d').split('h0').length - 1)")
+        self.assertEqual(sum(dots), 49_000)
+        start = self.browser.run("performance.now()")
+        self.browser.point("#roofline .dots")
+        took = [f"pointed in {self.browser.run('performance.now()') - start:.0f} ms"]
+        self.assertRegex(self.text("#roofline .tip"), r"^kernel_\d+\n")
         for column, key in ((5, "gpu_time_ns"), (2, "flop"), (1, "name")):
             start = self.browser.run("performance.now()")
             self.browser.click(f"{KERNELS} th:nth-child({column}) button")
@@ -125,7 +299,7 @@ class Page(unittest.TestCase):
         print(f"50,000 rows: opened in {opened:.1f} s; sorted by {', '.join(took)}", file=sys.stderr)
 
     def test_names_run_nothing(self):
-        page = self.open("hostile")
+        page = self.open("hostile", "--peak", "fp32=1e30", "--peak", "memory=1e30")
         names = [k["name"] for k in report("hostile")["kernels"]]
         shown = cells(self.browser, 0)
         self.assertEqual(len(shown), len(names))
@@ -138,7 +312,13 @@ class Page(unittest.TestCase):
         self.browser.click("button[data-weight=launches]")
         self.assertEqual(self.browser.run("typeof window.hacked"), "undefined")
         self.assertEqual(self.browser.run("document.scripts.length"), 2)  # data and ours
-        self.assertEqual(self.browser.run("document.querySelectorAll('img, main svg, main script').length"), 0)
+        self.browser.point("#roofline .point")  # names in the tip and beside the drawing
+        self.browser.click("#roofline .point")
+        self.assertIn(self.text("#roofline .tip").splitlines()[0], shown)
+        for _ in names:
+            self.browser.press("ArrowRight")
+        self.assertEqual(self.browser.run("typeof window.hacked"), "undefined")
+        self.assertEqual(self.browser.run("document.querySelectorAll('img, main svg:not(.plot), main script').length"), 0)
         self.assertEqual(page.read_text().lower().count("</script"), 2)
         # Exact beyond 2^53.
         self.assertIn("2,305,843,009,213,693,952 FLOP",

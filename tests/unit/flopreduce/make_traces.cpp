@@ -81,7 +81,7 @@ TraceBuilder other_rank() {
 }
 
 // Names that want to be markup, scripts, formulas, escapes or frames of their own. Each kernel adds
-// 2^60 FLOP a launch, so that sums pass 2^63.
+// 2^60 FLOP and 2^40 bytes a launch, so that sums pass 2^63.
 TraceBuilder hostile() {
   const std::vector<std::string> names = {
       "<script>window.hacked=1</script>",
@@ -111,12 +111,14 @@ TraceBuilder hostile() {
   t.thread(1, "main");
   t.stream();
   t.group(1, "sass", sass_metrics());
+  t.group(2, "memory", {"dram__bytes_read.sum"});
   const auto count = static_cast<uint32_t>(names.size());
   for (uint32_t i = 1; i <= count; ++i) {
     const std::string& name = names[i - 1];
     t.kernel(i, name, 300 + i);
     t.path(i, i > 3 ? i - 3 : 0, name);
     t.samples(1, i, {{0, 0, 0x1p59, 0, 0, 0, 0, 0, 0}});
+    t.samples(2, i, {{0x1p40}});
     t.launches(Launches{{i, 1000 + i, i}, {i, 1000, 0}});
   }
   t.diagnostic(names[0], names[1] + names[11]);
@@ -125,14 +127,19 @@ TraceBuilder hostile() {
   return t;
 }
 
-// Kernels first to last with 64 * id fused multiply-adds each: definitions and samples.
+// Kernels first to last with 64 * id fused multiply-adds and up to 128 KiB each: definitions and
+// samples.
 void add_kernels(TraceBuilder& t, uint32_t first, uint32_t last) {
   flopinj::trace::TracePacket definitions;
   flopinj::trace::TracePacket samples;
+  flopinj::trace::TracePacket bytes;
   auto* defined = definitions.mutable_interned();
   auto* sampled = samples.mutable_counter_samples();
   sampled->set_group(1);
   sampled->set_window(1);
+  auto* sampled_bytes = bytes.mutable_counter_samples();
+  sampled_bytes->set_group(2);
+  sampled_bytes->set_window(2);
   for (uint32_t id = first; id <= last; ++id) {
     auto* name = defined->add_strings();
     name->set_id(id);
@@ -149,9 +156,13 @@ void add_kernels(TraceBuilder& t, uint32_t first, uint32_t last) {
     sampled->add_range_path(0);
     for (const double value : {0.0, 0.0, 64.0 * id, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
       sampled->add_value(value);
+    sampled_bytes->add_signature(id);
+    sampled_bytes->add_range_path(0);
+    sampled_bytes->add_value(32 * (1 + id * 7919 % 4096));
   }
   t.add(definitions);
   t.add(samples);
+  t.add(bytes);
 }
 
 // As many kernels as a large program has, each launched once, in ranges of three levels.
@@ -166,6 +177,7 @@ TraceBuilder wide() {
   t.thread(1, "main");
   t.stream();
   t.group(1, "sass", sass_metrics());
+  t.group(2, "memory", {"dram__bytes_read.sum"});
   t.path(kFirstPath, 0, "step");
   t.path(kFirstPath + 1, kFirstPath, "forward");
   t.path(kFirstPath + 2, kFirstPath, "backward");

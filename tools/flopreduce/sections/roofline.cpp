@@ -112,6 +112,26 @@ Section section(const Report& report) {
   return out;
 }
 
+// What binds: the peaks of precisions that were used, and the memory's, in the report's convention.
+std::vector<Table> tables(const Report& report) {
+  Table table{"roofs",
+              {{"device", "device"},
+               {"roof", "roof"},
+               {"flop_per_s", "rate", Kind::kRate},
+               {"byte_per_s", "memory", Kind::kBandwidth},
+               {"source", "source"}}};
+  for (const auto& d : report.utilization.devices) {
+    for (const auto& p : d.peaks)
+      if (executed(report, p.precision))
+        table.rows.push_back({d.name, p.precision, p.peak.per_second * (report.fma == 1 ? 0.5 : 1),
+                              Cell::none(), p.peak.source});
+    if (d.memory)
+      table.rows.push_back(
+          {d.name, "memory", Cell::none(), d.memory->per_second, d.memory->source});
+  }
+  return {std::move(table)};
+}
+
 Json work_roof_json(const Work& w, const std::string& slowest) {
   const auto number = [](const Cell& cell) {
     const auto* value = std::get_if<double>(&cell.value);
@@ -143,6 +163,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kRoofline = {section, json};
+const Subject kRoofline = {section, json, tables};
 
 }  // namespace flopinj::reduce

@@ -113,6 +113,16 @@ Json figures_json(const Report& report) {
   return list;
 }
 
+// What charts are drawn from: tables for programs, by key.
+void add_charts(Json& data, const Report& report) {
+  for (const Subject* subject : subjects()) {
+    if (subject->tables == nullptr) continue;
+    for (const Table& table : subject->tables(report))
+      for (const std::string_view key : {"roofs", "flop_over_time"})
+        if (table.key == key) data[key] = table_json(table);
+  }
+}
+
 // Tables for programs that people want at hand where a figure is doubted.
 Json more_json(const Report& report) {
   Json list = Json::array();
@@ -133,6 +143,7 @@ void write_html(std::ostream& out, const Report& report, std::string_view progra
     data["sections"].push_back(section_json(section));
   data["more"] = more_json(report);
   data["tree"] = tree_json(report);
+  add_charts(data, report);
   data["about"] = "Made by " + std::string(program) + " from " +
                   std::to_string(report.traces.size()) + " recorded process" +
                   (report.traces.size() == 1 ? "" : "es") + "; one fused multiply-add counts " +

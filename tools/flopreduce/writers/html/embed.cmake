@@ -1,7 +1,7 @@
 # Puts style and scripts into the page and writes it as C++: cmake -DOUT=page.cpp -P embed.cmake
 #
 # The page's policy admits exactly this style and this script, by their SHA-256.
-set(scripts dom format table charts flame page)
+set(scripts dom format table plot roofline rate flame page)
 cmake_policy(SET CMP0053 NEW)
 
 # Base64 of a hexadecimal number of 64 digits (RFC 4648): three digits are two characters.

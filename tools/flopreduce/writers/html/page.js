@@ -1,5 +1,5 @@
-// Builds the page from the data in it: {figures, sections, more, tree, about}. Every subject is a section of lines and a
-// table; some tables, known by their keys, get a picture.
+// Builds the page from the data in it: {figures, sections, more, tree, roofs, flop_over_time, about}. Every subject is a
+// section of lines and a table; some tables, known by their keys, get a picture.
 const kColors = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
 
 function lines(list) {
@@ -22,7 +22,7 @@ function shareBar(table, colors) {
   return bar;
 }
 
-function sectionCard(section) {
+function sectionCard(section, roofs) {
   const { table } = section;
   const header = el("header", {}, el("h2", {}, name(section.title)));
   const card = el("section", { className: "card" }, header);
@@ -35,8 +35,14 @@ function sectionCard(section) {
       card.classList.add("half");
       card.append(shareBar(table, colors));
     }
-    for (const picture of pictures(table)) card.append(picture);
     const view = new ReportTable(table, colors);
+    if (table.key === "roofline") {
+      const plot = new Roofline(table, roofs, (row) => view.choose(row));
+      view.onChoose = (row) => plot.chooseRow(row);
+      card.id = "roofline";
+      header.append(plot.legend());
+      card.append(plot.element, plot.crumb);
+    }
     if (table.long_list) {
       const box = el("input", { className: "filter", type: "search", placeholder: "filter", "aria-label": `filter ${section.title}` });
       box.addEventListener("input", () => view.filter(box.value));
@@ -85,7 +91,11 @@ function build(data) {
       continue;
     }
     if (section.table?.key === "kernels" && data.tree.nodes.length > 0) cards.append(flameCard(data.tree));
-    cards.append(sectionCard(section));
+    cards.append(sectionCard(section, data.roofs));
+    if (section.table?.key === "kernels" && section.table.rows.length > 0) {
+      if (!data.sections.some(({ table }) => table?.key === "roofline")) cards.append(noRoofline(data.roofs));
+      if (data.flop_over_time) cards.append(rateCard(data.flop_over_time));
+    }
   }
   const said = lines(notes);
   said.classList.add("notes");

@@ -10,6 +10,8 @@ class ReportTable {
     this.order = table.rows.map((_, i) => i);
     this.shown = this.order;
     this.sorted = null;  // {column, descending}
+    this.chosen = null;  // a row, which is marked
+    this.onChoose = null;  // where rows can be chosen: what to tell
     this.count = el("span", { className: "count", role: "status" });
     this.body = el("tbody");
     this.headers = table.columns.map((column, c) => this.header(column, c));
@@ -82,6 +84,14 @@ class ReportTable {
     this.count.textContent = total === this.table.rows.length ? `${all} rows` : `${grouped(total)} of ${all} rows`;
   }
 
+  // Marks a row, or none for null, and brings it into view.
+  choose(index) {
+    this.chosen = index;
+    const at = this.shown.indexOf(index);
+    if (at >= 0) this.scroller.scrollTop = Math.max(0, (at - 2) * kRowHeight);
+    this.draw();
+  }
+
   space(rows) {
     const cell = el("td", { colspan: this.table.columns.length });
     const row = el("tr", { className: "space", "aria-hidden": "true" }, cell);
@@ -92,6 +102,14 @@ class ReportTable {
 
   row(index, at) {
     const row = el("tr", { "aria-rowindex": at + 2 });
+    if (this.onChoose) {
+      row.setAttribute("aria-selected", index === this.chosen);
+      row.addEventListener("click", () => {
+        this.chosen = index;
+        this.draw();
+        this.onChoose(index);
+      });
+    }
     this.table.columns.forEach((column, c) => row.append(this.cell(this.table.rows[index][c], column, c, index)));
     return row;
   }

@@ -1,4 +1,0 @@
-// Pictures of tables that have one, by the table's key.
-function pictures() {
-  return [];
-}
