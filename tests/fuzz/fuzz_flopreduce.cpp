@@ -1,15 +1,17 @@
 // Any bytes as a trace, as they are and with right check sums: the reducer must come to a report,
-// in both forms.
+// in both forms, and to every launch on a time line.
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <streambuf>
+#include <utility>
 #include <vector>
 
 #include "crc32c.h"
 #include "passes/reducer.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
+#include "writers/trace_event_writer.h"
 
 namespace {
 
@@ -60,7 +62,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> mended(data, data + size);
   mend_check_sums(mended.data(), mended.size());
   for (const uint8_t* bytes : {data, static_cast<const uint8_t*>(mended.data())}) {
-    Reducer reducer(ReduceOptions{});
+    ReduceOptions options;
+    options.launches = [&](Launches& launches) {
+      write_trace_events(nowhere, launches, "fuzz", 2);
+    };
+    Reducer reducer(std::move(options));
     reducer.add(Input::from_memory("fuzz", bytes, size));
     const Report report = reducer.run();
     write_text(nowhere, report, TextOptions{});

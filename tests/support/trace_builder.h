@@ -157,11 +157,13 @@ class TraceBuilder {
     r->set_name(1000 + id);
     add(p);
   }
-  void stream(uint32_t id = 1, uint32_t device = 1) {
+  // `number`: CUPTI's.
+  void stream(uint32_t id = 1, uint32_t device = 1, uint32_t number = 0) {
     trace::TracePacket p;
     auto* s = p.mutable_interned()->add_streams();
     s->set_id(id);
     s->set_device(device);
+    s->set_stream(number);
     add(p);
   }
   void thread(uint32_t id, const std::string& name) {
@@ -184,9 +186,13 @@ class TraceBuilder {
     bool graph = false;
     uint64_t sequence = 0;  // autograd sequence number + 1
   };
-  void launches(const std::vector<Launch>& list, uint32_t thread = 1, uint32_t stream = 1) {
+  // Each begins 10 ns after the end of the one before, the first at `start_ns`.
+  void launches(const std::vector<Launch>& list, uint32_t thread = 1, uint32_t stream = 1,
+                uint64_t start_ns = 1000) {
     trace::TracePacket p;
     fill(*p.mutable_launch_batch(), list);
+    if (p.launch_batch().first_start_ns() != 0)
+      p.mutable_launch_batch()->set_first_start_ns(start_ns);
     p.mutable_launch_batch()->set_thread(thread);
     p.mutable_launch_batch()->set_stream(stream);
     add(p);

@@ -3,15 +3,24 @@ with the JSON report, and names that want to be more than text."""
 
 import csv
 import io
+import json
 import re
 import sqlite3
 import unittest
+from collections import Counter
+from decimal import Decimal
 
 from made_traces import FOLDER, report, run, trace
 
 TRACES = ("training", "simulated", "killed", "damaged", "hostile")
 TORN = ("killed", "damaged")  # exit code 3: partial
 CONTROL = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def shown(name):
+    """A name of the JSON report as other forms have it, for the names of these traces."""
+    escaped = "".join(f"\\x{ord(c):02X}" if ord(c) < 32 else f"\\u{{{ord(c):X}}}" if "\u202a" <= c <= "\u202e" else c for c in name)
+    return escaped.replace("\ufffd", "\\xFF")
 
 
 class Forms(unittest.TestCase):
@@ -181,6 +190,104 @@ class Sqlite(Forms):
     def test_the_bytes_are_the_same_on_standard_output(self):
         self.database("training")
         self.assertEqual(run("--format", "sqlite", trace("training")).stdout, (FOLDER / "training.db").read_bytes())
+
+
+class ChromeTrace(Forms):
+    """The Trace Event Format. Times are read as decimals: they are exact nanoseconds."""
+
+    def events(self, *names):
+        done = run("--format", "chrome-trace", *map(trace, names))
+        self.assertEqual(done.returncode, 3 if set(names) & set(TORN) else 0, done.stderr)
+        self.assertTrue(done.stdout.isascii())
+        self.assertNotRegex(done.stdout.decode(), CONTROL)
+        for digits in re.findall(r"[\d.]+", re.sub(r'"(\\.|[^"\\])*"', "", done.stdout.decode())):
+            self.assertLessEqual(Decimal(digits), 2**53)  # beyond, readers round
+        whole = json.loads(done.stdout, parse_float=Decimal)
+        for event in whole["traceEvents"]:
+            for key in ("ts", "dur"):
+                if key in event:
+                    event[key] = event[key] * 1000
+                    self.assertEqual(event[key], int(event[key]))
+        return whole["traceEvents"], done.stderr.decode()
+
+    def launches(self, *names):
+        return [e for e in self.events(*names)[0] if e["ph"] == "X"]
+
+    def test_sums_by_kernel_are_those_of_the_json_report(self):
+        for names in (("vectors",), ("hostile",), ("timeline",), ("timeline", "timeline_rank1")):
+            events = self.launches(*names)
+            for kernel in report(*names)["kernels"]:
+                own = [e for e in events if e["name"] == shown(kernel["name"])]
+                self.assertEqual(len(own), kernel["launches"])
+                self.assertEqual(sum(int(e["args"]["flop"]) for e in own), int(kernel["flop"]))
+                self.assertEqual(sum(e["dur"] for e in own), kernel["gpu_time_ns"])
+                for precision, flop in kernel["precision"].items():
+                    self.assertEqual(sum(int(e["args"]["precision"].get(precision, 0)) for e in own), int(flop))
+                self.assertEqual({"estimate" in e["args"] for e in own}, {"varying_launches" in kernel})
+
+    def test_events_of_a_track_do_not_overlap(self):
+        for name in ("training", "hostile", "timeline", "damaged", "killed"):
+            last = {}
+            for event in self.launches(name):
+                track = event["pid"], event["tid"]
+                self.assertGreaterEqual(event["ts"], last.get(track, 0))
+                last[track] = event["ts"] + event["dur"]
+
+    def test_tracks_are_streams_of_devices_of_processes(self):
+        events, _ = self.events("timeline", "timeline_rank1")
+        named = {(e["pid"], e["tid"], e["name"]): e["args"].get("name") for e in events if e["ph"] == "M"}
+        processes = {pid: name for (pid, _, what), name in named.items() if what == "process_name"}
+        self.assertEqual(sorted(processes.values()), [f"rank {rank}, node<{rank}> process {500 + rank}, Test GPU (device {device})"
+                                                      for rank in (0, 1) for device in (0, 1)])
+        tracks = {}
+        for event in events:
+            if event["ph"] == "X":
+                where = processes[event["pid"]], named[event["pid"], event["tid"], "thread_name"]
+                tracks.setdefault(where, []).append(event)
+        for rank in (0, 1):
+            device = [f"rank {rank}, node<{rank}> process {500 + rank}, Test GPU (device {d})" for d in (0, 1)]
+            begin = rank * 1_000_000
+            # Launches of stream 7 that ran beside others have a track of their own; those after them find the first one free.
+            stream = tracks[device[0], "stream 7"] + tracks[device[0], "stream 7 (2)"]
+            self.assertEqual(Counter(e["name"].split("(")[0] for e in stream), {"dense_gradient": 40, "dense_forward": 40, "sample": 25})
+            forward = [e["ts"] for e in stream if e["name"].startswith("dense_forward")]
+            self.assertEqual(forward, [begin + 1000 + sum(2010 + k for k in range(i)) for i in range(40)])
+            self.assertEqual({e["name"].split("(")[0] for e in tracks[device[0], "stream 7"][40:]}, {"dense_gradient"})
+            self.assertEqual([e["ts"] for e in tracks[device[0], "stream 13"]][0], begin + 1000)
+            self.assertEqual([e["ts"] for e in tracks[device[1], "stream 7"]][0], begin + 2_000_000)
+        self.assertEqual(len(tracks), 8)
+
+    def test_an_event_tells_range_phase_and_shape(self):
+        gradient = next(e for e in self.launches("timeline") if e["name"].startswith("dense_gradient") and e["ts"] >= 200_000)
+        self.assertEqual(gradient["cat"], "backward")  # by the thread's name
+        self.assertEqual(gradient["args"], {"flop": 750, "precision": {"fp32": 610, "fp64": 140}, "range": "step", "grid": [1, 1, 1],
+                                            "block": [32, 1, 1]})
+        sample = next(e for e in self.launches("timeline") if e["args"].get("graph"))
+        self.assertEqual((sample["cat"], sample["args"]["range"], sample["name"]), ("forward", "step/forward", "sample(int, float*)"))
+
+    def test_flop_per_second_adds_up(self):
+        events, _ = self.events("timeline", "timeline_rank1")
+        for pid in {e["pid"] for e in events}:
+            counts = [(e["ts"], e["args"]["FLOP/s"]) for e in events if e["ph"] == "C" and e["pid"] == pid]
+            self.assertEqual(counts[-1][1], 0)
+            total = sum(int(e["args"]["flop"]) for e in events if e["ph"] == "X" and e["pid"] == pid)
+            area = sum(Decimal(rate) * (end - begin) / 10**9 for (begin, rate), (end, _) in zip(counts, counts[1:]))
+            self.assertAlmostEqual(float(area / total), 1, places=12)
+
+    def test_what_has_no_time_is_said(self):
+        events, error = self.events("training")
+        self.assertIn("2 launches are not in it", error)
+        own = [e for e in events if e["ph"] == "X"]
+        self.assertEqual(len(own), 18)
+        self.assertEqual([e["args"]["flop"] for e in own if e["name"].startswith("nccl")], [None, None])
+        self.assertEqual([e["dur"] for e in own if "windowed" in e["args"]], [90_000])
+
+    def test_traces_without_times_are_refused_in_one_line(self):
+        path = FOLDER / "no_times.json"
+        done = run("--format", "chrome-trace", "-o", path, trace("other_rank"))
+        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, b"", 1))
+        self.assertIn(b"level launches", done.stderr)
+        self.assertFalse(path.exists())
 
 
 class Markdown(Forms):

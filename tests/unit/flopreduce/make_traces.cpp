@@ -228,6 +228,56 @@ TraceBuilder vectors() {
   return t;
 }
 
+// Two devices, three streams and two threads; batches that overlap on one stream, and that were
+// written in another order than they ran. Rank 1 began 1 ms after rank 0, on a clock of its own.
+TraceBuilder timeline(int rank) {
+  TraceBuilder t;
+  flopinj::trace::TracePacket first;
+  auto* h = first.mutable_header();
+  h->set_format_major(1);
+  h->set_producer("trace_builder");
+  h->set_pid(static_cast<uint32_t>(500 + rank));
+  h->set_hostname("node<" + std::to_string(rank) + ">");
+  h->set_rank(rank);
+  h->set_level(flopinj::trace::LEVEL_LAUNCHES);
+  h->set_session_id(static_cast<uint64_t>(20 + rank));
+  const uint64_t begin = 5'000'000 * static_cast<uint64_t>(rank + 1);
+  h->set_clock_trace_ns(begin);
+  h->set_clock_realtime_ns(1'700'000'000'000'000'000 + 1'000'000 * static_cast<uint64_t>(rank));
+  t.add(first);
+  t.device(1);
+  t.device(2);
+  t.thread(1, "main");
+  t.thread(2, "pt_autograd_0");
+  t.stream(1, 1, 7);
+  t.stream(2, 1, 13);
+  t.stream(3, 2, 7);
+  t.group(1, "sass", sass_metrics(), true, 1);
+  t.group(2, "sass", sass_metrics(), true, 2);
+  t.path(1, 0, "step");
+  t.path(2, 1, "forward");
+  t.kernel(1, "_Z13dense_forwardiPKfPf", 701);
+  t.kernel(2, "_Z14dense_gradientiPKfPf", 702);
+  t.kernel(3, "_Z6sampleiPf", 703, flopinj::trace::Interned::PARAMETERS_MERGED);
+  t.samples(1, 1, {{0, 0, 0x1p53 + 2, 0, 0, 0, 0, 0, 0}});
+  t.samples(1, 2, {{10, 0, 300, 0, 0, 70, 0, 0, 0}});
+  t.samples(1, 3, {{7, 0, 0, 0, 0, 0, 0, 0, 0}, {8, 0, 0, 0, 0, 0, 0, 0, 0}});
+  const auto several = [](uint32_t kernel, int count, uint32_t path, bool graph) {
+    Launches list;
+    for (int i = 0; i < count; ++i) list.push_back({kernel, 2000 + i, path, false, graph, 0});
+    return list;
+  };
+  t.launches(several(2, 40, 1, false), 2, 1, begin + 200'000);    // backward, after
+  t.launches(several(1, 40, 2, false), 1, 1, begin + 1'000);      // forward, before it
+  t.launches(several(3, 25, 2, true), 1, 1, begin + 1'500);       // beside forward on its stream
+  t.launches(several(2, 30, 2, false), 1, 2, begin + 1'000);      // another stream
+  t.launches(several(3, 51, 0, false), 1, 3, begin + 2'000'000);  // another device
+  t.ledger(135, 135, 0, 1);
+  t.ledger(51, 51, 0, 2);
+  t.end();
+  return t;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -239,6 +289,8 @@ int main(int argc, char** argv) {
   if (name == "hostile") bytes = hostile().bytes();
   if (name == "wide") bytes = wide().bytes();
   if (name == "vectors") bytes = vectors().bytes();
+  if (name == "timeline") bytes = timeline(0).bytes();
+  if (name == "timeline_rank1") bytes = timeline(1).bytes();
   if (name == "killed")
     bytes = training(false).bytes().substr(0, training(false).bytes().size() - 40);
   if (name == "damaged") {
@@ -248,8 +300,8 @@ int main(int argc, char** argv) {
   if (bytes.empty()) {
     std::fprintf(
         stderr,
-        "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors"
-        " > FILE\n");
+        "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
+        "timeline|timeline_rank1 > FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

@@ -18,6 +18,7 @@
 #include "writers/markdown_writer.h"
 #include "writers/sqlite_writer.h"
 #include "writers/text_writer.h"
+#include "writers/trace_event_writer.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -117,8 +118,9 @@ int csv(const Report& report, const OutputArguments& output) {
 struct Form {
   const char* name;
   const char* purpose;
-  int (*write)(const Report&, const OutputArguments&);
+  int (*write)(const Report&, const OutputArguments&);  // null for kLaunchForm
 };
+constexpr const char* kLaunchForm = "chrome-trace";
 constexpr std::array kForms = {
     Form{"text", "tables for a terminal", text},
     Form{"json", "everything, for programs; schema: report.schema.json", json},
@@ -128,6 +130,8 @@ constexpr std::array kForms = {
          folded},
     Form{"sqlite", "every table as a table of a database (-o FILE)", sqlite},
     Form{"html", "one page with flame view and sortable tables; needs nothing else", html},
+    Form{kLaunchForm, "every launch on a time line, for ui.perfetto.dev and chrome://tracing",
+         nullptr},
 };
 
 }  // namespace
@@ -167,6 +171,26 @@ int check_report_form(const OutputArguments& output) {
     return kExitUsage;
   }
   return -1;
+}
+
+bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }
+
+WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma) {
+  bool any = false;
+  launches.for_each([&](const TimedLaunch&) {
+    any = true;
+    return false;
+  });
+  if (!any) {
+    complain(
+        "these traces do not say when kernels ran: record at level launches, in a mode with times");
+    return {kExitUsage};
+  }
+  WrittenLaunches written;
+  written.exit_code = write_output(output, [&](std::ostream& out) {
+    written.count = write_trace_events(out, launches, kProgram, fma);
+  });
+  return written;
 }
 
 int write_report(const Report& report, const OutputArguments& output) {

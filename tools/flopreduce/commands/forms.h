@@ -8,9 +8,20 @@
 
 namespace flopinj::reduce {
 
+class Launches;
+
 std::vector<std::string> report_forms();
 // One line each, for --help.
 std::string describe_report_forms();
+
+// True for a form that shows every launch. It is written by write_launches() while traces are read
+// (ReduceOptions::launches), and write_report() is not called.
+bool shows_launches(const OutputArguments& output);
+struct WrittenLaunches {
+  int exit_code = 0;  // errors were said on standard error
+  uint64_t count = 0;
+};
+WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma);
 
 // What can be said wrong about the output arguments before any trace is read: -1, or the exit code.
 int check_report_form(const OutputArguments& output);

@@ -50,9 +50,19 @@ int run(int argc, char** argv) {
   if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
   if (const int code = gates.finish(); code >= 0) return code;
 
+  WrittenLaunches written;
+  if (shows_launches(output))
+    input.reduce.launches = [&, fma = input.reduce.fma](Launches& launches) {
+      written = write_launches(launches, output, fma);
+    };
   const Reduced reduced = reduce_traces(input);
   if (!reduced.report) return reduced.exit_code;
-  if (const int code = write_report(*reduced.report, output); code != kExitFine) return code;
+  if (!shows_launches(output)) written.exit_code = write_report(*reduced.report, output);
+  if (written.exit_code != kExitFine) return written.exit_code;
+  if (const uint64_t all = reduced.report->total.launches;
+      shows_launches(output) && all > written.count)
+    complain(to_grouped(all - written.count) +
+             " launches are not in it: when they ran is not known");
   if (gates.any())
     if (const int failed = gates.check(report_json(*reduced.report)); failed != kExitFine)
       return failed;

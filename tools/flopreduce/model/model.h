@@ -57,6 +57,7 @@ struct TraceState {
   uint64_t diagnostics_left_out = 0;
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
+  IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;

@@ -77,8 +77,10 @@ void DefinitionPass::interned(const trace::Interned& message) {
   for (const auto& m : message.functions()) function(m);
   for (const auto& m : message.signatures()) signature(m);
   for (const auto& m : message.range_paths()) range_path(m);
-  for (const auto& m : message.streams())
+  for (const auto& m : message.streams()) {
     define(trace_->streams, m.id(), model_.device_index(trace_index_, m.device()));
+    trace_->stream_numbers.set(m.id(), m.stream());  // define() told where it is refused
+  }
   for (const auto& m : message.threads()) define(trace_->threads, m.id(), name_of(m.name()));
 }
 

@@ -39,7 +39,7 @@ void sort_and_merge(Rows& rows, Key&& key, Merge&& merge) {
 
 }  // namespace
 
-void fold_into_merged_classes(const Model& model, Totals& totals) {
+MergedClasses::MergedClasses(const Model& model) : model_(model) {
   const auto less = [&](uint32_t a, uint32_t b) {
     return kernel_of(model.signatures[a]) < kernel_of(model.signatures[b]);
   };
@@ -47,17 +47,27 @@ void fold_into_merged_classes(const Model& model, Totals& totals) {
   for (uint32_t i = 1; i < model.signatures.size(); ++i)
     if (model.signatures[i].parameter_class == ParameterClass::kMerged) classes.emplace(i, i);
   if (classes.empty()) return;
+  for (uint32_t i = 0; i < model.signatures.size(); ++i) {
+    const auto found = model.signatures[i].parameter_class == ParameterClass::kExact
+                           ? classes.find(i)
+                           : classes.end();
+    class_of_.push_back(found != classes.end() ? found->second : i);
+  }
+}
 
-  const auto home = [&](uint32_t signature, uint32_t chip) {
-    if (model.signatures[signature].parameter_class != ParameterClass::kExact) return signature;
-    const auto found = classes.find(signature);
-    const bool folds = found != classes.end() && !has_counts(model, signature, chip) &&
-                       has_counts(model, found->second, chip);
-    return folds ? found->second : signature;
-  };
-  for (Row& row : totals.rows) row.signature = home(row.signature, row.chip);
+uint32_t MergedClasses::home(uint32_t signature, uint32_t chip) const {
+  const uint32_t merged = class_of_.empty() ? signature : class_of_[signature];
+  const bool folds = merged != signature && !has_counts(model_, signature, chip) &&
+                     has_counts(model_, merged, chip);
+  return folds ? merged : signature;
+}
+
+void fold_into_merged_classes(const Model& model, Totals& totals) {
+  const MergedClasses classes(model);
+  if (!classes.any()) return;
+  for (Row& row : totals.rows) row.signature = classes.home(row.signature, row.chip);
   for (DeviceRow& row : totals.device_rows)
-    row.signature = home(row.signature, model.devices[row.device].chip);
+    row.signature = classes.home(row.signature, model.devices[row.device].chip);
   sort_and_merge(
       totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
       [](Row& to, const Row& from) { to.counts.add(from.counts); });

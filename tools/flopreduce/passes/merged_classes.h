@@ -5,10 +5,27 @@
 // measured. They are the same kind of launch as the rest: those that have no complete counts of their
 // own count with their kernel's merged class, as part of its estimate.
 #pragma once
+#include <cstdint>
+#include <vector>
+
 #include "model/model.h"
 #include "model/totals.h"
 
 namespace flopinj::reduce {
+
+// The merged classes of a joined model.
+class MergedClasses {
+ public:
+  explicit MergedClasses(const Model& model);
+  bool any() const { return !class_of_.empty(); }
+  // The signature that launches count with: their own, or the merged class of the same function and
+  // shape, where that has complete counts on this kind of device and they have none.
+  uint32_t home(uint32_t signature, uint32_t chip) const;
+
+ private:
+  const Model& model_;
+  std::vector<uint32_t> class_of_;  // by signature; empty where there are no classes
+};
 
 // Gives rows of such signatures to the merged class of the same function and shape on the same kind of
 // device, where there is one with complete counts. The model must be joined; rows stay in order.

@@ -7,6 +7,7 @@
 #include "flop_trace_fields.h"
 #include "model/formulas.h"
 #include "passes/definitions.h"
+#include "passes/launches.h"
 #include "passes/merged_classes.h"
 #include "passes/router.h"
 #include "passes/sequence_pass.h"
@@ -109,8 +110,9 @@ void Reducer::second_pass(Model& model, TotalsPass& totals) {
   }
 }
 
-OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators) {
-  SequencePass pass(model, options_.rules, phases, operators);
+// Damage was told by the passes before.
+void Reducer::read_batches(Model& model,
+                           const std::function<bool(uint32_t, const Packet&)>& visit) {
   Router router(model);
   router.reset();
   const size_t known = model.traces.size();
@@ -121,9 +123,19 @@ OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const Opera
     Packet packet;
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, logged_before);
-      if (trace < known) pass.packet(trace, packet);
+      const bool batch =
+          packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch);
+      if (trace < known && batch && !visit(trace, packet)) return;
     }
   }
+}
+
+OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators) {
+  SequencePass pass(model, options_.rules, phases, operators);
+  read_batches(model, [&](uint32_t trace, const Packet& packet) {
+    pass.packet(trace, packet);
+    return true;
+  });
   return pass.take();
 }
 
@@ -176,6 +188,11 @@ Report Reducer::run() {
   if (!report.ledger.disagreements.empty())
     files_.front().damage.add(Damage::kLedger, report.ledger.disagreements.size());
   name_sources(model, report);
+  if (options_.launches) {
+    Launches launches(model, totals, options_.rules, phases, formulas,
+                      [&](const Launches::Visit& visit) { read_batches(model, visit); });
+    options_.launches(launches);
+  }
   return report;
 }
 

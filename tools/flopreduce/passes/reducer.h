@@ -1,5 +1,6 @@
 // Traces in, report out.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,10 +16,14 @@
 
 namespace flopinj::reduce {
 
+class Launches;
+
 struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
   PhaseRules rules = {};
   UtilizationOptions utilization = {};
+  // Called last, for forms of output that show every launch.
+  std::function<void(Launches&)> launches = {};
 };
 
 class Reducer {
@@ -31,7 +36,8 @@ class Reducer {
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
 
-  // Reads every trace twice, and once more where ranges name operators. Call once.
+  // Reads every trace twice, and once more where ranges name operators, or every launch is asked for.
+  // Call once.
   Report run();
 
  private:
@@ -43,6 +49,8 @@ class Reducer {
   void first_pass(Model& model);
   void second_pass(Model& model, class TotalsPass& totals);
   OperatorCalls sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators);
+  // Hands launch batches to visit() until it returns false.
+  void read_batches(Model& model, const std::function<bool(uint32_t, const Packet&)>& visit);
   void note_missing_ends(const Model& model);
   void name_sources(const Model& model, Report& report) const;
 

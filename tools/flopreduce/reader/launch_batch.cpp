@@ -22,6 +22,7 @@ bool LaunchBatchReader::read_fields(protozero::data_view body, bool& packed_once
   using Field = trace_fields::LaunchBatchField;
   views_ = Views{};
   thread_ = stream_ = 0;
+  first_start_ns_ = 0;
   protozero::pbf_message<Field> message(body);
   while (message.next()) {
     protozero::data_view* column = nullptr;
@@ -54,6 +55,10 @@ bool LaunchBatchReader::read_fields(protozero::data_view body, bool& packed_once
       case Field::stream:
         if (message.wire_type() != protozero::pbf_wire_type::varint) return false;
         (message.tag() == Field::thread ? thread_ : stream_) = message.get_uint32();
+        continue;
+      case Field::first_start_ns:
+        if (message.wire_type() != protozero::pbf_wire_type::varint) return false;
+        first_start_ns_ = message.get_uint64();
         continue;
       default:
         message.skip();

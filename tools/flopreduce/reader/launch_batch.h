@@ -13,6 +13,7 @@ namespace flopinj::reduce {
 struct LaunchRow {
   uint32_t signature = 0;
   uint32_t range_path = 0;
+  uint64_t start_ns = 0;  // on the trace's clock; 0 with no time, as the duration
   uint64_t duration_ns = 0;
   bool timed = false;
   bool graph = false;
@@ -69,6 +70,7 @@ class LaunchBatchReader {
   std::string canonical_;
   uint32_t thread_ = 0;
   uint32_t stream_ = 0;
+  uint64_t first_start_ns_ = 0;
   size_t size_ = 0;
   bool times_absent_ = false;
 };
@@ -79,6 +81,7 @@ inline constexpr uint64_t kLongestKernelNs = 1000ULL * 1000 * 1000 * 86400 * 30;
 template <typename Visit>
 void LaunchBatchReader::for_each(LastDurations& last, DamageLog& damage, Visit&& visit) {
   Column signature(views_.signature);
+  Column gap(views_.gap);
   Column duration(views_.duration);
   Column untimed(views_.untimed);
   RunColumn path(views_.range_path);
@@ -86,25 +89,29 @@ void LaunchBatchReader::for_each(LastDurations& last, DamageLog& damage, Visit&&
   RunColumn windowed(views_.windowed);
   uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
   last.new_batch();
+  uint64_t now = first_start_ns_;
   LaunchRow row;
   for (size_t i = 0; i < size_; ++i) {
     row.signature = signature.next32();
     row.range_path = static_cast<uint32_t>(path.next());
     row.graph = graph.next() != 0;
     row.windowed = windowed.next() != 0;
+    const uint64_t start = now + static_cast<uint64_t>(gap.next_signed());
     const int64_t delta = duration.next_signed();
     row.timed = !times_absent_ && i != next_untimed;
-    row.duration_ns = 0;
+    row.start_ns = row.duration_ns = 0;
     if (i == next_untimed)
       next_untimed = untimed.empty() ? UINT64_MAX : next_untimed + untimed.next();
     if (row.timed) {
       uint64_t& before = last.of(row.signature);
-      const uint64_t now = before + static_cast<uint64_t>(delta);
-      if (now > kLongestKernelNs) {
+      const uint64_t length = before + static_cast<uint64_t>(delta);
+      if (length > kLongestKernelNs) {
         damage.add(Damage::kBadTime);
         row.timed = false;
       } else {
-        row.duration_ns = before = now;
+        row.start_ns = start;
+        row.duration_ns = before = length;
+        now = start + length;
       }
     }
     visit(static_cast<const LaunchRow&>(row));

@@ -1,0 +1,47 @@
+// FLOP over time, in at most 1,024 bins that grow with the recording.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// A bin is 2^k ns long and begins at a multiple of that on the trace's clock; k is the least that
+// needs no more than kMostBins bins. So the result is the same in whatever order launches come, and
+// series of parts add up to that of the whole exactly.
+class FlopSeries {
+ public:
+  static constexpr size_t kMostBins = 1024;
+  static constexpr unsigned kLeastShift = 10;  // about 1 us
+
+  // A launch's FLOP are spread evenly over its time.
+  void add(uint64_t begin, uint64_t end, uint64_t flop) {
+    if (begin < bin_begin_ || end > bin_end_ || pending_ > UINT64_MAX - flop) [[unlikely]]
+      return spread(begin, end, flop);
+    pending_ += flop;
+  }
+  void add(const FlopSeries& other);
+  void finish() { flush(); }  // before the bins are read
+
+  bool empty() const { return bins_.empty(); }
+  uint64_t bin_ns() const { return uint64_t{1} << shift_; }
+  uint64_t begin_ns() const { return first_ << shift_; }
+  const std::vector<u128>& bins() const { return bins_; }
+
+ private:
+  void flush();
+  void spread(uint64_t begin, uint64_t end, uint64_t flop);
+  void cover(uint64_t first, uint64_t last);  // numbers of bins at the present shift
+  void widen();
+
+  unsigned shift_ = kLeastShift;
+  uint64_t first_ = 0;  // number of bins_[0], counted from the clock's zero
+  std::vector<u128> bins_;
+  // The bin of the last launch, kept at hand: most launches lie in the same one as the last.
+  uint64_t bin_begin_ = UINT64_MAX, bin_end_ = 0;
+  uint64_t pending_ = 0;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,88 @@
+#include "passes/launches.h"
+
+#include <algorithm>
+
+#include "reader/launch_batch.h"
+
+namespace flopinj::reduce {
+
+Launches::Launches(const Model& model, const Totals& totals, const PhaseRules& rules,
+                   PhaseMap& phases, Formulas& formulas, ReadBatches read)
+    : model_(model),
+      rules_(rules),
+      phases_(phases),
+      formulas_(formulas),
+      work_(model, totals, formulas),
+      classes_(model),
+      read_(std::move(read)) {}
+
+void Launches::for_each(const std::function<bool(const TimedLaunch&)>& visit) {
+  LastDurations durations;
+  read_(
+      [&](uint32_t trace, const Packet& packet) { return batch(trace, packet, durations, visit); });
+}
+
+// Ids that no packet defined stand for the same as in the totals.
+bool Launches::batch(uint32_t trace, const Packet& packet, LastDurations& durations,
+                     const std::function<bool(const TimedLaunch&)>& visit) {
+  DamageLog told;
+  LaunchBatchReader batch;
+  if (!batch.open(packet.body, told)) return true;
+  const TraceState& state = model_.traces[trace];
+  const auto known = [](uint32_t index, uint32_t otherwise) {
+    return index != kNoIndex ? index : otherwise;
+  };
+  const uint32_t unknown_device = state.devices.get(1);
+  const uint32_t thread_name = known(state.threads.get(batch.thread()), NamePool::kEmpty);
+  TimedLaunch launch;
+  launch.trace = trace;
+  const uint32_t device = state.streams.get(batch.stream());
+  launch.stream = device != kNoIndex ? batch.stream() : 0;
+  launch.device = known(device, unknown_device);
+  uint32_t path_id = UINT32_MAX;
+  uint32_t path_rule = 0;
+  bool more = true;
+  batch.for_each(durations, told, [&](const LaunchRow& row) {
+    if (!more || !row.timed || row.start_ns >= kLatestStart) return;
+    if (row.range_path != path_id) {
+      path_id = row.range_path;
+      launch.path =
+          path_id == 0 ? PathTable::kRoot : known(state.paths.get(path_id), PathTable::kLost);
+      path_rule = phases_.rule_of(launch.path, thread_name);
+    }
+    launch.signature = known(state.signatures.get(row.signature), SignatureTable::kUndefined);
+    launch.rule = phases_.rule_of_kernel(path_rule, launch.signature);
+    launch.start_ns = row.start_ns;
+    launch.duration_ns = row.duration_ns;
+    launch.windowed = row.windowed;
+    launch.graph = row.graph;
+    more = visit(launch);
+  });
+  return more;
+}
+
+Launches::Share& Launches::share(const TimedLaunch& launch) {
+  const uint32_t chip = model_.devices[launch.device].chip;
+  const auto [entry, fresh] =
+      shares_.try_emplace(static_cast<uint64_t>(launch.signature) << 32 | chip);
+  Share& share = entry->second;
+  if (!fresh) return share;
+  const uint32_t home = classes_.home(launch.signature, chip);
+  share.result = &work_.result(home, chip);
+  share.from = &handed_out_[static_cast<uint64_t>(home) << 32 | chip];
+  return share;
+}
+
+bool Launches::estimated(const TimedLaunch& launch) { return share(launch).result->estimated(); }
+
+const Flop* Launches::next_flop(const TimedLaunch& launch) {
+  const Share& of = share(launch);
+  const SignatureResult& result = *of.result;
+  if (result.flop.status != FlopStatus::kMeasured) return nullptr;
+  const uint64_t all = result.counts.launches;
+  const uint64_t place = *of.from < all ? (*of.from)++ : all - 1;  // the latter for damaged sums
+  flop_ = result.estimated() ? result.flop.of(place, 1, all) : result.flop.of(0, 1, 1);
+  return &flop_;
+}
+
+}  // namespace flopinj::reduce

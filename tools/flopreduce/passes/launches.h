@@ -1,0 +1,79 @@
+// Every launch of all traces, one by one, for forms of output that show each of them: a pass of its
+// own, made where such a form is asked for.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "model/formulas.h"
+#include "model/model.h"
+#include "model/phases.h"
+#include "model/totals.h"
+#include "passes/merged_classes.h"
+#include "reader/packet_reader.h"
+#include "report/work_table.h"
+
+namespace flopinj::reduce {
+
+// A launch of which a trace says when it ran.
+struct TimedLaunch {
+  uint64_t start_ns = 0;  // on its trace's clock, below kLatestStart
+  uint64_t duration_ns = 0;
+  uint32_t trace = 0;      // Model::traces
+  uint32_t device = 0;     // Model::devices
+  uint32_t stream = 0;     // id in its trace; 0 where it is not known
+  uint32_t signature = 0;  // Model::signatures
+  uint32_t path = 0;       // Model::paths
+  uint32_t rule = 0;       // PhaseRules::rules()
+  bool windowed = false, graph = false;
+};
+inline constexpr uint64_t kLatestStart = uint64_t{1} << 62;  // 146 years; later ones are damaged
+
+class Launches {
+ public:
+  // Hands every launch batch of all traces to a function, until that returns false.
+  using Visit = std::function<bool(uint32_t trace, const Packet&)>;
+  using ReadBatches = std::function<void(const Visit&)>;
+
+  // All must outlive this. `totals` are those of the report.
+  Launches(const Model& model, const Totals& totals, const PhaseRules& rules, PhaseMap& phases,
+           Formulas& formulas, ReadBatches read);
+
+  // Calls visit for each timed launch, in the order of the traces, until it returns false. Damage
+  // was told by the passes before.
+  void for_each(const std::function<bool(const TimedLaunch&)>& visit);
+  // For the launch at hand: its FLOP, or null where they are not known. Call once for each launch:
+  // launches whose work is an estimate get shares that add up to those of the report.
+  const Flop* next_flop(const TimedLaunch& launch);
+  // True where what next_flop() says is an estimate.
+  bool estimated(const TimedLaunch& launch);
+
+  const Model& model() const { return model_; }
+  const std::string& phase(const TimedLaunch& launch) const {
+    return rules_.rules()[launch.rule].phase;
+  }
+  const Formulas& formulas() const { return formulas_; }
+
+ private:
+  // What launches of one signature on one kind of device do.
+  struct Share {
+    const SignatureResult* result = nullptr;
+    uint64_t* from = nullptr;  // launches that had theirs, of the signature that they count with
+  };
+  bool batch(uint32_t trace, const Packet& packet, class LastDurations& durations,
+             const std::function<bool(const TimedLaunch&)>& visit);
+  Share& share(const TimedLaunch& launch);
+
+  const Model& model_;
+  const PhaseRules& rules_;
+  PhaseMap& phases_;
+  const Formulas& formulas_;
+  WorkTable work_;
+  MergedClasses classes_;
+  ReadBatches read_;
+  std::unordered_map<uint64_t, Share> shares_;         // by (signature, chip)
+  std::unordered_map<uint64_t, uint64_t> handed_out_;  // likewise
+  Flop flop_;                                          // what next_flop() said last
+};
+
+}  // namespace flopinj::reduce
