@@ -34,6 +34,7 @@ def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_
     env["LD_LIBRARY_PATH"] = f"{SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
     env["FLOPINJ_OUTPUT"] = str(output)
     env["FLOPINJ_PLAN_WAIT_MS"] = "20000"  # the first launches of a short program are measured too
+    env["FLOPINJ_BUDGET"] = "none"  # a machine that stalls inside a window would spend it
     for name in by:
         env[name] = str(LIBRARY)
     if SANITIZER_PRELOAD:  # has to come first

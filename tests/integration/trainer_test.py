@@ -39,38 +39,38 @@ class EveryFigureEqualsTheory(harness.TestCase):
         for model in ("mlp", "cnn"):
             for mode in MODES:
                 with self.subTest(model=model, mode=mode):
-                    expected, report = train(self, "--model", model, "--mode", mode, "--steps", 7,
+                    expected, report = train(self, "--model", model, "--mode", mode, "--steps", 12,
                                              FLOPINJ_FORCE=1)
                     self.check(expected, report)
                     if mode != "autograd-thread":
                         self.check_layers(expected, report)
 
     def test_momentum_and_odd_batch(self):
-        expected, report = train(self, "--model", "mlp", "--momentum", 0.9, "--batch", 13, "--steps", 5)
+        expected, report = train(self, "--model", "mlp", "--momentum", 0.9, "--batch", 13, "--steps", 12)
         self.check(expected, report)
         self.check_layers(expected, report)
 
     def test_without_waiting_for_the_plan(self):
         """In production nobody waits: kernels measured later serve the launches before."""
-        expected, report = train(self, "--model", "mlp", "--steps", 40, FLOPINJ_PLAN_WAIT_MS=0)
+        expected, report = train(self, "--model", "mlp", "--steps", 400, FLOPINJ_PLAN_WAIT_MS=0)
         self.check(expected, report)
 
     def test_tally_level_says_the_same(self):
         for mode in MODES:
             with self.subTest(mode=mode):
-                expected, report = train(self, "--model", "cnn", "--mode", mode, "--steps", 6,
+                expected, report = train(self, "--model", "cnn", "--mode", mode, "--steps", 12,
                                          FLOPINJ_LEVEL="tally", FLOPINJ_FORCE=1)
                 self.check(expected, report)
 
     def test_oldest_supported_cupti(self):
         """CUPTI 12.6 has other record layouts than 13: the same figures."""
-        expected, report = train(self, "--model", "cnn", "--steps", 5, SIMGPU_CUPTI_VERSION="12.6")
+        expected, report = train(self, "--model", "cnn", "--steps", 12, SIMGPU_CUPTI_VERSION="12.6")
         self.check(expected, report)
         self.assertTrue(all(k["gpu_time_ns"] is not None for k in report["kernels"]))
 
     def test_same_grid_and_another_k_stay_apart(self):
         """fc1 and fc2 of the mlp launch the same grid with inner dimension 64 and 128."""
-        expected, report = train(self, "--model", "mlp", "--batch", 32, "--steps", 5)
+        expected, report = train(self, "--model", "mlp", "--batch", 32, "--steps", 12)
         forward = harness.by_key(report["kernels"], "name")["dense_forward"]
         self.assertEqual(forward["signatures"], 3)  # fc1, fc2 and fc3
         self.assertNotIn("varying_launches", forward)
@@ -83,18 +83,18 @@ class EveryFigureEqualsTheory(harness.TestCase):
 
     def test_expected_ratio_of_layers(self):
         """2 - f1: the first layer's share of the forward FLOP is not paid twice in backward."""
-        expected, report = train(self, "--model", "mlp", "--steps", 4)
+        expected, report = train(self, "--model", "mlp", "--steps", 12)
         first = expected.layer_flop["forward", "fc1"] / expected.phase_flop["forward"]
         self.assertAlmostEqual(report["backward_forward_expected"], 2 - first, places=9)
 
 
 class PhasesWithoutRanges(harness.TestCase):
     def test_autograd_thread_without_ranges_is_backward(self):
-        expected, report = train(self, "--model", "mlp", "--mode", "autograd-thread", "--steps", 4)
+        expected, report = train(self, "--model", "mlp", "--mode", "autograd-thread", "--steps", 12)
         self.assertEqual(report["phases"]["backward"]["flop"], str(expected.phase_flop["backward"]))
 
     def test_no_ranges_at_all_is_other(self):
-        expected, report = train(self, "--model", "mlp", "--norange", "--steps", 4)
+        expected, report = train(self, "--model", "mlp", "--norange", "--steps", 12)
         self.assert_all_counted(report, expected.launches)
         self.assertEqual({n: p["flop"] for n, p in report["phases"].items()}, {"other": str(expected.flop)})
         self.assertIsNone(report["backward_forward_ratio"])
@@ -137,7 +137,7 @@ class OperatorsOfPyTorch(harness.TestCase):
         for model in ("mlp", "cnn"):
             for mode in ("plain", "autograd-thread"):
                 with self.subTest(model=model, mode=mode):
-                    expected, report = train(self, "--model", model, "--mode", mode, "--steps", 6,
+                    expected, report = train(self, "--model", model, "--mode", mode, "--steps", 12,
                                              "--ranges", "pytorch", FLOPINJ_FORCE=1)
                     self.assert_all_counted(report, expected.launches)
                     phases = {name: phase["flop"] for name, phase in report["phases"].items()}
@@ -167,7 +167,7 @@ class OperatorsOfPyTorch(harness.TestCase):
                                step / peak / (methods["batch"]["gpu_time_ns"] * 1e-9))
 
     def test_convolutions_say_why_they_differ(self):
-        expected, report = train(self, "--model", "cnn", "--steps", 4, "--ranges", "pytorch")
+        expected, report = train(self, "--model", "cnn", "--steps", 12, "--ranges", "pytorch")
         places = {o["layer"]: o for o in report["operators"]["places"] if o["operator"] == "aten::conv2d"}
         self.assertEqual(set(places), {"layer:conv1", "layer:conv2"})
         causes = {o["range"]: (o["cause"], o["executed_formula_ratio"]) for o in report["operators"]["places"]
@@ -176,7 +176,7 @@ class OperatorsOfPyTorch(harness.TestCase):
 
     def test_tallies_have_no_numbers(self):
         """Calls are then the launches of the kernel that does most, which says the same here."""
-        expected, report = train(self, "--model", "mlp", "--steps", 5, "--ranges", "pytorch",
+        expected, report = train(self, "--model", "mlp", "--steps", 12, "--ranges", "pytorch",
                                  FLOPINJ_LEVEL="tally")
         types = {(o["operator"], o["phase"]): o for o in report["operators"]["types"]}
         linear = types["aten::linear", "forward"]
@@ -187,7 +187,7 @@ class OperatorsOfPyTorch(harness.TestCase):
 class FmaConvention(harness.TestCase):
     def test_only_true_fmas_change(self):
         """Dense and convolution products are all multiply-adds: half. Pool and loss have none: unchanged."""
-        expected, report = train(self, "--model", "cnn", "--steps", 3)
+        expected, report = train(self, "--model", "cnn", "--steps", 12)
         one = harness.reduce(self.trace, options=["--fma", "1"])
         self.assertEqual((report["fma"], one["fma"]), (2, 1))
         kernels = harness.by_key(one["kernels"], "name")
