@@ -24,6 +24,7 @@ class GraphsByHand(harness.TestCase):
         trace, = report["traces"]
         self.assertEqual(trace["diagnostics"], [])
         self.assertEqual(trace["recorder"]["activity_unmatched"], 0)
+        self.assertEqual(report["ledger"]["extrapolated_in_graphs"], len(ks))
 
     def test_nodes_added_by_hand(self):
         self.assert_ran("by_hand", [3, 5] * 2)
@@ -80,11 +81,13 @@ class GraphsByHand(harness.TestCase):
         report = self.report_of("looping", FLOPINJ_MODE="count")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["launches"], len(EAGER) + 1 + 2)
+        self.assertEqual(report["ledger"]["reasons"]["unseen"], [{"reason": "conditional_body", "launches": 2}])
 
     def test_kernel_that_runs_in_a_graph_alone_is_unmeasured_and_says_why(self):
         report = self.report_of("only_in_graph")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["unmeasured"], 2)
+        self.assertEqual(report["ledger"]["reasons"]["unmeasured"], [{"reason": "graph_only", "launches": 2}])
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ struct DeviceRow {
   uint32_t signature = 0;
   uint32_t device = 0;  // Model::devices
   uint64_t launches = 0;
+  uint64_t graph = 0;  // of launches, from graph launches
 };
 
 struct Totals {

@@ -73,7 +73,10 @@ void fold_into_merged_classes(const Model& model, Totals& totals) {
       [](Row& to, const Row& from) { to.counts.add(from.counts); });
   sort_and_merge(
       totals.device_rows, [](const DeviceRow& r) { return std::tie(r.signature, r.device); },
-      [](DeviceRow& to, const DeviceRow& from) { add_saturating(to.launches, from.launches); });
+      [](DeviceRow& to, const DeviceRow& from) {
+        add_saturating(to.launches, from.launches);
+        add_saturating(to.graph, from.graph);
+      });
 }
 
 }  // namespace flopinj::reduce

@@ -148,7 +148,9 @@ void TotalsPass::end_input(DamageLog& damage) {
       continue;
     }
     bool fits = rows_[key].add(local.counts);
-    fits = add_saturating(device_rows_[device_key], local.counts.launches) && fits;
+    auto& [launches, graph] = device_rows_[device_key];
+    fits = add_saturating(launches, local.counts.launches) && fits;
+    fits = add_saturating(graph, local.counts.graph) && fits;
     if (!fits) damage.add(Damage::kOverflow);
   }
   contexts_.clear();
@@ -162,9 +164,9 @@ Totals TotalsPass::take() {
     totals.rows.push_back(
         {static_cast<uint32_t>(key.signature_chip >> 32), static_cast<uint32_t>(key.signature_chip),
          static_cast<uint32_t>(key.path_rule >> 32), static_cast<uint32_t>(key.path_rule), counts});
-  for (const auto& [key, launches] : device_rows_)
-    totals.device_rows.push_back(
-        {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), launches});
+  for (const auto& [key, counts] : device_rows_)
+    totals.device_rows.push_back({static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key),
+                                  counts.first, counts.second});
   std::sort(totals.rows.begin(), totals.rows.end(), [](const Row& a, const Row& b) {
     return std::tie(a.signature, a.chip, a.path, a.rule) <
            std::tie(b.signature, b.chip, b.path, b.rule);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/model.h"
@@ -78,7 +79,8 @@ class TotalsPass {
     size_t operator()(const RowKey& k) const;
   };
   std::unordered_map<RowKey, Counts, RowHash> rows_;
-  std::unordered_map<uint64_t, uint64_t> device_rows_;  // (signature, device) -> launches
+  // (signature, device) -> launches, and those of them from graph launches
+  std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>> device_rows_;
 };
 
 }  // namespace flopinj::reduce

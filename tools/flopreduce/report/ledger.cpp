@@ -82,9 +82,20 @@ std::string reason_of(const SignatureFlop& flop, const Model& model) {
 
 namespace {
 
+// The same, where the row itself says more.
+std::string reason_of_row(const SignatureFlop& flop, const Model& model, const Device& device,
+                          const DeviceRow& row) {
+  const bool not_sampled =
+      flop.status == FlopStatus::kGroupNotSampled || flop.status == FlopStatus::kTensorNotSampled;
+  if (device.id == 0 && flop.status == FlopStatus::kNoCounters) return "device_unknown";
+  if (not_sampled && row.graph == row.launches) return "graph_only";
+  return reason_of(flop, model);
+}
+
 // Measured, extrapolated and unmeasured launches of each device, from the rows.
 std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
-                                      const WorkTable& work, ReasonCounts& unmeasured) {
+                                      const WorkTable& work, ReasonCounts& unmeasured,
+                                      uint64_t& extrapolated_in_graphs) {
   std::vector<LedgerLine> lines(model.devices.size());
   for (const auto& row : totals.device_rows) {
     const Device& device = model.devices[row.device];
@@ -94,11 +105,11 @@ std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
     if (flop.status == FlopStatus::kMeasured) {
       add.measured = measured_on(model, row);
       add.extrapolated = row.launches - add.measured;
+      // No graph launch is measured, so its kernels are all among these.
+      add_saturating(extrapolated_in_graphs, std::min(row.graph, add.extrapolated));
     } else {
       add.unmeasured = row.launches;
-      const bool lost_device = device.id == 0 && flop.status == FlopStatus::kNoCounters;
-      add_saturating(unmeasured[lost_device ? "device_unknown" : reason_of(flop, model)],
-                     row.launches);
+      add_saturating(unmeasured[reason_of_row(flop, model, device, row)], row.launches);
     }
     lines[row.device].add(add);
   }
@@ -131,7 +142,9 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
   ReasonCounts unmeasured;
   ReasonCounts dropped;
   ReasonCounts duplicates;
-  std::vector<LedgerLine> lines = lines_of_rows(model, totals, work, unmeasured);
+  ReasonCounts unseen;
+  std::vector<LedgerLine> lines =
+      lines_of_rows(model, totals, work, unmeasured, report.ledger.extrapolated_in_graphs);
   const std::vector<uint64_t> lost = lost_launches(model, lines);
   LedgerReport& ledger = report.ledger;
   for (uint32_t d = 0; d < model.devices.size(); ++d) {
@@ -149,6 +162,7 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
   }
   for (const auto& trace : model.traces) {
     for (const auto& r : trace.ledger.dropped()) add_saturating(dropped[r.reason()], r.count());
+    for (const auto& r : trace.ledger.unseen()) add_saturating(unseen[r.reason()], r.count());
     for (const auto& r : trace.ledger.duplicate()) {
       add_saturating(duplicates[r.reason()], r.count());
       add_saturating(ledger.duplicates_removed, r.count());
@@ -157,6 +171,7 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
   append(ledger.unmeasured, unmeasured);
   append(ledger.dropped, dropped);
   append(ledger.duplicates, duplicates);
+  append(ledger.unseen, unseen);
 }
 
 }  // namespace flopinj::reduce

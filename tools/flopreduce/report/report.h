@@ -38,7 +38,7 @@ struct Work {
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
   GpuTime time;
-  Roof roof;  // the least time that its devices' peaks allow
+  Roof roof;                // the least time that its devices' peaks allow
   Uncertainty uncertainty;  // of `flop`, where launches vary
   bool overflow = false;
 
@@ -74,6 +74,8 @@ struct LedgerReport {
   LedgerLine total;
   uint64_t duplicates_removed = 0;
   std::vector<Reason> unmeasured, dropped, duplicates;
+  uint64_t extrapolated_in_graphs = 0;  // of total.extrapolated: kernels of graph launches
+  std::vector<Reason> unseen;  // launches beside which work may have run that is in no count
   std::vector<std::string> disagreements;  // empty when it balances
 };
 

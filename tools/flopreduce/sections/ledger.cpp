@@ -45,9 +45,13 @@ Section section(const Report& report) {
   if (report.devices.size() > kMostDevices)
     s.below.emplace_back("  and " + std::to_string(report.devices.size() - kMostDevices) +
                          " more devices: --format json");
+  if (report.ledger.extrapolated_in_graphs > 0)
+    s.below.emplace_back("  extrapolated: " + to_grouped(report.ledger.extrapolated_in_graphs) +
+                         "  in graphs, from eager launches of the same signature");
   add_reasons(s.below, "unmeasured", report.ledger.unmeasured);
   add_reasons(s.below, "dropped", report.ledger.dropped);
   add_reasons(s.below, "duplicate records removed", report.ledger.duplicates);
+  add_reasons(s.below, "launches that may have run more, unseen", report.ledger.unseen);
   for (const auto& text : report.ledger.disagreements)
     s.below.push_back(Line("  ").then("does not balance: " + text, Tone::kBad));
   return s;
@@ -96,6 +100,9 @@ void json(Json& j, const Report& report) {
   l["reasons"] = {{"unmeasured", reasons_json(ledger.unmeasured)},
                   {"dropped", reasons_json(ledger.dropped)},
                   {"duplicates", reasons_json(ledger.duplicates)}};
+  if (!ledger.unseen.empty()) l["reasons"]["unseen"] = reasons_json(ledger.unseen);
+  if (ledger.extrapolated_in_graphs > 0)
+    l["extrapolated_in_graphs"] = ledger.extrapolated_in_graphs;
   j["ledger"] = std::move(l);
   j["devices"] = list_json(report.devices, device_json);
 }
