@@ -35,7 +35,7 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
         return reports
 
     def test_trainer(self):
-        for model, steps in (("mlp", 6), ("cnn", 4)):
+        for model, steps in (("mlp", 12), ("cnn", 12)):
             with self.subTest(model=model):
                 command = [TRAINER, "--print-shapes", "--model", model, "--steps", steps]
                 reports = self.both(command)
@@ -90,7 +90,7 @@ class Ranks(harness.TestCase):
         traces = []
         for rank in (0, 1):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([TRAINER, "--model", "mlp", "--steps", 6], output=traces[-1], RANK=rank)
+            self.run_profiled([TRAINER, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
         alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
         self.assertEqual(both["ledger"]["unmeasured"], 0)
         self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
@@ -109,6 +109,18 @@ class Budget(harness.TestCase):
         self.assertEqual(ledger["unmeasured"], ledger["launches"])
         self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none", FLOPINJ_FORCE=1)
         self.assertEqual(harness.reduce(self.trace)["ledger"]["unmeasured"], 0)
+
+    def measured_until_covered(self, launches):
+        """A kernel that varies would be measured for good. Its program rests 1 ms every 50 launches."""
+        done = self.run_profiled([CLIENTS / "varying_client", "uniform", launches, 1], FLOPINJ_UNTIL_COVERED=90,
+                                 FLOPINJ_LOG="info", FLOPINJ_LEVEL="tally", FLOPINJ_FORCE=1)
+        self.assert_all_counted(harness.reduce(self.trace), launches)
+        return "measuring has stopped: covered: 100.00 %" in done.stderr
+
+    def test_measuring_ends_where_it_was_asked_to(self):
+        """After 5 s of complete counts: a run of at least 6.4 s ends it, one of 8,000 launches does not."""
+        self.assertTrue(self.measured_until_covered(320000))
+        self.assertFalse(self.measured_until_covered(8000))
 
 
 if __name__ == "__main__":
