@@ -10,11 +10,13 @@
 #include "doctor.h"
 #include "exit_codes.h"
 #include "install_tree.h"
+#include "manual/describe.h"
 #include "run.h"
 
 namespace {
 
 using flopinj::RunOptions;
+using flopinj::manual::describe;
 
 // Empty, or what is wrong with the value: as CLI11 wants it.
 std::string percent(const std::string& text) {
@@ -99,6 +101,17 @@ int usage_error(const std::string& problem) {
   return flopinj::kExitUsage;
 }
 
+// The manual page and the shell completions, which the build calls for.
+int write_manual(const std::vector<flopinj::manual::Command>& commands, const std::string& form) {
+  const flopinj::manual::Program program{"flopinj",
+                                         FLOPINJ_VERSION,
+                                         "profile the floating-point operations of a CUDA program",
+                                         commands,
+                                         {"flopreduce"}};
+  const bool written = flopinj::manual::write(std::cout, program, form) && std::cout.flush();
+  return written ? 0 : flopinj::kExitUsage;
+}
+
 int flopinj_main(std::vector<std::string> arguments) {
   CLI::App app("Profiles the floating-point operations of a CUDA program by injection.", "flopinj");
   app.set_version_flag("--version", "flopinj " FLOPINJ_VERSION);
@@ -117,6 +130,12 @@ int flopinj_main(std::vector<std::string> arguments) {
       app.add_subcommand("doctor", "Tell what a profiled program would find on this machine");
   doctor->footer(
       "Exit codes: 0 all is well, 1 something is missing, 4 no permission to read the counters.");
+
+  if (arguments.size() == 2 && arguments[0] == "--generate") {
+    const std::vector<flopinj::manual::Command> commands = {
+        describe(app, ""), describe(*run, "run"), describe(*doctor, "doctor")};
+    return write_manual(commands, arguments[1]);
+  }
 
   bool has_separator = false;
   std::vector<std::string> after = split_off_program(arguments, has_separator);

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 #include <map>
 
 #include "commands/command.h"
+#include "commands/manual.h"
+#include "manual/describe.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -18,6 +21,12 @@ namespace flopinj::reduce {
 void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n", text.c_str()); }
 
 int parse(CLI::App& app, int argc, char** argv) {
+  if (being_described != nullptr) {
+    const std::string& name = app.get_name();
+    being_described->push_back(
+        manual::describe(app, name.substr(std::min(name.size(), sizeof "flopreduce"))));
+    return kExitFine;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

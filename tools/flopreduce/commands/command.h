@@ -18,6 +18,8 @@ struct Command {
   const char* name;
   const char* purpose;  // one line
   int (*run)(int argc, char** argv);
+  // The words that may follow its name and have options of their own.
+  std::span<const char* const> words = {};
 };
 extern const Command kReport, kCompare, kPeaks, kProject, kRules;
 std::span<const Command* const> commands();

@@ -107,8 +107,11 @@ int run(int argc, char** argv) {
   return parse(app, argc, argv);
 }
 
+constexpr const char* kWords[] = {"train", "infer"};
+
 }  // namespace
 
-const Command kProject = {"project", "compute of a whole training run, time of an inference", run};
+const Command kProject = {"project", "compute of a whole training run, time of an inference", run,
+                          kWords};
 
 }  // namespace flopinj::reduce

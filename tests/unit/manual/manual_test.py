@@ -1,0 +1,133 @@
+"""Manual pages read by groff without a warning, and completions by the shells themselves; both hold all that --help has."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+FOLDER = Path(sys.argv[1]).resolve()
+PROGRAMS = {Path(path).name: Path(path).resolve() for path in sys.argv[2:4]}
+COMMANDS = {"flopreduce": ("", "compare", "peaks", "project", "project train", "project infer", "rules"),
+            "flopinj": ("", "run", "doctor")}
+PLACES = [(program, command) for program, commands in COMMANDS.items() for command in commands]
+
+
+def help_of(program, command):
+    return subprocess.run([PROGRAMS[program], *command.split(), "--help"], capture_output=True, text=True, timeout=60,
+                          check=True).stdout
+
+
+def options_of(program, command):
+    """Long options as --help lists them."""
+    return {name for line in help_of(program, command).splitlines() if re.match(r"  -", line)
+            for name in re.findall(r"--[a-z-]+", re.split(r"\s{2,}|[A-Z]", line.strip())[0])}
+
+
+def read_page(program):
+    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=400n", FOLDER / "man" / f"{program}.1"],
+                          capture_output=True, text=True, timeout=60)
+    return done.stdout, done.stderr
+
+
+class ManualPages(unittest.TestCase):
+    def test_groff_has_nothing_to_say(self):
+        for program in PROGRAMS:
+            for options in (["-Tutf8"], ["-Tascii", "-rLL=60n"], ["-Tps"]):
+                done = subprocess.run(["groff", "-man", "-ww", "-z", *options, FOLDER / "man" / f"{program}.1"],
+                                      capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_every_option_and_its_text_is_there(self):
+        for program, command in PLACES:
+            page = " ".join(read_page(program)[0].split())
+            self.assertIn(f"{program} {command}".strip(), page)
+            options = options_of(program, command)
+            self.assertIn("--help", options)
+            for option in options:
+                self.assertIn(option, page)
+        page = " ".join(read_page("flopreduce")[0].split())
+        self.assertIn("--top N Lines of long tables (10 if not given).", page)
+        self.assertIn("--weight VALUE What --format folded adds up: flop (the default), time, launches.", page)
+        self.assertIn("'ratio > 2.1 or total.flop > 1.5T'", page)  # quotes, hyphens and dots as they are
+
+    def test_the_page_has_a_name_line_for_apropos(self):
+        for program in PROGRAMS:
+            self.assertRegex(read_page(program)[0], rf"NAME\n +{program} [-\u2010\u2212] ")
+
+
+class Bash(unittest.TestCase):
+    def complete(self, line, folder="/"):
+        """What bash offers for the last word of a line; words are split as bash does it, also at "="."""
+        words = [w for w in re.split(r"\s+|(=)", line) if w]
+        if line.endswith((" ", "=")):
+            words += [""]
+        program = words[0]
+        script = (f"source {FOLDER}/bash/{program}; COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; "
+                  f"_{program}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=60, cwd=folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return [word for word in done.stdout.splitlines() if word]
+
+    def test_commands(self):
+        with tempfile.TemporaryDirectory() as empty:
+            self.assertEqual(self.complete("flopinj ", empty), ["run", "doctor"])
+            self.assertEqual(self.complete("flopreduce comp", empty), ["compare"])
+            self.assertEqual(self.complete("flopreduce project ", empty), ["train", "infer"])
+            listed = re.findall(r"^  (\w+) +\S", help_of("flopreduce", "").split("Commands")[1].split("Formats")[0], re.MULTILINE)
+            self.assertEqual(set(self.complete("flopreduce ", empty)), set(listed) - {"report"})  # which is the default
+
+    def test_options_are_those_of_the_command(self):
+        for program, command in PLACES:
+            offered = self.complete(f"{program} {command} --")
+            self.assertEqual(set(offered), options_of(program, command), (program, command))
+        self.assertEqual(self.complete("flopreduce trace.pb --form"), ["--format", "--formula-flop"])
+        self.assertEqual(self.complete("flopreduce project train --exam"), ["--examples"])
+        self.assertEqual(self.complete("flopreduce --table peaks --weig"), ["--weight"])  # no command, but a value
+
+    def test_values(self):
+        self.assertEqual(self.complete("flopreduce --format ht"), ["html"])
+        self.assertEqual(self.complete("flopreduce --format=ht"), ["html"])
+        self.assertEqual(self.complete("flopreduce compare a b --format "), ["text", "json"])
+        self.assertEqual(self.complete("flopinj run --level="), ["launches", "tally"])
+        self.assertEqual(sorted(self.complete("flopreduce --color a")), ["always", "auto"])
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "my trace.pb").touch()
+            self.assertEqual(self.complete("flopreduce m", folder), ["my trace.pb"])
+            self.assertEqual(self.complete("flopreduce compare m", folder), ["my trace.pb"])
+            self.assertEqual(self.complete("flopreduce -o m", folder), [])  # bash completes it as a file (-o default)
+
+    def test_the_profiled_program_is_left_alone(self):
+        self.assertEqual(self.complete("flopinj run -- python --mo"), [])
+
+
+class OtherShells(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
+    def test_zsh_reads_it(self):
+        for program in PROGRAMS:
+            done = subprocess.run(["zsh", "-n", FOLDER / "zsh" / f"_{program}"], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(shutil.which("fish"), "no fish here")
+    def test_fish_completes(self):
+        def complete(line):
+            script = f"source {FOLDER}/fish/{line.split()[0]}.fish; complete -C '{line}'"
+            with tempfile.TemporaryDirectory() as home:
+                done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60,
+                                      env={"HOME": home, "PATH": "/usr/bin:/bin"}, cwd=home)
+            self.assertEqual(done.stderr, "")
+            return [row.split("\t")[0] for row in done.stdout.splitlines()]
+
+        self.assertEqual(complete("flopreduce comp"), ["compare"])
+        self.assertEqual(complete("flopreduce --format ht"), ["html"])
+        self.assertEqual(complete("flopreduce project train --exam"), ["--examples"])
+        for program, command in PLACES:
+            self.assertLessEqual(options_of(program, command), set(complete(f"{program} {command} --".replace("  ", " "))))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["manual_test.py", "-v"])

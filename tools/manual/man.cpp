@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <cctype>
+
+#include "manual/manual.h"
+
+namespace flopinj::manual {
+namespace {
+
+// Text for roff: nothing in it is a request or an escape. Quotes that stand for themselves, and
+// hyphens that can be copied and searched for.
+std::string roff(const std::string& text) {
+  std::string out;
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && (c == '.' || c == '\'')) out += "\\&";
+    line_begins = c == '\n';
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else if (c == '\'')
+      out += "\\(aq";
+    else if (c == '`')
+      out += "\\(ga";
+    else if (c == '^')
+      out += "\\(ha";
+    else if (c == '~')
+      out += "\\(ti";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string capitals(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
+std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
+
+void synopsis(std::ostream& out, const Program& program, const Command& command) {
+  out << ".B " << roff(program.name) << (command.name.empty() ? "" : " " + roff(command.name))
+      << "\n[" << italic("OPTION") << "...]";
+  for (const Option& o : command.options) {
+    if (!o.names.empty()) continue;
+    out << ' ' << (o.required ? "" : "[") << italic(o.value) << (o.many ? "..." : "")
+        << (o.required ? "" : "]");
+  }
+  out << '\n';
+}
+
+void option(std::ostream& out, const Option& o) {
+  out << ".TP\n";
+  for (size_t i = 0; i < o.names.size(); ++i) out << (i > 0 ? ", " : "") << bold(o.names[i]);
+  if (!o.value.empty()) out << (o.names.empty() ? "" : " ") << italic(o.value);
+  out << '\n' << roff(o.text.empty() ? "-" : o.text);
+  const bool told = std::all_of(o.choices.begin(), o.choices.end(), [&](const auto& choice) {
+    return o.text.find(choice) != std::string::npos;
+  });
+  if (!told) {
+    out << ": ";
+    for (size_t i = 0; i < o.choices.size(); ++i) out << (i > 0 ? ", " : "") << bold(o.choices[i]);
+  }
+  if (!o.preset.empty()) out << " (" << roff(o.preset) << " if not given)";
+  out << ".\n";
+}
+
+void details(std::ostream& out, const Command& command) {
+  out << roff(command.text) << '\n';
+  for (const Option& o : command.options) option(out, o);
+  if (!command.footer.empty()) out << ".PP\n.nf\n" << roff(command.footer) << "\n.fi\n";
+}
+
+}  // namespace
+
+void write_man(std::ostream& out, const Program& program) {
+  out << ".\\\" Made from the definitions of the command line.\n.TH " << capitals(program.name)
+      << " 1 \"\" \"flopinj " << roff(program.version) << "\" \"flopinj\"\n.nh\n.ad l\n.SH NAME\n"
+      << roff(program.name) << " \\- " << roff(program.purpose) << "\n.SH SYNOPSIS\n";
+  for (size_t i = 0; i < program.commands.size(); ++i) {
+    if (i > 0) out << ".br\n";
+    synopsis(out, program, program.commands[i]);
+  }
+  for (const Command& command : program.commands) {
+    if (command.name.empty())
+      out << ".SH DESCRIPTION\n";
+    else
+      out << ".SH " << capitals(roff(program.name + " " + command.name)) << '\n';
+    details(out, command);
+  }
+  out << ".SH SEE ALSO\n";
+  for (size_t i = 0; i < program.see_also.size(); ++i)
+    out << (i > 0 ? ",\n" : "") << ".BR " << roff(program.see_also[i]) << " (1)"
+        << (i + 1 < program.see_also.size() ? " ," : "") << '\n';
+}
+
+bool write(std::ostream& out, const Program& program, const std::string& form) {
+  if (form == "man")
+    write_man(out, program);
+  else if (form == "bash")
+    write_bash(out, program);
+  else if (form == "zsh")
+    write_zsh(out, program);
+  else if (form == "fish")
+    write_fish(out, program);
+  else
+    return false;
+  return true;
+}
+
+}  // namespace flopinj::manual
