@@ -32,6 +32,30 @@ class Forms(unittest.TestCase):
         return text
 
 
+class Sections(Forms):
+    """--sections, for forms that people read."""
+
+    def test_only_the_chosen_ones_and_the_head(self):
+        whole = self.form("simulated", "--color", "never")
+        for form, words in (("text", "phase,KERNELS"), ("markdown", "By phase,top kernels")):
+            part = self.form("simulated", "--format", form, "--color", "never", "--sections", words)
+            self.assertIn("SIMULATED", part)  # the head stays
+            self.assertIn("By phase", part)
+            self.assertIn("Top kernels", part)
+            self.assertNotIn("By precision", part)
+            self.assertNotIn("Ledger\n", part)
+        self.assertIn("By precision", whole)
+        self.assertIn("Ledger\n", whole)
+        lines = self.form("simulated", "--color", "never", "--sections", "kernels").splitlines()
+        self.assertTrue(set(lines) <= set(whole.splitlines()))
+
+    def test_what_is_wrong_is_one_line(self):
+        for options, word in ((("--sections", "no such"), "Top kernels"), (("--sections", "phase", "--format", "json"), "markdown")):
+            done = run(*options, trace("training"))
+            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, b"", 1))
+            self.assertIn(word, done.stderr.decode())
+
+
 class Csv(Forms):
     def table(self, name, key):
         text = self.form(name, "--format", "csv", "--table", key)

@@ -8,7 +8,16 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import jsonschema
+
 FLOPREDUCE, MAKE_TRACES = sys.argv[1:3]
+SCHEMAS = Path(__file__).resolve().parents[3] / "tools" / "flopreduce"
+
+
+def schema_of(command):
+    """The published schema of a command's JSON; without a known command, of the report."""
+    known = command if command in ("compare", "peaks", "project") else "report"
+    return json.loads((SCHEMAS / f"{known}.schema.json").read_text())
 
 
 def run(*arguments):
@@ -32,7 +41,9 @@ class Base(unittest.TestCase):
     def json(self, *arguments):
         done = run(*arguments, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        result = json.loads(done.stdout)
+        jsonschema.validate(result, schema_of(arguments[0]))
+        return result
 
     def refused(self, code, words, *arguments):
         done = run(*arguments)
@@ -260,9 +271,7 @@ class Compare(Base):
                          wrong)
 
     def test_kernels_that_appear_and_vanish(self):
-        done = run("compare", self.trace["vectors"], self.trace["simulated"], "--format", "json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        result = json.loads(done.stdout)
+        result = self.json("compare", self.trace["vectors"], self.trace["simulated"])
         words = {k["name"]: k["change"] for k in result["kernels"]}
         self.assertEqual(words["matrix_vector"], "vanished")
         self.assertEqual(words["dense_forward(int, float const*, float*)"], "appeared")
@@ -275,6 +284,26 @@ class Compare(Base):
         both = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
         self.assertEqual(run(*both, "total.flop.ratio > 1.01").returncode, 0)
         self.assertEqual(run(*both, "kernels.row_sum.gpu_time_ns.ratio >= 1").returncode, 1)
+
+
+class Schemas(Base):
+    """All JSON of the tests above fits its schema; here: what does not is refused."""
+
+    def test_surprises_and_gaps_are_refused(self):
+        train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h", "--peak", "1T")
+        infer = ("project", "infer", "--forward-flop", "1G", "--peak", "1T")
+        for arguments in (("peaks", "h100"), ("compare", self.trace["vectors"], self.trace["vectors"]), train, infer):
+            whole, schema = self.json(*arguments), schema_of(arguments[0])
+            jsonschema.Draft202012Validator.check_schema(schema)
+            broken = [{**whole, "surprise": 1}, {**whole, "schema_version": 2}]
+            for key in whole:
+                if arguments is not train or key in ("schema_version", "peak_flop_per_s", "utilization", "time_flop"):
+                    broken.append({k: v for k, v in whole.items() if k != key})
+                if key != "simulated":
+                    broken.append({**whole, key: "text"})
+            for one in broken:
+                with self.assertRaises(jsonschema.ValidationError, msg=one):
+                    jsonschema.validate(one, schema)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ struct OutputArguments {
   std::string weight;  // for folded stacks: "flop", "time" or "launches"
   Color color = Color::kAuto;
   size_t top = 10;
+  std::vector<std::string> sections;  // for people: words of the titles that are wanted; empty: all
 
   void add_to(CLI::App& app, std::vector<std::string> formats);
   bool use_color() const;

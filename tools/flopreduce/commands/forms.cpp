@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "commands/command.h"
@@ -30,9 +31,41 @@ int to_stream(const Report& report, const OutputArguments& output,
   return write_output(output, [&](std::ostream& out) { write(out, report, output); });
 }
 
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// The sections that people want. The head, which has no title and says what is wrong with the
+// report, is always among them. Nothing, with a line on standard error, where a word is in no title.
+std::optional<std::vector<Section>> chosen_sections(const Report& report,
+                                                    const OutputArguments& output) {
+  std::vector<Section> all = report_sections(report);
+  const auto fits = [](const Section& section, const std::string& word) {
+    return lower(section.title).find(lower(word)) != std::string::npos;
+  };
+  for (const auto& word : output.sections) {
+    if (std::any_of(all.begin(), all.end(), [&](const auto& s) { return fits(s, word); })) continue;
+    std::string titles;
+    for (const Section& s : all)
+      if (!s.title.empty()) titles += (titles.empty() ? "" : ", ") + s.title;
+    complain("--sections " + printable(cut(word, 100)) +
+             ": this report has no such section; it has " + titles);
+    return std::nullopt;
+  }
+  if (!output.sections.empty())
+    std::erase_if(all, [&](const Section& s) {
+      return !s.title.empty() && std::none_of(output.sections.begin(), output.sections.end(),
+                                              [&](const auto& word) { return fits(s, word); });
+    });
+  return all;
+}
+
 int text(const Report& report, const OutputArguments& output) {
-  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
-    write_text(out, r, {o.use_color(), OutputArguments::terminal_width(), o.top});
+  const auto sections = chosen_sections(report, output);
+  if (!sections) return kExitUsage;
+  return write_output(output, [&](std::ostream& out) {
+    write_text(out, *sections, {output.use_color(), OutputArguments::terminal_width(), output.top});
   });
 }
 
@@ -42,9 +75,10 @@ int json(const Report& report, const OutputArguments& output) {
 }
 
 int markdown(const Report& report, const OutputArguments& output) {
-  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
-    write_markdown(out, report_sections(r), o.top);
-  });
+  const auto sections = chosen_sections(report, output);
+  if (!sections) return kExitUsage;
+  return write_output(output,
+                      [&](std::ostream& out) { write_markdown(out, *sections, output.top); });
 }
 
 int html(const Report& report, const OutputArguments& output) {
@@ -154,6 +188,10 @@ int check_report_form(const OutputArguments& output) {
   const bool is_csv = output.format == "csv";
   if (!is_csv && !output.table.empty()) {
     complain("--table is for --format csv alone");
+    return kExitUsage;
+  }
+  if (!output.sections.empty() && output.format != "text" && output.format != "markdown") {
+    complain("--sections is for --format text and markdown alone");
     return kExitUsage;
   }
   if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {

@@ -37,6 +37,11 @@ int run(int argc, char** argv) {
   GateArguments gates;
   input.add_to(app);
   output.add_to(app, report_forms());
+  app.add_option("--sections", output.sections,
+                 "LIST: only sections with these words in their titles, such as roofline,kernels "
+                 "(text, markdown)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--table", output.table, "The table that --format csv writes, by its key");
   utilization.add_to(app);
   app.add_option("--weight", output.weight,
