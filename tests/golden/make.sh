@@ -10,6 +10,9 @@ for name in training simulated other_rank killed damaged; do
   "$build/test-bin/make_traces" "$name" > "$name.pb"
   cp "$name.pb" ../fuzz/corpus/fuzz_flopreduce/
 done
+# Two inputs in one file are what is joined: the fuzzer cuts it in the middle.
+cat training.pb other_rank.pb > ../fuzz/corpus/fuzz_summary/two_ranks.pb
+cp killed.pb ../fuzz/corpus/fuzz_summary/
 expect() {  # name, traces...
   name=$1
   shift

@@ -65,6 +65,18 @@ class TraceBuilder {
     h->set_session_id(session);
     add(p);
   }
+  // Of a process that knows its rank in the job, and when it started by CLOCK_REALTIME.
+  void rank_header(uint64_t session, int32_t rank, uint64_t start_ns) {
+    trace::TracePacket p;
+    auto* h = p.mutable_header();
+    h->set_format_major(1);
+    h->set_pid(500);
+    h->set_hostname("host");
+    h->set_rank(rank);
+    h->set_clock_realtime_ns(start_ns);
+    h->set_session_id(session);
+    add(p);
+  }
   void device(uint32_t id = 1, const std::string& chip = "GH100",
               const std::string& name = "Test GPU", uint32_t multiprocessors = 0) {
     trace::TracePacket p;

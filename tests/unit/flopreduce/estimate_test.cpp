@@ -26,7 +26,7 @@ Estimated estimate(const std::vector<double>& work, const std::vector<Window>& w
       list.add(w + 1, i, {&work[i], 1});
   const auto cells = list.cells(work.size());
   REQUIRE(std::accumulate(cells.begin(), cells.end(), uint64_t{0}) == work.size());
-  std::vector<Unit> units;
+  std::vector<ClusterUnit> units;
   Estimated out;
   for (size_t i = 0; i < list.size(); ++i) {
     const double mean = static_cast<double>(list.sum(i, 0)) / static_cast<double>(list[i].samples);
@@ -70,17 +70,22 @@ TEST_CASE(
     "the interval covers the true sum in at least 95 of 100 runs, whatever the work is like") {
   struct Design {
     const char* name;
-    double growth, most;
+    size_t launches;
+    std::vector<Window> (*windows)(size_t launches, Random&);
   };
   for (const Design design :
-       {Design{"gaps grow without end", 0.05, 1e9}, Design{"gaps grow to a largest", 0.1, 60}})
+       {Design{"gaps grow without end", 3000,
+               [](size_t n, Random&r) { return windows_of(n, 0.05, 1e9, r); }},
+        Design{"gaps grow to a largest", 3000,
+               [](size_t n, Random&r) { return windows_of(n, 0.1, 60, r); }},
+        Design{"one in each stretch", 30'000, stretches_of}})
     for (const auto& shape : shapes_of_work()) {
       int covered = 0;
       double bias = 0;
       for (uint64_t seed = 1; seed <= 100; ++seed) {
         Random random(seed);
-        const auto work = work_of(shape, 3000, random);
-        const auto windows = windows_of(work.size(), design.growth, design.most, random);
+        const auto work = work_of(shape, design.launches, random);
+        const auto windows = design.windows(work.size(), random);
         const Estimated e = estimate(work, windows);
         covered += covers(e.interval, sum_of(work)) ? 1 : 0;
         bias += (e.flop / sum_of(work) - 1) / 100;

@@ -166,6 +166,84 @@ class Program(unittest.TestCase):
         self.assertEqual(report["ledger"]["launches"], 23)
         self.assertEqual(len(report["errors"]), len(cases))
 
+    def merged(self, name, *inputs, command="merge", code=0):
+        out = self.folder / name
+        done = run(*command.split(), "-o", out, *inputs)
+        self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
+        return out
+
+    def test_summaries_are_read_like_the_traces(self):
+        both = (self.trace["training"], self.trace["other_rank"])
+        expected = run("--format", "json", *both).stdout
+        one = self.merged("a.sum", both[0])
+        self.assertEqual(one.read_bytes(), self.merged("b.sum", both[0], command="--partial").read_bytes())
+        other = self.merged("c.sum", both[1])
+        for name, inputs in (("whole", both), ("forth", (one, other)), ("back", (other, one)),
+                             ("twice", (one, other, one)), ("mixed", (other, one, both[0])),
+                             ("again", (self.folder / "whole.sum",))):
+            whole = self.merged(f"{name}.sum", *inputs)
+            self.assertEqual(whole.read_bytes(), (self.folder / "whole.sum").read_bytes(), name)
+            self.assertEqual(run("--format", "json", whole).stdout, expected, name)
+        # A summary may be grown in place.
+        grown = self.merged("grown.sum", one)
+        self.assertEqual(self.merged("grown.sum", grown, other).read_bytes(), whole.read_bytes())
+        # What was decided later still applies, and later commands read it too.
+        for arguments in (("--fma", "1"), ("--phase", "mine=layer"), ("explain", "total")):
+            self.assertEqual(run(*arguments, whole).stdout, run(*arguments, *both).stdout, arguments)
+
+    def test_a_summary_beside_its_own_trace_counts_once_and_says_so(self):
+        trace = self.trace["training"]
+        summary = self.merged("own.sum", trace)
+        for inputs in ((trace, summary), (summary, trace), (summary, summary)):
+            done = run(*inputs)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("packets seen before and left out", done.stdout.decode())
+            self.assertIn("FLOP of 20 kernel launches", done.stdout.decode())
+
+    def test_a_summary_keeps_what_was_wrong_with_its_traces(self):
+        for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
+            done = run("--format", "json", self.merged(f"{name}.sum", self.trace[name]))
+            self.assertEqual(done.returncode, 3, name)
+            self.assertIn(word, done.stderr.decode())
+            self.assertEqual(json.loads(done.stdout), json.loads(run("--format", "json", self.trace[name]).stdout))
+
+    def test_merging_what_cannot_be_read(self):
+        out = self.folder / "none.sum"
+        self.one_line(run("merge", "-o", out, self.folder / "missing.pb"), 3, "no such file")
+        self.assertFalse(out.exists())
+        self.one_line(run("merge", "-o", out, self.folder / "missing.pb", self.trace["training"]), 3, "no such file")
+        self.assertEqual(run(out).stdout, run(self.merged("t.sum", self.trace["training"])).stdout)
+        torn = self.folder / "torn.sum"
+        torn.write_bytes(out.read_bytes()[:-20])
+        done = run(torn)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        for arguments in (("--partial", "--format", "json"), ("--partial", "--fail-if", "ratio > 2")):
+            done = run(*arguments, self.trace["training"])
+            self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
+
+    def test_explaining(self):
+        trace = self.trace["training"]
+        text = run("explain", "dense_forward", trace).stdout.decode()
+        for words in ("kernel dense_forward(int, float const*, float*) = 32,768 FLOP in 4 launches",
+                      "4096 in each of 2 samples; 16,384 in 4 launches; x 2 = 32,768 of fp32",
+                      "One fused multiply-add counts 2."):
+            self.assertIn(words, text)
+        report = json.loads(run("--format", "json", trace).stdout)
+        for name in ("total", "phase:backward", "layer:fc1", "kernel:sgd(float*)", "step/forward"):
+            done = run("explain", "--format", "json", name, trace)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            j = json.loads(done.stdout)
+            known = [p["work"].get("flop") or p["work"].get("flop_partial") or 0 for p in j["signatures"]]
+            self.assertEqual(sum(map(int, known)), int(j["work"]["flop"] or j["work"]["flop_partial"]), name)
+        backward = json.loads(run("explain", "--format", "json", "phase:backward", trace).stdout)
+        phase = report["phases"]["backward"]
+        self.assertEqual(backward["work"]["launches"], phase["launches"])
+        for name, words in (("dense", ("may mean", "kernel:dense_forward")), ("dens_forward", ("nothing is named",))):
+            done = run("explain", name, trace)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr.decode())
+
     def test_permission(self):
         locked = self.folder / "locked.pb"
         locked.write_bytes(self.trace["training"].read_bytes())

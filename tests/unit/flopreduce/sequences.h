@@ -1,5 +1,6 @@
 // Sequences of work, launch by launch, and where a recorder would look: what intervals are tested on.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -69,6 +70,18 @@ inline std::vector<Window> windows_of(size_t launches, double growth, double mos
     at += 1 + std::min(most, growth * at) * (0.5 + random.uniform());
     if (at >= static_cast<double>(launches)) return windows;
     windows.push_back({static_cast<size_t>(at), 1});
+  }
+}
+
+// The same, but one launch at random in each of stretches that double from 16 launches up to 1,024.
+inline std::vector<Window> stretches_of(size_t launches, Random& random) {
+  std::vector<Window> windows{{0, 3}};
+  size_t begin = 3;
+  for (size_t length = 16;; length = std::min<size_t>(2 * length, 1024)) {
+    const size_t at = begin + static_cast<size_t>(random.uniform() * static_cast<double>(length));
+    if (at >= launches) return windows;
+    windows.push_back({at, 1});
+    begin += length;
   }
 }
 

@@ -21,7 +21,7 @@ struct Command {
   // The words that may follow its name and have options of their own.
   std::span<const char* const> words = {};
 };
-extern const Command kReport, kCompare, kPeaks, kProject, kRules;
+extern const Command kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kRules;
 std::span<const Command* const> commands();
 
 }  // namespace flopinj::reduce

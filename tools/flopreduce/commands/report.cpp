@@ -48,9 +48,14 @@ int run(int argc, char** argv) {
                  "What --format folded adds up: flop (the default), time, launches")
       ->check(CLI::IsMember({"flop", "time", "launches"}));
   gates.add_to(app);
+  bool partial = false;
+  app.add_flag("--partial", partial,
+               "Write a summary instead of a report, to be joined by flopreduce merge")
+      ->excludes("--format", "--fail-if");
   app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
+  if (partial) return write_summary(input, output);
   if (const int code = check_report_form(output); code >= 0) return code;
   if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
   if (const int code = gates.finish(); code >= 0) return code;

@@ -1,5 +1,7 @@
 #include "commands/run.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -24,17 +26,22 @@ std::string what_is_missing(const Report& report) {
   return kinds > kMost ? text + "; and more, see Damage in the report" : text;
 }
 
-}  // namespace
-
-Reduced reduce_traces(InputArguments& input) {
-  Reducer reducer(std::move(input.reduce));
+// The exit code for the case that one could not be used, which was said.
+int open_traces(Reducer& reducer, const InputArguments& input) {
   for (const auto& path : input.traces) reducer.add(path);
   bool permission = false;
   for (const auto& error : reducer.errors()) {
     complain(error.message);
     permission = permission || error.permission;
   }
-  const int trouble = permission ? kExitPermission : kExitPartial;
+  return permission ? kExitPermission : kExitPartial;
+}
+
+}  // namespace
+
+Reduced reduce_traces(InputArguments& input) {
+  Reducer reducer(std::move(input.reduce));
+  const int trouble = open_traces(reducer, input);
   if (!reducer.any_input()) return {std::nullopt, trouble};
   Reduced result{reducer.run(), kExitFine};
   if (!result.report->errors.empty()) {
@@ -44,6 +51,19 @@ Reduced reduce_traces(InputArguments& input) {
     result.exit_code = kExitPartial;
   }
   return result;
+}
+
+int write_summary(InputArguments& input, const OutputArguments& output) {
+  if (output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {
+    complain("a summary is not for a terminal: name a file with -o");
+    return kExitUsage;
+  }
+  Reducer reducer(std::move(input.reduce));
+  const int trouble = open_traces(reducer, input);
+  if (!reducer.any_input()) return trouble;
+  const std::string summary = reducer.summary();
+  const int code = write_output(output, [&](std::ostream& out) { out << summary; });
+  return code == kExitFine && !reducer.errors().empty() ? trouble : code;
 }
 
 int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write) {

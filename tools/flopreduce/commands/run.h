@@ -17,6 +17,8 @@ struct Reduced {
   int exit_code = 0;
 };
 Reduced reduce_traces(InputArguments& input);
+// Writes the summary of the inputs (passes/condense.h). The exit code.
+int write_summary(InputArguments& input, const OutputArguments& output);
 
 // Calls write() with the output that the arguments name. The exit code.
 int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);

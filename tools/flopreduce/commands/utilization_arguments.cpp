@@ -6,12 +6,16 @@
 
 namespace flopinj::reduce {
 
-void UtilizationArguments::add_to(CLI::App& app) {
+void UtilizationArguments::add_peaks_to(CLI::App& app) {
   app.add_option("--peak", peaks_,
                  "[DEVICE:]PRECISION=VALUE: a peak for utilization, such as tensor_bf16=989T or "
                  "memory=4.8T (FLOP/s, B/s)")
       ->take_all()
       ->allow_extra_args(false);
+}
+
+void UtilizationArguments::add_to(CLI::App& app) {
+  add_peaks_to(app);
   app.add_option("--formula-flop", formula_flop_,
                  "FLOP by formula of everything that the traces hold, for MFU")
       ->type_name("NUMBER");

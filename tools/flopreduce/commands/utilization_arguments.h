@@ -11,6 +11,7 @@ namespace flopinj::reduce {
 class UtilizationArguments {
  public:
   void add_to(CLI::App& app);
+  void add_peaks_to(CLI::App& app);  // --peak alone
   // After parsing; -1 to go on, or the exit code.
   int finish(UtilizationOptions& options);
 

@@ -26,7 +26,7 @@ double cube(double x) { return x * x * x; }
 
 // How far unit i's mean is off what the others say, as the larger of two: off the mean of all
 // (corrected for the unit's own weight in it), and off its neighbours, corrected for their scatter.
-double residual(std::span<const Unit> units, size_t i, double mean, double all) {
+double residual(std::span<const ClusterUnit> units, size_t i, double mean, double all) {
   const double from_mean = (units[i].mean - mean) / std::max(1 - units[i].launches / all, 0.01);
   double neighbours = 0;
   double sum = 0;
@@ -59,15 +59,15 @@ void EstimateError::add(const EstimateError& other) {
   bound += other.bound;
 }
 
-std::optional<EstimateError> error_of(std::span<const Unit> units) {
-  const auto measured = [](const Unit& u) { return u.samples >= u.launches; };
+std::optional<EstimateError> error_of(std::span<const ClusterUnit> units) {
+  const auto measured = [](const ClusterUnit& u) { return u.samples >= u.launches; };
   if (std::all_of(units.begin(), units.end(), measured)) return EstimateError{};
   if (units.size() < kFewestClusters) return std::nullopt;
   double all = 0;
   double total = 0;
   double weights2 = 0;
   double weights4 = 0;
-  for (const Unit& u : units) {
+  for (const ClusterUnit& u : units) {
     all += u.launches;
     total += u.launches * u.mean;
     weights2 += square(u.launches);
@@ -78,7 +78,7 @@ std::optional<EstimateError> error_of(std::span<const Unit> units) {
   double third = 0;
   double fourth = 0;
   for (size_t i = 0; i < units.size(); ++i) {
-    const Unit& u = units[i];
+    const ClusterUnit& u = units[i];
     // Launches that were sampled are known.
     const double unknown = std::max(0.0, 1 - u.samples / u.launches);
     const double off = u.launches * residual(units, i, total / all, all);

@@ -16,7 +16,7 @@
 namespace flopinj::reduce {
 
 // One cluster of samples in an extrapolated sum.
-struct Unit {
+struct ClusterUnit {
   double launches = 0;  // that it stands for, itself included
   double samples = 0;
   double mean = 0;  // FLOP of one launch
@@ -37,7 +37,7 @@ struct EstimateError {
 // Fewer clusters than this say nothing of the error.
 inline constexpr size_t kFewestClusters = 3;
 // Nothing for too few units.
-std::optional<EstimateError> error_of(std::span<const Unit> units);
+std::optional<EstimateError> error_of(std::span<const ClusterUnit> units);
 
 // Launches that may differ though n independent samples all agree: with a larger share, n equal
 // samples had a chance below 5 %.

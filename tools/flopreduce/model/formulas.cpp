@@ -136,8 +136,7 @@ Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
   for (const auto& part : parts) {
     // With equal samples, sum * launches / samples is value * launches exactly. Where they are not
     // equal, WorkTable has extrapolated.
-    u128 whole = part.extrapolated ? *part.extrapolated
-                                   : mul_div_round(part.stat.sum, all, part.stat.n, flop.overflow);
+    u128 whole = part.counted(all, flop.overflow);
     whole = mul_div_round(whole, part.meaning.numerator, part.meaning.denominator, flop.overflow);
     const u128 before = mul_div_round(whole, from, all, flop.overflow);
     const u128 after = mul_div_round(whole, from + count, all, flop.overflow);

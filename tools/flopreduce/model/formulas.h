@@ -70,6 +70,11 @@ struct SignatureFlop {
     MetricStat stat;
     MetricMeaning meaning;
     std::optional<u128> extrapolated;  // the metric over all launches, where it is no plain mean
+
+    // The metric over all launches of the signature.
+    u128 counted(uint64_t launches, bool& overflow) const {
+      return extrapolated ? *extrapolated : mul_div_round(stat.sum, launches, stat.n, overflow);
+    }
   };
   FlopStatus status = FlopStatus::kUndefined;
   uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled and kGroupUnavailable

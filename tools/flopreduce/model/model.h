@@ -11,6 +11,7 @@
 #include "model/kernels.h"
 #include "model/names.h"
 #include "model/samples.h"
+#include "reader/damage.h"
 
 namespace flopinj::reduce {
 
@@ -53,6 +54,10 @@ struct TraceState {
   trace::Ledger ledger;
   bool has_overhead = false;
   trace::SelfOverhead overhead;
+  bool from_summary = false;  // as its header says
+  bool has_summary = false;   // it is a recording in a summary, made of other files
+  trace::Summary summary;
+  DamageLog damage;  // of such a recording; of others it is the file's
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;
 

@@ -49,8 +49,16 @@ struct DeviceRow {
   uint64_t graph = 0;  // of launches, from graph launches
 };
 
+// Launches on one device of one process by one phase rule.
+struct DeviceRule {
+  uint32_t device = 0;  // Model::devices
+  uint32_t rule = 0;    // PhaseRules::rules()
+  Counts counts;
+};
+
 struct Totals {
   std::vector<Row> rows;
+  std::vector<DeviceRule> device_rules;
   std::vector<DeviceRow> device_rows;
 };
 

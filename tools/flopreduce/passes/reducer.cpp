@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 #include "flop_trace_fields.h"
 #include "model/formulas.h"
+#include "passes/condense.h"
 #include "passes/definitions.h"
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
@@ -34,6 +37,34 @@ std::string not_a_trace(Input& input) {
     return "is compressed: run unzstd on it first";
   return "is not a trace of libflopinj.so: no packet with a right check sum in it";
 }
+
+TraceOrder order_of(const Packet& first) {
+  trace::Header header;
+  const bool known =
+      first.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::header) &&
+      parse_message(header, first.body);
+  return trace_order(known ? &header : nullptr);
+}
+
+// 0 where it is lost.
+uint64_t session_of(const TraceOrder& order) { return std::get<uint64_t>(order); }
+
+// Damage by the name of the file it is in: for a summary, of the file it was made of.
+class SourceDamage {
+ public:
+  DamageLog& of(const std::string& file) { return logs_[file]; }
+  void list(Report& report) const {
+    for (const auto& [file, log] : logs_) {
+      for (size_t k = 0; k < kDamageKinds; ++k)
+        if (const uint64_t count = log.count(static_cast<Damage>(k)); count != 0)
+          report.damage.push_back({file, static_cast<Damage>(k), count});
+      report.partial = report.partial || log.partial();
+    }
+  }
+
+ private:
+  std::map<std::string, DamageLog> logs_;
+};
 
 uint32_t unknown_version(const Packet& packet) {
   if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::header))
@@ -70,7 +101,7 @@ void Reducer::add(std::unique_ptr<Input> input) {
                        false});
     return;
   }
-  files_.push_back({std::move(input), first.sequence, {}});
+  files_.push_back({std::move(input), first.sequence, {}, order_of(first)});
 }
 
 void Reducer::first_pass(Model& model) {
@@ -84,7 +115,9 @@ void Reducer::first_pass(Model& model) {
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, file.damage);
       if (trace == kNoIndex || !revisions_.newest_so_far(trace, packet, file.damage)) continue;
-      definitions.packet(trace, packet, file.damage);
+      DamageLog& damage =
+          model.traces[trace].has_summary ? model.traces[trace].damage : file.damage;
+      definitions.packet(trace, packet, damage);
     }
     if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
   }
@@ -100,13 +133,19 @@ void Reducer::second_pass(Model& model, TotalsPass& totals) {
     DamageLog logged_before;  // framing and routing say the same again
     PacketReader reader(*file.input, logged_before);
     router.start(i);
+    uint32_t last = kNoIndex;
+    const auto damage_of = [&](TraceState& trace) -> DamageLog& {
+      return trace.has_summary ? trace.damage : file.damage;
+    };
     Packet packet;
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, logged_before);
-      if (trace < known && revisions_.counts(trace, packet))
-        totals.packet(trace, packet, file.damage);
+      if (trace >= known || !revisions_.counts(trace, packet)) continue;
+      if (trace != last && last != kNoIndex) totals.end_input(damage_of(model.traces[last]));
+      last = trace;
+      totals.packet(trace, packet, damage_of(model.traces[trace]));
     }
-    totals.end_input(file.damage);
+    totals.end_input(last == kNoIndex ? file.damage : damage_of(model.traces[last]));
   }
 }
 
@@ -139,9 +178,14 @@ OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const Opera
   return pass.take();
 }
 
-void Reducer::note_missing_ends(const Model& model) {
-  for (const auto& trace : model.traces) {
-    DamageLog& damage = files_[trace.inputs.back()].damage;
+// Of a recording in a summary the files are gone that it was made of.
+DamageLog& Reducer::damage_of(TraceState& trace) {
+  return trace.has_summary ? trace.damage : files_[trace.inputs.back()].damage;
+}
+
+void Reducer::note_missing_ends(Model& model) {
+  for (auto& trace : model.traces) {
+    DamageLog& damage = damage_of(trace);
     if (!trace.has_header) damage.add(Damage::kNoHeader);
     if (!trace.has_end)
       damage.add(Damage::kNoEnd);
@@ -151,24 +195,49 @@ void Reducer::note_missing_ends(const Model& model) {
 }
 
 void Reducer::name_sources(const Model& model, Report& report) const {
-  for (size_t i = 0; i < model.traces.size(); ++i)
-    for (const uint32_t file : model.traces[i].inputs)
-      report.traces[i].files.push_back(files_[file].input->name());
-  for (const auto& file : files_) {
-    for (size_t k = 0; k < kDamageKinds; ++k)
-      if (const uint64_t count = file.damage.count(static_cast<Damage>(k)); count != 0)
-        report.damage.push_back({file.input->name(), static_cast<Damage>(k), count});
-    report.partial = report.partial || file.damage.partial();
+  SourceDamage damage;
+  for (const auto& file : files_) damage.of(file.input->name()).add(file.damage);
+  for (size_t i = 0; i < model.traces.size(); ++i) {
+    const TraceState& trace = model.traces[i];
+    auto& names = report.traces[i].files;
+    if (!trace.has_summary)
+      for (const uint32_t file : trace.inputs) names.push_back(files_[file].input->name());
+    for (const auto& source : trace.summary.source()) {
+      names.push_back(source.file());
+      for (const auto& line : source.damage())
+        if (const auto kind = damage_of_code(line.kind()))
+          damage.of(source.file()).add(*kind, line.count());
+    }
+    if (trace.has_summary && !names.empty()) damage.of(names.back()).add(trace.damage);
   }
+  damage.list(report);
   for (const auto& error : errors_) report.errors.push_back(error.message);
   report.partial = report.partial || !errors_.empty();
 }
 
-Report Reducer::run() {
-  // Parts of one trace in the order they were written; otherwise the order given.
-  std::stable_sort(files_.begin(), files_.end(), [](const File& a, const File& b) {
-    return a.first_sequence < b.first_sequence;
+// Traces by their process; parts of one trace together, in the order they were written.
+void Reducer::sort_files() {
+  std::map<uint64_t, TraceOrder> first;  // of a session's headers, should they disagree
+  for (const auto& file : files_) {
+    const auto [entry, fresh] = first.try_emplace(session_of(file.order), file.order);
+    if (!fresh) entry->second = std::min(entry->second, file.order);
+  }
+  for (auto& file : files_)
+    if (session_of(file.order) != 0) file.order = first[session_of(file.order)];
+  std::stable_sort(files_.begin(), files_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.order, a.first_sequence) < std::tie(b.order, b.first_sequence);
   });
+}
+
+std::string Reducer::summary() {
+  sort_files();
+  std::vector<Input*> inputs;
+  for (const auto& file : files_) inputs.push_back(file.input.get());
+  return condense(inputs).bytes;
+}
+
+Report Reducer::run() {
+  sort_files();
   Model model;
   first_pass(model);
   model.join();
@@ -182,11 +251,11 @@ Report Reducer::run() {
   const OperatorCalls calls =
       operators.any() ? sequence_pass(model, phases, operators) : OperatorCalls{};
   Report report = build_report(model, totals, options_.rules, phases, operators, calls, formulas,
-                               options_.utilization);
+                               options_.utilization, options_.keep_rows);
   note_missing_ends(model);
-  if (report.total.overflow) files_.front().damage.add(Damage::kOverflow);
+  if (report.total.overflow) damage_of(model.traces.front()).add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())
-    files_.front().damage.add(Damage::kLedger, report.ledger.disagreements.size());
+    damage_of(model.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());
   name_sources(model, report);
   if (options_.launches) {
     Launches launches(model, totals, options_.rules, phases, formulas,

@@ -10,6 +10,7 @@
 #include "model/operators.h"
 #include "model/phases.h"
 #include "passes/revisions.h"
+#include "passes/trace_order.h"
 #include "reader/damage.h"
 #include "reader/input.h"
 #include "report/report.h"
@@ -24,6 +25,7 @@ struct ReduceOptions {
   UtilizationOptions utilization = {};
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};
+  bool keep_rows = false;  // Report::rows
 };
 
 class Reducer {
@@ -36,6 +38,8 @@ class Reducer {
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
 
+  // The bytes of a summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
+  std::string summary();
   // Reads every trace twice, and once more where ranges name operators, or every launch is asked for.
   // Call once.
   Report run();
@@ -45,13 +49,16 @@ class Reducer {
     std::unique_ptr<Input> input;
     uint32_t first_sequence = 0;
     DamageLog damage;
+    TraceOrder order;
   };
+  void sort_files();
+  DamageLog& damage_of(TraceState& trace);
   void first_pass(Model& model);
   void second_pass(Model& model, class TotalsPass& totals);
   OperatorCalls sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators);
   // Hands launch batches to visit() until it returns false.
   void read_batches(Model& model, const std::function<bool(uint32_t, const Packet&)>& visit);
-  void note_missing_ends(const Model& model);
+  void note_missing_ends(Model& model);
   void name_sources(const Model& model, Report& report) const;
 
   ReduceOptions options_;

@@ -9,6 +9,7 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr uint32_t kMaxSessionsInInput = 64;  // each takes memory
+constexpr uint32_t kMaxInSummary = 1U << 14;
 
 }  // namespace
 
@@ -20,7 +21,7 @@ void Router::start(uint32_t input) {
   input_ = input;
   current_ = kNoIndex;
   sessions_in_input_ = 0;
-  refused_ = false;
+  refused_ = repeated_ = false;
 }
 
 // Session 0 means that the header is lost or gives none: then a file is a trace of its own.
@@ -40,6 +41,15 @@ uint32_t Router::find_or_add(uint64_t session) {
   return static_cast<uint32_t>(model_.traces.size() - 1);
 }
 
+// A recording in a summary is whole: where it was seen before, it is left out.
+bool Router::known_elsewhere(const trace::Header& header) const {
+  return std::any_of(model_.traces.begin(), model_.traces.end(), [&](const TraceState& t) {
+    return t.session == header.session_id() && t.session != 0 &&
+           (header.summary() || t.from_summary) &&
+           std::find(t.inputs.begin(), t.inputs.end(), input_) == t.inputs.end();
+  });
+}
+
 uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
   trace::Header header;
   refused_ = !parse_message(header, packet.body) || header.format_major() != kFormatMajor;
@@ -49,19 +59,26 @@ uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
   }
   if (current_ != kNoIndex && model_.traces[current_].session == header.session_id())
     return current_;
-  if (++sessions_in_input_ > kMaxSessionsInInput) {
+  if (known_elsewhere(header)) {
+    repeated_ = true;
+    return kNoIndex;
+  }
+  if (++sessions_in_input_ > (header.summary() ? kMaxInSummary : kMaxSessionsInInput)) {
     refused_ = true;
     damage.add(Damage::kTableFull);
     return kNoIndex;
   }
-  return find_or_add(header.session_id());
+  const uint32_t trace = find_or_add(header.session_id());
+  model_.traces[trace].from_summary = header.summary();
+  return trace;
 }
 
 uint32_t Router::route(const Packet& packet, DamageLog& damage) {
   if (packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::header))
-    current_ = trace_for_header(packet, damage);
-  else if (current_ == kNoIndex && !refused_)
+    repeated_ = false, current_ = trace_for_header(packet, damage);
+  else if (current_ == kNoIndex && !refused_ && !repeated_)
     current_ = find_or_add(0);
+  if (repeated_) damage.add(Damage::kRepeatedPackets);
   if (current_ == kNoIndex) return kNoIndex;
   TraceState& trace = model_.traces[current_];
   if (packet.sequence <= trace.last_sequence) {

@@ -26,12 +26,14 @@ class Router {
  private:
   uint32_t trace_for_header(const Packet& packet, DamageLog& damage);
   uint32_t find_or_add(uint64_t session);
+  bool known_elsewhere(const trace::Header& header) const;
 
   Model& model_;
   uint32_t input_ = 0;
   uint32_t current_ = kNoIndex;
   uint32_t sessions_in_input_ = 0;
   bool refused_ = false;
+  bool repeated_ = false;  // inside a recording that another input has
 };
 
 }  // namespace flopinj::reduce

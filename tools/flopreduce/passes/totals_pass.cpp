@@ -138,9 +138,9 @@ void TotalsPass::end_input(DamageLog& damage) {
     if (c.lost || local.signature == SignatureTable::kUndefined)
       damage.add(Damage::kUndefinedId, std::max<uint64_t>(1, local.counts.launches));
     const uint32_t chip = model_.devices[c.device].chip;
-    const RowKey key{
-        static_cast<uint64_t>(local.signature) << 32 | chip,
-        static_cast<uint64_t>(c.path) << 32 | phases_.rule_of_kernel(c.rule, local.signature)};
+    const uint32_t rule = phases_.rule_of_kernel(c.rule, local.signature);
+    const RowKey key{static_cast<uint64_t>(local.signature) << 32 | chip,
+                     static_cast<uint64_t>(c.path) << 32 | rule};
     const uint64_t device_key = static_cast<uint64_t>(local.signature) << 32 | c.device;
     if ((rows_.size() >= kMaxRows && !rows_.contains(key)) ||
         (device_rows_.size() >= kMaxRows && !device_rows_.contains(device_key))) {
@@ -151,6 +151,7 @@ void TotalsPass::end_input(DamageLog& damage) {
     auto& [launches, graph] = device_rows_[device_key];
     fits = add_saturating(launches, local.counts.launches) && fits;
     fits = add_saturating(graph, local.counts.graph) && fits;
+    fits = device_rules_[{c.device, rule}].add(local.counts) && fits;
     if (!fits) damage.add(Damage::kOverflow);
   }
   contexts_.clear();
@@ -167,6 +168,8 @@ Totals TotalsPass::take() {
   for (const auto& [key, counts] : device_rows_)
     totals.device_rows.push_back({static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key),
                                   counts.first, counts.second});
+  for (const auto& [key, counts] : device_rules_)
+    totals.device_rules.push_back({key.first, key.second, counts});
   std::sort(totals.rows.begin(), totals.rows.end(), [](const Row& a, const Row& b) {
     return std::tie(a.signature, a.chip, a.path, a.rule) <
            std::tie(b.signature, b.chip, b.path, b.rule);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -81,6 +82,7 @@ class TotalsPass {
   std::unordered_map<RowKey, Counts, RowHash> rows_;
   // (signature, device) -> launches, and those of them from graph launches
   std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>> device_rows_;
+  std::map<std::pair<uint32_t, uint32_t>, Counts> device_rules_;  // (device, rule)
 };
 
 }  // namespace flopinj::reduce

@@ -27,6 +27,12 @@ const DamageText& damage_text(Damage kind) {
   return kText[static_cast<size_t>(kind)];
 }
 
+std::optional<Damage> damage_of_code(std::string_view code) {
+  for (size_t k = 0; k < kDamageKinds; ++k)
+    if (damage_text(static_cast<Damage>(k)).code == code) return static_cast<Damage>(k);
+  return std::nullopt;
+}
+
 bool DamageLog::partial() const {
   for (size_t i = 0; i < kDamageKinds; ++i)
     if (count_[i] != 0 && damage_text(static_cast<Damage>(i)).partial) return true;

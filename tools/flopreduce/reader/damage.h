@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace flopinj::reduce {
 
@@ -37,6 +39,7 @@ struct DamageText {
   bool partial;         // something is missing from the report
 };
 const DamageText& damage_text(Damage kind);
+std::optional<Damage> damage_of_code(std::string_view code);
 
 class DamageLog {
  public:
@@ -45,6 +48,9 @@ class DamageLog {
     c = c > UINT64_MAX - count ? UINT64_MAX : c + count;
   }
   uint64_t count(Damage kind) const { return count_[static_cast<size_t>(kind)]; }
+  void add(const DamageLog& other) {
+    for (size_t k = 0; k < kDamageKinds; ++k) add(static_cast<Damage>(k), other.count_[k]);
+  }
   // True when the report lacks something this input held or should have held.
   bool partial() const;
 

@@ -7,6 +7,7 @@
 #include "report/layers.h"
 #include "report/ledger.h"
 #include "report/operators.h"
+#include "report/ranks.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 #include "support/text.h"
@@ -33,12 +34,14 @@ class Builder {
  public:
   Builder(const Model& model, const Totals& totals, const PhaseRules& rules, const PhaseMap& phases,
           const OperatorMap& operators, const OperatorCalls& calls, Formulas& formulas,
-          const UtilizationOptions& utilization)
+          const UtilizationOptions& utilization, bool keep_rows)
       : model_(model),
         totals_(totals),
         rules_(rules),
         phases_(phases),
+        operator_map_(operators),
         formulas_(formulas),
+        keep_rows_(keep_rows),
         work_(model, totals, formulas),
         roofs_(model, totals, formulas, utilization.peaks),
         utilization_(utilization),
@@ -51,6 +54,7 @@ class Builder {
 
  private:
   void add_rows();
+  void keep_row(const Row& row, const Work& work, const Flop& flop, const std::string& phase_name);
   void add_signature(const Row& row, const Work& work);
   void describe_signature(const Row& row, SignatureReport& out);
   void add_phases();
@@ -65,7 +69,9 @@ class Builder {
   const Totals& totals_;
   const PhaseRules& rules_;
   const PhaseMap& phases_;
+  const OperatorMap& operator_map_;
   Formulas& formulas_;
+  bool keep_rows_;
   WorkTable work_;
   Roofs roofs_;  // after work_, which makes all precisions known
   const UtilizationOptions& utilization_;
@@ -124,9 +130,25 @@ void Builder::add_rows() {
                    work.unmeasured == 0
                        ? std::string()
                        : reason_of(work_.result(row.signature, row.chip).flop, model_));
+    if (keep_rows_) keep_row(row, work, flop, p.name);
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
   }
+}
+
+// What explanations are made of.
+void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
+                       const std::string& phase_name) {
+  RowReport& kept = report_.rows.emplace_back();
+  kept.signature = report_.signatures.size() - 1;
+  kept.chip = row.chip;
+  kept.path = path_string(model_, row.path);
+  kept.phase = phase_name;
+  kept.layer = operator_map_.layer_name(row.path);
+  if (kept.layer == kept.path) kept.layer.clear();  // no range tells the phase: just a range
+  kept.work = work;
+  for (size_t i = 0; i < flop.by_precision.size(); ++i)
+    if (flop.by_precision[i] != 0) kept.flop.emplace_back(i, flop.by_precision[i]);
 }
 
 // Where the figures come from. Rows are sorted by signature and chip.
@@ -169,9 +191,23 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     const uint64_t n = samples->group_samples(required[i]);
     out.samples = i == 0 ? n : std::min(out.samples, n);
   }
-  for (const auto& part : flop.parts)
-    out.metrics.push_back({model_.names[part.stat.metric], part.stat.n, part.stat.mean,
-                           part.stat.spread(), part.stat.min, part.stat.max});
+  for (const auto& part : flop.parts) {
+    MetricReport& m = out.metrics.emplace_back();
+    m.metric = model_.names[part.stat.metric];
+    m.samples = part.stat.n;
+    m.mean = part.stat.mean;
+    m.spread = part.stat.spread();
+    m.min = part.stat.min;
+    m.max = part.stat.max;
+    bool overflow = false;
+    m.counted = part.counted(result.counts.launches, overflow);
+    m.numerator = part.meaning.numerator;
+    m.denominator = part.meaning.denominator;
+    m.flop = mul_div_round(m.counted, m.numerator, m.denominator, overflow);
+    m.precision = part.meaning.role == MetricRole::kInteger
+                      ? std::string(kIntegerFormats[part.meaning.precision])
+                      : formulas_.precisions()[part.meaning.precision];
+  }
 }
 
 // The usual phases come first; those without launches are left out in the end.
@@ -281,6 +317,7 @@ Report Builder::build() {
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, forward_matrix_);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
+  build_ranks(model_, totals_, rules_, report_);
   report_.precisions = formulas_.precisions();
   report_.utilization.devices = roofs_.devices();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
@@ -294,8 +331,9 @@ Report Builder::build() {
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
                     const PhaseMap& phases, const OperatorMap& operators,
                     const OperatorCalls& calls, Formulas& formulas,
-                    const UtilizationOptions& utilization) {
-  return Builder(model, totals, rules, phases, operators, calls, formulas, utilization).build();
+                    const UtilizationOptions& utilization, bool keep_rows) {
+  return Builder(model, totals, rules, phases, operators, calls, formulas, utilization, keep_rows)
+      .build();
 }
 
 }  // namespace flopinj::reduce

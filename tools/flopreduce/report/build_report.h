@@ -14,6 +14,6 @@ namespace flopinj::reduce {
 Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
                     const PhaseMap& phases, const OperatorMap& operators,
                     const OperatorCalls& calls, Formulas& formulas,
-                    const UtilizationOptions& utilization);
+                    const UtilizationOptions& utilization, bool keep_rows);
 
 }  // namespace flopinj::reduce

@@ -38,11 +38,11 @@ class Group {
   }
   std::optional<EstimateError> error(uint64_t launches) {
     const double scale = static_cast<double>(launches) / static_cast<double>(launches_);
-    for (Unit& unit : units_) unit.launches *= std::max(scale, 1.0);
+    for (ClusterUnit& unit : units_) unit.launches *= std::max(scale, 1.0);
     if (!uniform_) return error_of(units_);
     EstimateError error;
     double unmeasured = 0;
-    for (const Unit& unit : units_)
+    for (const ClusterUnit& unit : units_)
       unmeasured += std::max(0.0, unit.launches - unit.samples) * unit.mean;
     error.bound = unmeasured * unseen_share(units_.size());
     return error;
@@ -51,9 +51,9 @@ class Group {
   double scatter() const {
     double mean = 0;
     double squares = 0;
-    for (const Unit& unit : units_) mean += unit.launches * unit.mean;
+    for (const ClusterUnit& unit : units_) mean += unit.launches * unit.mean;
     mean /= static_cast<double>(launches_);
-    for (const Unit& unit : units_)
+    for (const ClusterUnit& unit : units_)
       squares += unit.launches * (unit.mean - mean) * (unit.mean - mean);
     return squares / static_cast<double>(launches_);
   }
@@ -78,7 +78,7 @@ class Group {
 
   std::vector<Column> columns_;
   std::vector<u128> sums_;  // per column, over launches_
-  std::vector<Unit> units_;
+  std::vector<ClusterUnit> units_;
   uint64_t launches_ = 0;  // of the sampled devices
   bool uniform_ = true;    // all samples agree, of all devices
 };

@@ -95,6 +95,10 @@ struct MetricReport {
   std::string metric;
   uint64_t samples = 0;
   double mean = 0, spread = 0, min = 0, max = 0;
+  u128 counted = 0;  // over all launches of the signature, extrapolated
+  uint32_t numerator = 0, denominator = 1;
+  u128 flop = 0;  // counted * numerator / denominator; OP where the precision is an integer one
+  std::string precision;
 };
 
 // One signature on one kind of device: where a FLOP figure comes from.
@@ -198,7 +202,7 @@ struct OperatorsReport {
 };
 
 struct TraceReport {
-  std::vector<std::string> files;
+  std::vector<std::string> files;  // also those that a summary was made of
   bool has_header = false, has_end = false, has_overhead = false;
   trace::Header header;
   trace::End end;
@@ -211,10 +215,44 @@ struct TraceReport {
   uint64_t diagnostics_left_out = 0;
 };
 
+// One recorded process among the others; the same index as in Report::traces.
+struct RankReport {
+  std::optional<int32_t> rank;
+  std::vector<std::pair<std::string, u128>> phases;  // GPU time in ns of each of Report::phases
+  u128 gpu_time_ns = 0;                              // their sum
+  std::optional<uint64_t> wall_ns, own_ns;           // of the recording; our own cost in it
+  std::optional<uint64_t> start_ns;                  // CLOCK_REALTIME
+  std::optional<uint64_t> start_skew_ns;             // after the process that started first
+  uint32_t clock_khz = 0;                            // highest of its devices' clocks; 0: unknown
+};
+
+// Of a phase, the process with most GPU time, where several have some.
+struct StragglerReport {
+  std::string phase;
+  size_t trace = 0;  // Report::traces
+  u128 slowest_ns = 0, median_ns = 0;
+};
+
+struct RanksReport {
+  std::vector<RankReport> ranks;
+  std::vector<uint32_t> missing;  // below the highest rank seen
+  std::vector<StragglerReport> stragglers;
+};
+
 struct DamageReport {
   std::string file;
   Damage kind{};
   uint64_t count = 0;
+};
+
+// Launches of one signature in one range by one rule: what everything above is added up from.
+struct RowReport {
+  size_t signature = 0;  // Report::signatures
+  uint32_t chip = 0;     // Model::chips
+  std::string path, phase;
+  std::string layer;  // empty where it is in none
+  Work work;
+  std::vector<std::pair<size_t, u128>> flop;  // by precision (Report::precisions), where not 0
 };
 
 struct Report {
@@ -233,10 +271,12 @@ struct Report {
   std::vector<SignatureReport> signatures;
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
+  std::vector<RowReport> rows;      // only where they were asked for
   Work outside_ranges;              // launches in no range at all
   std::vector<StackReport> stacks;  // by range, then kernel
   std::vector<DeviceReport> devices;
   std::vector<TraceReport> traces;
+  RanksReport ranks;
   std::vector<DamageReport> damage;
   std::vector<std::string> errors;  // inputs that could not be used, one line each
 };

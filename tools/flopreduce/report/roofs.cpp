@@ -59,7 +59,11 @@ void Roofs::add_device(const Device& device, bool simulated, uint64_t launches,
   report.launches = launches;
   report.error = found.error;
   if (found.error.empty()) {
-    if (found.peaks.gpu() != nullptr) report.row = found.peaks.gpu()->name;
+    if (const Gpu* gpu = found.peaks.gpu()) {
+      report.row = gpu->name;
+      report.clock_mhz = gpu->clock_mhz;
+      report.tensor_clock_mhz = gpu->tensor_clock_mhz;
+    }
     for (const auto& precision : formulas_.precisions())
       if (auto peak = found.peaks.of(precision)) report.peaks.push_back({precision, *peak});
     report.memory = found.peaks.memory();

@@ -35,6 +35,8 @@ struct DevicePeaksReport {
   std::string name;   // as CUDA has it
   uint64_t launches = 0;
   std::string row;  // of the table; empty where all peaks are the user's
+  // Behind the row's peaks; 0 where its source has none, or without a row.
+  double clock_mhz = 0, tensor_clock_mhz = 0;
   std::vector<PeakUsed> peaks;
   std::optional<Peak> memory;
   std::vector<std::string> notes;

@@ -22,6 +22,7 @@ Json work_json(const Work& work);
 Json precision_json(const Report& report, const Flop& flop);
 // Integer operations of the tensor cores by source, as member "integer_op", where there are any.
 void add_integer_op(Json& to, const Flop& flop);
+Json signature_json(const SignatureReport& signature);
 Json ledger_line_json(const LedgerLine& line);
 
 template <class Items, class ItemJson>

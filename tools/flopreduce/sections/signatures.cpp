@@ -10,10 +10,20 @@ namespace flopinj::reduce {
 namespace {
 
 Json metric_json(const MetricReport& m) {
-  return {{"metric", m.metric}, {"samples", m.samples},
-          {"mean", m.mean},     {"standard_deviation", m.spread},
-          {"min", m.min},       {"max", m.max}};
+  return {{"metric", m.metric},
+          {"samples", m.samples},
+          {"mean", m.mean},
+          {"standard_deviation", m.spread},
+          {"min", m.min},
+          {"max", m.max},
+          {"counted", decimal(m.counted)},
+          {"weight_numerator", m.numerator},
+          {"weight_denominator", m.denominator},
+          {"flop", decimal(m.flop)},
+          {"precision", m.precision}};
 }
+
+}  // namespace
 
 Json signature_json(const SignatureReport& s) {
   Json j;
@@ -38,6 +48,8 @@ Json signature_json(const SignatureReport& s) {
   j["metrics"] = list_json(s.metrics, metric_json);
   return j;
 }
+
+namespace {
 
 void json(Json& j, const Report& report) {
   j["signatures"] = list_json(report.signatures, signature_json);

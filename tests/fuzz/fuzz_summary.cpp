@@ -1,0 +1,40 @@
+// Any two inputs joined into a summary: nothing crashes or hangs, a summary of the summary is the
+// same, and so is the report.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+#include "mend.h"
+#include "passes/condense.h"
+#include "passes/reducer.h"
+#include "writers/json_writer.h"
+
+namespace {
+
+using namespace flopinj::reduce;
+
+std::string condensed(const std::vector<std::string>& parts) {
+  std::vector<std::unique_ptr<Input>> inputs;
+  std::vector<Input*> all;
+  for (const auto& bytes : parts)
+    inputs.push_back(Input::from_memory("fuzz", bytes.data(), bytes.size()));
+  for (const auto& input : inputs) all.push_back(input.get());
+  return condense(all).bytes;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::vector<uint8_t> mended(data, data + size);
+  flopinj::test::mend_check_sums(mended.data(), mended.size());
+  const std::string all(mended.begin(), mended.end());
+  const std::string once = condensed({all.substr(0, size / 2), all.substr(size / 2)});
+  if (condensed({once}) != once || condensed({once, once}) != once) std::abort();
+  std::ostringstream out;
+  Reducer reducer(ReduceOptions{});
+  reducer.add(Input::from_memory("fuzz", once.data(), once.size()));
+  if (reducer.any_input()) write_json(out, reducer.run());
+  return 0;
+}

@@ -1,0 +1,96 @@
+// JSON of random traces: every total is the sum of its rows, to the last digit, past 2^53 and 2^64.
+#include "catch.h"
+#include "reduce_bytes.h"
+#include "sequences.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+u128 number(const nlohmann::json& j) {
+  u128 value = 0;
+  for (const char c : j.get<std::string>()) value = value * 10 + static_cast<unsigned>(c - '0');
+  return value;
+}
+
+// Sum of a member over rows. Rows where nothing is measured have null.
+u128 sum(const nlohmann::json& rows, const char* member) {
+  u128 all = 0;
+  for (const auto& row : rows) {
+    if (!row.contains(member) || row[member].is_null()) continue;
+    all += row[member].is_string() ? number(row[member]) : row[member].get<uint64_t>();
+  }
+  return all;
+}
+
+u128 flop_of(const nlohmann::json& rows) { return sum(rows, "flop") + sum(rows, "flop_partial"); }
+
+std::string random_trace(uint64_t session, Random& random) {
+  const auto some = [&](double most) { return static_cast<uint64_t>(random.uniform() * most); };
+  TraceBuilder t = started(session, random.uniform() < 0.5 ? "GH100" : "GA100");
+  const auto kernels = static_cast<uint32_t>(some(6) + 1);
+  const char* const names[] = {"forward", "backward", "optimizer", "loss", "x", "y"};
+  for (uint32_t p = 1; p <= 6; ++p) t.path(p, static_cast<uint32_t>(some(p)), names[some(6)]);
+  for (uint32_t k = 1; k <= kernels; ++k) {
+    t.kernel(k, "k" + std::to_string(some(5)), some(4) + 1,
+             random.uniform() < 0.3 ? flopinj::trace::Interned::PARAMETERS_MERGED
+                                    : flopinj::trace::Interned::PARAMETERS_EXACT);
+    const uint64_t base = some(9e15);
+    for (uint32_t w = 0, windows = static_cast<uint32_t>(some(6)); w < windows; ++w)
+      t.placed_sample(1, k, w + 1, 7ULL * w,
+                      sass(static_cast<double>(base), static_cast<double>(some(1e6)),
+                           static_cast<double>(random.uniform() < 0.5 ? base : some(9e15))));
+  }
+  std::vector<TraceBuilder::Tally> rows;
+  uint64_t launches = 0;
+  for (int i = 0; i < 12; ++i) {
+    const uint64_t n = some(1e9);
+    launches += n;
+    rows.push_back({static_cast<uint32_t>(some(kernels)) + 1, n, n / 3, n,
+                    static_cast<uint32_t>(some(7)), random.uniform() < 0.2});
+  }
+  t.tally(rows);
+  t.ledger(launches, launches, 0);
+  t.end();
+  return t.bytes();
+}
+
+}  // namespace
+
+TEST_CASE("JSON totals are the sums of their rows, exactly") {
+  u128 largest = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    std::vector<std::string> traces;
+    for (uint64_t i = 0; i <= seed % 4; ++i) traces.push_back(random_trace(i + 1, random));
+    const auto j = json_of(reduce_bytes(traces));
+    INFO("seed " << seed);
+    const u128 total = flop_of(nlohmann::json::array({j["total"]}));
+    largest = std::max(largest, total);
+    CHECK(flop_of(j["kernels"]) == total);
+    CHECK(flop_of(j["signatures"]) == total);
+    CHECK(flop_of(j["phases"]) == total);
+    CHECK(flop_of(j["rules"]) == total);
+    CHECK(flop_of(j["traces"]) == total);
+    u128 exclusive = flop_of(nlohmann::json::array({j["outside_ranges"]}));
+    exclusive += sum(j["ranges"], "flop_exclusive") + sum(j["ranges"], "flop_partial_exclusive");
+    CHECK(exclusive == total);
+    u128 precision = 0;
+    for (const auto& value : j["precision"]) precision += number(value);
+    CHECK(precision == total);
+    for (const char* rows : {"kernels", "signatures", "phases", "rules", "traces"}) {
+      CHECK(sum(j[rows], "launches") == j["total"]["launches"].get<uint64_t>());
+      if (std::string(rows) != "traces")
+        CHECK(sum(j[rows], "gpu_time_ns") == j["total"]["gpu_time_ns"].get<uint64_t>());
+    }
+    u128 devices = 0;
+    for (const auto& d : j["devices"]) devices += d["ledger"]["launches"].get<uint64_t>();
+    CHECK(devices == j["ledger"]["launches"].get<uint64_t>());
+    for (const auto& s : j["signatures"]) {  // metrics times weights are the signature's FLOP
+      if (s.contains("unmeasured_reason")) continue;
+      CHECK(sum(s["metrics"], "flop") == number(s["flop"]));
+    }
+  }
+  CHECK(largest > (u128{1} << 64));
+}

@@ -1,0 +1,184 @@
+// Explanations, processes side by side, and what nobody measured.
+#include "report/explain.h"
+
+#include "catch.h"
+#include "reduce_bytes.h"
+#include "sections/explanation.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+Report with_rows(const std::string& bytes) {
+  ReduceOptions options;
+  options.keep_rows = true;
+  return reduce_bytes({bytes}, std::move(options));
+}
+
+// gemm: 100 in forward/layer, 60 in backward, 64 FMA each; relu: 10 in forward; lost: not measured.
+std::string job() {
+  TraceBuilder t = started(1);
+  t.kernel(1, "gemm", 11);
+  t.kernel(2, "relu", 12);
+  t.kernel(3, "lost", 13);
+  t.path(1, 0, "forward");
+  t.path(2, 1, "layer");
+  t.path(3, 0, "backward");
+  t.samples(1, 1, {sass(0, 0, 64), sass(0, 0, 64)});
+  t.samples(1, 2, {sass(5, 0, 0)});
+  t.tally({{1, 100, 0, 0, 2}, {1, 60, 0, 0, 3}, {2, 10, 0, 0, 1}, {3, 4, 4, 400, 3}});
+  t.ledger(174, 174, 0);
+  t.end();
+  return t.bytes();
+}
+
+std::string said(const Report& report, const Explanation& e) {
+  std::ostringstream out;
+  write_text(out, explanation_sections(report, e, 10), {});
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("parts of a figure add up to it, and to the report's own") {
+  const Report r = with_rows(job());
+  const auto flop = [&](const char* kind, const char* name) {
+    const Explanation e = explain(r, {kind, name});
+    u128 sum = 0;
+    for (const auto& c : e.contributions) sum += c.work.flop;
+    CHECK(sum == e.work.flop);
+    return to_decimal(e.work.flop);
+  };
+  CHECK(flop("total", "total") == "20530");  // 160 * 128 + 10 * 5
+  CHECK(flop("kernel", "gemm") == "20480");
+  CHECK(flop("range", "forward") == "12850");  // with the layer below it
+  CHECK(flop("range", "forward/layer") == "12800");
+  CHECK(flop("phase", "backward") == "7680");
+}
+
+TEST_CASE("a kernel's derivation names samples, metric, weight and ranges") {
+  const Report r = with_rows(job());
+  const Explanation e = explain(r, {"kernel", "gemm"});
+  const auto& m = e.contributions[0].signature->metrics;
+  const auto ffma = std::find_if(m.begin(), m.end(), [](const auto& x) { return x.mean > 0; });
+  REQUIRE(ffma != m.end());
+  CHECK(ffma->samples == 2);
+  CHECK(ffma->counted == 160 * 64);
+  CHECK(ffma->numerator == 2);
+  CHECK(ffma->flop == 160 * 128);
+  CHECK(ffma->precision == "fp32");
+  const std::string text = said(r, e);
+  for (const char* part : {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+                           "64 in each of 2 samples; 10,240 in 160 launches; x 2 = 20,480 of fp32",
+                           "in forward/layer, backward", "multiply-add counts 2"}) {
+    INFO(part << " in\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  CHECK(said(r, explain(r, {"kernel", "lost"})).find("not_sampled:sass") != std::string::npos);
+  const auto json = explanation_json(r, e);
+  CHECK(json["work"]["flop"] == "20480");
+}
+
+TEST_CASE("names: in full, in part, in doubt, and the nearest") {
+  const Report r = with_rows(job());
+  REQUIRE(figures_named(r, "gemm").size() == 1);
+  CHECK(figures_named(r, "GEM")[0].name == "gemm");
+  // The layer and its only range are the same launches, and so are forward's phase and range.
+  REQUIRE(figures_named(r, "layer").size() == 1);
+  CHECK(figures_named(r, "layer")[0].kind == std::string("layer"));
+  CHECK(figures_named(r, "forward").size() == 1);
+  CHECK(figures_named(r, "layer", "range")[0].name == "forward/layer");  // by its innermost range
+  CHECK(figures_named(r, "E").size() > 1);
+  CHECK(figures_named(r, "rel").size() == 1);
+  CHECK(figures_named(r, "convolution").empty());
+  CHECK(figures_near(r, "gemv")[0].name == "gemm");
+}
+
+TEST_CASE("a layer is what its ranges hold in all phases") {
+  TraceBuilder t = started(1);
+  t.kernel(1, "gemm", 11);
+  const char* const names[] = {"step", "forward", "fc1", "backward", "fc1", "fc10"};
+  const uint32_t parents[] = {0, 1, 2, 1, 4, 4};
+  for (uint32_t p = 1; p <= 6; ++p) t.path(p, parents[p - 1], names[p - 1]);
+  t.samples(1, 1, {sass(0, 0, 64)});
+  t.tally({{1, 10, 0, 0, 3}, {1, 20, 0, 0, 5}, {1, 7, 0, 0, 6}});
+  t.ledger(37, 37, 0);
+  t.end();
+  const Report r = with_rows(t.bytes());
+  REQUIRE(figures_named(r, "fc1").size() == 1);
+  CHECK(explain(r, {"layer", "fc1"}).work.flop == 30 * 128);
+  CHECK(explain(r, {"layer", "fc10"}).work.flop == 7 * 128);
+}
+
+TEST_CASE("the peaks of a figure: row, clock, source, least time") {
+  TraceBuilder t;
+  t.header(1);
+  t.device(1, "GH100", "NVIDIA H100 PCIe", 114);
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "gemm", 11);
+  t.samples(1, 1, {sass(0, 0, 25'600'000)});  // 51.2 MFLOP: a microsecond at 51.2 TFLOP/s
+  t.launches({{1, 4'000, 0}, {1, 4'000, 0}});
+  t.ledger(2, 2, 0);
+  t.end();
+  const Report r = with_rows(t.bytes());
+  const Explanation e = explain(r, {"kernel", "gemm"});
+  REQUIRE(e.devices.size() == 1);
+  const auto j = explanation_json(r, e)["peaks"][0];
+  CHECK(j["row"] == "H100 PCIe 80GB");
+  CHECK(j["precision"]["fp32"]["per_second"] == 51.2e12);
+  CHECK(j["precision"]["fp32"]["least_ns"].get<double>() == Approx(2'000));
+  CHECK(j["utilization"].get<double>() == Approx(0.25));
+  CHECK_FALSE(j["precision"]["fp32"]["source"].get<std::string>().empty());
+  const std::string text = said(r, e);
+  for (const char* part : {"peaks of H100 PCIe 80GB, at 1755 MHz", "take 2.000 us", "25.00 %"}) {
+    INFO(part << " in\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+namespace {
+
+std::string rank_of(int rank, uint64_t backward_ns, uint64_t start_ns) {
+  TraceBuilder t;
+  t.rank_header(10 + static_cast<uint64_t>(rank), rank, start_ns);
+  t.device();
+  t.stream();
+  t.kernel(1, "gemm", 11);
+  t.path(1, 0, "forward");
+  t.path(2, 0, "backward");
+  t.tally({{1, 10, 10, 1000, 1}, {1, 20, 10, backward_ns, 2}});
+  t.ledger(30, 30, 0);
+  t.end();
+  return t.bytes();
+}
+
+}  // namespace
+
+TEST_CASE("processes side by side: order, missing ranks, stragglers, skew") {
+  const Report r =
+      reduce_bytes({rank_of(4, 900, 5'000), rank_of(0, 600, 4'000), rank_of(1, 500, 4'500)});
+  REQUIRE(r.ranks.ranks.size() == 3);
+  CHECK(r.ranks.ranks[0].rank == 0);
+  CHECK(r.ranks.ranks[2].rank == 4);
+  CHECK(r.ranks.ranks[2].start_skew_ns == 1'000);
+  CHECK(r.ranks.missing == std::vector<uint32_t>{2, 3});
+  CHECK(r.ranks.ranks[0].gpu_time_ns == 1000 + 2 * 600);  // 10 of 20 are timed
+  for (const auto& s : r.ranks.stragglers) {
+    if (s.phase != "backward") continue;
+    CHECK(s.trace == 2);
+    CHECK(s.slowest_ns == 1800);
+    CHECK(s.median_ns == 1200);
+  }
+  CHECK(text_of(r).find("No trace of rank 2, 3") != std::string::npos);
+  CHECK(text_of(r).find("1.50 times the median") != std::string::npos);
+}
+
+TEST_CASE("what no process measured is listed with its share and reason") {
+  const Report r = reduce_bytes({job()});
+  const auto j = json_of(r);
+  CHECK(j["coverage"]["unmeasured_signatures"] == 1);
+  CHECK(j["coverage"]["launches_share"].get<double>() == Approx(170.0 / 174));
+  CHECK(text_of(r).find("Not measured by any process") != std::string::npos);
+}

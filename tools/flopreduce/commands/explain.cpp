@@ -1,0 +1,88 @@
+// flopreduce explain NAME TRACE...: where one figure comes from.
+#include "report/explain.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "commands/command.h"
+#include "commands/run.h"
+#include "commands/utilization_arguments.h"
+#include "sections/explanation.h"
+#include "support/text.h"
+#include "writers/text_writer.h"
+
+namespace flopinj::reduce {
+namespace {
+
+std::string listed(const std::vector<NamedFigure>& figures) {
+  constexpr size_t kShown = 12;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, figures.size()); ++i)
+    text += std::string("\n  ") + figures[i].kind + ":" + printable(figures[i].name);
+  if (figures.size() > kShown)
+    text += "\n  and " + std::to_string(figures.size() - kShown) + " more";
+  return text;
+}
+
+// What is asked for in full, or with its kind in front: "kernel:NAME".
+std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
+  auto figures = figures_named(report, asked);
+  for (const std::string kind : {"phase", "layer", "kernel", "range"}) {
+    if (!asked.starts_with(kind + ":")) continue;
+    auto of_kind = figures_named(report, asked.substr(kind.size() + 1), kind);
+    if (!of_kind.empty()) return of_kind;
+  }
+  return figures;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Explains one figure of the report: signatures, samples, metrics, weights, extrapolation, "
+      "interval, and the peaks it is measured against.",
+      "flopreduce explain"};
+  app.footer(
+      "NAME is a kernel, a layer, a range path, a phase or 'total'; a part of a name will do where "
+      "it is the only one. kernel:NAME, layer:NAME, range:NAME and phase:NAME say which is "
+      "meant.\n"
+      "Example: flopreduce explain conv2d_forward trace.pb\n"
+      "         flopreduce explain --format json phase:backward rank*.pb");
+  std::string asked;
+  InputArguments input;
+  OutputArguments output;
+  UtilizationArguments utilization;
+  app.add_option("NAME", asked, "What to explain")->required();
+  input.add_to(app);
+  utilization.add_peaks_to(app);
+  output.add_to(app, {"text", "json"});
+  if (const int code = parse(app, argc, argv); code >= 0) return code;
+  if (const int code = input.finish(); code >= 0) return code;
+  if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
+  input.reduce.keep_rows = true;
+  const Reduced reduced = reduce_traces(input);
+  if (!reduced.report) return reduced.exit_code;
+  const Report& report = *reduced.report;
+  const auto figures = find(report, asked);
+  if (figures.size() != 1) {
+    complain(figures.empty() ? "nothing is named '" + printable(asked) +
+                                   "'; the nearest:" + listed(figures_near(report, asked))
+                             : "'" + printable(asked) + "' may mean:" + listed(figures));
+    return kExitUsage;
+  }
+  const Explanation explanation = explain(report, figures[0]);
+  const int code = write_output(output, [&](std::ostream& out) {
+    if (output.format == "json")
+      out << explanation_json(report, explanation)
+                 .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
+          << '\n';
+    else
+      write_text(out, explanation_sections(report, explanation, output.top),
+                 {output.use_color(), OutputArguments::terminal_width(), output.top});
+  });
+  return code != kExitFine ? code : reduced.exit_code;
+}
+
+}  // namespace
+
+const Command kExplain = {"explain", "where one figure comes from", run};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,275 @@
+#include "passes/condense.h"
+
+#include <algorithm>
+#include <map>
+#include <protozero/pbf_writer.hpp>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "crc32c.h"
+#include "flop_trace_fields.h"
+#include "model/totals.h"
+#include "passes/revisions.h"
+#include "passes/router.h"
+#include "passes/trace_order.h"
+#include "reader/launch_batch.h"
+#include "reader/message.h"
+#include "reader/tally_batch.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using Field = trace_fields::TracePacketField;
+constexpr size_t kMaxRows = 1U << 20;       // of one recording
+constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below kMaxPacketBytes
+
+// One recorded process.
+class Recording {
+ public:
+  void packet(const Packet& packet, LastDurations& durations, DamageLog& damage);
+  void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
+  std::string bytes();
+  uint64_t session() const { return header_.session_id(); }  // known once there are bytes
+  // As the reducer orders its inputs; those without a header by their file.
+  auto order() const {
+    const bool lost = header_body_.empty() || summary_.header_lost();
+    return std::tuple(trace_order(lost ? nullptr : &header_),
+                      summary_.source_size() > 0 ? summary_.source(0).file() : "");
+  }
+
+ private:
+  // A row as the trace's own ids name it.
+  struct Key {
+    uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
+    bool windowed = false;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Sums {
+    uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
+  };
+  void launches(const Packet& packet, LastDurations& durations, DamageLog& damage);
+  void tally(const Packet& packet, DamageLog& damage);
+  Sums* row(const Key& key, DamageLog& damage);
+  void write(Field field, std::string_view body);
+  void write_rows();
+  void invent_session();
+
+  trace::Header header_;
+  std::string header_body_;
+  trace::Summary summary_;
+  std::vector<std::pair<Field, std::string>> definitions_;
+  std::map<Key, Sums> rows_;
+  std::map<Field, std::string> last_;  // messages of which the last one counts
+  std::string bytes_;
+  uint32_t sequence_ = 0;
+};
+
+void Recording::packet(const Packet& packet, LastDurations& durations, DamageLog& damage) {
+  const std::string_view body(packet.body.data(), packet.body.size());
+  switch (const auto field = static_cast<Field>(packet.body_field)) {
+    case Field::header:
+      header_body_ = body;
+      parse_message(header_, packet.body);
+      break;
+    case Field::summary:
+      parse_message(summary_, packet.body);
+      break;
+    case Field::launch_batch:
+      launches(packet, durations, damage);
+      break;
+    case Field::tally_batch:
+      tally(packet, damage);
+      break;
+    case Field::ledger:
+    case Field::self_overhead:
+    case Field::end:
+      last_[field] = body;
+      break;
+    case Field::interned:
+    case Field::counter_samples:
+    case Field::diagnostic:
+    case Field::metric_group:
+    case Field::device:
+      definitions_.emplace_back(field, body);
+      break;
+    default:
+      break;
+  }
+}
+
+Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
+  const auto found = rows_.find(key);
+  if (found != rows_.end()) return &found->second;
+  if (rows_.size() < kMaxRows) return &rows_[key];
+  damage.add(Damage::kTableFull);
+  return nullptr;
+}
+
+void Recording::launches(const Packet& packet, LastDurations& durations, DamageLog& damage) {
+  LaunchBatchReader batch;
+  if (!batch.open(packet.body, damage)) return;
+  batch.for_each(durations, damage, [&](const LaunchRow& launch) {
+    Sums* sums =
+        row({batch.thread(), batch.stream(), launch.range_path, launch.signature, launch.windowed},
+            damage);
+    if (sums == nullptr) return;
+    ++sums->launches;
+    if (launch.graph) ++sums->graph;
+    if (!launch.timed) return;
+    ++sums->timed;
+    if (!add_saturating(sums->time_ns, launch.duration_ns)) damage.add(Damage::kOverflow);
+  });
+}
+
+void Recording::tally(const Packet& packet, DamageLog& damage) {
+  TallyBatchReader batch;
+  if (!batch.open(packet.body, damage)) return;
+  TallyRow t;
+  while (batch.next(t)) {
+    Sums* sums = row({t.thread, t.stream, t.range_path, t.signature, t.windowed}, damage);
+    if (sums == nullptr) continue;
+    bool fits = add_saturating(sums->launches, t.launches);
+    fits = add_saturating(sums->graph, std::min(t.graph_launches, t.launches)) && fits;
+    const bool possible =
+        t.timed == 0 ? t.gpu_time_ns == 0 : t.gpu_time_ns / t.timed <= kLongestKernelNs;
+    if (!possible) damage.add(Damage::kBadTime);
+    if (possible) fits = add_saturating(sums->timed, t.timed) && fits;
+    if (possible) fits = add_saturating(sums->time_ns, t.gpu_time_ns) && fits;
+    if (!fits) damage.add(Damage::kOverflow);
+  }
+}
+
+// A summary's own file is no source, unless it is damaged.
+void Recording::add_source(const std::string& file, const DamageLog& damage, bool has_own_damage) {
+  // What was given twice is not damaged by that.
+  const auto count = [&](Damage kind) {
+    return has_own_damage && kind != Damage::kRepeatedPackets ? damage.count(kind) : 0;
+  };
+  bool any = false;
+  for (size_t k = 0; k < kDamageKinds; ++k) any = any || count(static_cast<Damage>(k)) > 0;
+  const auto same = [&](const auto& source) { return source.file() == file; };
+  const auto& sources = summary_.source();
+  if (std::any_of(sources.begin(), sources.end(), same)) return;  // a file given twice
+  if (summary_.version() != 0 && !any) return;
+  auto* source = summary_.add_source();
+  source->set_file(file);
+  for (size_t k = 0; any && k < kDamageKinds; ++k) {
+    const auto kind = static_cast<Damage>(k);
+    if (count(kind) == 0) continue;
+    auto* line = source->add_damage();
+    line->set_kind(damage_text(kind).code);
+    line->set_count(damage.count(kind));
+  }
+}
+
+void Recording::write(Field field, std::string_view body) {
+  std::string packet;
+  protozero::pbf_writer writer(packet);
+  writer.add_bytes(static_cast<protozero::pbf_tag_type>(field), body.data(), body.size());
+  writer.add_uint32(static_cast<protozero::pbf_tag_type>(Field::sequence), ++sequence_);
+  const uint32_t sum = crc32c(packet.data(), packet.size());
+  writer.add_fixed32(static_cast<protozero::pbf_tag_type>(Field::crc32c), sum);
+  protozero::pbf_writer(bytes_).add_bytes(
+      static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet);
+}
+
+void Recording::write_rows() {
+  trace::TallyBatch batch;
+  for (const auto& [key, sums] : rows_) {
+    batch.add_thread(key.thread);
+    batch.add_stream(key.stream);
+    batch.add_signature(key.signature);
+    batch.add_range_path(key.range_path);
+    batch.add_launches(sums.launches);
+    batch.add_timed(sums.timed);
+    batch.add_gpu_time_ns(sums.time_ns);
+    batch.add_graph_launches(sums.graph);
+    batch.add_windowed(key.windowed ? 1 : 0);
+    if (static_cast<size_t>(batch.thread_size()) < kRowsInPacket) continue;
+    write(Field::tally_batch, batch.SerializeAsString());
+    batch.Clear();
+  }
+  if (batch.thread_size() > 0) write(Field::tally_batch, batch.SerializeAsString());
+}
+
+// Where a recording begins, and whether it was seen before, is read from its header.
+void Recording::invent_session() {
+  uint32_t sum = 0;
+  for (const auto& [field, body] : definitions_) sum = sum * 31 + crc32c(body.data(), body.size());
+  for (const auto& [key, sums] : rows_) sum = sum * 31 + crc32c(&sums, sizeof sums);
+  header_.set_session_id(uint64_t{sum} << 32 | 1);
+  if (!header_body_.empty()) return;
+  header_.set_format_major(kFormatMajor);
+  header_.set_rank(-1);
+  summary_.set_header_lost(true);
+}
+
+std::string Recording::bytes() {
+  constexpr uint32_t kVersion = 1;
+  if (header_.session_id() == 0) invent_session();
+  header_.set_summary(true);
+  write(Field::header, header_.SerializeAsString());
+  summary_.set_version(kVersion);
+  write(Field::summary, summary_.SerializeAsString());
+  for (const auto& [field, body] : definitions_) write(field, body);
+  write_rows();
+  for (const auto field : {Field::ledger, Field::self_overhead, Field::end})
+    if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
+  return std::move(bytes_);
+}
+
+// Calls visit(trace, input, packet) for every packet that counts.
+template <typename Visit>
+void for_each_packet(std::span<Input* const> inputs, Router& router, std::vector<DamageLog>& logs,
+                     Visit&& visit) {
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    PacketReader reader(*inputs[i], logs[i]);
+    router.start(i);
+    Packet packet;
+    while (reader.next(packet)) {
+      const uint32_t trace = router.route(packet, logs[i]);
+      if (trace != kNoIndex) visit(trace, i, packet);
+    }
+    if (inputs[i]->read_failed()) logs[i].add(Damage::kTornTail);
+  }
+}
+
+}  // namespace
+
+Condensed condense(std::span<Input* const> inputs) {
+  Model model;
+  Revisions revisions;
+  std::vector<DamageLog> logs(inputs.size());
+  Router router(model);
+  for_each_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
+    revisions.newest_so_far(trace, packet, logs[input]);
+  });
+  std::vector<Recording> recordings(model.traces.size());
+  std::vector<DamageLog> said_before(inputs.size());
+  LastDurations durations;
+  router.reset();
+  for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t input, Packet& packet) {
+    if (trace < recordings.size() && revisions.counts(trace, packet))
+      recordings[trace].packet(packet, durations, logs[input]);
+  });
+  std::vector<bool> told(inputs.size(), false);  // an input's damage goes to its first recording
+  for (size_t t = 0; t < recordings.size(); ++t)
+    for (const uint32_t input : model.traces[t].inputs) {
+      recordings[t].add_source(inputs[input]->name(), logs[input], !told[input]);
+      told[input] = true;
+    }
+  std::stable_sort(recordings.begin(), recordings.end(),
+                   [](const Recording& a, const Recording& b) { return a.order() < b.order(); });
+  Condensed out;
+  std::set<uint64_t> sessions;
+  for (auto& recording : recordings) {
+    std::string bytes = recording.bytes();
+    if (!sessions.insert(recording.session()).second) continue;  // without headers, and the same
+    ++out.recordings;
+    out.bytes += bytes;
+  }
+  return out;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,160 @@
+#include "report/explain.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace flopinj::reduce {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Layers, and what they are inside of.
+std::set<std::string> layers_of(const Report& report) {
+  std::set<std::string> layers;
+  for (const auto& row : report.rows)
+    for (std::string layer = row.layer; !layer.empty() && layers.insert(layer).second;
+         layer.resize(layer.rfind('/')))
+      if (layer.find('/') == std::string::npos) break;
+  return layers;
+}
+
+// Calls visit(kind, name, also): `also` is another name that means the same, or empty.
+template <typename Visit>
+void for_each_figure(const Report& report, Visit&& visit) {
+  visit("total", std::string("total"), std::string());
+  for (const auto& p : report.phases) visit("phase", p.name, std::string());
+  for (const auto& layer : layers_of(report)) visit("layer", layer, std::string());
+  for (const auto& k : report.kernels) visit("kernel", k.name, k.mangled);
+  for (const auto& r : report.ranges) visit("range", r.path, r.name);
+}
+
+// Edits that turn one name into the other; names are cut, since the work is their product.
+size_t distance(std::string_view a, std::string_view b) {
+  constexpr size_t kMost = 64;
+  a = a.substr(0, kMost);
+  b = b.substr(0, kMost);
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// A range is itself and what is below it.
+bool below(const std::string& path, const std::string& range) {
+  return path.starts_with(range) && (path.size() == range.size() || path[range.size()] == '/');
+}
+
+bool belongs(const Report& report, const RowReport& row, const NamedFigure& figure) {
+  const std::string_view kind = figure.kind;
+  if (kind == "phase") return row.phase == figure.name;
+  if (kind == "kernel") return report.signatures[row.signature].kernel == figure.name;
+  if (kind == "range") return below(row.path, figure.name);
+  if (kind == "layer") return below(row.layer, figure.name);
+  return true;
+}
+
+// Leaves one of figures that are of the same launches: a phase and its only range.
+std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>& figures) {
+  constexpr size_t kMost = 8;  // more are no answer anyway
+  if (figures.size() < 2 || figures.size() > kMost) return std::move(figures);
+  std::set<std::vector<size_t>> seen;
+  std::erase_if(figures, [&](const NamedFigure& figure) {
+    std::vector<size_t> rows;
+    for (size_t i = 0; i < report.rows.size(); ++i)
+      if (belongs(report, report.rows[i], figure)) rows.push_back(i);
+    return !seen.insert(std::move(rows)).second;
+  });
+  return std::move(figures);
+}
+
+bool more_flop(const Work& a, const Work& b) {
+  return a.flop != b.flop ? a.flop > b.flop : a.launches > b.launches;
+}
+
+}  // namespace
+
+std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
+                                       std::string_view wanted) {
+  std::vector<NamedFigure> named, also_named, alike;
+  for_each_figure(report, [&](const char* kind, const std::string& is, const std::string& also) {
+    if (!wanted.empty() && wanted != kind) return;
+    if (is == name)
+      named.push_back({kind, is});
+    else if (!also.empty() && also == name)
+      also_named.push_back({kind, is});
+    else if (lower(is).find(lower(name)) != std::string::npos)
+      alike.push_back({kind, is});
+  });
+  return distinct(report, !named.empty() ? named : !also_named.empty() ? also_named : alike);
+}
+
+std::vector<NamedFigure> figures_near(const Report& report, std::string_view name) {
+  constexpr size_t kShown = 3;
+  constexpr size_t kMostLooked = 1U << 16;
+  std::multimap<size_t, NamedFigure> near;
+  size_t looked = 0;
+  const std::string wanted = lower(name);
+  for_each_figure(report, [&](const char* kind, const std::string& is, const std::string& also) {
+    if (++looked > kMostLooked) return;
+    size_t edits = distance(lower(is), wanted);
+    if (!also.empty()) edits = std::min(edits, distance(lower(also), wanted));
+    near.emplace(edits, NamedFigure{kind, is});
+    if (near.size() > kShown) near.erase(std::prev(near.end()));
+  });
+  std::vector<NamedFigure> out;
+  for (auto& [edits, figure] : near) out.push_back(std::move(figure));
+  return out;
+}
+
+Explanation explain(const Report& report, const NamedFigure& figure) {
+  constexpr size_t kRanges = 3;
+  Explanation out{figure.kind, figure.name, {}, {}, {}};
+  std::map<uint32_t, OnDevice> devices;                                  // by kind
+  std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
+  for (const RowReport& row : report.rows) {
+    if (!belongs(report, row, figure)) continue;
+    out.work.add(row.work);
+    auto& [work, ranges] = parts[row.signature];
+    work.add(row.work);
+    ranges[row.path].add(row.work);
+    devices[row.chip].work.add(row.work);
+    for (const auto& [precision, flop] : row.flop)
+      add_saturating(devices[row.chip].flop[precision], flop);
+  }
+  for (const auto& peaks : report.utilization.devices) {
+    const auto found = devices.find(peaks.chip);
+    if (found == devices.end()) continue;
+    found->second.peaks = &peaks;
+    out.devices.push_back(std::move(found->second));
+  }
+  for (auto& [signature, part] : parts) {
+    Contribution c{&report.signatures[signature], part.first, {}, 0};
+    std::vector<std::pair<Work, std::string>> ranges;
+    for (auto& [path, work] : part.second) ranges.emplace_back(work, path);
+    std::stable_sort(ranges.begin(), ranges.end(),
+                     [](const auto& a, const auto& b) { return more_flop(a.first, b.first); });
+    for (size_t i = 0; i < std::min(kRanges, ranges.size()); ++i)
+      c.ranges.push_back(ranges[i].second);
+    c.ranges_left_out = ranges.size() - c.ranges.size();
+    out.contributions.push_back(std::move(c));
+  }
+  std::stable_sort(out.contributions.begin(), out.contributions.end(),
+                   [](const auto& a, const auto& b) { return more_flop(a.work, b.work); });
+  return out;
+}
+
+}  // namespace flopinj::reduce

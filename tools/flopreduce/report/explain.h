@@ -1,0 +1,54 @@
+// The derivation of one figure: which signatures it is made of, what each of them was counted from,
+// and the peaks that its share of peak stands on.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+// A signature's part of the figure.
+struct Contribution {
+  const SignatureReport* signature = nullptr;
+  Work work;                        // of the launches that belong to the figure
+  std::vector<std::string> ranges;  // they were launched in, most FLOP first, a few
+  size_t ranges_left_out = 0;
+};
+
+// The figure's part on one kind of device.
+struct OnDevice {
+  const DevicePeaksReport* peaks = nullptr;
+  Work work;
+  std::map<size_t, u128> flop;  // by precision (Report::precisions)
+};
+
+struct Explanation {
+  const char* kind = "";  // "total", "phase", "layer", "kernel", "range"
+  std::string name;
+  Work work;
+  std::vector<Contribution> contributions;  // most FLOP first; they add up to `work`
+  std::vector<OnDevice> devices;
+};
+
+// What people may ask about.
+struct NamedFigure {
+  const char* kind = "";
+  std::string name;
+};
+
+// Figures that `name` may mean: those of that name; else kernels with that mangled name and ranges
+// whose innermost range has it; else those that have it in their name in any case. "total" is the
+// whole. Several that are of the same launches are one.
+// With a kind, only figures of that.
+std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
+                                       std::string_view kind = {});
+// The names nearest to one that is not known, at most three.
+std::vector<NamedFigure> figures_near(const Report& report, std::string_view name);
+
+// The report must hold its rows (ReduceOptions::keep_rows), and outlive the explanation.
+Explanation explain(const Report& report, const NamedFigure& figure);
+
+}  // namespace flopinj::reduce
