@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(sys.argv[1]).resolve()
 PROGRAMS = {Path(path).name: Path(path).resolve() for path in sys.argv[2:4]}
-COMMANDS = {"flopreduce": ("", "compare", "peaks", "project", "project train", "project infer", "rules"),
+COMMANDS = {"flopreduce": ("", "compare", "explain", "merge", "peaks", "project", "project train", "project infer", "rules"),
             "flopinj": ("", "run", "doctor")}
 PLACES = [(program, command) for program, commands in COMMANDS.items() for command in commands]
 
@@ -96,10 +96,10 @@ class Bash(unittest.TestCase):
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "my trace.pb").touch()
-            self.assertEqual(self.complete("flopreduce m", folder), ["my trace.pb"])
-            self.assertEqual(self.complete("flopreduce compare m", folder), ["my trace.pb"])
-            self.assertEqual(self.complete("flopreduce -o m", folder), [])  # bash completes it as a file (-o default)
+            (Path(folder) / "x trace.pb").touch()
+            self.assertEqual(self.complete("flopreduce x", folder), ["x trace.pb"])
+            self.assertEqual(self.complete("flopreduce compare x", folder), ["x trace.pb"])
+            self.assertEqual(self.complete("flopreduce -o x", folder), [])  # bash completes it as a file (-o default)
 
     def test_the_profiled_program_is_left_alone(self):
         self.assertEqual(self.complete("flopinj run -- python --mo"), [])
