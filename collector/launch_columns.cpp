@@ -9,12 +9,20 @@ int64_t difference(uint64_t a, uint64_t b) { return static_cast<int64_t>(a - b);
 
 }  // namespace
 
+uint32_t LaunchColumns::step_to(uint64_t sequence) {
+  if (sequence == 0) return 0;
+  const int64_t by = difference(sequence, last_sequence_);
+  last_sequence_ = sequence;
+  constexpr int64_t kMost = INT32_MAX - 1;
+  if (by > kMost || by < -kMost) return PatternRow::kNoStep;
+  return 1 + static_cast<uint32_t>(by >= 0 ? 2 * by : -2 * by - 1);  // zigzag
+}
+
 bool LaunchColumns::add(const TimedLaunch& launch) {
   if (full()) return false;
   const auto index = static_cast<uint32_t>(size());
-  signature.push_back(launch.signature.value);
-  range_path.add(launch.path.value);
-  sequence.add(launch.sequence_plus_1);
+  rows.push_back({launch.signature.value, launch.path.value, step_to(launch.sequence_plus_1)});
+  sequence_plus_1.push_back(launch.sequence_plus_1);
   graph.add(launch.graph ? 1 : 0);
   windowed.add(launch.windowed ? 1 : 0);
   if (!launch.timed()) {
@@ -40,9 +48,9 @@ bool LaunchColumns::add(const TimedLaunch& launch) {
 }
 
 void LaunchColumns::clear() {
-  signature.clear();
-  range_path.pairs.clear();
-  sequence.pairs.clear();
+  rows.clear();
+  sequence_plus_1.clear();
+  sequence_base = last_sequence_;
   graph.pairs.clear();
   windowed.pairs.clear();
   first_start_ns = 0;

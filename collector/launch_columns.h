@@ -2,6 +2,7 @@
 // tally.
 #pragma once
 #include <collector/ids.h>
+#include <collector/launch_patterns.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,24 +48,29 @@ class LaunchColumns {
   LaunchColumns(ThreadId t, StreamId s) : thread(t), stream(s) {}
   // False, and nothing is added, when the batch is full.
   [[nodiscard]] bool add(const TimedLaunch&);
-  size_t size() const { return signature.size(); }
+  size_t size() const { return rows.size(); }
   bool full() const { return size() >= kMaxBatchLaunches; }
-  void clear();  // keeps the capacity
+  bool any_timed() const { return any_timed_; }
+  void clear();  // keeps the capacity, and where the sequence numbers and the pattern have come to
 
   ThreadId thread;
   StreamId stream;
-  std::vector<uint32_t> signature;
-  Runs<uint32_t> range_path;
-  Runs<uint64_t> sequence;
+  std::vector<PatternRow> rows;
+  std::vector<uint64_t> sequence_plus_1;
   Runs<uint32_t> graph, windowed;
   uint64_t first_start_ns = 0;
+  uint64_t sequence_base = 0;  // + 1, of the last launch before these that has one
   std::vector<int64_t> gap_ns, duration_delta_ns;
   std::vector<uint32_t> untimed_delta;
+  uint32_t next_row = 0;  // for LaunchPatterns
 
  private:
+  uint32_t step_to(uint64_t sequence);  // the number + 1
+
   uint64_t last_end_ns_ = 0;
   bool any_timed_ = false;
   uint32_t last_untimed_ = 0;
+  uint64_t last_sequence_ = 0;
   std::unordered_map<uint32_t, int64_t> last_duration_;  // by signature
 };
 

@@ -259,24 +259,73 @@ void TraceWriter::metric_group(GroupId id, DeviceId device, const MetricGroupPla
   });
 }
 
-void TraceWriter::launches(const LaunchColumns& columns) {
+// Rows of the patterns from this number on; at most a batch's launches, so that they fit a packet.
+void TraceWriter::patterns(uint32_t from_row) {
+  using I = f::InternedField;
+  using F = f::InternedPatternField;
+  std::vector<uint32_t> signatures;
+  Runs<uint32_t> paths, steps;
+  for (const PatternRow& row : patterns_.from(from_row)) {
+    signatures.push_back(row.signature);
+    paths.add(row.path);
+    steps.add(row.step);
+  }
+  packet([&](PacketBuilder& p) {
+    pbf_builder<I> interned(p, f::TracePacketField::interned);
+    pbf_builder<F> b(interned, I::patterns);
+    b.add_uint32(F::first_row, from_row);
+    b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
+    add_runs(b, F::range_path_run, paths);
+    if (!steps.trivial()) add_runs(b, F::sequence_step_run, steps);
+  });
+}
+
+void TraceWriter::launches(LaunchColumns& columns) {
   if (columns.size() == 0) return;
   using F = f::LaunchBatchField;
+  const uint32_t known = patterns_.size();
+  pattern_runs_.clear();
+  if (columns.any_timed())
+    patterns_.code(columns.rows, columns.next_row, pattern_runs_);
+  else
+    pattern_runs_.push_back({0, static_cast<uint32_t>(columns.size())});
+  if (patterns_.size() > known) patterns(known + 1);
+
+  std::vector<uint32_t> signatures;  // of what is in no pattern
+  Runs<uint32_t> paths, runs;
+  Runs<uint64_t> sequences;
+  size_t at = 0;
+  for (const auto& run : pattern_runs_) {
+    runs.pairs.emplace_back(run.first_row, run.count);
+    const size_t end = at + run.count;
+    for (; at < end && run.first_row == 0; ++at) {
+      signatures.push_back(columns.rows[at].signature);
+      paths.add(columns.rows[at].path);
+      sequences.add(columns.sequence_plus_1[at]);
+    }
+    at = end;
+  }
   packet([&](PacketBuilder& p) {
     pbf_builder<F> b(p, f::TracePacketField::launch_batch);
     b.add_uint32(F::thread, columns.thread.value);
     b.add_uint32(F::stream, columns.stream.value);
-    b.add_packed_uint32(F::signature, columns.signature.begin(), columns.signature.end());
-    add_runs(b, F::range_path_run, columns.range_path);
-    if (!columns.sequence.trivial()) add_runs(b, F::sequence_run, columns.sequence);
-    b.add_uint64(F::first_start_ns, columns.first_start_ns);
-    b.add_packed_sint64(F::gap_ns, columns.gap_ns.begin(), columns.gap_ns.end());
-    b.add_packed_sint64(F::duration_delta_ns, columns.duration_delta_ns.begin(),
-                        columns.duration_delta_ns.end());
-    b.add_packed_uint32(F::untimed_delta, columns.untimed_delta.begin(),
-                        columns.untimed_delta.end());
+    b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
+    add_runs(b, F::range_path_run, paths);
+    if (!sequences.trivial()) add_runs(b, F::sequence_run, sequences);
+    if (columns.any_timed()) {
+      b.add_uint64(F::first_start_ns, columns.first_start_ns);
+      b.add_packed_sint64(F::gap_ns, columns.gap_ns.begin(), columns.gap_ns.end());
+      b.add_packed_sint64(F::duration_delta_ns, columns.duration_delta_ns.begin(),
+                          columns.duration_delta_ns.end());
+      b.add_packed_uint32(F::untimed_delta, columns.untimed_delta.begin(),
+                          columns.untimed_delta.end());
+    }
     if (!columns.graph.trivial()) add_runs(b, F::graph_run, columns.graph);
     if (!columns.windowed.trivial()) add_runs(b, F::windowed_run, columns.windowed);
+    if (!runs.trivial()) {
+      add_runs(b, F::pattern_run, runs);
+      b.add_uint64(F::sequence_base, columns.sequence_base);
+    }
   });
 }
 

@@ -9,6 +9,7 @@
 // std::bad_alloc.
 #pragma once
 #include <collector/launch_columns.h>
+#include <collector/launch_patterns.h>
 #include <collector/ledger.h>
 #include <collector/metric_plan.h>
 #include <collector/model.h>
@@ -92,7 +93,7 @@ class TraceWriter {
   void device(DeviceId, const DeviceInfo&);
   void metric_group(GroupId, DeviceId, const MetricGroupPlan&);
   void definitions(const Definitions&);  // nothing is written where all lists are empty
-  void launches(const LaunchColumns&);   // nothing where it is empty
+  void launches(LaunchColumns&);         // nothing where it is empty
   void tallies(std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);  // likewise
   // Sums since begin_ns that replace those written under this key before; at most kMaxTallyRows.
   void tally(RevisedMessage&, std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);
@@ -117,6 +118,7 @@ class TraceWriter {
   void packet(Fill&& fill);
   template <class Fill>
   void revise(RevisedMessage&, size_t room, Fill&& fill);
+  void patterns(uint32_t from_row);
 
   struct Rewrite {
     uint64_t offset;
@@ -125,6 +127,8 @@ class TraceWriter {
 
   std::unique_ptr<Sink> sink_;
   std::string body_, framed_, revised_;
+  LaunchPatterns patterns_;
+  std::vector<LaunchPatterns::Run> pattern_runs_;
   std::vector<Rewrite> rewrites_;  // to be done once framed_ is written
   uint32_t sequence_ = 0;
   uint64_t bytes_ = 0;  // appended

@@ -21,18 +21,18 @@ using Random = std::mt19937_64;
 uint64_t below(Random& random, uint64_t n) { return random() % n; }
 
 // Writes columns to memory and reads them back.
-std::vector<ReadLaunch> round_trip(const LaunchColumns& columns) {
+std::vector<ReadLaunch> round_trip(LaunchColumns& columns) {
   auto sink = std::make_unique<test::MemorySink>();
   std::string& bytes = sink->bytes;
   TraceWriter writer(std::move(sink));
   writer.launches(columns);
   REQUIRE(writer.flush());
   const auto trace = test::read_trace(bytes);
-  REQUIRE(trace.packets.size() == 1);
-  const auto& batch = trace.packets[0].launch_batch();
+  REQUIRE(!trace.packets.empty());
+  const auto& batch = trace.packets.back().launch_batch();
   REQUIRE(batch.thread() == columns.thread.value);
   REQUIRE(batch.stream() == columns.stream.value);
-  return test::read_launches(batch);
+  return test::read_launches(batch, trace.patterns);
 }
 
 void require_same(const TimedLaunch& in, const ReadLaunch& out) {
@@ -122,9 +122,101 @@ TEST_CASE("a batch that is full refuses, and its packet is within the limit at t
   TraceWriter writer(std::move(sink));
   writer.launches(columns);
   REQUIRE(writer.flush());
-  CHECK(bytes.size() < kMaxPacketBytes);
-  CHECK(test::read_launches(test::read_trace(bytes).packets.at(0).launch_batch()).size() ==
+  const auto trace = test::read_trace(bytes);
+  for (const size_t size : trace.packet_bytes) CHECK(size < kMaxPacketBytes);
+  CHECK(test::read_launches(trace.packets.back().launch_batch(), trace.patterns).size() ==
         kMaxBatchLaunches);
+}
+
+// A training program: steps of one order, on two streams, in batches that end anywhere; sequence
+// numbers that count on; now and then a launch that never came before.
+TEST_CASE("what repeats is said by reference, and reads back the same") {
+  Random random(GENERATE(21, 22, 23, 24));
+  auto sink = std::make_unique<test::MemorySink>();
+  std::string& bytes = sink->bytes;
+  TraceWriter writer(std::move(sink));
+  constexpr uint32_t kStep = 500;
+  constexpr uint32_t kSteps = 40;
+  std::vector<TimedLaunch> step(kStep);
+  for (uint32_t i = 0; i < kStep; ++i) {
+    step[i].signature = SignatureId{static_cast<uint32_t>(1 + below(random, 60))};
+    step[i].path = PathId{1 + i / 3};
+    step[i].sequence_plus_1 = i % 4 == 3 ? 0 : i / 2;  // half of them are 0 at first
+  }
+  std::map<uint32_t, std::vector<TimedLaunch>> in;
+  std::vector<LaunchColumns> columns;
+  for (uint32_t s = 1; s <= 2; ++s) columns.emplace_back(ThreadId{1}, StreamId{s});
+  uint64_t now = 1'000'000'000'000;
+  const uint64_t odd_one = below(random, kSteps * kStep);
+  for (uint64_t k = 0; k < uint64_t{kSteps} * kStep; ++k) {
+    TimedLaunch l = step[k % kStep];
+    if (l.sequence_plus_1 != 0) l.sequence_plus_1 += k / kStep * kStep;
+    if (k == odd_one) l.signature = SignatureId{1000};
+    l.start_ns = now += below(random, 5000);
+    l.end_ns = now += below(random, 5000);
+    LaunchColumns& to = columns[k % kStep % 5 == 0 ? 1 : 0];
+    REQUIRE(to.add(l));
+    in[to.stream.value].push_back(l);
+    if (below(random, 700) != 0 && k + 1 < uint64_t{kSteps} * kStep) continue;
+    for (LaunchColumns& c : columns) {
+      writer.launches(c);
+      c.clear();
+    }
+  }
+  REQUIRE(writer.flush());
+  const auto trace = test::read_trace(bytes);
+  // The first step, and where the rest of a batch was too short to tell what it repeats.
+  CHECK(trace.patterns.size() < 3 * kStep);
+  std::map<uint32_t, size_t> at;
+  size_t own = 0;
+  for (const auto& packet : trace.packets) {
+    if (!packet.has_launch_batch()) continue;
+    const uint32_t stream = packet.launch_batch().stream();
+    own += static_cast<size_t>(packet.launch_batch().signature_size());
+    for (const auto& l : test::read_launches(packet.launch_batch(), trace.patterns))
+      require_same(in[stream].at(at[stream]++), l);
+  }
+  for (const auto& [stream, launches] : in) CHECK(at[stream] == launches.size());
+  CHECK(own == 0);
+}
+
+TEST_CASE("past the bound of patterns, launches that never came before stand in their batch") {
+  auto sink = std::make_unique<test::MemorySink>();
+  std::string& bytes = sink->bytes;
+  TraceWriter writer(std::move(sink));
+  LaunchColumns columns(ThreadId{1}, StreamId{1});
+  std::vector<uint32_t> in;
+  const auto add = [&](uint32_t signature) {
+    TimedLaunch l;
+    l.signature = SignatureId{signature};
+    l.sequence_plus_1 = signature % 2 == 0 ? in.size() : 0;
+    l.start_ns = 1000 + in.size();
+    l.end_ns = l.start_ns + 1;
+    if (columns.full()) {
+      writer.launches(columns);
+      columns.clear();
+    }
+    REQUIRE(columns.add(l));
+    in.push_back(signature);
+  };
+  for (uint32_t i = 1; i <= kMaxPatternRows + 5'000; ++i) add(i);
+  for (uint32_t i = 7'000; i < 9'000; ++i) add(i);                        // known in this order
+  for (uint32_t i = kMaxPatternRows + 5'000; i > 60'000; i -= 3) add(i);  // and in no order
+  writer.launches(columns);
+  REQUIRE(writer.flush());
+  const auto trace = test::read_trace(bytes);
+  CHECK(trace.patterns.size() == kMaxPatternRows);
+  std::vector<uint32_t> out;
+  size_t own = 0;
+  for (const auto& packet : trace.packets) {
+    own += static_cast<size_t>(packet.launch_batch().signature_size());
+    for (const auto& l : test::read_launches(packet.launch_batch(), trace.patterns)) {
+      CHECK(l.sequence_plus_1 == (l.signature % 2 == 0 ? out.size() : 0));
+      out.push_back(l.signature);
+    }
+  }
+  CHECK(out == in);
+  CHECK(own >= 5'000);
 }
 
 // Launches and times in random order and with random delays; every launch must come out once, in

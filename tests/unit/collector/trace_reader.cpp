@@ -34,6 +34,51 @@ std::vector<uint64_t> spread(const Runs& runs, size_t n) {
   return values;
 }
 
+void add_rows(const pb::Interned::Pattern& pattern, ReadPatterns& to) {
+  const auto n = static_cast<size_t>(pattern.signature_size());
+  const auto paths = spread(pattern.range_path_run(), n);
+  const auto steps = spread(pattern.sequence_step_run(), n);
+  for (size_t i = 0; i < n; ++i)
+    to[pattern.first_row() + static_cast<uint32_t>(i)] = {
+        pattern.signature(static_cast<int>(i)), static_cast<uint32_t>(paths.at(i)), steps.at(i)};
+}
+
+// What of each launch a pattern can say: signature, path and sequence number.
+std::vector<ReadLaunch> read_order(const pb::LaunchBatch& batch, const ReadPatterns& patterns) {
+  const auto own = static_cast<size_t>(batch.signature_size());
+  const auto paths = spread(batch.range_path_run(), own);
+  const auto sequences = spread(batch.sequence_run(), own);
+  std::vector<ReadLaunch> launches;
+  size_t next_own = 0;
+  uint64_t sequence = batch.sequence_base();
+  const auto take_own = [&] {
+    ReadLaunch& l = launches.emplace_back();
+    l.signature = batch.signature(static_cast<int>(next_own));
+    l.path = static_cast<uint32_t>(paths.at(next_own));
+    l.sequence_plus_1 = sequences.at(next_own++);
+    if (l.sequence_plus_1 != 0) sequence = l.sequence_plus_1;
+  };
+  const auto take_row = [&](const ReadRow& row) {
+    ReadLaunch& l = launches.emplace_back();
+    l.signature = row.signature;
+    l.path = row.path;
+    if (row.step == 0) return;
+    const uint64_t zigzag = row.step - 1;
+    sequence += (zigzag & 1) != 0 ? ~(zigzag / 2) : zigzag / 2;
+    l.sequence_plus_1 = sequence;
+  };
+  if (batch.pattern_run_size() == 0)
+    while (next_own < own) take_own();
+  for (int i = 0; i + 1 < batch.pattern_run_size(); i += 2)
+    for (uint32_t k = 0; k < batch.pattern_run(i + 1); ++k) {
+      if (batch.pattern_run(i) == 0)
+        take_own();
+      else
+        take_row(patterns.at(batch.pattern_run(i) + k));
+    }
+  return launches;
+}
+
 // Of each key the highest revision stays.
 void settle_revisions(ReadTrace& trace) {
   std::map<uint32_t, uint64_t> newest;
@@ -82,6 +127,7 @@ ReadTrace read_trace(std::string_view bytes) {
     }
     trace.packets.push_back(packet);
     trace.packet_bytes.push_back(length);
+    for (const auto& pattern : packet.interned().patterns()) add_rows(pattern, trace.patterns);
     trace.in_order = trace.in_order && packet.sequence() == trace.packets.size();
   }
   settle_revisions(trace);
@@ -93,27 +139,23 @@ std::string file_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch) {
-  const auto n = static_cast<size_t>(batch.signature_size());
-  const auto paths = spread(batch.range_path_run(), n);
-  const auto sequences = spread(batch.sequence_run(), n);
+std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch, const ReadPatterns& patterns) {
+  std::vector<ReadLaunch> launches = read_order(batch, patterns);
+  const size_t n = launches.size();
   const auto graph = spread(batch.graph_run(), n);
   const auto windowed = spread(batch.windowed_run(), n);
+  const bool times = batch.gap_ns_size() != 0;
   std::set<size_t> untimed;
   size_t index = 0;
   for (const uint32_t delta : batch.untimed_delta()) untimed.insert(index += delta);
-  std::vector<ReadLaunch> launches(n);
   std::map<uint32_t, uint64_t> durations;
   uint64_t last_end = batch.first_start_ns();
   for (size_t i = 0; i < n; ++i) {
     ReadLaunch& l = launches[i];
     const int at = static_cast<int>(i);
-    l.signature = batch.signature(at);
-    l.path = static_cast<uint32_t>(paths.at(i));
-    l.sequence_plus_1 = sequences.at(i);
     l.graph = graph.at(i) != 0;
     l.windowed = windowed.at(i) != 0;
-    l.timed = untimed.count(i) == 0;
+    l.timed = times && untimed.count(i) == 0;
     if (!l.timed) continue;
     l.start_ns = last_end + static_cast<uint64_t>(batch.gap_ns(at));
     uint64_t& duration = durations[l.signature];
@@ -126,7 +168,7 @@ std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch) {
 Sums sums(const ReadTrace& trace) {
   Sums s;
   for (const auto& packet : trace.packets) {
-    for (const ReadLaunch& l : read_launches(packet.launch_batch())) {
+    for (const ReadLaunch& l : read_launches(packet.launch_batch(), trace.patterns)) {
       ++s.launches;
       ++s.by_signature[l.signature];
       s.timed += l.timed ? 1 : 0;
@@ -194,6 +236,11 @@ class Checker {
       paths_.insert(p.id());
     }
     for (const auto& s : in.streams()) streams_.insert(s.id());
+    for (const auto& p : in.patterns()) {
+      for (const uint32_t s : p.signature()) use(signatures_, s, "signature");
+      for (int i = 0; i < p.range_path_run_size(); i += 2) use(paths_, p.range_path_run(i), "path");
+      rows_ = p.first_row() + static_cast<uint32_t>(p.signature_size());
+    }
     for (const auto& t : in.threads()) {
       use(strings_, t.name(), "string");
       threads_.insert(t.id());
@@ -213,13 +260,21 @@ class Checker {
   }
 
   void check(const pb::LaunchBatch& b) {
-    const int n = b.signature_size();
+    uint32_t n = b.pattern_run_size() == 0 ? static_cast<uint32_t>(b.signature_size()) : 0;
+    for (int i = 0; i + 1 < b.pattern_run_size(); i += 2) {
+      n += b.pattern_run(i + 1);
+      if (b.pattern_run(i) != 0 && b.pattern_run(i) + b.pattern_run(i + 1) > rows_)
+        fault("pattern rows are used before they are defined");
+    }
     use(threads_, b.thread(), "thread");
     use(streams_, b.stream(), "stream");
     for (const uint32_t s : b.signature()) use(signatures_, s, "signature");
-    if (b.gap_ns_size() != n || b.duration_delta_ns_size() != n) fault("columns of unlike length");
+    const auto gaps = static_cast<uint32_t>(b.gap_ns_size());
+    if (gaps != static_cast<uint32_t>(b.duration_delta_ns_size()) || (gaps != 0 && gaps != n) ||
+        (gaps == 0 && b.pattern_run_size() != 0))
+      fault("columns of unlike length");
     for (int i = 0; i < b.range_path_run_size(); i += 2) use(paths_, b.range_path_run(i), "path");
-    written_ += static_cast<uint64_t>(n);
+    written_ += n;
   }
 
   void check(const pb::TallyBatch& t) {
@@ -257,6 +312,7 @@ class Checker {
   std::string fault_;
   std::set<uint32_t> strings_, functions_, signatures_, paths_, streams_, threads_, groups_;
   uint64_t written_ = 0;
+  uint32_t rows_ = 1;  // the next row of a pattern
 };
 
 }  // namespace

@@ -14,6 +14,13 @@ namespace flopinj::test {
 
 namespace pb = flopinj::trace;
 
+// A row of Interned.Pattern.
+struct ReadRow {
+  uint32_t signature = 0, path = 0;
+  uint64_t step = 0;
+};
+using ReadPatterns = std::map<uint32_t, ReadRow>;  // by row number
+
 struct ReadTrace {
   std::vector<pb::TracePacket> packets;
   std::vector<size_t> packet_bytes;
@@ -23,6 +30,7 @@ struct ReadTrace {
   // Has Revised packets. Those that count are in `packets` as what they hold, the others as empty
   // packets.
   bool revised = false;
+  ReadPatterns patterns;
 };
 ReadTrace read_trace(std::string_view bytes);
 std::string file_bytes(const std::string& path);
@@ -33,7 +41,7 @@ struct ReadLaunch {
   uint64_t sequence_plus_1 = 0, start_ns = 0, end_ns = 0;
   bool timed = false, graph = false, windowed = false;
 };
-std::vector<ReadLaunch> read_launches(const pb::LaunchBatch&);
+std::vector<ReadLaunch> read_launches(const pb::LaunchBatch&, const ReadPatterns& = {});
 
 // Everything that can be wrong inside a whole trace without comparing it to what was recorded: ids
 // used before they are defined, columns of unlike length, a ledger that does not agree with what

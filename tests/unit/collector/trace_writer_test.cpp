@@ -282,8 +282,14 @@ TEST_CASE("launch batch: columns that say nothing are left out") {
   l.end_ns = 2000;
   REQUIRE(columns.add(l));
   w.writer.launches(columns);
-  const auto packet = w.only();
-  const auto& b = packet.launch_batch();
+  const auto trace = w.read();
+  REQUIRE(trace.packets.size() == 2);  // before it, the pattern
+  CHECK(trace.patterns.size() == 1);
+  const auto& b = trace.packets[1].launch_batch();
+  REQUIRE(b.pattern_run_size() == 4);
+  for (int i = 0; i < 4; ++i) CHECK(b.pattern_run(i) == 1);  // row 1, once, and again
+  CHECK(b.signature_size() == 0);
+  CHECK(b.range_path_run_size() == 0);
   CHECK(b.thread() == 3);
   CHECK(b.stream() == 4);
   CHECK(b.first_start_ns() == 1000);

@@ -1,9 +1,14 @@
 // Traces with right check sums and wrong content: counted as damage, bounded, and nothing is taken
 // from them.
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
+#include <random>
 
 #include "catch.h"
+#include "reader/launch_batch.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;
@@ -48,6 +53,227 @@ TEST_CASE("columns of unequal length: the whole batch is left out") {
     CHECK(r.total.launches == 1);
     CHECK(r.partial);
   }
+}
+
+namespace {
+
+// A varint at a time. The number of them, or nothing where one is unfinished or longer than ten
+// bytes.
+std::optional<size_t> count_one_by_one(const std::string& bytes) {
+  size_t count = 0;
+  size_t run = 0;
+  for (const char c : bytes) {
+    run = static_cast<uint8_t>(c) < 0x80 ? 0 : run + 1;
+    if (run == 10) return std::nullopt;
+    count += run == 0 ? 1 : 0;
+  }
+  return run == 0 ? std::optional(count) : std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a column of any bytes has the numbers that protobuf's own decoder finds, or is refused") {
+  std::mt19937_64 random(3);
+  size_t refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const size_t size = random() % (i % 1000 == 0 ? 9000 : 80);
+    const size_t long_ones = random() % 20;  // of 20 bytes, those that say "goes on"
+    std::string bytes;
+    for (size_t k = 0; k < size; ++k)
+      bytes += static_cast<char>((random() & 0x7F) | (random() % 20 < long_ones ? 0x80U : 0U));
+    const auto count = count_varints({bytes.data(), bytes.size()});
+    REQUIRE(count == count_one_by_one(bytes));
+    refused += count ? 0 : 1;
+    if (!count) continue;
+    const std::string readable = bytes + std::string(kReadAhead, '\xff');
+    PackedColumn column(protozero::data_view(readable.data(), bytes.size()));
+    const char* at = bytes.data();
+    for (size_t k = 0; k < *count; ++k)
+      if (column.next_there() != protozero::decode_varint(&at, bytes.data() + bytes.size()))
+        FAIL("number " << k << " of column " << i);
+    REQUIRE(column.empty());
+  }
+  CHECK(refused > 1000);
+  CHECK(refused < 19'000);
+}
+
+namespace {
+
+// Rows 1 to 3 of a pattern: kernel 1 in range paths 0, 0 and 1.
+void add_pattern(TraceBuilder& t,
+                 const std::function<void(flopinj::trace::Interned::Pattern&)>& fault = {}) {
+  t.path(1, 0, "range");
+  TracePacket p;
+  auto& pattern = *p.mutable_interned()->add_patterns();
+  pattern.set_first_row(1);
+  for (int i = 0; i < 3; ++i) pattern.add_signature(1);
+  for (const uint32_t value : {0, 2, 1, 1}) pattern.add_range_path_run(value);
+  if (fault) fault(pattern);
+  t.add(p);
+}
+
+// Three launches of 5, 6 and 7 ns, as rows 1 to 3.
+TracePacket pattern_batch() {
+  TracePacket p;
+  auto& b = *p.mutable_launch_batch();
+  TraceBuilder::fill(b, {{1, 5}, {1, 6}, {1, 7}});
+  b.set_stream(1);
+  b.clear_signature();
+  b.clear_range_path_run();
+  b.add_pattern_run(1);
+  b.add_pattern_run(3);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("patterns: launches by reference, some of them named between") {
+  TraceBuilder t = with_kernel();
+  add_pattern(t);
+  TracePacket p = pattern_batch();
+  auto& b = *p.mutable_launch_batch();
+  b.clear_pattern_run();
+  for (const uint32_t value : {3, 1, 0, 1, 2, 1}) b.add_pattern_run(value);
+  b.add_signature(1);
+  b.add_range_path_run(1);
+  b.add_range_path_run(1);
+  t.add(p);
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK(r.damage.empty());
+  CHECK(r.total.launches == 3);
+  CHECK(r.total.time.ns == u128{18});
+  REQUIRE(r.ranges.size() == 1);
+  CHECK(r.ranges[0].inclusive.launches == 2);
+  CHECK(r.ranges[0].inclusive.time.ns == u128{11});
+  CHECK(r.outside_ranges.launches == 1);
+}
+
+TEST_CASE("patterns: sequence numbers count on from row to row") {
+  flopinj::trace::LaunchBatch b = pattern_batch().launch_batch();
+  b.clear_pattern_run();
+  for (const uint32_t value : {1, 2, 0, 1}) b.add_pattern_run(value);
+  b.add_signature(1);
+  b.add_range_path_run(7);
+  b.add_range_path_run(1);
+  b.add_sequence_run(500);
+  b.add_sequence_run(1);
+  for (const uint32_t value : {1, 2}) b.add_pattern_run(value);  // rows 1 and 2 again
+  for (int i = 0; i < 2; ++i) b.add_gap_ns(10), b.add_duration_delta_ns(0);
+  b.set_sequence_base(100);
+  PatternTable patterns;
+  REQUIRE(patterns.set(1, {1, 3, 1 + 2 * 5}));  // 5 more
+  REQUIRE(patterns.set(2, {1, 4, 1 + 1}));      // 1 less
+  LaunchBatchReader batch;
+  DamageLog damage;
+  std::string bytes = b.SerializeAsString();
+  const size_t size = bytes.size();
+  bytes.append(kReadAhead, '\0');
+  REQUIRE(batch.open({bytes.data(), size}, damage));
+  std::vector<std::array<uint64_t, 3>> seen;
+  batch.for_each_sequence(patterns, [&](uint32_t path, uint64_t sequence, bool, uint64_t count) {
+    seen.push_back({path, sequence, count});
+  });
+  CHECK(seen == std::vector<std::array<uint64_t, 3>>{
+                    {3, 105, 1}, {4, 104, 1}, {7, 500, 1}, {3, 505, 1}, {4, 504, 1}});
+}
+
+TEST_CASE("pattern runs that do not fit their batch: it is left out") {
+  const std::vector<void (*)(flopinj::trace::LaunchBatch&)> faults = {
+      [](auto& b) { b.set_pattern_run(1, 2); },
+      [](auto& b) { b.set_pattern_run(1, 4); },
+      [](auto& b) { b.set_pattern_run(1, 0xFFFFFFFF); },
+      [](auto& b) { b.add_pattern_run(1); },
+      [](auto& b) { b.add_pattern_run(1), b.add_pattern_run(0); },
+      [](auto& b) { b.set_pattern_run(0, 0); },
+      [](auto& b) { b.add_signature(1); },
+      [](auto& b) { b.add_range_path_run(1), b.add_range_path_run(1); },
+      [](auto& b) { b.add_sequence_run(1), b.add_sequence_run(3); },
+      // A few bytes that stand for billions of launches.
+      [](auto& b) {
+        b.clear_gap_ns();
+        b.clear_duration_delta_ns();
+        b.set_pattern_run(1, 0x7FFFFFFF);
+      },
+      [](auto& b) {
+        b.clear_gap_ns();
+        b.clear_duration_delta_ns();
+      },
+  };
+  for (const auto fault : faults) {
+    TraceBuilder t = with_kernel();
+    add_pattern(t);
+    TracePacket p = pattern_batch();
+    fault(*p.mutable_launch_batch());
+    t.add(p);
+    t.launches({{1}});
+    t.end();
+    const Report r = reduce_bytes({t.bytes()});
+    CHECK(damage_of(r, Damage::kBadColumns) == 1);
+    CHECK(r.total.launches == 1);
+  }
+}
+
+TEST_CASE("launches of rows that no pattern defines are unmeasured, not gone") {
+  for (const uint32_t first : {2U, 4U, 1'000'000U, 0xFFFFFFFFU}) {
+    TraceBuilder t = with_kernel();
+    add_pattern(t);
+    TracePacket p = pattern_batch();
+    p.mutable_launch_batch()->set_pattern_run(0, first);
+    t.add(p);
+    t.end();
+    const Report r = reduce_bytes({t.bytes()});
+    CHECK(balances(r));
+    CHECK(r.total.launches == 3);
+    CHECK(r.total.unmeasured == (first == 2 ? 1 : 3));
+    CHECK(damage_of(r, Damage::kUndefinedId) == r.total.unmeasured);
+    // A duration is told by its difference to the last one of its signature, which is lost.
+    CHECK(r.total.time.ns == u128{first == 2 ? 12U : 18U});
+  }
+}
+
+TEST_CASE("patterns whose columns do not fit, or far out of range, are refused") {
+  using Pattern = flopinj::trace::Interned::Pattern;
+  const std::vector<std::pair<void (*)(Pattern&), Damage>> faults = {
+      {[](Pattern& p) { p.set_range_path_run(1, 5); }, Damage::kBadColumns},
+      {[](Pattern& p) { p.set_range_path_run(1, 0xFFFFFFFF); }, Damage::kBadColumns},
+      {[](Pattern& p) { p.set_range_path_run(1, 1); }, Damage::kBadColumns},
+      {[](Pattern& p) { p.add_sequence_step_run(1), p.add_sequence_step_run(2); },
+       Damage::kBadColumns},
+      {[](Pattern& p) { p.set_first_row(0); }, Damage::kBadId},
+      {[](Pattern& p) { p.set_first_row(0xFFFFFFFF); }, Damage::kBadId},
+      {[](Pattern& p) { p.set_first_row(1U << 20); }, Damage::kBadId},
+  };
+  for (const auto& [fault, kind] : faults) {
+    TraceBuilder t = with_kernel();
+    add_pattern(t, fault);
+    t.add(pattern_batch());
+    t.end();
+    const Report r = reduce_bytes({t.bytes()});
+    CHECK(damage_of(r, kind) >= 1);
+    CHECK(r.total.launches == 3);
+    CHECK(r.partial);
+  }
+}
+
+TEST_CASE("times at the ends of their range do no harm") {
+  TraceBuilder t = with_kernel();
+  for (const uint64_t first :
+       {uint64_t{0}, UINT64_MAX, uint64_t{1} << 63, (uint64_t{1} << 62) - 3}) {
+    TracePacket p;
+    auto& b = *p.mutable_launch_batch();
+    TraceBuilder::fill(b, {{1, 5}, {1, 6}, {1, int64_t{1} << 50}, {1, 9}});
+    b.set_stream(1);
+    b.set_first_start_ns(first);
+    b.set_gap_ns(3, INT64_MIN);
+    t.add(p);
+  }
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK(r.total.launches == 16);
+  CHECK(r.time.devices.at(0).placed + r.time.devices.at(0).unplaced == 16);
+  CHECK_NOTHROW(json_of(r));
 }
 
 TEST_CASE("tallies of unequal length are left out") {

@@ -44,9 +44,16 @@ void InputArguments::add_to(CLI::App& app, bool positional) {
       ->check(CLI::IsMember({1, 2}))
       ->capture_default_str();
   rules.add_to(app);
+  app.add_option("-j,--jobs", reduce.jobs,
+                 "Threads that read; without it one per core, at most " + std::to_string(kMostJobs))
+      ->check(CLI::Range(1U, 256U));
+  app.add_flag("-q,--quiet", quiet, "No progress bar");
 }
 
-int InputArguments::finish() { return rules.finish(reduce.rules); }
+int InputArguments::finish() {
+  reduce.progress = !quiet;
+  return rules.finish(reduce.rules);
+}
 
 void RuleArguments::add_to(CLI::App& app) {
   app.add_option(

@@ -27,6 +27,7 @@ struct RuleArguments {
 struct InputArguments {
   std::vector<std::string> traces;
   RuleArguments rules;
+  bool quiet = false;
   ReduceOptions reduce;
 
   // `TRACE...` is left out where the command names its traces otherwise.

@@ -10,6 +10,7 @@
 #include "model/id_map.h"
 #include "model/kernels.h"
 #include "model/names.h"
+#include "model/patterns.h"
 #include "model/samples.h"
 #include "reader/damage.h"
 
@@ -63,6 +64,7 @@ struct TraceState {
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
   IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
+  PatternTable patterns;
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;

@@ -2,9 +2,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
+#include <string>
 #include <vector>
 
+#include "model/busy_time.h"
+#include "model/flop_series.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -56,10 +58,22 @@ struct DeviceRule {
   Counts counts;
 };
 
+// When launches of one device of one process ran.
+struct DeviceTime {
+  uint64_t placed = 0;    // launches whose start and end are known
+  uint64_t unplaced = 0;  // launches without: counted by a tally, or never timed
+  u128 kernel_ns = 0;     // sum of the durations of those placed
+  BusyTime busy;
+  std::vector<FlopSeries>
+      flop;  // by phase: Totals::phases; of launches that are placed and measured
+};
+
 struct Totals {
   std::vector<Row> rows;
   std::vector<DeviceRule> device_rules;
   std::vector<DeviceRow> device_rows;
+  std::vector<std::string> phases;  // every name in the rule table once, in its order
+  std::vector<DeviceTime> devices;  // parallel to Model::devices
 };
 
 }  // namespace flopinj::reduce

@@ -15,6 +15,7 @@
 #include "passes/trace_order.h"
 #include "reader/launch_batch.h"
 #include "reader/message.h"
+#include "reader/patterns.h"
 #include "reader/tally_batch.h"
 
 namespace flopinj::reduce {
@@ -27,7 +28,7 @@ constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below k
 // One recorded process.
 class Recording {
  public:
-  void packet(const Packet& packet, LastDurations& durations, DamageLog& damage);
+  void packet(const Packet& packet, const PatternTable& patterns, DamageLog& damage);
   void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
   std::string bytes();
   uint64_t session() const { return header_.session_id(); }  // known once there are bytes
@@ -48,8 +49,9 @@ class Recording {
   struct Sums {
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
   };
-  void launches(const Packet& packet, LastDurations& durations, DamageLog& damage);
+  void launches(const Packet& packet, const PatternTable& patterns, DamageLog& damage);
   void tally(const Packet& packet, DamageLog& damage);
+  void define(const Packet& packet);
   Sums* row(const Key& key, DamageLog& damage);
   void write(Field field, std::string_view body);
   void write_rows();
@@ -65,7 +67,7 @@ class Recording {
   uint32_t sequence_ = 0;
 };
 
-void Recording::packet(const Packet& packet, LastDurations& durations, DamageLog& damage) {
+void Recording::packet(const Packet& packet, const PatternTable& patterns, DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
   switch (const auto field = static_cast<Field>(packet.body_field)) {
     case Field::header:
@@ -76,7 +78,7 @@ void Recording::packet(const Packet& packet, LastDurations& durations, DamageLog
       parse_message(summary_, packet.body);
       break;
     case Field::launch_batch:
-      launches(packet, durations, damage);
+      launches(packet, patterns, damage);
       break;
     case Field::tally_batch:
       tally(packet, damage);
@@ -87,6 +89,8 @@ void Recording::packet(const Packet& packet, LastDurations& durations, DamageLog
       last_[field] = body;
       break;
     case Field::interned:
+      define(packet);
+      break;
     case Field::counter_samples:
     case Field::diagnostic:
     case Field::metric_group:
@@ -98,6 +102,18 @@ void Recording::packet(const Packet& packet, LastDurations& durations, DamageLog
   }
 }
 
+// Patterns are for launches, which a summary does not have.
+void Recording::define(const Packet& packet) {
+  trace::Interned message;
+  if (!parse_message(message, packet.body) || message.patterns_size() == 0) {
+    definitions_.emplace_back(Field::interned, std::string(packet.body.data(), packet.body.size()));
+    return;
+  }
+  message.clear_patterns();
+  if (message.ByteSizeLong() > 0)
+    definitions_.emplace_back(Field::interned, message.SerializeAsString());
+}
+
 Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
   const auto found = rows_.find(key);
   if (found != rows_.end()) return &found->second;
@@ -106,10 +122,10 @@ Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
   return nullptr;
 }
 
-void Recording::launches(const Packet& packet, LastDurations& durations, DamageLog& damage) {
+void Recording::launches(const Packet& packet, const PatternTable& patterns, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  batch.for_each(durations, damage, [&](const LaunchRow& launch) {
+  batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
     Sums* sums =
         row({batch.thread(), batch.stream(), launch.range_path, launch.signature, launch.windowed},
             damage);
@@ -219,12 +235,19 @@ std::string Recording::bytes() {
   return std::move(bytes_);
 }
 
+void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& damage) {
+  trace::Interned message;
+  if (static_cast<Field>(packet.body_field) != Field::interned) return;
+  if (!parse_message(message, packet.body)) return;  // told when the summary is read
+  for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
+}
+
 // Calls visit(trace, input, packet) for every packet that counts.
 template <typename Visit>
 void for_each_packet(std::span<Input* const> inputs, Router& router, std::vector<DamageLog>& logs,
                      Visit&& visit) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
-    PacketReader reader(*inputs[i], logs[i]);
+    PacketReader reader(*inputs[i], logs[i], Batches::kCheck);
     router.start(i);
     Packet packet;
     while (reader.next(packet)) {
@@ -243,15 +266,15 @@ Condensed condense(std::span<Input* const> inputs) {
   std::vector<DamageLog> logs(inputs.size());
   Router router(model);
   for_each_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
-    revisions.newest_so_far(trace, packet, logs[input]);
+    if (revisions.newest_so_far(trace, input, packet, logs[input]))
+      read_patterns(packet, model.traces[trace].patterns, logs[input]);
   });
   std::vector<Recording> recordings(model.traces.size());
   std::vector<DamageLog> said_before(inputs.size());
-  LastDurations durations;
   router.reset();
   for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t input, Packet& packet) {
-    if (trace < recordings.size() && revisions.counts(trace, packet))
-      recordings[trace].packet(packet, durations, logs[input]);
+    if (trace < recordings.size() && revisions.counts(trace, input, packet))
+      recordings[trace].packet(packet, model.traces[trace].patterns, logs[input]);
   });
   std::vector<bool> told(inputs.size(), false);  // an input's damage goes to its first recording
   for (size_t t = 0; t < recordings.size(); ++t)

@@ -5,6 +5,7 @@
 
 #include "flop_trace_fields.h"
 #include "reader/message.h"
+#include "reader/patterns.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -85,6 +86,7 @@ void DefinitionPass::interned(const trace::Interned& message) {
     define(trace_->streams, m.id(), model_.device_index(trace_index_, m.device()));
     trace_->stream_numbers.set(m.id(), m.stream());  // define() told where it is refused
   }
+  for (const auto& m : message.patterns()) add_pattern(m, trace_->patterns, *damage_);
   for (const auto& m : message.threads()) define(trace_->threads, m.id(), name_of(m.name()));
 }
 

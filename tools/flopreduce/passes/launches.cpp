@@ -17,13 +17,11 @@ Launches::Launches(const Model& model, const Totals& totals, const PhaseRules& r
       read_(std::move(read)) {}
 
 void Launches::for_each(const std::function<bool(const TimedLaunch&)>& visit) {
-  LastDurations durations;
-  read_(
-      [&](uint32_t trace, const Packet& packet) { return batch(trace, packet, durations, visit); });
+  read_([&](uint32_t trace, const Packet& packet) { return batch(trace, packet, visit); });
 }
 
 // Ids that no packet defined stand for the same as in the totals.
-bool Launches::batch(uint32_t trace, const Packet& packet, LastDurations& durations,
+bool Launches::batch(uint32_t trace, const Packet& packet,
                      const std::function<bool(const TimedLaunch&)>& visit) {
   DamageLog told;
   LaunchBatchReader batch;
@@ -39,15 +37,15 @@ bool Launches::batch(uint32_t trace, const Packet& packet, LastDurations& durati
   const uint32_t device = state.streams.get(batch.stream());
   launch.stream = device != kNoIndex ? batch.stream() : 0;
   launch.device = known(device, unknown_device);
-  uint32_t path_id = UINT32_MAX;
+  uint64_t path_id = UINT64_MAX;  // none yet
   uint32_t path_rule = 0;
   bool more = true;
-  batch.for_each(durations, told, [&](const LaunchRow& row) {
+  batch.for_each(state.patterns, told, [&](const LaunchRow& row) {
     if (!more || !row.timed || row.start_ns >= kLatestStart) return;
     if (row.range_path != path_id) {
       path_id = row.range_path;
-      launch.path =
-          path_id == 0 ? PathTable::kRoot : known(state.paths.get(path_id), PathTable::kLost);
+      launch.path = path_id == 0 ? PathTable::kRoot
+                                 : known(state.paths.get(row.range_path), PathTable::kLost);
       path_rule = phases_.rule_of(launch.path, thread_name);
     }
     launch.signature = known(state.signatures.get(row.signature), SignatureTable::kUndefined);

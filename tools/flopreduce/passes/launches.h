@@ -60,7 +60,7 @@ class Launches {
     const SignatureResult* result = nullptr;
     uint64_t* from = nullptr;  // launches that had theirs, of the signature that they count with
   };
-  bool batch(uint32_t trace, const Packet& packet, class LastDurations& durations,
+  bool batch(uint32_t trace, const Packet& packet,
              const std::function<bool(const TimedLaunch&)>& visit);
   Share& share(const TimedLaunch& launch);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <thread>
 #include <tuple>
 
 #include "flop_trace_fields.h"
@@ -14,7 +15,6 @@
 #include "passes/merged_classes.h"
 #include "passes/router.h"
 #include "passes/sequence_pass.h"
-#include "passes/totals_pass.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
 #include "report/build_report.h"
@@ -86,7 +86,7 @@ void Reducer::add(const std::string& path) {
 
 void Reducer::add(std::unique_ptr<Input> input) {
   DamageLog ignored;
-  PacketReader reader(*input, ignored);
+  PacketReader reader(*input, ignored, Batches::kCheck);
   Packet first;
   const std::string name = printable(input->name());
   if (!reader.next(first)) {
@@ -108,70 +108,56 @@ void Reducer::first_pass(Model& model) {
   Router router(model);
   DefinitionPass definitions(model);
   for (uint32_t i = 0; i < files_.size(); ++i) {
-    File& file = files_[i];
-    PacketReader reader(*file.input, file.damage);
+    TraceFile& file = files_[i];
+    PacketReader reader(*file.input, file.damage, Batches::kSkip);
     router.start(i);
     Packet packet;
     while (reader.next(packet)) {
       const uint32_t trace = router.route(packet, file.damage);
-      if (trace == kNoIndex || !revisions_.newest_so_far(trace, packet, file.damage)) continue;
-      DamageLog& damage =
-          model.traces[trace].has_summary ? model.traces[trace].damage : file.damage;
-      definitions.packet(trace, packet, damage);
+      if (!segments_.note(i, router.current(), router.sequence_before(), packet))
+        file.damage.add(Damage::kTableFull);
+      if (trace == kNoIndex || packet.is_batch()) continue;
+      if (!revisions_.newest_so_far(trace, i, packet, file.damage)) continue;
+      TraceState& state = model.traces[trace];
+      definitions.packet(trace, packet, state.has_summary ? state.damage : file.damage);
     }
     if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
   }
 }
 
-void Reducer::second_pass(Model& model, TotalsPass& totals) {
-  Router router(model);
-  router.reset();
-  const size_t known =
-      model.traces.size();  // more can appear only where a file was overwritten meanwhile
-  for (uint32_t i = 0; i < files_.size(); ++i) {
-    File& file = files_[i];
-    DamageLog logged_before;  // framing and routing say the same again
-    PacketReader reader(*file.input, logged_before);
-    router.start(i);
-    uint32_t last = kNoIndex;
-    const auto damage_of = [&](TraceState& trace) -> DamageLog& {
-      return trace.has_summary ? trace.damage : file.damage;
-    };
-    Packet packet;
-    while (reader.next(packet)) {
-      const uint32_t trace = router.route(packet, logged_before);
-      if (trace >= known || !revisions_.counts(trace, packet)) continue;
-      if (trace != last && last != kNoIndex) totals.end_input(damage_of(model.traces[last]));
-      last = trace;
-      totals.packet(trace, packet, damage_of(model.traces[trace]));
-    }
-    totals.end_input(last == kNoIndex ? file.damage : damage_of(model.traces[last]));
-  }
+Totals Reducer::second_pass(Model& model, PhaseMap& phases) {
+  unsigned jobs = options_.jobs;
+  if (jobs == 0) jobs = std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
+  SharedTables shared(model, options_.rules, phases, options_.fma);
+  SecondPass pass{shared, segments_, revisions_, files_, jobs, options_.progress, {}};
+  Totals totals = pass.run();
+  for (size_t i = 0; i < model.traces.size(); ++i)
+    model.traces[i].damage.add(pass.damage_of_trace[i]);
+  return totals;
 }
 
 // Damage was told by the passes before.
-void Reducer::read_batches(Model& model,
-                           const std::function<bool(uint32_t, const Packet&)>& visit) {
-  Router router(model);
-  router.reset();
-  const size_t known = model.traces.size();
-  for (uint32_t i = 0; i < files_.size(); ++i) {
+void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& visit) {
+  for (const Segment& segment : segments_.all()) {
     DamageLog logged_before;
-    PacketReader reader(*files_[i].input, logged_before);
-    router.start(i);
+    PacketReader reader(*files_[segment.file].input, logged_before, Batches::kRead, segment.begin,
+                        segment.end, segment.packet_before);
+    uint32_t last_sequence = segment.last_sequence;
     Packet packet;
     while (reader.next(packet)) {
-      const uint32_t trace = router.route(packet, logged_before);
-      const bool batch =
+      if (packet.sequence <= last_sequence) continue;
+      last_sequence = packet.sequence;
+      const bool launches =
           packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch);
-      if (trace < known && batch && !visit(trace, packet)) return;
+      if (launches && !packet.damaged && !visit(segment.trace, packet)) return;
     }
   }
 }
 
-OperatorCalls Reducer::sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators) {
+OperatorCalls Reducer::sequence_pass(const Model& model, PhaseMap& phases,
+                                     const OperatorMap& operators) {
   SequencePass pass(model, options_.rules, phases, operators);
-  read_batches(model, [&](uint32_t trace, const Packet& packet) {
+  read_batches([&](uint32_t trace, const Packet& packet) {
     pass.packet(trace, packet);
     return true;
   });
@@ -242,9 +228,7 @@ Report Reducer::run() {
   first_pass(model);
   model.join();
   PhaseMap phases(options_.rules, model);
-  TotalsPass pass(model, phases);
-  second_pass(model, pass);
-  Totals totals = pass.take();
+  Totals totals = second_pass(model, phases);
   fold_into_merged_classes(model, totals);
   Formulas formulas(options_.fma);
   const OperatorMap operators(model, phases);
@@ -259,7 +243,7 @@ Report Reducer::run() {
   name_sources(model, report);
   if (options_.launches) {
     Launches launches(model, totals, options_.rules, phases, formulas,
-                      [&](const Launches::Visit& visit) { read_batches(model, visit); });
+                      [&](const Launches::Visit& visit) { read_batches(visit); });
     options_.launches(launches);
   }
   return report;

@@ -10,7 +10,8 @@
 #include "model/operators.h"
 #include "model/phases.h"
 #include "passes/revisions.h"
-#include "passes/trace_order.h"
+#include "passes/second_pass.h"
+#include "passes/segments.h"
 #include "reader/damage.h"
 #include "reader/input.h"
 #include "report/report.h"
@@ -26,7 +27,11 @@ struct ReduceOptions {
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};
   bool keep_rows = false;  // Report::rows
+  unsigned jobs = 0;       // threads that read; 0: as many as there are cores, up to kMostJobs
+  bool progress = false;   // a progress bar, where standard error is a terminal
 };
+// More readers than this are asked for by --jobs alone: each takes memory.
+inline constexpr unsigned kMostJobs = 8;
 
 class Reducer {
  public:
@@ -45,26 +50,21 @@ class Reducer {
   Report run();
 
  private:
-  struct File {
-    std::unique_ptr<Input> input;
-    uint32_t first_sequence = 0;
-    DamageLog damage;
-    TraceOrder order;
-  };
   void sort_files();
   DamageLog& damage_of(TraceState& trace);
   void first_pass(Model& model);
-  void second_pass(Model& model, class TotalsPass& totals);
-  OperatorCalls sequence_pass(Model& model, PhaseMap& phases, const OperatorMap& operators);
+  Totals second_pass(Model& model, PhaseMap& phases);
+  OperatorCalls sequence_pass(const Model& model, PhaseMap& phases, const OperatorMap& operators);
   // Hands launch batches to visit() until it returns false.
-  void read_batches(Model& model, const std::function<bool(uint32_t, const Packet&)>& visit);
+  void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
   void note_missing_ends(Model& model);
   void name_sources(const Model& model, Report& report) const;
 
   ReduceOptions options_;
-  std::vector<File> files_;
+  std::vector<TraceFile> files_;
   std::vector<InputError> errors_;
   Revisions revisions_;
+  Segments segments_;
 };
 
 }  // namespace flopinj::reduce

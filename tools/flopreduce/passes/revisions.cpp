@@ -1,8 +1,10 @@
 #include "passes/revisions.h"
 
+#include <algorithm>
 #include <optional>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_message.hpp>
+#include <tuple>
 
 #include "flop_trace_fields.h"
 
@@ -74,7 +76,7 @@ void replace(Packet& packet, const Revision& by) {
 
 }  // namespace
 
-bool Revisions::newest_so_far(uint32_t trace, Packet& packet, DamageLog& damage) {
+bool Revisions::newest_so_far(uint32_t trace, uint32_t file, Packet& packet, DamageLog& damage) {
   if (!is_revised(packet)) return true;
   const auto revision = parse(packet.body);
   if (!revision) {
@@ -86,20 +88,36 @@ bool Revisions::newest_so_far(uint32_t trace, Packet& packet, DamageLog& damage)
     damage.add(Damage::kTableFull);
     return false;
   }
-  uint64_t& newest = newest_[key_of(trace, *revision)];
-  if (revision->number <= newest) return false;
-  newest = revision->number;
+  Place& newest = newest_[key_of(trace, *revision)];
+  if (revision->number <= newest.revision) return false;
+  newest = {trace, revision->key, revision->number, file, packet.offset, packet.end};
   replace(packet, *revision);
   return true;
 }
 
-bool Revisions::counts(uint32_t trace, Packet& packet) {
+bool Revisions::counts(uint32_t trace, uint32_t file, Packet& packet) const {
   if (!is_revised(packet)) return true;
   const auto revision = parse(packet.body);
   if (!revision) return false;
   const auto known = newest_.find(key_of(trace, *revision));
-  if (known == newest_.end() || known->second != revision->number) return false;
-  known->second = 0;
+  if (known == newest_.end()) return false;
+  const Place& newest = known->second;
+  return newest.file == file && newest.begin == packet.offset && open(newest, packet);
+}
+
+std::vector<Revisions::Place> Revisions::newest() const {
+  std::vector<Place> all;
+  for (const auto& [key, place] : newest_) all.push_back(place);
+  std::sort(all.begin(), all.end(), [](const Place& a, const Place& b) {
+    return std::tie(a.file, a.begin) < std::tie(b.file, b.begin);
+  });
+  return all;
+}
+
+bool Revisions::open(const Place& place, Packet& packet) {
+  if (!is_revised(packet)) return false;
+  const auto revision = parse(packet.body);
+  if (!revision || revision->key != place.key) return false;
   replace(packet, *revision);
   return true;
 }

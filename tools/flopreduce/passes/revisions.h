@@ -2,24 +2,38 @@
 #pragma once
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
 
 namespace flopinj::reduce {
 
-// Shared by the two passes. Both turn a packet that holds a revision into the packet it stands for;
-// other packets are left as they are.
+// Turns a packet that holds a revision into the packet it stands for; other packets are left as they
+// are.
 class Revisions {
  public:
-  // Pass one: false for a packet that an earlier one has replaced already. What it holds replaces
-  // what an earlier packet of the key held.
-  bool newest_so_far(uint32_t trace, Packet& packet, DamageLog& damage);
-  // Pass two: true once per key, for its highest revision.
-  bool counts(uint32_t trace, Packet& packet);
+  // Where the revision that counts stands.
+  struct Place {
+    uint32_t trace = 0, key = 0;
+    uint64_t revision = 0;
+    uint32_t file = 0;
+    uint64_t begin = 0, end = 0;
+  };
+
+  // False for a packet that an earlier one has replaced already. What it holds replaces what an
+  // earlier packet of the key held.
+  bool newest_so_far(uint32_t trace, uint32_t file, Packet& packet, DamageLog& damage);
+  // Of a packet that is read once more: whether it counts.
+  bool counts(uint32_t trace, uint32_t file, Packet& packet) const;
+  // One per key, in the files' order.
+  std::vector<Place> newest() const;
+  // What a packet holds, where it is a revision of this key: the recorder may have written a newer
+  // one there meanwhile.
+  static bool open(const Place& place, Packet& packet);
 
  private:
-  std::unordered_map<uint64_t, uint64_t> newest_;  // (trace, key) -> revision; 0 once counted
+  std::unordered_map<uint64_t, Place> newest_;  // by (trace, key)
 };
 
 }  // namespace flopinj::reduce

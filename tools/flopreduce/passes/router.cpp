@@ -81,6 +81,7 @@ uint32_t Router::route(const Packet& packet, DamageLog& damage) {
   if (repeated_) damage.add(Damage::kRepeatedPackets);
   if (current_ == kNoIndex) return kNoIndex;
   TraceState& trace = model_.traces[current_];
+  sequence_before_ = trace.last_sequence;
   if (packet.sequence <= trace.last_sequence) {
     damage.add(Damage::kRepeatedPackets);
     return kNoIndex;

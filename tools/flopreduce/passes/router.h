@@ -1,4 +1,4 @@
-// Which process's recording a packet belongs to, the same way in both passes.
+// Which process's recording a packet belongs to.
 #pragma once
 #include <cstdint>
 
@@ -12,16 +12,19 @@ namespace flopinj::reduce {
 inline constexpr uint32_t kFormatMajor = 1;
 
 // Files of one session are parts of one trace, and one file may hold several traces: a Header
-// changes the current one. Call start() for each input, inputs in the same order in both passes;
-// reset() between the passes.
+// changes the current one. Call start() for each input.
 class Router {
  public:
   explicit Router(Model& model) : model_(model) {}
-  void reset();
   void start(uint32_t input);
+  void reset();  // before all inputs are read once more
   // The trace of this packet, or kNoIndex for a packet to leave out: seen before, or of an unknown
   // version.
   uint32_t route(const Packet& packet, DamageLog& damage);
+  // Of the last packet: its trace, even where it is left out because it was seen before, and that
+  // trace's last sequence number before it.
+  uint32_t current() const { return current_; }
+  uint32_t sequence_before() const { return sequence_before_; }
 
  private:
   uint32_t trace_for_header(const Packet& packet, DamageLog& damage);
@@ -31,6 +34,7 @@ class Router {
   Model& model_;
   uint32_t input_ = 0;
   uint32_t current_ = kNoIndex;
+  uint32_t sequence_before_ = 0;
   uint32_t sessions_in_input_ = 0;
   bool refused_ = false;
   bool repeated_ = false;  // inside a recording that another input has

@@ -20,7 +20,10 @@ SequencePass::SequencePass(const Model& model, const PhaseRules& rules, PhaseMap
 void SequencePass::packet(uint32_t trace, const Packet& packet) {
   using Field = trace_fields::TracePacketField;
   if (static_cast<Field>(packet.body_field) != Field::launch_batch) return;
-  if (trace != trace_) last_.clear();
+  if (trace != trace_) {
+    threads_.clear();
+    pages_ = 0;
+  }
   trace_ = trace;
   DamageLog told;
   LaunchBatchReader batch;
@@ -28,64 +31,87 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   const TraceState& state = model_.traces[trace];
   const uint32_t device =
       batch.stream() == 0 ? state.devices.get(1) : state.streams.get(batch.stream());
-  const uint32_t thread_name =
-      batch.thread() == 0 ? NamePool::kEmpty : state.threads.get(batch.thread());
-  const Where where{batch.thread(), batch.stream(), device,
-                    thread_name == kNoIndex ? NamePool::kEmpty : thread_name};
-  batch.for_each_sequence([&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
-    launches(where, path_id, graph ? 0 : sequence, count);
-  });
+  const Where where{&thread_of(batch.thread()), device == kNoIndex ? nullptr : window(device)};
+  batch.for_each_sequence(state.patterns,
+                          [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
+                            launches(where, path_id, graph ? 0 : sequence, count);
+                          });
+}
+
+SequencePass::Thread& SequencePass::thread_of(uint32_t id) {
+  const auto found = threads_.find(id);
+  if (found != threads_.end()) return found->second;
+  const bool listed = threads_.size() < kMaxThreads;
+  Thread& thread = listed ? threads_[id] : unlisted_;
+  const uint32_t name = id == 0 ? NamePool::kEmpty : model_.traces[trace_].threads.get(id);
+  thread.id = id;
+  thread.name = name == kNoIndex ? NamePool::kEmpty : name;
+  if (listed) thread.pages.resize(model_.paths.size() / kPage + 1);
+  return thread;
+}
+
+// Nothing where there is no room for it.
+SequencePass::OnPath* SequencePass::on_path(Thread& thread, uint32_t path) {
+  if (thread.pages.empty()) return nullptr;
+  auto& page = thread.pages[path / kPage];
+  if (!page) {
+    if (pages_ == kMaxPages) return nullptr;
+    ++pages_;
+    page = std::make_unique<std::array<OnPath, kPage>>();
+  }
+  return &(*page)[path % kPage];
+}
+
+SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
+  const std::string& phase = rules_.rules()[phases_.rule_of(path, thread_name)].phase;
+  if (phase == "backward") return Part::kBackward;
+  // Recomputed operators get new numbers, and belong to no backward operator of their own.
+  return phase == "forward" || phase == "loss" || phase == "other" ? Part::kForward : Part::kNone;
 }
 
 void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t sequence,
                             uint64_t count) {
   const uint32_t path = path_id == 0 ? PathTable::kRoot : model_.traces[trace_].paths.get(path_id);
   if (path == kNoIndex || path <= PathTable::kLost) return;
-  count_call(where, path, sequence);
+  OnPath* const on = on_path(*where.thread, path);
+  count_call(on, path, sequence);
   if (sequence == 0) return;
-  const std::string& phase = rules_.rules()[phases_.rule_of(path, where.thread_name)].phase;
-  const bool is_backward = phase == "backward";
-  // Recomputed operators get new numbers, and belong to no backward operator of their own.
-  if (!is_backward && phase != "forward" && phase != "loss" && phase != "other") return;
-  std::vector<Slot>* slots = where.device == kNoIndex ? nullptr : window(where.device);
-  Slot* slot = slots == nullptr ? nullptr : &(*slots)[sequence % kWindow];
+  Part part = on == nullptr ? Part::kNotLookedUp : on->part;
+  if (part == Part::kNotLookedUp) part = part_of(path, where.thread->name);
+  if (on != nullptr) on->part = part;
+  if (part == Part::kNone) return;
+  Slot* slot = where.slots == nullptr ? nullptr : &(*where.slots)[sequence % kWindow];
   if (slot == nullptr || slot->sequence > sequence) {
-    if (is_backward) add_saturating(calls_.out_of_window, count);
+    if (part == Part::kBackward) add_saturating(calls_.out_of_window, count);
     return;
   }
   if (slot->sequence != sequence) {
     forget(*slot);
     slot->sequence = sequence;
   }
-  if (is_backward)
+  if (part == Part::kBackward)
     backward(*slot, path, count);
   else
     forward(*slot, where, path);
 }
 
-void SequencePass::count_call(const Where& where, uint32_t path, uint64_t sequence) {
-  if (sequence == 0 || unknown_[path]) {
+void SequencePass::count_call(OnPath* on, uint32_t path, uint64_t sequence) {
+  if (sequence == 0 || on == nullptr || unknown_[path]) {
     unknown_[path] = true;
     return;
   }
-  const uint64_t key = static_cast<uint64_t>(where.thread) << 32 | path;
-  if (last_.size() >= kMaxCalls && !last_.contains(key)) {
-    unknown_[path] = true;
-    return;
-  }
-  uint64_t& last = last_[key];
-  if (last != sequence) ++calls_.calls[path];
-  last = sequence;
+  if (on->last != sequence) ++calls_.calls[path];
+  on->last = sequence;
 }
 
 void SequencePass::forward(Slot& slot, const Where& where, uint32_t path) {
   if (slot.forward != 0) {
     // The first range of an operator stands for it; another thread's makes the number ambiguous.
-    slot.ambiguous = slot.ambiguous || slot.thread != where.thread;
+    slot.ambiguous = slot.ambiguous || slot.thread != where.thread->id;
     return;
   }
   slot.forward = path;
-  slot.thread = where.thread;
+  slot.thread = where.thread->id;
   for (Pending& waiting : slot.pending) {
     if (waiting.launches > 0) join(waiting.path, path, waiting.launches);
     waiting = {};
@@ -115,8 +141,7 @@ void SequencePass::join(uint32_t backward, uint32_t forward, uint64_t count) {
   const uint64_t key = OperatorCalls::key(backward, forward);
   auto found = calls_.joined.find(key);
   if (found == calls_.joined.end()) {
-    const std::string node = operators_.autograd_node(backward);
-    if (!node.empty() && !operators_.is_function_of(forward, node)) {
+    if (is_other_operator(backward, forward)) {
       add_saturating(calls_.other_operator, count);
       return;
     }
@@ -128,6 +153,16 @@ void SequencePass::join(uint32_t backward, uint32_t forward, uint64_t count) {
   }
   add_saturating(found->second, count);
   add_saturating(calls_.joined_launches, count);
+}
+
+// An autograd node names the function that it belongs to.
+bool SequencePass::is_other_operator(uint32_t backward, uint32_t forward) {
+  const uint64_t key = OperatorCalls::key(backward, forward);
+  if (other_operator_.contains(key)) return true;
+  const std::string node = operators_.autograd_node(backward);
+  if (node.empty() || operators_.is_function_of(forward, node)) return false;
+  if (other_operator_.size() < kMaxJoined) other_operator_.insert(key);
+  return true;
 }
 
 void SequencePass::forget(Slot& slot) {

@@ -7,7 +7,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/model.h"
@@ -20,9 +22,10 @@ namespace flopinj::reduce {
 
 class SequencePass {
  public:
-  static constexpr size_t kWindow = 1U << 16;    // numbers; a step of a large model takes thousands
-  static constexpr size_t kMaxWindows = 16;      // devices of traces; about 3 MiB each
-  static constexpr size_t kMaxCalls = 1U << 20;  // (thread, path) whose last number is known
+  static constexpr size_t kWindow = 1U << 16;  // numbers; a step of a large model takes thousands
+  static constexpr size_t kMaxWindows = 16;    // devices of traces; about 3 MiB each
+  static constexpr size_t kMaxThreads = 1U << 16;  // of a trace
+  static constexpr size_t kMaxPages = 1U << 15;    // of kPage paths of a thread; 1 KiB each
   static constexpr size_t kMaxJoined = 1U << 20;
 
   // All must outlive the pass.
@@ -45,15 +48,32 @@ class SequencePass {
     // Backward launches whose forward has not come: by range, and the node of a linear layer has three.
     std::array<Pending, 4> pending{};
   };
+  // What a range path's phase makes of its launches.
+  enum class Part : uint8_t { kNotLookedUp, kForward, kBackward, kNone };
+  struct OnPath {
+    uint64_t last = 0;  // sequence number of the last launch
+    Part part = Part::kNotLookedUp;
+  };
+  static constexpr size_t kPage = 64;
+  // A thread of the current trace: its paths in pages, since most threads have few of all paths.
+  struct Thread {
+    uint32_t id = 0, name = 0;
+    std::vector<std::unique_ptr<std::array<OnPath, kPage>>> pages;
+  };
   struct Where {
-    uint32_t thread = 0, stream = 0, device = 0, thread_name = 0;
+    Thread* thread = nullptr;
+    std::vector<Slot>* slots = nullptr;  // nullptr where there are none for this device
   };
 
+  Thread& thread_of(uint32_t id);
+  OnPath* on_path(Thread& thread, uint32_t path);
+  Part part_of(uint32_t path, uint32_t thread_name);
   void launches(const Where& where, uint32_t path_id, uint64_t sequence, uint64_t count);
-  void count_call(const Where& where, uint32_t path, uint64_t sequence);
+  void count_call(OnPath* on, uint32_t path, uint64_t sequence);
   void forward(Slot& slot, const Where& where, uint32_t path);
   void backward(Slot& slot, uint32_t path, uint64_t count);
   void join(uint32_t backward, uint32_t forward, uint64_t count);
+  bool is_other_operator(uint32_t backward, uint32_t forward);
   void forget(Slot& slot);
   std::vector<Slot>* window(uint32_t device);
 
@@ -63,9 +83,13 @@ class SequencePass {
   const OperatorMap& operators_;
   uint32_t trace_ = kNoIndex;
   OperatorCalls calls_;
-  std::vector<bool> unknown_;                    // by path: calls cannot be counted
-  std::unordered_map<uint64_t, uint64_t> last_;  // of the current trace: (thread, path) -> number
+  std::vector<bool> unknown_;  // by path: calls cannot be counted
+  std::unordered_map<uint32_t, Thread> threads_;
+  size_t pages_ = 0;
+  Thread unlisted_;  // stands for threads beyond kMaxThreads
   std::unordered_map<uint32_t, std::vector<Slot>> windows_;  // by device
+  std::unordered_set<uint64_t>
+      other_operator_;  // OperatorCalls::key() of what does not belong together
 };
 
 }  // namespace flopinj::reduce

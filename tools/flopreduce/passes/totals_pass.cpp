@@ -4,109 +4,212 @@
 #include <tuple>
 
 #include "flop_trace_fields.h"
+#include "reader/tally_batch.h"
 
 namespace flopinj::reduce {
 namespace {
 
 constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
+// Times beyond are no times: 146 years after whatever the clock counts from.
+constexpr unsigned kTimeBits = 62;
 
 }  // namespace
 
-size_t TotalsPass::ContextHash::operator()(const ContextKey& k) const {
-  return (k.thread_stream * kPrime) ^ ((k.path + 1ULL) * 0xC2B2AE3D27D4EB4FULL);
+size_t most_open_intervals(const Model& model, uint32_t trace) {
+  const auto devices = std::count_if(model.devices.begin(), model.devices.end(),
+                                     [&](const Device& d) { return d.trace == trace; });
+  return std::max<size_t>(1024, kMostOpenIntervals / static_cast<size_t>(devices + 1));
 }
+
 size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
   const uint64_t h = (k.signature_chip * kPrime) ^ ((k.path_rule + 1) * 0xC2B2AE3D27D4EB4FULL);
   return h ^ (h >> 29);
 }
 
-// Ids change their meaning with the trace.
+TotalsPass::TotalsPass(SharedTables& shared)
+    : shared_(shared), rows_of_(shared), devices_(shared.model().devices.size()) {
+  for (auto& device : devices_) device.flop.resize(shared.phases().size());
+}
+
 void TotalsPass::use_trace(uint32_t trace) {
   if (trace == trace_) return;
+  fold_rows();
+  rows_of_.use_trace(trace);
   trace_ = trace;
-  context_index_.clear();
-  row_index_.clear();
-  cache_.fill({});
 }
 
-void TotalsPass::packet(uint32_t trace, const Packet& packet, DamageLog& damage) {
-  using Field = trace_fields::TracePacketField;
-  const auto field = static_cast<Field>(packet.body_field);
-  if (field != Field::launch_batch && field != Field::tally_batch) return;
-  use_trace(trace);
-  if (field == Field::launch_batch)
-    launch_batch(packet, damage);
-  else
-    tally_batch(packet, damage);
-}
-
-uint32_t TotalsPass::context(uint32_t thread, uint32_t stream, uint32_t path) {
-  const ContextKey key{static_cast<uint64_t>(thread) << 32 | stream, path};
-  const auto found = context_index_.find(key);
-  if (found != context_index_.end()) return found->second;
-  const TraceState& trace = model_.traces[trace_];
-  const uint32_t unknown_device =
-      trace.devices.get(1);  // id 0, which Model::join() gives every trace
-  const uint32_t device = stream == 0 ? unknown_device : trace.streams.get(stream);
-  const uint32_t known_path = path == 0 ? PathTable::kRoot : trace.paths.get(path);
-  const uint32_t thread_name = thread == 0 ? NamePool::kEmpty : trace.threads.get(thread);
-  Context c;
-  c.lost = device == kNoIndex || known_path == kNoIndex || thread_name == kNoIndex;
-  c.device = device != kNoIndex ? device : unknown_device;
-  c.path = known_path != kNoIndex ? known_path : PathTable::kLost;
-  c.rule = phases_.rule_of(c.path, thread_name != kNoIndex ? thread_name : NamePool::kEmpty);
-  if (contexts_.size() >= kMaxRows) return kNoIndex;
-  const auto index = static_cast<uint32_t>(contexts_.size());
-  contexts_.push_back(c);
-  context_index_.emplace(key, index);
-  return index;
-}
-
-TotalsPass::LocalRow* TotalsPass::row(uint32_t context, uint32_t signature_id) {
-  if (context == kNoIndex) return nullptr;
-  const uint64_t key = static_cast<uint64_t>(context) << 32 | signature_id;
-  Cached& cached = cache_[(key * kPrime) >> 52];
-  if (cached.key == key) return &local_rows_[cached.row];
-  const auto found = row_index_.find(key);
-  uint32_t index = 0;
-  if (found != row_index_.end()) {
-    index = found->second;
-  } else {
-    if (local_rows_.size() >= kMaxRows) return nullptr;
-    const uint32_t signature = model_.traces[trace_].signatures.get(signature_id);
-    index = static_cast<uint32_t>(local_rows_.size());
-    local_rows_.push_back(
-        {context, signature != kNoIndex ? signature : SignatureTable::kUndefined, {}});
-    row_index_.emplace(key, index);
+SegmentTimes TotalsPass::segment(const Segment& segment, Input& input, DamageLog& damage) {
+  SegmentTimes times;
+  times_ = &times;
+  use_trace(segment.trace);
+  DamageLog logged_before;  // framing: pass one said it
+  PacketReader reader(input, logged_before, Batches::kRead, segment.begin, segment.end,
+                      segment.packet_before);
+  uint32_t last_sequence = segment.last_sequence;
+  Packet packet;
+  while (reader.next(packet)) {
+    if (packet.sequence <= last_sequence) continue;  // pass one counted it
+    last_sequence = packet.sequence;
+    if (!packet.is_batch()) continue;
+    if (packet.damaged) {
+      damage.add(Damage::kBadFrame);
+      damage.add(Damage::kSkippedBytes, packet.end - packet.offset);
+      damage.add(Damage::kLostPackets);
+    } else if (packet.body_field ==
+               static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch)) {
+      launch_batch(packet, damage);
+    } else {
+      tally_batch(packet, damage);
+    }
   }
-  cached = {key, index};
-  return &local_rows_[index];
+  report_lost(damage);
+  times_ = nullptr;
+  return times;
+}
+
+void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) {
+  use_trace(trace);
+  tally_batch(packet, damage);
+  report_lost(damage);
+}
+
+void TotalsPass::look_up_rows(const LaunchBatchReader& batch, uint32_t lane) {
+  row_.resize(batch.size());
+  uint32_t* to = row_.data();
+  batch.order().for_each(
+      [&](uint64_t first, size_t count) {
+        rows_of_.pattern_rows(lane, first, count, to);
+        to += count;
+      },
+      [&](uint32_t signature, uint32_t path) { *to++ = rows_of_.row(lane, path, signature); });
+}
+
+// In each batch durations are differences to 0 at first.
+void TotalsPass::forget_durations() {
+  constexpr size_t kCheap = 1024;
+  last_duration_.resize(std::max(last_duration_.size(), rows_of_.durations()));
+  if (last_duration_.size() <= kCheap + row_.size())
+    std::fill(last_duration_.begin(), last_duration_.end(), 0);
+  else
+    for (const uint32_t row : row_) last_duration_[rows_of_.hot()[row].duration] = 0;
 }
 
 void TotalsPass::launch_batch(const Packet& packet, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  uint32_t path = 0;
-  uint32_t current = context(batch.thread(), batch.stream(), path);
-  batch.for_each(last_durations_, damage, [&](const LaunchRow& launch) {
-    if (launch.range_path != path) {
-      path = launch.range_path;
-      current = context(batch.thread(), batch.stream(), path);
-    }
-    LocalRow* to = row(current, launch.signature);
-    if (to == nullptr) {
-      damage.add(Damage::kTableFull);
-      return;
-    }
-    Counts& c = to->counts;
-    ++c.launches;  // cannot pass 2^64 one by one; tallies are checked
-    c.graph += launch.graph ? 1 : 0;
-    c.windowed += launch.windowed ? 1 : 0;
-    if (!launch.timed) return;
-    ++(launch.windowed ? c.windowed_timed : c.timed);
-    if (!add_saturating(launch.windowed ? c.windowed_time_ns : c.time_ns, launch.duration_ns))
-      damage.add(Damage::kOverflow);
+  const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream());
+  look_up_rows(batch, lane);
+  forget_durations();
+  interval_.resize(std::max(interval_.size(), batch.size()));
+  intervals_ = 0;
+  in_order_ = true;
+  now_ = batch.first_start_ns();
+  device_ = &devices_[rows_of_.device(lane)];
+  const uint64_t placed_before = device_->placed;
+  count(batch, damage);
+  device_->unplaced += batch.size() - (device_->placed - placed_before);
+  add_times(rows_of_.device(lane));
+}
+
+void TotalsPass::count(const LaunchBatchReader& batch, DamageLog& damage) {
+  PackedColumn gaps = batch.gaps();
+  PackedColumn durations = batch.durations();
+  batch.for_each_stretch([&](const LaunchBatchReader::Stretch& s) {
+    if (!s.timed)
+      untimed(s, gaps, durations);
+    else if (!s.graph && !s.windowed)
+      timed<false, false>(s.begin, s.end, gaps, durations, damage);
+    else if (!s.windowed)
+      timed<true, false>(s.begin, s.end, gaps, durations, damage);
+    else if (!s.graph)
+      timed<false, true>(s.begin, s.end, gaps, durations, damage);
+    else
+      timed<true, true>(s.begin, s.end, gaps, durations, damage);
   });
+}
+
+void TotalsPass::untimed(const LaunchBatchReader::Stretch& stretch, PackedColumn& gaps,
+                         PackedColumn& durations) {
+  for (size_t i = stretch.begin; i < stretch.end; ++i) {
+    gaps.next();
+    durations.next();
+    Counts& c = rows_of_.info()[row_[i]].other;
+    ++c.launches;
+    c.graph += stretch.graph ? 1 : 0;
+    c.windowed += stretch.windowed ? 1 : 0;
+  }
+}
+
+// The loop that nearly all of the time is spent in: about ten nanoseconds a launch, so what is not
+// needed for each launch is out of it.
+template <bool kGraph, bool kWindowed>
+void TotalsPass::timed(size_t begin, size_t end, PackedColumn& gap_column,
+                       PackedColumn& duration_column, DamageLog& damage) {
+  RowTable::Hot* const hot = rows_of_.hot();
+  RowTable::Info* const info = rows_of_.info();
+  uint64_t* const last_duration = last_duration_.data();
+  const uint32_t* const rows = row_.data();
+  FlopSeries* const flop = device_->flop.data();
+  PackedColumn gaps = gap_column;  // copies, so that they stay in registers
+  PackedColumn durations = duration_column;
+  BusyInterval* to = interval_.data() + intervals_;
+  uint64_t now = now_;
+  uint64_t kernel_ns = 0;  // of at most 2^16 launches of 2^40 ns
+  bool in_order = in_order_;
+  uint64_t before = to == interval_.data() ? 0 : to[-1].begin;
+  for (size_t i = begin; i < end; ++i) {
+    const uint32_t row = rows[i];
+    RowTable::Hot& h = hot[row];
+    const uint64_t start = now + static_cast<uint64_t>(gaps.next_signed_there());
+    uint64_t& last = last_duration[h.duration];
+    const uint64_t duration = last + static_cast<uint64_t>(durations.next_signed_there());
+    if (kGraph) ++info[row].other.graph;
+    if (kWindowed) ++info[row].other.windowed;
+    if (duration > kLongestKernelNs) [[unlikely]] {
+      damage.add(Damage::kBadTime);
+      ++info[row].other.launches;
+      continue;
+    }
+    last = duration;
+    now = start + duration;
+    if (kWindowed) {
+      Counts& other = info[row].other;
+      ++other.launches;
+      ++other.windowed_timed;
+      overflow_ = !add_saturating(other.windowed_time_ns, duration) || overflow_;
+    } else {
+      ++h.timed;
+      if (!add_saturating(h.time_ns, duration)) [[unlikely]]
+        overflow_ = true;
+    }
+    if ((start >> kTimeBits) != 0 || duration > BusyInterval::kLongest) [[unlikely]]
+      continue;
+    if (h.flop != 0) flop[h.phase].add(start, now, h.flop);
+    *to++ = {start, h.kernel | duration};
+    in_order &= start >= before;
+    before = start;
+    kernel_ns += duration;
+  }
+  device_->kernel_ns += kernel_ns;
+  const auto intervals = static_cast<size_t>(to - interval_.data());
+  device_->placed += intervals - intervals_;
+  intervals_ = intervals;
+  in_order_ = in_order;
+  gap_column = gaps;
+  duration_column = durations;
+  now_ = now;
+}
+
+// Puts the batch's launches where they belong in time.
+void TotalsPass::add_times(uint32_t device) {
+  if (intervals_ == 0) return;
+  const std::span<BusyInterval> intervals(interval_.data(), intervals_);
+  if (!in_order_)
+    std::stable_sort(
+        intervals.begin(), intervals.end(),
+        [](const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; });
+  times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true)
+      .first->second.add(intervals);
 }
 
 void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
@@ -114,11 +217,8 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   TallyRow t;
   while (batch.next(t)) {
-    LocalRow* to = row(context(t.thread, t.stream, t.range_path), t.signature);
-    if (to == nullptr) {
-      damage.add(Damage::kTableFull);
-      continue;
-    }
+    const uint32_t lane = rows_of_.lane(t.thread, t.stream);
+    const uint32_t row = rows_of_.row(lane, t.range_path, t.signature);
     Counts c;
     c.launches = t.launches;
     c.graph = std::min(t.graph_launches, t.launches);
@@ -128,46 +228,94 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
     if (!possible) damage.add(Damage::kBadTime);
     if (possible) (t.windowed ? c.windowed_timed : c.timed) = t.timed;
     if (possible) (t.windowed ? c.windowed_time_ns : c.time_ns) = t.gpu_time_ns;
-    if (!to->counts.add(c)) damage.add(Damage::kOverflow);
+    overflow_ = !rows_of_.info()[row].other.add(c) || overflow_;
+    add_saturating(devices_[rows_of_.device(lane)].unplaced, t.launches);
   }
 }
 
-void TotalsPass::end_input(DamageLog& damage) {
-  for (const auto& local : local_rows_) {
-    const Context& c = contexts_[local.context];
-    if (c.lost || local.signature == SignatureTable::kUndefined)
-      damage.add(Damage::kUndefinedId, std::max<uint64_t>(1, local.counts.launches));
-    const uint32_t chip = model_.devices[c.device].chip;
-    const uint32_t rule = phases_.rule_of_kernel(c.rule, local.signature);
-    const RowKey key{static_cast<uint64_t>(local.signature) << 32 | chip,
-                     static_cast<uint64_t>(c.path) << 32 | rule};
-    const uint64_t device_key = static_cast<uint64_t>(local.signature) << 32 | c.device;
-    if ((rows_.size() >= kMaxRows && !rows_.contains(key)) ||
-        (device_rows_.size() >= kMaxRows && !device_rows_.contains(device_key))) {
-      damage.add(Damage::kTableFull, std::max<uint64_t>(1, local.counts.launches));
-      continue;
-    }
-    bool fits = rows_[key].add(local.counts);
-    auto& [launches, graph] = device_rows_[device_key];
-    fits = add_saturating(launches, local.counts.launches) && fits;
-    fits = add_saturating(graph, local.counts.graph) && fits;
-    fits = device_rules_[{c.device, rule}].add(local.counts) && fits;
-    if (!fits) damage.add(Damage::kOverflow);
+// Launches that name something never defined, of this segment.
+void TotalsPass::report_lost(DamageLog& damage) {
+  for (const uint32_t row : rows_of_.lost()) {
+    RowTable::Info& info = rows_of_.info()[row];
+    uint64_t launches = info.other.launches;
+    add_saturating(launches, rows_of_.hot()[row].timed);
+    damage.add(Damage::kUndefinedId, launches - info.reported);
+    info.reported = launches;
   }
-  contexts_.clear();
-  local_rows_.clear();
+}
+
+void TotalsPass::add_counts(const RowKey& key, const Counts& counts) {
+  if (totals_.size() >= kMaxRows && !totals_.contains(key))
+    full_ = true;
+  else
+    overflow_ = !totals_[key].add(counts) || overflow_;
+}
+
+void TotalsPass::add_launches(uint64_t signature_device, const Launches& launches) {
+  if (device_totals_.size() >= kMaxRows && !device_totals_.contains(signature_device)) {
+    full_ = true;
+    return;
+  }
+  Launches& to = device_totals_[signature_device];
+  overflow_ = !add_saturating(to.launches, launches.launches) || overflow_;
+  overflow_ = !add_saturating(to.graph, launches.graph) || overflow_;
+}
+
+void TotalsPass::fold_rows() {
+  for (size_t i = 1; i < rows_of_.size(); ++i) {
+    const RowTable::Hot& hot = rows_of_.hot()[i];
+    const RowTable::Info& info = rows_of_.info()[i];
+    Counts counts = info.other;
+    Counts outside_windows;
+    outside_windows.launches = outside_windows.timed = hot.timed;
+    outside_windows.time_ns = hot.time_ns;
+    overflow_ = !counts.add(outside_windows) || overflow_;
+    const uint64_t signature = static_cast<uint64_t>(info.signature) << 32;
+    add_counts({signature | shared_.model().devices[info.device].chip,
+                static_cast<uint64_t>(info.path) << 32 | info.rule},
+               counts);
+    add_launches(signature | info.device, {counts.launches, counts.graph});
+    overflow_ = !device_rules_[{info.device, info.rule}].add(counts) || overflow_;
+  }
+  left_out_ += rows_of_.hot()[RowTable::kDiscard].timed;
+  left_out_ += rows_of_.info()[RowTable::kDiscard].other.launches;
+  full_ = full_ || rows_of_.full();
+  rows_of_.clear();
   trace_ = kNoIndex;
 }
 
-Totals TotalsPass::take() {
+void TotalsPass::add(TotalsPass& other) {
+  for (const auto& [key, counts] : other.totals_) add_counts(key, counts);
+  for (const auto& [key, launches] : other.device_totals_) add_launches(key, launches);
+  for (const auto& [key, counts] : other.device_rules_)
+    overflow_ = !device_rules_[key].add(counts) || overflow_;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    DeviceTime& to = devices_[i];
+    DeviceTime& from = other.devices_[i];
+    add_saturating(to.placed, from.placed);
+    add_saturating(to.unplaced, from.unplaced);
+    to.kernel_ns += from.kernel_ns;
+    for (size_t phase = 0; phase < to.flop.size(); ++phase) {
+      from.flop[phase].finish();
+      to.flop[phase].add(from.flop[phase]);
+    }
+  }
+  full_ = full_ || other.full_;
+  overflow_ = overflow_ || other.overflow_;
+  left_out_ += other.left_out_;
+}
+
+Totals TotalsPass::take(DamageLog& damage) {
+  if (full_) damage.add(Damage::kTableFull, std::max<uint64_t>(1, left_out_));
+  if (overflow_) damage.add(Damage::kOverflow);
   Totals totals;
-  for (const auto& [key, counts] : rows_)
+  for (const auto& [key, counts] : totals_)
     totals.rows.push_back(
         {static_cast<uint32_t>(key.signature_chip >> 32), static_cast<uint32_t>(key.signature_chip),
          static_cast<uint32_t>(key.path_rule >> 32), static_cast<uint32_t>(key.path_rule), counts});
-  for (const auto& [key, counts] : device_rows_)
-    totals.device_rows.push_back({static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key),
-                                  counts.first, counts.second});
+  for (const auto& [key, of] : device_totals_)
+    totals.device_rows.push_back(
+        {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), of.launches, of.graph});
   for (const auto& [key, counts] : device_rules_)
     totals.device_rules.push_back({key.first, key.second, counts});
   std::sort(totals.rows.begin(), totals.rows.end(), [](const Row& a, const Row& b) {
@@ -178,6 +326,10 @@ Totals TotalsPass::take() {
             [](const DeviceRow& a, const DeviceRow& b) {
               return std::tie(a.signature, a.device) < std::tie(b.signature, b.device);
             });
+  totals.phases = shared_.phases();
+  totals.devices = std::move(devices_);
+  for (auto& device : totals.devices)
+    for (auto& series : device.flop) series.finish();
   return totals;
 }
 

@@ -1,6 +1,6 @@
-// Pass two: launches and tallies, streamed through tables of bounded size.
+// Pass two: launches and tallies, streamed through tables of bounded size. One TotalsPass per reading
+// thread; what they have is added up at the end.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,69 +8,74 @@
 #include <utility>
 #include <vector>
 
-#include "model/model.h"
-#include "model/phases.h"
 #include "model/totals.h"
+#include "passes/busy_track.h"
+#include "passes/row_table.h"
+#include "passes/segments.h"
 #include "reader/damage.h"
 #include "reader/launch_batch.h"
 #include "reader/packet_reader.h"
-#include "reader/tally_batch.h"
 
 namespace flopinj::reduce {
 
+// When the kernels of a segment ran, by device.
+using SegmentTimes = std::map<uint32_t, BusyTrack>;
+// Intervals that the tracks of one segment keep at the least, over all devices and at each end: launches
+// of half a second where a device runs 100,000 in a second, and each is in the file a quarter of a
+// second after it ran.
+inline constexpr size_t kMostOpenIntervals = 1U << 16;
+size_t most_open_intervals(const Model& model, uint32_t trace);
+
 class TotalsPass {
  public:
-  static constexpr size_t kMaxRows = 1U << 20;  // per input and in total
+  static constexpr size_t kMaxRows = RowTable::kMaxRows;  // per trace and in total
 
-  // The model must be joined, and must outlive the pass.
-  TotalsPass(const Model& model, PhaseMap& phases) : model_(model), phases_(phases) {}
-  void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
-  // Folds what was counted since the last call into the totals. Call at the end of each input.
-  void end_input(DamageLog& damage);
-  // In a fixed order.
-  Totals take();
+  explicit TotalsPass(SharedTables& shared);
+  // Reads the launches and tallies of a segment.
+  SegmentTimes segment(const Segment& segment, Input& input, DamageLog& damage);
+  // A tally by itself: the revision that counts.
+  void tally(uint32_t trace, const Packet& packet, DamageLog& damage);
+  // Ids of the trace at hand become what they stand for in all traces. To be called after the last
+  // segment and the last tally.
+  void fold_rows();
+  // Adds what another has counted.
+  void add(TotalsPass& other);
+  // True when a table was too small: what was left out then depends on who read what.
+  bool full() const { return full_; }
+  // In a fixed order. The union of kernel times is not in it.
+  Totals take(DamageLog& damage);
 
  private:
-  // Launches of one thread in one range on one stream go to rows that differ in the signature
-  // alone.
-  struct Context {
-    uint32_t path = 0, rule = 0, device = 0;
-    bool lost = false;  // some id of it was never defined
-  };
-  struct LocalRow {
-    uint32_t context = 0, signature = 0;
-    Counts counts;
-  };
-  struct Cached {
-    uint64_t key = UINT64_MAX;
-    uint32_t row = 0;
-  };
-
-  void use_trace(uint32_t trace);
   void launch_batch(const Packet& packet, DamageLog& damage);
   void tally_batch(const Packet& packet, DamageLog& damage);
-  uint32_t context(uint32_t thread, uint32_t stream, uint32_t path);
-  // The row of a signature id in a context; nullptr when the table is full.
-  LocalRow* row(uint32_t context, uint32_t signature_id);
+  void look_up_rows(const LaunchBatchReader& batch, uint32_t lane);
+  void forget_durations();
+  void count(const LaunchBatchReader& batch, DamageLog& damage);
+  template <bool kGraph, bool kWindowed>
+  void timed(size_t begin, size_t end, PackedColumn& gaps, PackedColumn& durations,
+             DamageLog& damage);
+  void untimed(const LaunchBatchReader::Stretch& stretch, PackedColumn& gaps,
+               PackedColumn& durations);
+  void add_times(uint32_t device);
+  void report_lost(DamageLog& damage);
+  void use_trace(uint32_t trace);
 
-  const Model& model_;
-  PhaseMap& phases_;
+  SharedTables& shared_;
+  RowTable rows_of_;
   uint32_t trace_ = kNoIndex;
-  LastDurations last_durations_;
+  bool full_ = false, overflow_ = false;
+  uint64_t left_out_ = 0;  // launches for which there was no row
 
-  struct ContextKey {
-    uint64_t thread_stream = 0;
-    uint32_t path = 0;
-    bool operator==(const ContextKey&) const = default;
-  };
-  struct ContextHash {
-    size_t operator()(const ContextKey& k) const;
-  };
-  std::unordered_map<ContextKey, uint32_t, ContextHash> context_index_;  // ids of one trace
-  std::vector<Context> contexts_;
-  std::unordered_map<uint64_t, uint32_t> row_index_;
-  std::vector<LocalRow> local_rows_;
-  std::array<Cached, 4096> cache_{};
+  // Of the batch at hand.
+  std::vector<uint32_t> row_;           // of each launch
+  std::vector<BusyInterval> interval_;  // of those placed in time; room for more
+  size_t intervals_ = 0;
+  bool in_order_ = true;
+  std::vector<uint64_t> last_duration_;
+  uint64_t now_ = 0;  // end of the last timed launch
+  DeviceTime* device_ = nullptr;
+  SegmentTimes* times_ = nullptr;
+  std::vector<DeviceTime> devices_;
 
   struct RowKey {
     uint64_t signature_chip = 0, path_rule = 0;
@@ -79,9 +84,13 @@ class TotalsPass {
   struct RowHash {
     size_t operator()(const RowKey& k) const;
   };
-  std::unordered_map<RowKey, Counts, RowHash> rows_;
-  // (signature, device) -> launches, and those of them from graph launches
-  std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>> device_rows_;
+  struct Launches {
+    uint64_t launches = 0, graph = 0;  // the latter of the former
+  };
+  void add_counts(const RowKey& key, const Counts& counts);
+  void add_launches(uint64_t signature_device, const Launches& launches);
+  std::unordered_map<RowKey, Counts, RowHash> totals_;
+  std::unordered_map<uint64_t, Launches> device_totals_;          // (signature, device)
   std::map<std::pair<uint32_t, uint32_t>, Counts> device_rules_;  // (device, rule)
 };
 

@@ -47,10 +47,10 @@ class DamageLog {
     auto& c = count_[static_cast<size_t>(kind)];
     c = c > UINT64_MAX - count ? UINT64_MAX : c + count;
   }
-  uint64_t count(Damage kind) const { return count_[static_cast<size_t>(kind)]; }
   void add(const DamageLog& other) {
-    for (size_t k = 0; k < kDamageKinds; ++k) add(static_cast<Damage>(k), other.count_[k]);
+    for (size_t i = 0; i < kDamageKinds; ++i) add(static_cast<Damage>(i), other.count_[i]);
   }
+  uint64_t count(Damage kind) const { return count_[static_cast<size_t>(kind)]; }
   // True when the report lacks something this input held or should have held.
   bool partial() const;
 

@@ -1,5 +1,6 @@
 // Bytes of one trace, readable at any offset and more than once.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,7 +30,7 @@ class Input {
   const std::string& name() const { return name_; }
   uint64_t size() const { return size_; }
   // Reads up to `size` bytes at `offset`; fewer at the end or on a read error, which read_failed()
-  // then tells.
+  // then tells. Any thread.
   size_t read_at(uint64_t offset, uint8_t* to, size_t size);
   bool read_failed() const { return failed_; }
 
@@ -39,7 +40,7 @@ class Input {
   std::string memory_;
   uint64_t size_ = 0;
   int fd_ = -1;
-  bool failed_ = false;
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace flopinj::reduce

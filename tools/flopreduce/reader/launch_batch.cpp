@@ -8,82 +8,105 @@
 #include "reader/packed_columns.h"
 
 namespace flopinj::reduce {
+namespace {
 
-uint64_t& LastDurations::of(uint32_t signature) {
-  if (signature >= kDense) return beyond_[signature];
-  Entry& entry = dense_[signature];
-  if (entry.epoch != epoch_) entry = {epoch_, 0};
-  return entry.ns;
+using Field = trace_fields::LaunchBatchField;
+
+}  // namespace
+
+protozero::data_view* LaunchBatchReader::view_of(uint32_t field) {
+  switch (static_cast<Field>(field)) {
+    case Field::signature:
+      return &views_.signature;
+    case Field::range_path_run:
+      return &views_.range_path;
+    case Field::sequence_run:
+      return &views_.sequence;
+    case Field::gap_ns:
+      return &views_.gap;
+    case Field::duration_delta_ns:
+      return &views_.duration;
+    case Field::untimed_delta:
+      return &views_.untimed;
+    case Field::graph_run:
+      return &views_.graph;
+    case Field::windowed_run:
+      return &views_.windowed;
+    case Field::pattern_run:
+      return &views_.pattern;
+    default:
+      return nullptr;
+  }
 }
 
 // Sets packed_once to false where a column came in several pieces or unpacked, which protobuf
 // allows.
 bool LaunchBatchReader::read_fields(protozero::data_view body, bool& packed_once) {
-  using Field = trace_fields::LaunchBatchField;
   views_ = Views{};
   thread_ = stream_ = 0;
-  first_start_ns_ = 0;
+  first_start_ns_ = sequence_base_ = 0;
   protozero::pbf_message<Field> message(body);
   while (message.next()) {
-    protozero::data_view* column = nullptr;
-    switch (message.tag()) {
-      case Field::signature:
-        column = &views_.signature;
-        break;
-      case Field::range_path_run:
-        column = &views_.range_path;
-        break;
-      case Field::sequence_run:
-        column = &views_.sequence;
-        break;
-      case Field::gap_ns:
-        column = &views_.gap;
-        break;
-      case Field::duration_delta_ns:
-        column = &views_.duration;
-        break;
-      case Field::untimed_delta:
-        column = &views_.untimed;
-        break;
-      case Field::graph_run:
-        column = &views_.graph;
-        break;
-      case Field::windowed_run:
-        column = &views_.windowed;
-        break;
-      case Field::thread:
-      case Field::stream:
-        if (message.wire_type() != protozero::pbf_wire_type::varint) return false;
-        (message.tag() == Field::thread ? thread_ : stream_) = message.get_uint32();
-        continue;
-      case Field::first_start_ns:
-        if (message.wire_type() != protozero::pbf_wire_type::varint) return false;
-        first_start_ns_ = message.get_uint64();
-        continue;
-      default:
-        message.skip();
-        continue;
+    if (protozero::data_view* column = view_of(static_cast<uint32_t>(message.tag()))) {
+      if (message.wire_type() != protozero::pbf_wire_type::length_delimited || !column->empty()) {
+        packed_once = false;
+        return true;
+      }
+      *column = message.get_view();
+      continue;
     }
-    if (message.wire_type() != protozero::pbf_wire_type::length_delimited || !column->empty()) {
-      packed_once = false;
-      return true;
+    const bool number = message.tag() == Field::thread || message.tag() == Field::stream ||
+                        message.tag() == Field::first_start_ns ||
+                        message.tag() == Field::sequence_base;
+    if (!number) {
+      message.skip();
+      continue;
     }
-    *column = message.get_view();
+    if (message.wire_type() != protozero::pbf_wire_type::varint) return false;
+    const uint64_t value = message.get_uint64();
+    if (message.tag() == Field::first_start_ns)
+      first_start_ns_ = value;
+    else if (message.tag() == Field::sequence_base)
+      sequence_base_ = value;
+    else
+      (message.tag() == Field::thread ? thread_ : stream_) = static_cast<uint32_t>(value);
   }
   return true;
 }
 
-bool LaunchBatchReader::fits() {
-  const auto size = count_varints(views_.signature);
+// How many launches there are, and that every column has them. A run of a pattern's rows takes no
+// room of its own, but each launch of it has two values in the columns of times: what a file can
+// stand for is bounded by its size.
+bool LaunchBatchReader::count_launches() {
+  const auto named = count_varints(views_.signature);
   const auto durations = count_varints(views_.duration);
   const auto gaps = count_varints(views_.gap);
-  if (!size || !durations || !gaps || !count_varints(views_.untimed)) return false;
-  size_ = *size;
-  times_absent_ = views_.duration.empty() && views_.gap.empty();
-  if (!times_absent_ && (*durations != size_ || *gaps != size_)) return false;
-  for (const auto& runs : {views_.range_path, views_.graph, views_.windowed, views_.sequence})
+  if (!named || !durations || !gaps || *durations != *gaps) return false;
+  size_ = views_.gap.empty() ? *named : *gaps;
+  if (size_ > kMaxBatchLaunches) return false;
+  if (views_.pattern.empty()) {
+    if (*named != size_) return false;
+  } else {
+    if (!count_varints(views_.pattern) || !RunColumn::covers(views_.pattern, size_)) return false;
+    size_t in_no_pattern = 0;
+    for (PackedColumn runs(views_.pattern); !runs.empty();) {
+      const bool named_here = runs.next() == 0;
+      const auto count = static_cast<size_t>(runs.next());
+      if (count == 0) return false;
+      if (named_here) in_no_pattern += count;
+    }
+    if (in_no_pattern != *named) return false;
+  }
+  for (const auto& runs : {views_.range_path, views_.sequence})
+    if (!count_varints(runs) || !RunColumn::covers(runs, *named)) return false;
+  return true;
+}
+
+bool LaunchBatchReader::fits() {
+  if (!count_launches() || !count_varints(views_.untimed)) return false;
+  for (const auto& runs : {views_.graph, views_.windowed})
     if (!count_varints(runs) || !RunColumn::covers(runs, size_)) return false;
-  Column untimed(views_.untimed);
+  PackedColumn untimed(views_.untimed);
   uint64_t index = 0;
   for (bool first = true; !untimed.empty(); first = false) {
     const uint64_t step = untimed.next();

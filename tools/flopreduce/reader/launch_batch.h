@@ -1,15 +1,56 @@
-// LaunchBatch as a sequence of launches.
+// LaunchBatch, checked and cut into what can be read in one go.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "model/patterns.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
 
 namespace flopinj::reduce {
 
+// A kernel that runs longer than this is a damaged number.
+inline constexpr uint64_t kLongestKernelNs = 1000ULL * 1000 * 1000 * 86400 * 30;
+// Launches in a batch: what a few bytes can stand for has a bound.
+inline constexpr size_t kMaxBatchLaunches = 1U << 16;
+
+// Which launches, without their times: rows of the trace's patterns, or named one by one.
+class LaunchOrder {
+ public:
+  LaunchOrder(protozero::data_view pattern_runs, protozero::data_view signatures,
+              protozero::data_view paths, size_t launches)
+      : runs_(pattern_runs),
+        signatures_(signatures),
+        paths_(paths),
+        launches_(launches),
+        no_patterns_(pattern_runs.empty()) {}
+  // Calls pattern(first_row, count) and named(signature, path), in the order of the launches.
+  template <typename Pattern, typename Named>
+  void for_each(Pattern&& pattern, Named&& named) {
+    while (launches_ > 0) {
+      const uint64_t first = no_patterns_ ? 0 : runs_.next();
+      const auto count = static_cast<size_t>(no_patterns_ ? launches_ : runs_.next());
+      launches_ -= count;
+      if (first != 0)
+        pattern(first, count);
+      else
+        for (size_t i = 0; i < count; ++i) {
+          const uint32_t signature = signatures_.next32();
+          named(signature, static_cast<uint32_t>(paths_.next()));
+        }
+    }
+  }
+
+ private:
+  PackedColumn runs_, signatures_;
+  RunColumn paths_;
+  size_t launches_;
+  bool no_patterns_;
+};
+
+// One launch, for who looks at each.
 struct LaunchRow {
   uint32_t signature = 0;
   uint32_t range_path = 0;
@@ -20,129 +61,165 @@ struct LaunchRow {
   bool windowed = false;
 };
 
-// Durations are differences to the launch of the same signature before it: one value per signature
-// id, forgotten between batches by raising the epoch.
-class LastDurations {
- public:
-  void new_batch() {
-    ++epoch_;
-    beyond_.clear();
-  }
-  uint64_t& of(uint32_t signature);
-
- private:
-  struct Entry {
-    uint32_t epoch = 0;
-    uint64_t ns = 0;
-  };
-  static constexpr uint32_t kDense = 1U << 16;  // ids count from 1; higher ones go to the map
-  std::vector<Entry> dense_ = std::vector<Entry>(kDense);
-  std::unordered_map<uint32_t, uint64_t> beyond_;
-  uint32_t epoch_ = 0;
-};
-
 class LaunchBatchReader {
  public:
   // Checks every column before the first launch is handed out: a batch is used whole or not at all.
-  // `body` must outlive the reader. False, with the damage logged, where the columns do not fit.
+  // `body` must outlive what is read. False, with the damage logged, where the columns do not fit.
   bool open(protozero::data_view body, DamageLog& damage);
   uint32_t thread() const { return thread_; }
   uint32_t stream() const { return stream_; }
+  size_t size() const { return size_; }
+  bool has_times() const { return !views_.gap.empty(); }
+  uint64_t first_start_ns() const { return first_start_ns_; }
+  LaunchOrder order() const { return {views_.pattern, views_.signature, views_.range_path, size_}; }
+  PackedColumn gaps() const { return PackedColumn(views_.gap); }
+  PackedColumn durations() const { return PackedColumn(views_.duration); }
 
-  // Calls visit(const LaunchRow&) for each launch. Launches with an impossible duration count as
-  // untimed.
+  // A stretch of launches that are alike in this.
+  struct Stretch {
+    size_t begin = 0, end = 0;
+    bool timed = false, graph = false, windowed = false;
+  };
+  // Calls visit(const Stretch&) for stretches that follow each other and are all launches.
   template <typename Visit>
-  void for_each(LastDurations& last, DamageLog& damage, Visit&& visit);
+  void for_each_stretch(Visit&& visit) const;
+
+  // Calls visit(const LaunchRow&) for each launch, in order. Launches with an impossible duration
+  // count as untimed. What is needed for totals alone is in the functions above, which are faster.
+  template <typename Visit>
+  void for_each(const PatternTable& patterns, DamageLog& damage, Visit&& visit) const;
 
   // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
   // launches that are alike in these, in order.
   template <typename Visit>
-  void for_each_sequence(Visit&& visit) const;
+  void for_each_sequence(const PatternTable& patterns, Visit&& visit) const;
 
  private:
   struct Views {
-    protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence;
+    protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence,
+        pattern;
   };
+  protozero::data_view* view_of(uint32_t field);
   bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
+  bool count_launches();
 
   Views views_;
   std::string canonical_;
   uint32_t thread_ = 0;
   uint32_t stream_ = 0;
   uint64_t first_start_ns_ = 0;
+  uint64_t sequence_base_ = 0;
   size_t size_ = 0;
-  bool times_absent_ = false;
 };
 
-// A kernel that runs longer than this is a damaged number.
-inline constexpr uint64_t kLongestKernelNs = 1000ULL * 1000 * 1000 * 86400 * 30;
-
 template <typename Visit>
-void LaunchBatchReader::for_each(LastDurations& last, DamageLog& damage, Visit&& visit) {
-  Column signature(views_.signature);
-  Column gap(views_.gap);
-  Column duration(views_.duration);
-  Column untimed(views_.untimed);
-  RunColumn path(views_.range_path);
+void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
+  PackedColumn untimed(views_.untimed);
   RunColumn graph(views_.graph);
   RunColumn windowed(views_.windowed);
-  uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
-  last.new_batch();
-  uint64_t now = first_start_ns_;
-  LaunchRow row;
-  for (size_t i = 0; i < size_; ++i) {
-    row.signature = signature.next32();
-    row.range_path = static_cast<uint32_t>(path.next());
-    row.graph = graph.next() != 0;
-    row.windowed = windowed.next() != 0;
-    const uint64_t start = now + static_cast<uint64_t>(gap.next_signed());
-    const int64_t delta = duration.next_signed();
-    row.timed = !times_absent_ && i != next_untimed;
-    row.start_ns = row.duration_ns = 0;
-    if (i == next_untimed)
-      next_untimed = untimed.empty() ? UINT64_MAX : next_untimed + untimed.next();
-    if (row.timed) {
-      uint64_t& before = last.of(row.signature);
-      const uint64_t length = before + static_cast<uint64_t>(delta);
-      if (length > kLongestKernelNs) {
-        damage.add(Damage::kBadTime);
-        row.timed = false;
-      } else {
-        row.start_ns = start;
-        row.duration_ns = before = length;
-        now = start + length;
-      }
+  size_t next_untimed = untimed.empty() ? size_ : static_cast<size_t>(untimed.next());
+  for (size_t at = 0; at < size_;) {
+    Stretch s{at, size_, has_times(), graph.peek() != 0, windowed.peek() != 0};
+    s.end = at + windowed.run(graph.run(size_ - at));
+    if (at == next_untimed) {
+      s.timed = false;
+      s.end = at + 1;
+      next_untimed = untimed.empty() ? size_ : next_untimed + static_cast<size_t>(untimed.next());
+    } else {
+      s.end = std::min(s.end, next_untimed);
     }
-    visit(static_cast<const LaunchRow&>(row));
+    graph.skip(s.end - at);
+    windowed.skip(s.end - at);
+    visit(static_cast<const Stretch&>(s));
+    at = s.end;
   }
 }
 
 template <typename Visit>
-void LaunchBatchReader::for_each_sequence(Visit&& visit) const {
+void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage,
+                                 Visit&& visit) const {
+  PackedColumn gap(views_.gap);
+  PackedColumn duration(views_.duration);
+  PackedColumn untimed(views_.untimed);
+  RunColumn graph(views_.graph);
+  RunColumn windowed(views_.windowed);
+  std::unordered_map<uint32_t, uint64_t> last;  // durations are differences, by signature id
+  uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
+  uint64_t now = first_start_ns_;
+  uint64_t index = 0;
+  const auto launch = [&](uint32_t signature, uint32_t path) {
+    LaunchRow row{signature, path, 0, 0, false, graph.next() != 0, windowed.next() != 0};
+    const uint64_t start = now + static_cast<uint64_t>(gap.next_signed());
+    const int64_t delta = duration.next_signed();
+    if (index++ == next_untimed) {
+      next_untimed = untimed.empty() ? UINT64_MAX : next_untimed + untimed.next();
+    } else if (has_times()) {
+      uint64_t& before = last[signature];
+      const uint64_t length = before + static_cast<uint64_t>(delta);
+      row.timed = length <= kLongestKernelNs;
+      if (row.timed) {
+        row.start_ns = start;
+        row.duration_ns = before = length;
+        now = start + length;
+      } else {
+        damage.add(Damage::kBadTime);
+      }
+    }
+    visit(static_cast<const LaunchRow&>(row));
+  };
+  order().for_each(
+      [&](uint64_t first, size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+          const PatternTable::Row pattern = patterns.get(first + i);
+          launch(pattern.signature, pattern.path);
+        }
+      },
+      launch);
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_sequence(const PatternTable& patterns, Visit&& visit) const {
+  PackedColumn runs(views_.pattern);
   RunColumn paths(views_.range_path);
   RunColumn sequences(views_.sequence);
   RunColumn graphs(views_.graph);
-  struct Stretch {
+  struct Alike {
     uint64_t path = 0, sequence = 0;
     bool graph = false;
-    bool operator==(const Stretch&) const = default;
+    bool operator==(const Alike&) const = default;
   } current;
   uint64_t count = 0;
-  const auto flush = [&] {
-    if (count > 0)
-      visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
-  };
+  uint64_t last_sequence = sequence_base_;
+  uint64_t row = 0;
+  uint64_t left = views_.pattern.empty() ? size_ : 0;  // of the run at hand
   for (size_t i = 0; i < size_; ++i) {
-    const Stretch next{paths.next(), sequences.next(), graphs.next() != 0};
-    if (next != current) {
-      flush();
-      current = next;
+    if (left == 0) {
+      row = runs.next();
+      left = runs.next();
+    }
+    --left;
+    Alike next;
+    next.graph = graphs.next() != 0;
+    if (row == 0) {
+      next.path = paths.next();
+      next.sequence = sequences.next();
+    } else {
+      const PatternTable::Row pattern = patterns.get(row++);
+      next.path = pattern.path;
+      if (pattern.sequence_step != 0)
+        next.sequence = last_sequence + static_cast<uint64_t>(
+                                            protozero::decode_zigzag64(pattern.sequence_step - 1));
+    }
+    if (next.sequence != 0) last_sequence = next.sequence;
+    if (next != current && count > 0) {
+      visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
       count = 0;
     }
+    current = next;
     ++count;
   }
-  flush();
+  if (count > 0) visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
 }
 
 }  // namespace flopinj::reduce

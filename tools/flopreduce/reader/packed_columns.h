@@ -3,6 +3,8 @@
 #include <protozero/data_view.hpp>
 #include <string>
 
+#include "reader/columns.h"
+
 namespace flopinj::reduce {
 
 // `read(body, packed_once)` takes views of a batch's columns and clears packed_once where a column
@@ -16,9 +18,11 @@ bool read_packed(protozero::data_view body, std::string& canonical, Read&& read)
   if (packed_once) return true;
   Message message;
   if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) return false;
-  canonical = message.SerializeAsString();
+  message.SerializeToString(&canonical);
+  const size_t size = canonical.size();
+  canonical.append(kReadAhead, '\0');
   packed_once = true;
-  return read(protozero::data_view(canonical), packed_once) && packed_once;
+  return read(protozero::data_view(canonical.data(), size), packed_once) && packed_once;
 }
 
 }  // namespace flopinj::reduce

@@ -43,11 +43,11 @@ bool TallyBatchReader::fits() {
   left_ = *size;
   for (size_t i = 0; i < kColumns; ++i) {
     if (i >= kRequired && views_[i].empty()) {
-      columns_[i] = Column();
+      columns_[i] = PackedColumn();
       continue;
     }
     if (count_varints(views_[i]) != size) return false;
-    columns_[i] = Column(views_[i]);
+    columns_[i] = PackedColumn(views_[i]);
   }
   return true;
 }

@@ -33,7 +33,7 @@ class TallyBatchReader {
   bool fits();
 
   std::array<protozero::data_view, kColumns> views_;
-  std::array<Column, kColumns> columns_;
+  std::array<PackedColumn, kColumns> columns_;
   std::string canonical_;
   size_t left_ = 0;
 };

@@ -321,6 +321,7 @@ Report Builder::build() {
   report_.precisions = formulas_.precisions();
   report_.utilization.devices = roofs_.devices();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
+  report_.time = build_time_report(model_, totals_);
   build_utilization(utilization_, report_);
   add_stacks();
   return std::move(report_);

@@ -11,6 +11,7 @@
 #include "model/formulas.h"
 #include "reader/damage.h"
 #include "report/roof.h"
+#include "report/time_report.h"
 #include "report/utilization.h"
 #include "support/wide.h"
 
@@ -275,6 +276,7 @@ struct Report {
   Work outside_ranges;              // launches in no range at all
   std::vector<StackReport> stacks;  // by range, then kernel
   std::vector<DeviceReport> devices;
+  TimeReport time;
   std::vector<TraceReport> traces;
   RanksReport ranks;
   std::vector<DamageReport> damage;

@@ -49,9 +49,15 @@ void add_wall(const Report& report, UtilizationReport& out) {
     out.wall_missing = "no launches";
 }
 
+void add_busy(const Report& report, UtilizationReport& out) {
+  if (report.time.complete && report.time.busy_ns)
+    out.busy_ns = static_cast<double>(*report.time.busy_ns);
+}
+
 // `flop` operations that take the mix of precisions of `mix`, over the time of `timed`.
 UtilizationMethod method(const char* name, std::string basis, std::optional<double> flop,
-                         const Work& mix, const Work& timed, const UtilizationReport& report) {
+                         const Work& mix, const Work& timed, bool whole_recording,
+                         const UtilizationReport& report) {
   UtilizationMethod m;
   m.name = name;
   m.flop_basis = std::move(basis);
@@ -61,11 +67,17 @@ UtilizationMethod method(const char* name, std::string basis, std::optional<doub
   if (missing.empty()) missing = incomplete(timed);
   if (missing.empty() && mix.flop == 0) missing = "no FLOP executed";
   if (!missing.empty()) {
-    m.gpu_time.missing = m.wall.missing = missing;
+    m.gpu_time.missing = m.busy.missing = m.wall.missing = missing;
     return m;
   }
   const double least_ns = *flop / static_cast<double>(mix.flop) * mix.roof.compute_ns;
   m.gpu_time = attained(least_ns, m.gpu_time_ns);
+  if (!whole_recording)
+    m.busy.missing = "busy time is known of the whole recording alone";
+  else if (!report.busy_ns)
+    m.busy.missing = "not every launch has a start and an end";
+  else
+    m.busy = attained(least_ns, *report.busy_ns);
   if (report.wall_ns)
     m.wall = attained(least_ns, *report.wall_ns);
   else
@@ -135,9 +147,14 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   UtilizationReport& out = report.utilization;
   for (const auto& device : out.devices) out.any_peak = out.any_peak || !device.peaks.empty();
   add_wall(report, out);
+  add_busy(report, out);
   const Work forward = phases_named(report, {"forward"});
   const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
-  const auto add = [&](auto&&... arguments) { out.methods.push_back(method(arguments..., out)); };
+  const auto add = [&](const char* name, std::string from, std::optional<double> flop,
+                       const Work& mix, const Work& timed) {
+    out.methods.push_back(
+        method(name, std::move(from), flop, mix, timed, &timed == &report.total, out));
+  };
   add("executed", "the whole recording (HFU)", executed(report.total), report.total, report.total);
   // What the user says goes before what the operators' names say.
   const auto formula =
@@ -160,7 +177,8 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   add("one", "executed forward and backward, batch size 1",
       single ? executed(step) : std::optional<double>(), step, step);
   if (!single)
-    for (Attained* a : {&out.methods.back().gpu_time, &out.methods.back().wall})
+    for (UtilizationMethod& one = out.methods.back();
+         Attained * a : {&one.gpu_time, &one.busy, &one.wall})
       a->missing = "needs a recording with --batch-size 1";
   add("batch", "executed forward and backward, mean of all batches", executed(step), step, step);
   add("epoch", "executed, everything", executed(report.total), report.total, report.total);

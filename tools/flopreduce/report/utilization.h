@@ -58,6 +58,7 @@ struct UtilizationMethod {
   std::optional<double> flop;  // operations, in the report's convention
   Attained gpu_time;           // over GPU time, sum of kernels
   double gpu_time_ns = 0;
+  Attained busy;  // over the union of the kernels' times: kernels that overlap take it once
   Attained wall;  // over wall time x devices
 };
 
@@ -66,10 +67,11 @@ struct UtilizationReport {
   bool any_peak = false;
   std::optional<double> wall_ns;  // wall time of each trace x its devices, summed
   std::string wall_missing;
+  std::optional<double> busy_ns;           // of each device, summed
   std::vector<UtilizationMethod> methods;  // executed, formula; theory, one, batch, epoch
 };
 
-// The run's figures; rows have their roofs already.
+// The run's figures; rows have their roofs already, and the report its times.
 void build_utilization(const UtilizationOptions& options, Report& report);
 
 }  // namespace flopinj::reduce

@@ -7,12 +7,10 @@ namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
   static constexpr std::array kSubjects = {
-      &kHead,        &kPhases,      &kPrecisions, &kIntegerOperations,
-      &kRatio,       &kUtilization, &kLayers,     &kOperators,
-      &kKernels,     &kEstimates,   &kRoofline,   &kSignatures,
-      &kRanges,      &kPeakByRange, &kStacks,     &kPhaseRules,
-      &kLedger,      &kCoverage,    &kRanks,      &kProcesses,
-      &kDiagnostics, &kDamage,
+      &kHead,     &kPhases,      &kPrecisions, &kIntegerOperations, &kRatio,       &kUtilization,
+      &kLayers,   &kOperators,   &kKernels,    &kEstimates,         &kRoofline,    &kSignatures,
+      &kRanges,   &kPeakByRange, &kStacks,     &kPhaseRules,        &kLedger,      &kCoverage,
+      &kBusyTime, &kIdleGaps,    &kRanks,      &kProcesses,         &kDiagnostics, &kDamage,
   };
   return kSubjects;
 }

@@ -107,14 +107,16 @@ Section section(const Report& report) {
                {"flop", "FLOP", Kind::kFlop},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
                {"utilization_gpu_time", "of GPU time", Kind::kShare},
+               {"utilization_busy", "of busy", Kind::kShare},
                {"utilization_wall", "of wall", Kind::kShare}}};
   for (const auto& m : u.methods)
     table.rows.push_back({m.name + ": " + m.flop_basis, m.flop ? Cell(*m.flop) : Cell::none(),
                           m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
-                          method_cell(m.gpu_time, report), method_cell(m.wall, report)});
+                          method_cell(m.gpu_time, report), method_cell(m.busy, report),
+                          method_cell(m.wall, report)});
   out.table = std::move(table);
   for (const auto& m : u.methods)
-    if (m.gpu_time.above_peak || m.wall.above_peak)
+    if (m.gpu_time.above_peak || m.busy.above_peak || m.wall.above_peak)
       out.below.emplace_back("  " + m.name +
                                  " is above the devices' peak: its FLOP, its time or the peak is "
                                  "wrong (--peak gives another)",
@@ -179,6 +181,7 @@ void json(Json& to, const Report& report) {
   j["run"] = Json::object();
   if (!u.methods.empty()) {
     j["run"]["gpu_time"] = attained_json(u.methods.front().gpu_time);
+    j["run"]["busy"] = attained_json(u.methods.front().busy);
     j["run"]["wall"] = attained_json(u.methods.front().wall);
   }
   j["methods"] = list_json(u.methods, [](const UtilizationMethod& m) {
@@ -187,6 +190,7 @@ void json(Json& to, const Report& report) {
                 {"flop", optional_json(m.flop)},
                 {"gpu_time_ns", m.gpu_time_ns},
                 {"gpu_time", attained_json(m.gpu_time)},
+                {"busy", attained_json(m.busy)},
                 {"wall", attained_json(m.wall)}};
   });
   j["phases"] = Json::object();

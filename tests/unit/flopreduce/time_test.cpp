@@ -1,0 +1,349 @@
+// When devices were busy, against unions and spreads worked out the slow way.
+#include <algorithm>
+#include <random>
+
+#include "catch.h"
+#include "passes/busy_track.h"
+#include "reduce_bytes.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+using flopinj::trace::TracePacket;
+
+namespace {
+
+using Random = std::mt19937_64;
+uint64_t below(Random& random, uint64_t n) { return random() % n; }
+
+struct Span {
+  uint64_t begin = 0, end = 0;
+  uint32_t kernel = 1;
+};
+
+struct Expected {
+  uint64_t busy = 0, kernels = 0;
+  std::vector<uint64_t> gaps;  // longest first
+};
+
+Expected brute_force(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  Expected e;
+  uint64_t end = spans.front().begin;
+  for (const Span& s : spans) {
+    e.kernels += s.end - s.begin;
+    if (s.begin > end) e.gaps.push_back(s.begin - end);
+    e.busy += s.end > end ? s.end - std::max(s.begin, end) : 0;
+    end = std::max(end, s.end);
+  }
+  std::sort(e.gaps.rbegin(), e.gaps.rend());
+  return e;
+}
+
+void require_same(const BusyTime& time, const Expected& e) {
+  REQUIRE(time.late == 0);
+  REQUIRE(time.busy_ns == e.busy);
+  uint64_t at_least = 1;
+  for (const auto& decade : time.idle) {
+    BusyTime::Decade expected;
+    for (const uint64_t gap : e.gaps)
+      if (gap >= at_least && gap < 10 * at_least) {
+        ++expected.gaps;
+        expected.ns += gap;
+      }
+    REQUIRE(decade.gaps == expected.gaps);
+    REQUIRE(decade.ns == expected.ns);
+    at_least *= 10;
+  }
+  REQUIRE(time.largest.size() == std::min(e.gaps.size(), BusyTime::kLargest));
+  for (size_t i = 0; i < time.largest.size(); ++i) REQUIRE(time.largest[i].length_ns == e.gaps[i]);
+}
+
+// Batches of several streams, as a recorder writes them: each stream in order, streams overlapping.
+std::vector<std::vector<Span>> batches(Random& random, size_t count) {
+  std::vector<std::vector<Span>> all;
+  std::vector<uint64_t> now(3, 1'000'000);
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t flush = 1'000'000 + (i / 3 + 1) * 50'000;
+    std::vector<Span> batch;
+    for (uint64_t& at = now[i % 3]; at < flush;) {
+      at += below(random, 4) == 0 ? below(random, 20'000) : below(random, 30);
+      const uint64_t end = at + below(random, 3'000);
+      batch.push_back({at, end, static_cast<uint32_t>(1 + below(random, 2))});
+      at = end;
+    }
+    if (!batch.empty()) all.push_back(std::move(batch));
+  }
+  return all;
+}
+
+std::vector<BusyInterval> intervals(const std::vector<Span>& batch) {
+  std::vector<BusyInterval> list;
+  for (const Span& s : batch)
+    list.push_back({s.begin, BusyInterval::packed_kernel(s.kernel) | (s.end - s.begin)});
+  return list;
+}
+
+// A batch with these times, written from the field comments of flop_trace.proto.
+void add_batch(TraceBuilder& t, const std::vector<Span>& batch, uint32_t stream) {
+  TracePacket p;
+  auto& b = *p.mutable_launch_batch();
+  b.set_thread(1);
+  b.set_stream(stream);
+  b.set_first_start_ns(batch.front().begin);
+  b.add_range_path_run(0);
+  b.add_range_path_run(static_cast<uint32_t>(batch.size()));
+  uint64_t end = batch.front().begin;
+  std::map<uint32_t, uint64_t> last;
+  for (const Span& s : batch) {
+    b.add_signature(s.kernel);
+    b.add_gap_ns(static_cast<int64_t>(s.begin - end));
+    b.add_duration_delta_ns(static_cast<int64_t>(s.end - s.begin - last[s.kernel]));
+    last[s.kernel] = s.end - s.begin;
+    end = s.end;
+  }
+  t.add(p);
+}
+
+TraceBuilder two_kernels(uint64_t session) {
+  TraceBuilder t = started(session);
+  t.stream(2);
+  t.stream(3);
+  t.kernel(1, "a", 11);
+  t.kernel(2, "b", 12);
+  t.samples(1, 1, {sass(1000, 0, 0)});
+  t.samples(1, 2, {sass(0, 0, 4)});
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("the union of times is that of all intervals, whatever is folded when and by whom") {
+  Random random(GENERATE(1, 2, 3, 4, 5, 6));
+  const auto all = batches(random, 900);
+  std::vector<Span> spans;
+  for (const auto& batch : all) spans.insert(spans.end(), batch.begin(), batch.end());
+  const Expected expected = brute_force(spans);
+  // As many are kept as a flush of all streams has, and more; parts of 300 batches fold some of them.
+  REQUIRE(spans.size() > 10'000);
+  for (const size_t kept : {size_t{400}, size_t{1'000'000}}) {
+    BusyTrack whole(kept, false);
+    for (const auto& batch : all) whole.add(intervals(batch));
+    require_same(whole.take(), expected);
+    for (const size_t part_size : {1, 7, 30, 300}) {
+      BusyTrack joined(kept, false);
+      for (size_t from = 0; from < all.size(); from += part_size) {
+        BusyTrack part(kept, true);
+        for (size_t i = from; i < std::min(all.size(), from + part_size); ++i)
+          part.add(intervals(all[i]));
+        joined.append(part);
+      }
+      require_same(joined.take(), expected);
+    }
+  }
+}
+
+TEST_CASE("what comes too late to be joined is counted and closes no gap") {
+  BusyTrack track(4, false);
+  std::vector<Span> spans;
+  for (uint64_t i = 0; i < 100; ++i) spans.push_back({1000 + 100 * i, 1000 + 100 * i + 60});
+  track.add(intervals(spans));
+  track.add(intervals({{1050, 1120}}));
+  const BusyTime time = track.take();
+  CHECK(time.late == 1);
+  CHECK(time.late_ns == 70);
+  CHECK(time.busy_ns == 100 * 60);
+}
+
+TEST_CASE("FLOP over time: every bin has what of each launch lies in it") {
+  Random random(GENERATE(1, 2, 3));
+  FlopSeries whole;
+  std::vector<FlopSeries> parts(3);
+  std::vector<std::pair<Span, uint64_t>> launches;
+  uint64_t now = 5'000'000'000;
+  uint64_t total = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Span s{now, now + below(random, i % 100 == 0 ? 3'000'000 : 20'000)};
+    const uint64_t flop = below(random, 1'000'000'000);
+    now = s.begin + below(random, 20'000);  // they overlap
+    launches.push_back({s, flop});
+    total += flop;
+    whole.add(s.begin, s.end, flop);
+    parts[below(random, parts.size())].add(s.begin, s.end, flop);
+  }
+  whole.finish();
+  FlopSeries joined;
+  for (auto& part : parts) {
+    part.finish();
+    joined.add(part);
+  }
+  CHECK(joined.bin_ns() == whole.bin_ns());
+  CHECK(joined.begin_ns() == whole.begin_ns());
+  CHECK(joined.bins() == whole.bins());
+  CHECK(whole.bins().size() <= FlopSeries::kMostBins);
+  CHECK(whole.bins().size() > FlopSeries::kMostBins / 4);  // and no coarser than need be
+  u128 sum = 0;
+  for (const u128 bin : whole.bins()) sum += bin;
+  CHECK(sum == u128{total});
+  for (size_t i = 0; i < whole.bins().size(); i += 17) {
+    const uint64_t begin = whole.begin_ns() + i * whole.bin_ns();
+    const uint64_t end = begin + whole.bin_ns();
+    double expected = 0;
+    double pieces = 0;
+    for (const auto& [s, flop] : launches) {
+      if (s.end <= begin || s.begin >= end || s.end == s.begin) continue;
+      const auto inside = static_cast<double>(std::min(s.end, end) - std::max(s.begin, begin));
+      expected += static_cast<double>(flop) * inside / static_cast<double>(s.end - s.begin);
+      ++pieces;
+    }
+    double none = 0;  // launches without a duration stand where they began
+    for (const auto& [s, flop] : launches)
+      if (s.end == s.begin && s.begin >= begin && s.begin < end) none += static_cast<double>(flop);
+    CHECK(std::abs(static_cast<double>(whole.bins()[i]) - expected - none) <= pieces + 1);
+  }
+}
+
+TEST_CASE("the report: sum, union, idle, wall and FLOP over time add up") {
+  Random random(7);
+  TraceBuilder t = two_kernels(1);
+  std::vector<Span> spans;
+  uint32_t stream = 0;
+  uint64_t flop = 0;
+  for (const auto& batch : batches(random, 30)) {
+    add_batch(t, batch, 1 + stream++ % 3);
+    spans.insert(spans.end(), batch.begin(), batch.end());
+  }
+  for (const Span& s : spans) flop += s.kernel == 1 ? 1000 : 8;
+  t.overhead(2'000, 60'000'000);
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  const Expected e = brute_force(spans);
+  REQUIRE(r.time.devices.size() == 1);
+  const auto& d = r.time.devices[0];
+  CHECK(d.placed == spans.size());
+  CHECK(d.unplaced == 0);
+  CHECK(r.time.complete);
+  CHECK(r.time.kernel_ns == u128{e.kernels});
+  CHECK(r.time.busy_ns == u128{e.busy});
+  uint64_t idle = 0;
+  for (const uint64_t gap : e.gaps) idle += gap;
+  CHECK(r.time.idle_ns == u128{idle});
+  CHECK(r.time.wall_ns == u128{60'000'000});
+  CHECK(r.time.own_ns == u128{2'000});
+  REQUIRE(d.largest.size() == BusyTime::kLargest);
+  CHECK(d.largest[0].length_ns == e.gaps[0]);
+  u128 over_time = 0;
+  for (const auto& series : d.flop)
+    for (const u128 bin : series.flop) over_time += bin;
+  CHECK(over_time == u128{flop});
+  CHECK(over_time == r.total.flop);
+}
+
+TEST_CASE("utilization of busy time: kernels that overlap take their time once") {
+  TraceBuilder t = two_kernels(1);
+  add_batch(t, {{1000, 2000, 1}}, 1);
+  add_batch(t, {{1500, 2500, 1}}, 2);
+  t.end();
+  ReduceOptions options;
+  options.utilization.peaks.push_back({"", "fp32", 4e9});  // 4 FLOP in a ns
+  const Report r = reduce_bytes({t.bytes()}, options);
+  const auto& executed = r.utilization.methods.at(0);
+  REQUIRE(executed.gpu_time.share);
+  REQUIRE(executed.busy.share);
+  CHECK(*executed.gpu_time.share == Approx(2 * 1000 / (4 * 2000.0)));
+  CHECK(*executed.busy.share == Approx(2 * 1000 / (4 * 1500.0)));
+  const auto step = std::find_if(r.utilization.methods.begin(), r.utilization.methods.end(),
+                                 [](const auto& m) { return m.name == "batch"; });
+  CHECK_FALSE(step->busy.share);
+}
+
+TEST_CASE("before and after the longest gap stand the kernels that ran there") {
+  TraceBuilder t = two_kernels(1);
+  add_batch(t, {{1000, 1100, 1}, {1200, 1300, 2}, {9000, 9100, 1}, {9150, 9200, 1}}, 1);
+  add_batch(t, {{1250, 1400, 1}}, 2);  // ends after kernel b does
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  const auto& gap = r.time.devices.at(0).largest.at(0);
+  CHECK(gap.begin_ns == 400);
+  CHECK(gap.length_ns == 7600);
+  CHECK(gap.before == "a");
+  CHECK(gap.after == "a");
+  CHECK(r.time.devices[0].largest.at(1).after == "b");
+}
+
+TEST_CASE("level tally: how long is known, when is not") {
+  TraceBuilder t = two_kernels(1);
+  t.tally({{1, 5, 5, 500}});
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  REQUIRE(r.time.devices.size() == 1);
+  CHECK(r.time.devices[0].unplaced == 5);
+  CHECK_FALSE(r.time.busy_ns);
+  CHECK_FALSE(r.time.kernel_ns);
+  CHECK_FALSE(r.time.idle_ns);
+  CHECK(json_of(r)["time"]["busy_ns"].is_null());
+  CHECK(json_of(r)["time"]["devices"][0]["flop_over_time"].empty());
+}
+
+TEST_CASE("the same report, to the byte, on any number of threads") {
+  Random random(9);
+  std::vector<std::string> traces;
+  for (uint64_t session = 1; session <= 4; ++session) {
+    TraceBuilder t = two_kernels(session);
+    size_t parts = 0;
+    size_t cut = 0;
+    uint32_t stream = 0;
+    for (const auto& batch : batches(random, 90)) {
+      if (stream % 30 == 29) {  // the process went on in another file
+        traces.push_back(t.bytes().substr(cut));
+        cut = t.bytes().size();
+        t.header(session, false, 1, static_cast<uint32_t>(100 + session));
+        ++parts;
+      }
+      add_batch(t, batch, 1 + stream++ % 3);
+    }
+    t.tally({{1, 5, 5, 500}, {99, 1, 1, 7}});
+    t.end();
+    traces.push_back(t.bytes().substr(cut));
+    REQUIRE(parts >= 2);
+  }
+  std::string first;
+  for (const unsigned jobs : {1U, 2U, 3U, 7U}) {
+    ReduceOptions options;
+    options.jobs = jobs;
+    const Report report = reduce_bytes(traces, options);
+    CHECK(report.traces.size() == 4);
+    CHECK(report.time.devices.at(0).late == 0);
+    const std::string json = json_of(report).dump();
+    if (first.empty()) first = json;
+    CHECK(json == first);
+  }
+}
+
+TEST_CASE("the same report, to the byte, where several threads read one file") {
+  Random random(11);
+  TraceBuilder t = two_kernels(1);
+  std::vector<Span> spans;
+  uint32_t count = 0;
+  for (const auto& batch : batches(random, 90)) {
+    // A name that nothing uses: so launches lie far apart in the file, and segments end among them.
+    if (count % 10 == 0) t.string(50, std::string(3U << 20, 'x'));
+    add_batch(t, batch, 1 + count++ % 3);
+    spans.insert(spans.end(), batch.begin(), batch.end());
+  }
+  t.end();
+  REQUIRE(t.bytes().size() > 3 * Segments::kBytes);
+  const Expected expected = brute_force(spans);
+  std::string first;
+  for (const unsigned jobs : {1U, 2U, 5U}) {
+    ReduceOptions options;
+    options.jobs = jobs;
+    const Report report = reduce_bytes({t.bytes()}, options);
+    CHECK(report.total.launches == spans.size());
+    CHECK(report.time.kernel_ns == u128{expected.kernels});
+    CHECK(report.time.busy_ns == u128{expected.busy});
+    const std::string json = json_of(report).dump();
+    if (first.empty()) first = json;
+    CHECK(json == first);
+  }
+}

@@ -1,0 +1,74 @@
+// The union of kernel times of one device, from intervals in nearly the right order, in bounded memory.
+//
+// A trace's batches are written in the order of time, but for what waited for its times; batches of
+// other threads and streams overlap. So the newest intervals are kept; when there are too many, the
+// oldest are folded into sums. What begins before something that is folded already is late: it is
+// counted, and no gap is closed by it.
+//
+// A part of a file is tracked on its own: its first intervals, too, are kept, since what comes
+// before it in the file may overlap them. Parts are then appended in the file's order, so that the result
+// does not depend on who read which part.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/busy_time.h"
+#include "model/kernels.h"
+
+namespace flopinj::reduce {
+
+// A kernel's time. One of over 18 minutes does not fit, and is none.
+struct BusyInterval {
+  static constexpr uint64_t kLongest = (uint64_t{1} << 40U) - 1;
+  uint64_t begin = 0;
+  uint64_t packed = 0;
+
+  // A kernel of Model::signatures, as it stands in `packed`.
+  static uint64_t packed_kernel(uint32_t signature) { return uint64_t{signature} << 40U; }
+  uint64_t length() const { return packed & kLongest; }
+  uint32_t kernel() const { return static_cast<uint32_t>(packed >> 40U); }
+  uint64_t end() const { return begin + length(); }
+};
+static_assert(SignatureTable::kMax <= 1U << 24U);
+
+class BusyTrack {
+ public:
+  // Keeps at least `kept` of the newest intervals, up to four times as many; of a part of a file
+  // also the first `kept`.
+  BusyTrack(size_t kept, bool part) : kept_(kept), part_(part) {}
+  // In the order of their beginnings.
+  void add(std::span<const BusyInterval> batch);
+  // A part that follows in the file.
+  void append(const BusyTrack& later);
+  // Folds all that is left.
+  BusyTime take();
+
+ private:
+  struct Run {
+    size_t at = 0, end = 0;  // in newest_
+  };
+  struct Folded {
+    uint64_t first_begin = 0;  // sums are of what lies after this
+    uint64_t last_begin = 0;   // of all intervals
+    uint64_t end = 0;          // of what they cover
+    uint32_t last = 0;         // the kernel that ends there
+  };
+
+  void fold(size_t count);
+  const BusyInterval* fold_run(const BusyInterval* at, const BusyInterval* end, uint64_t limit);
+  void fold_before(uint64_t begin);
+  void drop_folded();
+  void late(uint64_t ns);
+
+  size_t kept_;
+  bool part_;
+  std::vector<BusyInterval> head_;  // the first intervals of a part
+  BusyTime sums_;                   // of what was folded after them
+  Folded folded_;
+  std::vector<BusyInterval> newest_;
+  std::vector<Run> runs_;  // of newest_, each in order
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,123 @@
+// Rows of (signature, range path, phase rule, device) of one trace, and what pass two adds up in them.
+// One per reading thread.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "model/model.h"
+#include "model/phases.h"
+#include "model/totals.h"
+#include "passes/busy_track.h"
+
+namespace flopinj::reduce {
+
+// What all reading threads share.
+class SharedTables {
+ public:
+  // The model must be joined, and must outlive this.
+  SharedTables(const Model& model, const PhaseRules& rules, PhaseMap& phases, int fma);
+  const Model& model() const { return model_; }
+  const std::vector<std::string>& phases() const { return phase_names_; }
+  uint32_t rule_of(uint32_t path, uint32_t thread_name);
+  uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const {
+    return phases_.rule_of_kernel(rule, signature);
+  }
+  uint32_t phase_of(uint32_t rule) const { return phase_of_rule_[rule]; }
+  // FLOP of one launch, as far as samples tell; 0 where they do not.
+  uint64_t flop_of(uint32_t signature, uint32_t chip) const;
+
+ private:
+  const Model& model_;
+  PhaseMap& phases_;
+  std::mutex phases_lock_;
+  std::vector<std::string> phase_names_;
+  std::vector<uint32_t> phase_of_rule_;
+  std::unordered_map<uint64_t, uint64_t> flop_;
+};
+
+class RowTable {
+ public:
+  static constexpr size_t kMaxRows = 1U << 20;
+  static constexpr uint32_t kDiscard = 0;  // stands for all rows beyond kMaxRows
+
+  // What a launch outside windows touches, and nothing else.
+  struct Hot {
+    uint64_t timed = 0;
+    uint64_t time_ns = 0;
+    uint64_t flop = 0;      // of one launch
+    uint64_t kernel = 0;    // BusyInterval::packed_kernel() of the signature
+    uint32_t duration = 0;  // place of the signature's last duration
+    uint32_t phase = 0;     // SharedTables::phases()
+  };
+  struct Info {
+    uint32_t signature = 0;  // Model::signatures
+    uint32_t device = 0, path = 0, rule = 0;
+    bool lost = false;      // some id of it was never defined
+    uint64_t reported = 0;  // of its launches, those that are in the damage log
+    Counts other;           // all that Hot does not hold
+  };
+
+  explicit RowTable(SharedTables& shared) : shared_(shared) { clear(); }
+  // Ids change their meaning with the trace.
+  void use_trace(uint32_t trace);
+  void clear();
+
+  // A thread on a stream.
+  uint32_t lane(uint32_t thread, uint32_t stream);
+  uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
+  uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
+  // Rows of `count` rows of the trace's patterns, written to `to`.
+  void pattern_rows(uint32_t lane, uint64_t first, size_t count, uint32_t* to);
+
+  size_t size() const { return hot_.size(); }
+  Hot* hot() { return hot_.data(); }
+  Info* info() { return info_.data(); }
+  size_t durations() const { return durations_; }
+  bool full() const { return full_; }
+  const std::vector<uint32_t>& lost() const { return lost_; }
+
+ private:
+  struct Lane {
+    uint32_t device = 0, thread_name = 0;
+    bool lost = false;
+    std::vector<uint32_t> pattern_rows;  // kNoIndex where not looked up yet
+  };
+  struct Key {
+    uint64_t lane_path = 0;
+    uint32_t signature = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& k) const;
+  };
+  struct Cached {
+    Key key{UINT64_MAX, 0};
+    uint32_t row = 0;
+  };
+  static constexpr size_t kCached = 4096;
+  static constexpr size_t kMaxPatternEntries = 4U << 20;  // over all lanes: 16 MiB
+
+  uint32_t add_row(const Key& key, uint32_t path);
+  uint32_t duration_of(uint32_t signature);
+
+  SharedTables& shared_;
+  uint32_t trace_ = kNoIndex;
+  std::vector<Hot> hot_;
+  std::vector<Info> info_;
+  std::vector<uint32_t> lost_;
+  std::unordered_map<Key, uint32_t, KeyHash> rows_;
+  std::array<Cached, kCached> cache_;
+  std::vector<Lane> lanes_;
+  std::unordered_map<uint64_t, uint32_t> lane_of_ids_;   // (thread id, stream id)
+  std::unordered_map<uint64_t, uint32_t> lane_of_what_;  // (device, thread name, lost)
+  size_t pattern_entries_ = 0;
+  std::unordered_map<uint32_t, uint32_t> duration_of_;  // by signature id
+  size_t durations_ = 0;
+  bool full_ = false;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,193 @@
+#include "passes/second_pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "flop_trace_fields.h"
+#include "passes/totals_pass.h"
+#include "support/progress.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Appends the times of segments in their order, whoever is done first.
+class TimesInOrder {
+ public:
+  TimesInOrder(const Model& model, const std::vector<Segment>& segments, size_t most_ahead)
+      : model_(model), segments_(segments), most_ahead_(most_ahead), busy_(model.devices.size()) {
+    for (size_t i = 0; i < segments.size(); ++i) last_of_trace_[segments[i].trace] = i;
+  }
+
+  // Returns when so few segments are ahead of the one to be appended next that their times may be
+  // kept. False: no more segments are to be read.
+  bool wait_for_turn(size_t segment) {
+    std::unique_lock lock(lock_);
+    appended_more_.wait(lock, [&] { return stopped_ || segment < appended_ + most_ahead_; });
+    return !stopped_;
+  }
+  void append(size_t segment, SegmentTimes times) {
+    const std::lock_guard lock(lock_);
+    waiting_.emplace(segment, std::move(times));
+    for (auto next = waiting_.find(appended_); next != waiting_.end();
+         next = waiting_.find(appended_)) {
+      append_next(next->second);
+      waiting_.erase(next);
+    }
+    appended_more_.notify_all();
+  }
+  void stop() {
+    const std::lock_guard lock(lock_);
+    stopped_ = true;
+    appended_more_.notify_all();
+  }
+  std::vector<BusyTime>& busy() { return busy_; }
+
+ private:
+  void append_next(const SegmentTimes& times) {
+    const uint32_t trace = segments_[appended_].trace;
+    for (const auto& [device, track] : times)
+      tracks_.try_emplace(device, most_open_intervals(model_, trace), false)
+          .first->second.append(track);
+    if (last_of_trace_[trace] == appended_++)
+      for (auto at = tracks_.begin(); at != tracks_.end();) {
+        if (model_.devices[at->first].trace != trace) {
+          ++at;
+          continue;
+        }
+        busy_[at->first] = at->second.take();
+        at = tracks_.erase(at);
+      }
+  }
+
+  const Model& model_;
+  const std::vector<Segment>& segments_;
+  const size_t most_ahead_;
+  std::mutex lock_;
+  std::condition_variable appended_more_;
+  std::map<size_t, SegmentTimes> waiting_;
+  size_t appended_ = 0;
+  bool stopped_ = false;
+  std::map<uint32_t, size_t> last_of_trace_;
+  SegmentTimes tracks_;
+  std::vector<BusyTime> busy_;
+};
+
+// Threads that take segments until there are none.
+class Readers {
+ public:
+  Readers(SecondPass& pass, unsigned jobs)
+      : pass_(pass),
+        segments_(pass.segments.all()),
+        progress_(bytes_of(segments_), pass.progress),
+        times_(pass.shared.model(), segments_, size_t{2} * jobs),
+        damage_(pass.files.size()),
+        damage_of_trace_(pass.shared.model().traces.size()) {
+    for (unsigned i = 0; i < jobs; ++i) totals_.emplace_back(pass.shared);
+  }
+
+  void read() {
+    std::vector<std::thread> threads;
+    try {
+      for (size_t i = 1; i < totals_.size(); ++i)
+        threads.emplace_back([this, i] { read_segments(totals_[i]); });
+    } catch (const std::system_error&) {  // no more threads to be had: those there are do it
+    }
+    read_segments(totals_[0]);
+    for (auto& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+    for (size_t i = 1; i < totals_.size(); ++i) totals_[0].add(totals_[i]);
+    while (totals_.size() > 1) totals_.pop_back();
+    read_revisions(totals_[0]);
+  }
+  // A table was too small, and what found no room may have come to another thread first.
+  bool depends_on_threads() { return totals_[0].full(); }
+  Totals take() {
+    for (size_t i = 0; i < damage_.size(); ++i) pass_.files[i].damage.add(damage_[i]);
+    pass_.damage_of_trace = std::move(damage_of_trace_);
+    Totals totals = totals_[0].take(pass_.files.front().damage);
+    for (size_t i = 0; i < totals.devices.size(); ++i)
+      totals.devices[i].busy = std::move(times_.busy()[i]);
+    return totals;
+  }
+
+ private:
+  static uint64_t bytes_of(const std::vector<Segment>& segments) {
+    uint64_t all = 0;
+    for (const auto& segment : segments) all += segment.end - segment.begin;
+    return all;
+  }
+
+  DamageLog& damage_of(uint32_t trace, uint32_t file) {
+    return pass_.shared.model().traces[trace].has_summary ? damage_of_trace_[trace] : damage_[file];
+  }
+
+  void read_segments(TotalsPass& totals) noexcept {
+    try {
+      for (size_t i = next_++; i < segments_.size() && times_.wait_for_turn(i); i = next_++) {
+        const Segment& segment = segments_[i];
+        DamageLog damage;
+        times_.append(i, totals.segment(segment, *pass_.files[segment.file].input, damage));
+        progress_.add(segment.end - segment.begin);
+        const std::lock_guard lock(lock_);
+        damage_of(segment.trace, segment.file).add(damage);
+      }
+      totals.fold_rows();
+    } catch (...) {
+      const std::lock_guard lock(lock_);
+      if (!failure_) failure_ = std::current_exception();
+      times_.stop();
+    }
+  }
+
+  // The recorder may have written newer ones since pass one: they hold all that those did.
+  void read_revisions(TotalsPass& totals) {
+    for (const auto& place : pass_.revisions.newest()) {
+      DamageLog& damage = damage_of(place.trace, place.file);
+      DamageLog framing;
+      PacketReader reader(*pass_.files[place.file].input, framing, Batches::kCheck, place.begin,
+                          place.end);
+      Packet packet;
+      if (!reader.next(packet) || !Revisions::open(place, packet))
+        damage.add(Damage::kBadFrame);
+      else if (packet.body_field ==
+               static_cast<uint32_t>(trace_fields::TracePacketField::tally_batch))
+        totals.tally(place.trace, packet, damage);
+    }
+    totals.fold_rows();
+  }
+
+  SecondPass& pass_;
+  const std::vector<Segment>& segments_;
+  Progress progress_;
+  TimesInOrder times_;
+  std::deque<TotalsPass> totals_;
+  std::atomic<size_t> next_{0};
+  std::mutex lock_;
+  std::vector<DamageLog> damage_;  // by file
+  std::vector<DamageLog> damage_of_trace_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+Totals SecondPass::run() {
+  const size_t most = std::max<size_t>(1, segments.all().size());
+  const auto threads = static_cast<unsigned>(std::min<size_t>(std::max(1U, jobs), most));
+  {
+    Readers readers(*this, threads);
+    readers.read();
+    if (threads == 1 || !readers.depends_on_threads()) return readers.take();
+  }
+  Readers alone(*this, 1);
+  alone.read();
+  return alone.take();
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,38 @@
+// Pass two: all segments, on several threads.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "model/totals.h"
+#include "passes/revisions.h"
+#include "passes/row_table.h"
+#include "passes/segments.h"
+#include "passes/trace_order.h"
+#include "reader/damage.h"
+#include "reader/input.h"
+
+namespace flopinj::reduce {
+
+struct TraceFile {
+  std::unique_ptr<Input> input;
+  uint32_t first_sequence = 0;
+  DamageLog damage;
+  TraceOrder order;
+};
+
+// The result is the same, to the byte of a report, whatever the number of threads: sums do not
+// depend on their order, and the times of segments are joined in the files' order.
+struct SecondPass {
+  SharedTables& shared;
+  const Segments& segments;
+  const Revisions& revisions;
+  std::vector<TraceFile>& files;
+  unsigned jobs = 1;      // threads, at least 1
+  bool progress = false;  // a bar, where standard error is a terminal
+  // Of recordings in summaries, by trace; that of others is added to their files'.
+  std::vector<DamageLog> damage_of_trace;
+
+  Totals run();
+};
+
+}  // namespace flopinj::reduce

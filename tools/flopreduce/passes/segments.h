@@ -1,0 +1,54 @@
+// Stretches of the inputs that can be read apart from each other: pass one finds them, pass two
+// reads them in any order and on any number of threads.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/id_map.h"
+#include "reader/packet_reader.h"
+
+namespace flopinj::reduce {
+
+// Packets of one trace, one after another in one file.
+struct Segment {
+  uint32_t file = 0;
+  uint32_t trace = 0;
+  uint64_t begin = 0, end = 0;  // in the file
+  // Of the trace, before this segment: packets up to it were seen before.
+  uint32_t last_sequence = 0;
+  uint32_t packet_before = 0;  // sequence number of the packet before it in the file
+};
+
+// Segments do not depend on the number of threads, so that nothing that does can be in a report.
+class Segments {
+ public:
+  static constexpr uint64_t kBytes = 8U << 20;
+  static constexpr size_t kMost = 1U << 16;
+
+  // Each packet in turn. `trace` is kNoIndex for packets of no trace; `last_sequence` that of the
+  // trace before this packet. False where there are too many segments.
+  bool note(uint32_t file, uint32_t trace, uint32_t last_sequence, const Packet& packet) {
+    const uint32_t before = file == file_ ? packet_before_ : 0;
+    file_ = file;
+    packet_before_ = packet.sequence;
+    Segment* last = all_.empty() ? nullptr : &all_.back();
+    const bool same = last != nullptr && open_ && last->file == file && last->trace == trace;
+    if (same && packet.offset - last->begin < kBytes) {
+      last->end = packet.end;
+      return true;
+    }
+    open_ = trace != kNoIndex && all_.size() < kMost;
+    if (open_) all_.push_back({file, trace, packet.offset, packet.end, last_sequence, before});
+    return open_ || trace == kNoIndex;
+  }
+  const std::vector<Segment>& all() const { return all_; }
+
+ private:
+  std::vector<Segment> all_;
+  bool open_ = false;
+  uint32_t file_ = kNoIndex;
+  uint32_t packet_before_ = 0;
+};
+
+}  // namespace flopinj::reduce

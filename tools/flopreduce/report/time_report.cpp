@@ -1,0 +1,87 @@
+#include "report/time_report.h"
+
+#include <algorithm>
+
+#include "model/model.h"
+#include "model/totals.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+std::string kernel_name(const Model& model, uint32_t signature) {
+  if (signature == SignatureTable::kUndefined) return "(lost kernel)";
+  return demangle(model.names[model.signatures[signature].name]);
+}
+
+std::optional<uint64_t> wall_of(const TraceState& trace) {
+  if (trace.has_header && trace.has_end && trace.header.clock_trace_ns() != 0 &&
+      trace.end.time_ns() > trace.header.clock_trace_ns())
+    return trace.end.time_ns() - trace.header.clock_trace_ns();
+  if (trace.has_overhead && trace.overhead.wall_ns() != 0) return trace.overhead.wall_ns();
+  return std::nullopt;
+}
+
+TimeReport::Device device_of(const Model& model, const Totals& totals, size_t index) {
+  const DeviceTime& time = totals.devices[index];
+  const Device& device = model.devices[index];
+  TimeReport::Device out;
+  out.trace = device.trace;
+  out.id = device.id;
+  out.name = device.facts.name();
+  out.placed = time.placed;
+  out.unplaced = time.unplaced;
+  out.wall_ns = wall_of(model.traces[device.trace]);
+  if (time.placed == 0) return out;
+  out.kernel_ns = time.kernel_ns;
+  out.busy_ns = time.busy.busy_ns;
+  out.idle_ns = 0;
+  for (const auto& decade : time.busy.idle) *out.idle_ns += decade.ns;
+  out.begin_ns = time.busy.begin_ns;
+  out.late = time.busy.late;
+  out.late_ns = time.busy.late_ns;
+  out.idle = time.busy.idle;
+  for (const IdleGap& gap : time.busy.largest)
+    out.largest.push_back({gap.begin_ns - time.busy.begin_ns, gap.length_ns,
+                           kernel_name(model, gap.before), kernel_name(model, gap.after)});
+  for (size_t phase = 0; phase < time.flop.size(); ++phase)
+    if (const FlopSeries& series = time.flop[phase]; !series.empty())
+      out.flop.push_back({totals.phases[phase], series.begin_ns(), series.bin_ns(), series.bins()});
+  return out;
+}
+
+template <typename Value>
+void add(std::optional<u128>& sum, const std::optional<Value>& value) {
+  if (sum && value)
+    add_saturating(*sum, *value);
+  else
+    sum.reset();
+}
+
+}  // namespace
+
+TimeReport build_time_report(const Model& model, const Totals& totals) {
+  TimeReport report;
+  for (size_t i = 0; i < totals.devices.size(); ++i)
+    if (totals.devices[i].placed + totals.devices[i].unplaced > 0)
+      report.devices.push_back(device_of(model, totals, i));
+  if (!report.devices.empty())
+    report.kernel_ns = report.busy_ns = report.idle_ns = report.wall_ns = u128{0};
+  for (const auto& device : report.devices) {
+    add(report.kernel_ns, device.kernel_ns);
+    add(report.busy_ns, device.busy_ns);
+    add(report.idle_ns, device.idle_ns);
+    add(report.wall_ns, device.wall_ns);
+    report.complete = report.complete && device.unplaced == 0 && device.late == 0;
+  }
+  for (const auto& trace : model.traces) {
+    if (!trace.has_overhead) continue;
+    if (!report.own_ns) report.own_ns = u128{0};
+    for (const uint64_t ns : {trace.overhead.launch_callback_ns(), trace.overhead.window_ns(),
+                              trace.overhead.startup_ns()})
+      add_saturating(*report.own_ns, ns);
+  }
+  return report;
+}
+
+}  // namespace flopinj::reduce

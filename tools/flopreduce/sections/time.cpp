@@ -1,0 +1,206 @@
+// When devices were busy and when they idled: rows for people, all of it for programs.
+#include <algorithm>
+
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+Cell ns_cell(const std::optional<u128>& ns, Mark mark = Mark::kNone) {
+  return ns ? Cell(*ns, mark) : Cell::none();
+}
+
+Section section(const Report& report) {
+  const TimeReport& time = report.time;
+  if (time.devices.empty()) return {};
+  Table table{"time",
+              {{"what", "time"},
+               {"ns", "", Kind::kNanoseconds},
+               {"wall_share", "share of wall", Kind::kShare}}};
+  const Mark mark = time.complete ? Mark::kNone : Mark::kAtLeast;
+  // A simulated GPU's time is modelled, the wall time is the CPU's: no share.
+  const bool comparable = time.wall_ns && !report.simulated.value_or(false);
+  const auto row = [&](const char* name, const std::optional<u128>& ns, Mark m) {
+    table.rows.push_back(
+        {name, ns_cell(ns, m), ns && comparable ? share_cell(*ns, *time.wall_ns) : Cell::none()});
+  };
+  row("sum of kernels", time.kernel_ns, mark);
+  row("busy: their union", time.busy_ns, mark);
+  row("idle between kernels", time.idle_ns, time.complete ? Mark::kNone : Mark::kAtMost);
+  row("wall", time.wall_ns, Mark::kNone);
+  row("the profiler's own", time.own_ns, Mark::kNone);
+  Section s{"Time", {}, std::move(table), {}};
+  if (time.devices.size() > 1)
+    s.below.emplace_back("  Sums over " + std::to_string(time.devices.size()) +
+                         " devices; wall time counts for each.");
+  uint64_t placed = 0;
+  uint64_t unplaced = 0;
+  uint64_t late = 0;
+  for (const auto& d : time.devices) {
+    add_saturating(placed, d.placed);
+    add_saturating(unplaced, d.unplaced);
+    add_saturating(late, d.late);
+  }
+  if (unplaced > 0)
+    s.below.emplace_back(
+        "  Without a start and an end, and in none of these: " + to_grouped(unplaced) + " of " +
+        to_grouped(u128{placed} + unplaced) + " launches.");
+  if (late > 0)
+    s.below.emplace_back("  Written too late to be joined with the rest: " + to_grouped(late) +
+                         " kernels.");
+  return s;
+}
+
+// "1 us", "10 us": where a decade of gaps begins.
+std::string decade_text(size_t decade) {
+  static constexpr std::array kUnits = {"ns", "us", "ms", "s"};
+  const size_t unit = std::min<size_t>(decade / 3, kUnits.size() - 1);
+  return "1" + std::string(decade - 3 * unit, '0') + " " + kUnits[unit];
+}
+
+Section idle_section(const Report& report) {
+  std::array<BusyTime::Decade, BusyTime::kDecades> sum{};
+  std::vector<const TimeReport::Gap*> largest;
+  for (const auto& device : report.time.devices) {
+    for (size_t i = 0; i < sum.size(); ++i) {
+      add_saturating(sum[i].gaps, device.idle[i].gaps);
+      add_saturating(sum[i].ns, device.idle[i].ns);
+    }
+    for (const auto& gap : device.largest) largest.push_back(&gap);
+  }
+  if (largest.empty()) return {};
+  Table table{"idle_gaps",
+              {{"at_least", "idle for at least"},
+               {"gaps", "gaps", Kind::kCount},
+               {"ns", "in all", Kind::kNanoseconds}}};
+  for (size_t i = 0; i < sum.size(); ++i)
+    if (sum[i].gaps > 0) table.rows.push_back({decade_text(i), sum[i].gaps, sum[i].ns});
+  Section s{"Idle gaps", {}, std::move(table), {}};
+  constexpr size_t kShown = 3;
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
+  for (size_t i = 0; i < std::min(kShown, largest.size()); ++i)
+    s.below.emplace_back("  " + to_human_time(largest[i]->length_ns) + " at " +
+                         to_human_time(largest[i]->begin_ns) + ": after " +
+                         shorten(printable(largest[i]->before), 36) + ", before " +
+                         shorten(printable(largest[i]->after), 36));
+  return s;
+}
+
+Json nullable(const auto& ns) { return ns ? time_json(*ns) : Json(nullptr); }
+
+Json gap_json(const TimeReport::Gap& gap) {
+  return {{"begin_ns", gap.begin_ns},
+          {"length_ns", gap.length_ns},
+          {"before", printable(gap.before)},
+          {"after", printable(gap.after)}};
+}
+
+Json series_json(const TimeReport::Series& series) {
+  return {{"phase", printable(series.phase)},
+          {"begin_ns", series.begin_ns},
+          {"bin_ns", series.bin_ns},
+          {"flop", list_json(series.flop, decimal)}};
+}
+
+Json device_json(const TimeReport::Device& d) {
+  Json idle = Json::array();
+  uint64_t at_least = 1;
+  for (const auto& decade : d.idle) {
+    if (decade.gaps > 0)
+      idle.push_back({{"at_least_ns", at_least}, {"gaps", decade.gaps}, {"ns", decade.ns}});
+    at_least *= 10;
+  }
+  return {{"trace", d.trace},
+          {"ordinal", d.id > 0 ? Json(d.id - 1) : Json(nullptr)},
+          {"launches_placed", d.placed},
+          {"launches_unplaced", d.unplaced},
+          {"kernel_sum_ns", nullable(d.kernel_ns)},
+          {"busy_ns", nullable(d.busy_ns)},
+          {"idle_ns", nullable(d.idle_ns)},
+          {"wall_ns", nullable(d.wall_ns)},
+          {"begin_ns", d.placed > 0 ? Json(d.begin_ns) : Json(nullptr)},
+          {"late", d.late},
+          {"late_ns", d.late_ns},
+          {"idle_gaps", std::move(idle)},
+          {"largest_gaps", list_json(d.largest, gap_json)},
+          {"flop_over_time", list_json(d.flop, series_json)}};
+}
+
+void json(Json& j, const Report& report) {
+  const TimeReport& time = report.time;
+  j["time"] = {{"kernel_sum_ns", nullable(time.kernel_ns)},
+               {"busy_ns", nullable(time.busy_ns)},
+               {"idle_ns", nullable(time.idle_ns)},
+               {"wall_ns", nullable(time.wall_ns)},
+               {"own_ns", nullable(time.own_ns)},
+               {"complete", time.complete},
+               {"devices", list_json(time.devices, device_json)}};
+}
+
+Cell ordinal(const TimeReport::Device& d) {
+  return d.id > 0 ? Cell(uint64_t{d.id} - 1) : Cell::none();
+}
+
+Table device_table(const TimeReport& time) {
+  Table table{"device_time",
+              {{"trace", "process", Kind::kCount},
+               {"ordinal", "device", Kind::kCount},
+               {"name", "name"},
+               {"launches_placed", "placed", Kind::kCount},
+               {"launches_unplaced", "unplaced", Kind::kCount},
+               {"kernel_sum_ns", "sum of kernels", Kind::kNanoseconds},
+               {"busy_ns", "busy", Kind::kNanoseconds},
+               {"idle_ns", "idle", Kind::kNanoseconds},
+               {"wall_ns", "wall", Kind::kNanoseconds}}};
+  const auto cell = [](const auto& ns) { return ns ? Cell(*ns) : Cell::none(); };
+  for (const auto& d : time.devices)
+    table.rows.push_back({uint64_t{d.trace}, ordinal(d), d.name, d.placed, d.unplaced,
+                          cell(d.kernel_ns), cell(d.busy_ns), cell(d.idle_ns), cell(d.wall_ns)});
+  return table;
+}
+
+Table gap_table(const TimeReport& time) {
+  Table table{"largest_gaps",
+              {{"trace", "process", Kind::kCount},
+               {"ordinal", "device", Kind::kCount},
+               {"begin_ns", "begin", Kind::kNanoseconds},
+               {"length_ns", "length", Kind::kNanoseconds},
+               {"before", "kernel before"},
+               {"after", "kernel after"}}};
+  for (const auto& d : time.devices)
+    for (const auto& gap : d.largest)
+      table.rows.push_back(
+          {uint64_t{d.trace}, ordinal(d), gap.begin_ns, gap.length_ns, gap.before, gap.after});
+  return table;
+}
+
+Table flop_table(const TimeReport& time) {
+  Table table{"flop_over_time",
+              {{"trace", "process", Kind::kCount},
+               {"ordinal", "device", Kind::kCount},
+               {"phase", "phase"},
+               {"begin_ns", "begin", Kind::kNanoseconds},
+               {"bin_ns", "bin", Kind::kNanoseconds},
+               {"flop", "FLOP", Kind::kFlop}}};
+  for (const auto& d : time.devices)
+    for (const auto& series : d.flop)
+      for (size_t i = 0; i < series.flop.size(); ++i)
+        table.rows.push_back({uint64_t{d.trace}, ordinal(d), series.phase,
+                              series.begin_ns + i * series.bin_ns, series.bin_ns, series.flop[i]});
+  return table;
+}
+
+std::vector<Table> tables(const Report& report) {
+  return {device_table(report.time), gap_table(report.time), flop_table(report.time)};
+}
+
+}  // namespace
+
+const Subject kBusyTime = {section, json, tables};
+const Subject kIdleGaps = {idle_section, nullptr};
+
+}  // namespace flopinj::reduce
