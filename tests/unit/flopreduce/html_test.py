@@ -265,6 +265,28 @@ class Page(unittest.TestCase):
         self.assertEqual(self.text("#flop-over-time .tip").splitlines()[1:], [f"loss {2**60 / 1024 * 1e9 / 1e24:.3f} YFLOP/s"])
         self.assertEqual(self.browser.run("document.querySelectorAll('main b b, .legend b').length"), 0)
 
+    def test_flop_over_time_adds_up_to_the_json_report(self):
+        self.open("other_rank")  # counts and sums of times alone
+        self.assertIn("a start and an end", self.text("#flop-over-time .empty"))
+        self.open("timeline")
+        devices = report("timeline")["time"]["devices"]
+        self.assertEqual(len(devices), 2)
+        for i, device in enumerate(devices):
+            self.browser.run(f"(() => {{ const s = document.querySelector('#flop-over-time select'); s.value = {i}; "
+                             "s.dispatchEvent(new Event('change')); })()")
+            phases = {series["phase"]: sum(map(int, series["flop"])) for series in device["flop_over_time"]}
+            layers = ("Object.fromEntries([...document.querySelectorAll('#flop-over-time .layer')]"
+                      ".map((l) => [l.dataset.phase, l.getAttribute('d')]))")
+            self.browser.wait(f"Object.keys({layers}).sort().join() === '{','.join(sorted(phases))}'")
+            ns, flop_per_s = (abs((lines[-1][0] - lines[0][0]) / (lines[-1][1] - lines[0][1]))
+                              for lines in (self.scale(axis, "#flop-over-time") for axis in "xy"))  # of a pixel
+            for phase, path in self.browser.run(layers).items():
+                edges = [tuple(map(float, edge)) for edge in re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path)]
+                upper, lower = edges[:len(edges) // 2], edges[len(edges) // 2:][::-1]
+                area = sum((end - x) * (low - high) for (x, high, end), (_, low, _) in zip(upper, lower))
+                self.assertAlmostEqual(area * ns * flop_per_s / 1e9 / sum(phases.values()), phases[phase] / sum(phases.values()),
+                                       delta=0.01)
+
     def test_fifty_thousand_rows_stay_quick(self):
         start = time.monotonic()
         self.open("wide", "--peak", "fp32=1T", "--peak", "memory=1T")

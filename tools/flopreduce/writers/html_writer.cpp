@@ -115,12 +115,10 @@ Json figures_json(const Report& report) {
 
 // What charts are drawn from: tables for programs, by key.
 void add_charts(Json& data, const Report& report) {
-  for (const Subject* subject : subjects()) {
-    if (subject->tables == nullptr) continue;
+  for (const Subject* subject : {&kRoofline, &kBusyTime})
     for (const Table& table : subject->tables(report))
       for (const std::string_view key : {"roofs", "flop_over_time"})
         if (table.key == key) data[key] = table_json(table);
-  }
 }
 
 // Tables for programs that people want at hand where a figure is doubted.

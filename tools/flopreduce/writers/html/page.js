@@ -94,7 +94,7 @@ function build(data) {
     cards.append(sectionCard(section, data.roofs));
     if (section.table?.key === "kernels" && section.table.rows.length > 0) {
       if (!data.sections.some(({ table }) => table?.key === "roofline")) cards.append(noRoofline(data.roofs));
-      if (data.flop_over_time) cards.append(rateCard(data.flop_over_time));
+      cards.append(rateCard(data.flop_over_time));
     }
   }
   const said = lines(notes);
