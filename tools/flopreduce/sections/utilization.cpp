@@ -42,6 +42,13 @@ Cell method_cell(const Attained& a, const Report& report) {
   return {*a.share, share_mark(report.total)};
 }
 
+// Busy time holds launches that were slowed down while counters were read, as long as they took.
+Cell busy_cell(const Attained& a, const Report& report) {
+  const bool slowed = report.time.kernel_ns > report.total.time.ns;
+  if (!a.share || !slowed) return method_cell(a, report);
+  return {*a.share, share_mark(report.total) | Mark::kAtLeast};
+}
+
 void add_devices(std::vector<Line>& lines, const Report& report) {
   for (const auto& d : report.utilization.devices) {
     if (!d.error.empty()) {
@@ -112,7 +119,7 @@ Section section(const Report& report) {
   for (const auto& m : u.methods)
     table.rows.push_back({m.name + ": " + m.flop_basis, m.flop ? Cell(*m.flop) : Cell::none(),
                           m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
-                          method_cell(m.gpu_time, report), method_cell(m.busy, report),
+                          method_cell(m.gpu_time, report), busy_cell(m.busy, report),
                           method_cell(m.wall, report)});
   out.table = std::move(table);
   for (const auto& m : u.methods)
