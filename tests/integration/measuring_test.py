@@ -66,10 +66,12 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
 class Ranks(harness.TestCase):
     def measures(self, **settings):
         done = self.run_profiled([LAUNCH, "same_grid"], FLOPINJ_FORCE=1, FLOPINJ_LOG="info", **settings)
-        ledger = harness.reduce(self.trace)["ledger"]
+        report = harness.reduce(self.trace)
+        ledger = report["ledger"]
         self.assertEqual(ledger["launches"], 60)
         self.assertIn(ledger["measured"] + ledger["extrapolated"], (0, 60))
         measured = ledger["unmeasured"] == 0
+        self.assertEqual([(m["mode"], m["counters"]) for m in report["measuring"]], [("multiplex", measured)])
         self.assertEqual("reads no counters" in done.stderr, not measured, done.stderr)
         return measured
 
@@ -88,27 +90,68 @@ class Ranks(harness.TestCase):
 
     def test_one_rank_measures_for_all(self):
         traces = []
-        for rank in (0, 1):
+        for rank in (0, 2):
             traces.append(self.folder / f"{rank}.pb")
             self.run_profiled([TRAINER, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
         alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
         self.assertEqual(both["ledger"]["unmeasured"], 0)
         self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
+        self.assertEqual([m["counters"] for m in both["measuring"]], [True, False])
+        self.assertEqual(both["ranks"]["missing"], [1])
+        self.assertEqual([p["rank"] for p in both["ranks"]["processes"]], [0, 2])
+
+    def test_summaries_of_ranks_are_joined_in_any_order(self):
+        """Operators' sequence numbers too; the report is that of the traces."""
+        traces, parts = [], []
+        for rank, level in ((0, "launches"), (1, "launches"), (2, "tally")):
+            traces.append(self.folder / f"{rank}.pb")
+            self.run_profiled([TRAINER, "--steps", 4, "--ranges", "pytorch", "--mode", "autograd-thread"], output=traces[-1],
+                              RANK=rank, FLOPINJ_LEVEL=level)
+            parts.append(self.merge(f"{rank}.sum", traces[-1]))
+        whole = self.merge("whole.sum", *traces)
+        for first, second, third in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+            joined = self.merge("joined.sum", parts[third], self.merge("pair.sum", parts[first], parts[second]))
+            self.assertEqual(joined.read_bytes(), whole.read_bytes())
+        report = harness.reduce(*traces)
+        self.assertGreater(sum(layer["backward"]["launches"] for layer in report["layer_work"]), 0)
+        self.assertEqual(harness.reduce(whole), report)
+
+    def merge(self, name, *inputs):
+        out = self.folder / name
+        done = harness.run([harness.FLOPREDUCE, "merge", "-o", out, *inputs], {})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return out
 
 
 class Budget(harness.TestCase):
     def test_coverage_is_told_as_it_grows(self):
         done = self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
         self.assertIn("counts are complete for 100.0 % of GPU time", done.stderr)
+        report = harness.reduce(self.trace)
+        measuring = report["measuring"][0]
+        last = measuring["coverage"]
+        self.assertEqual(last["launches"], report["total"]["launches"])
+        self.assertGreater(last["covered_launches"], 0)
+        self.assertLessEqual(last["covered_launches"], last["launches"])
+        self.assertGreater(last["covered_gpu_time_ns"], 0.99 * last["timed_gpu_time_ns"])
+        growth = [point["launches"] for point in measuring["coverage_growth"]]
+        self.assertTrue(growth)
+        self.assertEqual(growth, sorted(set(growth)))
+        self.assertIsNone(measuring["stopped"])
 
     def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
         """A millionth of a per cent: once the first window has cost something, nothing is left for others."""
         self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
-        ledger = harness.reduce(self.trace)["ledger"]
-        self.assert_balanced(harness.reduce(self.trace))
+        report = harness.reduce(self.trace)
+        ledger = report["ledger"]
+        self.assert_balanced(report)
+        self.assertEqual(report["measuring"][0]["budget_percent"], 0.000001)
+        self.assertEqual(report["measuring"][0]["coverage"]["covered_launches"], 0)
         self.assertEqual(ledger["unmeasured"], ledger["launches"])
         self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none", FLOPINJ_FORCE=1)
-        self.assertEqual(harness.reduce(self.trace)["ledger"]["unmeasured"], 0)
+        report = harness.reduce(self.trace)
+        self.assertEqual(report["ledger"]["unmeasured"], 0)
+        self.assertIsNone(report["measuring"][0]["budget_percent"])
 
     def measured_until_covered(self, launches):
         """A kernel that varies would be measured for good. Its program rests 1 ms every 50 launches."""

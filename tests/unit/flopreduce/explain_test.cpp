@@ -182,3 +182,21 @@ TEST_CASE("what no process measured is listed with its share and reason") {
   CHECK(j["coverage"]["launches_share"].get<double>() == Approx(170.0 / 174));
   CHECK(text_of(r).find("Not measured by any process") != std::string::npos);
 }
+
+TEST_CASE("coverage as it grew is kept at powers of two of the launches, and no more") {
+  const auto ledger = [](uint64_t launches) {
+    flopinj::trace::Ledger l;
+    l.add_device()->set_recorded(launches);
+    l.set_covered_launches(launches / 2);
+    return l;
+  };
+  CoverageGrowth growth;
+  for (uint64_t launches = 0; launches < 100'000; launches += 3) growth.add(ledger(launches));
+  REQUIRE(growth.points().size() == 16);  // 3, 6, 9, 18, ..., 65538
+  CoverageGrowth again;
+  for (const auto& point : growth.points()) {
+    CHECK(point.covered_launches == point.launches / 2);
+    CHECK(again.add(ledger(point.launches)));
+    CHECK_FALSE(again.add(ledger(point.launches)));
+  }
+}

@@ -16,7 +16,7 @@ SCHEMAS = Path(__file__).resolve().parents[3] / "tools" / "flopreduce"
 
 def schema_of(command):
     """The published schema of a command's JSON; without a known command, of the report."""
-    known = command if command in ("compare", "peaks", "project") else "report"
+    known = command if command in ("compare", "explain", "peaks", "project") else "report"
     return json.loads((SCHEMAS / f"{known}.schema.json").read_text())
 
 
@@ -292,14 +292,15 @@ class Schemas(Base):
     def test_surprises_and_gaps_are_refused(self):
         train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h", "--peak", "1T")
         infer = ("project", "infer", "--forward-flop", "1G", "--peak", "1T")
-        for arguments in (("peaks", "h100"), ("compare", self.trace["vectors"], self.trace["vectors"]), train, infer):
+        for arguments in (("peaks", "h100"), ("compare", self.trace["vectors"], self.trace["vectors"]),
+                          ("explain", "total", self.trace["vectors"]), train, infer):
             whole, schema = self.json(*arguments), schema_of(arguments[0])
             jsonschema.Draft202012Validator.check_schema(schema)
             broken = [{**whole, "surprise": 1}, {**whole, "schema_version": 2}]
             for key in whole:
                 if arguments is not train or key in ("schema_version", "peak_flop_per_s", "utilization", "time_flop"):
                     broken.append({k: v for k, v in whole.items() if k != key})
-                if key != "simulated":
+                if key not in ("simulated", "name"):
                     broken.append({**whole, key: "text"})
             for one in broken:
                 with self.assertRaises(jsonschema.ValidationError, msg=one):

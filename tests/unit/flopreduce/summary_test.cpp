@@ -51,6 +51,7 @@ std::string recording(uint64_t session, bool tallied) {
       list.push_back({static_cast<uint32_t>(some(5)), static_cast<int64_t>(some(5000)),
                       static_cast<uint32_t>(some(3)), some(7) == 1, some(5) == 1});
     t.launches(list);
+    for (uint64_t n = 1; n < launches; n = 3 * n / 2 + 1) t.ledger(n, n, 0);
     t.launches(list);
     t.ledger(2 * launches, 2 * launches, 0);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
+#include "model/coverage_growth.h"
 #include "model/id_map.h"
 #include "model/kernels.h"
 #include "model/names.h"
@@ -53,6 +54,7 @@ struct TraceState {
   trace::End end;
   bool has_ledger = false;
   trace::Ledger ledger;
+  CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
   bool has_overhead = false;
   trace::SelfOverhead overhead;
   bool from_summary = false;  // as its header says

@@ -9,9 +9,11 @@
 
 #include "crc32c.h"
 #include "flop_trace_fields.h"
+#include "model/coverage_growth.h"
 #include "model/totals.h"
 #include "passes/revisions.h"
 #include "passes/router.h"
+#include "passes/sequence_groups.h"
 #include "passes/trace_order.h"
 #include "reader/launch_batch.h"
 #include "reader/message.h"
@@ -30,7 +32,8 @@ class Recording {
  public:
   void packet(const Packet& packet, const PatternTable& patterns, DamageLog& damage);
   void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
-  std::string bytes();
+  void finish(DamageLog& damage) { group_messages_ = groups_.take(damage); }
+  std::string bytes();                                       // once it is finished
   uint64_t session() const { return header_.session_id(); }  // known once there are bytes
   // As the reducer orders its inputs; those without a header by their file.
   auto order() const {
@@ -52,6 +55,7 @@ class Recording {
   void launches(const Packet& packet, const PatternTable& patterns, DamageLog& damage);
   void tally(const Packet& packet, DamageLog& damage);
   void define(const Packet& packet);
+  void ledger(const Packet& packet, DamageLog& damage);
   Sums* row(const Key& key, DamageLog& damage);
   void write(Field field, std::string_view body);
   void write_rows();
@@ -62,6 +66,10 @@ class Recording {
   trace::Summary summary_;
   std::vector<std::pair<Field, std::string>> definitions_;
   std::map<Key, Sums> rows_;
+  SequenceGroups groups_;
+  std::vector<trace::SequenceGroups> group_messages_;
+  CoverageGrowth growth_;
+  std::vector<std::string> ledgers_;   // in which coverage grew
   std::map<Field, std::string> last_;  // messages of which the last one counts
   std::string bytes_;
   uint32_t sequence_ = 0;
@@ -83,7 +91,15 @@ void Recording::packet(const Packet& packet, const PatternTable& patterns, Damag
     case Field::tally_batch:
       tally(packet, damage);
       break;
+    case Field::sequence_groups: {
+      trace::SequenceGroups message;
+      if (!parse_message(message, packet.body) || !groups_.add(message, damage))
+        damage.add(Damage::kMalformedPacket);
+      break;
+    }
     case Field::ledger:
+      ledger(packet, damage);
+      break;
     case Field::self_overhead:
     case Field::end:
       last_[field] = body;
@@ -114,6 +130,14 @@ void Recording::define(const Packet& packet) {
     definitions_.emplace_back(Field::interned, message.SerializeAsString());
 }
 
+void Recording::ledger(const Packet& packet, DamageLog& damage) {
+  trace::Ledger message;
+  if (!parse_message(message, packet.body)) return damage.add(Damage::kMalformedPacket);
+  std::string body(packet.body.data(), packet.body.size());
+  if (growth_.add(message)) ledgers_.push_back(body);
+  last_[Field::ledger] = std::move(body);
+}
+
 Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
   const auto found = rows_.find(key);
   if (found != rows_.end()) return &found->second;
@@ -125,6 +149,7 @@ Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
 void Recording::launches(const Packet& packet, const PatternTable& patterns, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
+  groups_.launches(batch, patterns, damage);
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
     Sums* sums =
         row({batch.thread(), batch.stream(), launch.range_path, launch.signature, launch.windowed},
@@ -214,6 +239,10 @@ void Recording::invent_session() {
   uint32_t sum = 0;
   for (const auto& [field, body] : definitions_) sum = sum * 31 + crc32c(body.data(), body.size());
   for (const auto& [key, sums] : rows_) sum = sum * 31 + crc32c(&sums, sizeof sums);
+  for (const auto& message : group_messages_) {
+    const std::string bytes = message.SerializeAsString();
+    sum = sum * 31 + crc32c(bytes.data(), bytes.size());
+  }
   header_.set_session_id(uint64_t{sum} << 32 | 1);
   if (!header_body_.empty()) return;
   header_.set_format_major(kFormatMajor);
@@ -230,7 +259,14 @@ std::string Recording::bytes() {
   write(Field::summary, summary_.SerializeAsString());
   for (const auto& [field, body] : definitions_) write(field, body);
   write_rows();
-  for (const auto field : {Field::ledger, Field::self_overhead, Field::end})
+  for (const auto& message : group_messages_)
+    write(Field::sequence_groups, message.SerializeAsString());
+  if (header_.level() != trace::LEVEL_LAUNCHES) ledgers_.clear();  // they replace each other
+  const auto last_ledger = last_.find(Field::ledger);
+  if (last_ledger != last_.end() && (ledgers_.empty() || ledgers_.back() != last_ledger->second))
+    ledgers_.push_back(last_ledger->second);
+  for (const auto& body : ledgers_) write(Field::ledger, body);
+  for (const auto field : {Field::self_overhead, Field::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
   return std::move(bytes_);
 }
@@ -276,6 +312,8 @@ Condensed condense(std::span<Input* const> inputs) {
     if (trace < recordings.size() && revisions.counts(trace, input, packet))
       recordings[trace].packet(packet, model.traces[trace].patterns, logs[input]);
   });
+  for (size_t t = 0; t < recordings.size(); ++t)
+    recordings[t].finish(logs[model.traces[t].inputs.back()]);
   std::vector<bool> told(inputs.size(), false);  // an input's damage goes to its first recording
   for (size_t t = 0; t < recordings.size(); ++t)
     for (const uint32_t input : model.traces[t].inputs) {

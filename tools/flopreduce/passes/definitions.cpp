@@ -4,6 +4,7 @@
 #include <protozero/pbf_message.hpp>
 
 #include "flop_trace_fields.h"
+#include "passes/sequence_groups.h"
 #include "reader/message.h"
 #include "reader/patterns.h"
 
@@ -60,6 +61,12 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         trace::Ledger message;
         ok = parse_message(message, packet.body);
         if (ok) ledger(message);
+        break;
+      }
+      case Field::sequence_groups: {  // of use in a later pass
+        trace::SequenceGroups message;
+        ok = parse_message(message, packet.body) &&
+             for_each_group(message, [](uint64_t, const SequenceGroup&) {});
         break;
       }
       case Field::diagnostic: {
@@ -184,6 +191,7 @@ void DefinitionPass::ledger(trace::Ledger& ledger) {
     device.ledger_recorded = row.recorded();
     device.ledger_dropped = row.dropped();
   }
+  if (trace_->header.level() == trace::LEVEL_LAUNCHES) trace_->coverage_growth.add(ledger);
   trace_->ledger = std::move(ledger);
   trace_->has_ledger = true;
 }

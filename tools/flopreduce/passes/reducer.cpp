@@ -66,6 +66,16 @@ class SourceDamage {
   std::map<std::string, DamageLog> logs_;
 };
 
+bool is_batch(const Packet& packet) {
+  return packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch);
+}
+
+// What a summary keeps of launch batches beside their sums.
+bool is_groups(const Packet& packet) {
+  return packet.body_field ==
+         static_cast<uint32_t>(trace_fields::TracePacketField::sequence_groups);
+}
+
 uint32_t unknown_version(const Packet& packet) {
   if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::header))
     return kFormatMajor;
@@ -147,9 +157,9 @@ void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& v
     while (reader.next(packet)) {
       if (packet.sequence <= last_sequence) continue;
       last_sequence = packet.sequence;
-      const bool launches =
-          packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch);
-      if (launches && !packet.damaged && !visit(segment.trace, packet)) return;
+      if ((is_batch(packet) || is_groups(packet)) && !packet.damaged &&
+          !visit(segment.trace, packet))
+        return;
     }
   }
 }
@@ -243,7 +253,11 @@ Report Reducer::run() {
   name_sources(model, report);
   if (options_.launches) {
     Launches launches(model, totals, options_.rules, phases, formulas,
-                      [&](const Launches::Visit& visit) { read_batches(visit); });
+                      [&](const Launches::Visit& visit) {
+                        read_batches([&](uint32_t trace, const Packet& packet) {
+                          return !is_batch(packet) || visit(trace, packet);
+                        });
+                      });
     options_.launches(launches);
   }
   return report;

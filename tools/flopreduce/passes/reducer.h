@@ -55,7 +55,7 @@ class Reducer {
   void first_pass(Model& model);
   Totals second_pass(Model& model, PhaseMap& phases);
   OperatorCalls sequence_pass(const Model& model, PhaseMap& phases, const OperatorMap& operators);
-  // Hands launch batches to visit() until it returns false.
+  // Hands launch batches, and what summaries keep of them, to visit() until it returns false.
   void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
   void note_missing_ends(Model& model);
   void name_sources(const Model& model, Report& report) const;

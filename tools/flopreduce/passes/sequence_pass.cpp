@@ -1,9 +1,12 @@
 #include "passes/sequence_pass.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "flop_trace_fields.h"
 #include "reader/launch_batch.h"
+#include "reader/message.h"
 
 namespace flopinj::reduce {
 
@@ -19,20 +22,20 @@ SequencePass::SequencePass(const Model& model, const PhaseRules& rules, PhaseMap
 
 void SequencePass::packet(uint32_t trace, const Packet& packet) {
   using Field = trace_fields::TracePacketField;
-  if (static_cast<Field>(packet.body_field) != Field::launch_batch) return;
   if (trace != trace_) {
     threads_.clear();
     pages_ = 0;
   }
   trace_ = trace;
+  const auto field = static_cast<Field>(packet.body_field);
+  if (field == Field::sequence_groups) return groups(packet);
+  if (field != Field::launch_batch) return;
   DamageLog told;
   LaunchBatchReader batch;
   if (!batch.open(packet.body, told)) return;
-  const TraceState& state = model_.traces[trace];
-  const uint32_t device =
-      batch.stream() == 0 ? state.devices.get(1) : state.streams.get(batch.stream());
+  const uint32_t device = device_of(batch.stream());
   const Where where{&thread_of(batch.thread()), device == kNoIndex ? nullptr : window(device)};
-  batch.for_each_sequence(state.patterns,
+  batch.for_each_sequence(model_.traces[trace].patterns,
                           [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
                             launches(where, path_id, graph ? 0 : sequence, count);
                           });
@@ -69,10 +72,21 @@ SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
   return phase == "forward" || phase == "loss" || phase == "other" ? Part::kForward : Part::kNone;
 }
 
+// kNoIndex where it is not known.
+uint32_t SequencePass::device_of(uint32_t stream) const {
+  const TraceState& state = model_.traces[trace_];
+  return stream == 0 ? state.devices.get(1) : state.streams.get(stream);
+}
+
+uint32_t SequencePass::path_of(uint32_t id) const {
+  const uint32_t path = id == 0 ? PathTable::kRoot : model_.traces[trace_].paths.get(id);
+  return path == kNoIndex || path <= PathTable::kLost ? kNoIndex : path;
+}
+
 void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t sequence,
                             uint64_t count) {
-  const uint32_t path = path_id == 0 ? PathTable::kRoot : model_.traces[trace_].paths.get(path_id);
-  if (path == kNoIndex || path <= PathTable::kLost) return;
+  const uint32_t path = path_of(path_id);
+  if (path == kNoIndex) return;
   OnPath* const on = on_path(*where.thread, path);
   count_call(on, path, sequence);
   if (sequence == 0) return;
@@ -93,6 +107,52 @@ void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t seque
     backward(*slot, path, count);
   else
     forward(*slot, where, path);
+}
+
+// A summary has the launches of one number together, and how many numbers had the same ones.
+void SequencePass::groups(const Packet& packet) {
+  trace::SequenceGroups message;
+  if (!parse_message(message, packet.body)) return;
+  for (const uint32_t id : message.path_without())
+    if (const uint32_t path = path_of(id); path != kNoIndex) unknown_[path] = true;
+  for_each_group(message, [&](uint64_t times, const SequenceGroup& of_one) {
+    count_group(times, of_one);
+    group(times, of_one);
+  });
+}
+
+void SequencePass::count_group(uint64_t times, const SequenceGroup& group) {
+  std::set<std::pair<uint32_t, uint32_t>> called;  // (thread, path): once, on however many streams
+  for (const NumberedLaunches& l : group)
+    if (const uint32_t path = path_of(l.path);
+        path != kNoIndex && called.emplace(l.thread, path).second)
+      add_saturating(calls_.calls[path], times);
+}
+
+void SequencePass::group(uint64_t times, const SequenceGroup& group) {
+  std::map<uint32_t, Slot> slots;  // by device
+  for (const Part part : {Part::kForward, Part::kBackward})
+    for (const NumberedLaunches& l : group) {
+      const uint32_t path = path_of(l.path);
+      Thread& thread = thread_of(l.thread);
+      if (path == kNoIndex || part_of(path, thread.name) != part) continue;
+      const uint32_t device = device_of(l.stream);
+      Slot& slot = slots[device];
+      if (part == Part::kForward) {
+        if (device != kNoIndex) forward(slot, {&thread, nullptr}, path);
+        continue;
+      }
+      const u128 all = u128{l.launches} * times;
+      const uint64_t count = all > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(all);
+      if (device == kNoIndex)
+        add_saturating(calls_.out_of_window, count);
+      else if (slot.ambiguous)
+        add_saturating(calls_.ambiguous, count);
+      else if (slot.forward == 0)
+        add_saturating(calls_.without_forward, count);
+      else
+        join(path, slot.forward, count);
+    }
 }
 
 void SequencePass::count_call(OnPath* on, uint32_t path, uint64_t sequence) {
@@ -174,8 +234,21 @@ void SequencePass::forget(Slot& slot) {
 std::vector<SequencePass::Slot>* SequencePass::window(uint32_t device) {
   const auto found = windows_.find(device);
   if (found != windows_.end()) return &found->second;
+  if (windows_.size() >= kMaxWindows) end_windows_of_others();
   if (windows_.size() >= kMaxWindows) return nullptr;
   return &windows_.emplace(device, std::vector<Slot>(kWindow)).first->second;
+}
+
+// Traces come one after another, as a rule; parts of one trace are read together.
+void SequencePass::end_windows_of_others() {
+  for (auto at = windows_.begin(); at != windows_.end();) {
+    if (model_.devices[at->first].trace == trace_) {
+      ++at;
+      continue;
+    }
+    for (Slot& slot : at->second) forget(slot);
+    at = windows_.erase(at);
+  }
 }
 
 OperatorCalls SequencePass::take() {

@@ -16,6 +16,7 @@
 #include "model/operator_calls.h"
 #include "model/operators.h"
 #include "model/phases.h"
+#include "passes/sequence_groups.h"
 #include "reader/packet_reader.h"
 
 namespace flopinj::reduce {
@@ -23,7 +24,7 @@ namespace flopinj::reduce {
 class SequencePass {
  public:
   static constexpr size_t kWindow = 1U << 16;  // numbers; a step of a large model takes thousands
-  static constexpr size_t kMaxWindows = 16;    // devices of traces; about 3 MiB each
+  static constexpr size_t kMaxWindows = 16;    // devices of a trace; about 3 MiB each
   static constexpr size_t kMaxThreads = 1U << 16;  // of a trace
   static constexpr size_t kMaxPages = 1U << 15;    // of kPage paths of a thread; 1 KiB each
   static constexpr size_t kMaxJoined = 1U << 20;
@@ -31,7 +32,7 @@ class SequencePass {
   // All must outlive the pass.
   SequencePass(const Model& model, const PhaseRules& rules, PhaseMap& phases,
                const OperatorMap& operators);
-  // Looks at launch batches alone. Damage was told by the passes before.
+  // Looks at launch batches, and at what a summary keeps of them, alone. Damage was told by the passes before.
   void packet(uint32_t trace, const Packet& packet);
   OperatorCalls take();
 
@@ -70,12 +71,18 @@ class SequencePass {
   Part part_of(uint32_t path, uint32_t thread_name);
   void launches(const Where& where, uint32_t path_id, uint64_t sequence, uint64_t count);
   void count_call(OnPath* on, uint32_t path, uint64_t sequence);
+  uint32_t path_of(uint32_t id) const;  // kNoIndex where it is no range
+  uint32_t device_of(uint32_t stream) const;
+  void groups(const Packet& packet);
+  void group(uint64_t times, const SequenceGroup& group);
+  void count_group(uint64_t times, const SequenceGroup& group);
   void forward(Slot& slot, const Where& where, uint32_t path);
   void backward(Slot& slot, uint32_t path, uint64_t count);
   void join(uint32_t backward, uint32_t forward, uint64_t count);
   bool is_other_operator(uint32_t backward, uint32_t forward);
   void forget(Slot& slot);
   std::vector<Slot>* window(uint32_t device);
+  void end_windows_of_others();
 
   const Model& model_;
   const PhaseRules& rules_;

@@ -253,6 +253,7 @@ void Builder::add_traces() {
     t.end = state.end;
     t.overhead = state.overhead;
     t.ledger = state.ledger;
+    t.coverage_growth = state.coverage_growth.points();
     t.diagnostics = state.diagnostics;
     t.diagnostics_left_out = state.diagnostics_left_out;
     if (state.has_header && state.header.simulated()) report_.simulated = true;

@@ -37,6 +37,13 @@ std::vector<uint32_t> missing_of(const std::vector<RankReport>& ranks) {
   return missing;
 }
 
+std::vector<uint32_t> repeated_of(const std::vector<RankReport>& ranks) {
+  std::set<int32_t> seen, twice;
+  for (const auto& r : ranks)
+    if (r.rank && !seen.insert(*r.rank).second) twice.insert(*r.rank);
+  return {twice.begin(), twice.end()};
+}
+
 // The slowest process of a phase against the median of those that have launches in it.
 void add_straggler(const std::vector<RankReport>& ranks, const std::string& phase,
                    std::vector<StragglerReport>& to) {
@@ -76,6 +83,8 @@ void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rul
     for (const auto& phase : report.phases) {
       const auto found = phases[i].find(phase.name);
       const u128 ns = found == phases[i].end() ? 0 : time_of(found->second);
+      r.estimated =
+          r.estimated || (found != phases[i].end() && found->second.timed < found->second.launches);
       r.phases.emplace_back(phase.name, ns);
       add_saturating(r.gpu_time_ns, ns);
     }
@@ -87,6 +96,7 @@ void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rul
   for (auto& r : out.ranks)
     if (r.start_ns) r.start_skew_ns = *r.start_ns - first_start;
   out.missing = missing_of(out.ranks);
+  out.repeated = repeated_of(out.ranks);
   for (const auto& phase : report.phases) add_straggler(out.ranks, phase.name, out.stragglers);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
+#include "model/coverage_growth.h"
 #include "model/estimate.h"
 #include "model/formulas.h"
 #include "reader/damage.h"
@@ -209,6 +210,7 @@ struct TraceReport {
   trace::End end;
   trace::SelfOverhead overhead;
   trace::Ledger ledger;
+  std::vector<CoveragePoint> coverage_growth;
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
   u128 flop = 0;
@@ -221,6 +223,7 @@ struct RankReport {
   std::optional<int32_t> rank;
   std::vector<std::pair<std::string, u128>> phases;  // GPU time in ns of each of Report::phases
   u128 gpu_time_ns = 0;                              // their sum
+  bool estimated = false;                            // launches without a time stand in it
   std::optional<uint64_t> wall_ns, own_ns;           // of the recording; our own cost in it
   std::optional<uint64_t> start_ns;                  // CLOCK_REALTIME
   std::optional<uint64_t> start_skew_ns;             // after the process that started first
@@ -236,7 +239,8 @@ struct StragglerReport {
 
 struct RanksReport {
   std::vector<RankReport> ranks;
-  std::vector<uint32_t> missing;  // below the highest rank seen
+  std::vector<uint32_t> missing;   // below the highest rank seen
+  std::vector<uint32_t> repeated;  // that several recordings have
   std::vector<StragglerReport> stragglers;
 };
 

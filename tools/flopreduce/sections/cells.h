@@ -10,6 +10,9 @@ Cell exact_cell(const Work& work);  // the same, and marked where it is an estim
 Cell time_cell(const Work& work);
 Cell share_cell(u128 part, u128 whole);  // nothing where the whole is 0
 
+// "rank 3, host pid 17": Report::traces[trace].
+std::string process_name(const Report& report, size_t trace);
+
 // "0.1234" with that many decimals.
 std::string fixed(double value, int decimals);
 

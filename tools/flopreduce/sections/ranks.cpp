@@ -6,9 +6,8 @@
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
-namespace {
 
-std::string name_of(const Report& report, size_t i) {
+std::string process_name(const Report& report, size_t i) {
   const auto& header = report.traces[i].header;
   const auto& rank = report.ranks.ranks[i].rank;
   const std::string process = report.traces[i].has_header
@@ -17,18 +16,23 @@ std::string name_of(const Report& report, size_t i) {
   return rank ? "rank " + std::to_string(*rank) + ", " + process : process;
 }
 
+namespace {
+
 double ratio_of(const StragglerReport& s) {
   return static_cast<double>(s.slowest_ns) / static_cast<double>(s.median_ns);
 }
 
-std::string missing_text(const std::vector<uint32_t>& missing) {
+std::string ranks_text(const std::vector<uint32_t>& ranks) {
   constexpr size_t kShown = 16;
   std::string text;
-  for (size_t i = 0; i < std::min(kShown, missing.size()); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(missing[i]);
-  if (missing.size() > kShown) text += " and " + std::to_string(missing.size() - kShown) + " more";
+  for (size_t i = 0; i < std::min(kShown, ranks.size()); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > kShown) text += " and " + std::to_string(ranks.size() - kShown) + " more";
   return text;
 }
+
+// A process this much above the median of a phase is pointed out to people.
+constexpr double kWorthSaying = 1.05;
 
 Section section(const Report& report) {
   if (report.traces.size() < 2 && report.ranks.missing.empty()) return {};
@@ -46,29 +50,35 @@ Section section(const Report& report) {
     const TraceReport& t = report.traces[i];
     const RankReport& r = report.ranks.ranks[i];
     const auto time = [](const std::optional<uint64_t>& ns) { return ns ? Cell(*ns) : Cell(); };
-    table.rows.push_back({name_of(report, i), t.launches,
+    table.rows.push_back({process_name(report, i), t.launches,
                           t.unmeasured == t.launches && t.launches > 0
                               ? Cell::none("not measured")
                               : Cell(t.flop, t.unmeasured > 0 ? Mark::kAtLeast : Mark::kNone),
-                          r.gpu_time_ns, time(r.wall_ns), time(r.own_ns),
+                          Cell(r.gpu_time_ns, r.estimated ? Mark::kEstimate : Mark::kNone),
+                          time(r.wall_ns), time(r.own_ns),
                           r.clock_khz != 0 ? Cell(uint64_t{r.clock_khz}) : Cell(),
                           time(r.start_skew_ns)});
   }
   Section s{"By process", {}, std::move(table), {}};
   if (!report.ranks.missing.empty())
-    s.below.emplace_back("  No trace of rank " + missing_text(report.ranks.missing) + ".",
+    s.below.emplace_back("  No trace of rank " + ranks_text(report.ranks.missing) + ".",
+                         Tone::kWarn);
+  if (!report.ranks.repeated.empty())
+    s.below.emplace_back("  Several recordings of rank " + ranks_text(report.ranks.repeated) +
+                             ": traces of several runs?",
                          Tone::kWarn);
   for (const auto& straggler : report.ranks.stragglers)
-    if (straggler.median_ns > 0)
+    if (straggler.median_ns > 0 && ratio_of(straggler) >= kWorthSaying)
       s.below.emplace_back("  " + straggler.phase + ": slowest " +
-                           name_of(report, straggler.trace) + ", " + fixed(ratio_of(straggler), 2) +
-                           " times the median");
+                           process_name(report, straggler.trace) + ", " +
+                           fixed(ratio_of(straggler), 2) + " times the median");
   return s;
 }
 
 void json(Json& to, const Report& report) {
   Json j;
   j["missing"] = report.ranks.missing;
+  j["repeated"] = report.ranks.repeated;
   j["processes"] = Json::array();
   for (size_t i = 0; i < report.ranks.ranks.size(); ++i) {
     const RankReport& r = report.ranks.ranks[i];
@@ -79,6 +89,7 @@ void json(Json& to, const Report& report) {
                               {"rank", r.rank ? Json(*r.rank) : Json()},
                               {"launches", report.traces[i].launches},
                               {"gpu_time_ns", time_json(r.gpu_time_ns)},
+                              {"gpu_time_estimated", r.estimated},
                               {"phase_gpu_time_ns", std::move(phases)},
                               {"wall_ns", time(r.wall_ns)},
                               {"own_ns", time(r.own_ns)},

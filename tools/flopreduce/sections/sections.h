@@ -19,8 +19,8 @@ struct Subject {
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
     kRanges, kPhaseRules, kOperators, kLayers, kLedger, kProcesses, kDiagnostics, kDamage,
-    kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kCoverage, kRanks, kBusyTime,
-    kIdleGaps;
+    kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring, kCoverage, kRanks,
+    kBusyTime, kIdleGaps;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.

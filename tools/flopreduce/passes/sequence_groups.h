@@ -1,0 +1,72 @@
+// What a summary keeps of autograd sequence numbers: which launches share one. The numbers
+// themselves do not matter, and a training step repeats the groups of the step before, so they are
+// counted.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "reader/damage.h"
+#include "reader/launch_batch.h"
+
+namespace flopinj::reduce {
+
+// Launches of one thread on one stream in one range, as the trace's own ids name them.
+struct NumberedLaunches {
+  uint32_t thread = 0, stream = 0, path = 0;
+  uint64_t launches = 0;
+  auto operator<=>(const NumberedLaunches&) const = default;
+};
+using SequenceGroup = std::vector<NumberedLaunches>;
+
+// Of one recording.
+class SequenceGroups {
+ public:
+  static constexpr size_t kWindow = 1U << 16;  // numbers that may still get launches
+  static constexpr size_t kMaxInGroup = 256;
+  static constexpr size_t kMaxGroups = 1U << 18;
+
+  void launches(const LaunchBatchReader& batch, const PatternTable& patterns, DamageLog& damage);
+  // Those of a summary. False where they are malformed.
+  bool add(const trace::SequenceGroups& message, DamageLog& damage);
+  // All of it, in messages that fit a packet. Ends the groups.
+  std::vector<trace::SequenceGroups> take(DamageLog& damage);
+
+ private:
+  void close(SequenceGroup group, uint64_t times, DamageLog& damage);
+
+  std::map<uint64_t, SequenceGroup> open_;  // by number
+  std::map<SequenceGroup, uint64_t> times_;
+  std::set<uint32_t> without_;  // range paths of which some launches have no number
+};
+
+// Calls visit(times, group) for each group; false where the message is malformed.
+template <typename Visit>
+bool for_each_group(const trace::SequenceGroups& message, Visit&& visit) {
+  constexpr int kHead = 2;
+  constexpr int kEach = 4;
+  SequenceGroup group;
+  for (int at = 0; at < message.group_size();) {
+    if (message.group_size() - at < kHead) return false;
+    const uint64_t times = message.group(at);
+    const uint64_t size = message.group(at + 1);
+    at += kHead;
+    if (size == 0 || size > SequenceGroups::kMaxInGroup ||
+        size > static_cast<uint64_t>(message.group_size() - at) / kEach)
+      return false;
+    group.clear();
+    for (uint64_t i = 0; i < size; ++i, at += kEach) {
+      for (int k = 0; k < kEach - 1; ++k)
+        if (message.group(at + k) > UINT32_MAX) return false;
+      group.push_back({static_cast<uint32_t>(message.group(at)),
+                       static_cast<uint32_t>(message.group(at + 1)),
+                       static_cast<uint32_t>(message.group(at + 2)), message.group(at + 3)});
+    }
+    visit(times, group);
+  }
+  return true;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,130 @@
+// How counters were read: what the user asked of each process, and how much of its work had complete
+// counts, as the recorder saw it grow.
+#include <algorithm>
+
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Traces of recorders before minor version 2 say nothing of it.
+bool says(const TraceReport& t) { return t.has_header && !t.header.mode().empty(); }
+
+bool reads_counters(const TraceReport& t) { return t.header.counters() && t.header.measures(); }
+
+Cell budget_cell(const TraceReport& t) {
+  if (!reads_counters(t) || t.header.mode() == "full") return Cell::none();
+  if (t.header.budget_percent() <= 0) return Cell::none("no limit");
+  return t.header.budget_percent() / 100;
+}
+
+bool covers(const CoveragePoint& at, double share) {
+  return static_cast<double>(at.covered_launches) >= share * static_cast<double>(at.launches);
+}
+
+// Where shares of the launches were first covered; the ledgers looked at are powers of two apart.
+std::string growth_text(const std::vector<CoveragePoint>& growth) {
+  struct Step {
+    double share;
+    const char* name;
+  };
+  std::string text;
+  for (const Step& step : {Step{0.5, "half"}, Step{0.9, "90 %"}, Step{0.99, "99 %"}}) {
+    const auto at = std::find_if(growth.begin(), growth.end(),
+                                 [&](const CoveragePoint& p) { return covers(p, step.share); });
+    if (at == growth.end()) break;
+    text += (text.empty() ? "" : ", ") + std::string(step.name) + " by launch " +
+            to_grouped(at->launches);
+  }
+  return text;
+}
+
+Table process_table(const Report& report) {
+  Table table{"measuring",
+              {{"process", "process"},
+               {"mode", "mode"},
+               {"counters", "counters"},
+               {"budget_share", "budget", Kind::kShare},
+               {"covered_launches_share", "launches covered", Kind::kShare},
+               {"covered_gpu_time_share", "GPU time covered", Kind::kShare}}};
+  table.long_list = true;
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    const TraceReport& t = report.traces[i];
+    if (!says(t)) continue;
+    const CoveragePoint at = coverage_at(t.ledger);
+    const bool reads = reads_counters(t);
+    table.rows.push_back(
+        {process_name(report, i), t.header.mode(), reads ? "read" : "not read", budget_cell(t),
+         reads ? share_cell(at.covered_launches, at.launches) : Cell::none(),
+         reads ? share_cell(at.covered_gpu_time_ns, at.timed_gpu_time_ns) : Cell::none()});
+  }
+  return table;
+}
+
+Section section(const Report& report) {
+  Section s{"Measuring", {}, process_table(report), {}};
+  if (s.table->rows.empty()) return {};
+  constexpr size_t kShown = 8;
+  for (size_t i = 0; i < report.traces.size() && s.below.size() < kShown; ++i) {
+    const TraceReport& t = report.traces[i];
+    if (!says(t) || !reads_counters(t)) continue;
+    const std::string grown = growth_text(t.coverage_growth);
+    if (!grown.empty())
+      s.below.emplace_back("  " + process_name(report, i) + ": covered " + grown, Tone::kDim);
+    if (!t.ledger.measuring_stopped().empty())
+      s.below.emplace_back("  " + process_name(report, i) +
+                           ": measuring stopped: " + t.ledger.measuring_stopped());
+  }
+  return s;
+}
+
+Json point_json(const CoveragePoint& at) {
+  return {{"launches", at.launches},
+          {"covered_launches", at.covered_launches},
+          {"timed_gpu_time_ns", at.timed_gpu_time_ns},
+          {"covered_gpu_time_ns", at.covered_gpu_time_ns}};
+}
+
+Json process_json(const Report& report, size_t i) {
+  const TraceReport& t = report.traces[i];
+  const auto& h = t.header;
+  Json j;
+  j["trace"] = i;
+  j["mode"] = h.mode();
+  j["counters"] = reads_counters(t);
+  j["budget_percent"] = h.budget_percent() > 0 ? Json(h.budget_percent()) : Json(nullptr);
+  j["coverage"] = point_json(coverage_at(t.ledger));
+  j["coverage_growth"] = list_json(t.coverage_growth, point_json);
+  j["stopped"] =
+      t.ledger.measuring_stopped().empty() ? Json(nullptr) : Json(t.ledger.measuring_stopped());
+  return j;
+}
+
+void json(Json& to, const Report& report) {
+  Json& list = to["measuring"];
+  list = Json::array();
+  for (size_t i = 0; i < report.traces.size(); ++i)
+    if (says(report.traces[i])) list.push_back(process_json(report, i));
+}
+
+std::vector<Table> tables(const Report& report) {
+  Table table{"coverage_growth",
+              {{"process", "process", Kind::kCount},
+               {"launches", "launches", Kind::kCount},
+               {"covered_launches", "covered", Kind::kCount},
+               {"timed_gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"covered_gpu_time_ns", "covered", Kind::kNanoseconds}}};
+  for (size_t i = 0; i < report.traces.size(); ++i)
+    for (const CoveragePoint& at : report.traces[i].coverage_growth)
+      table.rows.push_back({uint64_t{i}, at.launches, at.covered_launches, at.timed_gpu_time_ns,
+                            at.covered_gpu_time_ns});
+  return {std::move(table)};
+}
+
+}  // namespace
+
+const Subject kMeasuring = {section, json, tables};
+
+}  // namespace flopinj::reduce
