@@ -105,8 +105,8 @@ class Ranks(harness.TestCase):
         traces, parts = [], []
         for rank, level in ((0, "launches"), (1, "launches"), (2, "tally")):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([TRAINER, "--steps", 4, "--ranges", "pytorch", "--mode", "autograd-thread"], output=traces[-1],
-                              RANK=rank, FLOPINJ_LEVEL=level)
+            self.run_profiled([TRAINER, "--steps", 12, "--ranges", "pytorch", "--mode", "autograd-thread"],
+                              output=traces[-1], RANK=rank, FLOPINJ_LEVEL=level)
             parts.append(self.merge(f"{rank}.sum", traces[-1]))
         whole = self.merge("whole.sum", *traces)
         for first, second, third in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
@@ -114,7 +114,9 @@ class Ranks(harness.TestCase):
             self.assertEqual(joined.read_bytes(), whole.read_bytes())
         report = harness.reduce(*traces)
         self.assertGreater(sum(layer["backward"]["launches"] for layer in report["layer_work"]), 0)
-        self.assertEqual(harness.reduce(whole), report)
+        summary = harness.reduce(whole)
+        del report["time"], summary["time"]  # when kernels ran is not in a summary
+        self.assertEqual(summary, report)
 
     def merge(self, name, *inputs):
         out = self.folder / name

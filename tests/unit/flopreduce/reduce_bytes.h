@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "passes/reducer.h"
+#include "support/trace_builder.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
-#include "support/trace_builder.h"
 
 namespace flopinj::test {
 
@@ -27,6 +27,13 @@ inline nlohmann::json json_of(const reduce::Report& report) {
   std::ostringstream out;
   reduce::write_json(out, report);
   return nlohmann::json::parse(out.str());
+}
+
+// What a summary's report says like that of its traces: all but when kernels ran.
+inline nlohmann::json timeless_json_of(const reduce::Report& report) {
+  auto json = json_of(report);
+  json.erase("time");
+  return json;
 }
 
 inline std::string text_of(const reduce::Report& report) {
