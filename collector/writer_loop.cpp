@@ -140,6 +140,7 @@ void WriterLoop::flush(bool everything) {
   write_tally(everything);
   write_samples(samples);
   write_diagnostics(false);
+  tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
   write_ledger(everything);
   if (!writer_.flush())
     fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
