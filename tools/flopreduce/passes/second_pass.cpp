@@ -111,7 +111,8 @@ class Readers {
   Totals take() {
     for (size_t i = 0; i < damage_.size(); ++i) pass_.files[i].damage.add(damage_[i]);
     pass_.damage_of_trace = std::move(damage_of_trace_);
-    Totals totals = totals_[0].take(pass_.files.front().damage);
+    DamageLog of_nothing;  // without files there is nothing to damage either
+    Totals totals = totals_[0].take(pass_.files.empty() ? of_nothing : pass_.files.front().damage);
     for (size_t i = 0; i < totals.devices.size(); ++i)
       totals.devices[i].busy = std::move(times_.busy()[i]);
     return totals;
