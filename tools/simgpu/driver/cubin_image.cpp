@@ -21,8 +21,9 @@ uint64_t hash_of(std::span<const std::byte> bytes) {  // FNV-1a
 
 template <class T>
 void put(std::vector<std::byte>& to, const T& value) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
-  to.insert(to.end(), bytes, bytes + sizeof value);
+  const size_t at = to.size();
+  to.resize(at + sizeof value);
+  std::memcpy(to.data() + at, &value, sizeof value);
 }
 
 // Attributes as ptxas writes them: format, attribute, then a value, or a length and so many bytes.
