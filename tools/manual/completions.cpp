@@ -72,6 +72,14 @@ std::string patterns(const Command& command, const Option& option) {
   return out;
 }
 
+// Which word makes which command, while commands may still come: cases of "$open$command $word".
+void write_command_cases(std::ostream& out, const Program& program, const char* indent) {
+  for (const auto& place : places(program))
+    for (const auto& word : words_after(program, place))
+      out << indent << posix("1" + place + " " + word)
+          << ") command=" << posix(place.empty() ? word : place + " " + word) << " ;;\n";
+}
+
 }  // namespace
 
 void write_bash(std::ostream& out, const Program& program) {
@@ -87,10 +95,7 @@ void write_bash(std::ostream& out, const Program& program) {
       << "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
       << "    [[ ${COMP_WORDS[i]} != -- ]] || return  # what follows is another program's\n"
       << "    case \"$open$command ${COMP_WORDS[i]}\" in\n";
-  for (const auto& place : places(program))
-    for (const auto& word : words_after(program, place))
-      out << "      " << posix("1" + place + " " + word)
-          << ") command=" << posix(place.empty() ? word : place + " " + word) << " ;;\n";
+  write_command_cases(out, program, "      ");
   out << "      *) open= ;;  # commands stand first\n    esac\n  done\n  case \"$command $before\" "
          "in\n";
   for (const Command& command : program.commands)
@@ -154,10 +159,7 @@ void write_zsh(std::ostream& out, const Program& program) {
       << "for word in ${words[2,CURRENT-1]}; do\n"
       << "  [[ $word != -- ]] || { _normal; return }  # what follows is another program's\n"
       << "  case \"$open$command $word\" in\n";
-  for (const auto& place : places(program))
-    for (const auto& word : words_after(program, place))
-      out << "    " << posix("1" + place + " " + word)
-          << ") command=" << posix(place.empty() ? word : place + " " + word) << " ;;\n";
+  write_command_cases(out, program, "    ");
   out << "    *) open= ;;\n  esac\ndone\ncase $command in\n";
   for (const auto& place : places(program)) {
     const auto words = words_after(program, place);

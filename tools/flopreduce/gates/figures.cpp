@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "support/edit_distance.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -55,22 +56,6 @@ const Json* member(const Json& value, const std::string& part) {
   if (!value.is_object()) return nullptr;
   const auto found = value.find(part);
   return found == value.end() ? nullptr : &*found;
-}
-
-// Changes of one letter that make `a` into `b`.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 // Paths to figures, lists by their first element. Bounded: a report may have any number of names.

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <numeric>
 #include <set>
+
+#include "support/edit_distance.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -35,22 +36,10 @@ void for_each_figure(const Report& report, Visit&& visit) {
   for (const auto& r : report.ranges) visit("range", r.path, r.name);
 }
 
-// Edits that turn one name into the other; names are cut, since the work is their product.
+// Names are cut, since the work is their product.
 size_t distance(std::string_view a, std::string_view b) {
   constexpr size_t kMost = 64;
-  a = a.substr(0, kMost);
-  b = b.substr(0, kMost);
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
+  return edit_distance(a.substr(0, kMost), b.substr(0, kMost));
 }
 
 // A range is itself and what is below it.
