@@ -66,6 +66,7 @@ struct SampledSignature {
   const Signature* signature = nullptr;
   Phase phase = Phase::kFirst;
   bool varying = false, complete = false;
+  bool waited = false;  // a launch that lacked a group has left another group's window open
   uint32_t rounds = 0;
   uint64_t needed = 0;  // groups, by index in the plan
   uint64_t armed = 0;   // groups of the armed round that are still to be sampled

@@ -210,7 +210,12 @@ LaunchDecision MeasurementScheduler::State::decide_first(Plan& plan, SampledSign
     return {};
   }
   if (open != nullptr && open->group == *group) return {false, {}, true, true};
-  if (open != nullptr) return {gives_way(*open, *s.signature, config), {}, false, true};
+  if (open != nullptr) {
+    const bool lacks = s.groups[*group].samples == 0;
+    const bool close = gives_way(*open, *s.signature, config) || (lacks && s.waited);
+    s.waited |= lacks && !close;
+    return {close, {}, false, true};
+  }
   if (!budget.affords(true, predicted_ns(plan, s, group_mask(*group)), now_ns)) {
     refuse(plan, s);
     return {};

@@ -8,9 +8,10 @@
 //   windows   A window reads one group. One that is opened for first samples stays open for what
 //             is launched next on its context, until it is full or nobody in it wanted the group
 //             for a while; it gives way to another group when its first kernel comes again (a
-//             training step is over), when a kernel follows itself, or when others have wanted
-//             another one for a while. One that is
-//             opened for a round holds the one launch that was drawn.
+//             training step is over), when a kernel follows itself, when others have wanted
+//             another one for a while, or when a kernel lacks another one that has left it open once
+//             before: three launches suffice for two groups, wherever windows were cut short. One
+//             that is opened for a round holds the one launch that was drawn.
 //   samples   Only rows that were chosen become samples: what happened to be launched in a window
 //             is no fair draw.
 //   failures  A signature whose windows keep failing is given up; after a failure it is the last

@@ -98,13 +98,16 @@ class Launches(harness.TestCase):
         self.assertNotIn("unscreened_launches", report["total"])
 
     def test_tensor_work_that_was_not_measured_is_not_zero(self):
-        """Screening shows it, and then the program is over."""
+        """Screening shows it, and then the program is over: they need three groups and are launched twice."""
         report = self.report_of("tensor_briefly")
         self.assert_balanced(report)
-        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (16, 16))
+        self.assertEqual(report["ledger"]["launches"], 8)
+        self.assertGreaterEqual(report["ledger"]["unmeasured"], 6)
         reasons = {r["reason"] for r in report["ledger"]["reasons"]["unmeasured"]}
         self.assertTrue(all(r.startswith("not_sampled:") for r in reasons), reasons)
-        self.assertIsNone(self.kernels_of(report)["product_bf16"][1])
+        flop = {name: work for name, (_, work) in self.kernels_of(report).items()}
+        self.assertIn(flop.pop("axpy"), (None, str(2 * 2 * 64)))  # two groups: as the windows fall
+        self.assertEqual(set(flop.values()), {None})
 
     def test_what_cupti_cannot_measure_is_not_undercounted(self):
         """A CUPTI without the bf16 metric: the kernels that need it have no count, and the others theirs."""

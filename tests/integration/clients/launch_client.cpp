@@ -288,7 +288,7 @@ int main(int argc, char** argv) {
       {"precisions", [&] { precisions(gpu); }},
       {"tensor", [&] { tensor(gpu, 100); }},
       {"tensor_a_dozen", [&] { tensor(gpu, 12); }},
-      {"tensor_briefly", [&] { tensor(gpu, 4); }},
+      {"tensor_briefly", [&] { tensor(gpu, 2); }},
       {"vectors", [&] { vectors(gpu); }},
       {"collective", [&] { collective(gpu); }},
       {"devices", [&] { devices(gpu, argv[0]); }},

@@ -174,6 +174,30 @@ TEST_CASE("sampling: a short program is measured at all") {
   }
 }
 
+TEST_CASE("sampling: three steps before a graph is captured suffice, wherever the machine stalls") {
+  // A stall longer than a window may be open ends the window in the middle of a step.
+  Random random(20);
+  for (int run = 0; run < 500; ++run) {
+    SimulatedProgram program(unlimited(), {});
+    program.plan();
+    std::vector<const Signature*> step;
+    for (int i = 0; i < 20; ++i) {
+      // Some kernels are launched several times in a step.
+      step.push_back(&program.kernel("k" + std::to_string(random.below(4) == 0 ? i / 2 : i)));
+    }
+    const uint64_t stalls_in = 1 + random.below(20);  // launches between two of them
+    for (int n = 0; n < 3; ++n)
+      for (const Signature* s : step)
+        program.launch(*s, 10'000, 1, random.below(stalls_in) == 0 ? 250 * kMs : 0);
+    program.launch_outside();
+    for (const Signature* s : step) {
+      CAPTURE(run, stalls_in, s->id.value);
+      REQUIRE(program.samples_of(*s, kScreening) >= 1);
+      REQUIRE(program.samples_of(*s, kSass) >= 1);
+    }
+  }
+}
+
 TEST_CASE("sampling: measuring stops when enough is covered, and that has lasted") {
   SchedulerConfig config = unlimited();
   config.until_covered = 0.95;

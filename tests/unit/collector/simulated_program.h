@@ -80,6 +80,10 @@ class SimulatedProgram {
     ++ordinals_[&s];
     drain();
   }
+  // A graph launch, say: it ends a window and is in none.
+  void launch_outside() {
+    if (window_) close();
+  }
   uint64_t wall_ns() const { return now - began; }
   double cost() const {  // share of wall time
     return static_cast<double>(wall_ns() - undisturbed_ns) / static_cast<double>(wall_ns());
