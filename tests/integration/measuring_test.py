@@ -38,7 +38,7 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
     def test_trainer(self):
         for model, steps in (("mlp", 12), ("cnn", 12)):
             with self.subTest(model=model):
-                command = [TRAINER, "--print-shapes", "--model", model, "--steps", steps]
+                command = [TRAINER, "--batch", 8, "--print-shapes", "--model", model, "--steps", steps]
                 reports = self.both(command)
                 shapes = run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
                 self.assertEqual(reports["full"]["total"]["flop"], str(Expected(json.loads(shapes)).flop))
@@ -50,7 +50,7 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
         self.both([LAUNCH, "same_grid"])
 
     def test_several_devices_and_threads(self):
-        for case in ("devices", "threads"):
+        for case in ("devices", "threads_briefly"):
             with self.subTest(case=case):
                 self.run_profiled([LAUNCH, case], SIMGPU_DEVICES=2, FLOPINJ_MODE="full", FLOPINJ_FORCE=1)
                 report = harness.reduce(self.trace)
@@ -93,7 +93,7 @@ class Ranks(harness.TestCase):
         traces = []
         for rank in (0, 2):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([TRAINER, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
+            self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
         alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
         self.assertEqual(both["ledger"]["unmeasured"], 0)
         self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
@@ -106,8 +106,8 @@ class Ranks(harness.TestCase):
         traces, parts = [], []
         for rank, level in ((0, "launches"), (1, "launches"), (2, "tally")):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([TRAINER, "--steps", 12, "--ranges", "pytorch", "--mode", "autograd-thread"],
-                              output=traces[-1], RANK=rank, FLOPINJ_LEVEL=level)
+            self.run_profiled([TRAINER, "--batch", 8, "--steps", 12, "--ranges", "pytorch", "--mode",
+                               "autograd-thread"], output=traces[-1], RANK=rank, FLOPINJ_LEVEL=level)
             parts.append(self.merge(f"{rank}.sum", traces[-1]))
         whole = self.merge("whole.sum", *traces)
         for first, second, third in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
@@ -128,7 +128,7 @@ class Ranks(harness.TestCase):
 
 class Budget(harness.TestCase):
     def test_coverage_is_told_as_it_grows(self):
-        done = self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
+        done = self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
         self.assertIn("counts are complete for 100.0 % of GPU time", done.stderr)
         report = harness.reduce(self.trace)
         measuring = report["measuring"][0]
@@ -143,14 +143,15 @@ class Budget(harness.TestCase):
 
     def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
         """A millionth of a per cent: once the first window has cost something, nothing is left for others."""
-        self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
+        self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
         report = harness.reduce(self.trace)
         ledger = report["ledger"]
         self.assert_balanced(report)
         self.assertEqual(report["measuring"][0]["budget_percent"], 0.000001)
         self.assertEqual(report["measuring"][0]["coverage"]["covered_launches"], 0)
         self.assertEqual(ledger["unmeasured"], ledger["launches"])
-        self.run_profiled([TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none", FLOPINJ_FORCE=1)
+        self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none",
+                          FLOPINJ_FORCE=1)
         report = harness.reduce(self.trace)
         self.assertEqual(report["ledger"]["unmeasured"], 0)
         self.assertIsNone(report["measuring"][0]["budget_percent"])

@@ -9,9 +9,9 @@ from theory import Expected
 MODES = ("plain", "autograd-thread", "graph", "streams")
 
 
-def train(test, *arguments, **settings):
+def train(test, *arguments, batch=8, **settings):
     """Runs the trainer under the profiler; returns what theory says of it and what flopreduce says."""
-    done = test.run_profiled([harness.TRAINER, "--print-shapes", *arguments], **settings)
+    done = test.run_profiled([harness.TRAINER, "--print-shapes", "--batch", batch, *arguments], **settings)
     return Expected(json.loads(done.stdout)), harness.reduce(test.trace)
 
 
@@ -46,7 +46,7 @@ class EveryFigureEqualsTheory(harness.TestCase):
                         self.check_layers(expected, report)
 
     def test_momentum_and_odd_batch(self):
-        expected, report = train(self, "--model", "mlp", "--momentum", 0.9, "--batch", 13, "--steps", 12)
+        expected, report = train(self, "--model", "mlp", "--momentum", 0.9, "--steps", 12, batch=13)
         self.check(expected, report)
         self.check_layers(expected, report)
 
@@ -70,7 +70,7 @@ class EveryFigureEqualsTheory(harness.TestCase):
 
     def test_same_grid_and_another_k_stay_apart(self):
         """fc1 and fc2 of the mlp launch the same grid with inner dimension 64 and 128."""
-        expected, report = train(self, "--model", "mlp", "--batch", 32, "--steps", 12)
+        expected, report = train(self, "--model", "mlp", "--steps", 12, batch=32)
         forward = harness.by_key(report["kernels"], "name")["dense_forward"]
         self.assertEqual(forward["signatures"], 3)  # fc1, fc2 and fc3
         self.assertNotIn("varying_launches", forward)

@@ -48,16 +48,16 @@ void reload(Gpu& gpu) {
 }
 
 // Eight threads on one context, each with a stream and a size of its own.
-void threads(Gpu& gpu) {
+void threads(Gpu& gpu, int launches) {
   std::vector<std::thread> all;
   for (int t = 0; t < 8; ++t)
-    all.emplace_back([&gpu, t] {
+    all.emplace_back([&gpu, launches, t] {
       gpu.use();
       CUstream stream = nullptr;
       check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
       const std::string name = "thread " + std::string(1, static_cast<char>('a' + t));
       nvtxRangePushA(name.c_str());
-      for (int i = 0; i < 500; ++i) gpu.axpy(100 + t, stream);
+      for (int i = 0; i < launches; ++i) gpu.axpy(100 + t, stream);
       nvtxRangePop();
       check(cuStreamSynchronize(stream), "cuStreamSynchronize");
       check(cuStreamDestroy(stream), "cuStreamDestroy");
@@ -281,7 +281,8 @@ int main(int argc, char** argv) {
       {"same_grid", [&] { same_grid(gpu); }},
       {"failed", [&] { failed(gpu); }},
       {"reload", [&] { reload(gpu); }},
-      {"threads", [&] { threads(gpu); }},
+      {"threads", [&] { threads(gpu, 500); }},
+      {"threads_briefly", [&] { threads(gpu, 50); }},
       {"entry_points", [&] { entry_points(gpu); }},
       {"graphs", [&] { graphs(gpu); }},
       {"varying", [&] { varying(gpu); }},
