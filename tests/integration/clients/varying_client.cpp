@@ -1,5 +1,5 @@
-// One kernel whose work is in the device's memory, launched again and again: varying_client SHAPE LAUNCHES SEED.
-// Prints the FLOP of all its launches, as it wrote them into that memory.
+// One kernel whose work is in the device's memory, launched again and again: varying_client SHAPE LAUNCHES SEED [REST].
+// It rests 1 ms, or REST ms, every 50 launches. Prints the FLOP of all its launches, as it wrote them into that memory.
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -27,7 +27,8 @@ int work_of(const std::string& shape, int i, int launches, std::mt19937_64& bits
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
+  const std::chrono::milliseconds rest(argc == 5 ? std::atoi(argv[4]) : 1);
   const int launches = std::atoi(argv[2]);
   std::mt19937_64 bits(std::strtoull(argv[3], nullptr, 10));
   client::Gpu gpu(argv[0]);
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < launches; ++i) {
     const int iterations = work_of(argv[1], i, launches, bits);
     // At the pace of kernels that do something: what is measured again is chosen while the program runs.
-    if (i % 50 == 49) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (i % 50 == 49) std::this_thread::sleep_for(rest);
     flop += 2 * static_cast<uint64_t>(iterations);
     client::check(cuMemcpyHtoD(gpu.x, &iterations, sizeof iterations), "cuMemcpyHtoD");
     void* parameters[] = {&gpu.x, &gpu.y};

@@ -11,6 +11,15 @@ bool longer(const IdleGap& a, const IdleGap& b) {
 
 }  // namespace
 
+void BusyTime::add_gap(const IdleGap& gap) {
+  size_t place = 0;
+  for (uint64_t power = 10; place + 1 < kDecades && gap.length_ns >= power; power *= 10) ++place;
+  Decade& decade = idle[place];
+  ++decade.gaps;
+  decade.ns += gap.length_ns;
+  if (gap.length_ns >= least_kept_) keep_if_large(gap);
+}
+
 void BusyTime::keep_if_large(const IdleGap& gap) {
   if (largest.size() == kLargest) {
     if (!longer(gap, largest.back())) return;
@@ -33,6 +42,19 @@ void BusyTime::add(const BusyTime& later) {
     idle[i].ns += later.idle[i].ns;
   }
   for (const auto& gap : later.largest) keep_if_large(gap);
+}
+
+uint64_t ShortGaps::move_to(BusyTime& sums) {
+  uint64_t all = 0;
+  for (size_t place = 1; place < kPlaces; ++place) {
+    BusyTime::Decade& decade = sums.idle[place - 1];
+    const uint64_t ns = places_[place] & (kOne - 1);
+    decade.gaps += places_[place] >> kSumBits;
+    decade.ns += ns;
+    all += ns;
+  }
+  *this = {};
+  return all;
 }
 
 }  // namespace flopinj::reduce

@@ -44,26 +44,49 @@ const BusyInterval* BusyTrack::fold_run(const BusyInterval* at, const BusyInterv
       folded_ = {last.end(), head_.back().begin, last.end(), last.kernel()};
     }
   }
+  while (at != end && at->begin <= limit) {
+    if (short_gaps_.room() == 0) take_short_gaps();
+    const auto most = std::min(short_gaps_.room(), static_cast<size_t>(end - at));
+    at = fold_some(at, at + most, limit);
+  }
+  return at;
+}
+
+// What is neither busy nor a gap is no time: busy is how far the end has moved, less the gaps.
+void BusyTrack::take_short_gaps() { sums_.busy_ns -= short_gaps_.move_to(sums_); }
+
+const BusyInterval* BusyTrack::fold_some(const BusyInterval* at, const BusyInterval* end,
+                                         uint64_t limit) {
+  const BusyInterval* const first = at;
   Folded f = folded_;
-  uint64_t busy = 0;
+  uint64_t long_gaps = 0;
+  const auto longest_short = [this] {
+    return std::min(sums_.least_kept() - 1, ShortGaps::kLongest);
+  };
+  uint64_t most = longest_short();
   for (; at != end && at->begin <= limit; ++at) {
     const uint64_t its_end = at->end();
     if (at->begin < f.last_begin) [[unlikely]]
       late(std::min(its_end, f.end) - std::min(at->begin, f.end));
     else
       f.last_begin = at->begin;
-    if (at->begin > f.end) {
-      sums_.add_gap({f.end, at->begin - f.end, f.last, at->kernel()});
-      f.end = at->begin;
+    uint64_t gap = at->begin > f.end ? at->begin - f.end : 0;
+    if (gap > most) [[unlikely]] {
+      sums_.add_gap({f.end, gap, f.last, at->kernel()});
+      f.end += gap;
+      long_gaps += gap;
+      most = longest_short();
+      gap = 0;
     }
-    if (its_end > f.end) {
-      busy += its_end - f.end;
-      f.end = its_end;
-      f.last = at->kernel();
-    }
+    short_gaps_.add(gap);
+    // One that begins and ends in a gap's last moment leaves the kernel before as it is.
+    const uint64_t reached = f.end + gap;
+    f.last = its_end > reached ? at->kernel() : f.last;
+    f.end = std::max(reached, its_end);
   }
+  short_gaps_.added(static_cast<size_t>(at - first));
+  sums_.busy_ns += f.end - folded_.end - long_gaps;
   folded_ = f;
-  sums_.busy_ns += busy;
   sums_.end_ns = f.end;
   return at;
 }
@@ -97,6 +120,7 @@ void BusyTrack::fold(size_t count) {
     run.at = to;
     if (run.at == run.end) active.erase(active.begin());
   }
+  take_short_gaps();
   drop_folded();
 }
 

@@ -21,17 +21,18 @@ namespace flopinj::reduce {
 
 // A kernel's time. One of over 18 minutes does not fit, and is none.
 struct BusyInterval {
-  static constexpr uint64_t kLongest = (uint64_t{1} << 40U) - 1;
+  static constexpr unsigned kLengthBits = 40;
+  static constexpr uint64_t kLongest = (uint64_t{1} << kLengthBits) - 1;
   uint64_t begin = 0;
   uint64_t packed = 0;
 
   // A kernel of Model::signatures, as it stands in `packed`.
-  static uint64_t packed_kernel(uint32_t signature) { return uint64_t{signature} << 40U; }
+  static uint64_t packed_kernel(uint32_t signature) { return uint64_t{signature} << kLengthBits; }
   uint64_t length() const { return packed & kLongest; }
-  uint32_t kernel() const { return static_cast<uint32_t>(packed >> 40U); }
+  uint32_t kernel() const { return static_cast<uint32_t>(packed >> kLengthBits); }
   uint64_t end() const { return begin + length(); }
 };
-static_assert(SignatureTable::kMax <= 1U << 24U);
+static_assert(SignatureTable::kMax <= uint64_t{1} << (64 - BusyInterval::kLengthBits));
 
 class BusyTrack {
  public:
@@ -58,6 +59,8 @@ class BusyTrack {
 
   void fold(size_t count);
   const BusyInterval* fold_run(const BusyInterval* at, const BusyInterval* end, uint64_t limit);
+  const BusyInterval* fold_some(const BusyInterval* at, const BusyInterval* end, uint64_t limit);
+  void take_short_gaps();
   void fold_before(uint64_t begin);
   void drop_folded();
   void late(uint64_t ns);
@@ -66,6 +69,7 @@ class BusyTrack {
   bool part_;
   std::vector<BusyInterval> head_;  // the first intervals of a part
   BusyTime sums_;                   // of what was folded after them
+  ShortGaps short_gaps_;            // empty between two folds; until then sums_ takes them for busy
   Folded folded_;
   std::vector<BusyInterval> newest_;
   std::vector<Run> runs_;  // of newest_, each in order

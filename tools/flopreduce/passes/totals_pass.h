@@ -50,8 +50,9 @@ class TotalsPass {
   void tally_batch(const Packet& packet, DamageLog& damage);
   void look_up_rows(const LaunchBatchReader& batch, uint32_t lane);
   void forget_durations();
+  template <bool kPext>
   void count(const LaunchBatchReader& batch, DamageLog& damage);
-  template <bool kGraph, bool kWindowed>
+  template <bool kPext, bool kGraph, bool kWindowed>
   void timed(size_t begin, size_t end, PackedColumn& gaps, PackedColumn& durations,
              DamageLog& damage);
   void untimed(const LaunchBatchReader::Stretch& stretch, PackedColumn& gaps,
