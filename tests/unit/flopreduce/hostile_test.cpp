@@ -75,6 +75,25 @@ std::optional<size_t> count_one_by_one(const std::string& bytes) {
   return run == 0 ? std::optional(count) : std::nullopt;
 }
 
+std::vector<uint64_t> one_by_one(PackedColumn column, size_t count) {
+  std::vector<uint64_t> numbers;
+  for (size_t i = 0; i < count; ++i) numbers.push_back(column.next_there());
+  CHECK(column.empty());
+  return numbers;
+}
+
+template <bool kPext>
+std::vector<uint64_t> two_by_two(PackedColumn column, size_t count) {
+  std::vector<uint64_t> numbers;
+  for (size_t i = 0; i + 1 < count; i += 2) {
+    const PackedColumn::Two two = column.next_two_there<kPext>();
+    numbers.insert(numbers.end(), {two.first, two.second});
+  }
+  if (count % 2 != 0) numbers.push_back(column.next_there());
+  CHECK(column.empty());
+  return numbers;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -91,13 +110,15 @@ TEST_CASE(
     REQUIRE(count == count_one_by_one(bytes));
     refused += count ? 0 : 1;
     if (!count) continue;
+    std::vector<uint64_t> numbers;
+    for (const char* at = bytes.data(); numbers.size() < *count;)
+      numbers.push_back(protozero::decode_varint(&at, bytes.data() + bytes.size()));
     const std::string readable = bytes + std::string(kReadAhead, '\xff');
-    PackedColumn column(protozero::data_view(readable.data(), bytes.size()));
-    const char* at = bytes.data();
-    for (size_t k = 0; k < *count; ++k)
-      if (column.next_there() != protozero::decode_varint(&at, bytes.data() + bytes.size()))
-        FAIL("number " << k << " of column " << i);
-    REQUIRE(column.empty());
+    const protozero::data_view column(readable.data(), bytes.size());
+    CAPTURE(i);
+    REQUIRE(one_by_one(PackedColumn(column), numbers.size()) == numbers);
+    REQUIRE(two_by_two<false>(PackedColumn(column), numbers.size()) == numbers);
+    if (has_fast_pext()) REQUIRE(two_by_two<true>(PackedColumn(column), numbers.size()) == numbers);
   }
   CHECK(refused > 1000);
   CHECK(refused < 19'000);

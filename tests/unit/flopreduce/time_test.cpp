@@ -143,6 +143,32 @@ TEST_CASE("the union of times is that of all intervals, whatever is folded when 
   }
 }
 
+TEST_CASE("short gaps go to the decades that long ones would go to") {
+  Random random(3);
+  std::vector<uint64_t> gaps{0, 0};
+  for (uint64_t power = 1; power <= ShortGaps::kLongest; power *= 10)
+    gaps.insert(gaps.end(), {power - 1, power, power + 1});
+  for (uint64_t power = 1; power <= ShortGaps::kLongest; power *= 2) gaps.push_back(power);
+  while (gaps.size() < ShortGaps().room()) gaps.push_back(ShortGaps::kLongest - below(random, 100));
+  ShortGaps together;
+  BusyTime expected, found;
+  uint64_t all = 0;
+  for (const uint64_t gap : gaps) {
+    together.add(gap);
+    if (gap > 0) expected.add_gap({0, gap, 0, 0});
+    all += gap;
+  }
+  together.added(gaps.size());
+  CHECK(together.room() == 0);
+  CHECK(together.move_to(found) == all);
+  CHECK(together.room() == gaps.size());
+  CHECK(together.move_to(found) == 0);
+  for (size_t i = 0; i < BusyTime::kDecades; ++i) {
+    CHECK(found.idle[i].gaps == expected.idle[i].gaps);
+    CHECK(found.idle[i].ns == expected.idle[i].ns);
+  }
+}
+
 TEST_CASE("what comes too late to be joined is counted and closes no gap") {
   BusyTrack track(4, false);
   std::vector<Span> spans;
