@@ -52,7 +52,7 @@ class EveryFigureEqualsTheory(harness.TestCase):
 
     def test_without_waiting_for_the_plan(self):
         """In production nobody waits: kernels measured later serve the launches before."""
-        expected, report = train(self, "--model", "mlp", "--steps", 100, FLOPINJ_PLAN_WAIT_MS=0)
+        expected, report = train(self, "--model", "mlp", "--steps", 100, batch=32, FLOPINJ_PLAN_WAIT_MS=0)
         self.check(expected, report)
 
     def test_tally_level_says_the_same(self):
