@@ -5,10 +5,11 @@ import time
 import unittest
 
 import harness
-from harness import CLIENTS, TRAINER, injected_environment, run
+from harness import CLIENTS, injected_environment, run
 from theory import Expected
 
 LAUNCH = CLIENTS / "launch_client"
+TRAINER = (harness.TRAINER, "--batch", 8)  # little work: kernels are replayed here
 
 
 def work_of(report):
@@ -36,9 +37,9 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
         return reports
 
     def test_trainer(self):
-        for model, steps in (("mlp", 12), ("cnn", 12)):
+        for model in ("mlp", "cnn"):
             with self.subTest(model=model):
-                command = [TRAINER, "--batch", 8, "--print-shapes", "--model", model, "--steps", steps]
+                command = [*TRAINER, "--print-shapes", "--model", model, "--steps", 12]
                 reports = self.both(command)
                 shapes = run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
                 self.assertEqual(reports["full"]["total"]["flop"], str(Expected(json.loads(shapes)).flop))
@@ -93,7 +94,7 @@ class Ranks(harness.TestCase):
         traces = []
         for rank in (0, 2):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
+            self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
         alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
         self.assertEqual(both["ledger"]["unmeasured"], 0)
         self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
@@ -106,8 +107,8 @@ class Ranks(harness.TestCase):
         traces, parts = [], []
         for rank, level in ((0, "launches"), (1, "launches"), (2, "tally")):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([TRAINER, "--batch", 8, "--steps", 12, "--ranges", "pytorch", "--mode",
-                               "autograd-thread"], output=traces[-1], RANK=rank, FLOPINJ_LEVEL=level)
+            self.run_profiled([*TRAINER, "--steps", 12, "--ranges", "pytorch", "--mode", "autograd-thread"],
+                              output=traces[-1], RANK=rank, FLOPINJ_LEVEL=level)
             parts.append(self.merge(f"{rank}.sum", traces[-1]))
         whole = self.merge("whole.sum", *traces)
         for first, second, third in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
@@ -128,7 +129,7 @@ class Ranks(harness.TestCase):
 
 class Budget(harness.TestCase):
     def test_coverage_is_told_as_it_grows(self):
-        done = self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
+        done = self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
         self.assertIn("counts are complete for 100.0 % of GPU time", done.stderr)
         report = harness.reduce(self.trace)
         measuring = report["measuring"][0]
@@ -143,15 +144,14 @@ class Budget(harness.TestCase):
 
     def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
         """A millionth of a per cent: once the first window has cost something, nothing is left for others."""
-        self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
+        self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
         report = harness.reduce(self.trace)
         ledger = report["ledger"]
         self.assert_balanced(report)
         self.assertEqual(report["measuring"][0]["budget_percent"], 0.000001)
         self.assertEqual(report["measuring"][0]["coverage"]["covered_launches"], 0)
         self.assertEqual(ledger["unmeasured"], ledger["launches"])
-        self.run_profiled([TRAINER, "--batch", 8, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none",
-                          FLOPINJ_FORCE=1)
+        self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none", FLOPINJ_FORCE=1)
         report = harness.reduce(self.trace)
         self.assertEqual(report["ledger"]["unmeasured"], 0)
         self.assertIsNone(report["measuring"][0]["budget_percent"])
