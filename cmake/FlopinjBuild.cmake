@@ -45,6 +45,19 @@ if(FLOPINJ_FUZZ)  # every target tells the fuzzer what it covers
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# flopinj_compile_together(target folder...): what the target has in a folder is compiled as one translation unit. For code
+# that takes the compiler less time than the headers it needs (JSON, protobuf, CLI11). Names in the unnamed namespaces of
+# a folder must differ then; a file still includes what it uses.
+function(flopinj_compile_together target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(folder ${ARGN})
+    set(of_folder ${sources})
+    list(FILTER of_folder INCLUDE REGEX "^${folder}/")
+    set_source_files_properties(${of_folder} PROPERTIES UNITY_GROUP ${folder})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # Linked by what is shipped: the C++ runtime comes along, so that any machine with a glibc will do and a host program's
 # older one does not matter. The sanitizers intercept the shared runtime, so they keep it.
 add_library(flopinj_static_runtime INTERFACE)

@@ -13,7 +13,7 @@
 namespace flopinj::reduce {
 namespace {
 
-int run(int argc, char** argv) {
+int run_compare(int argc, char** argv) {
   CLI::App app{
       "Compares two recordings: which kernels appeared, vanished or changed in FLOP per launch, "
       "launches or time.",
@@ -69,6 +69,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const Command kCompare = {"compare", "what changed between two recordings", run};
+const Command kCompare = {"compare", "what changed between two recordings", run_compare};
 
 }  // namespace flopinj::reduce

@@ -35,7 +35,7 @@ std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
   return figures;
 }
 
-int run(int argc, char** argv) {
+int run_explain(int argc, char** argv) {
   CLI::App app{
       "Explains one figure of the report: signatures, samples, metrics, weights, extrapolation, "
       "interval, and the peaks it is measured against.",
@@ -83,6 +83,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const Command kExplain = {"explain", "where one figure comes from", run};
+const Command kExplain = {"explain", "where one figure comes from", run_explain};
 
 }  // namespace flopinj::reduce

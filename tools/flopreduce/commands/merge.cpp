@@ -5,7 +5,7 @@
 namespace flopinj::reduce {
 namespace {
 
-int run(int argc, char** argv) {
+int run_merge(int argc, char** argv) {
   CLI::App app{
       "Joins traces and summaries into one summary: a small file that every command reads like "
       "the traces themselves. Inputs may come in any order and grouping, and more than once.",
@@ -30,6 +30,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const Command kMerge = {"merge", "traces and summaries into one summary", run};
+const Command kMerge = {"merge", "traces and summaries into one summary", run_merge};
 
 }  // namespace flopinj::reduce

@@ -131,7 +131,7 @@ void write(std::ostream& out, const std::vector<const Gpu*>& found, const Output
   write_text(out, sections, {o.use_color(), OutputArguments::terminal_width(), o.top});
 }
 
-int run(int argc, char** argv) {
+int run_peaks(int argc, char** argv) {
   CLI::App app{"Peaks that utilization is measured against, with their sources.",
                "flopreduce peaks"};
   app.footer("Example: flopreduce peaks\n         flopreduce peaks h100");
@@ -151,6 +151,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources", run};
+const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources", run_peaks};
 
 }  // namespace flopinj::reduce

@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool above_zero(const std::optional<double>& value) { return value && *value > 0; }
-
 int run_infer(int argc, char** argv) {
   CLI::App app{"Time and throughput of one forward pass at a share of peak.",
                "flopreduce project infer"};
@@ -96,7 +94,7 @@ int run_infer(int argc, char** argv) {
   });
 }
 
-int run(int argc, char** argv) {
+int run_project(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "train") return run_project_train(argc - 1, argv + 1);
   if (what == "infer") return run_infer(argc - 1, argv + 1);
@@ -111,7 +109,7 @@ constexpr const char* kWords[] = {"train", "infer"};
 
 }  // namespace
 
-const Command kProject = {"project", "compute of a whole training run, time of an inference", run,
-                          kWords};
+const Command kProject = {"project", "compute of a whole training run, time of an inference",
+                          run_project, kWords};
 
 }  // namespace flopinj::reduce

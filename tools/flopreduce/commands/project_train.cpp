@@ -8,8 +8,6 @@
 namespace flopinj::reduce {
 namespace {
 
-bool above_zero(const std::optional<double>& value) { return value && *value > 0; }
-
 struct TrainArguments {
   InputArguments input;
   std::optional<double> forward, backward_ratio, recurrent, non_recurrent, examples, epochs;

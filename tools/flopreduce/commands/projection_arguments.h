@@ -54,6 +54,7 @@ class ProjectionResult {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
+inline bool above_zero(const std::optional<double>& value) { return value && *value > 0; }
 // False where the option holds no share; that was said.
 bool valid_utilization(const std::optional<double>& utilization);
 

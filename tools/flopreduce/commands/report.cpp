@@ -23,7 +23,7 @@ std::string list_of_commands() {
   return text;
 }
 
-int run(int argc, char** argv) {
+int run_report(int argc, char** argv) {
   CLI::App app{"Turns traces of libflopinj.so into a FLOP report.", "flopreduce"};
   app.footer(list_of_commands() + "\n" + describe_report_forms() +
              "\nExit codes: 0 fine, 1 a gate failed, 2 usage, 3 a trace was unreadable or partial "
@@ -85,6 +85,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const Command kReport = {"report", "what the traces hold; the default", run};
+const Command kReport = {"report", "what the traces hold; the default", run_report};
 
 }  // namespace flopinj::reduce

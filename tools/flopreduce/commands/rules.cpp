@@ -8,7 +8,7 @@
 namespace flopinj::reduce {
 namespace {
 
-int run(int argc, char** argv) {
+int run_rules(int argc, char** argv) {
   CLI::App app{
       "Prints the rules that tell phases apart, in the order in which they are tried: those of "
       "--phase and --rules, then the built-in ones. The output is a rule file.",
@@ -30,6 +30,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const Command kRules = {"rules", "the rules that tell phases apart, as a rule file", run};
+const Command kRules = {"rules", "the rules that tell phases apart, as a rule file", run_rules};
 
 }  // namespace flopinj::reduce

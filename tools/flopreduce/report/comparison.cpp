@@ -12,7 +12,7 @@ namespace {
 // Sides whose normalised figures differ by less than this are the same: what varies in rounding.
 constexpr double kSame = 1e-9;
 
-std::optional<double> divide(std::optional<double> x, double by) {
+std::optional<double> per(std::optional<double> x, double by) {
   if (!x || by <= 0) return std::nullopt;
   return *x / by;
 }
@@ -40,10 +40,9 @@ ComparedWork compared(std::string name, const Work* a, const Work* b, const Norm
   out.launches = {x.launches, y.launches};
   out.flop = {x.flop, y.flop};
   out.gpu_time_ns = {x.time, y.time};
-  out.flop_per_launch = {divide(x.flop, x.launches.value_or(0)),
-                         divide(y.flop, y.launches.value_or(0))};
-  out.time_per_launch_ns = {divide(x.time, x.launches.value_or(0)),
-                            divide(y.time, y.launches.value_or(0))};
+  out.flop_per_launch = {per(x.flop, x.launches.value_or(0)), per(y.flop, y.launches.value_or(0))};
+  out.time_per_launch_ns = {per(x.time, x.launches.value_or(0)),
+                            per(y.time, y.launches.value_or(0))};
   if (a == nullptr)
     out.change = Change::kAppeared;
   else if (b == nullptr)

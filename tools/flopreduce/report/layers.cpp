@@ -7,8 +7,6 @@
 namespace flopinj::reduce {
 namespace {
 
-double divide(u128 a, u128 b) { return static_cast<double>(a) / static_cast<double>(b); }
-
 bool is_forward(const PhaseRules& rules, uint32_t rule) {
   return rule != kNoIndex && rules.rules()[rule].phase == "forward";
 }
@@ -38,7 +36,7 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
     report.layers.push_back({path_string(model, i), inclusive[i], is_first});
   }
   if (report.layers.empty() || all == 0) return;
-  report.first_layer_share = divide(first, all);
+  report.first_layer_share = quotient(first, all);
   report.expected = 2 - *report.first_layer_share;
 }
 
@@ -70,11 +68,11 @@ RatioReport backward_forward(const Model& model, const PhaseRules& rules, const 
                              std::vector<u128> forward_matrix) {
   RatioReport report;
   if (forward.flop > 0 && backward.launches > 0) {
-    const double ratio = divide(backward.flop, forward.flop);
+    const double ratio = quotient(backward.flop, forward.flop);
     const bool complete = forward.flop_complete() && backward.flop_complete();
     (complete ? report.ratio : report.ratio_partial) = ratio;
     if (complete && forward.matrix_flop > 0)
-      report.matrix_ratio = divide(backward.matrix_flop, forward.matrix_flop);
+      report.matrix_ratio = quotient(backward.matrix_flop, forward.matrix_flop);
   }
   for (size_t i = forward_matrix.size();
        i-- > PathTable::kLost + 1;)  // children come after their parents

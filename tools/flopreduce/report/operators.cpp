@@ -9,7 +9,6 @@
 namespace flopinj::reduce {
 namespace {
 
-double divide(u128 a, u128 b) { return static_cast<double>(a) / static_cast<double>(b); }
 u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 // The part of `whole` that belongs to [from, to) of `all`; parts that follow each other add up.
@@ -171,7 +170,7 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
   // then each launch does the work of a whole call.
   const u128 each = formula.flop ? formula.flop->flop(formulas_.fma()) : 0;
   const bool whole = each > 0 && kernel.launches > counted &&
-                     divide(kernel.flop, kernel.launches) >= 0.75 * static_cast<double>(each);
+                     quotient(kernel.flop, kernel.launches) >= 0.75 * static_cast<double>(each);
   return {whole ? kernel.launches : std::min(counted, std::max<uint64_t>(1, place.work.launches)),
           true};
 }
@@ -267,7 +266,7 @@ void OperatorsBuilder::add_types() {
   for (auto& [key, sum] : sums) {
     OperatorReport& type = sum.report;
     if (type.formula_flop && *type.formula_flop > 0)
-      type.ratio = divide(sum.executed, *type.formula_flop);
+      type.ratio = quotient(sum.executed, *type.formula_flop);
     for (const auto& cause : sum.causes) type.cause += (type.cause.empty() ? "" : ", ") + cause;
     report_.types.push_back(std::move(type));
   }
@@ -278,7 +277,7 @@ void OperatorsBuilder::finish_layers() {
     if (l.forward.matrix_flop == 0) continue;
     l.expected = l.layer == first_layer_ ? 1 : 2;
     if (l.forward.flop_complete() && l.backward.flop_complete() && l.backward.launches > 0)
-      l.ratio = divide(l.backward.matrix_flop, l.forward.matrix_flop);
+      l.ratio = quotient(l.backward.matrix_flop, l.forward.matrix_flop);
   }
   std::vector<size_t> order(report_.layers.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -307,7 +306,7 @@ OperatorsReport OperatorsBuilder::build() {
       r.formula_flop = all.flop(facts.fma);
       r.formula_uncounted = all.uncounted;
       if (place.work.flop_complete() && *r.formula_flop > 0)
-        r.ratio = divide(place.work.flop, *r.formula_flop);
+        r.ratio = quotient(place.work.flop, *r.formula_flop);
       add_formula(path, phase, *r.formula_flop);
     }
     const Cause cause = cause_of(facts);

@@ -34,7 +34,7 @@ Coverage coverage_of(const Report& report) {
   return c;
 }
 
-Section section(const Report& report) {
+Section coverage_section(const Report& report) {
   const Coverage c = coverage_of(report);
   if (c.without.empty()) return {};
   Table table{"unmeasured",
@@ -63,7 +63,7 @@ Section section(const Report& report) {
   return out;
 }
 
-void json(Json& to, const Report& report) {
+void coverage_json(Json& to, const Report& report) {
   const Coverage c = coverage_of(report);
   const auto share = [](u128 part, u128 whole) {
     return whole == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(whole));
@@ -75,6 +75,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kCoverage = {section, json};
+const Subject kCoverage = {coverage_section, coverage_json};
 
 }  // namespace flopinj::reduce

@@ -5,7 +5,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section damage_section(const Report& report) {
   Section s;
   for (const auto& e : report.errors)
     s.above.push_back(Line("  ").then("not used: ", Tone::kBad).then(e));
@@ -16,7 +16,7 @@ Section section(const Report& report) {
   return s;
 }
 
-void json(Json& j, const Report& report) {
+void damage_json(Json& j, const Report& report) {
   j["damage"] = list_json(report.damage, [](const DamageReport& d) -> Json {
     const auto& text = damage_text(d.kind);
     return {{"file", d.file}, {"kind", text.code}, {"count", d.count}, {"meaning", text.meaning}};
@@ -24,7 +24,7 @@ void json(Json& j, const Report& report) {
   j["errors"] = report.errors;
 }
 
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> damage_tables(const Report& report) {
   Table table{"damage",
               {{"file", "file"},
                {"kind", "kind"},
@@ -41,6 +41,6 @@ std::vector<Table> tables(const Report& report) {
 
 }  // namespace
 
-const Subject kDamage = {section, json, tables};
+const Subject kDamage = {damage_section, damage_json, damage_tables};
 
 }  // namespace flopinj::reduce

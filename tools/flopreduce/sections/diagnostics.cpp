@@ -7,7 +7,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section diagnostics_section(const Report& report) {
   constexpr size_t kMost = 20;  // of a process
   Section s;
   for (const auto& t : report.traces) {
@@ -29,6 +29,6 @@ Section section(const Report& report) {
 
 }  // namespace
 
-const Subject kDiagnostics = {section, nullptr};
+const Subject kDiagnostics = {diagnostics_section, nullptr};
 
 }  // namespace flopinj::reduce

@@ -23,7 +23,7 @@ std::vector<Cell> row_of(std::string name, const Work& work) {
   return row;
 }
 
-Section section(const Report& report) {
+Section estimates_section(const Report& report) {
   if (report.total.varying == 0) return {};
   Table table{"estimates",
               {{"what", "what"},
@@ -43,6 +43,6 @@ Section section(const Report& report) {
 
 }  // namespace
 
-const Subject kEstimates = {section, nullptr};
+const Subject kEstimates = {estimates_section, nullptr};
 
 }  // namespace flopinj::reduce

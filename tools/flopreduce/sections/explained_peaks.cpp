@@ -84,7 +84,7 @@ Section section_of(const Report& report, const OnDevice& part) {
   return s;
 }
 
-Json peak_json(u128 work, const Peak& peak, double ns) {
+Json attained_peak_json(u128 work, const Peak& peak, double ns) {
   return {{"work", decimal(work)},
           {"per_second", peak.per_second},
           {"source", peak.source},
@@ -107,11 +107,12 @@ Json part_json(const Report& report, const OnDevice& part) {
     const std::string& precision = report.precisions[index];
     const Peak* peak = peak_of(d, precision);
     j["precision"][precision] =
-        peak != nullptr ? peak_json(flop, *peak, least_ns(flop, *peak, report.fma)) : Json(nullptr);
+        peak != nullptr ? attained_peak_json(flop, *peak, least_ns(flop, *peak, report.fma))
+                        : Json(nullptr);
   }
   const Roof& roof = part.work.roof;
   j["memory"] = d.memory && roof.dram_bytes > 0
-                    ? peak_json(roof.dram_bytes, *d.memory, roof.memory_ns)
+                    ? attained_peak_json(roof.dram_bytes, *d.memory, roof.memory_ns)
                     : Json(nullptr);
   j["least_ns"] = roof.ns;
   j.update(attained_json(utilization_of(part.work)));

@@ -144,7 +144,7 @@ Section signature_section(const Contribution& c) {
   return section;
 }
 
-Section ledger_section(const Report& report) {
+Section measured_ledger_section(const Report& report) {
   const LedgerLine& l = report.ledger.total;
   return {"Ledger",
           {Line("  " + to_grouped(l.launches) + " launches made = " + to_grouped(l.measured) +
@@ -161,7 +161,7 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   for (size_t i = 0; i < std::min(top, e.contributions.size()); ++i)
     sections.push_back(signature_section(e.contributions[i]));
   for (auto& section : explained_peaks(report, e)) sections.push_back(std::move(section));
-  sections.push_back(ledger_section(report));
+  sections.push_back(measured_ledger_section(report));
   return sections;
 }
 

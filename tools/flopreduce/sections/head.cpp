@@ -41,7 +41,7 @@ std::string time_text(const Work& total) {
          to_human_time(total.time.ns);
 }
 
-Section section(const Report& report) {
+Section head_section(const Report& report) {
   Section s;
   const Work& total = report.total;
   add_warnings(report, s.above);
@@ -64,7 +64,7 @@ Section section(const Report& report) {
   return s;
 }
 
-void json(Json& j, const Report& report) {
+void head_json(Json& j, const Report& report) {
   j["schema_version"] = kSchemaVersion;
   j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
   j["partial"] = report.partial;
@@ -73,7 +73,7 @@ void json(Json& j, const Report& report) {
 }
 
 // One row: the totals, and under which convention.
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> head_tables(const Report& report) {
   Table table{"report",
               {{"schema_version", "schema", Kind::kCount},
                {"simulated", "simulated", Kind::kCount},
@@ -97,6 +97,6 @@ std::vector<Table> tables(const Report& report) {
 
 }  // namespace
 
-const Subject kHead = {section, json, tables};
+const Subject kHead = {head_section, head_json, head_tables};
 
 }  // namespace flopinj::reduce

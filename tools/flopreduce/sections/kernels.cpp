@@ -14,7 +14,7 @@ std::string note_of(const KernelReport& k) {
   return note.empty() ? note : note.substr(1);
 }
 
-Section section(const Report& report) {
+Section kernels_section(const Report& report) {
   Table table{"kernels",
               {{"kernel", "kernel"},
                {"flop", "FLOP", Kind::kFlop},
@@ -30,7 +30,7 @@ Section section(const Report& report) {
   return {"Top kernels", {}, std::move(table), {}};
 }
 
-void json(Json& to, const Report& report) {
+void kernels_json(Json& to, const Report& report) {
   to["kernels"] = list_json(report.kernels, [&](const KernelReport& k) {
     Json j;
     j["name"] = k.name;
@@ -47,6 +47,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kKernels = {section, json};
+const Subject kKernels = {kernels_section, kernels_json};
 
 }  // namespace flopinj::reduce

@@ -6,7 +6,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section layers_section(const Report& report) {
   if (report.operators.layers.empty()) return {};
   Table table{"layers",
               {{"layer", "layer"},
@@ -35,7 +35,7 @@ Section section(const Report& report) {
   return {"Layers: backward / forward of matrix work", {}, std::move(table), {}};
 }
 
-void json(Json& to, const Report& report) {
+void layers_json(Json& to, const Report& report) {
   to["layer_work"] = list_json(report.operators.layers, [](const LayerWork& l) {
     return Json{{"layer", l.layer},
                 {"forward", work_json(l.forward)},
@@ -50,6 +50,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kLayers = {section, json};
+const Subject kLayers = {layers_section, layers_json};
 
 }  // namespace flopinj::reduce

@@ -24,7 +24,7 @@ void add_reasons(std::vector<Line>& lines, const std::string& what,
     lines.emplace_back("  " + what + ": " + to_grouped(r.launches) + "  " + r.reason);
 }
 
-Section section(const Report& report) {
+Section ledger_section(const Report& report) {
   Table table{"ledger",
               {{"device", "device"},
                {"launches", "launches", Kind::kCount},
@@ -73,7 +73,7 @@ std::string hex(const std::string& bytes) {
   return out;
 }
 
-Json device_json(const DeviceReport& d) {
+Json device_ledger_json(const DeviceReport& d) {
   Json j;
   j["trace"] = d.trace;
   j["ordinal"] = d.facts.id() == 0 ? Json(nullptr) : Json(d.facts.id() - 1);
@@ -91,7 +91,7 @@ Json device_json(const DeviceReport& d) {
   return j;
 }
 
-void json(Json& j, const Report& report) {
+void ledger_json(Json& j, const Report& report) {
   const LedgerReport& ledger = report.ledger;
   Json l = ledger_line_json(ledger.total);
   l["duplicates_removed"] = ledger.duplicates_removed;
@@ -104,10 +104,10 @@ void json(Json& j, const Report& report) {
   if (ledger.extrapolated_in_graphs > 0)
     l["extrapolated_in_graphs"] = ledger.extrapolated_in_graphs;
   j["ledger"] = std::move(l);
-  j["devices"] = list_json(report.devices, device_json);
+  j["devices"] = list_json(report.devices, device_ledger_json);
 }
 
-Table device_table(const Report& report) {
+Table device_ledger_table(const Report& report) {
   Table table{"devices",
               {{"device", "device"},
                {"chip", "chip"},
@@ -148,12 +148,12 @@ Table reason_table(const Report& report) {
   return table;
 }
 
-std::vector<Table> tables(const Report& report) {
-  return {device_table(report), reason_table(report)};
+std::vector<Table> ledger_tables(const Report& report) {
+  return {device_ledger_table(report), reason_table(report)};
 }
 
 }  // namespace
 
-const Subject kLedger = {section, json, tables};
+const Subject kLedger = {ledger_section, ledger_json, ledger_tables};
 
 }  // namespace flopinj::reduce

@@ -41,7 +41,7 @@ std::string growth_text(const std::vector<CoveragePoint>& growth) {
   return text;
 }
 
-Table process_table(const Report& report) {
+Table process_measuring_table(const Report& report) {
   Table table{"measuring",
               {{"process", "process"},
                {"mode", "mode"},
@@ -63,8 +63,8 @@ Table process_table(const Report& report) {
   return table;
 }
 
-Section section(const Report& report) {
-  Section s{"Measuring", {}, process_table(report), {}};
+Section measuring_section(const Report& report) {
+  Section s{"Measuring", {}, process_measuring_table(report), {}};
   if (s.table->rows.empty()) return {};
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < report.traces.size() && s.below.size() < kShown; ++i) {
@@ -87,7 +87,7 @@ Json point_json(const CoveragePoint& at) {
           {"covered_gpu_time_ns", at.covered_gpu_time_ns}};
 }
 
-Json process_json(const Report& report, size_t i) {
+Json process_measuring_json(const Report& report, size_t i) {
   const TraceReport& t = report.traces[i];
   const auto& h = t.header;
   Json j;
@@ -102,14 +102,14 @@ Json process_json(const Report& report, size_t i) {
   return j;
 }
 
-void json(Json& to, const Report& report) {
+void measuring_json(Json& to, const Report& report) {
   Json& list = to["measuring"];
   list = Json::array();
   for (size_t i = 0; i < report.traces.size(); ++i)
-    if (says(report.traces[i])) list.push_back(process_json(report, i));
+    if (says(report.traces[i])) list.push_back(process_measuring_json(report, i));
 }
 
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> measuring_tables(const Report& report) {
   Table table{"coverage_growth",
               {{"process", "process", Kind::kCount},
                {"launches", "launches", Kind::kCount},
@@ -125,6 +125,6 @@ std::vector<Table> tables(const Report& report) {
 
 }  // namespace
 
-const Subject kMeasuring = {section, json, tables};
+const Subject kMeasuring = {measuring_section, measuring_json, measuring_tables};
 
 }  // namespace flopinj::reduce

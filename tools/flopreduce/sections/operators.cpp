@@ -22,7 +22,7 @@ Cell calls_cell(const OperatorReport& o) {
 }
 Cell ratio_cell(const OperatorReport& o) { return o.ratio ? Cell(*o.ratio) : Cell::none(); }
 
-Section section(const Report& report) {
+Section operators_section(const Report& report) {
   constexpr size_t kMostEvidence = 12;
   const OperatorsReport& operators = report.operators;
   if (operators.types.empty()) return {};
@@ -56,7 +56,7 @@ Section section(const Report& report) {
 }
 
 // Every place of its own, with the evidence.
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> operators_tables(const Report& report) {
   Table table{"operator_places",
               {{"range", "range"},
                {"layer", "layer"},
@@ -93,7 +93,7 @@ Json operator_json(const OperatorReport& o) {
   return j;
 }
 
-void json(Json& to, const Report& report) {
+void operators_json(Json& to, const Report& report) {
   const OperatorsReport& operators = report.operators;
   to["operators"] = {
       {"formula_flop", decimal(operators.formula_flop)},
@@ -111,6 +111,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kOperators = {section, json, tables};
+const Subject kOperators = {operators_section, operators_json, operators_tables};
 
 }  // namespace flopinj::reduce

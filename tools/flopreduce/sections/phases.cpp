@@ -6,7 +6,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
                {"flop", "FLOP", Kind::kFlop},
@@ -21,7 +21,7 @@ Section section(const Report& report) {
   return {"By phase", {}, std::move(table), {}};
 }
 
-void json(Json& j, const Report& report) {
+void phases_json(Json& j, const Report& report) {
   j["phases"] = Json::object();
   for (const auto& p : report.phases) {
     j["phases"][p.name] = work_json(p.work);
@@ -31,6 +31,6 @@ void json(Json& j, const Report& report) {
 
 }  // namespace
 
-const Subject kPhases = {section, json};
+const Subject kPhases = {phases_section, phases_json};
 
 }  // namespace flopinj::reduce

@@ -6,7 +6,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section precisions_section(const Report& report) {
   Table table{"precisions",
               {{"precision", "precision"},
                {"flop", "FLOP", Kind::kFlop},
@@ -35,7 +35,7 @@ Section integer_section(const Report& report) {
   return {"Integer operations of the tensor cores (no FLOP)", {}, std::move(table), {}};
 }
 
-void json(Json& j, const Report& report) {
+void precisions_json(Json& j, const Report& report) {
   j["precision"] = precision_json(report, report.flop);
   add_integer_op(j, report.flop);
   j["precision_partial"] = !report.total.flop_complete();
@@ -43,7 +43,7 @@ void json(Json& j, const Report& report) {
 
 }  // namespace
 
-const Subject kPrecisions = {section, json};
+const Subject kPrecisions = {precisions_section, precisions_json};
 const Subject kIntegerOperations = {integer_section, nullptr};
 
 }  // namespace flopinj::reduce

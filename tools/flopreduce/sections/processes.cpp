@@ -8,7 +8,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section processes_section(const Report& report) {
   Table table{"overhead",
               {{"process", "process"},
                {"callbacks_ns", "callbacks", Kind::kNanoseconds},
@@ -100,7 +100,9 @@ Json process_json(const TraceReport& t) {
   return j;
 }
 
-void json(Json& j, const Report& report) { j["traces"] = list_json(report.traces, process_json); }
+void processes_json(Json& j, const Report& report) {
+  j["traces"] = list_json(report.traces, process_json);
+}
 
 std::string joined(const auto& words) {
   std::string text;
@@ -156,12 +158,12 @@ Table diagnostic_table(const Report& report) {
   return table;
 }
 
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> processes_tables(const Report& report) {
   return {process_table(report), diagnostic_table(report)};
 }
 
 }  // namespace
 
-const Subject kProcesses = {section, json, tables};
+const Subject kProcesses = {processes_section, processes_json, processes_tables};
 
 }  // namespace flopinj::reduce

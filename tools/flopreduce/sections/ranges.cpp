@@ -8,7 +8,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section ranges_section(const Report& report) {
   std::vector<const RangeReport*> order;
   for (const auto& r : report.ranges) order.push_back(&r);
   if (order.empty()) return {};
@@ -40,13 +40,13 @@ Json range_json(const RangeReport& r) {
   return j;
 }
 
-void json(Json& j, const Report& report) {
+void ranges_json(Json& j, const Report& report) {
   j["ranges"] = list_json(report.ranges, range_json);
   j["outside_ranges"] = work_json(report.outside_ranges);
 }
 
 }  // namespace
 
-const Subject kRanges = {section, json};
+const Subject kRanges = {ranges_section, ranges_json};
 
 }  // namespace flopinj::reduce

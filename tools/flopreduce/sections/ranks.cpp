@@ -34,7 +34,7 @@ std::string ranks_text(const std::vector<uint32_t>& ranks) {
 // A process this much above the median of a phase is pointed out to people.
 constexpr double kWorthSaying = 1.05;
 
-Section section(const Report& report) {
+Section ranks_section(const Report& report) {
   if (report.traces.size() < 2 && report.ranks.missing.empty()) return {};
   Table table{"ranks",
               {{"process", "process"},
@@ -75,7 +75,7 @@ Section section(const Report& report) {
   return s;
 }
 
-void json(Json& to, const Report& report) {
+void ranks_json(Json& to, const Report& report) {
   Json j;
   j["missing"] = report.ranks.missing;
   j["repeated"] = report.ranks.repeated;
@@ -108,6 +108,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kRanks = {section, json};
+const Subject kRanks = {ranks_section, ranks_json};
 
 }  // namespace flopinj::reduce

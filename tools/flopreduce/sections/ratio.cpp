@@ -6,7 +6,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Section section(const Report& report) {
+Section ratio_section(const Report& report) {
   const RatioReport& r = report.ratio;
   std::string text = "  ";
   if (r.ratio)
@@ -22,7 +22,7 @@ Section section(const Report& report) {
   return {"Backward / forward", {std::move(text)}, {}, {}};
 }
 
-void json(Json& j, const Report& report) {
+void ratio_json(Json& j, const Report& report) {
   const RatioReport& r = report.ratio;
   j["backward_forward_ratio"] = optional_json(r.ratio);
   if (r.ratio_partial) j["backward_forward_ratio_partial"] = *r.ratio_partial;
@@ -36,7 +36,7 @@ void json(Json& j, const Report& report) {
   });
 }
 
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> ratio_tables(const Report& report) {
   Table table{"first_layers",
               {{"layer", "layer"},
                {"forward_matrix_flop", "forward matrix FLOP", Kind::kFlop},
@@ -48,6 +48,6 @@ std::vector<Table> tables(const Report& report) {
 
 }  // namespace
 
-const Subject kRatio = {section, json, tables};
+const Subject kRatio = {ratio_section, ratio_json, ratio_tables};
 
 }  // namespace flopinj::reduce

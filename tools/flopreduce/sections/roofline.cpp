@@ -82,7 +82,7 @@ void add_ridges(std::vector<Line>& lines, const Report& report) {
   }
 }
 
-Section section(const Report& report) {
+Section roofline_section(const Report& report) {
   const bool any_bytes = std::any_of(report.kernels.begin(), report.kernels.end(),
                                      [](const auto& k) { return k.work.roof.dram_bytes > 0; });
   if (!report.utilization.any_peak || !any_bytes) return {};
@@ -113,7 +113,7 @@ Section section(const Report& report) {
 }
 
 // What binds: the peaks of precisions that were used, and the memory's, in the report's convention.
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> roofline_tables(const Report& report) {
   Table table{"roofs",
               {{"device", "device"},
                {"roof", "roof"},
@@ -151,7 +151,7 @@ Json work_roof_json(const Work& w, const std::string& slowest) {
   return j;
 }
 
-void json(Json& to, const Report& report) {
+void roofline_json(Json& to, const Report& report) {
   Json& j = to["roofline"];
   j["total"] = work_roof_json(report.total, "compute");
   j["kernels"] = list_json(report.kernels, [](const KernelReport& k) {
@@ -163,6 +163,6 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kRoofline = {section, json, tables};
+const Subject kRoofline = {roofline_section, roofline_json, roofline_tables};
 
 }  // namespace flopinj::reduce

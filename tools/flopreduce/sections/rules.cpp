@@ -7,7 +7,7 @@ namespace flopinj::reduce {
 namespace {
 
 // Those that decided something; the others are in the JSON and in `flopreduce rules`.
-Section section(const Report& report) {
+Section rules_section(const Report& report) {
   Table table{"rules_used",
               {{"rule", "rule"},
                {"phase", "phase"},
@@ -24,7 +24,7 @@ Section section(const Report& report) {
   return {"Rules that told the phases", {}, std::move(table), {}};
 }
 
-void json(Json& j, const Report& report) {
+void rules_json(Json& j, const Report& report) {
   j["rules"] = list_json(report.rules, [](const RuleReport& r) {
     Json rule{{"rule", r.rule}, {"phase", r.phase}};
     rule.update(work_json(r.work));
@@ -32,7 +32,7 @@ void json(Json& j, const Report& report) {
   });
 }
 
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> rules_tables(const Report& report) {
   Table table{"rules",
               {{"rule", "rule"},
                {"phase", "phase"},
@@ -46,6 +46,6 @@ std::vector<Table> tables(const Report& report) {
 
 }  // namespace
 
-const Subject kPhaseRules = {section, json, tables};
+const Subject kPhaseRules = {rules_section, rules_json, rules_tables};
 
 }  // namespace flopinj::reduce

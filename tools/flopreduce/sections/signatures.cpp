@@ -51,7 +51,7 @@ Json signature_json(const SignatureReport& s) {
 
 namespace {
 
-void json(Json& j, const Report& report) {
+void signatures_json(Json& j, const Report& report) {
   j["signatures"] = list_json(report.signatures, signature_json);
 }
 
@@ -113,12 +113,12 @@ Table sample_table(const Report& report) {
   return table;
 }
 
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> signatures_tables(const Report& report) {
   return {signature_table(report), sample_table(report)};
 }
 
 }  // namespace
 
-const Subject kSignatures = {nullptr, json, tables};
+const Subject kSignatures = {nullptr, signatures_json, signatures_tables};
 
 }  // namespace flopinj::reduce

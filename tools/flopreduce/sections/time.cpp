@@ -13,7 +13,7 @@ Cell ns_cell(const std::optional<u128>& ns, Mark mark = Mark::kNone) {
   return ns ? Cell(*ns, mark) : Cell::none();
 }
 
-Section section(const Report& report) {
+Section busy_time_section(const Report& report) {
   const TimeReport& time = report.time;
   if (time.devices.empty()) return {};
   Table table{"time",
@@ -106,7 +106,7 @@ Json series_json(const TimeReport::Series& series) {
           {"flop", list_json(series.flop, decimal)}};
 }
 
-Json device_json(const TimeReport::Device& d) {
+Json device_time_json(const TimeReport::Device& d) {
   Json idle = Json::array();
   uint64_t at_least = 1;
   for (const auto& decade : d.idle) {
@@ -130,7 +130,7 @@ Json device_json(const TimeReport::Device& d) {
           {"flop_over_time", list_json(d.flop, series_json)}};
 }
 
-void json(Json& j, const Report& report) {
+void busy_time_json(Json& j, const Report& report) {
   const TimeReport& time = report.time;
   j["time"] = {{"kernel_sum_ns", nullable(time.kernel_ns)},
                {"busy_ns", nullable(time.busy_ns)},
@@ -138,14 +138,14 @@ void json(Json& j, const Report& report) {
                {"wall_ns", nullable(time.wall_ns)},
                {"own_ns", nullable(time.own_ns)},
                {"complete", time.complete},
-               {"devices", list_json(time.devices, device_json)}};
+               {"devices", list_json(time.devices, device_time_json)}};
 }
 
 Cell ordinal(const TimeReport::Device& d) {
   return d.id > 0 ? Cell(uint64_t{d.id} - 1) : Cell::none();
 }
 
-Table device_table(const TimeReport& time) {
+Table device_time_table(const TimeReport& time) {
   Table table{"device_time",
               {{"trace", "process", Kind::kCount},
                {"ordinal", "device", Kind::kCount},
@@ -194,13 +194,13 @@ Table flop_table(const TimeReport& time) {
   return table;
 }
 
-std::vector<Table> tables(const Report& report) {
-  return {device_table(report.time), gap_table(report.time), flop_table(report.time)};
+std::vector<Table> busy_time_tables(const Report& report) {
+  return {device_time_table(report.time), gap_table(report.time), flop_table(report.time)};
 }
 
 }  // namespace
 
-const Subject kBusyTime = {section, json, tables};
+const Subject kBusyTime = {busy_time_section, busy_time_json, busy_time_tables};
 const Subject kIdleGaps = {idle_section, nullptr};
 
 }  // namespace flopinj::reduce

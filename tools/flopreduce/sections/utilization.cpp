@@ -101,7 +101,7 @@ void add_references(std::vector<Line>& lines) {
   lines.emplace_back(std::move(text), Tone::kDim);
 }
 
-Section section(const Report& report) {
+Section utilization_section(const Report& report) {
   const UtilizationReport& u = report.utilization;
   Section out{"Utilization", {}, std::nullopt, {}};
   add_devices(out.above, report);
@@ -134,7 +134,7 @@ Section section(const Report& report) {
 }
 
 // Ranges with the longest GPU time first.
-Table ranges_table(const Report& report) {
+Table peak_by_range_table(const Report& report) {
   Table table{"utilization_ranges",
               {{"range", "range"},
                {"flop", "FLOP", Kind::kFlop},
@@ -156,16 +156,16 @@ Table ranges_table(const Report& report) {
   return table;
 }
 
-Section ranges_section(const Report& report) {
+Section peak_by_range_section(const Report& report) {
   if (!report.utilization.any_peak || report.ranges.empty()) return {};
-  return {"Percent of peak by range (inclusive)", {}, ranges_table(report), {}};
+  return {"Percent of peak by range (inclusive)", {}, peak_by_range_table(report), {}};
 }
 
 Json peak_json(const Peak& peak) {
   return {{"per_second", peak.per_second}, {"source", peak.source}};
 }
 
-Json device_json(const DevicePeaksReport& d) {
+Json device_peaks_json(const DevicePeaksReport& d) {
   Json j;
   j["name"] = d.name;
   j["launches"] = d.launches;
@@ -178,12 +178,12 @@ Json device_json(const DevicePeaksReport& d) {
   return j;
 }
 
-void json(Json& to, const Report& report) {
+void utilization_json(Json& to, const Report& report) {
   const UtilizationReport& u = report.utilization;
   Json& j = to["utilization"];
   j["convention"] =
       "peaks count a fused multiply-add as two operations; with fma 1 they are halved";
-  j["devices"] = list_json(u.devices, device_json);
+  j["devices"] = list_json(u.devices, device_peaks_json);
   j["wall_device_ns"] = optional_json(u.wall_ns);
   j["run"] = Json::object();
   if (!u.methods.empty()) {
@@ -215,7 +215,7 @@ void json(Json& to, const Report& report) {
 
 }  // namespace
 
-const Subject kUtilization = {section, json};
-const Subject kPeakByRange = {ranges_section, nullptr};
+const Subject kUtilization = {utilization_section, utilization_json};
+const Subject kPeakByRange = {peak_by_range_section, nullptr};
 
 }  // namespace flopinj::reduce

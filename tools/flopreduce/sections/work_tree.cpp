@@ -13,7 +13,7 @@ WorkNode leaf(const Report& report, const StackReport& stack, uint32_t depth) {
 }
 
 // One row for each kernel in each range.
-std::vector<Table> tables(const Report& report) {
+std::vector<Table> work_tree_tables(const Report& report) {
   Table table{"stacks",
               {{"range", "range"},
                {"kernel", "kernel"},
@@ -45,6 +45,6 @@ std::vector<WorkNode> work_tree(const Report& report) {
   return nodes;
 }
 
-const Subject kStacks = {nullptr, nullptr, tables};
+const Subject kStacks = {nullptr, nullptr, work_tree_tables};
 
 }  // namespace flopinj::reduce

@@ -30,6 +30,8 @@ inline bool add_saturating(uint64_t& a, uint64_t b) {
 // Sets `overflow` and returns the largest value when the result does not fit.
 u128 mul_div_round(u128 a, uint64_t b, uint64_t c, bool& overflow);
 
+inline double quotient(u128 a, u128 b) { return static_cast<double>(a) / static_cast<double>(b); }
+
 std::string to_decimal(u128 value);
 
 // "1.234 G" with four significant digits and an SI prefix; exact below 1000.

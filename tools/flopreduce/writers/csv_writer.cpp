@@ -24,17 +24,17 @@ std::string text_field(const std::string& raw) {
   return quoted((guarded ? "'" : "") + printable(raw));
 }
 
-class Row {
+class CsvRow {
  public:
-  explicit Row(std::ostream& out) : out_(out) {}
+  explicit CsvRow(std::ostream& out) : out_(out) {}
   void field(const std::string& text) {
     if (!first_) out_ << ',';
     first_ = false;
     out_ << text;
   }
-  ~Row() { out_ << "\r\n"; }
-  Row(const Row&) = delete;
-  Row& operator=(const Row&) = delete;
+  ~CsvRow() { out_ << "\r\n"; }
+  CsvRow(const CsvRow&) = delete;
+  CsvRow& operator=(const CsvRow&) = delete;
 
  private:
   std::ostream& out_;
@@ -45,7 +45,7 @@ class Row {
 
 void write_csv(std::ostream& out, const Table& table) {
   {
-    Row header(out);
+    CsvRow header(out);
     for (const Column& column : table.columns) {
       if (column.kind == Kind::kExactFlop) continue;
       header.field(column.key);
@@ -53,7 +53,7 @@ void write_csv(std::ostream& out, const Table& table) {
     }
   }
   for (const auto& cells : table.rows) {
-    Row row(out);
+    CsvRow row(out);
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].kind == Kind::kExactFlop) continue;
       const auto* text = std::get_if<std::string>(&cells[c].value);
