@@ -11,6 +11,7 @@
 #include "catch.h"
 #include "recording.h"
 #include "scratch.h"
+#include "support/effort.h"
 
 using namespace flopinj;
 using Clock = std::chrono::steady_clock;
@@ -47,7 +48,7 @@ TEST_CASE("a killed process leaves a readable, balanced trace that lacks at most
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
   std::mt19937 random(std::random_device{}());
-  for (int run = 0; run < 12; ++run) {
+  for (int run = 0; run < test::effort(12, 4); ++run) {
     const test::Scratch dir;
     auto* shared = new (memory) Shared{};
     const Level level = run % 2 == 0 ? Level::kLaunches : Level::kTally;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "catch.h"
+#include "support/effort.h"
 
 using namespace flopinj;
 
@@ -134,7 +135,7 @@ TEST_CASE("stack: behaves as a list of open ranges, whatever the order") {
     std::string name;
     bool recorded;
   };
-  for (uint32_t seed = 0; seed < 12; ++seed) {
+  for (uint32_t seed = 0; seed < test::effort(12U, 2U); ++seed) {
     RangePathTable table;
     ProcessRanges process(table);
     RangeStack stack(table, process);

@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "recording.h"
 #include "scratch.h"
+#include "support/effort.h"
 
 using namespace flopinj;
 
@@ -83,7 +84,7 @@ TEST_CASE("a torn rewrite costs the last second alone") {
   const std::string after = test::file_bytes(dir / "trace.pb");
   REQUIRE(after.size() == before.size());
   // As many bytes of the new state as the file's pages were taken in, in any amount.
-  for (size_t cut = 0; cut <= after.size(); cut += 257) {
+  for (size_t cut = 0; cut <= after.size(); cut += test::effort<size_t>(257, 4099)) {
     const auto trace = test::read_trace(after.substr(0, cut) + before.substr(cut));
     INFO("cut at " << cut);
     REQUIRE(test::sums(trace).launches >= 20 * kKernels);

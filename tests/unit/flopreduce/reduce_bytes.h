@@ -23,10 +23,14 @@ inline reduce::Report reduce_bytes(const std::vector<std::string>& traces,
   return reducer.any_input() ? reducer.run() : reduce::Report{};
 }
 
-inline nlohmann::json json_of(const reduce::Report& report) {
+inline std::string json_text_of(const reduce::Report& report) {
   std::ostringstream out;
   reduce::write_json(out, report);
-  return nlohmann::json::parse(out.str());
+  return out.str();
+}
+
+inline nlohmann::json json_of(const reduce::Report& report) {
+  return nlohmann::json::parse(json_text_of(report));
 }
 
 // What a summary's report says like that of its traces: all but when kernels ran.
