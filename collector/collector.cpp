@@ -153,22 +153,28 @@ GraphId Collector::add_graph(std::vector<GraphNode> nodes) {
   return guarded(GraphId{}, [&] { return state_->graphs.add(std::move(nodes)); });
 }
 
-std::vector<GroupId> Collector::add_plan(DeviceId device,
+std::vector<GroupId> Collector::add_plan(DeviceId device, const std::string& chip,
                                          const std::vector<MetricGroupPlan>& plan) {
   if (dead_) return {};
   return guarded(std::vector<GroupId>{}, [&] {
     std::vector<MetricGroupPlan> available;
     for (const MetricGroupPlan& group : plan)
       if (group.unavailable.empty()) available.push_back(group);
-    const auto ids = state_->scheduler.add_plan(device, available);
+    const auto ids = state_->scheduler.add_plan(device, chip, available);
+    const bool refused = ids.empty() && !available.empty();
+    const std::string why = state_->scheduler.stopped()
+                                ? "measuring had ended when its plan was ready"
+                                : "the process uses GPUs of too many kinds";
     std::vector<GroupId> result;
     size_t next = 0;
-    for (const MetricGroupPlan& group : plan) {
-      const bool lacking = !group.unavailable.empty();
-      if (!lacking && next == ids.size()) return std::vector<GroupId>{};
-      result.push_back(lacking ? GroupId{} : ids[next++]);
+    for (MetricGroupPlan group : plan) {
+      if (refused && group.unavailable.empty()) group.unavailable = why;
+      result.push_back(group.unavailable.empty() ? ids[next++] : GroupId{});
       state_->descriptions.group(result.back(), device, group);
     }
+    if (refused)
+      diagnostic(Severity::kWarning, "counters.groups",
+                 "device " + std::to_string(device.value - 1) + " is not measured: " + why);
     return result;
   });
 }

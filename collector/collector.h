@@ -96,8 +96,10 @@ class Collector {
   // One version of an executable graph; identical ones share an id. 0 past a bound: its launches
   // are then dropped.
   GraphId add_graph(std::vector<GraphNode>);
-  // Groups that are unavailable are described in the trace, and have id 0.
-  std::vector<GroupId> add_plan(DeviceId, const std::vector<MetricGroupPlan>&);
+  // Groups that are unavailable are described in the trace, and have id 0. So are all where the
+  // scheduler has no room for them; a diagnostic says so.
+  std::vector<GroupId> add_plan(DeviceId, const std::string& chip,
+                                const std::vector<MetricGroupPlan>&);
   // Each code is written once, then counted.
   void diagnostic(Severity, std::string_view code, std::string_view message);
   void count_duplicate(std::string_view reason, uint64_t by = 1);

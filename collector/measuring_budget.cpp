@@ -6,6 +6,8 @@ namespace flopinj {
 namespace {
 
 constexpr double kNewWeight = 0.25;  // of a window in the moving averages
+constexpr double kReportedSlowDown = 100;
+constexpr uint32_t kEnoughSlowDowns = 3;
 
 uint64_t mean_of(uint64_t sum, uint64_t n) { return n == 0 ? 0 : sum / n; }
 uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
@@ -43,9 +45,19 @@ uint64_t MeasuringBudget::spent_ns() const {
   return overhead_ns_ + std::max(less(calls_ns_, undisturbed), slow_down_ns_);
 }
 
-uint64_t MeasuringBudget::predicted_ns(bool instrumented, uint64_t call_ns) const {
+void MeasuringBudget::slow_down_seen(double times) {
+  worst_slow_down_ = std::max(worst_slow_down_, times);
+  ++slow_downs_seen_;
+}
+
+uint64_t MeasuringBudget::predicted_ns(bool instrumented, uint64_t call_ns,
+                                       uint64_t usual_ns) const {
   const Kind& own = kinds_[instrumented ? 1 : 0];
   const Kind& kind = own.known ? own : kinds_[instrumented ? 0 : 1];
+  if (call_ns == 0 && instrumented) {
+    const double times = slow_downs_seen_ < kEnoughSlowDowns ? kReportedSlowDown : worst_slow_down_;
+    call_ns = static_cast<uint64_t>(static_cast<double>(usual_ns) * times);
+  }
   const auto call = std::max(static_cast<uint64_t>(kind.call_ns), call_ns);
   return static_cast<uint64_t>(kind.overhead_ns) + call;
 }

@@ -22,6 +22,10 @@
 //   spent = overhead + max(calls - max(launches * mean call outside, GPU time beyond host's own),
 //                          GPU time of instrumented kernels beyond their time outside)
 //
+// How much an instrumented kernel is slowed down differs by kernel. Before its first window it is
+// taken for the worst that others have shown, and for 100 times (what CUPTI's users report) before
+// three have: a kernel of seconds is not met unprepared.
+//
 // What is left out: the callbacks of launches, which no schedule can make cheaper (the trace tells
 // their cost apart), CPU time of our own threads, and effects that last beyond a window (code that
 // CUPTI has patched stays cached; clocks that other work pattern changes).
@@ -64,9 +68,14 @@ class MeasuringBudget {
   void release(uint64_t ns) { reserved_ns_ -= ns < reserved_ns_ ? ns : reserved_ns_; }
 
   uint64_t spent_ns() const;
-  // Of a window with one launch whose call, where it is known, took `call_ns` in such a window. What
-  // no window of its kind has shown yet is taken from the other kind, and is 0 before the first.
-  uint64_t predicted_ns(bool instrumented, uint64_t call_ns) const;
+  // An instrumented kernel took so many times its usual time.
+  void slow_down_seen(double times);
+  // Of a window with one launch whose call, where it is known, took `call_ns` in such a window. Of an
+  // instrumented one whose call is not known: the kernel's usual time, times the worst slow-down
+  // seen. What no window of its kind has shown yet is taken from the other kind, and is 0 before the
+  // first.
+  uint64_t predicted_ns(bool instrumented, uint64_t call_ns, uint64_t usual_ns) const;
+  bool unlimited() const { return share_ == kUnlimited; }
   // What may still be spent now. `incomplete`: for signatures without complete counts.
   uint64_t left_ns(bool incomplete, uint64_t now_ns) const;
   bool affords(bool incomplete, uint64_t ns, uint64_t now_ns) const {
@@ -87,6 +96,8 @@ class MeasuringBudget {
   uint64_t outside_calls_ = 0, outside_ns_ = 0;
   uint64_t overhead_ns_ = 0, calls_ns_ = 0, launches_ = 0, hidden_ns_ = 0;
   uint64_t slow_down_ns_ = 0, reserved_ns_ = 0;
+  double worst_slow_down_ = 1;
+  uint32_t slow_downs_seen_ = 0;
   std::array<Kind, 2> kinds_;  // hardware counters, instrumented
 };
 

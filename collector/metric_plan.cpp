@@ -244,12 +244,6 @@ const Chip* find_chip(std::string_view name) {
   return it == std::end(kChips) ? nullptr : it;
 }
 
-MetricGroupPlan sass_group(bool paired) {
-  MetricGroupPlan group{"sass", {kSass.begin(), kSass.end()}, true, true};
-  if (paired) group.metrics.insert(group.metrics.end(), kSassPaired.begin(), kSassPaired.end());
-  return group;
-}
-
 MetricGroupPlan screening_group(const Chip& chip) {
   MetricGroupPlan group{"screening", {}, false, false};
   for (const Pipe& pipe : chip.pipes)
@@ -280,12 +274,18 @@ MetricGroupPlan tensor_group(const TensorGroup& tensor) {
 
 }  // namespace
 
+MetricGroupPlan instruction_plan(bool paired) {
+  MetricGroupPlan group{"sass", {kSass.begin(), kSass.end()}, true, true};
+  if (paired) group.metrics.insert(group.metrics.end(), kSassPaired.begin(), kSassPaired.end());
+  return group;
+}
+
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view name) {
   const Chip* chip = find_chip(name);
-  if (chip == nullptr) return {sass_group(false)};
+  if (chip == nullptr) return {};
   std::vector<MetricGroupPlan> plan = {screening_group(*chip)};
   for (const TensorGroup& tensor : chip->tensor) plan.push_back(tensor_group(tensor));
-  plan.push_back(sass_group(chip->paired));
+  plan.push_back(instruction_plan(chip->paired));
   return plan;
 }
 

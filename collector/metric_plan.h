@@ -29,10 +29,13 @@ struct MetricGroupPlan {
 };
 
 // The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured: screening,
-// what screening may make necessary, then instructions, for which CUPTI patches the kernel. A chip that is not in the table
-// gets the SASS group alone, whose metrics every chip since Volta has. docs/metrics.md tells what
-// each metric counts.
+// what screening may make necessary, then instructions, for which CUPTI patches the kernel. Empty for
+// a chip that is not in the table: computed_plan.h. docs/metrics.md tells what each metric counts.
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
+
+// The last group of every plan: instruction metrics that every chip since Volta has. `paired`: and
+// those of two single-precision operations in one instruction, which few have.
+MetricGroupPlan instruction_plan(bool paired);
 
 // The chips in the table. A test asks a real CUPTI about each of them: does it know all metrics,
 // and does every group fit one pass?

@@ -57,6 +57,23 @@ bool SampledSignature::has_every_group() const {
   return needed != 0;
 }
 
+uint64_t SampledSignature::usual_ns(uint64_t instrumented_groups) const {
+  if (timed != 0) return mean_gpu_ns();
+  uint64_t least = 0;
+  for (size_t g = 0; g < groups.size(); ++g)
+    if (((instrumented_groups >> g) & 1) == 0 && groups[g].call_ns != 0)
+      least = least == 0 ? groups[g].call_ns : std::min(least, groups[g].call_ns);
+  return least;
+}
+
+std::optional<double> SampledSignature::slow_down() const {
+  const auto mean = static_cast<double>(mean_gpu_ns());
+  if (instrumented == 0 || windowed_timed < windowed || mean == 0) return std::nullopt;
+  const double beyond =
+      static_cast<double>(windowed_gpu_ns) - mean * static_cast<double>(windowed_timed);
+  return 1 + std::max(0.0, beyond) / (mean * static_cast<double>(instrumented));
+}
+
 void SampledSignature::rest(Random& random) {
   phase = Phase::kResting;
   armed = 0;

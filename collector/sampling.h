@@ -66,7 +66,8 @@ struct SampledSignature {
   const Signature* signature = nullptr;
   Phase phase = Phase::kFirst;
   bool varying = false, complete = false;
-  bool waited = false;  // a launch that lacked a group has left another group's window open
+  bool hopeless = false;  // will never be complete
+  bool waited = false;    // a launch that lacked a group has left another group's window open
   uint32_t rounds = 0;
   uint64_t needed = 0;  // groups, by index in the plan
   uint64_t armed = 0;   // groups of the armed round that are still to be sampled
@@ -75,6 +76,9 @@ struct SampledSignature {
   uint64_t stretch_began = 0, stretch_launches = 0, next_at = 0, skip_below = kFirstStretch;
   // Outside of windows, and all: of launches that are in the trace.
   uint64_t recorded = 0, timed = 0, gpu_ns = 0;
+  // Launches in windows, those of them that were instrumented, and what is timed of them so far.
+  uint64_t windowed = 0, instrumented = 0, windowed_timed = 0, windowed_gpu_ns = 0;
+  bool slow_down_told = false;
   std::vector<GroupProgress> groups;
 
   // Of the groups in `among`: the one with the fewest samples, pending ones counted, that has fewer
@@ -85,6 +89,11 @@ struct SampledSignature {
   uint64_t missing() const;  // needed groups without a sample, those given up left out
   bool has_every_group() const;
   uint64_t mean_gpu_ns() const { return timed == 0 ? 0 : gpu_ns / timed; }
+  // How long the kernel takes where it is not instrumented: its mean time, before that is known a
+  // launch call in a window, which waits for it. 0: neither is known. `instrumented_groups`: by index.
+  uint64_t usual_ns(uint64_t instrumented_groups) const;
+  // How many times that its launches took where it was. Empty until all times are known.
+  std::optional<double> slow_down() const;
   // The round ended, or the first samples are there: the next stretch follows the last one.
   void rest(Random&);
 };

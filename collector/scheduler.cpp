@@ -16,6 +16,10 @@ std::optional<size_t> column_of(const MetricGroupPlan& group, const std::string&
   return static_cast<size_t>(it - group.metrics.begin());
 }
 
+uint64_t all_groups(uint32_t groups) {
+  return groups == kMaxGroups ? ~uint64_t{0} : group_mask(groups) - 1;
+}
+
 std::vector<GroupCondition> conditions_of(const std::vector<MetricGroupPlan>& plan) {
   std::vector<GroupCondition> conditions;
   for (uint32_t needed = 0; needed < plan.size(); ++needed)
@@ -26,12 +30,6 @@ std::vector<GroupCondition> conditions_of(const std::vector<MetricGroupPlan>& pl
           conditions.push_back({g, *metric, column_of(plan[g], need.included), needed});
       }
   return conditions;
-}
-
-std::vector<GroupId> ids_from(uint32_t first_bit, uint32_t groups) {
-  std::vector<GroupId> ids;
-  for (uint32_t g = 0; g < groups; ++g) ids.push_back(GroupId{first_bit + g + 1});
-  return ids;
 }
 
 // A window gives way when what it was opened for comes again, when one kernel follows itself, or when
@@ -69,49 +67,61 @@ void MeasurementScheduler::begin(uint64_t now_ns, uint64_t seed) noexcept {
   state_->budget.begin(now_ns);
 }
 
-std::vector<GroupId> MeasurementScheduler::add_plan(DeviceId device,
-                                                    const std::vector<MetricGroupPlan>& plan) {
-  State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  if (const auto it = state.plans.find(device); it != state.plans.end())
-    return ids_from(it->second.first_bit, it->second.groups);
-  const auto groups = static_cast<uint32_t>(std::min<size_t>(plan.size(), kMaxGroups + 1));
-  if (groups == 0 || state.used_bits + groups > kMaxGroups || !device ||
-      device.value > kMaxPlannedDevices || state.stopped)
-    return {};
-  State::Plan added;
-  added.device = device;
-  added.first_bit = state.used_bits;
+// Null: there are no bits for its groups.
+MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
+    const std::string& chip, const std::vector<MetricGroupPlan>& metric_groups) {
+  if (const auto it = plans.find(chip); it != plans.end())
+    return it->second.groups == metric_groups.size() ? &it->second : nullptr;
+  const auto groups = static_cast<uint32_t>(std::min<size_t>(metric_groups.size(), kMaxGroups + 1));
+  if (groups == 0 || used_bits + groups > kMaxGroups) return nullptr;
+  Plan& added = plans[chip];
+  added.first_bit = used_bits;
   added.groups = groups;
-  added.empty_failures.resize(groups);
-  added.conditions = conditions_of(plan);
-  const uint64_t all = groups == kMaxGroups ? ~uint64_t{0} : group_mask(groups) - 1;
-  added.always = all;  // a group whose conditions nothing reads is measured for every kernel
+  added.conditions = conditions_of(metric_groups);
+  added.always = all_groups(groups);  // a group whose conditions nothing reads is for every kernel
   for (const GroupCondition& condition : added.conditions)
     added.always &= ~group_mask(condition.needed);
   for (uint32_t g = 0; g < groups; ++g) {
-    if (plan[g].instrumented) added.instrumented |= group_mask(g);
-    if (plan[g].required || !plan[g].needed_if.empty()) added.tells_work |= group_mask(g);
+    if (metric_groups[g].instrumented) added.instrumented |= group_mask(g);
+    if (metric_groups[g].required || !metric_groups[g].needed_if.empty())
+      added.tells_work |= group_mask(g);
   }
-  const uint64_t always = added.always << added.first_bit;
-  const uint32_t first = added.first_bit;
-  std::vector<GroupId> ids = ids_from(first, groups);
-  state.plans.emplace(device, std::move(added));
-  state.used_bits += groups;
-  state.device_bits[device.value].store(all << first, std::memory_order_release);
+  used_bits += groups;
+  return &added;
+}
+
+std::vector<GroupId> MeasurementScheduler::add_plan(DeviceId device, const std::string& chip,
+                                                    const std::vector<MetricGroupPlan>& groups) {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  if (const auto it = state.devices.find(device); it != state.devices.end()) return it->second.ids;
+  if (!device || device.value > kMaxPlannedDevices || state.stopped) return {};
+  State::Plan* const plan = state.plan_for(chip, groups);
+  if (plan == nullptr) return {};
+  State::Device& added = state.devices[device];
+  added.plan = plan;
+  for (uint32_t g = 0; g < plan->groups; ++g) added.ids.push_back(GroupId{++state.used_ids});
+  added.empty_failures.resize(plan->groups);
+  const bool alone = state.enabled(*plan) == 0;
+  plan->devices.push_back(device);
+  const uint64_t always = plan->always << plan->first_bit;
+  state.device_bits[device.value].store(all_groups(plan->groups) << plan->first_bit,
+                                        std::memory_order_release);
   state.wanted.fetch_or(always, std::memory_order_relaxed);
-  state.table.want_everywhere(always);
-  return ids;
+  // Signatures that another device's launches have filled in want nothing more.
+  if (alone) state.table.want_everywhere(always);
+  return added.ids;
 }
 
 void MeasurementScheduler::disable(DeviceId device) noexcept {
   const std::lock_guard lock(state_->mutex);
-  if (state_->plans.contains(device)) state_->drop_bits(device, state_->device_bits[device.value]);
+  if (state_->devices.contains(device))
+    state_->drop_bits(device, state_->device_bits[device.value]);
 }
 
 void MeasurementScheduler::disable_all() noexcept {
   const std::lock_guard lock(state_->mutex);
-  for (const auto& [device, plan] : state_->plans)
+  for (const auto& [device, known] : state_->devices)
     state_->drop_bits(device, state_->device_bits[device.value]);
 }
 
@@ -121,12 +131,17 @@ uint64_t MeasurementScheduler::initial_wanted() const noexcept {
 
 MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_of(DeviceId device,
                                                                         uint32_t group) {
-  const auto it = plans.find(device);
-  return it == plans.end() || group >= it->second.groups ? nullptr : &it->second;
+  const auto it = devices.find(device);
+  return it == devices.end() || group >= it->second.plan->groups ? nullptr : it->second.plan;
 }
 
 uint64_t MeasurementScheduler::State::enabled(const Plan& plan) const {
-  return device_bits[plan.device.value].load(std::memory_order_relaxed) >> plan.first_bit;
+  uint64_t groups = 0;
+  for (const DeviceId device : plan.devices) groups |= enabled(plan, device);
+  return groups;
+}
+uint64_t MeasurementScheduler::State::enabled(const Plan& plan, DeviceId device) const {
+  return device_bits[device.value].load(std::memory_order_relaxed) >> plan.first_bit;
 }
 
 SampledSignature& MeasurementScheduler::State::sampled(Plan& plan, const Signature& signature) {
@@ -146,20 +161,21 @@ void MeasurementScheduler::State::want(const Plan& plan, const SampledSignature&
 }
 void MeasurementScheduler::State::want_not(const Plan& plan, const SampledSignature& s,
                                            uint64_t groups) const {
-  const uint64_t all = plan.groups == kMaxGroups ? ~uint64_t{0} : group_mask(plan.groups) - 1;
-  s.signature->wanted_groups.fetch_and(~((groups & all) << plan.first_bit),
+  s.signature->wanted_groups.fetch_and(~((groups & all_groups(plan.groups)) << plan.first_bit),
                                        std::memory_order_relaxed);
 }
 
 void MeasurementScheduler::State::drop_bits(DeviceId device, uint64_t bits) {
-  wanted.fetch_and(~bits, std::memory_order_relaxed);
   device_bits[device.value].fetch_and(~bits, std::memory_order_relaxed);
+  for (const auto& [other, known] : devices)  // of the same chip, perhaps
+    bits &= ~device_bits[other.value].load(std::memory_order_relaxed);
+  wanted.fetch_and(~bits, std::memory_order_relaxed);
   table.want_nowhere(bits);
 }
 
 void MeasurementScheduler::State::stop(std::string reason) {
   stop_reason = std::move(reason);
-  for (const auto& [device, plan] : plans) drop_bits(device, device_bits[device.value]);
+  for (const auto& [device, known] : devices) drop_bits(device, device_bits[device.value]);
   stopped.store(true, std::memory_order_relaxed);
 }
 
@@ -181,10 +197,13 @@ LaunchDecision MeasurementScheduler::decide(DeviceId device, const Signature& si
                                             const MeasurementWindow* open,
                                             uint64_t now_ns) noexcept {
   State& state = *state_;
-  if (!may_want(device, signature)) return {};
+  if (open == nullptr && !may_want(device, signature)) return {};
   const std::lock_guard lock(state.mutex);
   State::Plan* const plan = state.plan_of(device, 0);
   if (plan == nullptr) return {};
+  if (open != nullptr && state.too_long_for(*plan, signature, *open, now_ns))
+    return {true, {}, false, true};
+  if (!may_want(device, signature)) return {};
   if (state.config.every_launch) {
     if (open != nullptr) return {false, {}, true, true};
     return {false, 0, true, true};
@@ -192,8 +211,9 @@ LaunchDecision MeasurementScheduler::decide(DeviceId device, const Signature& si
   try {
     SampledSignature& s = state.sampled(*plan, signature);
     if (s.phase == SampledSignature::Phase::kFirst)
-      return state.decide_first(*plan, s, open, now_ns);
-    if (s.phase == SampledSignature::Phase::kArmed) return state.decide_armed(*plan, s, open);
+      return state.decide_first(*plan, device, s, open, now_ns);
+    if (s.phase == SampledSignature::Phase::kArmed)
+      return state.decide_armed(*plan, device, s, open);
     state.want_not(*plan, s, ~uint64_t{0});
   } catch (const std::exception&) {
     signature.wanted_groups.store(0, std::memory_order_relaxed);
@@ -201,10 +221,25 @@ LaunchDecision MeasurementScheduler::decide(DeviceId device, const Signature& si
   return {};
 }
 
-LaunchDecision MeasurementScheduler::State::decide_first(Plan& plan, SampledSignature& s,
+// Everything that is launched in an instrumented window is slowed down, chosen or not: a kernel whose
+// time is not known, or is more than there is room for, ends it.
+bool MeasurementScheduler::State::too_long_for(const Plan& plan, const Signature& signature,
+                                               const MeasurementWindow& open,
+                                               uint64_t now_ns) const {
+  if (config.every_launch || budget.unlimited() || ((plan.instrumented >> open.group) & 1) == 0)
+    return false;
+  const auto known = plan.signatures.find(signature.id);
+  if (known == plan.signatures.end()) return true;
+  const SampledSignature& s = known->second;
+  if (s.usual_ns(plan.instrumented) == 0 && s.groups[open.group].call_ns == 0) return true;
+  return !budget.affords(true, predicted_ns(plan, s, group_mask(open.group)), now_ns);
+}
+
+LaunchDecision MeasurementScheduler::State::decide_first(Plan& plan, DeviceId device,
+                                                         SampledSignature& s,
                                                          const MeasurementWindow* open,
                                                          uint64_t now_ns) {
-  const auto group = s.least_sampled(s.needed & enabled(plan), config.first_samples);
+  const auto group = s.least_sampled(s.needed & enabled(plan, device), config.first_samples);
   if (!group) {
     advance(plan, s);
     return {};
@@ -225,10 +260,11 @@ LaunchDecision MeasurementScheduler::State::decide_first(Plan& plan, SampledSign
 
 // Every launch counts for every group of the round. Two groups that fall on one launch: the later
 // one draws again.
-LaunchDecision MeasurementScheduler::State::decide_armed(Plan& plan, SampledSignature& s,
+LaunchDecision MeasurementScheduler::State::decide_armed(Plan& plan, DeviceId device,
+                                                         SampledSignature& s,
                                                          const MeasurementWindow* open) {
   std::optional<uint32_t> chosen;
-  for (uint64_t left = s.armed & enabled(plan); left != 0; left &= left - 1) {
+  for (uint64_t left = s.armed & enabled(plan, device); left != 0; left &= left - 1) {
     const auto g = static_cast<uint32_t>(std::countr_zero(left));
     GroupProgress& group = s.groups[g];
     if (group.pending != 0) continue;
@@ -254,17 +290,19 @@ bool MeasurementScheduler::row_added(MeasurementWindow& window, const WindowRow&
   ++window.cost.launches;
   const std::lock_guard lock(state.mutex);
   State::Plan* const plan = state.plan_of(window.device, window.group);
-  if (plan == nullptr || (state.enabled(*plan) & group_mask(window.group)) == 0) return true;
+  if (plan == nullptr || (state.enabled(*plan, window.device) & group_mask(window.group)) == 0)
+    return true;
   const bool old = now_ns > window.opened_ns && now_ns - window.opened_ns >= config.max_open_ns;
   if (old || window.rows.size() >= config.max_ranges) return true;
   if (config.every_launch) return false;
   const auto known = plan->signatures.find(row.signature->id);
   if (known != plan->signatures.end()) {
-    GroupProgress& group = known->second.groups[window.group];
-    if (row.chosen) {
-      ++group.pending;
-      group.call_ns = row.call_ns;
-    }
+    SampledSignature& s = known->second;
+    GroupProgress& group = s.groups[window.group];
+    if (row.chosen) ++group.pending;
+    group.call_ns = row.call_ns;
+    ++s.windowed;
+    if (((plan->instrumented >> window.group) & 1) != 0) ++s.instrumented;
     if (group.failures != 0) return true;
   }
   return !window.shared || window.unchosen >= config.idle_launches ||
@@ -310,7 +348,7 @@ void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
   State::Plan* const plan = state.plan_of(window.device, window.group);
   if (plan == nullptr) return;
   state.account(*plan, window);
-  plan->empty_failures[window.group] = 0;
+  state.devices[window.device].empty_failures[window.group] = 0;
   const std::vector<WindowRow>& rows = window.rows;
   const size_t width = rows.empty() ? 0 : values.size() / rows.size();
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -347,6 +385,7 @@ void MeasurementScheduler::State::fail(Plan& plan, SampledSignature& s, uint32_t
   group.skip = random.below(s.skip_below);
   if (++group.failures < config.max_failures) return;
   group.given_up = true;
+  if (group.samples == 0 && (s.needed & group_mask(g)) != 0) set_hopeless(s);
   s.armed &= ~group_mask(g);
   want_not(plan, s, group_mask(g));
   advance(plan, s);
@@ -361,7 +400,7 @@ void MeasurementScheduler::window_failed(const MeasurementWindow& window) noexce
   if (plan == nullptr) return;
   state.account(*plan, window);
   if (window.rows.empty()) {
-    if (++plan->empty_failures[window.group] >= state.config.max_failures)
+    if (++state.devices[window.device].empty_failures[window.group] >= state.config.max_failures)
       state.drop_bits(window.device, group_mask(window.group) << plan->first_bit);
     return;
   }

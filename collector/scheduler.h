@@ -17,7 +17,7 @@
 //   failures  A signature whose windows keep failing is given up; after a failure it is the last
 //             row of its next window, so that the others around it are not given up with it.
 //   the end   At SchedulerConfig::until_covered, held for covered_for_ns, nothing is measured any
-//             more.
+//             more. Kernels that cannot be measured are left out of that share.
 //
 // The launch path reads Signature::wanted_groups alone; everything else here is reached only when
 // that is not zero. Threads: all functions may be called from any thread; they lock, except
@@ -50,7 +50,7 @@ struct SchedulerConfig {
 
   double budget = 0.01;  // share of wall time, or MeasuringBudget::kUnlimited
   uint64_t startup_ns = 200'000'000'000;
-  double until_covered = 0;  // share of GPU time (of launches where there are no times); 0: never
+  double until_covered = 0;  // Coverage::share(); 0: never
   uint64_t covered_for_ns = 5'000'000'000;
   bool every_launch = false;  // no sampling: all of them, all groups at once (mode full)
   uint64_t seed = 0;          // of what is drawn; 0: begin() tells
@@ -99,7 +99,11 @@ struct LaunchProgress {
 struct Coverage {
   uint64_t launches = 0, covered_launches = 0;
   uint64_t gpu_ns = 0, covered_gpu_ns = 0;
-  double share() const;  // of GPU time, of launches where there are no times
+  // Of them: kernels that are never measured (collectives and their like), or were given up.
+  uint64_t unmeasurable_launches = 0, unmeasurable_gpu_ns = 0;
+  // Covered, of what can be measured: of GPU time, of launches where there are no times.
+  double share() const;
+  double unmeasurable_share() const;  // of all
 };
 
 class MeasurementScheduler {
@@ -110,9 +114,12 @@ class MeasurementScheduler {
   // Wall time counts from here. `seed` serves where the configuration has none.
   void begin(uint64_t now_ns, uint64_t seed) noexcept;
   // A device's plan is ready: its groups get ids (for the trace) and bits (for wanted_groups), and
-  // all signatures known so far want those without conditions. Empty result: no bits left for all of
-  // them, the device is not measured. A device that has a plan keeps it: the same ids are returned.
-  std::vector<GroupId> add_plan(DeviceId, const std::vector<MetricGroupPlan>&);
+  // all signatures known so far want those without conditions. Devices of one chip, whose plans are
+  // the same, share the bits and what is measured: their launches count as one. Empty result: no
+  // bits left for all groups, or a device past the 64th; it is not measured. A device that has a plan
+  // keeps it: the same ids are returned.
+  std::vector<GroupId> add_plan(DeviceId, const std::string& chip,
+                                const std::vector<MetricGroupPlan>&);
   // Counters are unavailable on this device: nothing wants its groups any more.
   void disable(DeviceId) noexcept;
   void disable_all() noexcept;

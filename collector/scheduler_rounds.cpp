@@ -15,19 +15,31 @@ constexpr uint64_t kSweepNs = 1'000'000'000;    // how often
 constexpr uint64_t kForgetNs = 10'000'000'000;  // an armed signature that is not launched
 
 std::string stop_line(const Coverage& coverage, double until) {
+  const char* const what = coverage.gpu_ns != 0 ? "GPU time" : "launches";
   char text[160];
-  std::snprintf(
-      text, sizeof text, "covered: %.2f %% of %s has complete counts, %.2f %% was asked for",
-      coverage.share() * 100, coverage.gpu_ns != 0 ? "GPU time" : "launches", until * 100);
-  return text;
+  std::snprintf(text, sizeof text,
+                "covered: %.2f %% of %s has complete counts, %.2f %% was asked for",
+                coverage.share() * 100, what, until * 100);
+  std::string line = text;
+  if (coverage.unmeasurable_launches == 0) return line;
+  std::snprintf(text, sizeof text, "; left out: %.2f %% of all %s, which cannot be measured",
+                coverage.unmeasurable_share() * 100, what);
+  return line + text;
+}
+
+double share_of(uint64_t part, uint64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
 }  // namespace
 
 double Coverage::share() const {
-  if (gpu_ns != 0) return static_cast<double>(covered_gpu_ns) / static_cast<double>(gpu_ns);
-  if (launches == 0) return 0;
-  return static_cast<double>(covered_launches) / static_cast<double>(launches);
+  return gpu_ns != 0 ? share_of(covered_gpu_ns, gpu_ns - unmeasurable_gpu_ns)
+                     : share_of(covered_launches, launches - unmeasurable_launches);
+}
+double Coverage::unmeasurable_share() const {
+  return gpu_ns != 0 ? share_of(unmeasurable_gpu_ns, gpu_ns)
+                     : share_of(unmeasurable_launches, launches);
 }
 
 void MeasurementScheduler::State::set_complete(SampledSignature& s, bool complete) {
@@ -38,12 +50,21 @@ void MeasurementScheduler::State::set_complete(SampledSignature& s, bool complet
   change(coverage.covered_gpu_ns, s.gpu_ns);
 }
 
+// A group that the signature needs was given up before it was read once: it will never be complete.
+void MeasurementScheduler::State::set_hopeless(SampledSignature& s) {
+  if (s.hopeless) return;
+  s.hopeless = true;
+  coverage.unmeasurable_launches += s.recorded;
+  coverage.unmeasurable_gpu_ns += s.gpu_ns;
+}
+
 // A sample has shown that the signature needs the group.
 void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s, uint32_t g) {
   const uint64_t mask = group_mask(g);
   if ((s.needed & mask) != 0) return;
   s.needed |= mask;
   set_complete(s, false);
+  if (s.groups[g].given_up) set_hopeless(s);
   if (s.phase == Phase::kResting) {
     s.phase = Phase::kQueued;
     incomplete.push_back({&plan, &s});
@@ -94,7 +115,9 @@ uint64_t MeasurementScheduler::State::predicted_ns(const Plan& plan, const Sampl
   uint64_t sum = 0;
   for (; groups != 0; groups &= groups - 1) {
     const auto g = static_cast<uint32_t>(std::countr_zero(groups));
-    sum += budget.predicted_ns(((plan.instrumented >> g) & 1) != 0, s.groups[g].call_ns);
+    const bool instrumented = ((plan.instrumented >> g) & 1) != 0;
+    sum += budget.predicted_ns(instrumented, s.groups[g].call_ns,
+                               instrumented ? s.usual_ns(plan.instrumented) : 0);
   }
   return sum;
 }
@@ -129,7 +152,12 @@ void MeasurementScheduler::State::count(const LaunchProgress& p, uint64_t now_ns
   coverage.gpu_ns += p.gpu_ns;
   Plan* const plan = plan_of(p.device, 0);
   const Signature* const signature = plan == nullptr ? nullptr : table.find(p.signature);
-  if (signature == nullptr || !may_be_measured(*signature)) return;
+  if (signature == nullptr) return;
+  if (!may_be_measured(*signature)) {
+    coverage.unmeasurable_launches += p.recorded;
+    coverage.unmeasurable_gpu_ns += p.gpu_ns;
+    return;
+  }
   SampledSignature& s = sampled(*plan, *signature);
   s.recorded += p.recorded;
   s.timed += p.timed;
@@ -138,9 +166,19 @@ void MeasurementScheduler::State::count(const LaunchProgress& p, uint64_t now_ns
     coverage.covered_launches += p.recorded;
     coverage.covered_gpu_ns += p.gpu_ns;
   }
+  if (s.hopeless) {
+    coverage.unmeasurable_launches += p.recorded;
+    coverage.unmeasurable_gpu_ns += p.gpu_ns;
+  }
   if (const uint64_t usual = p.windowed_timed * s.mean_gpu_ns();
       s.timed != 0 && p.windowed_gpu_ns > usual)
     budget.slowed_down(p.windowed_gpu_ns - usual);
+  s.windowed_timed += p.windowed_timed;
+  s.windowed_gpu_ns += p.windowed_gpu_ns;
+  if (const auto slow_down = s.slow_down(); slow_down && !s.slow_down_told) {
+    s.slow_down_told = true;
+    budget.slow_down_seen(*slow_down);
+  }
   if (p.launches == 0) return;
   s.launches += p.launches;
   s.last_seen_ns = now_ns;

@@ -12,7 +12,7 @@
 
 namespace flopinj {
 
-inline constexpr uint32_t kMaxPlannedDevices = kMaxGroups;  // each has at least one group
+inline constexpr uint32_t kMaxPlannedDevices = 64;
 constexpr uint64_t group_mask(uint32_t group) { return uint64_t{1} << group; }
 
 // Two columns of a group's values that make another group necessary: NeededIf, looked up.
@@ -26,12 +26,13 @@ struct GroupCondition {
 };
 
 struct MeasurementScheduler::State {
+  // Of one chip: its devices share the bits, and what is known of a signature. The same kernel is the
+  // same machine code on all of them.
   struct Plan {
-    DeviceId device;
+    std::vector<DeviceId> devices;
     uint32_t first_bit = 0, groups = 0;
     uint64_t always = 0, instrumented = 0;  // groups, by index
     uint64_t tells_work = 0;                // groups whose values depend on the kernel's work alone
-    std::vector<uint32_t> empty_failures;   // per group: windows in a row that failed with no rows
     std::vector<GroupCondition> conditions;
     std::unordered_map<SignatureId, SampledSignature> signatures;
   };
@@ -43,7 +44,13 @@ struct MeasurementScheduler::State {
   mutable std::mutex mutex;
   MeasuringBudget budget;
   Random random;
-  std::unordered_map<DeviceId, Plan> plans;
+  struct Device {
+    Plan* plan = nullptr;
+    std::vector<GroupId> ids;              // by group
+    std::vector<uint32_t> empty_failures;  // by group: windows in a row that failed with no rows
+  };
+  std::unordered_map<std::string, Plan> plans;  // by chip
+  std::unordered_map<DeviceId, Device> devices;
   struct Entry {
     Plan* plan;
     SampledSignature* signature;
@@ -51,7 +58,7 @@ struct MeasurementScheduler::State {
   // Waiting for the budget: without complete counts, and due for a round. In the order they came.
   std::deque<Entry> incomplete, due;
   std::vector<Entry> armed;
-  uint32_t used_bits = 0;
+  uint32_t used_bits = 0, used_ids = 0;
   uint64_t opened = 0, discarded = 0;
   Coverage coverage;
   uint64_t covered_since_ns = 0, next_sweep_ns = 0;
@@ -64,7 +71,8 @@ struct MeasurementScheduler::State {
   std::array<std::atomic<uint64_t>, kMaxPlannedDevices + 1> device_bits{};
 
   Plan* plan_of(DeviceId, uint32_t group);
-  uint64_t enabled(const Plan&) const;  // groups, by index
+  uint64_t enabled(const Plan&) const;  // on any device. Groups, by index
+  uint64_t enabled(const Plan&, DeviceId) const;
   SampledSignature& sampled(Plan&, const Signature&);
   void want(const Plan&, const SampledSignature&, uint64_t groups) const;
   void want_not(const Plan&, const SampledSignature&, uint64_t groups) const;
@@ -72,9 +80,12 @@ struct MeasurementScheduler::State {
   void stop(std::string reason);
 
   // scheduler.cpp
-  LaunchDecision decide_first(Plan&, SampledSignature&, const MeasurementWindow* open,
+  bool too_long_for(const Plan&, const Signature&, const MeasurementWindow& open,
+                    uint64_t now_ns) const;
+  Plan* plan_for(const std::string& chip, const std::vector<MetricGroupPlan>&);
+  LaunchDecision decide_first(Plan&, DeviceId, SampledSignature&, const MeasurementWindow* open,
                               uint64_t now_ns);
-  LaunchDecision decide_armed(Plan&, SampledSignature&, const MeasurementWindow* open);
+  LaunchDecision decide_armed(Plan&, DeviceId, SampledSignature&, const MeasurementWindow* open);
   void account(const Plan&, const MeasurementWindow&);
   void compare(const Plan&, SampledSignature&, uint32_t group,
                std::span<const double> values) const;
@@ -87,6 +98,7 @@ struct MeasurementScheduler::State {
   void refuse(Plan&, SampledSignature&);
   void disarm(Plan&, SampledSignature&);
   void set_complete(SampledSignature&, bool complete);
+  void set_hopeless(SampledSignature&);
   uint64_t predicted_ns(const Plan&, const SampledSignature&, uint64_t groups) const;
   uint64_t groups_of_round(const Plan&, const SampledSignature&) const;
   bool arm(Plan&, SampledSignature&, uint64_t groups, uint64_t skip_below, bool incomplete,

@@ -25,7 +25,7 @@ namespace flopinj {
 inline constexpr uint32_t kMaxFunctions = 65'536;
 inline constexpr uint32_t kMaxSignatures = 262'144;
 inline constexpr uint32_t kMaxFingerprintsPerShape = 64;
-inline constexpr uint32_t kMaxGroups = 64;  // metric groups of all devices of a process
+inline constexpr uint32_t kMaxGroups = 64;  // metric groups of all chips of a process
 
 // The fingerprint of merged classes and overflow signatures.
 inline constexpr uint64_t kMergedFingerprint = 0x0064'6567'7265'6d00;  // "merged" between zeros

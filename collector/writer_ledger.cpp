@@ -105,11 +105,12 @@ void WriterLoop::log_coverage(const LedgerSnapshot& ledger, bool last) {
   while (steps < std::size(kSteps) && coverage.share() >= kSteps[steps]) ++steps;
   if (steps <= coverage_logged_ && !(last && closing_)) return;
   coverage_logged_ = steps;
-  char text[200];
+  char text[400];
   std::snprintf(text, sizeof text,
-                "counts are complete for %.1f %% of %s; windows %llu, of which %llu discarded, "
+                "counts are complete for %.1f %% of %s%s; windows %llu, of which %llu discarded, "
                 "cost %.3f s%s%s",
                 coverage.share() * 100, coverage.gpu_ns != 0 ? "GPU time" : "launches",
+                coverage.unmeasurable_launches != 0 ? " that can be measured" : "",
                 static_cast<unsigned long long>(ledger.windows_opened),
                 static_cast<unsigned long long>(ledger.windows_discarded),
                 static_cast<double>(state_.scheduler.spent_ns()) / 1e9,

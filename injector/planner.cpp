@@ -1,3 +1,4 @@
+#include <collector/computed_plan.h>
 #include <injector/log.h>
 #include <injector/planner.h>
 #include <injector/process.h>
@@ -154,19 +155,52 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
     degrade(problem);
     return nullptr;
   }
+  const ChipPlan* const ready = chip_plan(chip);
+  if (ready == nullptr) return nullptr;
   auto plan = std::make_unique<DevicePlan>();
-  std::vector<MetricGroupPlan> groups = metric_plan_for(chip);
-  std::string lacks_required;
+  plan->groups = ready->groups;
+  plan->together = ready->together.get();
+  for (const GroupId id : edge_.collector->add_plan(DeviceId{ordinal + 1}, chip, ready->wanted))
+    if (id) plan->ids.push_back(id);
+  if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
+  if (edge_.settings.mode == Mode::kFull && plan->together == nullptr) return nullptr;
+  return plan;
+}
+
+std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
+  std::vector<MetricGroupPlan> wanted = metric_plan_for(chip);
+  if (!wanted.empty()) return wanted;
+  wanted = compute_metric_plan(chip, metrics_of_chip(edge_.cupti, chip),
+                               [&](const std::vector<std::string>& metrics) {
+                                 return passes_of(edge_.cupti, chip, metrics);
+                               });
+  edge_.collector->diagnostic(
+      Severity::kWarning, "counters.chip_unknown",
+      "chip " + chip +
+          " is not in flopinj's table: its metrics were chosen by the names that CUPTI gives them, "
+          "and every kernel is measured with all of them");
+  return wanted;
+}
+
+const ChipPlan* Planner::chip_plan(const std::string& chip) {
+  if (const auto it = chips_.find(chip); it != chips_.end()) return &it->second;
   const bool full = edge_.settings.mode == Mode::kFull;
-  for (MetricGroupPlan& wanted : groups) {
+  ChipPlan plan;
+  plan.wanted = wanted_for(chip);
+  Problem problem;
+  std::string lacks_required;
+  for (MetricGroupPlan& wanted : plan.wanted) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return nullptr;
     }
-    auto group =
-        prepare_group(edge_.cupti, chip, wanted, full ? Passes::kAny : Passes::kOne, problem);
+    std::unique_ptr<MetricGroup> group;
+    if (wanted.unavailable.empty())
+      group = prepare_group(edge_.cupti, chip, wanted, full ? Passes::kAny : Passes::kOne, problem);
+    else
+      problem = {"counters.chip", wanted.unavailable};
     if (group != nullptr) {
-      plan->groups.push_back(std::move(group));
+      plan.groups.push_back(std::move(group));
       continue;
     }
     wanted.unavailable = problem.line;
@@ -176,20 +210,16 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
     edge_.collector->diagnostic(Severity::kWarning, problem.code + "." + wanted.name, problem.line);
   }
   if (!lacks_required.empty()) {  // no launch would have a count: nothing is worth its cost
-    for (MetricGroupPlan& group : groups)
+    for (MetricGroupPlan& group : plan.wanted)
       if (group.unavailable.empty()) group.unavailable = "not measured: " + lacks_required;
-    plan->groups.clear();
+    plan.groups.clear();
+    degrade({"counters.required", lacks_required});
   }
-  for (const GroupId id : edge_.collector->add_plan(DeviceId{ordinal + 1}, groups))
-    if (id) plan->ids.push_back(id);
-  if (!lacks_required.empty()) degrade({"counters.required", lacks_required});
-  if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
-  if (full && (plan->together = put_together(*plan, chip)) == nullptr) return nullptr;
-  return plan;
+  if (full && !plan.groups.empty()) plan.together = put_together(plan, chip);
+  return &chips_.emplace(chip, std::move(plan)).first->second;
 }
 
-std::unique_ptr<MetricGroup> Planner::put_together(const DevicePlan& plan,
-                                                   const std::string& chip) {
+std::unique_ptr<MetricGroup> Planner::put_together(const ChipPlan& plan, const std::string& chip) {
   MetricGroupPlan all;
   all.name = "all groups";
   for (const auto& group : plan.groups)

@@ -1,8 +1,9 @@
 // Describes devices and makes their metric plans ready, on a thread of its own.
 //
 // A device is asked for when its first context appears. Host objects and configuration images take
-// up to half a second each: the program does not wait for them, unless FLOPINJ_PLAN_WAIT_MS says
-// so.
+// up to half a second each: they are made once per chip, and the program does not wait for them,
+// unless FLOPINJ_PLAN_WAIT_MS or mode full say so. A chip that is in no table has its plan worked
+// out here, from what CUPTI says of its metrics.
 #pragma once
 #include <collector/ids.h>
 #include <injector/edge.h>
@@ -13,18 +14,28 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace flopinj {
 
-// The groups of a device that can be measured. Never freed, never changed once published.
-struct DevicePlan {
-  std::vector<std::unique_ptr<MetricGroup>> groups;
-  std::vector<GroupId> ids;  // parallel to groups
+// What is made ready once for all devices of a chip.
+struct ChipPlan {
+  std::vector<MetricGroupPlan> wanted;               // also those that cannot be measured
+  std::vector<std::unique_ptr<MetricGroup>> groups;  // those that can
   // Mode full: the metrics of all groups, one group after another, read with every launch.
   std::unique_ptr<MetricGroup> together;
+};
+
+// The groups of a device that can be measured. Never freed, never changed once published.
+struct DevicePlan {
+  std::span<const std::unique_ptr<MetricGroup>> groups;
+  std::vector<GroupId> ids;  // parallel to groups
+  MetricGroup* together = nullptr;
 
   MetricGroup& read_by(uint32_t group) const { return together ? *together : *groups[group]; }
 };
@@ -48,12 +59,15 @@ class Planner {
   void run();
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
-  std::unique_ptr<MetricGroup> put_together(const DevicePlan&, const std::string& chip);
+  const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
+  std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
+  std::unique_ptr<MetricGroup> put_together(const ChipPlan&, const std::string& chip);
   bool supported(uint32_t ordinal, Problem&);
   void degrade(const Problem&);
 
   Edge& edge_;
   std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
+  std::map<std::string, ChipPlan> chips_;  // the planner's thread alone
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<uint32_t> queue_;

@@ -33,7 +33,8 @@ auto one_of(T Settings::*member, const Choice<T> (&choices)[N]) {
   };
 }
 
-auto number(uint32_t Settings::*member, uint32_t low, uint32_t high) {
+template <class T>
+auto number(T Settings::*member, uint32_t low, uint32_t high) {
   return [member, low, high](Settings& s, std::string_view text) {
     uint32_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -96,7 +97,7 @@ const std::vector<Variable>& variables() {
       {"FLOPINJ_CUPTI", "the path of a libcupti", text(&Settings::cupti)},
       {"FLOPINJ_FLUSH_MS", "milliseconds from 10 to 1000", number(&Settings::flush_ms, 10, 1'000)},
       {"FLOPINJ_PLAN_WAIT_MS", "milliseconds from 0 to 60000",
-       number(&Settings::plan_wait_ms, 0, 60'000)},
+       number(&Settings::given_plan_wait_ms, 0, kMostPlanWaitMs)},
       {"FLOPINJ_BUDGET", "per cent of wall time, above 0 to 100, or none",
        percent(&Settings::budget_percent, true)},
       {"FLOPINJ_UNTIL_COVERED", "per cent of GPU time, above 0 to 100",

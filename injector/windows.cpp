@@ -52,8 +52,8 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts)
 void Windows::await_plan(Context& context) {
   if (context.plan_awaited.load(std::memory_order_relaxed)) return;
   planner_.device_seen(context.ordinal);
-  if (on_.load(std::memory_order_relaxed) && edge_.settings.plan_wait_ms > 0)
-    planner_.wait(context.ordinal, edge_.settings.plan_wait_ms);
+  if (on_.load(std::memory_order_relaxed) && edge_.settings.plan_wait_ms() > 0)
+    planner_.wait(context.ordinal, edge_.settings.plan_wait_ms());
   context.plan_awaited.store(true, std::memory_order_relaxed);
 }
 

@@ -38,7 +38,7 @@ class Windows {
  public:
   Windows(Edge& edge, Planner& planner, Contexts& contexts);
 
-  // Before the first launch on a context: the wait that FLOPINJ_PLAN_WAIT_MS asks for.
+  // Before the first launch on a context: the wait that Settings::plan_wait_ms() tells.
   void await_plan(Context&);
   // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
   // thread.

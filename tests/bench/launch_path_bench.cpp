@@ -183,7 +183,7 @@ struct MeasuredContext {
     return c;
   }
   MeasuredContext() : config(unlimited()) {
-    scheduler.add_plan(kDevice, {{"sass", {"a"}, true, true}});
+    scheduler.add_plan(kDevice, "GH100", {{"sass", {"a"}, true, true}});
     for (uint32_t i = 0; i < 8; ++i) {
       FunctionInfo info;
       info.name = "kernel" + std::to_string(i);

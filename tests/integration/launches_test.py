@@ -166,6 +166,46 @@ class Launches(harness.TestCase):
         self.assertEqual(self.kernels_of(report), {"axpy": (20, str(10 * 20 + 10 * 40))})
         self.assertEqual([d["ledger"]["launches"] for d in report["devices"]], [10, 10])
 
+    def test_every_device_of_many_is_measured(self):
+        for count in (8, 16):
+            with self.subTest(devices=count):
+                report = self.report_of("devices", SIMGPU_DEVICES=count, FLOPINJ_FORCE=1)
+                self.assert_all_counted(report, 10 * count)
+                self.assertEqual(report["total"]["flop"], str(sum(10 * 2 * 10 * (d + 1) for d in range(count))))
+                self.assertEqual([d["ledger"]["unmeasured"] for d in report["devices"]], [0] * count)
+
+
+class UnknownChip(harness.TestCase):
+    """A chip that CUPTI knows and no table of ours."""
+
+    def report(self, **settings):
+        self.run_profiled([CLIENTS / "launch_client", "tensor"], SIMGPU_CHIP_NAME="GX100", FLOPINJ_FORCE=1, **settings)
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        told = {d["code"]: d["message"] for trace in report["traces"] for d in trace["diagnostics"]}
+        self.assertIn("GX100", told["counters.chip_unknown"])
+        return report, {k["name"]: k["flop"] for k in report["kernels"]}, told
+
+    def test_its_plan_is_computed(self):
+        report, kernels, _ = self.report()
+        self.assert_all_counted(report, 400)
+        tile = 2 * 16**3
+        self.assertEqual(kernels, {"product_fp16": str(100 * 60 * tile), "product_bf16": str(100 * 14 * tile),
+                                   "product_tf32": str(100 * 12 * tile), "axpy": str(100 * 2 * 64)})
+
+    def test_tensor_work_that_nothing_tells_is_not_zero(self):
+        report, kernels, told = self.report(SIMGPU_UNKNOWN_METRICS="sm__ops_path_tensor")
+        self.assertEqual(kernels, {"product_fp16": None, "product_bf16": None, "product_tf32": None,
+                                   "axpy": str(100 * 2 * 64)})
+        self.assertEqual(report["ledger"]["unmeasured"], 300)
+        self.assertIn("GX100", told["counters.chip.tensor_unknown"])
+
+    def test_nothing_counts_where_nothing_tells_which_kernels_do_tensor_work(self):
+        report, kernels, told = self.report(SIMGPU_UNKNOWN_METRICS="tensor")
+        self.assertEqual(set(kernels.values()), {None})
+        self.assertEqual(report["ledger"]["unmeasured"], 400)
+        self.assertIn("GX100", told["counters.required"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -58,6 +58,14 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
                 self.assert_all_counted(report, report["ledger"]["launches"])
                 self.assertEqual(report["ledger"]["measured"], report["ledger"]["launches"])
 
+    def test_full_waits_for_its_plan(self):
+        """Its first launches are measured too, without being told to wait."""
+        environment = injected_environment(self.trace, FLOPINJ_MODE="full")
+        del environment["FLOPINJ_PLAN_WAIT_MS"]
+        self.assertEqual(run([LAUNCH, "same_grid"], environment).returncode, 0)
+        ledger = harness.reduce(self.trace)["ledger"]
+        self.assertEqual(ledger["measured"], ledger["launches"], ledger)
+
     def test_collectives_are_not_replayed(self):
         self.run_profiled([LAUNCH, "collective"], FLOPINJ_MODE="full")
         kernels = harness.by_key(harness.reduce(self.trace)["kernels"], "name")

@@ -47,11 +47,14 @@ void add_run_options(CLI::App& run, RunOptions& options) {
                  "How much to measure: each distinct kernel a few times; every launch, by replay "
                  "(slow: the reference); times and launches; launches; nothing")
       ->check(CLI::IsMember({"multiplex", "full", "timing", "count", "off"}));
-  run.add_option("--budget", options.budget,
-                 "Most that reading counters may cost, in per cent of wall time, or none (1)")
+  run.add_option(
+         "--budget", options.budget,
+         "Most that reading counters may cost, in per cent of wall time, or none (1). What 200 s "
+         "earn, 2 s at 1 %, may be spent at the start on kernels without counts")
       ->check(CLI::Validator(percent_or_none, "PERCENT|none"));
   run.add_option("--until-covered", options.until_covered,
-                 "Stop measuring once so many per cent of GPU time have complete counts")
+                 "Stop measuring once so many per cent of GPU time have complete counts; kernels "
+                 "that cannot be measured are left out")
       ->check(CLI::Validator(percent, "PERCENT"));
   run.add_option("--measure-ranks", options.measure_ranks,
                  "Ranks of the job that read counters, the others count and time: 0,8-15 or all or "
@@ -64,7 +67,7 @@ void add_run_options(CLI::App& run, RunOptions& options) {
       ->check(CLI::Range(10, 1000));
   run.add_option("--plan-wait-ms", options.plan_wait_ms,
                  "How long a context's first launch waits for the counters to be ready, in "
-                 "milliseconds, so that it is measured too")
+                 "milliseconds, so that it is measured too (0; mode full: 60000)")
       ->check(CLI::Range(0, 60000));
   run.add_option("--cupti", options.cupti, "The libcupti to load, where the program brings none");
   run.add_flag("--preload", options.preload,

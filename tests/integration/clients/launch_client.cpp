@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -209,7 +210,9 @@ void vectors(Gpu& gpu) {
   CUdeviceptr right = gpu.y + 4096;
   CUdeviceptr result = gpu.y + 8192;
   const auto launch = [&](const char* kernel, void** parameters) {
-    check(cuLaunchKernel(gpu.function(kernel), blocks, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr), kernel);
+    check(cuLaunchKernel(gpu.function(kernel), blocks, 1, 1, 32, 1, 1, 0, nullptr, parameters,
+                         nullptr),
+          kernel);
   };
   for (int i = 0; i < 10; ++i) {
     nvtxRangePushA("matrix x vector");
@@ -236,15 +239,17 @@ void collective(Gpu& gpu) {
   }
 }
 
-// Two devices, each with half of the work.
-void devices(Gpu& gpu, const char* argv0) {
-  Gpu second(argv0, 1);
-  for (int i = 0; i < 10; ++i) {
-    gpu.use();
-    gpu.axpy(10);
-    second.use();
-    second.axpy(20);
-  }
+// All devices, each with other work.
+void devices(const char* argv0) {
+  int count = 0;
+  check(cuDeviceGetCount(&count), "cuDeviceGetCount");
+  std::vector<std::unique_ptr<Gpu>> gpus;
+  for (int d = 0; d < count; ++d) gpus.push_back(std::make_unique<Gpu>(argv0, d));
+  for (int i = 0; i < 10; ++i)
+    for (int d = 0; d < count; ++d) {
+      gpus[static_cast<size_t>(d)]->use();
+      gpus[static_cast<size_t>(d)]->axpy(10 * (d + 1));
+    }
 }
 
 // A child that does not use CUDA, one that ends by _exit and one by exit.
@@ -292,7 +297,7 @@ int main(int argc, char** argv) {
       {"tensor_briefly", [&] { tensor(gpu, 2); }},
       {"vectors", [&] { vectors(gpu); }},
       {"collective", [&] { collective(gpu); }},
-      {"devices", [&] { devices(gpu, argv[0]); }},
+      {"devices", [&] { devices(argv[0]); }},
       {"forks", [&] { forks(gpu); }},
       {"endless", [&] { endless(gpu); }},
   };

@@ -340,7 +340,8 @@ TEST_CASE("groups, samples and devices are written, definitions first") {
   const KernelFunction* kernel = r.function("kernel");
   ThreadState* thread = r.collector.add_thread(1);
   const Signature* s = r.collector.signature(*thread, *kernel, {}, {});
-  const auto groups = r.collector.add_plan(DeviceId{1}, {{"sass", {"a", "b"}, true, true}});
+  const auto groups =
+      r.collector.add_plan(DeviceId{1}, "GH100", {{"sass", {"a", "b"}, true, true}});
   REQUIRE(groups.size() == 1);
   SampleBatch batch;
   batch.group = groups[0];
@@ -399,7 +400,7 @@ TEST_CASE("our own cost is estimated from the callbacks that were timed") {
   MeasurementWindow window;
   window.device = DeviceId{1};
   window.cost.overhead_ns = 6;
-  r.collector.add_plan(DeviceId{1}, {{"sass", {"a"}, true, true}});
+  r.collector.add_plan(DeviceId{1}, "GH100", {{"sass", {"a"}, true, true}});
   r.collector.scheduler().window_succeeded(window, {});
   r.collector.scheduler().add_cost(7);
   r.lost = 9;

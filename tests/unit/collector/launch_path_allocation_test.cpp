@@ -149,7 +149,7 @@ TEST_CASE("a step of known ranges and launches allocates nothing") {
 TEST_CASE("the whole path of a measured signature takes no lock and allocates nothing") {
   Collector collector({}, {});
   REQUIRE(collector.start(std::make_unique<flopinj::test::MemorySink>(), {}));
-  collector.add_plan(DeviceId{1}, {{"sass", {"a"}, true, true}});
+  collector.add_plan(DeviceId{1}, "GH100", {{"sass", {"a"}, true, true}});
   ThreadState* const thread = collector.add_thread(1);
   const auto function = [&](const std::string& name) {
     FunctionInfo info;

@@ -2,13 +2,16 @@
 //
 // The library is looked for in FLOPINJ_TEST_CUPTI, then by its usual names, then beside the headers
 // the build found. Without one the test says so and passes: ctest shows it as skipped.
+#include <collector/computed_plan.h>
 #include <collector/metric_plan.h>
 #include <cupti_profiler_host.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <regex>
 #include <set>
 #include <string>
 #include <utility>
@@ -66,11 +69,13 @@ class HostApi {
         image_(symbol<decltype(cuptiProfilerHostGetConfigImage)>(
             library, "cuptiProfilerHostGetConfigImage")),
         passes_(symbol<decltype(cuptiProfilerHostGetNumOfPasses)>(
-            library, "cuptiProfilerHostGetNumOfPasses")) {}
+            library, "cuptiProfilerHostGetNumOfPasses")),
+        base_metrics_(symbol<decltype(cuptiProfilerHostGetBaseMetrics)>(
+            library, "cuptiProfilerHostGetBaseMetrics")) {}
 
   bool complete() const {
     return chips_ && initialize_ && deinitialize_ && add_metrics_ && image_size_ && image_ &&
-           passes_;
+           passes_ && base_metrics_;
   }
 
   std::set<std::string> chips() const {
@@ -84,16 +89,23 @@ class HostApi {
   // configured.
   size_t passes(const std::string& chip, const std::vector<std::string>& metrics,
                 std::string& error) const {
-    CUpti_Profiler_Host_Initialize_Params init{};
-    init.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
-    init.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    init.pChipName = chip.c_str();
-    if (!ok(initialize_(&init), "initialize", error)) return 0;
-    const size_t result = count(init.pHostObject, metrics, error);
-    CUpti_Profiler_Host_Deinitialize_Params end{};
-    end.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE;
-    end.pHostObject = init.pHostObject;
-    deinitialize_(&end);
+    size_t result = 0;
+    with_host(chip, error, [&](auto* host) { result = count(host, metrics, error); });
+    return result;
+  }
+
+  // Names of all counters of a chip, without roll-up.
+  std::vector<std::string> names(const std::string& chip) const {
+    std::vector<std::string> result;
+    std::string error;
+    with_host(chip, error, [&](auto* host) {
+      CUpti_Profiler_Host_GetBaseMetrics_Params p{};
+      p.structSize = CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE;
+      p.pHostObject = host;
+      p.metricType = CUPTI_METRIC_TYPE_COUNTER;
+      if (base_metrics_(&p) == CUPTI_SUCCESS)
+        result.assign(p.ppMetricNames, p.ppMetricNames + p.numMetrics);
+    });
     return result;
   }
 
@@ -101,6 +113,20 @@ class HostApi {
   static bool ok(CUptiResult result, const char* what, std::string& error) {
     if (result != CUPTI_SUCCESS) error = std::string(what) + ": " + std::to_string(result);
     return result == CUPTI_SUCCESS;
+  }
+
+  template <class Use>
+  void with_host(const std::string& chip, std::string& error, Use&& use) const {
+    CUpti_Profiler_Host_Initialize_Params init{};
+    init.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
+    init.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    init.pChipName = chip.c_str();
+    if (!ok(initialize_(&init), "initialize", error)) return;
+    use(init.pHostObject);
+    CUpti_Profiler_Host_Deinitialize_Params end{};
+    end.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE;
+    end.pHostObject = init.pHostObject;
+    deinitialize_(&end);
   }
 
   CUptiResult add(CUpti_Profiler_Host_Object* host, std::vector<const char*> names) const {
@@ -148,6 +174,7 @@ class HostApi {
   decltype(cuptiProfilerHostGetConfigImageSize)* image_size_;
   decltype(cuptiProfilerHostGetConfigImage)* image_;
   decltype(cuptiProfilerHostGetNumOfPasses)* passes_;
+  decltype(cuptiProfilerHostGetBaseMetrics)* base_metrics_;
 };
 
 // Null where there is none; then it has said so, in words that ctest looks for.
@@ -157,6 +184,19 @@ std::unique_ptr<HostApi> host_api() {
   if (api && api->complete()) return api;
   std::puts("SKIPPED: no libcupti with the profiler host API; set FLOPINJ_TEST_CUPTI to one");
   return nullptr;
+}
+
+// Of two metrics of tensor operations: are the restrictions of one a part of the other's? Names are
+// sequences of restrictions, in the order op, src, dst, sparsity.
+bool one_includes_the_other(const std::string& a, const std::string& b) {
+  const std::regex form(
+      "sm__ops_path_tensor(_op_[a-z0-9]+)?_src_([a-z0-9_]+?)(_dst_[a-z0-9]+)?(_sparsity_[a-z]+)?\\."
+      "sum");
+  std::smatch x, y;
+  if (!std::regex_match(a, x, form) || !std::regex_match(b, y, form)) return false;
+  for (size_t i = 1; i < 5; ++i)
+    if (x[i].length() != 0 && y[i].length() != 0 && x[i] != y[i]) return false;
+  return true;
 }
 
 }  // namespace
@@ -185,6 +225,51 @@ TEST_CASE("every group of every chip's plan is one pass of a real CUPTI") {
   }
   CHECK(chips >= 19);  // CUPTI 12.6 knows them from GV100 to GH100, 13.0 those of Blackwell too
   CHECK(checked >= 6 * chips);
+}
+
+// As if the chip were in no table. What is worked out is as complete as what was put together by hand.
+TEST_CASE("a plan computed for a known chip tells all that its own plan does") {
+  const auto api = host_api();
+  if (!api) return;
+  const std::set<std::string> supported = api->chips();
+  for (const char* const name :
+       {"GV100", "TU116", "GA100", "AD102", "GH100", "GB100", "GB110", "GB202"}) {
+    const std::string chip = name;
+    if (!supported.contains(chip)) continue;
+    INFO(chip);
+    std::string error;
+    const auto passes = [&](const std::vector<std::string>& metrics) {
+      return api->passes(chip, metrics, error);
+    };
+    const auto computed = compute_metric_plan(chip, api->names(chip), passes);
+    const auto by_hand = metric_plan_for(chip);
+    CHECK(computed.front().name == "screening");
+    CHECK(computed.back().metrics == by_hand.back().metrics);
+    std::vector<std::string> read;
+    bool lacking = false;
+    for (const MetricGroupPlan& group : computed) {
+      INFO(group.name << " " << group.unavailable);
+      lacking = lacking || !group.unavailable.empty();
+      if (!group.unavailable.empty()) continue;
+      CHECK(passes(group.metrics) == 1);
+      for (const std::string& metric : group.metrics)
+        if (metric.starts_with("sm__ops_path_tensor_")) read.push_back(metric);
+    }
+    CHECK(lacking == (by_hand.size() == 2));  // TU116
+    for (size_t i = 0; i < read.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        INFO(read[i] << " " << read[j]);
+        CHECK_FALSE(one_includes_the_other(read[i], read[j]));
+      }
+    for (const MetricGroupPlan& group : by_hand)
+      for (const std::string& metric : group.metrics) {
+        if (!metric.starts_with("sm__ops_path_tensor_")) continue;
+        INFO(metric);
+        CHECK(std::any_of(read.begin(), read.end(), [&](const std::string& r) {
+          return r == metric || one_includes_the_other(r, metric);
+        }));
+      }
+  }
 }
 
 TEST_CASE("sources that stand as parts do so because they take two passes") {

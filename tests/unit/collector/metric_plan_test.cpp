@@ -1,3 +1,4 @@
+#include <collector/computed_plan.h>
 #include <collector/metric_plan.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 using namespace flopinj;
 
 TEST_CASE("metric plan: the last group is what a FLOP count needs, for every chip") {
-  for (const std::string_view chip : {"GH100", "GV100", "GB202", "XX999", ""}) {
+  for (const std::string_view chip : {"GH100", "GV100", "GB202"}) {
     INFO(chip);
     const auto plan = metric_plan_for(chip);
     REQUIRE_FALSE(plan.empty());
@@ -26,10 +27,84 @@ TEST_CASE("metric plan: the last group is what a FLOP count needs, for every chi
   }
 }
 
-TEST_CASE("metric plan: a chip that is not in the table gets that group alone") {
-  CHECK(metric_plan_for("XX999").size() == 1);
-  CHECK(metric_plan_for("XX999")[0].metrics.size() == 9);
-  CHECK(metric_plan_for("gh100").size() == 1);  // CUPTI writes capitals
+TEST_CASE("metric plan: a chip that is not in the table has none") {
+  CHECK(metric_plan_for("XX999").empty());
+  CHECK(metric_plan_for("").empty());
+  CHECK(metric_plan_for("gh100").empty());  // CUPTI writes capitals
+}
+
+namespace {
+
+// A chip whose pipe counters share a pass, as do any two metrics of tensor operations but those
+// named here, each of which takes two.
+struct ImaginedChip {
+  std::vector<std::string> names;
+  std::set<std::string> two_passes = {};
+
+  std::vector<MetricGroupPlan> plan() const {
+    return compute_metric_plan("XX999", names, [&](const std::vector<std::string>& metrics) {
+      size_t tensor = 0, passes = 1;
+      for (const std::string& metric : metrics) {
+        const std::string base = metric.substr(0, metric.find('.'));
+        if (std::count(names.begin(), names.end(), base) == 0) return size_t{0};
+        tensor += base.starts_with("sm__ops_path_tensor_");
+        if (two_passes.contains(base)) ++passes;
+      }
+      return tensor > 2 ? size_t{2} : passes;
+    });
+  }
+};
+const std::string kOps = "sm__ops_path_tensor_", kPipe = "sm__inst_executed_pipe_tensor_op_";
+
+}  // namespace
+
+TEST_CASE("computed plan: every kernel is read with all groups, none of them twice") {
+  const auto plan = ImaginedChip{
+      {kPipe + "hmma", kPipe + "hmma_type_hfma2", "gpu__time_duration", kOps + "src_fp2",
+       kOps + "src_bf16", kOps + "src_bf16_dst_fp32", kOps + "op_hmma_src_bf16", kOps + "src_int4",
+       kOps + "src_fp8", kOps + "src_fp8_sparsity_on", kOps + "src_fp8_sparsity_off"},
+      {kOps +
+       "src_fp8"}}.plan();
+  REQUIRE(plan.size() == 4);
+  CHECK(plan[0].name == "screening");
+  CHECK(plan[0].metrics == std::vector<std::string>{kPipe + "hmma.sum", "gpu__time_duration.sum"});
+  CHECK(plan[1].metrics == std::vector<std::string>{kOps + "src_fp2.sum", kOps + "src_bf16.sum"});
+  CHECK(plan[2].metrics == std::vector<std::string>{kOps + "src_fp8_sparsity_on.sum",
+                                                    kOps + "src_fp8_sparsity_off.sum"});
+  for (size_t i = 1; i < 4; ++i) {
+    CHECK(plan[i].required);
+    CHECK(plan[i].needed_if.empty());
+    CHECK(plan[i].unavailable.empty());
+  }
+  CHECK(plan[3].name == "sass");
+}
+
+TEST_CASE("computed plan: tensor work that nothing tells is unavailable, never left out") {
+  const auto lacking = [](const std::vector<MetricGroupPlan>& plan) {
+    REQUIRE(plan.size() >= 2);
+    const MetricGroupPlan& group = plan[plan.size() - 2];
+    CHECK(group.unavailable.find("XX999") != std::string::npos);
+    CHECK(plan.back().name == "sass");
+    return group;
+  };
+  // Screening shows which kernels do tensor work: the others can be counted.
+  const auto screened = lacking(ImaginedChip{{kPipe + "hmma", kPipe + "imma"}}.plan());
+  CHECK_FALSE(screened.required);
+  CHECK(screened.needed_if.size() == 2);
+  // It does not, or CUPTI names nothing at all: no kernel can.
+  for (const auto& chip : {ImaginedChip{{}}, ImaginedChip{{"gpu__time_duration"}},
+                           ImaginedChip{{kPipe + "hmma"}, {kPipe + "hmma"}},
+                           ImaginedChip{{kOps + "src_bf16"}, {kOps + "src_bf16"}}}) {
+    const auto blind = lacking(chip.plan());
+    CHECK(blind.required);
+    CHECK(blind.needed_if.empty());
+  }
+  // One half of sparsity is not the whole.
+  const auto half = lacking(ImaginedChip{
+      {kPipe + "hmma", kOps + "src_fp8", kOps + "src_fp8_sparsity_on", kOps + "src_bf16"},
+      {kOps + "src_fp8"}}.plan());
+  CHECK(half.metrics == std::vector<std::string>{kOps + "src_fp8.sum"});
+  CHECK(half.needed_if.size() == 1);
 }
 
 TEST_CASE("metric plan: instrumented and hardware metrics are never in one group") {

@@ -67,7 +67,8 @@ TEST_CASE("sampling: a kernel whose samples disagree is measured for good") {
 TEST_CASE("sampling: screening alone does not make a kernel varying") {
   // Times and bytes are never the same twice.
   SimulatedProgram program(unlimited(), {});
-  program.scheduler.add_plan(SimulatedProgram::kDevice, {{"screening", {"b"}, false, false}});
+  program.scheduler.add_plan(SimulatedProgram::kDevice, "GH100",
+                             {{"screening", {"b"}, false, false}});
   const Signature& s = program.kernel("k");
   for (int i = 0; i < 100; ++i) program.launch(s, 10'000, i);
   CHECK(program.samples.size() >= 3);
@@ -232,6 +233,65 @@ TEST_CASE("sampling: measuring stops when enough is covered, and that has lasted
   CHECK(covered.samples.size() == before);
 }
 
+TEST_CASE("sampling: measuring stops in a job with collectives and kernels that cannot be read") {
+  SchedulerConfig config = unlimited();
+  config.until_covered = 0.95;
+  SimulatedProgram::Machine machine;
+  machine.gap_ns = kMs;
+  SimulatedProgram program(config, machine);
+  program.plan();
+  const Signature& collective = program.kernel("_Z31ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  REQUIRE_FALSE(may_be_measured(collective));
+  const Signature &kernel = program.kernel("kernel"), &broken = program.kernel("broken");
+  MeasurementWindow window;  // every one with this kernel fails
+  window.device = SimulatedProgram::kDevice;
+  window.rows = {{&broken, {}, 0, true, 0}};
+  for (uint32_t i = 0; i < 2 * config.max_failures; ++i) {
+    window.group = i % 2;
+    program.scheduler.window_failed(window);
+  }
+  while (!program.scheduler.stopped() && program.wall_ns() < 100 * kSecond) {
+    program.launch(collective, 150'000);
+    program.launch(broken, 50'000);
+    program.launch(kernel, 300'000);
+  }
+  CHECK(program.scheduler.stopped());
+  // Times inside windows are not counted: a little more than 200 of 500 us.
+  const std::string reason = program.scheduler.stop_reason();
+  INFO(reason);
+  CHECK(reason.starts_with("covered: 100.00 % of GPU time has complete counts"));
+  CHECK(reason.find("; left out: 40.") != std::string::npos);
+  CHECK(program.scheduler.coverage().gpu_ns > program.scheduler.coverage().covered_gpu_ns);
+}
+
+TEST_CASE(
+    "sampling: kernels of seconds are measured only where a hundred times that is affordable") {
+  const SchedulerConfig config;
+  SimulatedProgram::Machine machine;
+  machine.gpu_bound = true;
+  SimulatedProgram program(config, machine);
+  program.plan();
+  std::vector<const Signature*> small, large;
+  for (int i = 0; i < 5; ++i) small.push_back(&program.kernel("small" + std::to_string(i)));
+  for (int i = 0; i < 4; ++i) large.push_back(&program.kernel("large" + std::to_string(i)));
+  // All windows so far were of small ones.
+  while (program.wall_ns() < 10 * kSecond)
+    for (const Signature* k : small) program.launch(*k, kMs / 10);
+  double worst = 0;
+  while (program.wall_ns() < 4'000 * kSecond)
+    for (uint64_t i = 0; i < 4; ++i) {
+      for (const Signature* s : small) program.launch(*s, kMs / 10);
+      program.launch(*large[i], (i + 1) * kSecond);
+      const double spent = program.cost() * static_cast<double>(program.wall_ns());
+      const double allowed =
+          config.budget * static_cast<double>(program.wall_ns() + config.startup_ns);
+      worst = std::max(worst, spent / allowed);
+    }
+  CHECK(worst < 1.25);
+  for (const Signature* s : small) CHECK(program.samples_of(*s, kSass) > 0);
+  CHECK(program.samples_of(*large[0], kScreening) > 0);
+}
+
 TEST_CASE("sampling: what is armed and not launched any more gives its budget back") {
   SchedulerConfig config;
   config.startup_ns = 0;
@@ -306,6 +366,19 @@ TEST_CASE("budget: the larger bound of the undisturbed time counts") {
   // Where the calls do not wait for instrumented kernels, the GPU's own view counts.
   gpu.slowed_down(900'000);
   CHECK(gpu.spent_ns() == 900'050);
+}
+
+TEST_CASE("budget: an instrumented kernel is expected to take the worst that others took") {
+  MeasuringBudget budget(0.01, 0);
+  budget.window(true, {500, 1'000, 2'000, 1}, 0);
+  CHECK(budget.predicted_ns(true, 0, 0) == 1'500);
+  CHECK(budget.predicted_ns(true, 0, kSecond) == 500 + 100 * kSecond);
+  CHECK(budget.predicted_ns(true, 7'000, kSecond) == 7'500);  // its own call is known
+  CHECK(budget.predicted_ns(false, 0, kSecond) == 1'500);
+  for (const double times : {3.0, 8.0}) budget.slow_down_seen(times);
+  CHECK(budget.predicted_ns(true, 0, kSecond) == 500 + 100 * kSecond);
+  budget.slow_down_seen(2);
+  CHECK(budget.predicted_ns(true, 0, kSecond) == 500 + 8 * kSecond);
 }
 
 TEST_CASE("budget: what may be spent grows with wall time, less what is reserved") {

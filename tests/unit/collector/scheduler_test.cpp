@@ -11,6 +11,7 @@ using namespace flopinj;
 
 namespace {
 
+constexpr uint32_t kMaxPlannedDevices = 64;
 constexpr DeviceId kGpu0{1}, kGpu1{2};
 constexpr uint32_t kScreening = 0, kSass = 1;
 
@@ -75,9 +76,9 @@ TEST_CASE_METHOD(Fixture, "scheduler: a plan gives its groups ids and reaches ev
   CHECK(scheduler.initial_wanted() == 0);
   CHECK_FALSE(scheduler.may_want(kGpu0, before));
   CHECK(wants(kGpu0, before) == std::nullopt);
-  CHECK(scheduler.add_plan(kGpu0, two_groups()) == std::vector{GroupId{1}, GroupId{2}});
-  CHECK(scheduler.add_plan(kGpu1, two_groups()) == std::vector{GroupId{3}, GroupId{4}});
-  CHECK(scheduler.add_plan(kGpu0, two_groups()) == std::vector{GroupId{1}, GroupId{2}});
+  CHECK(scheduler.add_plan(kGpu0, "GH100", two_groups()) == std::vector{GroupId{1}, GroupId{2}});
+  CHECK(scheduler.add_plan(kGpu1, "GA100", two_groups()) == std::vector{GroupId{3}, GroupId{4}});
+  CHECK(scheduler.add_plan(kGpu0, "GH100", two_groups()) == std::vector{GroupId{1}, GroupId{2}});
   CHECK(scheduler.initial_wanted() == 0b1111);
   CHECK(before.wanted_groups == 0b1111);
   CHECK(signature("after").wanted_groups == 0b1111);
@@ -88,7 +89,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: a plan gives its groups ids and reaches ev
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: every group once before any twice, there and back") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   const Signature& s = signature("s");
   for (const uint32_t group : {kScreening, kSass, kSass, kScreening, kScreening, kSass}) {
     CHECK(scheduler.may_want(kGpu0, s));
@@ -101,9 +102,9 @@ TEST_CASE_METHOD(Fixture, "scheduler: every group once before any twice, there a
   CHECK(scheduler.windows_discarded() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "scheduler: devices are measured each for itself") {
-  scheduler.add_plan(kGpu0, two_groups());
-  scheduler.add_plan(kGpu1, two_groups());
+TEST_CASE_METHOD(Fixture, "scheduler: chips are measured each for itself") {
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
+  scheduler.add_plan(kGpu1, "GA100", two_groups());
   const Signature& s = signature("s");
   complete(kGpu1, s);
   CHECK_FALSE(scheduler.may_want(kGpu1, s));
@@ -119,10 +120,35 @@ TEST_CASE_METHOD(Fixture, "scheduler: devices are measured each for itself") {
   CHECK(scheduler.initial_wanted() == 0);
 }
 
+TEST_CASE_METHOD(Fixture, "scheduler: devices of one chip share what is known of a kernel") {
+  for (uint32_t d = 1; d <= kMaxPlannedDevices; ++d)
+    CHECK(scheduler.add_plan(DeviceId{d}, "GH100", two_groups()) ==
+          std::vector{GroupId{2 * d - 1}, GroupId{2 * d}});
+  CHECK(scheduler.add_plan(DeviceId{kMaxPlannedDevices + 1}, "GH100", two_groups()).empty());
+  CHECK(scheduler.initial_wanted() == 0b11);
+  const Signature& s = signature("s");
+  // A sample of each, from eight devices in turn, is all there is to take.
+  const uint32_t groups[] = {kScreening, kSass, kSass, kScreening, kScreening, kSass};
+  for (uint32_t d = 0; d < 6; ++d) {
+    CHECK(wants(DeviceId{d + 1}, s) == groups[d]);
+    succeed(DeviceId{d + 1}, groups[d], {&s});
+  }
+  CHECK(s.wanted_groups == 0);
+  // What fails on one device goes on on the others, until all have failed.
+  const Signature& other = signature("other");
+  for (uint32_t d = 1; d < kMaxPlannedDevices; ++d) scheduler.disable(DeviceId{d});
+  CHECK_FALSE(scheduler.may_want(kGpu0, other));
+  CHECK(wants(DeviceId{kMaxPlannedDevices}, other) == kScreening);
+  scheduler.disable(DeviceId{kMaxPlannedDevices});
+  CHECK(other.wanted_groups == 0);
+  CHECK(scheduler.initial_wanted() == 0);
+}
+
 TEST_CASE_METHOD(Fixture, "scheduler: all bits can be used, and no more") {
+  const auto chip = [](uint32_t n) { return "chip " + std::to_string(n); };
   uint32_t planned = 0;
   for (uint32_t d = 1; d <= 40; ++d)
-    planned += !scheduler.add_plan(DeviceId{d}, two_groups()).empty();
+    planned += !scheduler.add_plan(DeviceId{d}, chip(d), two_groups()).empty();
   CHECK(planned == kMaxGroups / 2);
   CHECK(scheduler.initial_wanted() == ~uint64_t{0});
   const Signature& s = signature("s");
@@ -133,20 +159,22 @@ TEST_CASE_METHOD(Fixture, "scheduler: all bits can be used, and no more") {
   CHECK(wants(DeviceId{kMaxGroups / 2 + 1}, s) == std::nullopt);
   SignatureTable other;
   MeasurementScheduler fresh(unlimited(), other);
-  CHECK(fresh.add_plan(kGpu0, std::vector<MetricGroupPlan>(kMaxGroups)).size() == kMaxGroups);
+  const std::vector<MetricGroupPlan> most(kMaxGroups), too_many(kMaxGroups + 1);
+  CHECK(fresh.add_plan(kGpu0, "GH100", most).size() == kMaxGroups);
   CHECK(fresh.initial_wanted() == ~uint64_t{0});
   MeasurementScheduler small(unlimited(), other);
-  CHECK(small.add_plan(kGpu0, std::vector<MetricGroupPlan>(kMaxGroups + 1)).empty());
-  CHECK(small.add_plan(kGpu0, {}).empty());
-  CHECK(small.add_plan(DeviceId{}, two_groups()).empty());
+  CHECK(small.add_plan(kGpu0, "GH100", too_many).empty());
+  CHECK(small.add_plan(kGpu0, "GH100", {}).empty());
+  CHECK(small.add_plan(DeviceId{}, "GH100", two_groups()).empty());
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a group with conditions is measured where screening asks") {
   // Screening reads three columns; `half` is part of `hmma`.
-  scheduler.add_plan(kGpu0, {{"screening", {"hmma", "half", "imma"}},
-                             {"fp16", {"f"}, false, false, {{"hmma", "half"}}},
-                             {"int8", {"i"}, false, false, {{"other", ""}, {"imma", ""}}},
-                             {"sass", {"a"}, true, true}});
+  scheduler.add_plan(kGpu0, "GH100",
+                     {{"screening", {"hmma", "half", "imma"}},
+                      {"fp16", {"f"}, false, false, {{"hmma", "half"}}},
+                      {"int8", {"i"}, false, false, {{"other", ""}, {"imma", ""}}},
+                      {"sass", {"a"}, true, true}});
   constexpr uint32_t kFp16 = 1;
   const Signature &plain = signature("plain"), &half = signature("half"), &gemm = signature("gemm"),
                   &both = signature("both");
@@ -172,13 +200,13 @@ TEST_CASE_METHOD(Fixture, "scheduler: a group with conditions is measured where 
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: conditions that nothing reads hold for every kernel") {
-  scheduler.add_plan(kGpu0,
+  scheduler.add_plan(kGpu0, "GH100",
                      {{"fp16", {"f"}, false, false, {{"hmma", ""}}}, {"sass", {"a"}, true, true}});
   CHECK(signature("s").wanted_groups == 0b11);
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: collectives and graphs end a window and never start one") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   const Signature& collective = signature("ncclDevKernel_AllReduce");
   CHECK_FALSE(scheduler.may_want(kGpu0, collective));
   CHECK(wants(kGpu0, collective) == std::nullopt);
@@ -188,7 +216,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: collectives and graphs end a window and ne
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a window closes when it is full or has been open too long") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   MeasurementWindow w = window(kGpu0, kScreening, {});
   for (uint32_t i = 1; i < config.max_ranges; ++i) CHECK_FALSE(add(w, signature("s", i)));
   CHECK(add(w, signature("s", config.max_ranges)));
@@ -200,7 +228,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: a window closes when it is full or has bee
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a window closes when nobody has wanted it for a while") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   MeasurementWindow w = window(kGpu0, kScreening, {});
   const Signature& known = signature("known");
   complete(kGpu0, known);
@@ -212,7 +240,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: a window closes when nobody has wanted it 
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a window gives way when its first kernel comes again") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   const Signature &a = signature("a"), &b = signature("b"), &c = signature("c");
   MeasurementWindow w = window(kGpu0, kScreening, {});
   for (const Signature* s : {&a, &b, &c}) {
@@ -241,7 +269,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: a window gives way when its first kernel c
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a signature whose windows keep failing is given up") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   const Signature& s = signature("s");
   const Signature& other = signature("other");
   fail(kGpu0, kScreening, {&s, &s, &s});  // one failure, however often it was in it
@@ -261,7 +289,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: a signature whose windows keep failing is 
 TEST_CASE_METHOD(Fixture, "scheduler: one bad kernel does not take its neighbours with it") {
   // The edge's loop: kernels launched in turn, windows as the scheduler wants them; a window with
   // `bad` in it fails.
-  scheduler.add_plan(kGpu0, {{"sass", {"a"}, true, true}});
+  scheduler.add_plan(kGpu0, "GH100", {{"sass", {"a"}, true, true}});
   const Signature& bad = signature("bad");
   std::vector<const Signature*> program;
   for (uint32_t i = 0; i < 10; ++i) program.push_back(&signature("good", i + 1));
@@ -297,7 +325,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: one bad kernel does not take its neighbour
 }
 
 TEST_CASE_METHOD(Fixture, "scheduler: a group whose windows cannot be opened is given up") {
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   const Signature& s = signature("s");
   for (uint32_t i = 0; i < config.max_failures; ++i) {
     CHECK(wants(kGpu0, s) == kScreening);
@@ -317,7 +345,7 @@ TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   SchedulerConfig config;  // whatever the budget
   config.every_launch = true;
   MeasurementScheduler scheduler(config, table);
-  scheduler.add_plan(kGpu0, two_groups());
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
   FunctionInfo info;
   info.name = "f";
   const Signature& s =
@@ -347,7 +375,7 @@ TEST_CASE("scheduler: threads with a device each end with every sample taken") {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, device = DeviceId{t + 1}] {
-      scheduler.add_plan(device, two_groups());
+      scheduler.add_plan(device, std::to_string(device.value), two_groups());
       for (uint32_t round = 0; round < 20; ++round)
         for (uint32_t i = 0; i < kSignatures; ++i) {
           FunctionInfo info;

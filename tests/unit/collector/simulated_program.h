@@ -49,7 +49,8 @@ class SimulatedProgram {
     return *table.intern_signature(*table.intern_function(info), {}, 0, scheduler.initial_wanted());
   }
   void plan() {
-    scheduler.add_plan(kDevice, {{"screening", {"b"}, false, false}, {"sass", {"a"}, true, true}});
+    scheduler.add_plan(kDevice, "GH100",
+                       {{"screening", {"b"}, false, false}, {"sass", {"a"}, true, true}});
   }
   // `work` is what every group counts of this launch.
   void launch(const Signature& s, uint64_t gpu_ns, double work = 1, uint64_t gap_ns = 0) {

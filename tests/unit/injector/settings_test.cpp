@@ -32,11 +32,16 @@ TEST_CASE("an empty environment gives the defaults of the README") {
   CHECK(s.mode == Mode::kMultiplex);
   CHECK_FALSE(s.force);
   CHECK(s.flush_ms == 250);
-  CHECK(s.plan_wait_ms == 0);
+  CHECK(s.plan_wait_ms() == 0);
   CHECK(s.budget_percent == 1);
   CHECK(s.until_covered_percent == 0);
   CHECK(s.measure_ranks.contains(0));
   CHECK_FALSE(s.measure_ranks.contains(1));
+}
+
+TEST_CASE("mode full waits for its plan, unless it is told how long") {
+  CHECK(read({"FLOPINJ_MODE=full"}).settings.plan_wait_ms() == 60000);
+  CHECK(read({"FLOPINJ_MODE=full", "FLOPINJ_PLAN_WAIT_MS=0"}).settings.plan_wait_ms() == 0);
 }
 
 TEST_CASE("every variable is read, others are left alone") {
@@ -53,7 +58,7 @@ TEST_CASE("every variable is read, others are left alone") {
   CHECK(s.log_level == log::Level::kDebug);
   CHECK(s.cupti == "/x/libcupti.so");
   CHECK(s.flush_ms == 1000);
-  CHECK(s.plan_wait_ms == 60000);
+  CHECK(s.plan_wait_ms() == 60000);
   CHECK(s.budget_percent == 0.25);
   CHECK(s.until_covered_percent == 99.5);
   CHECK(s.measure_ranks.contains(2));

@@ -78,6 +78,7 @@ Environment read_environment() {
   }
   if (const char* text = std::getenv("SIMGPU_FAULT")) result.faults = parse_faults(text);
   if (const char* text = std::getenv("SIMGPU_UNKNOWN_METRICS")) result.unknown_metrics = text;
+  if (const char* text = std::getenv("SIMGPU_CHIP_NAME")) result.chip_name = text;
   return result;
 }
 

@@ -27,8 +27,9 @@ struct Environment {
                            // CUPTI_API_VERSION
   Faults faults;
   std::string unknown_metrics =
-      {};  // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not
-           // known; empty: none
+      {};                      // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not
+                               // known; empty: none
+  std::string chip_name = {};  // SIMGPU_CHIP_NAME: what CUPTI calls the chip; empty: its own name
 };
 
 // Malformed values get one line on stderr and the default.

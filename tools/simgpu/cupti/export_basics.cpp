@@ -126,7 +126,9 @@ CUptiResult CUPTIAPI cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* pPa
       return CUPTI_ERROR_INVALID_PARAMETER;
     if (pParams->deviceIndex >= static_cast<size_t>(driver.device_count()))
       return CUPTI_ERROR_INVALID_DEVICE;
-    pParams->pChipName = driver.chip_name(static_cast<int>(pParams->deviceIndex));
+    const std::string& other = simgpu::cupti::Process::get().environment.chip_name;
+    pParams->pChipName =
+        other.empty() ? driver.chip_name(static_cast<int>(pParams->deviceIndex)) : other.c_str();
     return CUPTI_SUCCESS;
   });
 }

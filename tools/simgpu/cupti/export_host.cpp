@@ -33,6 +33,14 @@ bool unknown_here(const char* metric) {
   return !text.empty() && std::strstr(metric, text.c_str()) != nullptr;
 }
 
+// By its name, or the one that SIMGPU_CHIP_NAME gives the devices.
+std::optional<uint32_t> chip_named(const char* name) {
+  Process& process = Process::get();
+  const std::string& other = process.environment.chip_name;
+  const auto* const driver = other == name ? process.driver() : nullptr;
+  return find_chip(driver != nullptr ? driver->chip_name(0) : name);
+}
+
 bool has_metrics(uint32_t chip) {
   return std::ranges::any_of(all_metrics(),
                              [&](const MetricInfo& metric) { return exists(metric, chip); });
@@ -55,7 +63,7 @@ CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_
     if (!valid(pParams, CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE) ||
         pParams->pChipName == nullptr || !known_profiler(pParams->profilerType))
       return CUPTI_ERROR_INVALID_PARAMETER;
-    const auto chip = find_chip(pParams->pChipName);
+    const auto chip = chip_named(pParams->pChipName);
     if (!chip) return CUPTI_ERROR_INVALID_CHIP_NAME;
     // GV11B is listed and refused: it has no metrics of these names.
     if (!has_metrics(*chip)) return CUPTI_ERROR_NOT_SUPPORTED;
@@ -94,7 +102,8 @@ cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_Params* pPara
       object.base_metrics.clear();
       if (pParams->metricType == CUPTI_METRIC_TYPE_COUNTER)
         for (const MetricInfo& metric : all_metrics())
-          if (exists(metric, object.chip)) object.base_metrics.push_back(metric.base);
+          if (exists(metric, object.chip) && !unknown_here(metric.base))
+            object.base_metrics.push_back(metric.base);
       pParams->ppMetricNames = object.base_metrics.data();
       pParams->numMetrics = object.base_metrics.size();
       return CUPTI_SUCCESS;
@@ -210,7 +219,7 @@ CUptiResult CUPTIAPI cuptiProfilerHostGetMaxNumHardwareMetricsPerPass(
     if (!valid(pParams, CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass_Params_STRUCT_SIZE) ||
         pParams->pChipName == nullptr || !known_profiler(pParams->profilerType))
       return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!find_chip(pParams->pChipName)) return CUPTI_ERROR_INVALID_CHIP_NAME;
+    if (!chip_named(pParams->pChipName)) return CUPTI_ERROR_INVALID_CHIP_NAME;
     pParams->maxMetricsPerPass = kMaxHardwareMetrics;
     return CUPTI_SUCCESS;
   });
