@@ -15,14 +15,15 @@ else()
   target_link_libraries(flopinj_catch2_main PUBLIC flopinj_catch2)
 endif()
 
-# flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds])
+# flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds] [COST seconds])
 #
 # One Catch2 program that CTest runs as one test, from its own build folder. LABELS is `unit` unless given; add `threads`
 # to what the thread sanitizer run must cover. `#include "catch.h"` finds the header for either version of Catch2.
+# COST, about how long it takes, is for what takes more than a few seconds: CTest starts with these, so that none is left for last.
 # Other tests: add_test(), with one of the labels unit, integration and golden. `no_sanitizers` keeps a test out of the
 # sanitizer runs, for where a program that is not ours has to load ours.
 function(flopinj_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "flopinj_add_test(${name}): SOURCES missing, or unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -48,4 +49,7 @@ function(flopinj_add_test name)
   target_compile_options(${name} PRIVATE -O0)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  if(arg_COST)
+    set_tests_properties(${name} PROPERTIES COST ${arg_COST})
+  endif()
 endfunction()
