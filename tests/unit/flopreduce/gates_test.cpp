@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "gates/figures.h"
+#include "support/si_number.h"
 
 using namespace flopinj::reduce;
 
@@ -89,6 +90,35 @@ TEST_CASE("figures are found by path, index and name") {
   CHECK(fails("total.flop > 18446744073709549568"));
 }
 
+TEST_CASE("integers are compared to their last digit, whatever they are written as") {
+  CHECK(fails("total.flop == 18446744073709551617"));  // 2^64 + 1
+  CHECK(fails("total.flop > 18446744073709551616"));
+  CHECK_FALSE(fails("total.flop < 18446744073709551617"));
+  CHECK_FALSE(fails("total.flop != 18446744073709551617"));
+  CHECK(fails("9007199254740993 > 9007199254740992"));  // 2^53 + 1, no double
+  CHECK_FALSE(fails("9007199254740993 == 9007199254740992"));
+  CHECK(fails("9007199.254740993G == 9007199254740993"));
+  CHECK(fails("9007199254740.993e3 == 9007199254740993"));
+  CHECK(fails("340282366920938463463374607431768211455 > 340282366920938463463374607431768211454"));
+  CHECK(decide("total.flop > 1").message == "total.flop = 18446744073709551617");
+  // Beyond 128 bits, below 0 and with a fraction: as floating-point numbers.
+  CHECK(fails("1e40 > 340282366920938463463374607431768211455"));
+  CHECK(fails("-1 < total.flop"));
+  CHECK(fails("0.5 < 1 and 1.5 > 1"));
+}
+
+TEST_CASE("whole numbers: digits, point, exponent and prefix") {
+  CHECK(parse_whole("0") == u128{0});
+  CHECK(parse_whole("1.5T") == u128{1'500'000'000'000});
+  CHECK(parse_whole("1e+3") == u128{1000});
+  CHECK(parse_whole("2500e-2") == u128{25});
+  CHECK(parse_whole("5E") == u128{5'000'000'000'000'000'000});
+  CHECK(to_decimal(parse_whole("1e38").value()) == "1" + std::string(38, '0'));
+  for (const char* no : {"", "1.5", "1e-1", "1e39", "-1", "x", "1x", "1e300",
+                         "340282366920938463463374607431768211456"})
+    CHECK_FALSE(parse_whole(no));
+}
+
 TEST_CASE("what is not known never passes, unless the rest decides") {
   CHECK(decide("total.gpu_time_ns > 1").verdict == Verdict::kNotKnown);
   CHECK(decide("total.gpu_time_ns <= 1").verdict == Verdict::kNotKnown);
@@ -105,6 +135,9 @@ TEST_CASE("unknown names are told with the nearest ones") {
   const auto wrong = decide("backward_foward_ratio > 1");
   CHECK(wrong.verdict == Verdict::kInvalid);
   CHECK(wrong.message.find("near: backward_forward_ratio") != std::string::npos);
+  // A short name that leads nowhere here is not offered.
+  CHECK(decide("matrix_rati > 1").message.find("matrix_ratio") == std::string::npos);
+  CHECK(decide("rati > 1").message.find("ratio") != std::string::npos);
   CHECK(decide("1 == 1 or no_such > 1").verdict == Verdict::kInvalid);
   CHECK(decide("phases > 1").message == "phases is no figure; it holds forward, backward");
   CHECK(decide("name > 1").message == "name is no number");

@@ -278,6 +278,24 @@ TraceBuilder timeline(int rank) {
   return t;
 }
 
+// Two kernels: `zero` without any FLOP, and `counted` with `fmas` multiply-adds and `adds` additions.
+TraceBuilder exact(double fmas, double adds) {
+  TraceBuilder t;
+  t.header(30 + static_cast<uint64_t>(fmas > 0) + static_cast<uint64_t>(2 * adds));
+  t.device(1, "GH100", "NVIDIA H200", 132);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "counted", 801);
+  t.kernel(2, "zero", 802);
+  t.samples(1, 1, {{adds, 0, fmas, 0, 0, 0, 0, 0, 0}});
+  t.samples(1, 2, {{0, 0, 0, 0, 0, 0, 0, 0, 0}});
+  t.launches(Launches{{1, 1'000, 0}, {2, 1'000, 0}});
+  t.ledger(2, 2, 0);
+  t.end();
+  return t;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -289,6 +307,10 @@ int main(int argc, char** argv) {
   if (name == "hostile") bytes = hostile().bytes();
   if (name == "wide") bytes = wide().bytes();
   if (name == "vectors") bytes = vectors().bytes();
+  if (name == "exact0") bytes = exact(0, 0).bytes();
+  if (name == "exact1") bytes = exact(0, 1).bytes();
+  if (name == "exact53") bytes = exact(0x1p52, 0).bytes();  // 2^53 FLOP
+  if (name == "exact53_1") bytes = exact(0x1p52, 1).bytes();
   if (name == "timeline") bytes = timeline(0).bytes();
   if (name == "timeline_rank1") bytes = timeline(1).bytes();
   if (name == "killed")
@@ -301,7 +323,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
-        "timeline|timeline_rank1 > FILE\n");
+        "exact0|exact1|exact53|exact53_1|timeline|timeline_rank1 > FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

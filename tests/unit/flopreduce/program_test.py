@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -138,6 +140,69 @@ class Program(unittest.TestCase):
         self.assertEqual(json.loads(out.read_text())["schema_version"], 1)
         self.one_line(run("-o", self.folder / "no" / "where", self.trace["training"]), 2, "cannot be written")
 
+    def test_an_input_is_never_overwritten(self):
+        trace = self.folder / "only.pb"
+        trace.write_bytes(self.trace["training"].read_bytes())
+        (self.folder / "hard.pb").hardlink_to(trace)
+        (self.folder / "soft.pb").symlink_to(trace)
+        (self.folder / "set").mkdir()
+        (self.folder / "set" / "kernels.csv").hardlink_to(trace)
+        rules = self.folder / "own.rules"
+        rules.write_text("mine range word x\n")
+        files = {path: path.read_bytes() for path in (trace, rules)}
+        for output in ("only.pb", "hard.pb", "soft.pb", "./set/../only.pb"):
+            for command in ((), ("merge",), ("--partial",), ("explain", "total"), ("compare", self.trace["training"])):
+                self.one_line(run(*command, "-o", self.folder / output, trace), 2, "is an input", output.split("/")[-1])
+        self.one_line(run("project", "train", trace, "-o", trace), 2, "is an input")
+        self.one_line(run("--rules", rules, trace, "-o", rules), 2, "is an input")
+        self.one_line(run("rules", "--rules", rules, "-o", rules), 2, "is an input")
+        done = run("--format", "csv", "-o", self.folder / "set", trace)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        with open(trace, "ab") as appending:
+            done = subprocess.run([FLOPREDUCE, trace], stdout=appending, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        for path, content in files.items():
+            self.assertEqual(path.read_bytes(), content, path)
+
+    def test_a_failed_write_leaves_what_was_there(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        folder = self.folder / "kept"
+        folder.mkdir()
+        (folder / "old.json").write_text("old")
+        for name in ("old.json", "new.json"):
+            done = subprocess.run([FLOPREDUCE, "--format", "json", "-o", folder / name, self.trace["training"]],
+                                  capture_output=True, preexec_fn=small_files)
+            self.one_line(done, 2, name, "cannot be written", "File too large")
+        self.assertEqual([p.name for p in folder.iterdir()], ["old.json"])
+        self.assertEqual((folder / "old.json").read_text(), "old")
+
+    def test_what_a_new_file_replaces_keeps_its_mode_and_links(self):
+        real = self.folder / "real.json"
+        real.write_text("old")
+        real.chmod(0o640)
+        link = self.folder / "link.json"
+        link.symlink_to(real)
+        self.assertEqual(run("--format", "json", "-o", link, self.trace["training"]).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(stat.S_IMODE(real.stat().st_mode), 0o640)
+        self.assertEqual(json.loads(real.read_text())["schema_version"], 1)
+
+    def test_output_that_is_no_file_is_written_directly(self):
+        expected = run(self.trace["training"]).stdout
+        for name in ("-", "/dev/stdout"):
+            self.assertEqual(run("-o", name, self.trace["training"]).stdout, expected, name)
+        self.assertFalse(Path("-").exists())
+        fifo = self.folder / "out.fifo"
+        os.mkfifo(fifo)
+        with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+            self.assertEqual(run("-o", fifo, self.trace["training"]).returncode, 0)
+            self.assertEqual(reader.communicate(timeout=20)[0], expected)
+        self.assertTrue(stat.S_ISFIFO(fifo.stat().st_mode))
+        self.assertEqual(run("-o", "/dev/null", self.trace["training"]).returncode, 0)
+        self.one_line(run("-o", "/dev/full", self.trace["training"]), 2, "/dev/full", "No space left")
+
     def test_partial_traces_are_reported_and_end_with_3(self):
         for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
             done = run("--format", "json", self.trace[name])
@@ -190,9 +255,6 @@ class Program(unittest.TestCase):
             whole = self.merged(f"{name}.sum", *inputs)
             self.assertEqual(whole.read_bytes(), (self.folder / "whole.sum").read_bytes(), name)
             self.assertEqual(self.without_moments(whole), expected, name)
-        # A summary may be grown in place.
-        grown = self.merged("grown.sum", one)
-        self.assertEqual(self.merged("grown.sum", grown, other).read_bytes(), whole.read_bytes())
         # What was decided later still applies, and later commands read it too.
         for command, arguments in (((), ("--fma", "1")), ((), ("--phase", "mine=layer")), (("explain",), ("total",))):
             of_summary, of_traces = (self.without_moments(*arguments, *i, command=command) for i in ((whole,), both))

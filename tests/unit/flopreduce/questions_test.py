@@ -29,7 +29,7 @@ class Base(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="flopreduce-test-")
         cls.trace = {}
-        for name in ("training", "simulated", "vectors"):
+        for name in ("training", "simulated", "vectors", "exact0", "exact1", "exact53", "exact53_1"):
             cls.trace[name] = Path(cls.temporary.name) / f"{name}.pb"
             with open(cls.trace[name], "wb") as out:
                 subprocess.run([MAKE_TRACES, name], stdout=out, check=True)
@@ -159,6 +159,14 @@ class Gates(Base):
             self.assertIn("cannot be decided", done.stderr)
         self.assertEqual(self.gate("flop > 1 and total.launches < 0", trace="training").returncode, 0)
 
+    def test_a_phase_that_no_launch_had_is_0_launches_and_0_flop(self):
+        """A rule for CI such as "nothing is recomputed" holds where there is no such launch."""
+        self.assertNotIn("recompute", self.json(self.trace["vectors"])["phases"])
+        passes = self.gate("phases.recompute.flop > 0 or phases.recompute.launches > 0 or phases.recompute.gpu_time_ns > 0")
+        self.assertEqual(passes.returncode, 0, passes.stderr)
+        self.assertEqual(self.gate("phases.recompute.launches == 0").returncode, 1)
+        self.assertEqual(self.gate("phases.recomputation.flop > 0").returncode, 2)
+
     def test_errors_of_usage(self):
         done = self.gate("total.flop >")
         self.assertEqual(done.returncode, 2)
@@ -279,6 +287,42 @@ class Compare(Base):
         self.assertTrue(result["simulated"])
         self.assertIsNone(result["total"]["flop"]["ratio"])  # one side has unmeasured launches
         self.assertIn("SIMULATED", run("compare", self.trace["vectors"], self.trace["simulated"]).stdout)
+
+    def changed(self, a, b, *options):
+        result = self.json("compare", self.trace[a], self.trace[b], *options)
+        kernels = {k["name"]: k for k in result["kernels"]}
+        return kernels["counted"], {name: k["change"] for name, k in kernels.items()}
+
+    def test_from_0_to_something_is_a_change(self):
+        for a, b in (("exact0", "exact1"), ("exact1", "exact0")):
+            for options in ((), ("--normalize", "batch=64,128")):
+                kernel, words = self.changed(a, b, *options)
+                self.assertEqual(words, {"counted": "changed", "zero": "same"})
+                self.assertEqual(kernel["flop"]["ratio"], None if a == "exact0" else 0)
+
+    def test_integers_beyond_2_to_53_are_exact(self):
+        kernel, words = self.changed("exact53", "exact53_1")
+        self.assertEqual((kernel["flop"]["a"], kernel["flop"]["b"]), (str(2**53), str(2**53 + 1)))
+        self.assertEqual(words["counted"], "changed")
+        kernel, words = self.changed("exact53", "exact53_1", "--normalize", "batch=1,1")
+        self.assertEqual(words["counted"], "same")  # divided: as exact as a division
+        done = run("compare", self.trace["exact53"], self.trace["exact53_1"], "--fail-if", f"total.flop.b == {2**53 + 1}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        gate = run(self.trace["exact53_1"], "--fail-if", f"total.flop == {2**53 + 1}")
+        self.assertEqual(gate.returncode, 1, gate.stderr)
+        self.assertIn(f"total.flop = {2**53 + 1}", gate.stderr)
+        self.assertEqual(run(self.trace["exact53_1"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 0)
+        self.assertEqual(run(self.trace["exact53"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 1)
+
+    def test_help_has_an_example_that_works(self):
+        text = " ".join(run("compare", "--help").stdout.split())
+        condition = text.split("CONDITION holds, such as '")[1].split("'")[0]
+        self.assertEqual(run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if", condition).returncode, 0)
+        done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if", "ratio > 1")
+        self.assertEqual(done.returncode, 2)
+        for near in done.stderr.split("near: ")[1].split(", "):
+            done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if", f"{near.strip()} >= 0")
+            self.assertNotEqual(done.returncode, 2, done.stderr)
 
     def test_gates(self):
         both = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")

@@ -13,6 +13,7 @@
 
 #include "commands/command.h"
 #include "commands/manual.h"
+#include "commands/output_file.h"
 #include "manual/describe.h"
 #include "support/text.h"
 
@@ -53,6 +54,12 @@ void InputArguments::add_to(CLI::App& app, bool positional) {
 int InputArguments::finish() {
   reduce.progress = !quiet;
   return rules.finish(reduce.rules);
+}
+
+std::vector<std::string> InputArguments::files() const {
+  std::vector<std::string> all = traces;
+  all.insert(all.end(), rules.files.begin(), rules.files.end());
+  return all;
 }
 
 void RuleArguments::add_to(CLI::App& app) {
@@ -98,13 +105,25 @@ void OutputArguments::add_to(CLI::App& app, std::vector<std::string> formats) {
   app.add_option("--format", format, names)
       ->check(CLI::IsMember(std::move(formats)))
       ->capture_default_str();
-  app.add_option("-o,--output", file, "Write to FILE instead of standard output");
+  add_file_to(app);
   app.add_option("--top", top, "Lines of long tables")
       ->check(CLI::Range(size_t{1}, size_t{1000000}))
       ->capture_default_str();
   app.add_option("--color", color, "auto, always or never")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
           {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}}));
+}
+
+void OutputArguments::add_file_to(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "-o,--output", [this](const std::string& name) { file = name == "-" ? "" : name; },
+         "Write to FILE instead of standard output (-)")
+      ->type_name("FILE");
+}
+
+int OutputArguments::finish(std::vector<std::string> read) {
+  inputs = std::move(read);
+  return refuse_to_overwrite(file, inputs);
 }
 
 bool OutputArguments::use_color() const {

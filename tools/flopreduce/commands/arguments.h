@@ -34,12 +34,13 @@ struct InputArguments {
   void add_to(CLI::App& app, bool positional = true);
   // After parsing; -1 to go on, or the exit code.
   int finish();
+  std::vector<std::string> files() const;  // traces and rule files
 };
 
 // Where a command's result goes, and in which form.
 struct OutputArguments {
   enum class Color { kAuto, kAlways, kNever };
-  std::string file;  // empty: standard output
+  std::string file;  // empty: standard output; `-o -` says so too
   std::string format = "text";
   std::string table;   // for CSV: the key of the one table that is wanted
   std::string weight;  // for folded stacks: "flop", "time" or "launches"
@@ -47,7 +48,12 @@ struct OutputArguments {
   size_t top = 10;
   std::vector<std::string> sections;  // for people: words of the titles that are wanted; empty: all
 
+  std::vector<std::string> inputs;  // files that are read, and therefore never written
+
   void add_to(CLI::App& app, std::vector<std::string> formats);
+  void add_file_to(CLI::App& app);  // -o alone
+  // After parsing: what is read. -1 to go on, or the exit code where the output is among it.
+  int finish(std::vector<std::string> read);
   bool use_color() const;
   // Columns of the terminal, or of $COLUMNS, or a default.
   static size_t terminal_width();

@@ -3,6 +3,7 @@
 
 #include "commands/command.h"
 #include "commands/gate_arguments.h"
+#include "commands/output_file.h"
 #include "commands/run.h"
 #include "report/comparison.h"
 #include "sections/comparison.h"
@@ -15,8 +16,8 @@ namespace {
 
 int run_compare(int argc, char** argv) {
   CLI::App app{
-      "Compares two recordings: which kernels appeared, vanished or changed in FLOP per launch, "
-      "launches or time.",
+      "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
+      "Times stand beside; they differ from run to run, and change nothing alone.",
       "flopreduce compare"};
   app.footer(
       "Exit codes: 0 fine, 1 a gate failed, 2 usage, 3 a trace was unreadable or partial, 4 "
@@ -34,11 +35,13 @@ int run_compare(int argc, char** argv) {
   a.add_to(app, false);
   app.add_option("--normalize", normalize,
                  "NAME=A,B: divide A's figures and B's by these, such as batch=64,128");
-  gates.add_to(app);
+  gates.add_to(app, "total.flop.ratio > 1.01 or kernel_counts.appeared > 0");
   output.add_to(app, {"text", "json"});
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = a.finish(); code >= 0) return code;
   if (const int code = gates.finish(); code >= 0) return code;
+  a.traces = {first, second};
+  if (const int code = output.finish(a.files()); code >= 0) return code;
   Normalization normalization;
   if (!normalize.empty() && !parse_normalization(normalize, normalization)) {
     complain("--normalize " + printable(cut(normalize, 100)) +

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command.h"
+#include "commands/output_file.h"
 #include "commands/run.h"
 #include "commands/utilization_arguments.h"
 #include "sections/explanation.h"
@@ -56,6 +57,7 @@ int run_explain(int argc, char** argv) {
   output.add_to(app, {"text", "json"});
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
+  if (const int code = output.finish(input.files()); code >= 0) return code;
   if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
   input.reduce.keep_rows = true;
   const Reduced reduced = reduce_traces(input);

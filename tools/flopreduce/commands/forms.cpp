@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "commands/command.h"
-#include "commands/run.h"
+#include "commands/output_file.h"
 #include "sections/sections.h"
 #include "support/text.h"
 #include "writers/csv_writer.h"

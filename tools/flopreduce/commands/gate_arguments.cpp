@@ -8,11 +8,10 @@
 
 namespace flopinj::reduce {
 
-void GateArguments::add_to(CLI::App& app) {
-  app.add_option(
-         "--fail-if", texts_,
-         "Exit with 1 when CONDITION holds, such as 'ratio > 2.1 or total.flop > 1.5T'; may "
-         "be given several times")
+void GateArguments::add_to(CLI::App& app, const char* example) {
+  app.add_option("--fail-if", texts_,
+                 "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
+                     "'; may be given several times")
       ->type_name("CONDITION")
       ->take_all()
       ->allow_extra_args(false);

@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 
 class GateArguments {
  public:
-  void add_to(CLI::App& app);
+  void add_to(CLI::App& app, const char* example = "ratio > 2.1 or total.flop > 1.5T");
   // After parsing; -1 to go on, or the exit code of a condition that cannot be read.
   int finish();
   bool any() const { return !gates_.empty(); }

@@ -23,8 +23,9 @@ int run_merge(int argc, char** argv) {
   OutputArguments output;
   app.add_option("INPUT", input.traces, "Traces and summaries; '-' reads standard input")
       ->required();
-  app.add_option("-o,--output", output.file, "Write to FILE instead of standard output");
+  output.add_file_to(app);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
+  if (const int code = output.finish(input.traces); code >= 0) return code;
   return write_summary(input, output);
 }
 

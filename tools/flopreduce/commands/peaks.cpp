@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command.h"
-#include "commands/run.h"
+#include "commands/output_file.h"
 #include "support/text.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"

@@ -1,5 +1,6 @@
 // flopreduce project train | infer: what a whole training run or an inference takes.
 #include "commands/command.h"
+#include "commands/output_file.h"
 #include "commands/projection_arguments.h"
 #include "commands/run.h"
 #include "projection/projection.h"
@@ -32,6 +33,7 @@ int run_infer(int argc, char** argv) {
   output.add_to(app, {"text", "json"});
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
+  if (const int code = output.finish(input.files()); code >= 0) return code;
   if (!valid_utilization(utilization)) return kExitUsage;
   if (above_zero(forward) == above_zero(trace_examples) ||
       input.traces.empty() != !above_zero(trace_examples)) {

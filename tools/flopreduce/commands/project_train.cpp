@@ -181,6 +181,7 @@ int run_project_train(int argc, char** argv) {
   output.add_to(app, {"text", "json"});
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = a.input.finish(); code >= 0) return code;
+  if (const int code = output.finish(a.input.files()); code >= 0) return code;
   return train(a, output);
 }
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "commands/command.h"
-#include "commands/run.h"
+#include "commands/output_file.h"
 #include "peaks/peaks.h"
 #include "support/si_number.h"
 #include "support/text.h"

@@ -55,6 +55,7 @@ int run_report(int argc, char** argv) {
   app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
+  if (const int code = output.finish(input.files()); code >= 0) return code;
   if (partial) return write_summary(input, output);
   if (const int code = check_report_form(output); code >= 0) return code;
   if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
@@ -74,7 +75,7 @@ int run_report(int argc, char** argv) {
     complain(to_grouped(all - written.count) +
              " launches are not in it: when they ran is not known");
   if (gates.any())
-    if (const int failed = gates.check(report_json(*reduced.report)); failed != kExitFine)
+    if (const int failed = gates.check(gate_json(*reduced.report)); failed != kExitFine)
       return failed;
   if (reduced.exit_code != kExitFine) return reduced.exit_code;
   if (output.format == "text" && ::isatty(STDERR_FILENO) != 0)

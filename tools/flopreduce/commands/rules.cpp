@@ -3,7 +3,7 @@
 
 #include "commands/arguments.h"
 #include "commands/command.h"
-#include "commands/run.h"
+#include "commands/output_file.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -16,8 +16,9 @@ int run_rules(int argc, char** argv) {
   RuleArguments arguments;
   OutputArguments output;
   arguments.add_to(app);
-  app.add_option("-o,--output", output.file, "Write to FILE instead of standard output");
+  output.add_file_to(app);
   if (const int code = parse(app, argc, argv); code >= 0) return code;
+  if (const int code = output.finish(arguments.files); code >= 0) return code;
   PhaseRules rules;
   if (const int code = arguments.finish(rules); code >= 0) return code;
   return write_output(output, [&](std::ostream& out) {

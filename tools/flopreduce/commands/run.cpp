@@ -2,12 +2,10 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
+#include <ostream>
 
 #include "commands/command.h"
+#include "commands/output_file.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -64,27 +62,6 @@ int write_summary(InputArguments& input, const OutputArguments& output) {
   const std::string summary = reducer.summary();
   const int code = write_output(output, [&](std::ostream& out) { out << summary; });
   return code == kExitFine && !reducer.errors().empty() ? trouble : code;
-}
-
-int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write) {
-  if (output.file.empty()) {
-    write(std::cout);
-    std::cout.flush();
-    if (std::cout) return kExitFine;
-    complain("standard output cannot be written");
-    return kExitUsage;
-  }
-  errno = 0;
-  std::ofstream file(output.file, std::ios::binary | std::ios::trunc);
-  if (file) {
-    write(file);
-    file.flush();
-  }
-  if (file) return kExitFine;
-  const int code = errno;
-  complain(printable(output.file) +
-           ": cannot be written: " + (code != 0 ? std::strerror(code) : "write failed"));
-  return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
 }
 
 }  // namespace flopinj::reduce

@@ -1,9 +1,6 @@
 // What commands that read traces do around their own work.
 #pragma once
-#include <functional>
 #include <optional>
-#include <ostream>
-#include <string>
 
 #include "commands/arguments.h"
 #include "report/report.h"
@@ -19,8 +16,5 @@ struct Reduced {
 Reduced reduce_traces(InputArguments& input);
 // Writes the summary of the inputs (passes/condense.h). The exit code.
 int write_summary(InputArguments& input, const OutputArguments& output);
-
-// Calls write() with the output that the arguments name. The exit code.
-int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
 
 }  // namespace flopinj::reduce

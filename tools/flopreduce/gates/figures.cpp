@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/edit_distance.h"
+#include "support/si_number.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -58,34 +59,12 @@ const Json* member(const Json& value, const std::string& part) {
   return found == value.end() ? nullptr : &*found;
 }
 
-// Paths to figures, lists by their first element. Bounded: a report may have any number of names.
-void collect(const Json& value, const std::string& path, std::vector<std::string>& paths) {
-  constexpr size_t kMost = 4096;
-  if (paths.size() >= kMost) return;
-  if (value.is_object()) {
-    for (const auto& [key, child] : value.items())
-      collect(child, path.empty() ? key : path + "." + key, paths);
-  } else if (value.is_array()) {
-    if (!value.empty()) collect(value[0], path + ".0", paths);
-  } else if (!path.empty()) {
-    paths.push_back(path);
-  }
-}
-
-std::string nearest(const Json& report, const std::string& wanted) {
-  std::vector<std::string> paths;
-  collect(report, "", paths);
-  for (const auto& [name, path] : kShortNames) paths.emplace_back(name);
-  std::vector<std::pair<size_t, size_t>> order;
-  for (size_t i = 0; i < paths.size(); ++i)
-    if (paths[i].size() < 200) order.emplace_back(edit_distance(wanted, paths[i]), i);
-  constexpr size_t kShown = 3;
-  const size_t n = std::min(kShown, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
-  std::string text;
-  for (size_t i = 0; i < n; ++i)
-    text += (i > 0 ? ", " : "; near: ") + printable(paths[order[i].second]);
-  return text;
+// What a path leads to, or nothing.
+const Json* found(const Json& report, const FigurePath& path) {
+  const Json* value = &report;
+  for (const auto& part : path)
+    if (value = member(*value, part); value == nullptr) break;
+  return value;
 }
 
 std::string members(const Json& value) {
@@ -110,13 +89,48 @@ Figure figure_of(const Json& value, const std::string& name) {
   using State = Figure::State;
   if (value.is_null()) return {State::kNotKnown, 0, ""};
   if (value.is_boolean()) return {State::kValue, value.get<bool>() ? 1.0L : 0.0L, ""};
+  if (value.is_number_unsigned())
+    return {State::kValue, value.get<long double>(), "", value.get<uint64_t>()};
   if (value.is_number()) return {State::kValue, value.get<long double>(), ""};
   if (value.is_string())
     if (const auto number = decimal(value.get_ref<const std::string&>()))
-      return {State::kValue, *number, ""};
+      return {State::kValue, *number, "", parse_whole(value.get_ref<const std::string&>())};
   if (value.is_structured())
     return {State::kNoFigure, 0, name + " is no figure; it holds " + members(value)};
   return {State::kNoFigure, 0, name + " is no number"};
+}
+
+// Paths to figures, lists by their first element. Bounded: a report may have any number of names.
+void collect(const Json& value, const std::string& path, std::vector<std::string>& paths) {
+  constexpr size_t kMost = 4096;
+  if (paths.size() >= kMost) return;
+  if (value.is_object()) {
+    for (const auto& [key, child] : value.items())
+      collect(child, path.empty() ? key : path + "." + key, paths);
+  } else if (value.is_array()) {
+    if (!value.empty()) collect(value[0], path + ".0", paths);
+  } else if (!path.empty() && figure_of(value, path).state != Figure::State::kNoFigure) {
+    paths.push_back(path);
+  }
+}
+
+std::string nearest(const Json& report, const std::string& wanted) {
+  std::vector<std::string> paths;
+  collect(report, "", paths);
+  for (const auto& [name, path] : kShortNames)
+    if (const Json* figure = found(report, split(path));
+        figure != nullptr && !figure->is_structured())
+      paths.emplace_back(name);
+  std::vector<std::pair<size_t, size_t>> order;
+  for (size_t i = 0; i < paths.size(); ++i)
+    if (paths[i].size() < 200) order.emplace_back(edit_distance(wanted, paths[i]), i);
+  constexpr size_t kShown = 3;
+  const size_t n = std::min(kShown, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
+  std::string text;
+  for (size_t i = 0; i < n; ++i)
+    text += (i > 0 ? ", " : "; near: ") + printable(paths[order[i].second]);
+  return text;
 }
 
 }  // namespace

@@ -123,8 +123,10 @@ class GateParser {
       at_ = start;
       return fail("expected a number such as 2.1, 1e12 or 350G");
     }
+    const size_t first = at_;
     at_ = text_.size() - rest.size();
     out.number = negative ? -*value : *value;
+    if (!negative) out.whole = parse_whole(text_.substr(first, at_ - first));
     return true;
   }
   bool figure(Gate::Operand& out) {
@@ -160,6 +162,7 @@ class GateEvaluation {
       if (operand.figure.empty()) {
         figure.state = Figure::State::kValue;
         figure.value = operand.number;
+        figure.whole = operand.whole;
       } else {
         figure = lookup(operand.figure);
       }
@@ -194,10 +197,15 @@ class GateEvaluation {
     const Figure& a = figures_[node.left];
     const Figure& b = figures_[node.right];
     if (a.state != Figure::State::kValue || b.state != Figure::State::kValue) return Truth::kOpen;
-    const std::array<bool, 6> truth = {a.value<b.value, a.value <= b.value, a.value> b.value,
-                                       a.value >= b.value, a.value == b.value, a.value != b.value};
     const auto which = static_cast<size_t>(node.kind) - static_cast<size_t>(kLess);
-    return truth[which] ? Truth::kTrue : Truth::kFalse;
+    const bool truth =
+        a.whole && b.whole ? truths(*a.whole, *b.whole)[which] : truths(a.value, b.value)[which];
+    return truth ? Truth::kTrue : Truth::kFalse;
+  }
+  // In the order of Gate::Kind.
+  template <typename Value>
+  static std::array<bool, 6> truths(Value a, Value b) {
+    return {a<b, a <= b, a> b, a >= b, a == b, a != b};
   }
   // "ratio = 1.69, total.flop is not known"
   std::string values() const {
@@ -207,8 +215,10 @@ class GateEvaluation {
       const bool known = figures_[i].state == Figure::State::kValue;
       std::array<char, 64> value{};
       std::snprintf(value.data(), value.size(), " = %.10Lg", figures_[i].value);
+      const std::string shown =
+          figures_[i].whole ? " = " + to_decimal(*figures_[i].whole) : value.data();
       text += (text.empty() ? "" : ", ") + printable(gate_.operands_[i].text) +
-              (known ? value.data() : " is not known");
+              (known ? shown : " is not known");
       if (!known && !figures_[i].message.empty()) text += " (" + figures_[i].message + ")";
     }
     return text;

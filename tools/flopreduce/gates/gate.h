@@ -9,14 +9,18 @@
 //
 // A word is of letters, digits, "_" and "-". A figure is a path into the JSON report (figures.h).
 // A gate fails when it is true, and also when a figure that decides it is not known: it never
-// passes in silence.
+// passes in silence. Integers are compared to their last digit, 350G and 1e12 too; all else as
+// floating-point numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/wide.h"
 
 namespace flopinj::reduce {
 
@@ -31,7 +35,8 @@ struct Figure {
   };
   State state = State::kNoFigure;
   long double value = 0;
-  std::string message;
+  std::string message = {};
+  std::optional<u128> whole = {};  // an integer to its last digit; `value` holds 64 bits
 };
 using FigureLookup = std::function<Figure(const FigurePath&)>;
 
@@ -68,7 +73,8 @@ class Gate {
   };
   struct Operand {
     long double number = 0;
-    FigurePath figure;  // empty for a number
+    std::optional<u128> whole;  // where the number is an integer of at least 0
+    FigurePath figure;          // empty for a number
     std::string text;
   };
   struct Node {

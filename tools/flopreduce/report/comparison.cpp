@@ -9,27 +9,35 @@
 namespace flopinj::reduce {
 namespace {
 
-// Sides whose normalised figures differ by less than this are the same: what varies in rounding.
+// Sides whose normalised figures differ by less than this part are the same: what varies in rounding.
 constexpr double kSame = 1e-9;
 
-std::optional<double> per(std::optional<double> x, double by) {
-  if (!x || by <= 0) return std::nullopt;
-  return *x / by;
+std::optional<double> per(const std::optional<u128>& x, const std::optional<u128>& by) {
+  if (!x || !by || *by == 0) return std::nullopt;
+  return quotient(*x, *by);
 }
 
 struct Side {
-  std::optional<double> launches, flop, time;
+  std::optional<u128> launches, flop, time;
 };
 Side side_of(const Work* work) {
   Side s;
   if (work == nullptr) return s;
-  s.launches = static_cast<double>(work->launches);
-  if (work->flop_complete()) s.flop = static_cast<double>(work->flop);
-  if (work->time.unknown == 0) s.time = static_cast<double>(work->time.ns);
+  s.launches = work->launches;
+  if (work->flop_complete()) s.flop = work->flop;
+  if (work->time.unknown == 0) s.time = work->time.ns;
   return s;
 }
 
-bool differ(const std::optional<double>& ratio) { return ratio && std::fabs(*ratio - 1) > kSame; }
+// Integers differ in the last digit, normalised ones by more than their division rounds. What is not
+// known on a side does not.
+bool differ(const Pair<u128>& p, const Normalization& n) {
+  if (!p.a || !p.b) return false;
+  if (n.name.empty()) return *p.a != *p.b;
+  const double a = static_cast<double>(*p.a) / n.a;
+  const double b = static_cast<double>(*p.b) / n.b;
+  return std::fabs(a - b) > kSame * std::max(a, b);
+}
 
 // A null side has no launches there.
 ComparedWork compared(std::string name, const Work* a, const Work* b, const Normalization& n) {
@@ -40,16 +48,13 @@ ComparedWork compared(std::string name, const Work* a, const Work* b, const Norm
   out.launches = {x.launches, y.launches};
   out.flop = {x.flop, y.flop};
   out.gpu_time_ns = {x.time, y.time};
-  out.flop_per_launch = {per(x.flop, x.launches.value_or(0)), per(y.flop, y.launches.value_or(0))};
-  out.time_per_launch_ns = {per(x.time, x.launches.value_or(0)),
-                            per(y.time, y.launches.value_or(0))};
+  out.flop_per_launch = {per(x.flop, x.launches), per(y.flop, y.launches)};
+  out.time_per_launch_ns = {per(x.time, x.launches), per(y.time, y.launches)};
   if (a == nullptr)
     out.change = Change::kAppeared;
   else if (b == nullptr)
     out.change = Change::kVanished;
-  else if (differ(out.flop.normalized(n)) ||
-           (n.name.empty() &&
-            (differ(out.launches.ratio()) || differ(out.flop_per_launch.ratio()))) ||
+  else if (differ(out.flop, n) || (n.name.empty() && differ(out.launches, n)) ||
            x.flop.has_value() != y.flop.has_value())
     out.change = Change::kChanged;
   return out;
@@ -57,8 +62,9 @@ ComparedWork compared(std::string name, const Work* a, const Work* b, const Norm
 
 // How much normalised GPU time, or FLOP where time is not known, a kernel moved.
 double moved(const ComparedWork& w, const Normalization& n) {
-  const auto difference = [&](const Pair& p) {
-    return std::fabs(p.b.value_or(0) / n.b - p.a.value_or(0) / n.a);
+  const auto difference = [&](const Pair<u128>& p) {
+    return std::fabs(static_cast<double>(p.b.value_or(0)) / n.b -
+                     static_cast<double>(p.a.value_or(0)) / n.a);
   };
   return difference(w.gpu_time_ns) + difference(w.flop) * 1e-15;
 }
@@ -97,16 +103,6 @@ bool parse_normalization(const std::string& text, Normalization& out) {
   if (!a || !b || *a <= 0 || *b <= 0) return false;
   out = {text.substr(0, equals), *a, *b};
   return true;
-}
-
-std::optional<double> Pair::ratio() const {
-  if (!a || !b || *a == 0) return std::nullopt;
-  return *b / *a;
-}
-
-std::optional<double> Pair::normalized(const Normalization& n) const {
-  const auto r = ratio();
-  return r ? std::optional(*r * n.a / n.b) : std::nullopt;
 }
 
 const char* change_word(Change change) {

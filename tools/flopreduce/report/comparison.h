@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/report.h"
+#include "support/wide.h"
 
 namespace flopinj::reduce {
 
@@ -18,15 +19,22 @@ struct Normalization {
 bool parse_normalization(const std::string& text, Normalization& out);
 
 // One figure of both sides. A side is nothing where it is not known.
+template <typename Value>
 struct Pair {
-  std::optional<double> a, b;
-  std::optional<double> ratio() const;  // b / a
+  std::optional<Value> a, b;
+  std::optional<double> ratio() const {  // b / a
+    if (!a || !b || *a == 0) return std::nullopt;
+    return static_cast<double>(*b) / static_cast<double>(*a);
+  }
   // (b / normalization of B) / (a / normalization of A)
-  std::optional<double> normalized(const Normalization& n) const;
+  std::optional<double> normalized(const Normalization& n) const {
+    const auto r = ratio();
+    return r ? std::optional(*r * n.a / n.b) : std::nullopt;
+  }
 };
 
 enum class Change : uint8_t {
-  kSame,      // FLOP per launch, normalised launches and precisions agree
+  kSame,      // FLOP agree, and launches where nothing is normalised
   kAppeared,  // only in B: another kernel, or another algorithm's
   kVanished,  // only in A
   kChanged,
@@ -36,7 +44,8 @@ const char* change_word(Change change);
 struct ComparedWork {
   std::string name;
   Change change = Change::kSame;
-  Pair launches, flop, flop_per_launch, gpu_time_ns, time_per_launch_ns;
+  Pair<u128> launches, flop, gpu_time_ns;
+  Pair<double> flop_per_launch, time_per_launch_ns;
 };
 
 struct Comparison {

@@ -8,7 +8,7 @@
 namespace flopinj::reduce {
 namespace {
 
-Cell cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell::none(); }
+Cell cell(const auto& value) { return value ? Cell(*value) : Cell::none(); }
 
 Table work_table(const char* key, const char* heading, const std::vector<ComparedWork>& works,
                  const Normalization& n) {
@@ -38,9 +38,17 @@ std::string count_text(const std::vector<ComparedWork>& kernels, Change change) 
   return std::to_string(n) + " " + change_word(change);
 }
 
-Json pair_json(const Pair& pair, const Normalization& n) {
-  return {{"a", optional_json(pair.a)},
-          {"b", optional_json(pair.b)},
+Json flop_json(u128 flop) { return decimal(flop); }
+Json mean_json(double mean) { return mean; }
+
+// `value_json` says a side that is known.
+template <typename Value>
+Json pair_json(const Pair<Value>& pair, const Normalization& n, Json (*value_json)(Value)) {
+  const auto side = [&](const std::optional<Value>& value) {
+    return value ? value_json(*value) : Json(nullptr);
+  };
+  return {{"a", side(pair.a)},
+          {"b", side(pair.b)},
           {"ratio", optional_json(pair.ratio())},
           {"normalized_ratio", optional_json(pair.normalized(n))}};
 }
@@ -48,11 +56,11 @@ Json pair_json(const Pair& pair, const Normalization& n) {
 Json work_json(const ComparedWork& w, const Normalization& n) {
   return {{"name", w.name},
           {"change", change_word(w.change)},
-          {"launches", pair_json(w.launches, n)},
-          {"flop", pair_json(w.flop, n)},
-          {"flop_per_launch", pair_json(w.flop_per_launch, {})},
-          {"gpu_time_ns", pair_json(w.gpu_time_ns, n)},
-          {"time_per_launch_ns", pair_json(w.time_per_launch_ns, {})}};
+          {"launches", pair_json(w.launches, n, time_json)},
+          {"flop", pair_json(w.flop, n, flop_json)},
+          {"flop_per_launch", pair_json(w.flop_per_launch, {}, mean_json)},
+          {"gpu_time_ns", pair_json(w.gpu_time_ns, n, time_json)},
+          {"time_per_launch_ns", pair_json(w.time_per_launch_ns, {}, mean_json)}};
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sections/json_parts.h"
+
 namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
@@ -36,6 +38,13 @@ std::vector<Table> report_tables(const Report& report) {
       for (Table& table : subject->tables(report)) tables.push_back(std::move(table));
   }
   return tables;
+}
+
+nlohmann::ordered_json gate_json(const Report& report) {
+  nlohmann::ordered_json j = report_json(report);
+  for (const RuleReport& rule : report.rules)
+    if (!j["phases"].contains(rule.phase)) j["phases"][rule.phase] = work_json({});
+  return j;
 }
 
 nlohmann::ordered_json report_json(const Report& report) {

@@ -31,5 +31,8 @@ std::vector<Table> report_tables(const Report&);
 // The JSON form of a report: the members of all subjects. Its schema is report.schema.json.
 inline constexpr int kSchemaVersion = 1;
 nlohmann::ordered_json report_json(const Report&);
+// The same for conditions on figures: phases that the rules know and no launch had are in it too,
+// with 0 launches and 0 FLOP.
+nlohmann::ordered_json gate_json(const Report&);
 
 }  // namespace flopinj::reduce

@@ -50,6 +50,39 @@ std::optional<double> parse_si(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
+std::optional<u128> parse_whole(std::string_view text) {
+  if (!parse_si(text)) return std::nullopt;
+  // Digits as an integer, and the power of ten to multiply it by.
+  u128 value = 0;
+  int power = 0;
+  bool fraction = false;
+  size_t at = 0;
+  for (; at < text.size() && (text[at] == '.' || (text[at] >= '0' && text[at] <= '9')); ++at) {
+    if (text[at] == '.') {
+      fraction = true;
+      continue;
+    }
+    const auto digit = static_cast<u128>(text[at] - '0');
+    if (__builtin_mul_overflow(value, u128{10}, &value) ||
+        __builtin_add_overflow(value, digit, &value))
+      return std::nullopt;
+    power -= fraction ? 1 : 0;
+  }
+  if (at + 1 < text.size()) {  // an exponent; parse_si() knows that it is one, and small
+    int exponent = 0;
+    const char* digits = text.data() + at + (text[at + 1] == '+' ? 2 : 1);
+    std::from_chars(digits, text.data() + text.size(), exponent);
+    power += exponent;
+  } else if (at < text.size()) {
+    power += 3 * static_cast<int>(kPrefixes.find(text[at] == 'K' ? 'k' : text[at]) + 1);
+  }
+  for (; power < 0; ++power, value /= 10)
+    if (value % 10 != 0) return std::nullopt;
+  for (; power > 0 && value != 0; --power)
+    if (__builtin_mul_overflow(value, u128{10}, &value)) return std::nullopt;
+  return value;
+}
+
 std::string format_si(double value) {
   std::array<char, 64> text{};
   const double size = std::fabs(value);

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/wide.h"
+
 namespace flopinj::reduce {
 
 // A finite number of at least 0, decimal, with an exponent or one of the SI prefixes k, M, G, T, P,
@@ -13,6 +15,9 @@ std::optional<double> parse_si(std::string_view text);
 // The same read from the front of `text`, which loses what was read. Letters that follow directly
 // make it no number.
 std::optional<double> take_si(std::string_view& text);
+
+// What parse_si() takes, where it is an integer below 2^128, to its last digit.
+std::optional<u128> parse_whole(std::string_view text);
 
 // "8.73 T", four significant digits, for any size; "0.0123" below 1.
 std::string format_si(double value);

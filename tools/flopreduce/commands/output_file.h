@@ -1,0 +1,23 @@
+// Where results are written: a file that is whole or not there, or a stream.
+#pragma once
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace flopinj::reduce {
+
+struct OutputArguments;
+
+// Calls write() with the output that the arguments name. The exit code; errors were said.
+//
+// A regular file is written beside its place under another name and moved there when it is whole,
+// so that a failure leaves what was there before. Pipes, devices and standard output are written
+// directly, as is a file whose folder takes no new file.
+int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
+
+// -1, or the exit code where the output is one of these files, by whatever name: to write it would
+// destroy what is read. That was said.
+int refuse_to_overwrite(const std::string& file, const std::vector<std::string>& inputs);
+
+}  // namespace flopinj::reduce
