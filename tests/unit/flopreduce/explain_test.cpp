@@ -1,6 +1,8 @@
 // Explanations, processes side by side, and what nobody measured.
 #include "report/explain.h"
 
+#include <set>
+
 #include "catch.h"
 #include "reduce_bytes.h"
 #include "sections/explanation.h"
@@ -93,6 +95,44 @@ TEST_CASE("names: in full, in part, in doubt, and the nearest") {
   CHECK(figures_named(r, "rel").size() == 1);
   CHECK(figures_named(r, "convolution").empty());
   CHECK(figures_near(r, "gemv")[0].name == "gemm");
+}
+
+TEST_CASE("names that hold a slash: explanations and report agree") {
+  TraceBuilder t = started(1);
+  t.kernel(1, "gemm", 11);
+  t.path(1, 0, "model");
+  t.path(2, 1, "dense");        // model/dense
+  t.path(3, 0, "model/dense");  // TensorFlow's and JAX's names have slashes
+  t.path(4, 3, "x");
+  t.samples(1, 1, {sass(0, 0, 50)});
+  t.tally({{1, 1, 0, 0, 1}, {1, 2, 0, 0, 2}, {1, 40, 0, 0, 3}, {1, 100, 0, 0, 4}});
+  t.ledger(143, 143, 0);
+  t.end();
+  const Report r = with_rows(t.bytes());
+  REQUIRE(r.ranges.size() == 4);
+  std::set<std::string> paths;
+  for (const auto& range : r.ranges) {
+    INFO(range.path);
+    CHECK(paths.insert(range.path).second);  // each can be asked for
+    const auto figures = figures_named(r, range.path, "range");
+    REQUIRE(figures.size() == 1);
+    CHECK(to_decimal(explain(r, figures[0]).work.flop) == to_decimal(range.inclusive.flop));
+    CHECK(explain(r, {"range", range.path}).work.launches == range.inclusive.launches);
+  }
+  CHECK(explain(r, {"range", "model"}).work.flop == 3 * 100);
+  CHECK(explain(r, {"range", "model\\/dense"}).work.flop == 140 * 100);
+  CHECK(explain(r, {"range", "model\\/dense/x"}).work.flop == 100 * 100);
+}
+
+TEST_CASE("a slash in a name that no other path is stays as it is") {
+  TraceBuilder t = started(1);
+  t.kernel(1, "gemm", 11);
+  t.path(1, 0, "model/dense");
+  t.samples(1, 1, {sass(0, 0, 50)});
+  t.tally({{1, 1, 0, 0, 1}});
+  t.ledger(1, 1, 0);
+  t.end();
+  CHECK(with_rows(t.bytes()).ranges[0].path == "model/dense");
 }
 
 TEST_CASE("a layer is what its ranges hold in all phases") {

@@ -311,6 +311,7 @@ int main(int argc, char** argv) {
   if (name == "exact1") bytes = exact(0, 1).bytes();
   if (name == "exact53") bytes = exact(0x1p52, 0).bytes();  // 2^53 FLOP
   if (name == "exact53_1") bytes = exact(0x1p52, 1).bytes();
+  if (name == "rounded") bytes = exact(0x1p53 + 2, 0).bytes();
   if (name == "timeline") bytes = timeline(0).bytes();
   if (name == "timeline_rank1") bytes = timeline(1).bytes();
   if (name == "killed")
@@ -323,7 +324,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
-        "exact0|exact1|exact53|exact53_1|timeline|timeline_rank1 > FILE\n");
+        "exact0|exact1|exact53|exact53_1|rounded|timeline|timeline_rank1 > FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

@@ -161,6 +161,30 @@ TEST_CASE("--peak goes over the table, the last one for a precision first") {
   CHECK(a100.memory()->per_second == 1.5e12);
 }
 
+TEST_CASE("--peak of a product is of no other that has its name in its own") {
+  const auto l40s = known({"NVIDIA L40S", "AD102", 142, 2520000}, {option("NVIDIA L4:fp32=30T")});
+  CHECK(peak(l40s, "fp32") == peak(known({"NVIDIA L40S"}), "fp32"));
+  CHECK(peak(known({"NVIDIA L4"}, {option("NVIDIA L4:fp32=30T")}), "fp32") == 30e12);
+  CHECK(peak(known({"NVIDIA L4"}, {option("l4:fp32=30T")}), "fp32") == 30e12);
+  CHECK(peak(known({"NVIDIA L40S"}, {option("L40:fp32=30T")}), "fp32") != 30e12);
+  // A row's own name is a product's too; a part of several products' names is each of theirs.
+  CHECK(peak(known({"NVIDIA H100 80GB HBM3"}, {option("H100 SXM5 80GB:fp32=1T")}), "fp32") == 1e12);
+  CHECK(peak(known({"NVIDIA H100 80GB HBM3"}, {option("H100:fp32=1T")}), "fp32") == 1e12);
+  // A slice is another device than the whole.
+  const std::string slice = "NVIDIA A100-SXM4-40GB MIG 1g.5gb";
+  CHECK(peak(known({slice}, {option(slice + ":fp32=1T")}), "fp32") == 1e12);
+  CHECK(peak(known({"NVIDIA A100-SXM4-40GB"}, {option(slice + ":fp32=1T")}), "fp32") != 1e12);
+}
+
+TEST_CASE("--peak of a device that is in no table is of that one alone") {
+  std::vector<PeakOverride> options = {option("Z9:fp32=1T"), option("Z9:fp64=2T")};
+  note_whole_names(options, {{"NVIDIA Z9"}, {"NVIDIA Z9 Super"}});
+  CHECK(applies(options[0], {"NVIDIA Z9"}));
+  CHECK_FALSE(applies(options[0], {"NVIDIA Z9 Super"}));
+  note_whole_names(options, {{"NVIDIA Z9 Super"}});
+  CHECK(applies(options[1], {"NVIDIA Z9 Super"}));
+}
+
 TEST_CASE("--peak: what is wrong with it") {
   CHECK(option("tensor_fp8_sparse=2P").precision == "tensor_fp8_sparse");
   CHECK(option("fp8_sparse=2P").precision == "tensor_fp8_sparse");

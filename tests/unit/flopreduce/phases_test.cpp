@@ -55,6 +55,28 @@ TEST_CASE("a name that speaks for two phases decides nothing") {
   CHECK(phase_of({"optimizer", "forward_backward_step"}) == "optimizer");
 }
 
+TEST_CASE("feed-forward is a module, no pass over the network") {
+  for (const char* name : {"feed_forward", "Feed-Forward", "feed forward", "layers.0.feed_forward",
+                           "FeedForward", "feedforward"}) {
+    INFO(name);
+    CHECK(phase_of({name}) == "other");
+    CHECK(phase_of({"forward", name}) == "forward");
+    CHECK(phase_of({"backward", name}) == "backward");
+    CHECK(phase_of({name, "backward"}) == "backward");
+  }
+  CHECK(phase_of({"feed_forward/fwd"}) == "other");  // two words cancel out, as ever
+  CHECK(phase_of({"transpose(jvp(feed_forward))"}) == "backward");
+  CHECK(phase_of({"backward", "forward"}) == "recompute");
+}
+
+TEST_CASE("a rule for no phase leaves a name to what is around it") {
+  PhaseRules rules;
+  REQUIRE_FALSE(rules.add_rule_file("mine", "- range word backward\n- range prefix loss_scale\n"));
+  CHECK(phase_of({"forward", "backward hook"}, "python", rules) == "forward");
+  CHECK(phase_of({"loss_scale forward"}, "python", rules) == "other");
+  CHECK(phase_of({"forward"}, "python", rules) == "forward");
+}
+
 TEST_CASE("PyTorch's names") {
   CHECK(phase_of({"autograd::engine::evaluate_function: ConvolutionBackward0"}) == "backward");
   CHECK(phase_of({"ConvolutionBackward0, sizes = [[1, 2]]"}) == "backward");

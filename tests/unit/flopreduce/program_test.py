@@ -1,5 +1,6 @@
 """flopreduce as a program: what it prints where, its exit codes, and its JSON against the schema in the repository."""
 
+import csv
 import json
 import os
 import resource
@@ -139,6 +140,46 @@ class Program(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, b""))
         self.assertEqual(json.loads(out.read_text())["schema_version"], 1)
         self.one_line(run("-o", self.folder / "no" / "where", self.trace["training"]), 2, "cannot be written")
+
+    def test_what_was_not_measured_is_never_0(self):
+        trace = self.trace["training"]  # ncclDevKernel_AllReduce and its phase are unmeasured
+        out = self.folder / "tables"
+        self.assertEqual(run("--format", "csv", "-o", f"{out}/", trace).returncode, 0)
+        for table, key, name in (("kernels", "kernel", "ncclDevKernel_AllReduce"), ("phases", "phase", "communication"),
+                                 ("rules_used", "phase", "communication")):
+            with open(out / f"{table}.csv", newline="") as file:
+                row = next(r for r in csv.DictReader(file) if r[key] == name)
+            self.assertEqual((row["flop"], row["flop_share"]), ("", ""), table)
+        text = run(trace).stdout.decode()
+        line = next(part for part in text.splitlines() if part.strip().startswith("ncclDevKernel"))
+        self.assertIn("not measured", line)
+        self.assertNotIn("%", line)
+
+    def test_a_trace_without_a_readable_launch_has_no_total(self):
+        torn = self.folder / "torn.pb"
+        torn.write_bytes(self.trace["training"].read_bytes()[:120])
+        done = run(torn)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("total     not measured", done.stdout.decode())
+        self.assertNotIn("exactly 0", done.stdout.decode())
+        self.assertIsNone(json.loads(run("--format", "json", torn).stdout)["total"]["flop"])
+        gate = run("--fail-if", "total.flop > 1", torn)
+        self.assertIn("cannot be decided", gate.stderr.decode())
+
+    def test_estimates_are_marked_wherever_they_stand(self):
+        trace = self.trace["training"]  # sample(int, float*) has samples that disagree
+        out = self.folder / "marks"
+        self.assertEqual(run("--format", "csv", "-o", f"{out}/", trace).returncode, 0)
+        marks = {}
+        for table, key in (("kernels", "kernel"), ("phases", "phase"), ("precisions", "precision"), ("processes", "process")):
+            with open(out / f"{table}.csv", newline="") as file:
+                marks[table] = {r[key]: r["flop_mark"] for r in csv.DictReader(file)}
+        self.assertEqual(marks["kernels"]["sample(int, float*)"], "~")
+        self.assertEqual(marks["kernels"]["relu(float*)"], "")
+        self.assertEqual(marks["phases"]["loss"], "~")
+        self.assertEqual(marks["phases"]["optimizer"], "")
+        self.assertEqual(marks["precisions"]["fp32"], ">= ~")
+        self.assertEqual(marks["processes"]["0"], ">= ~")
 
     def test_an_input_is_never_overwritten(self):
         trace = self.folder / "only.pb"

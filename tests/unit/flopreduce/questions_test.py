@@ -29,7 +29,7 @@ class Base(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="flopreduce-test-")
         cls.trace = {}
-        for name in ("training", "simulated", "vectors", "exact0", "exact1", "exact53", "exact53_1"):
+        for name in ("training", "simulated", "vectors", "exact0", "exact1", "exact53", "exact53_1", "rounded"):
             cls.trace[name] = Path(cls.temporary.name) / f"{name}.pb"
             with open(cls.trace[name], "wb") as out:
                 subprocess.run([MAKE_TRACES, name], stdout=out, check=True)
@@ -123,6 +123,90 @@ class Project(Base):
     def test_a_trace_with_unmeasured_launches_is_no_basis(self):
         self.refused(3, "unmeasured launches", "project", "train", self.trace["training"], "--trace-steps", 1,
                      "--steps", 2)
+
+    def test_what_the_traces_measured_is_the_basis(self):
+        """`vectors`: 1200 us of kernels in 2400 us of wall time, on one H200 of 67 TFLOP/s in fp32."""
+        flop = 2 * (2 * 20000**2 - 20000)
+        arguments = ("project", "train", self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
+        result = self.json(*arguments)
+        self.assertAlmostEqual(result["gpu_step_s"], 1200e-6 / 2)
+        self.assertAlmostEqual(result["wall_step_s"], 2400e-6 / 2)
+        self.assertAlmostEqual(result["utilization"], flop / 67e12 / 2400e-6)
+        self.assertAlmostEqual(result["peak_flop_per_s"] / 67e12, 1)
+        self.assertEqual(result["devices"], 1)
+        self.assertAlmostEqual(result["projected_s"], 1000 * 1200e-6)
+        self.assertAlmostEqual(result["operations_flop"] / (67e12 * result["utilization"]), result["projected_s"])
+        text = run(*arguments).stdout
+        for words in ("wall time of a step x steps", "measured, over wall time", "of the precisions that ran, on NVIDIA H200",
+                      "sum of kernels, of 2 steps in the traces", "in the traces"):
+            self.assertIn(words, text)
+        self.assertNotIn("assumed", text)
+
+    def test_typed_options_go_over_what_was_measured(self):
+        arguments = ("project", "train", self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
+        self.assertAlmostEqual(self.json(*arguments, "--devices", 4)["projected_s"], 1000 * 1200e-6 / 4)
+        self.assertIn("x 1 / 4 devices", run(*arguments, "--devices", 4).stdout)
+        half = self.json(*arguments, "--utilization", "0.5")
+        self.assertEqual(half["utilization"], 0.5)
+        self.assertAlmostEqual(half["projected_s"], half["operations_flop"] / (67e12 * 0.5))
+        self.assertIn("given", run(*arguments, "--utilization", "0.5").stdout)
+        measured = self.json(*arguments)["utilization"]
+        other = self.json(*arguments, "--gpu", "L4")
+        self.assertEqual(other["utilization"], measured)
+        self.assertAlmostEqual(other["projected_s"], other["operations_flop"] / (other["peak_flop_per_s"] * measured))
+        both = self.json(*arguments, "--time", "2s")
+        self.assertAlmostEqual(both["time_flop"], 2 * 67e12 * measured, delta=1e3)
+
+    def test_simulated_steps_have_gpu_time_alone(self):
+        done = run("project", "train", self.trace["exact1"], "--trace-steps", 1, "--steps", 2, "--format", "json")
+        result = json.loads(done.stdout)
+        jsonschema.validate(result, schema_of("project"))
+        self.assertNotIn("wall_step_s", result)  # nothing says how long the process recorded
+        self.assertAlmostEqual(result["gpu_step_s"], 2e-6)
+        self.assertAlmostEqual(result["projected_s"], 4e-6)
+
+    def test_no_result_is_infinite_or_zero(self):
+        train, infer = ("project", "train"), ("project", "infer", "--peak", "1T")
+        flop, time = ("--flop-per-step", "1G", "--steps", 10), ("--time", "1h", "--peak", "1T")
+        for arguments, word in (((*train, *flop, "--peak", "1T", "--devices", 0), "--devices 0: must be above 0"),
+                                ((*train, "--forward-flop", 0, "--examples", 1, *time), "--forward-flop 0: must be above 0"),
+                                ((*train, "--forward-flop", 1, "--examples", 0), "--examples 0: must be above 0"),
+                                ((*train, "--flop-per-step", 1, "--steps", 0), "--steps 0: must be above 0"),
+                                ((*train, *flop, "--peak", 0), "--peak 0: must be above 0"),
+                                ((*train, "--flop-per-step", "1e300", "--steps", "1e300"), "beyond any number"),
+                                ((*train, "--flop-per-step", "1e-300", "--steps", "1e-300"), "would be 0"),
+                                ((*train, *flop, "--peak", "1e-300", "--devices", "1e-300"), "beyond any number"),
+                                ((*train, "--time", "1e300d", "--peak", "1e300"), "beyond any number"),
+                                ((*infer, "--forward-flop", "1G", "--recurrent-steps", 0), "--recurrent-steps 0: must be above 0"),
+                                ((*infer, "--forward-flop", "1e300", "--recurrent-steps", "1e300"), "beyond any number"),
+                                ((*infer, "--forward-flop", "1e-300"), "beyond any number")):
+            for form in ("text", "json"):
+                done = run(*arguments, "--format", form)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(word, done.stderr)
+
+    def test_options_without_effect_are_refused(self):
+        train, infer = ("project", "train"), ("project", "infer")
+        steps, examples = ("--flop-per-step", "1G", "--steps", 10), ("--forward-flop", "1G", "--examples", 10)
+        traces = (self.trace["vectors"], "--trace-steps", 1, "--steps", 10)
+        time = ("--time", "1h", "--peak", "1T")
+        for basis in (steps, traces, time):
+            for option in ("--recurrent-steps", "--epochs", "--examples", "--backward-ratio", "--non-recurrent-flop"):
+                self.refused(2, f"{option} has no effect here", *train, *basis, option, 9)
+        for basis, options in ((examples, (("--steps", 5), ("--trace-steps", 5), ("--fma", 1), ("--devices", 2),
+                                           ("--utilization", "0.3"), ("--precision", "fp16"))),
+                               (steps, (("--trace-steps", 5), ("--phase", "a=b"))),
+                               (time, (("--steps", 5), ("--precision", "fp16")))):
+            for option in options:
+                self.refused(2, f"{option[0]} has no effect here", *train, *basis, *option)
+        forward = ("--phase", "forward=matrix")
+        one = self.json(*infer, self.trace["vectors"], *forward, "--trace-examples", 1, "--peak", "1T")
+        self.assertEqual(one["forward_flop"], 2 * 20000**2 - 20000)
+        self.refused(2, "--recurrent-steps has no effect here", *infer, self.trace["vectors"], *forward,
+                     "--trace-examples", 1, "--peak", "1T", "--recurrent-steps", 20)
+        self.refused(2, "--phase has no effect here", *infer, "--forward-flop", "1G", "--peak", "1T", *forward)
+        self.refused(2, "--precision has no effect here", *infer, "--forward-flop", "1G", "--peak", "1T", "--precision", "fp16")
 
     def test_what_is_wrong_is_said(self):
         train = ("project", "train")
@@ -248,6 +332,12 @@ class Utilization(Base):
         self.assertEqual(device["peaks"]["fp32"], {"per_second": 10e6, "source": "--peak"})
         self.refused(2, "is none of fp64, fp32", self.trace["training"], "--peak", "fp31=1T")
 
+    def test_a_peak_for_no_device_is_an_error(self):
+        for command in ((), ("explain", "total")):
+            self.refused(2, "no device in these traces is named so; they have NVIDIA H200", *command, self.trace["vectors"],
+                         "--peak", "NVIDIA H100:fp32=30T")
+        self.assertEqual(run(self.trace["vectors"], "--peak", "H200:fp32=30T").returncode, 0)
+
     def test_a_simulated_trace_is_never_measured_against_a_real_gpu(self):
         report = self.json(self.trace["simulated"])
         self.assertEqual(report["utilization"]["devices"][0]["peaks"], {})
@@ -256,7 +346,7 @@ class Utilization(Base):
         text = run(self.trace["vectors"]).stdout
         for words in ("Utilization", "NVIDIA H200: peaks of H200 SXM 141GB, fp32 67 TFLOP/s", "memory 4.8 TB/s",
                       "NVIDIA H200 Tensor Core GPU data sheet", "Roofline", "memory binds below 13.96 FLOP/B in fp32",
-                      "30 assumed, large language models", "62 GSPMD"):
+                      "30 assumed, large language models", "4 MobileNetV2", "62 GSPMD"):
             self.assertIn(words, text)
 
 
@@ -313,6 +403,17 @@ class Compare(Base):
         self.assertIn(f"total.flop = {2**53 + 1}", gate.stderr)
         self.assertEqual(run(self.trace["exact53_1"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 0)
         self.assertEqual(run(self.trace["exact53"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 1)
+
+    def test_one_sample_cannot_disagree(self):
+        """A count of 2^53 may have been rounded by the counter: an estimate, but not by disagreement."""
+        text = run(self.trace["rounded"]).stdout
+        self.assertIn("1 launches are of kernels with counts rounded by the counter", text)
+        self.assertNotIn("samples disagree", text)
+        text = run("explain", "counted", self.trace["rounded"]).stdout
+        self.assertIn("rounded by the counter", text)
+        self.assertNotIn("isagree", text)
+        signature = next(s for s in self.json(self.trace["rounded"])["signatures"] if s["kernel"] == "counted")
+        self.assertTrue(signature["varying"] and signature["rounded"])
 
     def test_help_has_an_example_that_works(self):
         text = " ".join(run("compare", "--help").stdout.split())

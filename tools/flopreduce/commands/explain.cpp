@@ -62,6 +62,7 @@ int run_explain(int argc, char** argv) {
   input.reduce.keep_rows = true;
   const Reduced reduced = reduce_traces(input);
   if (!reduced.report) return reduced.exit_code;
+  if (const int code = UtilizationArguments::check(*reduced.report); code >= 0) return code;
   const Report& report = *reduced.report;
   const auto figures = find(report, asked);
   if (figures.size() != 1) {

@@ -35,6 +35,12 @@ int run_infer(int argc, char** argv) {
   if (const int code = input.finish(); code >= 0) return code;
   if (const int code = output.finish(input.files()); code >= 0) return code;
   if (!valid_utilization(utilization)) return kExitUsage;
+  if (trace_examples && !without_effect(app, {"--recurrent-steps"},
+                                        "the traces hold all time steps of their examples"))
+    return kExitUsage;
+  if (!trace_examples &&
+      !without_effect(app, {"--fma", "--phase", "--rules"}, "they are for traces"))
+    return kExitUsage;
   if (above_zero(forward) == above_zero(trace_examples) ||
       input.traces.empty() != !above_zero(trace_examples)) {
     complain("give --forward-flop, or traces and --trace-examples");
@@ -61,6 +67,13 @@ int run_infer(int argc, char** argv) {
   if (!chosen) return kExitUsage;
   const double u = utilization.value_or(1);
   const double flop = *forward * recurrent.value_or(1);
+  if (!possible("forward FLOP", flop)) return kExitUsage;
+  for (const auto& c : *chosen) {
+    const Inference i = inference(flop, c.flop_per_s, u);
+    if (!possible("the time of one example", i.seconds) ||
+        !possible("examples per second", i.examples_per_second))
+      return kExitUsage;
+  }
   return write_output(output, [&](std::ostream& out) {
     Table table{"inference",
                 {{"precision", "precision"},

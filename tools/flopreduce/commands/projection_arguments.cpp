@@ -69,17 +69,37 @@ std::optional<double> parse_duration(std::string_view text) {
 }
 
 void add_number(CLI::App& app, const char* name, std::optional<double>& value,
-                const std::string& help) {
+                const std::string& help, Least least) {
   app.add_option_function<std::string>(
          name,
-         [name, &value](const std::string& text) {
+         [name, &value, least](const std::string& text) {
            value = parse_si(text);
            if (!value)
              throw CLI::ValidationError(std::string(name) + " " + printable(text) +
                                         ": must be a number such as 1.2M or 3e8");
+           if (*value == 0 && least == Least::kAboveZero)
+             throw CLI::ValidationError(std::string(name) + " " + printable(text) +
+                                        ": must be above 0");
          },
          help)
       ->type_name("NUMBER");
+}
+
+bool without_effect(const CLI::App& app, std::initializer_list<const char*> options,
+                    const std::string& why) {
+  for (const char* option : options)
+    if (app.count(option) > 0) {
+      complain(std::string(option) + " has no effect here: " + why);
+      return false;
+    }
+  return true;
+}
+
+bool possible(const std::string& name, double value) {
+  if (std::isfinite(value) && value > 0) return true;
+  complain(name + " would be " + (value > 0 ? "beyond any number" : "0") +
+           ": a number that was given is too large or too small");
+  return false;
 }
 
 void PeakArguments::add_to(CLI::App& app) {
@@ -91,7 +111,8 @@ void PeakArguments::add_to(CLI::App& app) {
 
 std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose() const {
   if (given && !gpu.empty()) return say("give --gpu or --peak, not both");
-  if (given && *given <= 0) return say("--peak must be above 0");
+  if (given && !precisions.empty())
+    return say("--precision has no effect here: --peak is the peak itself; give --gpu");
   if (given) return std::vector<Choice>{{"given", *given, "--peak"}};
   std::string error;
   const Gpu* row = choose_gpu(gpu, error);
@@ -107,10 +128,11 @@ std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose() const 
   return out;
 }
 
-void ProjectionResult::add(const char* key, const char* name, double value, std::string shown,
+bool ProjectionResult::add(const char* key, const char* name, double value, std::string shown,
                            std::string from) {
   rows_.push_back({name, std::move(shown), std::move(from)});
   json_[key] = value;
+  return possible(name, value);
 }
 
 int ProjectionResult::write(const OutputArguments& output, const char* title) const {

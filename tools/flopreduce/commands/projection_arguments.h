@@ -19,9 +19,18 @@ std::string duration_text(double seconds);  // "3.5 days", "1.77583 ms"
 // Seconds of 3.5d, 84h, 30min, 12s, 5ms or a plain number of seconds.
 std::optional<double> parse_duration(std::string_view text);
 
-// An option whose value is a number with an SI prefix: --examples 1.2M.
+// An option whose value is a number with an SI prefix: --examples 1.2M. Above 0, or also 0.
+enum class Least { kAboveZero, kZero };
 void add_number(CLI::App& app, const char* name, std::optional<double>& value,
-                const std::string& help);
+                const std::string& help, Least least = Least::kAboveZero);
+
+// False where one of these options was given, which has no effect on what is asked for: `why` says so.
+bool without_effect(const CLI::App& app, std::initializer_list<const char*> options,
+                    const std::string& why);
+
+// False where a figure is no number above 0: numbers that are too large or too small were given. That
+// was said.
+bool possible(const std::string& name, double value);
 
 // Whose peak: of a GPU in the table, or given.
 struct PeakArguments {
@@ -43,7 +52,8 @@ struct PeakArguments {
 // Lines of a result: a figure, its value and where it comes from, for people and for programs.
 class ProjectionResult {
  public:
-  void add(const char* key, const char* name, double value, std::string shown, std::string from);
+  // False, and said, where the value is no number above 0.
+  bool add(const char* key, const char* name, double value, std::string shown, std::string from);
   int write(const OutputArguments& output, const char* title) const;
 
  private:

@@ -68,6 +68,7 @@ int run_report(int argc, char** argv) {
     };
   const Reduced reduced = reduce_traces(input);
   if (!reduced.report) return reduced.exit_code;
+  if (const int code = UtilizationArguments::check(*reduced.report); code >= 0) return code;
   if (!shows_launches(output)) written.exit_code = write_report(*reduced.report, output);
   if (written.exit_code != kExitFine) return written.exit_code;
   if (const uint64_t all = reduced.report->total.launches;

@@ -7,9 +7,11 @@
 namespace flopinj::reduce {
 
 void UtilizationArguments::add_peaks_to(CLI::App& app) {
-  app.add_option("--peak", peaks_,
-                 "[DEVICE:]PRECISION=VALUE: a peak for utilization, such as tensor_bf16=989T or "
-                 "memory=4.8T (FLOP/s, B/s)")
+  app.add_option(
+         "--peak", peaks_,
+         "[DEVICE:]PRECISION=VALUE: a peak for utilization, such as tensor_bf16=989T or "
+         "memory=4.8T (FLOP/s, B/s). DEVICE is a device's whole name, or a part of it that is "
+         "no other product's name")
       ->take_all()
       ->allow_extra_args(false);
 }
@@ -52,6 +54,18 @@ int UtilizationArguments::finish(UtilizationOptions& options) {
     }
   }
   return -1;
+}
+
+int UtilizationArguments::check(const Report& report) {
+  const auto& unused = report.utilization.unused_overrides;
+  if (unused.empty()) return -1;
+  std::string names;
+  for (const auto& device : report.utilization.devices)
+    names += (names.empty() ? "" : ", ") + printable(cut(device.name, 100));
+  complain("--peak '" + printable(cut(unused[0], 100)) +
+           ":...': no device in these traces is named so; they have " +
+           (names.empty() ? "none" : names));
+  return kExitUsage;
 }
 
 }  // namespace flopinj::reduce

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "commands/arguments.h"
-#include "report/utilization.h"
+#include "report/report.h"
 
 namespace flopinj::reduce {
 
@@ -14,6 +14,8 @@ class UtilizationArguments {
   void add_peaks_to(CLI::App& app);  // --peak alone
   // After parsing; -1 to go on, or the exit code.
   int finish(UtilizationOptions& options);
+  // With the report: -1 to go on, or the exit code where a --peak is of no device in it.
+  static int check(const Report& report);
 
  private:
   std::vector<std::string> peaks_;

@@ -95,7 +95,7 @@ uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_v
     const bool cancelled =
         rule.match == Match::kLoneWord &&
         std::any_of(rules_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rules_.end(), cancels);
-    return cancelled ? kNoIndex : static_cast<uint32_t>(i);
+    return cancelled || rule.phase == kNoPhase ? kNoIndex : static_cast<uint32_t>(i);
   }
   return kNoIndex;
 }

@@ -20,6 +20,9 @@ namespace flopinj::reduce {
 
 struct Model;
 
+// The "phase" of rules that decide nothing: a name that they match is as if no rule matched it.
+inline constexpr std::string_view kNoPhase = "-";
+
 // Order decides within one name. Of a launch's ranges the innermost that a rule matches decides; if
 // none does, the thread's name; else "other". A rule on the kernel's name goes before both, unless a
 // user's rule decided.

@@ -14,6 +14,7 @@ std::string_view PhaseRules::built_in() {
 # SUBJECT  range    the name of an NVTX range; the innermost one that a rule matches decides
 #          thread   the name of the launching thread; decides where no range does
 #          kernel   the kernel's mangled name; goes before ranges and threads
+# PHASE    any name; "-" for names that decide nothing
 # in:PHASE          only inside a range, or on a thread, that belongs to that phase
 # MATCH    word       a whole word of the name, any case
 #          lone-word  the same; lone words of different phases in one name cancel out
@@ -74,6 +75,11 @@ backward      range              lone-word bwd
 backward      range              lone-word backprop
 optimizer     range              lone-word optimizer
 optimizer     range              lone-word optim
+# The module of a transformer is no pass over the network.
+-             range              lone-word feed_forward
+-             range              lone-word feed-forward
+-             range              lone-word feed forward
+-             range              lone-word feed.forward
 loss          range              word      loss
 loss          range              word      criterion
 

@@ -58,6 +58,27 @@ const Gpu* gpu_of_device(const DeviceFacts& device) {
   return nullptr;
 }
 
+bool is_named(const Gpu& gpu, std::string_view lower_name) {
+  return lower(gpu.name) == lower_name ||
+         any_part(gpu.cuda_names, '|', [&](std::string_view n) { return lower(n) == lower_name; });
+}
+
+bool is_slice(std::string_view name) { return name.find(" MIG ") != std::string_view::npos; }
+
+// A slice of a GPU (MIG) is another device than the GPU.
+bool same_name(std::string_view a, std::string_view b) {
+  return is_slice(a) || is_slice(b) ? lower(a) == lower(b)
+                                    : lower(product_name(a)) == lower(product_name(b));
+}
+
+bool is_product(std::string_view name) {
+  const std::string wanted = lower(product_name(name));
+  for (const auto list : {gpus(), simulated_gpus()})
+    for (const Gpu& gpu : list)
+      if (is_named(gpu, wanted)) return true;
+  return false;
+}
+
 // 1e12 per second of one name, dense or "_sparse"; 0 where there is none.
 double table_peak(const Gpu& gpu, std::string_view name) {
   const bool sparse = name.ends_with(kSparse);
@@ -118,6 +139,23 @@ std::string check(const DeviceFacts& d, const Gpu& gpu, double& share,
 }
 
 }  // namespace
+
+bool applies(const PeakOverride& option, const DeviceFacts& device) {
+  if (option.device.empty() || same_name(device.name, option.device)) return true;
+  if (is_slice(option.device)) return false;
+  if (is_product(option.device)) {
+    const Gpu* gpu = gpu_of_device(device);
+    return gpu != nullptr && is_named(*gpu, lower(product_name(option.device)));
+  }
+  return !option.whole_name && holds(device.name, option.device);
+}
+
+void note_whole_names(std::vector<PeakOverride>& options, const std::vector<DeviceFacts>& devices) {
+  for (auto& option : options)
+    option.whole_name = std::any_of(devices.begin(), devices.end(), [&](const DeviceFacts& device) {
+      return same_name(device.name, option.device);
+    });
+}
 
 std::string whole_precision_name(std::string_view name) {
   static constexpr std::string_view kShort[] = {"tf32", "bf16", "fp8", "fp6", "fp4", "int8"};
@@ -181,7 +219,7 @@ PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>
   PeakLookup out;
   // The last of several for one precision counts, as with other options.
   for (auto o = overrides.rbegin(); o != overrides.rend(); ++o)
-    if (o->device.empty() || holds(device.name, o->device)) out.peaks.overrides_.push_back(*o);
+    if (applies(*o, device)) out.peaks.overrides_.push_back(*o);
   const std::string shown =
       device.name.empty() ? "a device without a name" : printable(cut(device.name, 200));
   const Gpu* gpu = gpu_of_device(device);
@@ -213,10 +251,7 @@ std::vector<const Gpu*> search_gpus(std::string_view text) {
 const Gpu* choose_gpu(std::string_view name, std::string& error) {
   const std::string wanted = lower(product_name(name));
   const auto found = search_gpus(wanted);
-  const auto is_exact = [&](const Gpu* gpu) {
-    return lower(gpu->name) == wanted ||
-           any_part(gpu->cuda_names, '|', [&](std::string_view n) { return lower(n) == wanted; });
-  };
+  const auto is_exact = [&](const Gpu* gpu) { return is_named(*gpu, wanted); };
   const auto exact = std::find_if(found.begin(), found.end(), is_exact);
   if (exact != found.end()) return *exact;
   if (found.size() == 1) return found[0];

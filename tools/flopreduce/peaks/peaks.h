@@ -22,10 +22,16 @@ struct DeviceFacts {
 
 // `--peak [DEVICE:]PRECISION=VALUE`.
 struct PeakOverride {
-  std::string device;     // a part of the device's name, in any case; empty for all devices
-  std::string precision;  // as in the report, or "memory"
-  double per_second = 0;  // operations, a fused multiply-add as two; bytes for "memory"
+  // The name of a product of the table or of a device of the traces: that one alone. Else a part of
+  // the device's name. In any case; empty for all devices.
+  std::string device;
+  std::string precision;    // as in the report, or "memory"
+  double per_second = 0;    // operations, a fused multiply-add as two; bytes for "memory"
+  bool whole_name = false;  // `device` is that of a device of the traces: note_whole_names()
 };
+bool applies(const PeakOverride& option, const DeviceFacts& device);
+// What the traces' devices say of the options: some are the whole name of one.
+void note_whole_names(std::vector<PeakOverride>& options, const std::vector<DeviceFacts>& devices);
 
 // Reads the option's value. PRECISION is one of kPrecisionNames, one of them with "_sparse", any
 // other "tensor_..." of a report, or "memory"; "tf32", "bf16", "fp8", "fp6", "fp4" and "int8" stand

@@ -4,10 +4,12 @@
 
 namespace flopinj::reduce {
 
-const std::array<ReferenceUtilization, 9> kReferenceUtilizations = {{
+const std::array<ReferenceUtilization, 10> kReferenceUtilizations = {{
     {0.30, 0.30, "assumed, large language models", "Sevilla and others 2022, method 2"},
     {0.40, 0.40, "assumed, other networks", "Sevilla and others 2022, method 2"},
     {0.30, 0.75, "convolutional networks on one P100",
+     "Hobbhahn 2021, How to measure FLOP/s for Neural Networks empirically?"},
+    {0.04, 0.04, "MobileNetV2, EfficientNet-B0 on one P100",
      "Hobbhahn 2021, How to measure FLOP/s for Neural Networks empirically?"},
     {0.33, 0.33, "assumed, several GPUs", "Amodei and Hernandez 2018, AI and Compute"},
     {0.25, 0.25, "GPT-3", "Patterson and others 2021, figure 5"},

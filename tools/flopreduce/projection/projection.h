@@ -59,7 +59,7 @@ struct ReferenceUtilization {
   std::string_view of;
   std::string_view source;
 };
-extern const std::array<ReferenceUtilization, 9> kReferenceUtilizations;
+extern const std::array<ReferenceUtilization, 10> kReferenceUtilizations;
 
 // What method 2 assumes where nothing is measured.
 inline constexpr double kAssumedLanguage = 0.30;

@@ -59,6 +59,7 @@ class Builder {
   void describe_signature(const Row& row, SignatureReport& out);
   void add_phases();
   void add_ranges();
+  void tell_apart(const std::vector<uint32_t>& path_of);
   void add_traces();
   std::vector<uint32_t> sort_kernels();
   void add_stacks();
@@ -113,6 +114,7 @@ void Builder::add_rows() {
     work.roof = roofs_.of(row, flop, work.launches);
     report_.total.add(work);
     report_.flop.add(flop);
+    if (work.varying > 0) report_.estimated_flop.add(flop);
     KernelReport& k = kernel(row.signature);
     const auto kernel_index = static_cast<uint64_t>(&k - report_.kernels.data());
     stacks_[static_cast<uint64_t>(row.path) << 32 | kernel_index].add(work);
@@ -142,10 +144,11 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
   RowReport& kept = report_.rows.emplace_back();
   kept.signature = report_.signatures.size() - 1;
   kept.chip = row.chip;
-  kept.path = path_string(model_, row.path);
+  kept.range = row.path;  // until ranges have their places: add_ranges()
   kept.phase = phase_name;
   kept.layer = operator_map_.layer_name(row.path);
-  if (kept.layer == kept.path) kept.layer.clear();  // no range tells the phase: just a range
+  if (kept.layer == path_string(model_, row.path))
+    kept.layer.clear();  // no range tells the phase: just a range
   kept.work = work;
   for (size_t i = 0; i < flop.by_precision.size(); ++i)
     if (flop.by_precision[i] != 0) kept.flop.emplace_back(i, flop.by_precision[i]);
@@ -176,6 +179,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   out.parameters = parameters_word(s.parameter_class);
   out.unmeasured_reason = reason_of(flop, model_);
   out.varying = flop.varying || flop.inexact;
+  out.rounded = flop.inexact && !flop.varying;
   if (flop.status == FlopStatus::kMeasured && !out.varying)
     out.flop_per_launch = flop.of(0, 1, 1).total;
   const SignatureResult& result = work_.result(row.signature, row.chip);
@@ -229,17 +233,36 @@ void Builder::add_ranges() {
   }
   std::vector<uint32_t> stack = children[PathTable::kRoot];
   stack.insert(stack.begin(), PathTable::kLost);
+  std::vector<uint32_t> path_of;  // of each of report_.ranges
   while (!stack.empty()) {
     const uint32_t path = stack.back();
     stack.pop_back();
     stack.insert(stack.end(), children[path].begin(), children[path].end());
     if (inclusive[path].launches == 0) continue;
     range_of_[path] = static_cast<uint32_t>(report_.ranges.size());
+    path_of.push_back(path);
     const std::string whole = path_string(model_, path);
     report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(model_, path) : whole,
                               model_.paths[path].depth, inclusive[path], exclusive_[path]});
   }
   report_.outside_ranges = exclusive_[PathTable::kRoot];
+  tell_apart(path_of);
+  for (RowReport& row : report_.rows) row.range = range_of_[row.range];
+}
+
+// Names may hold "/": then the paths of two ranges can be one text. Those, and what is inside of them,
+// get their names' slashes escaped.
+void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
+  std::unordered_map<std::string_view, size_t> seen;
+  for (const RangeReport& range : report_.ranges) ++seen[range.path];
+  std::vector<std::pair<size_t, std::string>> changed;
+  uint32_t inside = kNoIndex;  // the depth of such a range
+  for (size_t i = 0; i < report_.ranges.size(); ++i) {
+    const RangeReport& range = report_.ranges[i];
+    if (range.depth <= inside) inside = seen[range.path] > 1 ? range.depth : kNoIndex;
+    if (inside != kNoIndex) changed.emplace_back(i, path_string(model_, path_of[i], true));
+  }
+  for (auto& [i, path] : changed) report_.ranges[i].path = std::move(path);
 }
 
 void Builder::add_traces() {
@@ -252,6 +275,7 @@ void Builder::add_traces() {
     t.header = state.header;
     t.end = state.end;
     t.overhead = state.overhead;
+    t.wall_ns = wall_of(state);
     t.ledger = state.ledger;
     t.coverage_growth = state.coverage_growth.points();
     t.diagnostics = state.diagnostics;
@@ -268,6 +292,7 @@ void Builder::add_traces() {
       continue;
     }
     uint64_t& from = handed_out[static_cast<uint64_t>(row.signature) << 32 | device.chip];
+    if (result.estimated()) add_saturating(t.varying, row.launches);
     const uint64_t count = std::min(row.launches, result.counts.launches - from);
     add_saturating(t.flop, result.flop.of(from, count, result.counts.launches).total);
     from += count;
@@ -321,6 +346,7 @@ Report Builder::build() {
   build_ranks(model_, totals_, rules_, report_);
   report_.precisions = formulas_.precisions();
   report_.utilization.devices = roofs_.devices();
+  report_.utilization.unused_overrides = roofs_.unused_overrides();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
   report_.time = build_time_report(model_, totals_);
   build_utilization(utilization_, report_);

@@ -26,14 +26,15 @@ std::set<std::string> layers_of(const Report& report) {
   return layers;
 }
 
-// Calls visit(kind, name, also): `also` is another name that means the same, or empty.
+// Calls visit(figure, also): `also` is another name that means the same, or empty.
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
-  visit("total", std::string("total"), std::string());
-  for (const auto& p : report.phases) visit("phase", p.name, std::string());
-  for (const auto& layer : layers_of(report)) visit("layer", layer, std::string());
-  for (const auto& k : report.kernels) visit("kernel", k.name, k.mangled);
-  for (const auto& r : report.ranges) visit("range", r.path, r.name);
+  visit(NamedFigure{"total", "total"}, std::string());
+  for (const auto& p : report.phases) visit(NamedFigure{"phase", p.name}, std::string());
+  for (const auto& layer : layers_of(report)) visit(NamedFigure{"layer", layer}, std::string());
+  for (const auto& k : report.kernels) visit(NamedFigure{"kernel", k.name}, k.mangled);
+  for (uint32_t i = 0; i < report.ranges.size(); ++i)
+    visit(NamedFigure{"range", report.ranges[i].path, i}, report.ranges[i].name);
 }
 
 // Names are cut, since the work is their product.
@@ -42,19 +43,38 @@ size_t distance(std::string_view a, std::string_view b) {
   return edit_distance(a.substr(0, kMost), b.substr(0, kMost));
 }
 
-// A range is itself and what is below it.
-bool below(const std::string& path, const std::string& range) {
-  return path.starts_with(range) && (path.size() == range.size() || path[range.size()] == '/');
+// A layer is itself and what is below it.
+bool below(const std::string& path, const std::string& layer) {
+  return path.starts_with(layer) && (path.size() == layer.size() || path[layer.size()] == '/');
 }
 
-bool belongs(const Report& report, const RowReport& row, const NamedFigure& figure) {
-  const std::string_view kind = figure.kind;
-  if (kind == "phase") return row.phase == figure.name;
-  if (kind == "kernel") return report.signatures[row.signature].kernel == figure.name;
-  if (kind == "range") return below(row.path, figure.name);
-  if (kind == "layer") return below(row.layer, figure.name);
-  return true;
-}
+// Which rows a figure is of. A range is itself and those below it: by their places in the tree, since
+// names may hold "/" themselves.
+class Members {
+ public:
+  Members(const Report& report, const NamedFigure& figure)
+      : report_(report), figure_(figure), kind_(figure.kind), first_(figure.range) {
+    if (kind_ != "range") return;
+    const auto& ranges = report.ranges;
+    if (first_ == kNoRange)
+      for (first_ = 0; first_ < ranges.size() && ranges[first_].path != figure.name;) ++first_;
+    end_ = std::min<size_t>(first_ + 1, ranges.size());
+    while (end_ < ranges.size() && ranges[end_].depth > ranges[first_].depth) ++end_;
+  }
+  bool holds(const RowReport& row) const {
+    if (kind_ == "phase") return row.phase == figure_.name;
+    if (kind_ == "kernel") return report_.signatures[row.signature].kernel == figure_.name;
+    if (kind_ == "range") return row.range >= first_ && row.range < end_;
+    if (kind_ == "layer") return below(row.layer, figure_.name);
+    return true;
+  }
+
+ private:
+  const Report& report_;
+  const NamedFigure& figure_;
+  std::string_view kind_;
+  size_t first_ = 0, end_ = 0;  // of Report::ranges, which are in tree order
+};
 
 // Leaves one of figures that are of the same launches: a phase and its only range.
 std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>& figures) {
@@ -62,9 +82,10 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
   if (figures.size() < 2 || figures.size() > kMost) return std::move(figures);
   std::set<std::vector<size_t>> seen;
   std::erase_if(figures, [&](const NamedFigure& figure) {
+    const Members members(report, figure);
     std::vector<size_t> rows;
     for (size_t i = 0; i < report.rows.size(); ++i)
-      if (belongs(report, report.rows[i], figure)) rows.push_back(i);
+      if (members.holds(report.rows[i])) rows.push_back(i);
     return !seen.insert(std::move(rows)).second;
   });
   return std::move(figures);
@@ -79,14 +100,14 @@ bool more_flop(const Work& a, const Work& b) {
 std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
                                        std::string_view wanted) {
   std::vector<NamedFigure> named, also_named, alike;
-  for_each_figure(report, [&](const char* kind, const std::string& is, const std::string& also) {
-    if (!wanted.empty() && wanted != kind) return;
-    if (is == name)
-      named.push_back({kind, is});
+  for_each_figure(report, [&](const NamedFigure& figure, const std::string& also) {
+    if (!wanted.empty() && wanted != figure.kind) return;
+    if (figure.name == name)
+      named.push_back(figure);
     else if (!also.empty() && also == name)
-      also_named.push_back({kind, is});
-    else if (lower(is).find(lower(name)) != std::string::npos)
-      alike.push_back({kind, is});
+      also_named.push_back(figure);
+    else if (lower(figure.name).find(lower(name)) != std::string::npos)
+      alike.push_back(figure);
   });
   return distinct(report, !named.empty() ? named : !also_named.empty() ? also_named : alike);
 }
@@ -97,11 +118,11 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
   std::multimap<size_t, NamedFigure> near;
   size_t looked = 0;
   const std::string wanted = lower(name);
-  for_each_figure(report, [&](const char* kind, const std::string& is, const std::string& also) {
+  for_each_figure(report, [&](const NamedFigure& figure, const std::string& also) {
     if (++looked > kMostLooked) return;
-    size_t edits = distance(lower(is), wanted);
+    size_t edits = distance(lower(figure.name), wanted);
     if (!also.empty()) edits = std::min(edits, distance(lower(also), wanted));
-    near.emplace(edits, NamedFigure{kind, is});
+    near.emplace(edits, figure);
     if (near.size() > kShown) near.erase(std::prev(near.end()));
   });
   std::vector<NamedFigure> out;
@@ -114,12 +135,13 @@ Explanation explain(const Report& report, const NamedFigure& figure) {
   Explanation out{figure.kind, figure.name, {}, {}, {}};
   std::map<uint32_t, OnDevice> devices;                                  // by kind
   std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
+  const Members members(report, figure);
   for (const RowReport& row : report.rows) {
-    if (!belongs(report, row, figure)) continue;
+    if (!members.holds(row)) continue;
     out.work.add(row.work);
     auto& [work, ranges] = parts[row.signature];
     work.add(row.work);
-    ranges[row.path].add(row.work);
+    ranges[row.range == kNoRange ? "(no range)" : report.ranges[row.range].path].add(row.work);
     devices[row.chip].work.add(row.work);
     for (const auto& [precision, flop] : row.flop)
       add_saturating(devices[row.chip].flop[precision], flop);

@@ -37,6 +37,7 @@ struct Explanation {
 struct NamedFigure {
   const char* kind = "";
   std::string name;
+  uint32_t range = kNoRange;  // Report::ranges, of kind "range"
 };
 
 // Figures that `name` may mean: those of that name; else kernels with that mangled name and ranges

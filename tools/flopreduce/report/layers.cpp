@@ -50,7 +50,7 @@ std::string range_label(const Model& model, uint32_t path) {
   return cut(domain + model.names[range.name], kLimit);
 }
 
-std::string path_string(const Model& model, uint32_t path) {
+std::string path_string(const Model& model, uint32_t path, bool escaped) {
   constexpr size_t kLimit = 1024;
   if (path == PathTable::kRoot) return "(no range)";
   std::vector<uint32_t> levels;
@@ -58,7 +58,10 @@ std::string path_string(const Model& model, uint32_t path) {
   std::string text = path == PathTable::kLost ? "(lost range)" : "";
   for (auto level = levels.rbegin(); level != levels.rend() && text.size() <= kLimit; ++level) {
     if (!text.empty()) text += "/";
-    text += range_label(model, *level);
+    for (const char c : range_label(model, *level)) {
+      if (escaped && c == '/') text += '\\';
+      text += c;
+    }
   }
   return cut(text, kLimit);
 }

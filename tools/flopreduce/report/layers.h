@@ -18,6 +18,6 @@ RatioReport backward_forward(const Model& model, const PhaseRules& rules, const 
 std::string range_label(const Model& model, uint32_t path);
 
 // The path as one string, "/" between levels, at most 1 KiB.
-std::string path_string(const Model& model, uint32_t path);
+std::string path_string(const Model& model, uint32_t path, bool escaped = false);
 
 }  // namespace flopinj::reduce

@@ -77,7 +77,7 @@ void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rul
       r.start_ns = trace.header.clock_realtime_ns();
     if (r.start_ns) first_start = std::min(first_start, *r.start_ns);
     if (trace.has_overhead) {
-      r.wall_ns = trace.overhead.wall_ns();
+      r.wall_ns = wall_of(trace);
       r.own_ns = own_time(trace.overhead);
     }
     for (const auto& phase : report.phases) {

@@ -13,6 +13,7 @@ void Work::add(const Work& o) {
   bool fits = add_saturating(launches, o.launches);
   fits = add_saturating(unmeasured, o.unmeasured) && fits;
   fits = add_saturating(varying, o.varying) && fits;
+  fits = add_saturating(rounded, o.rounded) && fits;
   fits = add_saturating(unscreened, o.unscreened) && fits;
   fits = add_saturating(flop, o.flop) && fits;
   fits = add_saturating(matrix_flop, o.matrix_flop) && fits;

@@ -35,7 +35,8 @@ struct GpuTime {
 struct Work {
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
-  uint64_t varying = 0;     // measured, but samples disagree: their FLOP are an estimate
+  uint64_t varying = 0;     // measured, but not exactly: their FLOP are an estimate
+  uint64_t rounded = 0;     // of those: samples agree, on a count that the counter has rounded
   uint64_t unscreened = 0;  // measured, but nothing says whether there is tensor work too
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
@@ -113,6 +114,7 @@ struct SignatureReport {
   const char* parameters = "";                   // "exact", "unknown", "merged", "unspecified"
   uint64_t samples = 0;                          // of the required group that has fewest
   bool varying = false;                          // samples disagree, or are not exact integers
+  bool rounded = false;                          // the latter alone: rounded by the counter
   std::optional<u128> flop_per_launch;           // where all samples agree
   uint64_t windows = 0;                          // that an estimate rests on
   std::optional<double> flop_mean, flop_spread;  // of one launch, where it is an estimate
@@ -133,7 +135,9 @@ struct KernelReport {
 };
 
 struct RangeReport {
-  std::string path;    // raw bytes, "/" between levels
+  // Raw bytes, "/" between levels. Where that is another range's path too, because a name holds "/"
+  // itself, those in names are "\/", there and below.
+  std::string path;
   std::string name;    // of the innermost range
   uint32_t depth = 0;  // 1 for outermost ranges
   Work inclusive, exclusive;
@@ -204,7 +208,8 @@ struct OperatorsReport {
 };
 
 struct TraceReport {
-  std::vector<std::string> files;  // also those that a summary was made of
+  std::vector<std::string> files;   // also those that a summary was made of
+  std::optional<uint64_t> wall_ns;  // how long it recorded; nothing where it does not say
   bool has_header = false, has_end = false, has_overhead = false;
   trace::Header header;
   trace::End end;
@@ -213,6 +218,7 @@ struct TraceReport {
   std::vector<CoveragePoint> coverage_growth;
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
+  uint64_t varying = 0;  // whose FLOP are an estimate
   u128 flop = 0;
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;
@@ -252,9 +258,10 @@ struct DamageReport {
 
 // Launches of one signature in one range by one rule: what everything above is added up from.
 struct RowReport {
-  size_t signature = 0;  // Report::signatures
-  uint32_t chip = 0;     // Model::chips
-  std::string path, phase;
+  size_t signature = 0;       // Report::signatures
+  uint32_t chip = 0;          // Model::chips
+  uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
+  std::string phase;
   std::string layer;  // empty where it is in none
   Work work;
   std::vector<std::pair<size_t, u128>> flop;  // by precision (Report::precisions), where not 0
@@ -266,6 +273,7 @@ struct Report {
   bool partial = false;  // something is missing: damage, no end mark, unmeasured input
   Work total;
   Flop flop;
+  Flop estimated_flop;                  // of it: of launches whose FLOP are an estimate
   std::vector<std::string> precisions;  // names for Flop::by_precision
   LedgerReport ledger;
   std::vector<PhaseReport> phases;

@@ -19,18 +19,27 @@ bool same_peaks(const DevicePeaksReport& a, const DevicePeaksReport& b) {
          (!a.memory || a.memory->per_second == b.memory->per_second);
 }
 
+DeviceFacts facts_of(const Model& model, const Device& device) {
+  const auto& facts = device.facts;
+  return {facts.name(), facts.chip(), facts.multiprocessors(), facts.clock_khz(),
+          model.traces[device.trace].header.simulated()};
+}
+
 }  // namespace
 
 Roofs::Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
-             const std::vector<PeakOverride>& overrides)
+             std::vector<PeakOverride> overrides)
     : model_(model), formulas_(formulas), chips_(model.chips.size()) {
   std::vector<uint64_t> launches(model.devices.size());
   for (const auto& row : totals.device_rows) add_saturating(launches[row.device], row.launches);
-  for (size_t i = 0; i < model.devices.size(); ++i) {
-    const Device& device = model.devices[i];
-    const auto& header = model.traces[device.trace].header;
-    if (launches[i] > 0) add_device(device, header.simulated(), launches[i], overrides);
-  }
+  std::vector<DeviceFacts> facts;
+  for (const Device& device : model.devices) facts.push_back(facts_of(model, device));
+  note_whole_names(overrides, facts);
+  for (const auto& option : overrides)
+    if (std::none_of(facts.begin(), facts.end(), [&](const auto& f) { return applies(option, f); }))
+      unused_.push_back(option.device);
+  for (size_t i = 0; i < model.devices.size(); ++i)
+    if (launches[i] > 0) add_device(model.devices[i], facts[i], launches[i], overrides);
   for (Chip& chip : chips_) chip.flop_per_ns.resize(formulas.precisions().size());
   for (const auto& device : devices_) {
     Chip& chip = chips_[device.chip];
@@ -47,15 +56,12 @@ Roofs::Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
     if (const auto found = model.names.find(name)) byte_metrics_.push_back(*found);
 }
 
-void Roofs::add_device(const Device& device, bool simulated, uint64_t launches,
+void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
                        const std::vector<PeakOverride>& overrides) {
-  const auto& facts = device.facts;
-  const PeakLookup found = find_peaks(
-      {facts.name(), facts.chip(), facts.multiprocessors(), facts.clock_khz(), simulated},
-      overrides);
+  const PeakLookup found = find_peaks(facts, overrides);
   DevicePeaksReport report;
   report.chip = device.chip;
-  report.name = facts.name();
+  report.name = facts.name;
   report.launches = launches;
   report.error = found.error;
   if (found.error.empty()) {
@@ -76,7 +82,7 @@ void Roofs::add_device(const Device& device, bool simulated, uint64_t launches,
       return;
     }
     // Rows are joined by chip, so they cannot be told apart by product.
-    known.error = "devices of chip " + facts.chip() +
+    known.error = "devices of chip " + facts.chip +
                   " with different peaks are in these traces: reduce each kind apart, or give one "
                   "--peak for all";
     known.peaks.clear();

@@ -19,7 +19,7 @@ class Roofs {
  public:
   // `formulas` must know all precisions of the rows.
   Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
-        const std::vector<PeakOverride>& overrides);
+        std::vector<PeakOverride> overrides);
 
   // `flop` and `launches` of one row.
   Roof of(const Row& row, const Flop& flop, uint64_t launches) const;
@@ -27,6 +27,8 @@ class Roofs {
   std::string slowest_precision(const Flop& flop) const;
   // What was used, one for each kind of device with launches.
   std::vector<DevicePeaksReport> devices() const { return devices_; }
+  // Devices of overrides that fit none in the traces.
+  const std::vector<std::string>& unused_overrides() const { return unused_; }
 
  private:
   // Of one kind of device (Model::chips).
@@ -34,13 +36,14 @@ class Roofs {
     std::vector<double> flop_per_ns;  // by precision; 0: no peak
     double bytes_per_ns = 0;
   };
-  void add_device(const Device& device, bool simulated, uint64_t launches,
+  void add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
                   const std::vector<PeakOverride>& overrides);
 
   const Model& model_;
   const Formulas& formulas_;
   std::vector<Chip> chips_;
   std::vector<DevicePeaksReport> devices_;
+  std::vector<std::string> unused_;
   std::vector<uint32_t> byte_metrics_;  // NamePool
 };
 

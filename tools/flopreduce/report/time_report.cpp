@@ -14,14 +14,6 @@ std::string kernel_name(const Model& model, uint32_t signature) {
   return demangle(model.names[model.signatures[signature].name]);
 }
 
-std::optional<uint64_t> wall_of(const TraceState& trace) {
-  if (trace.has_header && trace.has_end && trace.header.clock_trace_ns() != 0 &&
-      trace.end.time_ns() > trace.header.clock_trace_ns())
-    return trace.end.time_ns() - trace.header.clock_trace_ns();
-  if (trace.has_overhead && trace.overhead.wall_ns() != 0) return trace.overhead.wall_ns();
-  return std::nullopt;
-}
-
 TimeReport::Device device_of(const Model& model, const Totals& totals, size_t index) {
   const DeviceTime& time = totals.devices[index];
   const Device& device = model.devices[index];
@@ -60,6 +52,14 @@ void add(std::optional<u128>& sum, const std::optional<Value>& value) {
 
 }  // namespace
 
+std::optional<uint64_t> wall_of(const TraceState& trace) {
+  if (trace.has_header && trace.has_end && trace.header.clock_trace_ns() != 0 &&
+      trace.end.time_ns() > trace.header.clock_trace_ns())
+    return trace.end.time_ns() - trace.header.clock_trace_ns();
+  if (trace.has_overhead && trace.overhead.wall_ns() != 0) return trace.overhead.wall_ns();
+  return std::nullopt;
+}
+
 TimeReport build_time_report(const Model& model, const Totals& totals) {
   TimeReport report;
   for (size_t i = 0; i < totals.devices.size(); ++i)
@@ -76,7 +76,8 @@ TimeReport build_time_report(const Model& model, const Totals& totals) {
   }
   for (const auto& trace : model.traces) {
     if (!trace.has_overhead) continue;
-    if (!report.own_ns) report.own_ns = u128{0};
+    if (!report.own_ns) report.own_ns = report.own_wall_ns = u128{0};
+    add(report.own_wall_ns, wall_of(trace));
     for (const uint64_t ns : {trace.overhead.launch_callback_ns(), trace.overhead.window_ns(),
                               trace.overhead.startup_ns()})
       add_saturating(*report.own_ns, ns);

@@ -13,6 +13,7 @@ namespace flopinj::reduce {
 
 struct Model;
 struct Totals;
+struct TraceState;
 
 struct TimeReport {
   struct Gap {
@@ -51,8 +52,14 @@ struct TimeReport {
   // once for each of its devices.
   std::optional<u128> kernel_ns, busy_ns, idle_ns, wall_ns;
   std::optional<u128> own_ns;  // what the profiler took of the programs' threads
-  bool complete = true;        // no launch is unplaced, and none was late
+  std::optional<u128>
+      own_wall_ns;       // wall time of those programs, once for each: its share is of this
+  bool complete = true;  // no launch is unplaced, and none was late
 };
+
+// How long a process recorded, from the start of its recording to the end. All wall times of a report
+// are this one.
+std::optional<uint64_t> wall_of(const TraceState& trace);
 
 TimeReport build_time_report(const Model& model, const Totals& totals);
 

@@ -37,11 +37,11 @@ void add_wall(const Report& report, UtilizationReport& out) {
       if (d.trace == i && d.ledger.launches > 0) ++devices;
     const auto& trace = report.traces[i];
     if (devices == 0) continue;
-    if (!trace.has_overhead || trace.overhead.wall_ns() == 0) {
+    if (!trace.wall_ns) {
       out.wall_missing = "a trace does not say how long it recorded";
       return;
     }
-    wall += devices * static_cast<double>(trace.overhead.wall_ns());
+    wall += devices * static_cast<double>(*trace.wall_ns);
   }
   if (wall > 0)
     out.wall_ns = wall;

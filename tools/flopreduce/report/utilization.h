@@ -64,6 +64,7 @@ struct UtilizationMethod {
 
 struct UtilizationReport {
   std::vector<DevicePeaksReport> devices;
+  std::vector<std::string> unused_overrides;  // devices of --peak that none in the traces is
   bool any_peak = false;
   std::optional<double> wall_ns;  // wall time of each trace x its devices, summed
   std::string wall_missing;

@@ -66,6 +66,7 @@ WorkTable::RowWork WorkTable::next(size_t i) {
   }
   if (result.flop.unscreened) work.unscreened = row.counts.launches;
   if (result.estimated()) work.varying = row.counts.launches;
+  if (result.estimated() && !result.flop.varying) work.rounded = row.counts.launches;
   uint64_t& from = handed_out_[key(row.signature, row.chip)];
   const uint64_t all = result.counts.launches;
   const uint64_t count =

@@ -7,15 +7,11 @@ namespace flopinj::reduce {
 
 Cell flop_cell(const Work& work) {
   if (!work.flop_known()) return Cell::none("not measured");
-  return {work.flop, work.flop_complete() ? Mark::kNone : Mark::kAtLeast};
+  return {work.flop, (work.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
+                         (work.varying > 0 ? Mark::kEstimate : Mark::kNone)};
 }
 
-Cell exact_cell(const Work& work) {
-  if (!work.flop_known()) return Cell::none();
-  Cell cell = flop_cell(work);
-  if (work.varying > 0) cell.marks = cell.marks | Mark::kEstimate;
-  return cell;
-}
+Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) : Cell::none(); }
 
 Cell time_cell(const Work& work) {
   if (!work.time_known()) return Cell::none("unknown");
@@ -28,6 +24,10 @@ Cell time_cell(const Work& work) {
 Cell share_cell(u128 part, u128 whole) {
   if (whole == 0) return Cell::none();
   return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Cell flop_share_cell(const Work& part, const Work& whole) {
+  return part.flop_known() ? share_cell(part.flop, whole.flop) : Cell::none();
 }
 
 std::string fixed(double value, int decimals) {

@@ -5,10 +5,11 @@
 
 namespace flopinj::reduce {
 
-Cell flop_cell(const Work& work);   // "not measured" where no launch is
-Cell exact_cell(const Work& work);  // the same, and marked where it is an estimate
+Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
+Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
 Cell time_cell(const Work& work);
-Cell share_cell(u128 part, u128 whole);  // nothing where the whole is 0
+Cell share_cell(u128 part, u128 whole);                     // nothing where the whole is 0
+Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no launch is measured
 
 // "rank 3, host pid 17": Report::traces[trace].
 std::string process_name(const Report& report, size_t trace);

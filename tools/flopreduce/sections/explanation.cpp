@@ -79,6 +79,7 @@ Section sum_section(const Explanation& e) {
     if (s.flop_mean) each = Cell(static_cast<u128>(*s.flop_mean + 0.5), Mark::kEstimate);
     const std::string from =
         !s.unmeasured_reason.empty() ? s.unmeasured_reason
+        : s.rounded                  ? "rounded by the counter"
         : s.varying      ? counted(s.samples, "sample") + " in " + counted(s.windows, "window")
         : s.samples == 1 ? "1 sample"
                          : counted(s.samples, "sample") + ", all equal";
@@ -127,7 +128,11 @@ Section signature_section(const Contribution& c) {
   }
   if (zeros > 0) section.above.emplace_back("  " + counted(zeros, "metric") + " counted 0");
   if (s.metrics.empty()) section.above.emplace_back("  no metric counts work here: 0 FLOP");
-  if (s.varying)
+  if (s.rounded)
+    section.above.emplace_back(
+        "  Samples agree, but were rounded by the counter (no whole numbers below 2^53): " +
+        number(s.flop_mean.value_or(0)) + " FLOP a launch.");
+  else if (s.varying)
     section.above.emplace_back(
         "  Samples disagree: each window stands for the launches nearest to "
         "it. " +

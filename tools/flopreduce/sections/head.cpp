@@ -19,13 +19,21 @@ void add_warnings(const Report& report, std::vector<Line>& lines) {
                        Tone::kBad);
 }
 
+// Of traces in which no launch can be read, the sum of none is no figure.
+bool total_known(const Report& report) {
+  return report.total.flop_known() && !(report.partial && report.total.launches == 0);
+}
+
 // Indented lines, each about some of the launches.
 void add_caveats(const Work& total, std::vector<Line>& lines) {
   const auto say = [&](uint64_t launches, const char* what, Tone tone = Tone::kPlain) {
     if (launches > 0) lines.push_back(Line("  ").then(to_grouped(launches) + what, tone));
   };
-  say(total.varying,
+  say(total.varying - total.rounded,
       " launches are of kernels whose samples disagree: their FLOP are estimates (~).");
+  say(total.rounded,
+      " launches are of kernels with counts rounded by the counter (no whole numbers below 2^53): "
+      "their FLOP are estimates (~).");
   say(total.unscreened,
       " launches have a count of instructions alone: whether they do tensor work is not known.");
   say(total.unmeasured, " launches have no FLOP count; see Ledger below.", Tone::kWarn);
@@ -50,9 +58,9 @@ Section head_section(const Report& report) {
   s.above.emplace_back("");
   const std::string mark = total.flop_complete() ? "" : ">= ";
   Line flop("  total     ");
-  flop.then(total.flop_known() ? mark + to_human(total.flop, "FLOP") : "not measured",
-            Tone::kTitle);
-  if (total.flop_known())
+  const bool known = total_known(report);
+  flop.then(known ? mark + to_human(total.flop, "FLOP") : "not measured", Tone::kTitle);
+  if (known)
     flop.then((total.flop_exact() ? "   exactly " : "   ") + mark +
               (total.varying > 0 ? "~ " : "") + to_grouped(total.flop));
   s.above.push_back(std::move(flop));
@@ -70,6 +78,7 @@ void head_json(Json& j, const Report& report) {
   j["partial"] = report.partial;
   j["fma"] = report.fma;
   j["total"] = work_json(report.total);
+  if (!total_known(report)) j["total"]["flop"] = j["total"]["matrix_flop"] = nullptr;
 }
 
 // One row: the totals, and under which convention.
@@ -89,8 +98,8 @@ std::vector<Table> head_tables(const Report& report) {
       {uint64_t{kSchemaVersion},
        report.simulated ? Cell(uint64_t{*report.simulated}) : Cell::none("not known"),
        uint64_t{report.partial}, static_cast<uint64_t>(report.fma), total.launches,
-       total.unmeasured, exact_cell(total),
-       total.flop_known() ? Cell(total.matrix_flop, exact_cell(total).marks) : Cell::none(),
+       total.unmeasured, total_known(report) ? exact_cell(total) : Cell::none(),
+       total_known(report) ? Cell(total.matrix_flop, exact_cell(total).marks) : Cell::none(),
        time_cell(total)});
   return {std::move(table)};
 }

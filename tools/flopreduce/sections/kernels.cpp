@@ -8,7 +8,8 @@ namespace {
 
 std::string note_of(const KernelReport& k) {
   std::string note;
-  if (k.work.varying > 0) note += " varying";
+  if (k.work.varying > k.work.rounded) note += " varying";
+  if (k.work.rounded > 0) note += " rounded";
   if (k.merged_launches > 0) note += " merged";
   if (k.opaque_launches > 0) note += " no-parameters";
   return note.empty() ? note : note.substr(1);
@@ -25,7 +26,7 @@ Section kernels_section(const Report& report) {
   table.long_list = true;
   table.when_empty = "no launches";
   for (const auto& k : report.kernels)
-    table.rows.push_back({k.name, flop_cell(k.work), share_cell(k.work.flop, report.total.flop),
+    table.rows.push_back({k.name, flop_cell(k.work), flop_share_cell(k.work, report.total),
                           k.work.launches, time_cell(k.work), note_of(k)});
   return {"Top kernels", {}, std::move(table), {}};
 }

@@ -16,7 +16,7 @@ Section phases_section(const Report& report) {
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
   for (const auto& p : report.phases)
     table.rows.push_back({p.name, flop_cell(p.work), exact_cell(p.work),
-                          share_cell(p.work.flop, report.total.flop), p.work.launches,
+                          flop_share_cell(p.work, report.total), p.work.launches,
                           time_cell(p.work)});
   return {"By phase", {}, std::move(table), {}};
 }

@@ -6,6 +6,12 @@
 namespace flopinj::reduce {
 namespace {
 
+// Of one precision, `estimated` of it by estimate.
+Cell sum_cell(const Report& report, u128 operations, u128 estimated) {
+  return {operations, (report.total.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
+                          (estimated > 0 ? Mark::kEstimate : Mark::kNone)};
+}
+
 Section precisions_section(const Report& report) {
   Table table{"precisions",
               {{"precision", "precision"},
@@ -13,11 +19,13 @@ Section precisions_section(const Report& report) {
                {"flop_exact", "exact", Kind::kExactFlop},
                {"flop_share", "share", Kind::kShare}}};
   table.when_empty = "none counted";
-  const Mark mark = report.total.flop_complete() ? Mark::kNone : Mark::kAtLeast;
-  for (size_t i = 0; i < report.precisions.size(); ++i)
-    if (const u128 flop = report.flop.by_precision[i]; flop > 0)
-      table.rows.push_back({report.precisions[i], Cell(flop, mark), Cell(flop, mark),
-                            share_cell(flop, report.total.flop)});
+  for (size_t i = 0; i < report.precisions.size(); ++i) {
+    const Cell flop =
+        sum_cell(report, report.flop.by_precision[i], report.estimated_flop.by_precision[i]);
+    if (report.flop.by_precision[i] > 0)
+      table.rows.push_back({report.precisions[i], flop, flop,
+                            share_cell(report.flop.by_precision[i], report.total.flop)});
+  }
   return {"By precision", {}, std::move(table), {}};
 }
 
@@ -26,11 +34,12 @@ Section integer_section(const Report& report) {
               {{"source", "source"},
                {"op", "OP", Kind::kOperations},
                {"op_exact", "exact", Kind::kExactFlop}}};
-  const Mark mark = report.total.flop_complete() ? Mark::kNone : Mark::kAtLeast;
-  for (size_t i = 0; i < kIntegerFormats.size(); ++i)
-    if (const u128 operations = report.flop.integer[i]; operations > 0)
-      table.rows.push_back(
-          {std::string(kIntegerFormats[i]), Cell(operations, mark), Cell(operations, mark)});
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i) {
+    const Cell operations =
+        sum_cell(report, report.flop.integer[i], report.estimated_flop.integer[i]);
+    if (report.flop.integer[i] > 0)
+      table.rows.push_back({std::string(kIntegerFormats[i]), operations, operations});
+  }
   if (table.rows.empty()) return {};
   return {"Integer operations of the tensor cores (no FLOP)", {}, std::move(table), {}};
 }

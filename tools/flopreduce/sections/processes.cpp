@@ -26,7 +26,7 @@ Section processes_section(const Report& report) {
     add_saturating(cost, o.startup_ns());
     table.rows.push_back({"pid " + std::to_string(t.header.pid()), o.launch_callback_ns(),
                           o.window_ns(), o.startup_ns(), o.helper_cpu_ns(), o.bytes_written(),
-                          share_cell(cost, o.wall_ns())});
+                          t.wall_ns ? share_cell(cost, *t.wall_ns) : Cell::none()});
   }
   return {"The profiler's own cost", {}, std::move(table), {}};
 }
@@ -139,7 +139,8 @@ Table process_table(const Report& report) {
          joined(h.command_line()), from_header(h.cupti_version()), from_header(h.driver_version()),
          end_word(t), t.launches, t.unmeasured,
          t.unmeasured < t.launches || t.launches == 0
-             ? Cell(t.flop, t.unmeasured == 0 ? Mark::kNone : Mark::kAtLeast)
+             ? Cell(t.flop, (t.unmeasured == 0 ? Mark::kNone : Mark::kAtLeast) |
+                                (t.varying > 0 ? Mark::kEstimate : Mark::kNone))
              : Cell::none("not measured")});
   }
   return table;

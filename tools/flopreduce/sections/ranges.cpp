@@ -24,7 +24,7 @@ Section ranges_section(const Report& report) {
   table.long_list = true;
   for (const auto* r : order)
     table.rows.push_back({r->path, flop_cell(r->inclusive),
-                          share_cell(r->inclusive.flop, report.total.flop), r->inclusive.launches,
+                          flop_share_cell(r->inclusive, report.total), r->inclusive.launches,
                           time_cell(r->inclusive)});
   return {"Top ranges (inclusive)", {}, std::move(table), {}};
 }

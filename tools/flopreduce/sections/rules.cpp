@@ -19,7 +19,7 @@ Section rules_section(const Report& report) {
   for (const auto& r : report.rules)
     if (r.work.launches > 0)
       table.rows.push_back({r.rule, r.phase, flop_cell(r.work),
-                            share_cell(r.work.flop, report.total.flop), r.work.launches,
+                            flop_share_cell(r.work, report.total), r.work.launches,
                             time_cell(r.work)});
   return {"Rules that told the phases", {}, std::move(table), {}};
 }

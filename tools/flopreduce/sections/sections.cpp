@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "model/phases.h"
 #include "sections/json_parts.h"
 
 namespace flopinj::reduce {
@@ -43,7 +44,8 @@ std::vector<Table> report_tables(const Report& report) {
 nlohmann::ordered_json gate_json(const Report& report) {
   nlohmann::ordered_json j = report_json(report);
   for (const RuleReport& rule : report.rules)
-    if (!j["phases"].contains(rule.phase)) j["phases"][rule.phase] = work_json({});
+    if (rule.phase != kNoPhase && !j["phases"].contains(rule.phase))
+      j["phases"][rule.phase] = work_json({});
   return j;
 }
 

@@ -37,6 +37,7 @@ Json signature_json(const SignatureReport& s) {
   j["parameters"] = s.parameters;
   j["samples"] = s.samples;
   j["varying"] = s.varying;
+  if (s.rounded) j["rounded"] = true;
   j["flop_per_launch"] = s.flop_per_launch ? Json(decimal(*s.flop_per_launch)) : Json(nullptr);
   if (s.varying) {
     j["windows"] = s.windows;

@@ -23,15 +23,18 @@ Section busy_time_section(const Report& report) {
   const Mark mark = time.complete ? Mark::kNone : Mark::kAtLeast;
   // A simulated GPU's time is modelled, the wall time is the CPU's: no share.
   const bool comparable = time.wall_ns && !report.simulated.value_or(false);
-  const auto row = [&](const char* name, const std::optional<u128>& ns, Mark m) {
+  const auto row = [&](const char* name, const std::optional<u128>& ns, Mark m,
+                       const std::optional<u128>& wall) {
     table.rows.push_back(
-        {name, ns_cell(ns, m), ns && comparable ? share_cell(*ns, *time.wall_ns) : Cell::none()});
+        {name, ns_cell(ns, m), ns && wall ? share_cell(*ns, *wall) : Cell::none()});
   };
-  row("sum of kernels", time.kernel_ns, mark);
-  row("busy: their union", time.busy_ns, mark);
-  row("idle between kernels", time.idle_ns, time.complete ? Mark::kNone : Mark::kAtMost);
-  row("wall", time.wall_ns, Mark::kNone);
-  row("the profiler's own", time.own_ns, Mark::kNone);
+  const auto wall = comparable ? time.wall_ns : std::nullopt;
+  row("sum of kernels", time.kernel_ns, mark, wall);
+  row("busy: their union", time.busy_ns, mark, wall);
+  row("idle between kernels", time.idle_ns, time.complete ? Mark::kNone : Mark::kAtMost, wall);
+  row("wall", time.wall_ns, Mark::kNone, wall);
+  // Of the processes' wall time, whatever number of devices each has.
+  row("the profiler's own", time.own_ns, Mark::kNone, comparable ? time.own_wall_ns : std::nullopt);
   Section s{"Time", {}, std::move(table), {}};
   if (time.devices.size() > 1)
     s.below.emplace_back("  Sums over " + std::to_string(time.devices.size()) +
