@@ -46,7 +46,7 @@ const std::vector<LaunchProgress>& LaunchCounts::changed() {
 }
 
 uint64_t LaunchCounts::ordinal(DeviceId device, SignatureId signature, uint32_t correlation) {
-  if (const auto known = measured_.take({correlation, signature.value})) return *known;
+  if (const auto* known = measured_.find({correlation, signature.value})) return *known;
   return entry(device, signature).launches;
 }
 

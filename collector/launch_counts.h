@@ -20,7 +20,8 @@ class LaunchCounts {
  public:
   static constexpr size_t kMaxMeasured = 1U << 16;
 
-  // A launch came out of its thread's ring. `measured`: it was made inside a window.
+  // A launch came out of its thread's ring. `measured`: it was made inside a window. Kernels of graph
+  // launches are not told: none is ever measured, so they have no place among those that may be.
   void taken(DeviceId, SignatureId, uint32_t correlation, bool measured);
   // A launch goes to the trace, with its time or without.
   void recorded(DeviceId, const TimedLaunch&);
@@ -28,7 +29,7 @@ class LaunchCounts {
   // What changed since the last call; valid until the next one of any function.
   const std::vector<LaunchProgress>& changed();
   // How many launches of the signature were taken before this one; of one that was not taken yet,
-  // how many there are. Asked once.
+  // how many there are. Asked once for each group that was read.
   uint64_t ordinal(DeviceId, SignatureId, uint32_t correlation);
 
  private:

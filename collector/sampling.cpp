@@ -20,7 +20,9 @@ Stretch stretch_of(uint32_t round, bool varying, Random& random) {
   constexpr uint32_t kMostDoublings = 40;
   constexpr uint64_t kAllOf = 1'024, kPart = 16, kMostSkipped = 4'096;
   Stretch stretch;
-  stretch.launches = kFirstStretch << std::min(round, kMostDoublings);
+  stretch.launches = kFirstStretch + std::min(round, kShortStretches);
+  if (round >= kShortStretches)
+    stretch.launches <<= std::min(round - kShortStretches + 1, kMostDoublings);
   if (varying) stretch.launches = std::min(stretch.launches, kVaryingStretch);
   stretch.skip_below =
       std::min(stretch.launches, std::clamp(stretch.launches / kPart, kAllOf, kMostSkipped));

@@ -4,9 +4,11 @@
 //   first      The signature's first launches: `first_samples` of every group it needs, one group
 //              after another and then backwards, so that a short program has every group once
 //              before any has it twice.
-//   rounds     Then one sample per group and stretch. Stretches follow one another and double:
-//              16, 32, 64, ... launches; instrumented groups take every second one, so theirs grow
-//              by four. A kernel launched N times is measured about log2(N / 16) times more.
+//   rounds     Then one sample per group and stretch. Stretches follow one another. The first 64 are
+//              short: 16, 17, 18, ... launches, 3,040 in all, so that work which differs in one
+//              launch of twenty is met with 95 % (1 - 0.95^n, n = 60). Then they double: 160, 320,
+//              ... launches; instrumented groups take every second one of these, so theirs grow by
+//              four. A kernel launched N times is measured about log2(N / 160) times more.
 //   varying    Once two samples of a group that tells work disagree, the signature is sampled for
 //              good: its stretches grow to 1,024 launches and no further, for all its groups.
 //
@@ -15,7 +17,9 @@
 // of launches, exactly, and so a program whose launches come in a pattern, or whose gaps depend on
 // their work, is not met at the same point of it again and again: arming happens at a moment, the
 // launch is chosen by its number. Of a pattern of p launches no point is likelier than another by
-// more than p / skip_below.
+// more than p / skip_below. Of short stretches the launching threads count every launch, and arm
+// the next when one is over, where the budget allows and nobody waits for it: a writer that comes
+// every 10 ms would miss most of them.
 #pragma once
 #include <collector/signature_table.h>
 
@@ -42,6 +46,7 @@ struct Stretch {
   uint64_t launches = 0, arm_after = 0, skip_below = 0;
 };
 inline constexpr uint64_t kFirstStretch = 16;
+inline constexpr uint32_t kShortStretches = 64;
 inline constexpr uint64_t kVaryingStretch = 1'024;
 // What is passed over is at most all of a stretch of up to 1,024 launches, and of a longer one a
 // 16th or 4,096, so that launches pay for being counted only near the sample.
@@ -68,12 +73,14 @@ struct SampledSignature {
   bool varying = false, complete = false;
   bool hopeless = false;  // will never be complete
   bool waited = false;    // a launch that lacked a group has left another group's window open
+  bool listed = false;    // among those that the scheduler has armed
   uint32_t rounds = 0;
   uint64_t needed = 0;  // groups, by index in the plan
   uint64_t armed = 0;   // groups of the armed round that are still to be sampled
   uint64_t reserved_ns = 0;
   uint64_t launches = 0, last_seen_ns = 0;
   uint64_t stretch_began = 0, stretch_launches = 0, next_at = 0, skip_below = kFirstStretch;
+  uint64_t stretch_left = 0;  // of the armed round's: launches that are still to come
   // Outside of windows, and all: of launches that are in the trace.
   uint64_t recorded = 0, timed = 0, gpu_ns = 0;
   // Launches in windows, those of them that were instrumented, and what is timed of them so far.

@@ -208,6 +208,7 @@ LaunchDecision MeasurementScheduler::decide(DeviceId device, const Signature& si
     if (open != nullptr) return {false, {}, true, true};
     return {false, 0, true, true};
   }
+  state.clock_ns = now_ns;
   try {
     SampledSignature& s = state.sampled(*plan, signature);
     if (s.phase == SampledSignature::Phase::kFirst)
@@ -264,6 +265,7 @@ LaunchDecision MeasurementScheduler::State::decide_armed(Plan& plan, DeviceId de
                                                          SampledSignature& s,
                                                          const MeasurementWindow* open) {
   std::optional<uint32_t> chosen;
+  if (s.stretch_left > 0) --s.stretch_left;
   for (uint64_t left = s.armed & enabled(plan, device); left != 0; left &= left - 1) {
     const auto g = static_cast<uint32_t>(std::countr_zero(left));
     GroupProgress& group = s.groups[g];

@@ -86,8 +86,20 @@ void MeasurementScheduler::State::advance(Plan& plan, SampledSignature& s) {
     rest(plan, s);
   } else if (s.phase == Phase::kArmed && (s.armed & enabled(plan)) == 0) {
     ++s.rounds;
-    rest(plan, s);
+    next_stretch(plan, s);
   }
+}
+
+// A round is over. A short stretch begins at once, unless others wait for the budget.
+void MeasurementScheduler::State::next_stretch(Plan& plan, SampledSignature& s) {
+  const uint64_t left = s.stretch_left;
+  rest(plan, s);
+  const uint64_t groups = groups_of_round(plan, s);
+  if (s.rounds >= kShortStretches || groups == 0 || !incomplete.empty() || !due.empty() ||
+      !arm(plan, s, groups, s.skip_below, false))
+    return;
+  s.stretch_left += left;
+  for (GroupProgress& group : s.groups) group.skip += left;
 }
 
 void MeasurementScheduler::State::disarm(Plan& plan, SampledSignature& s) {
@@ -125,29 +137,31 @@ uint64_t MeasurementScheduler::State::predicted_ns(const Plan& plan, const Sampl
 uint64_t MeasurementScheduler::State::groups_of_round(const Plan& plan,
                                                       const SampledSignature& s) const {
   uint64_t groups = s.needed & enabled(plan);
-  if (!s.varying && s.rounds % 2 != 0) groups &= ~plan.instrumented;
+  if (!s.varying && s.rounds >= kShortStretches && s.rounds % 2 != 0) groups &= ~plan.instrumented;
   for (uint32_t g = 0; g < plan.groups; ++g)
     if (s.groups[g].given_up) groups &= ~group_mask(g);
   return groups;
 }
 
 bool MeasurementScheduler::State::arm(Plan& plan, SampledSignature& s, uint64_t groups,
-                                      uint64_t skip_below, bool lacks_groups, uint64_t now_ns) {
+                                      uint64_t skip_below, bool lacks_groups) {
   const uint64_t cost = predicted_ns(plan, s, groups);
-  if (!budget.affords(lacks_groups, cost, now_ns)) return false;
-  armed.push_back({&plan, &s});
+  if (!budget.affords(lacks_groups, cost, clock_ns)) return false;
+  if (!s.listed) armed.push_back({&plan, &s});
+  s.listed = true;
   budget.reserve(cost);
   s.reserved_ns = cost;
   s.phase = Phase::kArmed;
+  s.last_seen_ns = std::max(s.last_seen_ns, clock_ns);
   s.armed = groups;
-  s.skip_below = skip_below;
+  s.skip_below = s.stretch_left = skip_below;
   for (uint64_t left = groups; left != 0; left &= left - 1)
     s.groups[static_cast<size_t>(std::countr_zero(left))].skip = random.below(skip_below);
   want(plan, s, groups);
   return true;
 }
 
-void MeasurementScheduler::State::count(const LaunchProgress& p, uint64_t now_ns) {
+void MeasurementScheduler::State::count(const LaunchProgress& p) {
   coverage.launches += p.recorded;
   coverage.gpu_ns += p.gpu_ns;
   Plan* const plan = plan_of(p.device, 0);
@@ -181,7 +195,7 @@ void MeasurementScheduler::State::count(const LaunchProgress& p, uint64_t now_ns
   }
   if (p.launches == 0) return;
   s.launches += p.launches;
-  s.last_seen_ns = now_ns;
+  s.last_seen_ns = clock_ns;
   if (s.phase != Phase::kResting || s.launches < s.next_at || stopped || config.every_launch)
     return;
   s.phase = Phase::kQueued;
@@ -190,7 +204,7 @@ void MeasurementScheduler::State::count(const LaunchProgress& p, uint64_t now_ns
 
 // Arms what the budget has room for. What it has none for goes to the end of its queue, so that one
 // expensive kernel does not hold up the others.
-void MeasurementScheduler::State::arm_due(uint64_t now_ns) {
+void MeasurementScheduler::State::arm_due() {
   for (size_t tried = std::min(incomplete.size(), kMostTried); tried > 0; --tried) {
     const Entry e = incomplete.front();
     incomplete.pop_front();
@@ -198,7 +212,7 @@ void MeasurementScheduler::State::arm_due(uint64_t now_ns) {
     const uint64_t groups = e.signature->missing() & enabled(*e.plan);
     if (groups == 0)
       rest(*e.plan, *e.signature);
-    else if (!arm(*e.plan, *e.signature, groups, kFirstStretch, true, now_ns))
+    else if (!arm(*e.plan, *e.signature, groups, kFirstStretch, true))
       incomplete.push_back(e);
   }
   for (size_t tried = std::min(due.size(), kMostTried); tried > 0; --tried) {
@@ -209,32 +223,32 @@ void MeasurementScheduler::State::arm_due(uint64_t now_ns) {
     if (groups == 0) {
       ++e.signature->rounds;
       rest(*e.plan, *e.signature);
-    } else if (!arm(*e.plan, *e.signature, groups, e.signature->skip_below, false, now_ns)) {
+    } else if (!arm(*e.plan, *e.signature, groups, e.signature->skip_below, false)) {
       due.push_back(e);
     }
   }
 }
 
 // What was armed and is launched no more gives its part of the budget back.
-void MeasurementScheduler::State::sweep(uint64_t now_ns) {
-  if (now_ns < next_sweep_ns) return;
-  next_sweep_ns = now_ns + kSweepNs;
+void MeasurementScheduler::State::sweep() {
+  if (clock_ns < next_sweep_ns) return;
+  next_sweep_ns = clock_ns + kSweepNs;
   std::erase_if(armed, [&](const Entry& e) {
     SampledSignature& s = *e.signature;
-    if (s.phase != Phase::kArmed) return true;
-    if (now_ns - s.last_seen_ns < kForgetNs) return false;
-    rest(*e.plan, s);
+    if (s.phase == Phase::kArmed && clock_ns - s.last_seen_ns < kForgetNs) return false;
+    if (s.phase == Phase::kArmed) rest(*e.plan, s);
+    s.listed = false;
     return true;
   });
 }
 
-void MeasurementScheduler::State::check_coverage(uint64_t now_ns) {
+void MeasurementScheduler::State::check_coverage() {
   if (config.until_covered <= 0 || stopped) return;
   if (coverage.share() < config.until_covered) {
     covered_since_ns = 0;
   } else if (covered_since_ns == 0) {
-    covered_since_ns = now_ns;
-  } else if (now_ns - covered_since_ns >= config.covered_for_ns) {
+    covered_since_ns = clock_ns;
+  } else if (clock_ns - covered_since_ns >= config.covered_for_ns) {
     stop(stop_line(coverage, config.until_covered));
   }
 }
@@ -244,11 +258,12 @@ void MeasurementScheduler::progress(std::span<const LaunchProgress> seen, uint64
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
   try {
+    state.clock_ns = now_ns;
     state.budget.calls_outside(calls_outside, calls_outside_ns);
-    for (const LaunchProgress& p : seen) state.count(p, now_ns);
-    if (!state.stopped && !state.config.every_launch) state.arm_due(now_ns);
-    state.sweep(now_ns);
-    state.check_coverage(now_ns);
+    for (const LaunchProgress& p : seen) state.count(p);
+    if (!state.stopped && !state.config.every_launch) state.arm_due();
+    state.sweep();
+    state.check_coverage();
   } catch (const std::exception&) {  // without memory nothing more is armed
   }
 }

@@ -59,6 +59,7 @@ struct MeasurementScheduler::State {
   std::deque<Entry> incomplete, due;
   std::vector<Entry> armed;
   uint32_t used_bits = 0, used_ids = 0;
+  uint64_t clock_ns = 0;  // as was told last
   uint64_t opened = 0, discarded = 0;
   Coverage coverage;
   uint64_t covered_since_ns = 0, next_sweep_ns = 0;
@@ -101,12 +102,12 @@ struct MeasurementScheduler::State {
   void set_hopeless(SampledSignature&);
   uint64_t predicted_ns(const Plan&, const SampledSignature&, uint64_t groups) const;
   uint64_t groups_of_round(const Plan&, const SampledSignature&) const;
-  bool arm(Plan&, SampledSignature&, uint64_t groups, uint64_t skip_below, bool incomplete,
-           uint64_t now_ns);
-  void count(const LaunchProgress&, uint64_t now_ns);
-  void arm_due(uint64_t now_ns);
-  void sweep(uint64_t now_ns);
-  void check_coverage(uint64_t now_ns);
+  bool arm(Plan&, SampledSignature&, uint64_t groups, uint64_t skip_below, bool incomplete);
+  void next_stretch(Plan&, SampledSignature&);
+  void count(const LaunchProgress&);
+  void arm_due();
+  void sweep();
+  void check_coverage();
 };
 
 }  // namespace flopinj

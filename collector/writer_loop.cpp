@@ -113,7 +113,6 @@ void WriterLoop::take_graph(const LaunchMerger::Origin& origin, const LaunchReco
   const auto nodes = state_.graphs.nodes(record.graph);
   const auto known = nodes.first(std::min(nodes.size(), counted));
   merger_.graph_launch(origin, record, known);
-  for (const GraphNode& node : known) counts_.taken(origin.device, node.signature, 0, false);
   state_.losses.lost("graph_unknown", origin.device.value, counted - known.size());
   for (const GraphNode& node : nodes) count_unseen(node.flags);
   if (!merger_.conditional(origin, record, nodes.subspan(known.size())))
@@ -131,8 +130,8 @@ void WriterLoop::flush(bool everything) {
   state_.control.with_edge([&] {
     if (state_.hooks.flush_times) state_.hooks.flush_times();
   });
+  auto samples = state_.samples.take();  // before the launches that they are of
   drain();
-  auto samples = state_.samples.take();
   if (failed_) return;
   write_definitions();
   release(everything);

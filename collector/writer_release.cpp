@@ -42,10 +42,7 @@ void WriterLoop::add_launch(const LaunchMerger::Origin& origin, const TimedLaunc
     }
     (void)columns.add(launch);  // has room now
   }
-  if (launch.found) {
-    state_.losses.found(device_slot(origin.device), 1);
-    counts_.taken(origin.device, launch.signature, 0, false);
-  }
+  if (launch.found) state_.losses.found(device_slot(origin.device), 1);
   counts_.recorded(origin.device, launch);
   ++released_[device_slot(origin.device)];
 }
