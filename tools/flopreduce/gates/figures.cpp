@@ -122,8 +122,11 @@ std::string nearest(const Json& report, const std::string& wanted) {
         figure != nullptr && !figure->is_structured())
       paths.emplace_back(name);
   std::vector<std::pair<size_t, size_t>> order;
-  for (size_t i = 0; i < paths.size(); ++i)
-    if (paths[i].size() < 200) order.emplace_back(edit_distance(wanted, paths[i]), i);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (paths[i].size() >= 200) continue;
+    const std::string_view last = std::string_view(paths[i]).substr(paths[i].rfind('.') + 1);
+    order.emplace_back(std::min(edit_distance(wanted, paths[i]), edit_distance(wanted, last)), i);
+  }
   constexpr size_t kShown = 3;
   const size_t n = std::min(kShown, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
