@@ -59,6 +59,22 @@ bool SampledSignature::has_every_group() const {
   return needed != 0;
 }
 
+std::optional<uint32_t> SignatureFamily::least_taken(uint64_t among) const {
+  std::optional<uint32_t> least;
+  for (; among != 0; among &= among - 1) {
+    const auto g = static_cast<uint32_t>(std::countr_zero(among));
+    if (groups[g].taken < kAgreeing && (!least || groups[g].taken < groups[*least].taken))
+      least = g;
+  }
+  return least;
+}
+
+bool SignatureFamily::agrees(uint64_t among) const {
+  for (; among != 0; among &= among - 1)
+    if (groups[static_cast<size_t>(std::countr_zero(among))].samples < kAgreeing) return false;
+  return !apart;
+}
+
 uint64_t SampledSignature::usual_ns(uint64_t instrumented_groups) const {
   if (timed != 0) return mean_gpu_ns();
   uint64_t least = 0;

@@ -52,6 +52,28 @@ inline constexpr uint64_t kVaryingStretch = 1'024;
 // 16th or 4,096, so that launches pay for being counted only near the sample.
 Stretch stretch_of(uint32_t round, bool varying, Random&);
 
+// Signatures of one function and shape that differ in their parameters alone. Where these never come
+// again (a random seed, a step counter) no single one is launched often enough to be measured: samples
+// are then taken across them, and where all agree what is to come is one class.
+struct SignatureFamily {
+  static constexpr uint32_t kMany = 8;      // members launched once: their parameters do not repeat
+  static constexpr uint32_t kAgreeing = 3;  // samples of each group, each of another member
+  struct Group {
+    uint32_t taken = 0, samples = 0;  // launches that were chosen, and what came of them
+    uint64_t fingerprint = 0;         // of the first sample's values
+  };
+  uint32_t members = 0, repeated = 0;
+  uint64_t needed = 0;  // groups, by index in the plan
+  bool apart = false;   // samples disagree: the parameters matter
+  bool merged = false;
+  std::vector<Group> groups;
+
+  bool never_repeats() const { return !apart && !merged && members - repeated >= kMany; }
+  // Of the groups in `among`: the one that fewest members were chosen for; none, where enough were.
+  std::optional<uint32_t> least_taken(uint64_t among) const;
+  bool agrees(uint64_t among) const;
+};
+
 struct GroupProgress {
   uint32_t samples = 0, failures = 0;  // failures: windows in a row
   uint32_t pending = 0;                // rows in a window whose outcome is not known yet
@@ -86,6 +108,8 @@ struct SampledSignature {
   // Launches in windows, those of them that were instrumented, and what is timed of them so far.
   uint64_t windowed = 0, instrumented = 0, windowed_timed = 0, windowed_gpu_ns = 0;
   bool slow_down_told = false;
+  SignatureFamily* family = nullptr;  // null: a class of its own
+  bool repeated = false;              // launched more than once, so far as is known
   std::vector<GroupProgress> groups;
 
   // Of the groups in `among`: the one with the fewest samples, pending ones counted, that has fewer

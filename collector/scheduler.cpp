@@ -151,6 +151,7 @@ SampledSignature& MeasurementScheduler::State::sampled(Plan& plan, const Signatu
   s.signature = &signature;
   s.needed = plan.always;
   s.groups.resize(plan.groups);
+  join_family(plan, s);
   return s;
 }
 
@@ -240,6 +241,7 @@ LaunchDecision MeasurementScheduler::State::decide_first(Plan& plan, DeviceId de
                                                          SampledSignature& s,
                                                          const MeasurementWindow* open,
                                                          uint64_t now_ns) {
+  if (const auto decision = decide_for_family(plan, device, s, open, now_ns)) return *decision;
   const auto group = s.least_sampled(s.needed & enabled(plan, device), config.first_samples);
   if (!group) {
     advance(plan, s);
@@ -303,7 +305,7 @@ bool MeasurementScheduler::row_added(MeasurementWindow& window, const WindowRow&
     GroupProgress& group = s.groups[window.group];
     if (row.chosen) ++group.pending;
     group.call_ns = row.call_ns;
-    ++s.windowed;
+    if (++s.windowed > 1) state.launched_again(s);
     if (((plan->instrumented >> window.group) & 1) != 0) ++s.instrumented;
     if (group.failures != 0) return true;
   }
@@ -336,6 +338,7 @@ void MeasurementScheduler::State::sample(Plan& plan, SampledSignature& s, uint32
   if (group.pending != 0) --group.pending;
   group.failures = 0;
   compare(plan, s, g, values);
+  family_sample(plan, s, g, values);
   ++group.samples;
   s.armed &= ~group_mask(g);
   if (s.phase == SampledSignature::Phase::kArmed) want_not(plan, s, group_mask(g));

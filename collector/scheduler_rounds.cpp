@@ -63,6 +63,7 @@ void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s, uint32_t
   const uint64_t mask = group_mask(g);
   if ((s.needed & mask) != 0) return;
   s.needed |= mask;
+  if (s.family != nullptr) s.family->needed |= mask;
   set_complete(s, false);
   if (s.groups[g].given_up) set_hopeless(s);
   if (s.phase == Phase::kResting) {
@@ -195,6 +196,7 @@ void MeasurementScheduler::State::count(const LaunchProgress& p) {
   }
   if (p.launches == 0) return;
   s.launches += p.launches;
+  if (s.launches > 1) launched_again(s);
   s.last_seen_ns = clock_ns;
   if (s.phase != Phase::kResting || s.launches < s.next_at || stopped || config.every_launch)
     return;

@@ -25,6 +25,17 @@ struct GroupCondition {
   bool holds(std::span<const double> row) const;
 };
 
+struct FamilyKey {
+  const KernelFunction* function;
+  LaunchShape shape;
+  bool operator==(const FamilyKey&) const = default;
+};
+struct FamilyKeyHash {
+  size_t operator()(const FamilyKey& key) const noexcept {
+    return stable_signature_hash({}, key.shape, key.function->id.value);
+  }
+};
+
 struct MeasurementScheduler::State {
   // Of one chip: its devices share the bits, and what is known of a signature. The same kernel is the
   // same machine code on all of them.
@@ -35,6 +46,7 @@ struct MeasurementScheduler::State {
     uint64_t tells_work = 0;                // groups whose values depend on the kernel's work alone
     std::vector<GroupCondition> conditions;
     std::unordered_map<SignatureId, SampledSignature> signatures;
+    std::unordered_map<FamilyKey, SignatureFamily, FamilyKeyHash> families;
   };
   State(SchedulerConfig c, SignatureTable& t)
       : config(c), table(t), budget(c.budget, c.startup_ns), random(c.seed) {}
@@ -92,6 +104,12 @@ struct MeasurementScheduler::State {
                std::span<const double> values) const;
   void sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values);
   void fail(Plan&, SampledSignature&, uint32_t group);
+  // scheduler_families.cpp
+  void join_family(Plan&, SampledSignature&) const;
+  void launched_again(SampledSignature&) const;
+  std::optional<LaunchDecision> decide_for_family(Plan&, DeviceId, SampledSignature&,
+                                                  const MeasurementWindow* open, uint64_t now_ns);
+  void family_sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values);
   // scheduler_rounds.cpp
   void need(Plan&, SampledSignature&, uint32_t group);
   void advance(Plan&, SampledSignature&);

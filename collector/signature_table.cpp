@@ -56,6 +56,7 @@ struct ShapeEntry {
   };
   std::vector<Exact> exact;
   const Signature* merged = nullptr;
+  bool full = false;  // what is new goes to the merged class
 
   const Signature* find(uint64_t fingerprint) const {
     for (const Exact& e : exact)
@@ -128,7 +129,7 @@ const Signature* SignatureTable::State::add(const ShapeKey& key, uint64_t finger
   if (signatures.size() >= kMaxSignatures) return nullptr;
   initial_wanted |= wanted_everywhere;
   ShapeEntry& entry = by_shape[key];
-  if (entry.exact.size() >= kMaxFingerprintsPerShape) {
+  if (entry.full || entry.exact.size() >= kMaxFingerprintsPerShape) {
     entry.merged = define(*key.function, key.shape, kMergedFingerprint, ParameterClass::kMerged,
                           initial_wanted);
     return entry.merged;
@@ -239,6 +240,12 @@ void SignatureTable::want_nowhere(uint64_t bits) noexcept {
   state_->wanted_everywhere &= ~bits;
   for (const Signature& s : state_->signatures)
     s.wanted_groups.fetch_and(~bits, std::memory_order_relaxed);
+}
+
+void SignatureTable::merge_from_now(const Signature& s) noexcept {
+  const std::unique_lock lock(state_->mutex);
+  if (const auto it = state_->by_shape.find({s.function, s.shape}); it != state_->by_shape.end())
+    it->second.full = true;
 }
 
 uint64_t SignatureTable::merged_fingerprints() const {

@@ -4,7 +4,8 @@
 // cluster, dynamic shared memory and a fingerprint of the parameters that are not pointers
 // (fingerprint.h). Two launches that differ in any of these are never merged, except where a
 // function's fingerprints explode in number: past kMaxFingerprintsPerShape the rest of that shape
-// share one class that is marked merged and read as varying.
+// share one class that is marked merged and read as varying. A shape whose fingerprints do not come
+// again, and whose work has been seen not to depend on them, has that class early: merge_from_now().
 //
 // Threads: intern_* may be called from any thread (they lock; callers keep a thread-local cache in
 // front, see thread_state.h). Returned pointers live as long as the table. Both tables are bounded:
@@ -90,6 +91,9 @@ class SignatureTable {
   // plan became ready); or clears them (a device cannot be measured).
   void want_everywhere(uint64_t bits) noexcept;
   void want_nowhere(uint64_t bits) noexcept;
+
+  // Fingerprints of this signature's function and shape that are not known yet go to the merged class.
+  void merge_from_now(const Signature&) noexcept;
 
   uint64_t merged_fingerprints() const;  // interning requests answered with a merged class
   uint64_t overflowed() const;           // interning requests past a bound

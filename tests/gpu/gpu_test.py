@@ -166,6 +166,18 @@ class Judgement(TestCase):
         for wrong in ((99,), (401,), (20, winograd)):
             self.assertFalse(verdict(*wrong), wrong)
 
+    def test_kernels_of_a_network_that_are_launched_once_are_named(self):
+        def rows(unmeasured, *signatures):
+            done = {**report({"forward": phase(fp32=100), "backward": phase(fp32=200)}, unmeasured),
+                    "signatures": [dict(zip(("kernel", "launches", "flop_per_launch"), s)) for s in signatures]}
+            return check.check_network("n", {"forward": 100, "backward": 200}, done)
+
+        once, known, often = ("set_up", 1, None), ("sgemm", 24, "100"), ("dropout", 2, None)
+        self.assertTrue(all(r.ok for r in rows(1, once, known)))
+        self.assertIn("set_up", rows(1, once, known)[0].explanation)
+        for wrong in ((1, known), (2, once), (2, often), (9, *[once] * 9)):
+            self.assertFalse(rows(*wrong)[0].ok, wrong)
+
     def test_windows_against_replay(self):
         row = check.exact("a", "fp32", 8, 8)
         self.assertTrue(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 8)])))

@@ -119,6 +119,12 @@ class Launches(harness.TestCase):
         self.assertEqual(flop, {"product_fp16": None, "product_bf16": None, "product_tf32": None,
                                 "axpy": str(100 * 2 * 64)})
 
+    def test_a_kernel_with_a_new_scalar_at_every_launch_is_counted(self):
+        """40 launches, 40 fingerprints: the first ones count with the class of the rest."""
+        report = self.report_of("seeds")
+        self.assert_all_counted(report, 40)
+        self.assertEqual(self.kernels_of(report), {"axpy": (40, str(40 * 2 * 64))})
+
     def test_a_cupti_without_the_instruction_metrics(self):
         report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="op_ffma_pred_on", FLOPINJ_LOG="error")
         self.assert_balanced(report)

@@ -41,13 +41,14 @@ struct Gpu {
   }
 
   // 2n FLOP.
-  CUresult try_axpy(int n, CUstream stream = nullptr) const {
-    float a = 2.0F;
+  CUresult try_axpy(int n, CUstream stream = nullptr, float a = 2.0F) const {
     void* parameters[] = {&n, &a, const_cast<CUdeviceptr*>(&x), const_cast<CUdeviceptr*>(&y)};
-    return cuLaunchKernel(function("axpy"), static_cast<unsigned>((n + 31) / 32), 1, 1, 32, 1, 1, 0, stream,
-                          parameters, nullptr);
+    return cuLaunchKernel(function("axpy"), static_cast<unsigned>((n + 31) / 32), 1, 1, 32, 1, 1, 0,
+                          stream, parameters, nullptr);
   }
-  void axpy(int n, CUstream stream = nullptr) const { check(try_axpy(n, stream), "axpy"); }
+  void axpy(int n, CUstream stream = nullptr, float a = 2.0F) const {
+    check(try_axpy(n, stream, a), "axpy");
+  }
   // 2k FLOP, always the same grid.
   void dot(int k, CUstream stream = nullptr) const {
     void* parameters[] = {&k, const_cast<CUdeviceptr*>(&x), const_cast<CUdeviceptr*>(&y)};
@@ -55,7 +56,8 @@ struct Gpu {
   }
   static void synchronize() { check(cuCtxSynchronize(), "cuCtxSynchronize"); }
 
-  static constexpr size_t kBytes = 1 << 18;  // under kernel replay all of it is copied several times a launch
+  static constexpr size_t kBytes =
+      1 << 18;  // under kernel replay all of it is copied several times a launch
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUmodule module = nullptr;

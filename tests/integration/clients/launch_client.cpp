@@ -228,6 +228,11 @@ void vectors(Gpu& gpu) {
   }
 }
 
+// One kernel, its work always the same, with a scalar that never comes again: a seed, a step counter.
+void seeds(Gpu& gpu) {
+  for (int i = 0; i < 40; ++i) gpu.axpy(64, nullptr, 1.0F + static_cast<float>(i));
+}
+
 void collective(Gpu& gpu) {
   for (int i = 0; i < 5; ++i) {
     gpu.axpy(32);
@@ -296,6 +301,7 @@ int main(int argc, char** argv) {
       {"tensor_a_dozen", [&] { tensor(gpu, 12); }},
       {"tensor_briefly", [&] { tensor(gpu, 2); }},
       {"vectors", [&] { vectors(gpu); }},
+      {"seeds", [&] { seeds(gpu); }},
       {"collective", [&] { collective(gpu); }},
       {"devices", [&] { devices(argv[0]); }},
       {"forks", [&] { forks(gpu); }},

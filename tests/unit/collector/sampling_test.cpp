@@ -334,6 +334,41 @@ TEST_CASE(
   CHECK(program.samples_of(*large[0], kScreening) > 0);
 }
 
+TEST_CASE("sampling: a kernel whose parameters never come again is measured across them") {
+  // As a dropout in a training step is, with 20 other kernels or none.
+  struct Case {
+    uint32_t others;
+    bool matters;  // the parameter, for the work
+  };
+  for (const Case& c : {Case{20, false}, Case{0, false}, Case{20, true}, Case{0, true}}) {
+    INFO(c.others << c.matters);
+    SimulatedProgram program(unlimited(), {});
+    program.plan();
+    const Signature* last = nullptr;
+    for (uint64_t step = 1; step <= 40; ++step) {
+      for (uint32_t k = 0; k < c.others; ++k)
+        program.launch(program.kernel("k" + std::to_string(k)), 10'000);
+      last = &program.kernel("dropout", step);
+      program.launch(*last, 10'000, c.matters ? static_cast<double>(step) : 1);
+    }
+    program.launch(program.kernel("end"), 10'000, 1, kSecond);
+    CHECK((last->parameter_class == ParameterClass::kMerged) == !c.matters);
+    if (c.matters) continue;
+    CHECK(program.samples_of(*last, kScreening) > 0);
+    CHECK(program.samples_of(*last, kSass) > 0);
+  }
+}
+
+TEST_CASE("sampling: kernels that come again are never merged, however alike") {
+  SimulatedProgram program(unlimited(), {});
+  program.plan();
+  for (uint64_t step = 0; step < 20; ++step)
+    for (uint64_t layer = 0; layer < 60; ++layer)
+      program.launch(program.kernel("product", layer + 1), 10'000, static_cast<double>(layer));
+  for (uint64_t layer = 0; layer < 60; ++layer)
+    CHECK(program.kernel("product", layer + 1).parameter_class == ParameterClass::kExact);
+}
+
 TEST_CASE("sampling: what is armed and not launched any more gives its budget back") {
   SchedulerConfig config;
   config.startup_ns = 0;

@@ -42,11 +42,12 @@ class SimulatedProgram {
   uint64_t launches = 0, undisturbed_ns = 0, slow_decisions = 0;
   std::vector<Sample> samples;
 
-  const Signature& kernel(const std::string& name) {
+  const Signature& kernel(const std::string& name, uint64_t fingerprint = 0) {
     FunctionInfo info;
     info.name = name;
     info.parameters_known = true;
-    return *table.intern_signature(*table.intern_function(info), {}, 0, scheduler.initial_wanted());
+    return *table.intern_signature(*table.intern_function(info), {}, fingerprint,
+                                   scheduler.initial_wanted());
   }
   void plan() {
     scheduler.add_plan(kDevice, "GH100",

@@ -23,6 +23,16 @@ bool has_counts(const Model& model, uint32_t signature, uint32_t chip) {
                      [&](uint32_t group) { return samples->group_samples(group) > 0; });
 }
 
+// Do samples say which of the other groups the kernel needs?
+bool is_screened(const Model& model, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
+  const auto& conditional = model.required[chip].conditional;
+  return samples != nullptr &&
+         std::none_of(conditional.begin(), conditional.end(), [&](const auto& group) {
+           return need_of(group, *samples) == Need::kUnknown;
+         });
+}
+
 template <class Rows, class Key, class Merge>
 void sort_and_merge(Rows& rows, Key&& key, Merge&& merge) {
   std::sort(rows.begin(), rows.end(),
@@ -57,8 +67,9 @@ MergedClasses::MergedClasses(const Model& model) : model_(model) {
 
 uint32_t MergedClasses::home(uint32_t signature, uint32_t chip) const {
   const uint32_t merged = class_of_.empty() ? signature : class_of_[signature];
-  const bool folds = merged != signature && !has_counts(model_, signature, chip) &&
-                     has_counts(model_, merged, chip);
+  const bool folds = merged != signature && has_counts(model_, merged, chip) &&
+                     (!has_counts(model_, signature, chip) ||
+                      (!is_screened(model_, signature, chip) && is_screened(model_, merged, chip)));
   return folds ? merged : signature;
 }
 

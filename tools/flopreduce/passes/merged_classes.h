@@ -2,8 +2,8 @@
 //
 // The recorder keeps the first fingerprints of a kernel apart and puts the rest into one class, which is
 // sampled as varying. Of the first ones many were launched a single time, which is too rarely to be
-// measured. They are the same kind of launch as the rest: those that have no complete counts of their
-// own count with their kernel's merged class, as part of its estimate.
+// measured, or was without screening. They are the same kind of launch as the rest: those that have no
+// complete counts of their own count with their kernel's merged class, as part of its estimate.
 #pragma once
 #include <cstdint>
 #include <vector>
