@@ -2,6 +2,7 @@
 // as drivers print them.
 #include "peaks/peaks.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -54,6 +55,54 @@ TEST_CASE(
     }
   }
   CHECK(derived > 250);
+}
+
+TEST_CASE("rates per multiprocessor are those of the programming guide and of the tensor cores") {
+  // Results per clock outside the tensor cores: CUDA C++ Programming Guide, "Throughput of Native
+  // Arithmetic Instructions", compute capabilities 3.7 to 12.0. Tensor cores and the fp16
+  // multiply-adds of each per clock: the architectures' white papers.
+  struct Architecture {
+    std::string_view name;
+    double fp64, fp32, fp16;
+    double cores, each;
+  };
+  constexpr Architecture kArchitectures[] = {
+      {"GK210", 64, 192, 0, 0, 0},    {"GP100", 32, 64, 128, 0, 0},
+      {"GV100", 32, 64, 128, 8, 64},  {"TU10x", 2, 64, 128, 8, 64},
+      {"GA100", 32, 64, 256, 4, 256}, {"GA10x", 2, 128, 128, 4, 128},
+      {"AD10", 2, 128, 128, 4, 128},  {"GH100", 64, 128, 256, 4, 512},
+      {"GB100", 64, 128, 0, 4, 1024},  // fp16: no document prints it
+      {"GB20x", 2, 128, 128, 4, 128},
+  };
+  std::set<const UnitRates*> seen;
+  for (const Gpu& gpu : gpus()) {
+    if (gpu.rates == nullptr || !seen.insert(gpu.rates).second) continue;
+    INFO(gpu.rates->architecture);
+    const auto found = std::find_if(
+        std::begin(kArchitectures), std::end(kArchitectures),
+        [&](const Architecture& a) { return gpu.rates->architecture.starts_with(a.name); });
+    REQUIRE(found != std::end(kArchitectures));
+    const auto rate = [&](Precision p) { return gpu.rates->per_clock[static_cast<size_t>(p)]; };
+    CHECK(rate(Precision::kFp64) == found->fp64);
+    CHECK(rate(Precision::kFp32) == found->fp32);
+    CHECK(rate(Precision::kFp16) == found->fp16);
+    // GeForce, A10G and L40: half, with an fp32 accumulator.
+    const bool half = gpu.rates->architecture != found->name && gpu.rates->architecture != "AD10x";
+    const double fp16 = rate(Precision::kTensorFp16);
+    CHECK(fp16 == found->cores * found->each / (half ? 2 : 1));
+    // Half the width of a format is twice the rate.
+    const auto none_or = [&](Precision p, double expected) {
+      CHECK((rate(p) == 0 || rate(p) == expected));
+    };
+    const bool geforce = gpu.rates->architecture.ends_with("GeForce");
+    none_or(Precision::kTensorTf32, fp16 / 2);
+    none_or(Precision::kTensorBf16, fp16);
+    none_or(Precision::kTensorFp8, fp16 * 2);
+    none_or(Precision::kTensorFp6, fp16 * 2);
+    none_or(Precision::kTensorFp4, fp16 * (geforce ? 8 : 4));  // not halved
+    none_or(Precision::kTensorInt8, fp16 * (geforce ? 4 : 2));
+  }
+  CHECK(seen.size() >= 15);
 }
 
 TEST_CASE("rows are complete, and no two answer to one name") {

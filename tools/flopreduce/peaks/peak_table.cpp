@@ -61,7 +61,8 @@ constexpr std::string_view kH100Nvl = "NVIDIA H100 Tensor Core GPU data sheet, N
 constexpr std::string_view kH200 = "NVIDIA H200 Tensor Core GPU data sheet";
 constexpr std::string_view kGh200 = "NVIDIA GH200 Grace Hopper Superchip data sheet";
 constexpr std::string_view kBlackwell = "NVIDIA Blackwell Architecture Technical Brief";
-constexpr std::string_view kHgxB200 = "NVIDIA HGX B200 data sheet, per GPU";
+constexpr std::string_view kHgxB200 = "NVIDIA Blackwell data sheet, HGX B200, per GPU";
+constexpr std::string_view kGb200 = "NVIDIA Blackwell Architecture Technical Brief 2.1, table 2, GB200 NVL72, per GPU";
 constexpr std::string_view kHgxB300 = "NVIDIA HGX B300 data sheet, per GPU";
 constexpr std::string_view kGb300 = "NVIDIA GB300 NVL72 data sheet, per GPU";
 constexpr std::string_view kRtxBlackwell = "NVIDIA RTX Blackwell GPU Architecture white paper";
@@ -188,7 +189,7 @@ constexpr Gpu kGpus[] = {
  {1.25, 75, 0, 1.25, 1125, 2250, 2250, 4500, 4500, 13500, 0}, 2, 18000, kBoth, nullptr, kHgxB300, kNoInt8},
 {"GB200", "GB100", "GB200", 152, 2062, 2008, 8000,
  {40, 80, 0, 40, 1250, 2500, 2500, 5000, 5000, 10000, 5000}, 2, 20000, kSparse, &kGb100,
- "NVIDIA GB200 NVL72 data sheet, per GPU", "multiprocessors and clocks are what CUDA reports, not printed"},
+ kGb200, "multiprocessors and clocks are what CUDA reports, not printed"},
 {"GB300", "", "GB300", 0, 0, 0, 8000,
  {1.4, 83.3, 0, 1.4, 1250, 2500, 2500, 5000, 5000, 15000, 0}, 2, 20000, kBoth, nullptr, kGb300, kNoInt8},
 {"RTX 5070", "GB205", "GeForce RTX 5070", 48, 2512, 2512, 672,
