@@ -179,17 +179,17 @@ MetricMeaning Formulas::meaning(std::string_view metric) {
   auto path = parse_tensor(metric);
   if (!path) return m;
   m.numerator = 1;
+  const std::string name =
+      "tensor_" + path->source + (path->sparsity == "on" ? "_sparse" : std::string());
   if (path->source.starts_with("int") || path->source.starts_with("uint")) {
     m.role = MetricRole::kInteger;
-    const auto format =
-        std::find(kIntegerFormats.begin(), kIntegerFormats.end() - 1, "tensor_" + path->source);
+    const auto format = std::find(kIntegerFormats.begin(), kIntegerFormats.end() - 1, name);
     m.precision = static_cast<uint32_t>(format - kIntegerFormats.begin());
   } else {
     m.role = MetricRole::kFlop;
     m.matrix = true;
     m.denominator = fma_ == 1 ? 2 : 1;
-    m.precision = precision_index("tensor_" + path->source +
-                                  (path->sparsity == "on" ? "_sparse" : std::string()));
+    m.precision = precision_index(name);
   }
   m.tensor = std::move(path);
   return m;

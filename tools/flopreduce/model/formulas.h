@@ -37,8 +37,9 @@ struct MetricMeaning {
 };
 
 // Integer sources of tensor operations. The last is for all that are none of the others.
-inline constexpr std::array<std::string_view, 4> kIntegerFormats = {"tensor_int8", "tensor_int4",
-                                                                    "tensor_int1", "tensor_int"};
+inline constexpr std::array<std::string_view, 6> kIntegerFormats = {
+    "tensor_int8",        "tensor_int8_sparse", "tensor_int4",
+    "tensor_int4_sparse", "tensor_int1",        "tensor_int"};
 
 // FLOP by precision, and apart from them integer operations.
 inline constexpr size_t kMaxPrecisions = 24;

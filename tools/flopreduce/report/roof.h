@@ -10,21 +10,25 @@ struct Roof {
   // Sum over precisions of FLOP / peak, in ns: no order of a kernel's operations is faster, were
   // its units to take turns. FLOP x peak of each alone would need one precision for all.
   double compute_ns = 0;
-  double memory_ns = 0;  // DRAM bytes / bandwidth
-  double ns = 0;         // the larger of the two, launch by launch
-  u128 dram_bytes = 0;   // read and written, as measured when the kernel ran alone
+  double integer_ns = 0;  // the same of integer tensor work, which is no FLOP
+  double memory_ns = 0;   // DRAM bytes / bandwidth
+  double ns = 0;          // the larger of arithmetic, both kinds, and memory, launch by launch
+  u128 dram_bytes = 0;    // read and written, as measured when the kernel ran alone
 
   // Launches that are not in the sums above.
-  uint64_t no_peak = 0;       // FLOP of a precision for which no peak is known
-  uint64_t no_bytes = 0;      // nobody read their DRAM bytes
-  uint64_t no_bandwidth = 0;  // bytes, but no bandwidth is known
+  uint64_t no_peak = 0;          // FLOP of a precision for which no peak is known
+  uint64_t no_integer_peak = 0;  // integer tensor work of a format for which none is known
+  uint64_t no_bytes = 0;         // nobody read their DRAM bytes
+  uint64_t no_bandwidth = 0;     // bytes, but no bandwidth is known
 
   void add(const Roof& o) {
     compute_ns += o.compute_ns;
+    integer_ns += o.integer_ns;
     memory_ns += o.memory_ns;
     ns += o.ns;
     add_saturating(dram_bytes, o.dram_bytes);
     add_saturating(no_peak, o.no_peak);
+    add_saturating(no_integer_peak, o.no_integer_peak);
     add_saturating(no_bytes, o.no_bytes);
     add_saturating(no_bandwidth, o.no_bandwidth);
   }

@@ -15,6 +15,8 @@ bool same_peaks(const DevicePeaksReport& a, const DevicePeaksReport& b) {
   };
   return a.error == b.error &&
          std::equal(a.peaks.begin(), a.peaks.end(), b.peaks.begin(), b.peaks.end(), same) &&
+         std::equal(a.integer_peaks.begin(), a.integer_peaks.end(), b.integer_peaks.begin(),
+                    b.integer_peaks.end(), same) &&
          a.memory.has_value() == b.memory.has_value() &&
          (!a.memory || a.memory->per_second == b.memory->per_second);
 }
@@ -50,6 +52,12 @@ Roofs::Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
       chip.flop_per_ns[static_cast<size_t>(at)] =
           used.peak.per_second * 1e-9 * (formulas.fma() == 1 ? 0.5 : 1);
     }
+    // An integer multiply-add is always two operations.
+    for (const auto& used : device.integer_peaks) {
+      const auto at = std::find(kIntegerFormats.begin(), kIntegerFormats.end(), used.precision) -
+                      kIntegerFormats.begin();
+      chip.op_per_ns[static_cast<size_t>(at)] = used.peak.per_second * 1e-9;
+    }
     if (device.memory) chip.bytes_per_ns = device.memory->per_second * 1e-9;
   }
   for (const auto name : kByteMetrics)
@@ -72,6 +80,9 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
     }
     for (const auto& precision : formulas_.precisions())
       if (auto peak = found.peaks.of(precision)) report.peaks.push_back({precision, *peak});
+    for (const auto format : kIntegerFormats)
+      if (auto peak = found.peaks.of(format))
+        report.integer_peaks.push_back({std::string(format), *peak});
     report.memory = found.peaks.memory();
     report.notes = found.peaks.notes();
   }
@@ -86,6 +97,7 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
                   " with different peaks are in these traces: reduce each kind apart, or give one "
                   "--peak for all";
     known.peaks.clear();
+    known.integer_peaks.clear();
     known.memory.reset();
     add_saturating(known.launches, launches);
     return;
@@ -93,16 +105,25 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
   devices_.push_back(std::move(report));
 }
 
-Roof Roofs::of(const Row& row, const Flop& flop, uint64_t launches) const {
+Roof Roofs::of(const Row& row, const Flop& flop, uint64_t launches) {
   Roof roof;
-  const Chip& chip = chips_[row.chip];
-  for (size_t i = 0; i < chip.flop_per_ns.size(); ++i) {
-    if (flop.by_precision[i] == 0) continue;
-    if (chip.flop_per_ns[i] > 0)
-      roof.compute_ns += static_cast<double>(flop.by_precision[i]) / chip.flop_per_ns[i];
-    else
-      roof.no_peak = launches;
-  }
+  Chip& chip = chips_[row.chip];
+  const auto add = [&](u128 work, double per_ns, std::string_view name, double& ns,
+                       uint64_t& without) {
+    if (work == 0) return;
+    if (per_ns > 0) {
+      ns += static_cast<double>(work) / per_ns;
+    } else {
+      without = launches;
+      chip.no_peak_of.emplace(name);
+    }
+  };
+  for (size_t i = 0; i < chip.flop_per_ns.size(); ++i)
+    add(flop.by_precision[i], chip.flop_per_ns[i], formulas_.precisions()[i], roof.compute_ns,
+        roof.no_peak);
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+    add(flop.integer[i], chip.op_per_ns[i], kIntegerFormats[i], roof.integer_ns,
+        roof.no_integer_peak);
   const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
   bool any_bytes = false;
   for (const uint32_t name : byte_metrics_) {
@@ -118,8 +139,17 @@ Roof Roofs::of(const Row& row, const Flop& flop, uint64_t launches) const {
     roof.memory_ns = static_cast<double>(roof.dram_bytes) / chip.bytes_per_ns;
   else
     roof.no_bandwidth = launches;
-  roof.ns = std::max(roof.compute_ns, roof.memory_ns);
+  roof.ns = std::max(roof.compute_ns + roof.integer_ns, roof.memory_ns);
   return roof;
+}
+
+std::vector<DevicePeaksReport> Roofs::devices() const {
+  std::vector<DevicePeaksReport> devices = devices_;
+  for (auto& device : devices)
+    if (device.error.empty())
+      device.no_peak_of.assign(chips_[device.chip].no_peak_of.begin(),
+                               chips_[device.chip].no_peak_of.end());
+  return devices;
 }
 
 std::string Roofs::slowest_precision(const Flop& flop) const {
@@ -127,14 +157,16 @@ std::string Roofs::slowest_precision(const Flop& flop) const {
   double longest = 0;
   for (const auto& device : devices_) {
     const Chip& chip = chips_[device.chip];
-    for (size_t i = 0; i < chip.flop_per_ns.size(); ++i) {
-      if (chip.flop_per_ns[i] <= 0) continue;
-      const double ns = static_cast<double>(flop.by_precision[i]) / chip.flop_per_ns[i];
-      if (ns > longest) {
-        longest = ns;
-        slowest = formulas_.precisions()[i];
-      }
-    }
+    const auto look = [&](u128 work, double per_ns, std::string_view name) {
+      const double ns = per_ns > 0 ? static_cast<double>(work) / per_ns : 0;
+      if (ns <= longest) return;
+      longest = ns;
+      slowest = name;
+    };
+    for (size_t i = 0; i < chip.flop_per_ns.size(); ++i)
+      look(flop.by_precision[i], chip.flop_per_ns[i], formulas_.precisions()[i]);
+    for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+      look(flop.integer[i], chip.op_per_ns[i], kIntegerFormats[i]);
   }
   return slowest;
 }

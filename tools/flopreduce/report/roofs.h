@@ -1,8 +1,11 @@
 // The roofs of rows: peaks of the devices a row ran on, DRAM bytes of its signature's samples.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,12 +24,12 @@ class Roofs {
   Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
         std::vector<PeakOverride> overrides);
 
-  // `flop` and `launches` of one row.
-  Roof of(const Row& row, const Flop& flop, uint64_t launches) const;
-  // The precision that takes most of the time at peak; empty where no peak is known.
+  // `flop` and `launches` of one row. What ran without a known peak is kept for devices().
+  Roof of(const Row& row, const Flop& flop, uint64_t launches);
+  // The precision or integer format that takes most of the time at peak; empty where no peak is known.
   std::string slowest_precision(const Flop& flop) const;
   // What was used, one for each kind of device with launches.
-  std::vector<DevicePeaksReport> devices() const { return devices_; }
+  std::vector<DevicePeaksReport> devices() const;
   // Devices of overrides that fit none in the traces.
   const std::vector<std::string>& unused_overrides() const { return unused_; }
 
@@ -34,7 +37,9 @@ class Roofs {
   // Of one kind of device (Model::chips).
   struct Chip {
     std::vector<double> flop_per_ns;  // by precision; 0: no peak
+    std::array<double, kIntegerFormats.size()> op_per_ns{};
     double bytes_per_ns = 0;
+    std::set<std::string> no_peak_of;
   };
   void add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
                   const std::vector<PeakOverride>& overrides);

@@ -138,6 +138,7 @@ Attained utilization_of(const Work& work) {
 
 Attained roofline_of(const Work& work) {
   if (auto why = incomplete(work); !why.empty()) return {std::nullopt, std::move(why)};
+  if (work.roof.no_integer_peak > 0) return {std::nullopt, "no peak known of integer work"};
   if (work.roof.no_bytes > 0) return {std::nullopt, "DRAM bytes not measured"};
   if (work.roof.no_bandwidth > 0) return {std::nullopt, "no bandwidth known"};
   return attained(work.roof.ns, static_cast<double>(work.time.ns));

@@ -38,6 +38,8 @@ struct DevicePeaksReport {
   // Behind the row's peaks; 0 where its source has none, or without a row.
   double clock_mhz = 0, tensor_clock_mhz = 0;
   std::vector<PeakUsed> peaks;
+  std::vector<PeakUsed> integer_peaks;  // OP/s, of integer tensor work
+  std::vector<std::string> no_peak_of;  // precisions and integer formats that ran and have none
   std::optional<Peak> memory;
   std::vector<std::string> notes;
   std::string error;  // why there are no peaks, and what to do

@@ -65,6 +65,9 @@ Section section_of(const Report& report, const OnDevice& part) {
     s.above.emplace_back(source_text(*peak), Tone::kDim);
   }
   const Roof& roof = part.work.roof;
+  if (roof.integer_ns > 0)
+    s.above.emplace_back("  integer tensor work, no FLOP: takes " +
+                         to_human_time(static_cast<u128>(roof.integer_ns + 0.5)) + " at peak");
   if (d.memory && roof.dram_bytes > 0) {
     s.above.emplace_back("  memory: " + to_human(roof.dram_bytes, "B") + " at " +
                          format_si(d.memory->per_second) + "B/s take " +
@@ -77,7 +80,7 @@ Section section_of(const Report& report, const OnDevice& part) {
   }
   s.above.emplace_back("  GPU time " + to_human_time(part.work.time.ns) + ": " +
                        share_text(utilization_of(part.work), part.work) + " of peak");
-  if (roof.no_bytes < part.work.launches)
+  if (roof.no_bytes < part.work.launches && roof.no_peak == 0 && roof.no_integer_peak == 0)
     s.above.emplace_back("  least time by the longer of the two, launch by launch, " +
                          to_human_time(static_cast<u128>(roof.ns + 0.5)) + ": " +
                          share_text(roofline_of(part.work), part.work) + " of roof");
@@ -114,7 +117,10 @@ Json part_json(const Report& report, const OnDevice& part) {
   j["memory"] = d.memory && roof.dram_bytes > 0
                     ? attained_peak_json(roof.dram_bytes, *d.memory, roof.memory_ns)
                     : Json(nullptr);
-  j["least_ns"] = roof.ns;
+  j["integer_least_ns"] = roof.integer_ns;
+  // Without a peak of all that ran it would be too short.
+  const bool whole = roof.no_peak == 0 && roof.no_integer_peak == 0;
+  j["least_ns"] = whole ? Json(roof.ns) : Json(nullptr);
   j.update(attained_json(utilization_of(part.work)));
   j["roof_share"] = optional_json(roofline_of(part.work).share);
   return j;

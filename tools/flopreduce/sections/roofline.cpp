@@ -41,9 +41,10 @@ Cell bandwidth_cell(const Work& work) {
 // "memory", a precision, or nothing where a roof is not known.
 std::string bound_by(const Work& work, const std::string& slowest) {
   const Roof& r = work.roof;
-  if (!work.flop_known() || r.no_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0 || r.ns <= 0)
-    return "";
-  return r.memory_ns >= r.compute_ns ? "memory" : slowest;
+  const bool unknown =
+      r.no_peak > 0 || r.no_integer_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0;
+  if (!work.flop_known() || unknown || r.ns <= 0) return "";
+  return r.memory_ns >= r.compute_ns + r.integer_ns ? "memory" : slowest;
 }
 
 std::vector<const KernelReport*> by_time(const Report& report) {

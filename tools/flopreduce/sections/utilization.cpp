@@ -66,12 +66,23 @@ void add_devices(std::vector<Line>& lines, const Report& report) {
       text += ", " + p.precision + " " + format_si(p.peak.per_second) + "FLOP/s";
       add_source(p.peak);
     }
+    for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+      for (const auto& p : d.integer_peaks)
+        if (p.precision == kIntegerFormats[i] && report.flop.integer[i] > 0) {
+          text += ", " + p.precision + " " + format_si(p.peak.per_second) + "OP/s";
+          add_source(p.peak);
+        }
     if (d.memory) {
       text += ", memory " + format_si(d.memory->per_second) + "B/s";
       add_source(*d.memory);
     }
     lines.emplace_back(std::move(text));
     lines.emplace_back(std::move(source), Tone::kDim);
+    for (const auto& precision : d.no_peak_of)
+      lines.emplace_back("  no peak known of " + precision +
+                             ": what ran in it has no share of peak (--peak " + precision +
+                             "=VALUE)",
+                         Tone::kWarn);
     for (const auto& note : d.notes) lines.emplace_back("  note: " + note, Tone::kDim);
   }
 }
@@ -172,6 +183,9 @@ Json device_peaks_json(const DevicePeaksReport& d) {
   j["row"] = d.row.empty() ? Json(nullptr) : Json(d.row);
   j["peaks"] = Json::object();
   for (const auto& p : d.peaks) j["peaks"][p.precision] = peak_json(p.peak);
+  j["integer_peaks"] = Json::object();
+  for (const auto& p : d.integer_peaks) j["integer_peaks"][p.precision] = peak_json(p.peak);
+  j["no_peak_of"] = d.no_peak_of;
   j["memory"] = d.memory ? peak_json(*d.memory) : Json(nullptr);
   j["notes"] = d.notes;
   j["error"] = d.error.empty() ? Json(nullptr) : Json(d.error);
