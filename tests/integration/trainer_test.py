@@ -133,6 +133,25 @@ class OperatorsOfPyTorch(harness.TestCase):
         self.assertEqual(sequence["joined_launches"], expected.phase_launches["backward"])
         self.assertEqual(sum(sequence.values()), sequence["joined_launches"])
 
+    def check_forward_backward(self, expected, report):
+        """By the function that forward called: the layers of its kind, in both passes."""
+        kinds = {"conv": "aten::conv2d", "fc": "aten::linear", "relu": "aten::relu", "pool": "aten::avg_pool2d"}
+        theory = {}
+        for (phase, layer), flop in expected.layer_flop.items():
+            for kind, name in kinds.items():
+                if layer and layer.startswith(kind):
+                    theory[name, phase] = theory.get((name, phase), 0) + flop
+        self.assertTrue(theory)
+        rows = harness.by_key(report["operator_work"], "operator")
+        for (name, phase), flop in theory.items():
+            if phase in ("forward", "backward"):
+                self.assertEqual(rows[name][phase]["flop"], str(flop), (name, phase))
+        for name in ("aten::conv2d", "aten::linear"):
+            if name in rows:
+                self.assertAlmostEqual(rows[name]["backward_forward_matrix_ratio"],
+                                       rows[name]["backward_forward_expected"], msg=name)
+        self.assertIsNone(rows["aten::relu"]["backward_forward_expected"])
+
     def test_formulas_and_layers_equal_theory(self):
         for model in ("mlp", "cnn"):
             for mode in ("plain", "autograd-thread"):
@@ -144,6 +163,7 @@ class OperatorsOfPyTorch(harness.TestCase):
                     self.assertEqual(phases, {name: str(flop) for name, flop in expected.phase_flop.items()})
                     self.check_layers(expected, report)
                     self.check_operators(expected, report, 6)
+                    self.check_forward_backward(expected, report)
                     self.check_methods(expected, report)
 
     def check_methods(self, expected, report):

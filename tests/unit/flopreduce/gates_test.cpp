@@ -18,7 +18,11 @@ const nlohmann::ordered_json kReport = nlohmann::ordered_json::parse(R"json({
   "partial": false,
   "phases": {"forward": {"flop": "10"}, "backward": null},
   "name": "text",
-  "kernels": [{"name": "a.b(float*)", "launches": 3}, {"name": "it's", "launches": 4}]
+  "kernels": [{"name": "a.b(float*)", "launches": 3}, {"name": "it's", "launches": 4}],
+  "layer_work": [{"layer": "fc/1", "backward_forward_matrix_ratio": 2}],
+  "operator_work": [{"operator": "aten::mm", "forward": {"launches": 5}}],
+  "operators": {"types": [{"operator": "aten::mm", "phase": "forward", "calls": 6},
+                          {"operator": "aten::mm", "phase": "backward", "calls": 7}]}
 })json");
 
 GateResult decide(const std::string& text) {
@@ -83,6 +87,9 @@ TEST_CASE("figures are found by path, index and name") {
   CHECK(fails("kernels.1.launches == 4"));
   CHECK(fails("kernels.\"a.b(float*)\".launches == 3"));
   CHECK(fails("kernels.\"it's\".launches == 4"));
+  CHECK(fails("layer_work.'fc/1'.backward_forward_matrix_ratio == 2"));
+  CHECK(fails("operator_work.'aten::mm'.forward.launches == 5"));
+  CHECK(fails("operators.types.1.calls == 7"));
   CHECK(fails("'partial' == 0"));
   CHECK(fails("utilization < 30e-2"));
   CHECK(fails("phases.forward.flop == 10"));
@@ -142,6 +149,8 @@ TEST_CASE("unknown names are told with the nearest ones") {
   CHECK(decide("phases > 1").message == "phases is no figure; it holds forward, backward");
   CHECK(decide("name > 1").message == "name is no number");
   CHECK(decide("kernels.2.launches > 1").verdict == Verdict::kInvalid);
+  // Several have that name: which is meant is not guessed.
+  CHECK(decide("operators.types.'aten::mm'.calls > 1").verdict == Verdict::kInvalid);
 }
 
 TEST_CASE("errors say what was expected, and where") {

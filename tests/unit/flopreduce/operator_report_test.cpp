@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "passes/condense.h"
 #include "reduce_bytes.h"
+#include "report/explain.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;
@@ -80,6 +81,24 @@ const OperatorReport& type_of(const Report& report, const std::string& name,
   return report.operators.types[0];
 }
 
+const ForwardBackward& by_forward(const Report& report, const std::string& name) {
+  for (const auto& row : report.operators.by_forward)
+    if (row.name == name) return row;
+  FAIL("no operator " << name << " of forward");
+  return report.operators.by_forward[0];
+}
+
+void check_pair(const ForwardBackward& row, double forward, double backward, double ratio,
+                double expected) {
+  INFO(row.name);
+  CHECK(row.forward.flop == static_cast<u128>(forward));
+  CHECK(row.backward.flop == static_cast<u128>(backward));
+  REQUIRE(row.ratio);
+  CHECK(*row.ratio == Approx(ratio));
+  REQUIRE(row.expected);
+  CHECK(*row.expected == Approx(expected));
+}
+
 const std::string kNode = "autograd::engine::evaluate_function: ";
 
 // One step of conv (2x3x8x8, 4 filters of 3x3, padding 1: 2*4*64*27 products) and linear (2x256, 10).
@@ -129,14 +148,22 @@ void check_network(const Report& r, uint64_t steps) {
   CHECK(back.ratio == 0.5);
   CHECK(back.cause == "no input gradient");
   REQUIRE(r.operators.layers.size() == 2);
-  CHECK(r.operators.layers[0].layer == "conv1");
+  CHECK(r.operators.layers[0].name == "conv1");
   CHECK(r.operators.layers[0].ratio == 1.0);
   CHECK(r.operators.layers[0].expected == 1.0);
-  CHECK(r.operators.layers[1].layer == "fc");
+  CHECK(r.operators.layers[1].name == "fc");
   CHECK(r.operators.layers[1].ratio == 2.0);
   CHECK(r.operators.layers[1].expected == 2.0);
   CHECK(r.operators.layers[1].backward_formula == static_cast<u128>(4 * kLinear) * steps);
   CHECK(r.operators.joined == 3 * steps);
+  // The convolution is the first layer; linear's two products of backward are its own.
+  REQUIRE(r.operators.by_forward.size() == 2);
+  const auto times = static_cast<double>(steps);
+  check_pair(by_forward(r, "aten::conv2d"), 2 * kConv * times, 2 * kConv * times, 1, 1);
+  check_pair(by_forward(r, "aten::linear"), 2 * kLinear * times, 4 * kLinear * times, 2, 2);
+  CHECK(by_forward(r, "aten::linear").forward.time.ns == 100 * steps);
+  CHECK(by_forward(r, "aten::linear").backward.time.ns == 200 * steps);
+  CHECK(by_forward(r, "aten::linear").backward_formula == static_cast<u128>(4 * kLinear) * steps);
 }
 
 }  // namespace
@@ -171,6 +198,12 @@ TEST_CASE("operators: what finds no forward is counted") {
   CHECK(r.operators.joined == 0);
   CHECK(r.operators.out_of_window == 3);
   CHECK(r.operators.without_forward == 3);
+  // Its work stands by the node's name, and no ratio is made of half of it.
+  const auto& lost = by_forward(r, "AddmmBackward");
+  CHECK(lost.forward.launches == 0);
+  CHECK(lost.backward.flop == static_cast<u128>(8 * kLinear));
+  CHECK_FALSE(lost.ratio);
+  CHECK_FALSE(by_forward(r, "aten::linear").ratio);
 }
 
 TEST_CASE("operators: numbers count per thread, so two threads of a device may share one") {
@@ -282,6 +315,118 @@ TEST_CASE("operators: a module's settings tell what the operator's name leaves o
   CHECK(type_of(s.reduce(), "aten::conv2d", "forward").ratio == 1.0);
 }
 
+TEST_CASE("operators: backward / forward by forward operator, against theory") {
+  Scene s;
+  // Multiply-adds: outputs x inputs of one output; scores x (key and value widths) for attention.
+  constexpr double kFirst = 2 * 4 * 64 * 27, kSecond = 2 * 8 * 64 * 36;
+  constexpr double kScores = 2 * 16 * 16, kHead = 8, kValue = 4;
+  const auto convolution = [&](const std::string& layer, const std::string& sizes) {
+    return s.path({"forward", layer, "aten::conv2d, sizes = " + sizes,
+                   "aten::convolution, sizes = " + sizes});
+  };
+  const auto gradient = [&](const std::string& sizes) {
+    return s.path({kNode + "ConvolutionBackward0", "ConvolutionBackward0",
+                   "aten::convolution_backward, sizes = " + sizes});
+  };
+  convolution("conv1", "[[2, 3, 8, 8], [4, 3, 3, 3], []]");  // entered first
+  const std::string attention = "sizes = [[1, 2, 16, 8], [1, 2, 16, 8], [1, 2, 16, 4]]";
+  const uint32_t fused =
+      s.path({"forward", "attention", "aten::scaled_dot_product_attention, " + attention,
+              "aten::_scaled_dot_product_flash_attention, " + attention});
+  const uint32_t fused_back = s.path(
+      {kNode + "ScaledDotProductFlashAttentionBackward0", "ScaledDotProductFlashAttentionBackward0",
+       "aten::_scaled_dot_product_flash_attention_backward, sizes = [[1, 2, 16, 4], [1, 2, 16, 8], "
+       "[1, 2, 16, 8], [1, 2, 16, 4], [1, 2, 16, 4], [1, 2, 16]]"});
+  const uint32_t relu = s.path({"forward", "act", "aten::relu, sizes = [[2, 8, 8, 8]]"});
+  const uint32_t relu_back = s.path({kNode + "ReluBackward0", "ReluBackward0",
+                                     "aten::threshold_backward, sizes = [[2, 8, 8, 8], [2, 8, 8, "
+                                     "8], []]"});
+  const uint32_t first = s.kernel("conv_a", kFirst), second = s.kernel("conv_b", kSecond);
+  const uint32_t flash = s.kernel("flash", 0, 0, 2 * kScores * (kHead + kValue));
+  const uint32_t flash_back = s.kernel("flash_b", 0, 0, 2 * kScores * (3 * kHead + 2 * kValue));
+  const uint32_t compare = s.kernel("relu", 0);
+  s.launch(kMain, {s.at(first, convolution("conv1", "[[2, 3, 8, 8], [4, 3, 3, 3], []]"), 1),
+                   s.at(second, convolution("conv2", "[[2, 4, 8, 8], [8, 4, 3, 3], []]"), 2),
+                   s.at(compare, relu, 3), s.at(flash, fused, 4)});
+  const uint32_t back2 = gradient("[[2, 8, 8, 8], [2, 4, 8, 8], [8, 4, 3, 3], []]");
+  s.launch(kAutograd, {s.at(flash_back, fused_back, 4), s.at(compare, relu_back, 3),
+                       s.at(second, back2, 2), s.at(second, back2, 2),
+                       s.at(first, gradient("[[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3], []]"), 1)});
+  const Report r = s.reduce();
+  // Of the first layer's two gradients one is not needed.
+  const double all = kFirst + kSecond, both = kFirst + 2 * kSecond;
+  check_pair(by_forward(r, "aten::conv2d"), 2 * all, 2 * both, both / all, both / all);
+  const double products = (3 * kHead + 2 * kValue) / (kHead + kValue);
+  check_pair(by_forward(r, "aten::scaled_dot_product_attention"), 2 * kScores * (kHead + kValue),
+             2 * kScores * (3 * kHead + 2 * kValue), products, products);
+  const auto& act = by_forward(r, "aten::relu");
+  CHECK(act.forward.launches == 1);
+  CHECK(act.backward.launches == 1);
+  CHECK_FALSE(act.ratio);
+  CHECK_FALSE(act.expected);
+  CHECK(text_of(r).find("Operators: backward / forward of matrix work") != std::string::npos);
+}
+
+TEST_CASE("operators: attention that is not fused takes two products for one in backward") {
+  Scene s;
+  const std::string qkv = "sizes = [[1, 2, 16, 8], [1, 2, 16, 8], [1, 2, 16, 8]]";
+  const uint32_t forward = s.path({"forward", "aten::scaled_dot_product_attention, " + qkv,
+                                   "aten::_scaled_dot_product_attention_math, " + qkv,
+                                   "aten::matmul, sizes = [[1, 2, 16, 8], [1, 2, 8, 16]]",
+                                   "aten::bmm, sizes = [[2, 16, 8], [2, 8, 16]]"});
+  const uint32_t softmax = s.path({"forward", "aten::scaled_dot_product_attention, " + qkv,
+                                   "aten::_scaled_dot_product_attention_math, " + qkv,
+                                   "aten::softmax, sizes = [[1, 2, 16, 16], [], []]"});
+  const uint32_t backward = s.path(
+      {kNode + "BmmBackward0", "BmmBackward0", "aten::bmm, sizes = [[2, 16, 16], [2, 16, 8]]"});
+  const double product = 2 * 16 * 16 * 8;
+  const uint32_t bmm = s.kernel("bmm", product);
+  s.launch(kMain, {s.at(bmm, forward, 1), s.at(s.kernel("softmax", 0, 100), softmax, 2),
+                   s.at(bmm, forward, 3)});
+  s.launch(kAutograd, {s.at(bmm, backward, 3), s.at(bmm, backward, 3), s.at(bmm, backward, 1),
+                       s.at(bmm, backward, 1)});
+  check_pair(by_forward(s.reduce(), "aten::scaled_dot_product_attention"), 4 * product + 100,
+             8 * product, 2, 2);
+}
+
+TEST_CASE("operators: one backward range of two forward operators is shared out, and explained") {
+  Scene s;
+  const std::string addmm = "aten::addmm, sizes = [[8], [4, 8], [8, 8], [], []]";
+  // No range says forward: what a backward operator has the number of did run forward.
+  const uint32_t linear = s.path({"net", "aten::linear, sizes = [[4, 8], [8, 8], [8]]", addmm});
+  const uint32_t plain = s.path({"net", addmm});
+  const uint32_t back = s.path({kNode + "AddmmBackward0", "aten::mm, sizes = [[4, 8], [8, 8]]"});
+  const uint32_t gemm = s.kernel("gemm", 256), half = s.kernel("half", 128);
+  s.launch(kMain, {s.at(gemm, linear, 1), s.at(gemm, linear, 2), s.at(gemm, linear, 3),
+                   s.at(half, plain, 4)});
+  s.launch(kAutograd,
+           {s.at(gemm, back, 1), s.at(gemm, back, 2), s.at(gemm, back, 3), s.at(gemm, back, 4)});
+  s.trace().end();
+  ReduceOptions options;
+  options.keep_rows = true;
+  const Report r = reduce_bytes({s.trace().bytes()}, std::move(options));
+  check_pair(by_forward(r, "aten::linear"), 3 * 512, 3 * 512, 1, 2);
+  check_pair(by_forward(r, "aten::addmm"), 256, 512, 2, 2);
+  CHECK(explain(r, {"operator", "aten::linear"}).work.flop == 6 * 512);
+  CHECK(explain(r, {"operator", "aten::addmm"}).work.flop == 256 + 512);
+  CHECK(explain(r, {"total", "total"}).work.flop == r.total.flop);
+  REQUIRE(figures_named(r, "aten::linear").size() == 1);
+  CHECK(figures_named(r, "aten::linear")[0].kind == std::string("operator"));
+}
+
+TEST_CASE("operators: no ratio where a part is not measured") {
+  Scene s;
+  const std::string mm = "aten::mm, sizes = [[8, 8], [8, 8]]";
+  const uint32_t back = s.path({kNode + "MmBackward0", mm});
+  s.launch(kMain, {s.at(s.kernel("gemm", 512), s.path({"forward", mm}), 1)});
+  s.launch(kAutograd, {s.at(s.kernel("gemm_b", 1024), back, 1), s.at(s.unmeasured("x"), back, 1)});
+  const Report r = s.reduce();
+  const auto& row = by_forward(r, "aten::mm");
+  CHECK(row.backward.flop == 2048);
+  CHECK_FALSE(row.ratio);
+  CHECK(row.expected == 2.0);
+}
+
 TEST_CASE("operators: recomputation is apart from what the model needs") {
   Scene s;
   const std::string mm = "aten::mm, sizes = [[8, 8], [8, 8]]";
@@ -292,6 +437,8 @@ TEST_CASE("operators: recomputation is apart from what the model needs") {
   CHECK(type_of(r, "aten::mm", "recompute").cause == "recompute");
   CHECK(r.operators.formula_flop == 1024);
   CHECK(r.operators.recompute_flop == 1024);
+  CHECK(by_forward(r, "aten::mm").recompute.flop == 1024);
+  CHECK(by_forward(r, "aten::mm").backward.launches == 0);
 }
 
 TEST_CASE("operators: the JSON is what the report says") {
@@ -306,4 +453,10 @@ TEST_CASE("operators: the JSON is what the report says") {
     executed += static_cast<u128>(std::stoull(o["flop"].get<std::string>()));
   CHECK(std::to_string(static_cast<uint64_t>(executed)) == j["total"]["flop"]);
   CHECK(j["layer_work"][0]["backward_forward_expected"] == 1);
+  REQUIRE(j["operator_work"].size() == 2);
+  u128 worked = 0;
+  for (const auto& o : j["operator_work"])
+    for (const char* part : {"forward", "backward"})
+      worked += static_cast<u128>(std::stoull(o[part]["flop"].get<std::string>()));
+  CHECK(worked == executed);
 }

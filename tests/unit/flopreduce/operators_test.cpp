@@ -33,6 +33,13 @@ uint64_t macs(const std::string& range, const Shape* output = nullptr,
   return static_cast<uint64_t>(formula.flop->multiply_adds);
 }
 
+// 0 where theory says nothing.
+double gradients(const std::string& range) {
+  const auto name = parse_operator_name(range);
+  REQUIRE(name);
+  return operator_gradients(*name).value_or(ProductGradients{}).all;
+}
+
 std::string text(const Shape& shape) {
   std::string s = "[";
   for (const int64_t d : shape) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
@@ -226,6 +233,30 @@ TEST_CASE("attention equals loops over heads, queries and keys") {
   CHECK(macs(range("_flash_attention_forward", {q2, k2, v2, {}})) == forward);
   CHECK(macs(range("_flash_attention_backward", {o2, q2, k2, v2, o2})) == backward);
   CHECK_FALSE(formula_of("aten::_flash_attention_forward, sizes = [[70, 3, 4], [70, 3, 4]]").flop);
+  // What the report expects of backward / forward.
+  const auto ratio = static_cast<double>(backward) / static_cast<double>(forward);
+  CHECK(gradients(range("scaled_dot_product_attention", {q, k, v, {}, {}, {}})) == Approx(ratio));
+  CHECK(gradients(range("_flash_attention_forward", {q2, k2, v2, {}})) == Approx(ratio));
+  CHECK(gradients("aten::_flash_attention_forward") == 0);  // not known without sizes
+  CHECK(gradients(range("_scaled_dot_product_attention_math", {q, k, v})) == 2);
+}
+
+TEST_CASE("gradients of products: as much again for each operand") {
+  // By the formulas of what runs backward: two products for linear, one operator for both elsewhere.
+  const Shape x{6, 10}, w{4, 10}, dy{6, 4};
+  const double forward = static_cast<double>(macs(range("linear", {x, w, {4}})));
+  const double both =
+      static_cast<double>(macs(range("mm", {dy, w})) + macs(range("mm", {{4, 6}, x})));
+  CHECK(gradients(range("linear", {x, w, {4}})) * forward == both);
+  const Direct& c = kConvolutions[0];
+  CHECK(gradients(range("conv2d", {c.input(), c.weight()})) * static_cast<double>(c.count()) ==
+        static_cast<double>(
+            macs(range("convolution_backward", {c.result(), c.input(), c.weight()}))));
+  // The gradient by a matrix that met a vector is an outer product, and no multiply-add.
+  CHECK(gradients(range("matmul", {{6, 10}, {10}})) == 0);
+  CHECK(gradients(range("matmul", {{6, 10}, {10, 3}})) == 2);
+  for (const char* other : {"relu", "layer_norm", "mv", "avg_pool2d", "mm_nobody_knows"})
+    CHECK(gradients(range(other, {{6, 10}, {10}})) == 0);
 }
 
 TEST_CASE("recurrent layers equal loops over steps, gates and weights") {

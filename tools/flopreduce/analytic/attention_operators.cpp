@@ -58,6 +58,15 @@ Formula attention_gradient(const OperatorCall& call, const OperatorRow& row) {
   return Formula::of(times_saturating(a->scores, per_score));
 }
 
+// Of the fused kernels.
+std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
+                                                    const OperatorRow& row) {
+  const auto a = read(call, row.a, row.b, row.c);
+  if (!a || a->head + a->value == 0) return std::nullopt;
+  const double head = static_cast<double>(a->head), value = static_cast<double>(a->value);
+  return ProductGradients{(3 * head + 2 * value) / (head + value), 0};
+}
+
 // A whole layer or stack: argument a is [time, batch, features] or [batch, time, features]; of the
 // rest, what has two dimensions is a weight matrix.
 Formula recurrent(const OperatorCall& call, const OperatorRow& row) {
@@ -91,32 +100,32 @@ constexpr const char* kFused = "two products: scores and values; no mask, no sof
 constexpr const char* kFusedBack = "five products: the scores are computed again";
 constexpr const char* kWeights = "every weight once per time step and sample; gates left out";
 constexpr OperatorRow kRows[] = {
-    {"scaled_dot_product_attention", attention, 0, 1, 2, 0, kFused},
-    {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, kFused},
-    {"_scaled_dot_product_flash_attention", attention, 0, 1, 2, 0, kFused},
-    {"_scaled_dot_product_efficient_attention", attention, 0, 1, 2, 0, kFused},
-    {"_scaled_dot_product_cudnn_attention", attention, 0, 1, 2, 0, kFused},
+    {"scaled_dot_product_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
+    {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, kFused, two_gradients},
+    {"_scaled_dot_product_flash_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
+    {"_scaled_dot_product_efficient_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
+    {"_scaled_dot_product_cudnn_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
     {"_scaled_dot_product_flash_attention_backward", attention_gradient, 1, 1, 2, 1, kFusedBack},
     {"_scaled_dot_product_efficient_attention_backward", attention_gradient, 1, 1, 2, 1,
      kFusedBack},
     {"_scaled_dot_product_cudnn_attention_backward", attention_gradient, 1, 1, 2, 1, kFusedBack},
     // [batch, length, heads, head size]
-    {"_flash_attention_forward", attention, 0, 2, 1, 0, kFused},
-    {"_efficient_attention_forward", attention, 0, 2, 1, 0, kFused},
-    {"_flash_attn_forward", attention, 0, 2, 1, 0, kFused},
+    {"_flash_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
+    {"_efficient_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
+    {"_flash_attn_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_flash_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_efficient_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_flash_attn_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"lstm", recurrent, 0, 0, 0, 0, kWeights},
-    {"gru", recurrent, 0, 0, 0, 0, kWeights},
-    {"rnn_tanh", recurrent, 0, 0, 0, 0, kWeights},
-    {"rnn_relu", recurrent, 0, 0, 0, 0, kWeights},
-    {"_cudnn_rnn", recurrent, 0, 0, 0, 0, kWeights},
+    {"lstm", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
+    {"gru", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
+    {"rnn_tanh", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
+    {"rnn_relu", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
+    {"_cudnn_rnn", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
     {"_cudnn_rnn_backward", recurrent, 0, 0, 0, 2, "twice forward"},
-    {"lstm_cell", cell, 3, 4, 0, 0, kWeights},
-    {"gru_cell", cell, 2, 3, 0, 0, kWeights},
-    {"rnn_tanh_cell", cell, 2, 3, 0, 0, kWeights},
-    {"rnn_relu_cell", cell, 2, 3, 0, 0, kWeights},
+    {"lstm_cell", cell, 3, 4, 0, 0, kWeights, two_gradients},
+    {"gru_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
+    {"rnn_tanh_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
+    {"rnn_relu_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
 };
 
 }  // namespace

@@ -53,6 +53,12 @@ struct Formula {
   static Formula none(const char* why) { return {std::nullopt, why, false}; }
 };
 
+// What a product takes in backward.
+struct ProductGradients {
+  double all = 0;       // multiply-adds of all its gradients together / its own
+  double by_input = 0;  // of them what the network's first layer does not need
+};
+
 // A row of a table of operators.
 struct OperatorRow {
   std::string_view function;  // without namespace
@@ -61,6 +67,17 @@ struct OperatorRow {
   // A gradient operator: times the forward formula for all gradients together (0: forward).
   uint8_t backward = 0;
   const char* convention = "";  // what is counted and where it is from
+  // Of a forward operator that is a product; null for other operators.
+  std::optional<ProductGradients> (*gradients)(const OperatorCall&, const OperatorRow&) = nullptr;
 };
+
+// The gradient by each of two operands is a product as large as the forward one.
+inline std::optional<ProductGradients> two_gradients(const OperatorCall&, const OperatorRow&) {
+  return ProductGradients{2, 0};
+}
+// The same where one operand is a weight.
+inline std::optional<ProductGradients> weight_and_input(const OperatorCall&, const OperatorRow&) {
+  return ProductGradients{2, 1};
+}
 
 }  // namespace flopinj::reduce

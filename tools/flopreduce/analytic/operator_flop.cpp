@@ -90,4 +90,10 @@ Formula operator_formula(const OperatorName& name, const OperatorCall& call) {
   return formula;
 }
 
+std::optional<ProductGradients> operator_gradients(const OperatorName& name) {
+  const OperatorRow* row = find(name.function()).row;
+  if (row == nullptr || row->gradients == nullptr) return std::nullopt;
+  return row->gradients({name.has_sizes ? &name.sizes : nullptr, nullptr, nullptr}, *row);
+}
+
 }  // namespace flopinj::reduce

@@ -10,6 +10,7 @@
 //   element-wise  so many operations per element, from the textbook algorithm.
 //   gradients     of a product or convolution: twice the forward formula (one for each operand).
 #pragma once
+#include <optional>
 #include <string_view>
 
 #include "analytic/formula.h"
@@ -24,5 +25,9 @@ const char* operator_convention(std::string_view function);
 // `call.sizes` must be the sizes of that operator's arguments in the order of PyTorch's schema
 // (aten/src/ATen/native/native_functions.yaml).
 Formula operator_formula(const OperatorName& name, const OperatorCall& call);
+
+// What the gradients of a product take: 2, and for fused attention 2.5 where keys and values are
+// equally wide. Nothing for what is no product, or where the sizes are missing.
+std::optional<ProductGradients> operator_gradients(const OperatorName& name);
 
 }  // namespace flopinj::reduce

@@ -66,6 +66,14 @@ Formula general_product(const OperatorCall& call, const OperatorRow& row) {
   return Formula::of(product);
 }
 
+// The gradient by the matrix of a matrix-vector product is an outer product: no multiply-adds.
+std::optional<ProductGradients> matrix_gradients(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) return std::nullopt;
+  return ProductGradients{2, 0};
+}
+
 // [..., k] x [m, k] transposed
 Formula linear(const OperatorCall& call, const OperatorRow& row) {
   const Shape* x = call.shape(row.a);
@@ -104,18 +112,18 @@ Formula integer_product(const OperatorCall&, const OperatorRow&) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"mm", product, 0, 1, 0, 0, kPlain},
-    {"addmm", product, 1, 2, 0, 0, kPlain},
-    {"_addmm_activation", product, 1, 2, 0, 0, kPlain},
+    {"mm", product, 0, 1, 0, 0, kPlain, weight_and_input},
+    {"addmm", product, 1, 2, 0, 0, kPlain, weight_and_input},
+    {"_addmm_activation", product, 1, 2, 0, 0, kPlain, weight_and_input},
     {"_scaled_mm", product, 0, 1, 0, 0, kPlain},
     {"sspaddmm", product, 1, 2, 0, 0, kPlain},
-    {"bmm", batched_product, 0, 1, 0, 0, kPlain},
-    {"baddbmm", batched_product, 1, 2, 0, 0, kPlain},
-    {"addbmm", batched_product, 1, 2, 0, 0, kPlain},
-    {"_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
+    {"bmm", batched_product, 0, 1, 0, 0, kPlain, two_gradients},
+    {"baddbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
+    {"addbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
+    {"_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain, two_gradients},
     {"_scaled_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
-    {"matmul", general_product, 0, 1, 0, 0, kPlain},
-    {"linear", linear, 0, 1, 0, 0, kPlain},
+    {"matmul", general_product, 0, 1, 0, 0, kPlain, matrix_gradients},
+    {"linear", linear, 0, 1, 0, 0, kPlain, weight_and_input},
     // grad_output and weight are arguments too; input x weight is as large as either gradient.
     {"linear_backward", linear, 0, 2, 0, 2, "twice the forward product"},
     {"mv", vector_product, 0, 1, 0, 0, kPlain},

@@ -46,10 +46,14 @@ const Json* element(const Json& list, const std::string& part) {
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
   if (error == std::errc() && end == part.data() + part.size())
     return index < list.size() ? &list[index] : nullptr;
+  const Json* found = nullptr;
   for (const Json& item : list)
-    for (const char* key : {"name", "path", "rule"})
-      if (item.is_object() && item.contains(key) && item[key] == part) return &item;
-  return nullptr;
+    for (const char* key : {"name", "path", "rule", "layer", "operator"})
+      if (item.is_object() && item.contains(key) && item[key] == part) {
+        if (found != nullptr && found != &item) return nullptr;  // several have that name
+        found = &item;
+      }
+  return found;
 }
 
 const Json* member(const Json& value, const std::string& part) {

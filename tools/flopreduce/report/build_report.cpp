@@ -141,17 +141,21 @@ void Builder::add_rows() {
 // What explanations are made of.
 void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
                        const std::string& phase_name) {
-  RowReport& kept = report_.rows.emplace_back();
-  kept.signature = report_.signatures.size() - 1;
-  kept.chip = row.chip;
-  kept.range = row.path;  // until ranges have their places: add_ranges()
-  kept.phase = phase_name;
-  kept.layer = operator_map_.layer_name(row.path);
-  if (kept.layer == path_string(model_, row.path))
-    kept.layer.clear();  // no range tells the phase: just a range
-  kept.work = work;
-  for (size_t i = 0; i < flop.by_precision.size(); ++i)
-    if (flop.by_precision[i] != 0) kept.flop.emplace_back(i, flop.by_precision[i]);
+  operators_.join().for_each_home(row.path, phase_name, [&](uint32_t home, const Part& part) {
+    RowReport& kept = report_.rows.emplace_back();
+    kept.signature = report_.signatures.size() - 1;
+    kept.chip = row.chip;
+    kept.range = row.path;  // until ranges have their places: add_ranges()
+    kept.phase = phase_name;
+    kept.layer = operator_map_.layer_name(home);
+    if (kept.layer == path_string(model_, home))
+      kept.layer.clear();  // no range tells the phase: just a range
+    kept.operator_name = operators_.forward_backward().row_name(row.path, home, phase_name);
+    kept.work = part.of(work);
+    for (size_t i = 0; i < flop.by_precision.size(); ++i)
+      if (const u128 share = part.of(flop.by_precision[i]); share != 0)
+        kept.flop.emplace_back(i, share);
+  });
 }
 
 // Where the figures come from. Rows are sorted by signature and chip.

@@ -26,12 +26,20 @@ std::set<std::string> layers_of(const Report& report) {
   return layers;
 }
 
+std::set<std::string> operators_of(const Report& report) {
+  std::set<std::string> operators;
+  for (const auto& row : report.rows)
+    if (!row.operator_name.empty()) operators.insert(row.operator_name);
+  return operators;
+}
+
 // Calls visit(figure, also): `also` is another name that means the same, or empty.
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
   visit(NamedFigure{"total", "total"}, std::string());
   for (const auto& p : report.phases) visit(NamedFigure{"phase", p.name}, std::string());
   for (const auto& layer : layers_of(report)) visit(NamedFigure{"layer", layer}, std::string());
+  for (const auto& name : operators_of(report)) visit(NamedFigure{"operator", name}, std::string());
   for (const auto& k : report.kernels) visit(NamedFigure{"kernel", k.name}, k.mangled);
   for (uint32_t i = 0; i < report.ranges.size(); ++i)
     visit(NamedFigure{"range", report.ranges[i].path, i}, report.ranges[i].name);
@@ -64,6 +72,7 @@ class Members {
   bool holds(const RowReport& row) const {
     if (kind_ == "phase") return row.phase == figure_.name;
     if (kind_ == "kernel") return report_.signatures[row.signature].kernel == figure_.name;
+    if (kind_ == "operator") return row.operator_name == figure_.name;
     if (kind_ == "range") return row.range >= first_ && row.range < end_;
     if (kind_ == "layer") return below(row.layer, figure_.name);
     return true;

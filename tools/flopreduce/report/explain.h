@@ -26,7 +26,7 @@ struct OnDevice {
 };
 
 struct Explanation {
-  const char* kind = "";  // "total", "phase", "layer", "kernel", "range"
+  const char* kind = "";  // "total", "phase", "layer", "operator", "kernel", "range"
   std::string name;
   Work work;
   std::vector<Contribution> contributions;  // most FLOP first; they add up to `work`

@@ -11,50 +11,23 @@ namespace {
 
 u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
-// The part of `whole` that belongs to [from, to) of `all`; parts that follow each other add up.
-u128 part(u128 whole, uint64_t from, uint64_t to, uint64_t all) {
-  bool overflow = false;
-  return mul_div_round(whole, to, all, overflow) - mul_div_round(whole, from, all, overflow);
-}
-
-Work part(const Work& work, uint64_t from, uint64_t to, uint64_t all) {
-  if (from == 0 && to == all) return work;
-  const auto count = [&](uint64_t n) {
-    return static_cast<uint64_t>(part(u128{n}, from, to, all));
-  };
-  Work out;
-  out.launches = count(work.launches);
-  out.unmeasured = count(work.unmeasured);
-  out.varying = count(work.varying);
-  out.unscreened = count(work.unscreened);
-  out.flop = part(work.flop, from, to, all);
-  out.matrix_flop = part(work.matrix_flop, from, to, all);
-  out.time = {part(work.time.ns, from, to, all), count(work.time.estimated),
-              count(work.time.windowed), count(work.time.unknown)};
-  out.overflow = work.overflow;
-  if (out.varying > 0)
-    out.uncertainty.add_unknown(out.varying);  // which launches it got is unknown
-  return out;
-}
-
 }  // namespace
 
 OperatorsBuilder::OperatorsBuilder(const Model& model, const PhaseRules& rules,
                                    const OperatorMap& operators, const OperatorCalls& calls,
                                    const Formulas& formulas)
-    : model_(model), rules_(rules), operators_(operators), calls_(calls), formulas_(formulas) {
-  for (const auto& [key, launches] : calls.joined) {
-    forwards_[static_cast<uint32_t>(key >> 32)].push_back({static_cast<uint32_t>(key), launches});
-    backwards_[static_cast<uint32_t>(key)].push_back(static_cast<uint32_t>(key >> 32));
-  }
-  for (auto& [path, shares] : forwards_) std::sort(shares.begin(), shares.end());
-  for (auto& [path, backwards] : backwards_) std::sort(backwards.begin(), backwards.end());
-}
+    : model_(model),
+      rules_(rules),
+      operators_(operators),
+      calls_(calls),
+      formulas_(formulas),
+      join_(calls),
+      forward_backward_(model, operators, join_) {}
 
 void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
                            const std::string& reason) {
   const std::string& phase = rules_.rules()[row.rule].phase;
-  add_layer(row, work, phase);
+  forward_backward_.add(row.path, phase, work);
   const uint32_t path = operators_.operator_of(row.path);
   if (path == kNoIndex) return;
   Place& place = places_[{path, phase}];
@@ -68,76 +41,13 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
   add_saturating(kernel.flop, work.flop);
 }
 
-const std::string& OperatorsBuilder::layer_name(uint32_t path) {
-  const uint32_t at = operators_.layer_of(path);
-  const auto [entry, fresh] = layer_names_.try_emplace(at);
-  if (fresh) entry->second = operators_.layer_name(at);
-  return entry->second;
-}
-
-LayerWork& OperatorsBuilder::layer(const std::string& name) {
-  const auto [entry, fresh] = layer_index_.try_emplace(name, report_.layers.size());
-  if (fresh) {
-    report_.layers.emplace_back().layer = name;
-    layer_first_path_.push_back(kNoIndex);
-  }
-  return report_.layers[entry->second];
-}
-
-const std::vector<OperatorsBuilder::Share>* OperatorsBuilder::forwards_of(uint32_t backward) const {
-  const auto found = forwards_.find(backward);
-  return found == forwards_.end() ? nullptr : &found->second;
-}
-
-void OperatorsBuilder::add_layer(const Row& row, const Work& work, const std::string& phase) {
-  if (phase == "backward") {
-    if (const auto* shares = forwards_of(row.path)) {
-      uint64_t all = 0, from = 0;
-      for (const auto& [forward, launches] : *shares) add_saturating(all, launches);
-      for (const auto& [forward, launches] : *shares) {
-        const uint64_t to = std::min(all, from + launches);
-        if (const std::string& name = layer_name(forward); !name.empty())
-          layer(name).backward.add(part(work, from, to, all));
-        from = to;
-      }
-      return;
-    }
-  } else if (phase != "forward" && phase != "recompute") {
-    return;
-  }
-  const std::string& name = layer_name(row.path);
-  if (name.empty()) return;
-  LayerWork& l = layer(name);
-  (phase == "forward" ? l.forward : phase == "backward" ? l.backward : l.recompute).add(work);
-  uint32_t& first = layer_first_path_[layer_index_[name]];
-  if (phase == "forward") first = std::min(first, row.path);
-}
-
-// The one entered first that does matrix work.
-void OperatorsBuilder::find_first_layer() {
-  uint32_t first = kNoIndex;
-  for (size_t i = 0; i < report_.layers.size(); ++i)
-    if (report_.layers[i].forward.matrix_flop > 0 && layer_first_path_[i] < first) {
-      first = layer_first_path_[i];
-      first_layer_ = report_.layers[i].layer;
-    }
-}
-
-bool OperatorsBuilder::in_first_layer(uint32_t path) {
-  if (first_layer_.empty()) return false;
-  const auto* shares = forwards_of(path);
-  if (shares == nullptr) return layer_name(path) == first_layer_;
-  return std::all_of(shares->begin(), shares->end(),
-                     [&](const Share& s) { return layer_name(s.first) == first_layer_; });
-}
-
 // The gradient that a backward operator takes has the shape of the forward operator's result.
 const Shape* OperatorsBuilder::result_shape(const Place& place) const {
   const Shape* found = nullptr;
   for (const auto& [where, kernel] : place.kernels) {
-    const auto backwards = backwards_.find(where.first);
-    if (backwards == backwards_.end()) continue;
-    for (uint32_t path : backwards->second) {
+    const auto* backwards = join_.backwards_of(where.first);
+    if (backwards == nullptr) continue;
+    for (uint32_t path : *backwards) {
       const OperatorName* name = nullptr;
       for (; path > PathTable::kLost; path = model_.paths[path].parent) {
         name = operators_.name_of(path);
@@ -197,35 +107,10 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
     facts.kernels.push_back({model_.names[kernel], sum.launches, sum.flop});
   std::stable_sort(facts.kernels.begin(), facts.kernels.end(),
                    [](const auto& a, const auto& b) { return a.flop > b.flop; });
-  facts.first_layer = std::all_of(place.kernels.begin(), place.kernels.end(),
-                                  [&](const auto& k) { return in_first_layer(k.first.first); });
+  facts.first_layer = std::all_of(place.kernels.begin(), place.kernels.end(), [&](const auto& k) {
+    return forward_backward_.in_first_layer(k.first.first);
+  });
   return facts;
-}
-
-// A layer's formula is the sum of those of its operators.
-void OperatorsBuilder::add_formula(uint32_t path, const std::string& phase, u128 formula) {
-  if (phase != "recompute") add_saturating(report_.formula_flop, formula);
-  if (phase == "forward") {
-    if (const std::string& name = layer_name(path); !name.empty())
-      add_saturating(layer(name).forward_formula, formula);
-    return;
-  }
-  if (phase != "backward") return;
-  // Numbers are known of the paths that launch, at or below the operator's.
-  uint64_t all = 0, from = 0;
-  std::vector<Share> shares;
-  for (const auto& [where, kernel] : places_.at({path, phase}).kernels)
-    if (const auto* forwards = forwards_of(where.first))
-      shares.insert(shares.end(), forwards->begin(), forwards->end());
-  for (const auto& [forward, launches] : shares) add_saturating(all, launches);
-  for (const auto& [forward, launches] : shares) {
-    const uint64_t to = std::min(all, from + launches);
-    if (const std::string& name = layer_name(forward); !name.empty())
-      add_saturating(layer(name).backward_formula, part(formula, from, to, all));
-    from = to;
-  }
-  if (const std::string& name = layer_name(path); shares.empty() && !name.empty())
-    add_saturating(layer(name).backward_formula, formula);
 }
 
 // By function and phase. The cause is that of the place where most differs.
@@ -272,31 +157,14 @@ void OperatorsBuilder::add_types() {
   }
 }
 
-void OperatorsBuilder::finish_layers() {
-  for (LayerWork& l : report_.layers) {
-    if (l.forward.matrix_flop == 0) continue;
-    l.expected = l.layer == first_layer_ ? 1 : 2;
-    if (l.forward.flop_complete() && l.backward.flop_complete() && l.backward.launches > 0)
-      l.ratio = quotient(l.backward.matrix_flop, l.forward.matrix_flop);
-  }
-  std::vector<size_t> order(report_.layers.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return layer_first_path_[a] < layer_first_path_[b]; });
-  std::vector<LayerWork> sorted;
-  for (const size_t i : order) sorted.push_back(std::move(report_.layers[i]));
-  report_.layers = std::move(sorted);
-}
-
 OperatorsReport OperatorsBuilder::build() {
-  find_first_layer();
   for (const auto& [key, place] : places_) {
     const auto& [path, phase] = key;
     const OperatorFacts facts = facts_of(path, phase, place);
     OperatorReport& r = report_.places.emplace_back();
     r.name = facts.name->name;
     r.range = range_label(model_, path);
-    r.layer = layer_name(path);
+    r.layer = forward_backward_.layer_name(path);
     r.phase = phase;
     r.calls = facts.calls;
     r.calls_counted = facts.calls_counted;
@@ -307,15 +175,18 @@ OperatorsReport OperatorsBuilder::build() {
       r.formula_uncounted = all.uncounted;
       if (place.work.flop_complete() && *r.formula_flop > 0)
         r.ratio = quotient(place.work.flop, *r.formula_flop);
-      add_formula(path, phase, *r.formula_flop);
+      if (phase != "recompute") add_saturating(report_.formula_flop, *r.formula_flop);
     }
+    std::vector<uint32_t> launching;
+    for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
+    forward_backward_.add_formula(path, phase, r.formula_flop, launching);
     const Cause cause = cause_of(facts);
     r.cause = cause.cause;
     r.evidence = cause.evidence;
     if (phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
   }
   add_types();
-  finish_layers();
+  forward_backward_.finish(report_);
   const auto most_first = [](const OperatorReport& a, const OperatorReport& b) {
     return a.work.flop > b.work.flop;
   };

@@ -1,10 +1,8 @@
-// Operators: what the hardware executed, what the formula says, and why the two differ; and the same
-// by layer.
+// Operators: what the hardware executed, what the formula says, and why the two differ.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,6 +12,8 @@
 #include "model/phases.h"
 #include "model/totals.h"
 #include "report/causes.h"
+#include "report/forward_backward.h"
+#include "report/operator_join.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {
@@ -27,6 +27,9 @@ class OperatorsBuilder {
   void add(const Row& row, const Work& work, const Flop& flop, const std::string& reason);
   OperatorsReport build();
 
+  const OperatorJoin& join() const { return join_; }
+  const ForwardBackwardBuilder& forward_backward() const { return forward_backward_; }
+
  private:
   struct KernelSum {
     uint64_t launches = 0;
@@ -39,34 +42,20 @@ class OperatorsBuilder {
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
   };
-  using Share = std::pair<uint32_t, uint64_t>;  // forward path, launches
-
-  void add_layer(const Row& row, const Work& work, const std::string& phase);
-  LayerWork& layer(const std::string& name);
-  const std::string& layer_name(uint32_t path);
-  void find_first_layer();
-  bool in_first_layer(uint32_t path);
-  const std::vector<Share>* forwards_of(uint32_t backward) const;
   const Shape* result_shape(const Place& place) const;
   // Calls, and whether sequence numbers count them.
   std::pair<uint64_t, bool> calls_of(const Place& place, const Formula& formula) const;
   OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place);
-  void add_formula(uint32_t path, const std::string& phase, u128 formula);
   void add_types();
-  void finish_layers();
 
   const Model& model_;
   const PhaseRules& rules_;
   const OperatorMap& operators_;
   const OperatorCalls& calls_;
   const Formulas& formulas_;
-  std::map<std::pair<uint32_t, std::string>, Place> places_;       // (operator's path, phase)
-  std::unordered_map<uint32_t, std::vector<Share>> forwards_;      // by backward path
-  std::unordered_map<uint32_t, std::vector<uint32_t>> backwards_;  // by forward path
-  std::unordered_map<uint32_t, std::string> layer_names_;          // by layer's path
-  std::unordered_map<std::string, size_t> layer_index_;
-  std::vector<uint32_t> layer_first_path_;  // parallel to report_.layers
-  std::string first_layer_;
+  OperatorJoin join_;
+  ForwardBackwardBuilder forward_backward_;
+  std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
   OperatorsReport report_;
 };
 

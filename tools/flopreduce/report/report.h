@@ -187,22 +187,25 @@ struct OperatorReport {
   std::string cause, evidence;
 };
 
-// All that is done for one layer. Backward work is the layer's by the ranges around it, or by the
-// sequence number of its forward operator.
-struct LayerWork {
-  std::string layer;
+// All that is done for one layer, or by one operator of forward. Backward work belongs to them by the
+// sequence number of its forward operator; a layer's else by the ranges around it.
+struct ForwardBackward {
+  std::string
+      name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
   Work forward, backward, recompute;
   u128 forward_formula = 0, backward_formula = 0;
+  bool forward_formula_partial = false, backward_formula_partial = false;  // some have none
   std::optional<double> ratio;     // backward / forward, matrix FLOP
-  std::optional<double> expected;  // 2, or 1 in the first layer; nothing without matrix FLOP
+  std::optional<double> expected;  // the same by theory; nothing where there is none
 };
 
 struct OperatorsReport {
-  std::vector<OperatorReport> types;   // by function and phase, most FLOP first
-  std::vector<OperatorReport> places;  // by range path and phase, most FLOP first
-  std::vector<LayerWork> layers;       // in the order of forward
-  u128 formula_flop = 0;               // of all with a formula, recomputation left out
-  u128 recompute_flop = 0;             // executed
+  std::vector<OperatorReport> types;        // by function and phase, most FLOP first
+  std::vector<OperatorReport> places;       // by range path and phase, most FLOP first
+  std::vector<ForwardBackward> layers;      // in the order of forward
+  std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
+  u128 formula_flop = 0;                    // of all with a formula, recomputation left out
+  u128 recompute_flop = 0;                  // executed
   // Backward launches with a sequence number, by what became of it.
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
 };
@@ -256,13 +259,15 @@ struct DamageReport {
   uint64_t count = 0;
 };
 
-// Launches of one signature in one range by one rule: what everything above is added up from.
+// Launches of one signature in one range by one rule: what everything above is added up from. Backward
+// launches of several forward operators are a row for each.
 struct RowReport {
   size_t signature = 0;       // Report::signatures
   uint32_t chip = 0;          // Model::chips
   uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
   std::string phase;
-  std::string layer;  // empty where it is in none
+  std::string layer;          // empty where it is in none
+  std::string operator_name;  // OperatorsReport::by_forward; empty where it is in none
   Work work;
   std::vector<std::pair<size_t, u128>> flop;  // by precision (Report::precisions), where not 0
 };

@@ -10,11 +10,13 @@ namespace flopinj::reduce {
 
 std::span<const Subject* const> subjects() {
   static constexpr std::array kSubjects = {
-      &kHead,        &kPhases,     &kPrecisions, &kIntegerOperations, &kRatio,
-      &kUtilization, &kLayers,     &kOperators,  &kKernels,           &kEstimates,
-      &kRoofline,    &kSignatures, &kRanges,     &kPeakByRange,       &kStacks,
-      &kPhaseRules,  &kLedger,     &kMeasuring,  &kCoverage,          &kBusyTime,
-      &kIdleGaps,    &kRanks,      &kProcesses,  &kDiagnostics,       &kDamage,
+      &kHead,        &kPhases,      &kPrecisions,  &kIntegerOperations,
+      &kRatio,       &kUtilization, &kLayers,      &kOperatorWork,
+      &kOperators,   &kKernels,     &kEstimates,   &kRoofline,
+      &kSignatures,  &kRanges,      &kPeakByRange, &kStacks,
+      &kPhaseRules,  &kLedger,      &kMeasuring,   &kCoverage,
+      &kBusyTime,    &kIdleGaps,    &kRanks,       &kProcesses,
+      &kDiagnostics, &kDamage,
   };
   return kSubjects;
 }

@@ -18,9 +18,9 @@ struct Subject {
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
 extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
-    kRanges, kPhaseRules, kOperators, kLayers, kLedger, kProcesses, kDiagnostics, kDamage,
-    kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring, kCoverage, kRanks,
-    kBusyTime, kIdleGaps;
+    kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses, kDiagnostics,
+    kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring, kCoverage,
+    kRanks, kBusyTime, kIdleGaps;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.

@@ -1,0 +1,98 @@
+// Forward and backward side by side: by layer, and by forward operator.
+#include "sections/cells.h"
+#include "sections/json_parts.h"
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+namespace {
+
+Cell pair_formula_cell(u128 flop, bool partial) {
+  return flop > 0 ? Cell(flop, partial ? Mark::kAtLeast : Mark::kNone) : Cell::none();
+}
+Cell pair_ratio_cell(const std::optional<double>& ratio) {
+  return ratio ? Cell(*ratio) : Cell::none();
+}
+
+Table pair_table(const char* key, Column name, const std::vector<ForwardBackward>& rows) {
+  Table table{key,
+              {name,
+               {"forward_flop", "forward", Kind::kFlop},
+               {"backward_flop", "backward", Kind::kFlop},
+               {"ratio", "ratio", Kind::kRatio},
+               {"expected_ratio", "expected", Kind::kRatio},
+               {"forward_formula_flop", "formula fwd", Kind::kFlop},
+               {"backward_formula_flop", "formula bwd", Kind::kFlop},
+               {"forward_gpu_time_ns", "time fwd", Kind::kNanoseconds},
+               {"backward_gpu_time_ns", "time bwd", Kind::kNanoseconds}}};
+  table.long_list = true;
+  const auto flop = [](const Work& work) {
+    return work.launches > 0 ? flop_cell(work) : Cell::none();
+  };
+  const auto time = [](const Work& work) {
+    return work.launches > 0 ? time_cell(work) : Cell::none();
+  };
+  for (const ForwardBackward& r : rows)
+    table.rows.push_back({r.name, flop(r.forward), flop(r.backward), pair_ratio_cell(r.ratio),
+                          pair_ratio_cell(r.expected),
+                          pair_formula_cell(r.forward_formula, r.forward_formula_partial),
+                          pair_formula_cell(r.backward_formula, r.backward_formula_partial),
+                          time(r.forward), time(r.backward)});
+  return table;
+}
+
+Json pair_json(const char* key, const ForwardBackward& r) {
+  Json j = {{key, r.name},
+            {"forward", work_json(r.forward)},
+            {"backward", work_json(r.backward)},
+            {"recompute", work_json(r.recompute)},
+            {"forward_formula_flop", decimal(r.forward_formula)},
+            {"backward_formula_flop", decimal(r.backward_formula)},
+            {"backward_forward_matrix_ratio", optional_json(r.ratio)},
+            {"backward_forward_expected", optional_json(r.expected)}};
+  if (r.forward_formula_partial) j["forward_formula_partial"] = true;
+  if (r.backward_formula_partial) j["backward_formula_partial"] = true;
+  return j;
+}
+
+Section layers_section(const Report& report) {
+  if (report.operators.layers.empty()) return {};
+  return {"Layers: backward / forward of matrix work",
+          {},
+          pair_table("layers", {"layer", "layer"}, report.operators.layers),
+          {}};
+}
+
+void layers_json(Json& to, const Report& report) {
+  to["layer_work"] = list_json(report.operators.layers,
+                               [](const ForwardBackward& r) { return pair_json("layer", r); });
+}
+
+Section operator_work_section(const Report& report) {
+  const auto& rows = report.operators.by_forward;
+  if (rows.empty()) return {};
+  Section out{"Operators: backward / forward of matrix work",
+              {},
+              pair_table("operator_work", {"operator", "operator"}, rows),
+              {}};
+  for (const ForwardBackward& r : rows)
+    if (r.name.ends_with("Backward") && r.forward.launches == 0) {
+      out.below.push_back(
+          {"A name that ends in Backward stands for work whose forward operator is not known.",
+           Tone::kDim});
+      break;
+    }
+  return out;
+}
+
+void operator_work_json(Json& to, const Report& report) {
+  to["operator_work"] = list_json(report.operators.by_forward, [](const ForwardBackward& r) {
+    return pair_json("operator", r);
+  });
+}
+
+}  // namespace
+
+const Subject kLayers = {layers_section, layers_json};
+const Subject kOperatorWork = {operator_work_section, operator_work_json};
+
+}  // namespace flopinj::reduce
