@@ -40,6 +40,19 @@ double residual(std::span<const ClusterUnit> units, size_t i, double mean, doubl
   return std::abs(from_mean) >= std::abs(from_neighbours) ? from_mean : from_neighbours;
 }
 
+struct Moments {
+  double variance = 0, third = 0, fourth = 0;
+
+  void add(double off, double weight) {
+    variance += weight * square(off);
+    third += weight * cube(off);
+    fourth += square(weight * square(off));
+  }
+  // The variance of a sum of squares is known by the fourth moment, which for a normal distribution
+  // is three times the variance squared.
+  double freedom() const { return fourth > 0 ? 3 * square(variance) / fourth - 1 : 1e9; }
+};
+
 u128 to_flop(double value) {
   constexpr double kMost = 3.4e38;  // below 2^128
   return value <= 0 ? 0 : value >= kMost ? kU128Max : static_cast<u128>(value);
@@ -74,26 +87,32 @@ std::optional<EstimateError> error_of(std::span<const ClusterUnit> units) {
     weights4 += square(square(u.launches));
   }
   EstimateError error;
-  double variance = 0;
-  double third = 0;
-  double fourth = 0;
+  Moments each, pooled;  // of the sum's error, unit by unit, and were all units alike
+  double unknown2 = 0;
+  double unknown3 = 0;
   for (size_t i = 0; i < units.size(); ++i) {
     const ClusterUnit& u = units[i];
     // Launches that were sampled are known.
     const double unknown = std::max(0.0, 1 - u.samples / u.launches);
-    const double off = u.launches * residual(units, i, total / all, all);
-    variance += unknown * square(off);
-    third += unknown * cube(off);
-    fourth += square(unknown * square(off));
-    error.launch_variance += unknown * u.launches * square(off / u.launches) / all;
+    const double off = residual(units, i, total / all, all);
+    each.add(u.launches * off, unknown);
+    pooled.add(off, 1);
+    unknown2 += unknown * square(u.launches);
+    unknown3 += unknown * cube(u.launches);
+    error.launch_variance += unknown * u.launches * square(off) / all;
+  }
+  const auto n = static_cast<double>(units.size());
+  // Uneven weights leave fewer degrees of freedom, and so do heavy tails.
+  error.freedom = std::min(square(weights2) / weights4 - 1, each.freedom());
+  double variance = each.variance;
+  double third = each.third;
+  if (pooled.variance / n * unknown2 > variance) {
+    variance = pooled.variance / n * unknown2;
+    third = pooled.third / n * unknown3;
+    error.freedom = std::min(n - 1, pooled.freedom());
   }
   error.deviation = std::sqrt(variance);
   error.skew = std::cbrt(third);
-  // Uneven weights leave fewer degrees of freedom, and so do heavy tails: the variance of a sum of
-  // squares is known by the fourth moment, which for a normal distribution is three times the
-  // variance squared.
-  error.freedom = square(weights2) / weights4 - 1;
-  if (fourth > 0) error.freedom = std::min(error.freedom, 3 * square(variance) / fourth - 1);
   error.freedom = std::max(error.freedom, 1.0);
   return error;
 }
