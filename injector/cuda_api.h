@@ -12,11 +12,11 @@ namespace flopinj {
       f(DeviceGetName, cuDeviceGetName) f(DeviceGetAttribute, cuDeviceGetAttribute)               \
           f(DeviceTotalMem, cuDeviceTotalMem_v2) f(DeviceGetUuid, cuDeviceGetUuid_v2)             \
               f(FuncGetParamInfo, cuFuncGetParamInfo) f(FuncGetAttribute, cuFuncGetAttribute)     \
-                  f(FuncGetName, cuFuncGetName) f(KernelGetFunction, cuKernelGetFunction)         \
-                      f(FuncGetModule, cuFuncGetModule) f(StreamIsCapturing, cuStreamIsCapturing) \
-                          f(CtxPushCurrent, cuCtxPushCurrent_v2)                                  \
-                              f(CtxPopCurrent, cuCtxPopCurrent_v2)                                \
-                                  f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)
+                  f(FuncGetName, cuFuncGetName) f(KernelGetFunction, cuKernelGetFunction) f(      \
+                      FuncGetModule, cuFuncGetModule) f(StreamIsCapturing, cuStreamIsCapturing)   \
+                      f(CtxPushCurrent, cuCtxPushCurrent_v2) f(CtxPopCurrent, cuCtxPopCurrent_v2) \
+                          f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2) f(           \
+                              ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
 
 struct CudaApi {
 #define FLOPINJ_MEMBER(name, symbol) decltype(&symbol) name = nullptr;

@@ -68,12 +68,6 @@ void add_child(const void* parameters, bool done, GraphCall& call) {
   if (done && p.phGraphNode != nullptr) call.node = *p.phGraphNode;
 }
 
-void clone(const void* parameters, bool done, GraphCall& call) {
-  const auto& p = *static_cast<const cuGraphClone_params*>(parameters);
-  call.other = p.originalGraph;
-  if (done && p.phGraphClone != nullptr) call.graph = *p.phGraphClone;
-}
-
 template <class P>
 void instantiate(const void* parameters, bool done, GraphCall& call) {
   const auto& p = *static_cast<const P*>(parameters);
@@ -109,26 +103,35 @@ void update(const void* parameters, bool, GraphCall& call) {
   call.other = p.hGraph;
 }
 
-void nothing(const void*, bool, GraphCall&) {}
+template <class P, bool PerThread>
+void capture(const void* parameters, bool, GraphCall& call) {
+  call.stream = static_cast<const P*>(parameters)->hStream;
+  if (PerThread && call.stream == nullptr) call.stream = CU_STREAM_PER_THREAD;
+}
 
 using A = GraphAction;
 constexpr std::array kFunctions{
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, A::kBeginCapture, nothing},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, A::kBeginCapture, nothing},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, A::kEndCapture, nothing},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, A::kEndCapture, nothing},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, A::kBeginCapture,
+                  capture<cuStreamBeginCapture_params, false>},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, A::kBeginCapture,
+                  capture<cuStreamBeginCapture_ptsz_params, true>},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, A::kEndCapture,
+                  capture<cuStreamEndCapture_params, false>},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, A::kEndCapture,
+                  capture<cuStreamEndCapture_ptsz_params, true>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphAddKernelNode, A::kAddKernel,
                   add_kernel<cuGraphAddKernelNode_params>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate, A::kInstantiate,
                   instantiate<cuGraphInstantiate_params>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeSetParams, A::kSetKernel,
                   set_kernel<cuGraphKernelNodeSetParams_params>},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphClone, A::kClone, clone},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphAddChildGraphNode, A::kAddChild, add_child},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams, A::kSetExecKernel,
                   set_kernel<cuGraphExecKernelNodeSetParams_params>},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, A::kBeginCapture, nothing},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, A::kBeginCapture, nothing},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, A::kBeginCapture,
+                  capture<cuStreamBeginCapture_v2_params, false>},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, A::kBeginCapture,
+                  capture<cuStreamBeginCapture_v2_ptsz_params, true>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate, A::kUpdate,
                   update<cuGraphExecUpdate_params>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2, A::kInstantiate,
@@ -156,9 +159,10 @@ constexpr std::array kFunctions{
                   set_kernel<cuGraphNodeSetParams_params>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphExecNodeSetParams, A::kSetExecKernel,
                   set_kernel<cuGraphExecNodeSetParams_params>},
-    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, A::kBeginCapture, nothing},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, A::kBeginCapture,
+                  capture<cuStreamBeginCaptureToGraph_params, false>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, A::kBeginCapture,
-                  nothing},
+                  capture<cuStreamBeginCaptureToGraph_ptsz_params, true>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2, A::kAddKernel,
                   add_kernel<cuGraphAddNode_v2_params>},
 };

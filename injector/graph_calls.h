@@ -13,13 +13,12 @@ enum class GraphAction : uint8_t {
   kSetKernel,       // new parameters for a node of a graph
   kAddChild,        // a node that holds a copy of another graph
   kAddConditional,  // a node with graphs of its own, its bodies
-  kClone,
   kInstantiate,
   kSetExecKernel,  // new parameters for a node of an executable graph
   kSetExecChild,
-  kEnable,  // a node of an executable graph on or off
-  kUpdate,  // all parameters of an executable graph from another graph
-  kBeginCapture,
+  kEnable,        // a node of an executable graph on or off
+  kUpdate,        // all parameters of an executable graph from another graph
+  kBeginCapture,  // of a stream
   kEndCapture,
 };
 
@@ -28,12 +27,13 @@ struct GraphCall {
   GraphAction action;    // the function's, or another one where it adds any type of node
   bool relevant = true;  // false: a node of a type that runs no kernels
   CUgraph graph = nullptr;
-  CUgraph other = nullptr;  // the child; the original of a clone; the source of an update
+  CUgraph other = nullptr;  // the child; the source of an update
   CUgraphNode node = nullptr;
   CUgraphExec exec = nullptr;
   CUkernel kernel = nullptr;  // where kernel_call.function is null
   LaunchCall kernel_call;
   bool enabled = true;
+  CUstream stream = nullptr;        // of a capture; CU_STREAM_PER_THREAD for the thread's own
   std::span<const CUgraph> bodies;  // of a conditional node; the driver's
   bool for_device = false;          // an executable graph that kernels may launch
 };

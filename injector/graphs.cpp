@@ -16,6 +16,7 @@ void Graphs::call_enter(ThreadCache& cache, const GraphFunction& function) {
       function.action == GraphAction::kInstantiate || function.action == GraphAction::kUpdate;
   cache.graph_call.clones.clear();
   cache.graph_call.graphs.clear();
+  if (function.action == GraphAction::kBeginCapture) captures_.beginning();
 }
 
 void Graphs::call_exit(ThreadState& thread, ThreadCache& cache, const GraphFunction& function,
@@ -24,26 +25,26 @@ void Graphs::call_exit(ThreadState& thread, ThreadCache& cache, const GraphFunct
   const CUresult result = data.functionReturnValue == nullptr
                               ? CUDA_ERROR_UNKNOWN
                               : *static_cast<const CUresult*>(data.functionReturnValue);
-  if (function.action == GraphAction::kEndCapture) {
-    // A capture that was invalidated ends here too. At worst the count is too high, and launches
-    // ask the driver for nothing; too low it does no harm either: CUPTI tells of the nodes.
-    if ((result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-         result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED) &&
-        captures_.fetch_sub(1, std::memory_order_relaxed) <= 0)
-      captures_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  if (result != CUDA_SUCCESS) return;
-
   GraphCall call{};
   call.action = function.action;
   call.relevant = true;
+  if (call.action == GraphAction::kEndCapture) {
+    function.read(data.functionParams, true, call);
+    // A capture that was invalidated ends here too.
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+        result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_ILLEGAL_STATE)
+      captures_.ended(data.context, call.stream);
+    return;
+  }
+  if (result != CUDA_SUCCESS) {
+    if (call.action == GraphAction::kBeginCapture) captures_.not_begun();
+    return;
+  }
   function.read(data.functionParams, true, call);
   if (!call.relevant) return;
   switch (call.action) {
     case GraphAction::kBeginCapture:
-      captures_.fetch_add(1, std::memory_order_relaxed);
-      return;
+      return captures_.begun(data.context, call.stream);
     case GraphAction::kAddKernel:
     case GraphAction::kSetKernel: {
       const Kernel kernel = kernel_of(thread, cache, call);
@@ -69,7 +70,6 @@ void Graphs::call_exit(ThreadState& thread, ThreadCache& cache, const GraphFunct
     case GraphAction::kEnable:
     case GraphAction::kUpdate:
       return change_exec(call, {});
-    case GraphAction::kClone:  // its nodes were told one by one
     case GraphAction::kEndCapture:
       return;
   }

@@ -16,6 +16,7 @@
 // lock, for CUPTI may hold its own while it tells us something.
 #pragma once
 #include <cupti.h>
+#include <injector/captures.h>
 #include <injector/edge.h>
 #include <injector/functions.h>
 #include <injector/graph_calls.h>
@@ -38,10 +39,8 @@ struct LaunchedGraph {
 
 class Graphs {
  public:
-  Graphs(Edge& edge, Functions& functions) : edge_(edge), functions_(functions) {}
-
-  // Some stream may be under capture. One relaxed load.
-  bool capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
+  Graphs(Edge& edge, Functions& functions, Captures& captures)
+      : edge_(edge), functions_(functions), captures_(captures) {}
 
   void call_enter(ThreadCache&, const GraphFunction&);
   void call_exit(ThreadState&, ThreadCache&, const GraphFunction&, const CUpti_CallbackData&);
@@ -113,7 +112,7 @@ class Graphs {
 
   Edge& edge_;
   Functions& functions_;
-  std::atomic<int32_t> captures_{0};
+  Captures& captures_;
   std::atomic<uint64_t> epoch_{1};  // changes with every change of any executable graph
   std::mutex mutex_;
   std::unordered_map<CUgraphNode, Node> nodes_;  // kernel nodes

@@ -4,6 +4,19 @@
 namespace flopinj {
 namespace {
 
+// Leaves the window that a launch is in, when an exception keeps its row from being told.
+class LeaveWindow {
+ public:
+  LeaveWindow(Windows& windows, ThreadCache& thread) : windows_(windows), thread_(thread) {}
+  ~LeaveWindow() { windows_.leave(thread_); }
+  LeaveWindow(const LeaveWindow&) = delete;
+  LeaveWindow& operator=(const LeaveWindow&) = delete;
+
+ private:
+  Windows& windows_;
+  ThreadCache& thread_;
+};
+
 // Limits that every GPU has. The driver refuses such a launch before it looks at the parameters, so
 // they may well be unreadable.
 bool will_be_refused(const LaunchShape& shape) {
@@ -35,11 +48,12 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
 
   // The plan comes first: it decides what a new signature wants.
   if (launch.context != nullptr) windows_.await_plan(*launch.context);
-  if (function.kind == LaunchKind::kKernel) {
+  if (function.kind != LaunchKind::kMultiDevice) {
     LaunchCall call;
     function.read(data.functionParams, 0, call);
-    launch.signature = signature(thread, cache, call, data.symbolName);
-    launch.captured = graphs_.capturing() && captured(call.stream);
+    if (function.kind == LaunchKind::kKernel)
+      launch.signature = signature(thread, cache, call, data.symbolName);
+    launch.captured = captures_.any() && captured(call);
   }
   if (launch.context != nullptr && !launch.captured)
     windows_.enter(*launch.context, cache, launch.signature);
@@ -55,7 +69,9 @@ const Signature* Launches::signature(ThreadState& thread, ThreadCache& cache,
 }
 
 // Asked only while some stream of the process is being captured.
-bool Launches::captured(CUstream stream) const {
+bool Launches::captured(const LaunchCall& call) const {
+  const bool own = call.stream == nullptr && call.per_thread_stream;
+  const CUstream stream = own ? CU_STREAM_PER_THREAD : call.stream;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return edge_.cuda.StreamIsCapturing != nullptr &&
          edge_.cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
@@ -66,6 +82,7 @@ void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunctio
                     const CUpti_CallbackData& data) {
   LaunchInProgress& launch = cache.launch;
   if (launch.depth == 0 || --launch.depth > 0) return;  // 0: its ENTER was before our time
+  const LeaveWindow leave(windows_, cache);
   const bool made = data.functionReturnValue != nullptr &&
                     *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS &&
                     !launch.captured;

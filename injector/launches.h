@@ -8,6 +8,7 @@
 // launch.
 #pragma once
 #include <cupti.h>
+#include <injector/captures.h>
 #include <injector/contexts.h>
 #include <injector/edge.h>
 #include <injector/functions.h>
@@ -20,12 +21,13 @@ namespace flopinj {
 
 class Launches {
  public:
-  Launches(Edge& edge, Contexts& contexts, Functions& functions, Streams& streams, Graphs& graphs,
-           Windows& windows)
+  Launches(Edge& edge, Contexts& contexts, Functions& functions, Streams& streams,
+           const Captures& captures, Graphs& graphs, Windows& windows)
       : edge_(edge),
         contexts_(contexts),
         functions_(functions),
         streams_(streams),
+        captures_(captures),
         graphs_(graphs),
         windows_(windows) {}
 
@@ -34,7 +36,7 @@ class Launches {
 
  private:
   const Signature* signature(ThreadState&, ThreadCache&, const LaunchCall&, const char* symbol);
-  bool captured(CUstream) const;
+  bool captured(const LaunchCall&) const;
   void record_graph(ThreadState&, ThreadCache&, CUgraphExec, LaunchRecord, DeviceId);
   void record_devices(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&,
                       LaunchRecord, DeviceId);
@@ -43,6 +45,7 @@ class Launches {
   Contexts& contexts_;
   Functions& functions_;
   Streams& streams_;
+  const Captures& captures_;
   Graphs& graphs_;
   Windows& windows_;
 };

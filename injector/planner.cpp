@@ -8,6 +8,11 @@
 #include <thread>
 
 namespace flopinj {
+namespace {
+
+constexpr auto kVisitEvery = std::chrono::milliseconds(50);
+
+}  // namespace
 
 void Planner::device_seen(uint32_t ordinal) {
   const std::lock_guard lock(mutex_);
@@ -29,10 +34,17 @@ void Planner::device_seen(uint32_t ordinal) {
 void Planner::run() {
   const Guard guard;
   prepare_helper_thread("flopinj-planner");
+  // What this thread asks of the driver must not spoil a capture that the program makes elsewhere.
+  auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (edge_.cuda.ThreadExchangeStreamCaptureMode != nullptr)
+    edge_.cuda.ThreadExchangeStreamCaptureMode(&relaxed);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (queue_.empty()) {
-      changed_.wait(lock);
+      if (visiting_)
+        visit(lock);
+      else
+        changed_.wait(lock);
       continue;
     }
     const uint32_t ordinal = queue_.front();
@@ -50,6 +62,23 @@ void Planner::run() {
     changed_.notify_all();
   }
   running_ = false;
+  changed_.notify_all();
+}
+
+void Planner::visit(std::unique_lock<std::mutex>& lock) {
+  // By the system clock: see within() in windows.cpp.
+  changed_.wait_until(lock, std::chrono::system_clock::now() + kVisitEvery);
+  if (stopping_ || !queue_.empty()) return;
+  visiting_ = false;
+  lock.unlock();
+  const bool again = visit_();
+  lock.lock();
+  visiting_ |= again;
+}
+
+void Planner::visit_soon() {
+  const std::lock_guard lock(mutex_);
+  visiting_ = true;
   changed_.notify_all();
 }
 

@@ -1,4 +1,5 @@
-// Describes devices and makes their metric plans ready, on a thread of its own.
+// Describes devices and makes their metric plans ready, on a thread of its own; between plans that
+// thread closes measurement windows that have been open for long (windows.h).
 //
 // A device is asked for when its first context appears. Host objects and configuration images take
 // up to half a second each: they are made once per chip, and the program does not wait for them,
@@ -14,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -50,6 +52,11 @@ class Planner {
     return ordinal < plans_.size() ? plans_[ordinal].load(std::memory_order_acquire) : nullptr;
   }
   void wait(uint32_t ordinal, uint32_t most_ms);  // until the device is done with
+
+  // `visit` is called on the thread every 50 ms from visit_soon() on, until it returns false.
+  // It must not throw. To be set before the first device is seen.
+  void set_visit(std::function<bool()> visit) { visit_ = std::move(visit); }
+  void visit_soon();
   // The thread ends after what it is doing now; waited for, but not for ever.
   void stop();
 
@@ -57,6 +64,7 @@ class Planner {
   static constexpr uint32_t kMostDevices = 64;
 
   void run();
+  void visit(std::unique_lock<std::mutex>&);
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
   const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
@@ -72,7 +80,8 @@ class Planner {
   std::condition_variable changed_;
   std::deque<uint32_t> queue_;
   std::array<bool, kMostDevices> seen_{}, done_{};
-  bool running_ = false, stopping_ = false, counters_said_ = false;
+  std::function<bool()> visit_;
+  bool running_ = false, stopping_ = false, visiting_ = false, counters_said_ = false;
 };
 
 }  // namespace flopinj

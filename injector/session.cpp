@@ -155,6 +155,7 @@ bool start(Session& session) {
 
   if (!session.collector->start(std::move(opened.sink), process)) {
     session.tracer->disable();
+    if (session.activity) session.activity->stop();
     return refuse("cannot start a thread");
   }
   g_recording.store(&edge, std::memory_order_release);
@@ -163,6 +164,7 @@ bool start(Session& session) {
     session.tracer->disable();
     session.collector->diagnostic(Severity::kError, "cupti.callbacks", error);
     session.collector->close(EndReason::kFailure);
+    if (session.activity) session.activity->stop();
     return refuse(error);
   }
   std::atexit(stop_at_exit);

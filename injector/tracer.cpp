@@ -40,10 +40,11 @@ struct Tracer::State {
   Modules modules{edge};
   Functions functions{edge, modules};
   Streams streams{edge};
-  Graphs graphs{edge, functions};
+  Captures captures;
+  Graphs graphs{edge, functions, captures};
   Planner planner{edge};
-  Windows windows{edge, planner, contexts};
-  Launches launches{edge, contexts, functions, streams, graphs, windows};
+  Windows windows{edge, planner, contexts, captures};
+  Launches launches{edge, contexts, functions, streams, captures, graphs, windows};
 
   void api(CUpti_CallbackId, const CUpti_CallbackData&);
   void resource(CUpti_CallbackIdResource, const CUpti_ResourceData&);
@@ -105,10 +106,12 @@ void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
     }
   } else if (const GraphFunction* const graph = find_graph_function(id); graph != nullptr) {
     cache->slow_callback = true;  // not what launches cost
-    if (entering)
+    if (entering) {
       graphs.call_enter(*cache, *graph);
-    else
+      if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning();
+    } else {
       graphs.call_exit(*thread, *cache, *graph, data);
+    }
   } else if (const ModuleFunction* const call = find_module_function(id); call != nullptr) {
     cache->slow_callback = true;
     if (entering)
@@ -135,11 +138,13 @@ void Tracer::State::resource(CUpti_CallbackIdResource id, const CUpti_ResourceDa
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
       functions.module_unloading();
       streams.stream_destroying();
+      captures.context_destroying(data.context);
       if (Context* const context = contexts.forget(data.context); context != nullptr) {
         if (windows.context_destroying(*context)) contexts.recycle(context);
       }
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
+      captures.stream_destroying(data.resourceHandle.stream);
       return streams.stream_destroying();
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (data.resourceDescriptor != nullptr)

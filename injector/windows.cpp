@@ -40,14 +40,36 @@ class WithContext {
   bool pushed_;
 };
 
+// Shuts the gate. It opens again at the end of the scope, whatever happens, unless a window is left
+// open behind it.
+class ShutGate {
+ public:
+  explicit ShutGate(Context& context) : gate_(context.gate) {
+    gate_.store(true, std::memory_order_seq_cst);
+  }
+  ~ShutGate() {
+    if (!kept_) gate_.store(false, std::memory_order_seq_cst);
+  }
+  ShutGate(const ShutGate&) = delete;
+  ShutGate& operator=(const ShutGate&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  std::atomic<bool>& gate_;
+  bool kept_ = false;
+};
+
 }  // namespace
 
-Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts)
+Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
     : edge_(edge),
       planner_(planner),
       contexts_(contexts),
+      captures_(captures),
       scheduler_(edge.collector->scheduler()),
-      on_(edge.measures && edge.cupti.range_profiler) {}
+      on_(edge.measures && edge.cupti.range_profiler) {
+  planner_.set_visit([this] { return close_old(); });
+}
 
 void Windows::await_plan(Context& context) {
   if (context.plan_awaited.load(std::memory_order_relaxed)) return;
@@ -64,9 +86,10 @@ void Windows::enter(Context& context, ThreadCache& thread, const Signature* sign
   // This store and the load of the gate, and in open() the store of the gate and the loads of
   // `launching`, are sequentially consistent: at least one of the two threads sees the other.
   thread.launching.store(&context, std::memory_order_seq_cst);
-  const bool wants =
-      signature != nullptr && signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
-      planner_.plan(context.ordinal) != nullptr && scheduler_.may_want(context.device, *signature);
+  const bool wants = signature != nullptr &&
+                     signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
+                     planner_.plan(context.ordinal) != nullptr &&
+                     scheduler_.may_want(context.device, *signature) && !captures_.any();
   if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
   thread.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
@@ -106,11 +129,12 @@ void Windows::open(Context& context, const ThreadCache& thread, const LaunchDeci
   if (plan == nullptr || *decision.open >= plan->groups.size()) return;
 
   const uint64_t began = monotonic_ns();
-  context.gate.store(true, std::memory_order_seq_cst);
+  ShutGate gate(context);
+  // capture_beginning() reads the gate after it has counted itself: one of the two sees the other.
+  if (captures_.any()) return;
   const auto give_up = std::chrono::steady_clock::now() + kMostDrain;
   while (others_launching(thread, context)) {
     if (std::chrono::steady_clock::now() > give_up) {  // the next launch tries again
-      context.gate.store(false, std::memory_order_seq_cst);
       scheduler_.add_cost(monotonic_ns() - began);
       return;
     }
@@ -127,19 +151,18 @@ void Windows::open(Context& context, const ThreadCache& thread, const LaunchDeci
   window->measured.shared = decision.shared;
   window->measured.rows.reserve(most);
   Problem problem;
-  if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
-    context.gate.store(false, std::memory_order_seq_cst);
-    degrade(context, problem);
-    return;
-  }
+  if (!context.profiler->open(plan->read_by(*decision.open), most, problem))
+    return degrade(context, problem);
   window->measured.opened_ns = monotonic_ns();
   window->measured.cost.overhead_ns = window->measured.opened_ns - began;
   context.window = std::move(window);
+  gate.keep();
+  planner_.visit_soon();
 }
 
 bool Windows::exit(Context& context, ThreadCache& thread, WindowRow row, bool made) {
   if (!thread.launch.in_window) {
-    thread.launching.store(nullptr, std::memory_order_release);
+    leave(thread);
     return false;
   }
   thread.launch.in_window = false;
@@ -154,15 +177,26 @@ bool Windows::exit(Context& context, ThreadCache& thread, WindowRow row, bool ma
   return true;
 }
 
+void Windows::leave(ThreadCache& thread) noexcept {
+  thread.launching.store(nullptr, std::memory_order_release);
+  if (!std::exchange(thread.launch.in_window, false)) return;
+  thread.launch.context->lock.unlock();
+}
+
 void Windows::close(Context& context) {
   const uint64_t began = monotonic_ns();
+  const ShutGate gate(context);
   const auto window = std::move(context.window);
   MeasurementWindow& measured = window->measured;
   MetricGroup& group = window->plan->read_by(measured.group);
   std::vector<double> values;
   Problem problem;
-  const auto outcome = context.profiler->close(group, measured.rows.size(), values, problem);
-  context.gate.store(false, std::memory_order_seq_cst);
+  auto outcome = RangeProfiler::Outcome::kMismatch;
+  try {
+    outcome = context.profiler->close(group, measured.rows.size(), values, problem);
+  } catch (const std::exception&) {
+    problem = {"counters.memory", "no memory for a window's counters: it was discarded"};
+  }
   measured.cost.open_ns = began - measured.opened_ns;
   measured.cost.overhead_ns += monotonic_ns() - began;
 
@@ -223,19 +257,52 @@ bool Windows::context_destroying(Context& context) {
   return true;
 }
 
+// On a thread that may have another context, or none.
+void Windows::close_from_outside(Context& context) {
+  const WithContext current(edge_.cuda, context.handle);
+  if (current) return close(context);
+  context.window.reset();  // the driver is already gone, and the counters with it
+  context.gate.store(false, std::memory_order_seq_cst);
+}
+
+void Windows::capture_beginning() {
+  for (Context* const context : contexts_.all()) {
+    if (!context->gate.load(std::memory_order_seq_cst)) continue;
+    const std::unique_lock lock(context->lock, within(kMostWait));
+    if (lock.owns_lock() && context->window != nullptr) close_from_outside(*context);
+  }
+}
+
+// True while a window is open that is to be looked at again.
+bool Windows::close_old() noexcept {
+  bool open = false;
+  try {
+    for (Context* const context : contexts_.all()) {
+      if (!context->gate.load(std::memory_order_relaxed)) continue;
+      // Taken: by a launch in the window, which closes it itself if it is the last one for long.
+      const std::unique_lock lock(context->lock, std::try_to_lock);
+      if (lock.owns_lock() && context->window == nullptr) continue;
+      const bool due = lock.owns_lock() && monotonic_ns() - context->window->measured.opened_ns >=
+                                               scheduler_.config().max_open_ns;
+      if (due)
+        close_from_outside(*context);
+      else
+        open = true;
+    }
+  } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
+    return true;
+  }
+  return open;
+}
+
 void Windows::finish() {
   on_.store(false, std::memory_order_relaxed);
   for (Context* const context : contexts_.all()) {
     const std::unique_lock lock(context->lock, within(kMostWaitAtEnd));
     if (!lock.owns_lock() || context->profiler == nullptr) continue;
+    if (context->window != nullptr) close_from_outside(*context);
     const WithContext current(edge_.cuda, context->handle);
-    if (!current) {  // the driver is already gone, and the counters with it
-      context->window.reset();
-      context->gate.store(false, std::memory_order_seq_cst);
-      continue;
-    }
-    if (context->window != nullptr) close(*context);
-    context->profiler->disable();
+    if (current) context->profiler->disable();
   }
 }
 

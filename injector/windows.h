@@ -7,18 +7,22 @@
 //   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
 //      rows are in the order of execution. A launch that succeeded appends its row.
 //   3. It is closed before a launch that must not be inside (a graph, a collective) or that wants
-//      another group's window, after the launch that fills or finishes it, when its context is
-//      destroyed, and at exit. As many ranges as rows, and none dropped: the counters of rows that
-//      the scheduler chose become samples. Else all are thrown away.
+//      another group's window, after the launch that fills or finishes it, when a stream is about
+//      to be captured (captures.h), when its context is destroyed, and at exit. One that has been open for
+//      max_open_ns is closed by the planner's thread, unless a launch is in it just then: so that a
+//      program that idles, and then perhaps ends without a word, has its samples written. As many
+//      ranges as rows, and none dropped: the counters of rows that the scheduler chose become samples.
+//      Else all are thrown away.
 // A launch that finds no window and wants none says so in its thread's cache (`launching`) and
 // takes no lock.
 //
 // Order of locks: context's window lock -> list of threads' caches | group's evaluation | the
-// collector's and CUPTI's own. No callback takes a window lock while holding another of ours.
+// planner's, the collector's and CUPTI's own. No callback takes a window lock while holding another of ours.
 // Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
 // which will have seen one range too many, is discarded.
 #pragma once
 #include <collector/scheduler.h>
+#include <injector/captures.h>
 #include <injector/contexts.h>
 #include <injector/edge.h>
 #include <injector/planner.h>
@@ -36,7 +40,7 @@ struct OpenWindow {
 
 class Windows {
  public:
-  Windows(Edge& edge, Planner& planner, Contexts& contexts);
+  Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures);
 
   // Before the first launch on a context: the wait that Settings::plan_wait_ms() tells.
   void await_plan(Context&);
@@ -46,6 +50,12 @@ class Windows {
   // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
   // filled in.
   bool exit(Context&, ThreadCache&, WindowRow, bool made);
+  // For an EXIT that fails before it comes to exit(); after exit() it does nothing. The window, if
+  // there is one, will be discarded.
+  void leave(ThreadCache&) noexcept;
+
+  // ENTER of a call that begins a capture, which Captures knows of already.
+  void capture_beginning();
 
   // False when a launch on it does not return: then nothing is left to serve another context.
   bool context_destroying(Context&);
@@ -58,11 +68,14 @@ class Windows {
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
   void close(Context&);
+  void close_from_outside(Context&);
+  bool close_old() noexcept;
   void degrade(const Context&, const Problem&);
 
   Edge& edge_;
   Planner& planner_;
   Contexts& contexts_;
+  const Captures& captures_;
   MeasurementScheduler& scheduler_;
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window

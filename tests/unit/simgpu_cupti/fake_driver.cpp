@@ -95,7 +95,8 @@ const simgpu::Driver* fake_driver_table() {
       },
       [](CUgraph graph) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph)); },
       [](CUgraphExec graph) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph)); },
-      [](CUgraphNode node) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(node)); }};
+      [](CUgraphNode node) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(node)); },
+      [](CUcontext) { return CUDA_SUCCESS; }, [](CUcontext, int) {}};
   return &table;
 }
 

@@ -18,7 +18,7 @@ using namespace simgpu::cupti;
 
 // The checks every call shares: size of the structure, a driver, a live object.
 template <class Params, class Body>
-CUptiResult on_object(Params* params, size_t size, Body&& body) noexcept {
+CUptiResult on_object(const Params* params, size_t size, Body&& body) noexcept {
   return entry([&] {
     if (!valid(params, size)) return CUPTI_ERROR_INVALID_PARAMETER;
     Process& process = Process::get();
@@ -35,10 +35,31 @@ const char* keep(const std::string& name) {
   return names->insert(name).first->c_str();
 }
 
-// Asks the driver for as many runs of each kernel as there are passes. Not under the registry's
-// lock.
-void set_replays(CUcontext context, uint32_t replays) {
-  Process::get().driver()->set_replays(context, replays);
+// The driver is never called under the registry's lock.
+
+// Asks the driver for as many runs of each kernel as there are passes, and for serialized launches.
+void begin_session(CUcontext context, uint32_t replays) {
+  const Driver& driver = *Process::get().driver();
+  driver.set_replays(context, replays);
+  driver.set_serialized(context, 1);
+}
+void end_session(CUcontext context) {
+  const Driver& driver = *Process::get().driver();
+  driver.set_replays(context, 1);
+  driver.set_serialized(context, 0);
+}
+
+// What changes a session synchronises its context, which spoils captures under way.
+template <class Params>
+CUptiResult synchronize(const Params* params, size_t size) {
+  CUcontext context = nullptr;
+  const CUptiResult found = on_object(params, size, [&](const RangeProfiler& object) {
+    context = object.context();
+    return CUPTI_SUCCESS;
+  });
+  if (found != CUPTI_SUCCESS) return found;
+  const CUresult done = Process::get().driver()->synchronize_for_tool(context);
+  return done == CUDA_SUCCESS ? CUPTI_SUCCESS : CUPTI_ERROR_UNKNOWN;
 }
 
 }  // namespace
@@ -57,6 +78,7 @@ CUptiResult CUPTIAPI cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params*
     const auto chip =
         find_chip(driver->chip_name(static_cast<int>(driver->device_of_context(pParams->ctx))));
     if (!chip) return CUPTI_ERROR_NOT_SUPPORTED;
+    if (driver->synchronize_for_tool(pParams->ctx) != CUDA_SUCCESS) return CUPTI_ERROR_UNKNOWN;
     return process.ranges.enable(pParams->ctx, *chip, &pParams->pRangeProfilerObject);
   });
 }
@@ -65,6 +87,8 @@ CUptiResult CUPTIAPI cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Param
   return entry([&] {
     if (!valid(pParams, CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE))
       return CUPTI_ERROR_INVALID_PARAMETER;
+    synchronize(pParams,
+                CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE);  // it goes on all the same
     return Process::get().ranges.disable(pParams->pRangeProfilerObject);
   });
 }
@@ -97,17 +121,20 @@ CUptiResult CUPTIAPI cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_P
 CUptiResult CUPTIAPI cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* pParams) {
   CUcontext context = nullptr;
   uint32_t replays = 1;
+  const CUptiResult allowed = synchronize(pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE);
+  if (allowed != CUPTI_SUCCESS) return allowed;
   const CUptiResult result =
       on_object(pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
         context = object.context();
         replays = object.replays();
         return object.start();
       });
-  if (result == CUPTI_SUCCESS) set_replays(context, replays);
+  if (result == CUPTI_SUCCESS) begin_session(context, replays);
   return result;
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pParams) {
+  synchronize(pParams, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE);  // it goes on all the same
   CUcontext context = nullptr;
   const CUptiResult result =
       on_object(pParams, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
@@ -118,7 +145,7 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pPa
         if (stopped == CUPTI_SUCCESS) pParams->isAllPassSubmitted = all_passes ? 1 : 0;
         return stopped;
       });
-  if (result == CUPTI_SUCCESS) set_replays(context, 1);
+  if (result == CUPTI_SUCCESS) end_session(context);
   return result;
 }
 

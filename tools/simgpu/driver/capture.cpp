@@ -64,6 +64,10 @@ CUresult refuse_implicit(const Stream& stream) {
 CUresult capture_node(Stream& stream, Capture& capture, NodeWork work) {
   const std::lock_guard lock(capture.mutex);
   if (capture.invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (stream.context->serialized) {
+    capture.invalidated = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   auto& tail = capture.tails[&stream];
   std::vector<CUgraphNode> before;
   for (const GraphNode* node : tail) before.push_back(handle_of(*node));

@@ -1,5 +1,6 @@
 #include "driver/hooks_table.h"
 
+#include "driver/capture.h"
 #include "driver/clock.h"
 #include "driver/context.h"
 #include "driver/graph_exec.h"
@@ -61,6 +62,17 @@ constexpr Driver kTable = {
       const auto node = Runtime::get().nodes.find(handle);
       return node ? node->id : 0;
     },
+    .synchronize_for_tool = [](CUcontext handle) -> CUresult {
+      const auto context = find_context(handle);
+      if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+      const CUresult here = refuse_in_context_capture(*context);
+      const CUresult anywhere = refuse_unsafe_call();
+      return here != CUDA_SUCCESS ? here : anywhere;
+    },
+    .set_serialized =
+        [](CUcontext handle, int on) {
+          if (const auto context = find_context(handle)) context->serialized = on != 0;
+        },
 };
 
 }  // namespace

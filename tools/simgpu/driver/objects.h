@@ -57,6 +57,7 @@ struct Context {
   unsigned int flags = 0;
   bool primary = false;
   std::atomic<uint32_t> replays{1};
+  std::atomic<bool> serialized{false};  // by a profiler session: nothing can be captured
   std::shared_ptr<Stream> legacy_stream;
 
   std::mutex mutex;

@@ -99,7 +99,12 @@ struct Driver {
   uint32_t (*graph_id)(CUgraph);
   uint32_t (*graph_exec_id)(CUgraphExec);
   uint64_t (*graph_node_id)(CUgraphNode);
+  // For what CUPTI does to a context that synchronises it: where stream capture forbids that, the captures are
+  // invalidated and the driver's error comes back.
+  CUresult (*synchronize_for_tool)(CUcontext);
+  // A profiler session synchronises the context after every launch: what is captured meanwhile is invalid.
+  void (*set_serialized)(CUcontext, int on);
 };
-inline constexpr uint32_t kAbiVersion = 1;
+inline constexpr uint32_t kAbiVersion = 2;
 
 }  // namespace simgpu

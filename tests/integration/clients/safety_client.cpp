@@ -1,0 +1,174 @@
+// What a profiler could break: safety_client CASE.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "client.h"
+
+// Takes memory away from the profiler alone, on one thread: the allocation that brings `countdown` to
+// zero fails, and so do those after it while `failing` is set.
+namespace scarce {
+thread_local long countdown = 0;  // 0: off
+thread_local bool asking = false;
+
+bool fails(const void* caller) {
+  if (countdown == 0 || asking) return false;
+  asking = true;
+  Dl_info info{};
+  const bool ours = dladdr(caller, &info) != 0 && info.dli_fname != nullptr &&
+                    std::strstr(info.dli_fname, "libflopinj.so") != nullptr;
+  asking = false;
+  if (!ours) return false;
+  if (countdown > 1) {
+    --countdown;
+    return false;
+  }
+  return true;
+}
+}  // namespace scarce
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" void* __libc_malloc(size_t);
+extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
+  if (scarce::fails(__builtin_return_address(0))) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return __libc_malloc(bytes);
+}
+#endif
+
+namespace {
+
+using client::check;
+using client::Gpu;
+
+CUstream stream() {
+  CUstream made = nullptr;
+  check(cuStreamCreate(&made, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  return made;
+}
+
+void end_capture(CUstream of, int launches) {
+  CUgraph graph = nullptr;
+  check(cuStreamEndCapture(of, &graph), "cuStreamEndCapture");
+  CUgraphExec exec = nullptr;
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiateWithFlags");
+  for (int i = 0; i < launches; ++i) check(cuGraphLaunch(exec, of), "cuGraphLaunch");
+}
+
+// One stream is captured in global mode while another one runs axpy(100), 6 times and then 3 times.
+void capture_beside(const Gpu& gpu) {
+  const CUstream captured = stream(), other = stream();
+  check(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  for (int i = 0; i < 6; ++i) gpu.axpy(100, other);
+  gpu.axpy(100, captured);
+  end_capture(captured, 1);
+  for (int i = 0; i < 3; ++i) gpu.axpy(100, other);
+}
+
+// A window is open when the capture begins: axpy(100) 3 times, and twice in a graph.
+void window_before_capture(const Gpu& gpu) {
+  const CUstream captured = stream();
+  for (int i = 0; i < 3; ++i) gpu.axpy(100);
+  check(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  gpu.axpy(100, captured);
+  end_capture(captured, 2);
+}
+
+template <class F>
+F per_thread(const char* name, F) {
+  void* found = nullptr;
+  check(cuGetProcAddress(name, &found, CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+                         nullptr),
+        name);
+  return reinterpret_cast<F>(found);
+}
+
+// The thread's own default stream, by entry points to which stream 0 is that one: axpy(100) 3
+// times, and twice in a graph.
+void capture_own_stream(const Gpu& gpu) {
+  int n = 100;
+  float a = 2.0F;
+  CUdeviceptr x = gpu.x, y = gpu.y;
+  void* parameters[] = {&n, &a, &x, &y};
+  const CUfunction axpy = gpu.function("axpy");
+  const auto launch = per_thread("cuLaunchKernel", cuLaunchKernel);
+  const auto run = [&] {
+    check(launch(axpy, 4, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr), "axpy");
+  };
+  check(per_thread("cuStreamBeginCapture", cuStreamBeginCapture)(nullptr,
+                                                                 CU_STREAM_CAPTURE_MODE_GLOBAL),
+        "cuStreamBeginCapture");
+  run();
+  CUgraph graph = nullptr;
+  check(per_thread("cuStreamEndCapture", cuStreamEndCapture)(nullptr, &graph),
+        "cuStreamEndCapture");
+  CUgraphExec exec = nullptr;
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiateWithFlags");
+  for (int i = 0; i < 2; ++i) check(cuGraphLaunch(exec, stream()), "cuGraphLaunch");
+  for (int i = 0; i < 3; ++i) run();
+}
+
+// A capture is given up with its stream; then axpy(100) 3 times.
+void capture_given_up(const Gpu& gpu) {
+  const CUstream captured = stream();
+  check(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+  check(cuStreamDestroy(captured), "cuStreamDestroy");
+  for (int i = 0; i < 3; ++i) gpu.axpy(100);
+}
+
+// axpy(100) 3 times, then nothing until standard input ends, then no exit handlers.
+void idle(const Gpu& gpu) {
+  for (int i = 0; i < 3; ++i) gpu.axpy(100);
+  Gpu::synchronize();
+  char byte = 0;
+  while (read(STDIN_FILENO, &byte, 1) > 0) {
+  }
+  _exit(0);
+}
+
+// The profiler's n-th allocation of a launch, and all that follow in it, fail: for every n, with a
+// kernel that is new each time and one that is known. Then axpy(100) 3 times with memory.
+void no_memory(const Gpu& gpu) {
+  const CUfunction axpy = gpu.function("axpy");
+  for (int n = 1; n <= 60; ++n)
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      int size = 1'000 + n;
+      float a = 2.0F;
+      CUdeviceptr x = gpu.x, y = gpu.y;
+      void* parameters[] = {&size, &a, &x, &y};
+      scarce::countdown = n;
+      const CUresult made =
+          cuLaunchKernel(axpy, 40, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr);
+      scarce::countdown = 0;
+      check(made, "axpy without memory");
+    }
+  for (int i = 0; i < 3; ++i) gpu.axpy(100);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  Gpu gpu(argv[0]);
+  if (name == "capture_beside")
+    capture_beside(gpu);
+  else if (name == "window_before_capture")
+    window_before_capture(gpu);
+  else if (name == "capture_own_stream")
+    capture_own_stream(gpu);
+  else if (name == "capture_given_up")
+    capture_given_up(gpu);
+  else if (name == "idle")
+    idle(gpu);
+  else if (name == "no_memory")
+    no_memory(gpu);
+  else
+    return 2;
+  Gpu::synchronize();
+  return 0;
+}

@@ -1,0 +1,84 @@
+"""What a profiler could break in the program, or lose with it. Every launch is axpy(100), 200 FLOP."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import CLIENTS, injected_environment
+
+SAFETY = CLIENTS / "safety_client"
+
+
+class Captures(harness.TestCase):
+    """simgpu invalidates a capture when a profiler session begins, ends or is open beside it: then the client fails."""
+
+    def report_of(self, case):
+        self.run_profiled([SAFETY, case])
+        report = harness.reduce(self.trace)
+        self.assertEqual(report["traces"][0]["diagnostics"], [])
+        return report
+
+    def test_no_window_is_opened_beside_a_capture(self):
+        self.assert_all_counted(self.report_of("capture_beside"), 6 + 1 + 3)
+
+    def test_an_open_window_is_closed_before_a_capture(self):
+        self.assert_all_counted(self.report_of("window_before_capture"), 3 + 2)
+
+    def test_capture_of_the_threads_own_stream(self):
+        self.assert_all_counted(self.report_of("capture_own_stream"), 3 + 2)
+
+    def test_measuring_goes_on_after_a_capture_that_never_ended(self):
+        self.assert_all_counted(self.report_of("capture_given_up"), 3)
+
+
+class IdleProgram(harness.TestCase):
+    """Nothing is launched any more, and the program ends without exit handlers: what its last window read is there."""
+
+    def idle_then(self, end, status):
+        client = subprocess.Popen([SAFETY, "idle"], env=injected_environment(self.trace), stdin=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 60
+            while not (self.trace.exists() and self.measured(self.trace)) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            end(client)
+            self.assertEqual(client.wait(60), status)
+        finally:
+            client.kill()
+            client.wait()
+            client.stdin.close()
+        report = harness.reduce(self.trace, check=None)
+        self.assert_all_counted(report, 3)
+
+    def measured(self, trace):
+        """The trace as far as it has come has a count for every launch."""
+        done = harness.run([harness.FLOPREDUCE, "--format", "json", trace], harness.clean_environment())
+        ledger = json.loads(done.stdout)["ledger"] if done.stdout else {"launches": 0}
+        return ledger["launches"] == 3 and ledger["unmeasured"] == 0
+
+    def test_immediate_exit(self):
+        self.idle_then(lambda client: client.stdin.close(), 0)
+
+    def test_signals(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number):
+                self.trace.unlink(missing_ok=True)
+                self.idle_then(lambda client, n=number: os.kill(client.pid, n), -number)
+
+
+class NoMemory(harness.TestCase):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
+    def test_a_failed_allocation_leaves_no_lock_behind(self):
+        """Launches are lost in part; those made once there is memory again are measured as ever."""
+        self.run_profiled([SAFETY, "no_memory"])
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        small, = (s for s in report["signatures"] if s["grid"][0] == 4)
+        self.assertEqual((small["launches"], small["flop_per_launch"]), (3, "200"))
+
+
+if __name__ == "__main__":
+    harness.main()
