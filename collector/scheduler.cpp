@@ -145,14 +145,14 @@ uint64_t MeasurementScheduler::State::enabled(const Plan& plan, DeviceId device)
 }
 
 SampledSignature& MeasurementScheduler::State::sampled(Plan& plan, const Signature& signature) {
-  const auto [at, fresh] = plan.signatures.try_emplace(signature.id);
-  SampledSignature& s = at->second;
-  if (!fresh) return s;
+  const auto known = plan.signatures.find(signature.id);
+  if (known != plan.signatures.end()) return known->second;
+  SampledSignature s;
   s.signature = &signature;
   s.needed = plan.always;
-  s.groups.resize(plan.groups);
+  s.groups.resize(plan.groups);  // may throw: then there is none, not one without groups
   join_family(plan, s);
-  return s;
+  return plan.signatures.emplace(signature.id, std::move(s)).first->second;
 }
 
 void MeasurementScheduler::State::want(const Plan& plan, const SampledSignature& s,

@@ -7,10 +7,11 @@ namespace flopinj {
 void MeasurementScheduler::State::join_family(Plan& plan, SampledSignature& s) const {
   if (s.signature->parameter_class != ParameterClass::kExact || config.every_launch) return;
   SignatureFamily& family = plan.families[{s.signature->function, s.signature->shape}];
-  if (family.members++ == 0) {
+  if (family.members == 0) {
     family.groups.resize(plan.groups);
     family.needed = plan.always;
   }
+  ++family.members;
   s.family = &family;
 }
 

@@ -9,7 +9,7 @@
 #include "client.h"
 
 // Takes memory away from the profiler alone, on one thread: the allocation that brings `countdown` to
-// zero fails, and so do those after it while `failing` is set.
+// zero fails.
 namespace scarce {
 thread_local long countdown = 0;  // 0: off
 thread_local bool asking = false;
@@ -22,11 +22,7 @@ bool fails(const void* caller) {
                     std::strstr(info.dli_fname, "libflopinj.so") != nullptr;
   asking = false;
   if (!ours) return false;
-  if (countdown > 1) {
-    --countdown;
-    return false;
-  }
-  return true;
+  return --countdown == 0;
 }
 }  // namespace scarce
 
@@ -131,22 +127,27 @@ void idle(const Gpu& gpu) {
   _exit(0);
 }
 
-// The profiler's n-th allocation of a launch, and all that follow in it, fail: for every n, with a
-// kernel that is new each time and one that is known. Then axpy(100) 3 times with memory.
+// The profiler's n-th allocation of a launch fails: for many n, where the launch loads its kernel's module, with a window open. Then axpy(100) 3 times with memory.
 void no_memory(const Gpu& gpu) {
-  const CUfunction axpy = gpu.function("axpy");
-  for (int n = 1; n <= 60; ++n)
-    for (int repeat = 0; repeat < 3; ++repeat) {
-      int size = 1'000 + n;
-      float a = 2.0F;
-      CUdeviceptr x = gpu.x, y = gpu.y;
-      void* parameters[] = {&size, &a, &x, &y};
-      scarce::countdown = n;
-      const CUresult made =
-          cuLaunchKernel(axpy, 40, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr);
-      scarce::countdown = 0;
-      check(made, "axpy without memory");
-    }
+  constexpr int kMost = 150;
+  for (int n = 1; n <= kMost; ++n) {
+    CUlibrary library = nullptr;
+    check(cuLibraryLoadFromFile(&library, gpu.module_path.c_str(), nullptr, nullptr, 0, nullptr,
+                                nullptr, 0),
+          "cuLibraryLoadFromFile");
+    CUkernel kernel = nullptr;
+    check(cuLibraryGetKernel(&kernel, library, "dot"), "cuLibraryGetKernel");
+    gpu.axpy(1'000 + n);
+    int k = n;
+    CUdeviceptr x = gpu.x, y = gpu.y;
+    void* parameters[] = {&k, &x, &y};
+    scarce::countdown = n;
+    const CUresult made = cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0,
+                                         nullptr, parameters, nullptr);
+    scarce::countdown = 0;
+    check(made, "dot without memory");
+    check(cuLibraryUnload(library), "cuLibraryUnload");
+  }
   for (int i = 0; i < 3; ++i) gpu.axpy(100);
 }
 

@@ -122,6 +122,12 @@ TEST_CASE("what cannot be captured spoils the capture") {
   SECTION("querying") { result = cuStreamQuery(blocking); }
   SECTION("the whole context") { result = cuCtxSynchronize(); }
   SECTION("allocating") { result = cuMemAlloc(&p, 4); }
+  SECTION("a profiler that synchronises") { result = hooks().synchronize_for_tool(gpu.context); }
+  SECTION("capturing while a profiler serialises launches") {
+    hooks().set_serialized(gpu.context, 1);
+    result = Gpu::try_launch(gpu.function("nothing"), 1, 1, 0, blocking);
+    hooks().set_serialized(gpu.context, 0);
+  }
   SECTION("the legacy default stream") {
     expected = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     result = Gpu::try_launch(gpu.function("nothing"), 1, 1, 0, CU_STREAM_LEGACY);

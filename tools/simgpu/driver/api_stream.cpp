@@ -58,6 +58,8 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
   const auto stream = Runtime::get().streams.find(hStream);
   if (!stream) return CUDA_ERROR_INVALID_HANDLE;
   refuse_in_capture(*stream);  // a capture cannot outlive a stream of its
+  CUgraph none = nullptr;
+  end_capture(*stream, &none);  // if it began on this one
   notify([&](const Observer& o) {
     if (o.stream_destroying)
       o.stream_destroying(o.self, handle_of(stream->context), hStream, stream->id);
