@@ -26,7 +26,7 @@ struct CollectorState {
 
   RangePathTable paths;
   ProcessRanges process_ranges{paths};
-  SignatureTable signatures;
+  SignatureTable signatures{NeverMeasured(config.never_measure)};
   MeasurementScheduler scheduler{config.scheduler, signatures};
   GraphTable graphs;
   ThreadRegistry threads;

@@ -1,4 +1,3 @@
-#include <collector/collectives.h>
 #include <collector/signature_table.h>
 #include <xxhash.h>
 
@@ -75,6 +74,9 @@ bool same_function(const FunctionInfo& a, const FunctionInfo& b) {
 }  // namespace
 
 struct SignatureTable::State {
+  explicit State(NeverMeasured patterns) : never_measured(std::move(patterns)) {}
+
+  const NeverMeasured never_measured;
   mutable std::shared_mutex mutex;
   std::deque<KernelFunction> functions;  // a deque: elements stay where they are
   std::deque<Signature> signatures;
@@ -151,7 +153,8 @@ const Signature* SignatureTable::State::overflow_of(const KernelFunction& functi
   return s;
 }
 
-SignatureTable::SignatureTable() : state_(std::make_unique<State>()) {}
+SignatureTable::SignatureTable(NeverMeasured never_measured)
+    : state_(std::make_unique<State>(std::move(never_measured))) {}
 SignatureTable::~SignatureTable() = default;
 
 const KernelFunction* SignatureTable::intern_function(const FunctionInfo& info) noexcept {
@@ -167,7 +170,7 @@ const KernelFunction* SignatureTable::intern_function(const FunctionInfo& info) 
     if (state.functions.size() < kMaxFunctions) {
       const auto id = static_cast<uint32_t>(state.functions.size() + 1);
       state.functions.push_back(
-          KernelFunction{FunctionId{id}, info, hash, must_not_be_measured(info.name)});
+          KernelFunction{FunctionId{id}, info, hash, state.never_measured.contains(info.name)});
       try {
         state.by_name_hash.emplace(hash, &state.functions.back());
       } catch (...) {

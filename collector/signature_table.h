@@ -13,6 +13,7 @@
 // function, which is never measured. Null from intern_signature: no memory even for that. Every
 // such request is counted in overflowed().
 #pragma once
+#include <collector/collectives.h>
 #include <collector/model.h>
 
 #include <atomic>
@@ -34,9 +35,8 @@ inline constexpr uint64_t kMergedFingerprint = 0x0064'6567'7265'6d00;  // "merge
 struct KernelFunction {
   FunctionId id;
   FunctionInfo info;
-  uint64_t name_hash = 0;  // stable
-  bool never_measure =
-      false;  // collectives and others that may hang when serialised (collectives.h)
+  uint64_t name_hash = 0;      // stable
+  bool never_measure = false;  // it may hang in a measurement window (collectives.h)
 };
 
 enum class ParameterClass : uint8_t { kExact = 1, kUnknown = 2, kMerged = 3 };  // as in the trace
@@ -66,7 +66,7 @@ inline bool may_be_measured(const Signature& s) {
 
 class SignatureTable {
  public:
-  SignatureTable();
+  explicit SignatureTable(NeverMeasured = NeverMeasured{});
   ~SignatureTable();
   SignatureTable(const SignatureTable&) = delete;
   SignatureTable& operator=(const SignatureTable&) = delete;

@@ -62,6 +62,7 @@ std::unique_ptr<Session> make_session() {
   config.scheduler.budget = settings.budget_percent / 100;  // 0 is without limit for both
   config.scheduler.until_covered = settings.until_covered_percent / 100;
   config.scheduler.every_launch = settings.mode == Mode::kFull;
+  config.never_measure = settings.never_measure;
   session->collector = std::make_unique<Collector>(config, hooks_for(*session));
   session->edge.collector = session->collector.get();
   return session;

@@ -1,3 +1,4 @@
+#include <collector/collectives.h>
 #include <injector/settings.h>
 
 #include <algorithm>
@@ -73,6 +74,13 @@ bool read_ranks(Settings& s, std::string_view text) {
   return true;
 }
 
+bool read_never_measure(Settings& s, std::string_view text) {
+  auto patterns = parse_patterns(text);
+  if (!patterns) return false;
+  s.never_measure = *std::move(patterns);
+  return true;
+}
+
 constexpr Choice<Level> kLevels[] = {{"launches", Level::kLaunches}, {"tally", Level::kTally}};
 constexpr Choice<Mode> kModes[] = {{"multiplex", Mode::kMultiplex},
                                    {"full", Mode::kFull},
@@ -103,6 +111,7 @@ const std::vector<Variable>& variables() {
       {"FLOPINJ_UNTIL_COVERED", "per cent of GPU time, above 0 to 100",
        percent(&Settings::until_covered_percent, false)},
       {"FLOPINJ_MEASURE_RANKS", "ranks such as 0,8-15, or all, or none", read_ranks},
+      {"FLOPINJ_NEVER_MEASURE", "parts of kernel names, with commas between", read_never_measure},
   };
   return table;
 }

@@ -32,6 +32,8 @@ struct Settings {
   double until_covered_percent =
       0;  // FLOPINJ_UNTIL_COVERED: then nothing more is measured; 0: never
   RankList measure_ranks = RankList::only_rank_0();  // FLOPINJ_MEASURE_RANKS
+  // FLOPINJ_NEVER_MEASURE: patterns of kernel names, beside the built-in ones
+  std::vector<std::string> never_measure;
 };
 
 const char* name_of(Mode);  // as FLOPINJ_MODE takes it

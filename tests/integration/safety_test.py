@@ -69,12 +69,22 @@ class IdleProgram(harness.TestCase):
                 self.idle_then(lambda client, n=number: os.kill(client.pid, n), -number)
 
 
+class NeverMeasured(harness.TestCase):
+    def test_a_kernel_that_the_user_names_is_counted_and_not_measured(self):
+        self.run_profiled([CLIENTS / "launch_client", "same_grid"], FLOPINJ_NEVER_MEASURE="spin,DOT")
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (60, 60))
+        kernel, = report["kernels"]
+        self.assertIsNone(kernel["flop"])
+
+
 class NoMemory(harness.TestCase):
     @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
     def test_a_failed_allocation_leaves_no_lock_behind(self):
         """Launches are lost in part; those made once there is memory again are measured as ever."""
         self.run_profiled([SAFETY, "no_memory"])
-        report = harness.reduce(self.trace)
+        report = harness.reduce(self.trace, check=None)  # 3: some launches have no name
         self.assert_balanced(report)
         small, = (s for s in report["signatures"] if s["grid"][0] == 4)
         self.assertEqual((small["launches"], small["flop_per_launch"]), (3, "200"))

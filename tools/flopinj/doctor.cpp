@@ -1,5 +1,6 @@
 #include "doctor.h"
 
+#include <collector/collectives.h>
 #include <dlfcn.h>
 #include <link.h>
 
@@ -46,6 +47,22 @@ Function* symbol(void* library, const char* name) {
 // CUDA writes version 13.0 as 13000.
 std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// Kernels that would hang in a measurement window; `flopinj run --never-measure` adds to them.
+void list_never_measured() {
+  constexpr size_t kMostColumns = 100;
+  std::cout << "note  never measured: kernels whose mangled names hold one of\n";
+  std::string line = "     ";
+  for (const auto patterns : {communication_patterns(), waiting_patterns()})
+    for (const std::string_view pattern : patterns) {
+      if (line.size() + 1 + pattern.size() > kMostColumns) {
+        std::cout << line << "\n";
+        line = "     ";
+      }
+      line.append(" ").append(pattern);
+    }
+  std::cout << line << "\n      More of them: flopinj run --never-measure PATTERN\n";
 }
 
 Verdict check_library(const InstallTree& tree) {
@@ -155,6 +172,7 @@ int doctor(const InstallTree& tree) {
     failed |= verdict == Verdict::kFailed;
     closed |= verdict == Verdict::kNoPermission;
   }
+  list_never_measured();
   if (closed) return kExitPermission;
   return failed ? kExitCheckFailed : kExitOk;
 }

@@ -1,3 +1,4 @@
+#include <collector/collectives.h>
 #include <collector/rank_list.h>
 
 #include <CLI/CLI.hpp>
@@ -35,6 +36,10 @@ std::string rank_list(const std::string& text) {
              : "'" + text + "' is no list of ranks: 0,8-15 or all or none";
 }
 
+std::string name_patterns(const std::string& text) {
+  return flopinj::parse_patterns(text) ? "" : "an empty pattern matches every kernel";
+}
+
 void add_run_options(CLI::App& run, RunOptions& options) {
   run.add_option("-o,--output", options.output,
                  "Trace to write: a file, a FIFO, - for stdout, unix:/path for a listening socket. "
@@ -60,6 +65,13 @@ void add_run_options(CLI::App& run, RunOptions& options) {
                  "Ranks of the job that read counters, the others count and time: 0,8-15 or all or "
                  "none (0)")
       ->check(CLI::Validator(rank_list, "RANKS"));
+  run.add_option(
+         "--never-measure", options.never_measure,
+         "Kernels that wait for the host or for a later launch, and so would hang while "
+         "they are measured: parts of their mangled names, in any case, beside the built-in "
+         "ones that doctor shows. May be repeated")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(name_patterns, "PATTERN[,PATTERN]"));
   run.add_option("--log-level", options.log_level, "What the library says on stderr")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
   run.add_option("--flush-ms", options.flush_ms,

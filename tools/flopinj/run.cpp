@@ -91,6 +91,10 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
     environment.set("FLOPINJ_UNTIL_COVERED", options.until_covered);
   if (!options.measure_ranks.empty())
     environment.set("FLOPINJ_MEASURE_RANKS", options.measure_ranks);
+  std::string patterns;
+  for (const std::string& one : options.never_measure)
+    patterns += (patterns.empty() ? "" : ",") + one;
+  if (!patterns.empty()) environment.set("FLOPINJ_NEVER_MEASURE", patterns);
   if (options.force) environment.set("FLOPINJ_FORCE", "1");
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");

@@ -16,6 +16,7 @@ struct RunOptions {
   std::string cupti;                   // path of the libcupti to load; empty: the library finds one
   std::optional<int> flush_ms, plan_wait_ms;
   std::string budget, until_covered, measure_ranks;  // empty: the library's default
+  std::vector<std::string> never_measure;            // each one pattern or several
   bool force = false;
   bool preload = false;
   bool simulate = false;

@@ -2,10 +2,18 @@
 #include <collector/collectives.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "catch.h"
 
-using flopinj::must_not_be_measured;
+using flopinj::NeverMeasured;
+
+namespace {
+
+bool must_not_be_measured(std::string_view name) { return NeverMeasured().contains(name); }
+
+}  // namespace
 
 TEST_CASE("kernels that wait for others are never measured") {
   for (const char* name : {
@@ -23,6 +31,9 @@ TEST_CASE("kernels that wait for others are never measured") {
            "task",
            "_Z35userbuffers_fp16_sum_inplace_gpu_rwi",
            "_Z11wait_kernelPVj",
+           "_ZN53_GLOBAL__N__8d2d3a31_18_blocking_kernel_cu_1f0b2b5112block_streamEPVKi",
+           "_ZN9bytedance4flux21copy_continous_kernelEPvPKvm",
+           "_Z24barrier_on_stream_kerneliiiPlS_",
        }) {
     INFO(name);
     CHECK(must_not_be_measured(name));
@@ -51,8 +62,11 @@ TEST_CASE("ordinary kernels are measured") {
 }
 
 TEST_CASE("patterns are lower case, and each matches in any case") {
-  CHECK(flopinj::never_measured_patterns().size() > 30);
-  for (const std::string_view pattern : flopinj::never_measured_patterns()) {
+  std::vector<std::string_view> patterns;
+  for (const auto list : {flopinj::communication_patterns(), flopinj::waiting_patterns()})
+    patterns.insert(patterns.end(), list.begin(), list.end());
+  CHECK(patterns.size() > 30);
+  for (const std::string_view pattern : patterns) {
     INFO(pattern);
     CHECK(pattern.size() >= 4);
     std::string upper(pattern);
@@ -62,4 +76,19 @@ TEST_CASE("patterns are lower case, and each matches in any case") {
     }
     CHECK(must_not_be_measured("_Z9" + upper + "Pf"));
   }
+}
+
+TEST_CASE("patterns of the user come beside the built-in ones, in any case") {
+  const NeverMeasured never({"Persistent", "spin"});
+  CHECK(never.contains("_Z17persistent_gemmPf"));
+  CHECK(never.contains("_Z9SPINUNTILPVi"));
+  CHECK(never.contains("_Z14ncclDevKernel_xv"));
+  CHECK_FALSE(never.contains("_Z4axpyPf"));
+}
+
+TEST_CASE("patterns are read with commas between; an empty one would match every kernel") {
+  using List = std::vector<std::string>;
+  CHECK(flopinj::parse_patterns("a") == List{"a"});
+  CHECK(flopinj::parse_patterns("a,bc") == List{"a", "bc"});
+  for (const char* text : {"", ",", "a,", ",a", "a,,b"}) CHECK_FALSE(flopinj::parse_patterns(text));
 }

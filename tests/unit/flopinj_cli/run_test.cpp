@@ -60,17 +60,34 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
   const InstalledTree tree;
   const std::string plain = tree.run({"run", "--", "env"}).out;
   for (const char* name : {"LEVEL", "MODE", "FORCE", "LOG", "CUPTI", "FLUSH_MS", "PLAN_WAIT_MS",
-                           "BUDGET", "UNTIL_COVERED", "MEASURE_RANKS"}) {
+                           "BUDGET", "UNTIL_COVERED", "MEASURE_RANKS", "NEVER_MEASURE"}) {
     CHECK(plain.find(std::string("FLOPINJ_") + name) == std::string::npos);
   }
   CHECK(plain.find("LD_") == std::string::npos);
   CHECK(plain.find("SIMGPU_") == std::string::npos);
 
-  const std::string all =
-      tree.run({"run", "--level", "tally", "--mode=timing", "--force", "--log-level", "debug",
-                "--flush-ms", "250", "--plan-wait-ms=5000", "--cupti", "lib/libcupti.so.12",
-                "--budget=0.5", "--until-covered", "99", "--measure-ranks=0,8-15", "--", "env"})
-          .out;
+  const std::string all = tree.run({"run",
+                                    "--level",
+                                    "tally",
+                                    "--mode=timing",
+                                    "--force",
+                                    "--log-level",
+                                    "debug",
+                                    "--flush-ms",
+                                    "250",
+                                    "--plan-wait-ms=5000",
+                                    "--cupti",
+                                    "lib/libcupti.so.12",
+                                    "--budget=0.5",
+                                    "--until-covered",
+                                    "99",
+                                    "--measure-ranks=0,8-15",
+                                    "--never-measure",
+                                    "spin,wait",
+                                    "--never-measure=hold",
+                                    "--",
+                                    "env"})
+                              .out;
   CHECK(has_line(all, "FLOPINJ_LEVEL=tally"));
   CHECK(has_line(all, "FLOPINJ_MODE=timing"));
   CHECK(has_line(all, "FLOPINJ_FORCE=1"));
@@ -79,6 +96,7 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
   CHECK(has_line(all, "FLOPINJ_BUDGET=0.5"));
   CHECK(has_line(all, "FLOPINJ_UNTIL_COVERED=99"));
   CHECK(has_line(all, "FLOPINJ_MEASURE_RANKS=0,8-15"));
+  CHECK(has_line(all, "FLOPINJ_NEVER_MEASURE=spin,wait,hold"));
   CHECK(has_line(tree.run({"run", "--budget", "none", "--mode", "full", "--", "env"}).out,
                  "FLOPINJ_BUDGET=none"));
   CHECK(has_line(all, "FLOPINJ_PLAN_WAIT_MS=5000"));

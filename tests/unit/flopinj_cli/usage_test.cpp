@@ -43,6 +43,8 @@ TEST_CASE("Wrong options are usage errors, told in one line, and nothing runs") 
                        "--until-covered");
   check_one_error_line(tree.run({"run", "--measure-ranks", "5-3", "--", "echo", "x"}), 2,
                        "--measure-ranks");
+  check_one_error_line(tree.run({"run", "--never-measure", "a,", "--", "echo", "x"}), 2,
+                       "--never-measure");
   check_one_error_line(tree.run({"run", "--flush-ms", "-1", "--", "echo", "x"}), 2, "--flush-ms");
   check_one_error_line(tree.run({"run", "--sim-devices", "2", "--", "echo", "x"}), 2, "--simulate");
   check_one_error_line(tree.run({"run", "--simulate", "--sim-devices", "17", "--", "echo", "x"}), 2,
@@ -90,6 +92,7 @@ TEST_CASE("doctor says what is wrong and what to do") {
   CHECK(has_line(outcome.out, "ok    libflopinj.so: " + tree.library().string()));
   CHECK(outcome.out.find("FAIL  CUDA driver") != std::string::npos);  // libcuda.so.1 is empty
   CHECK(has_line(outcome.out, "      Mend or unset FLOPINJ_CUPTI."));
+  CHECK(outcome.out.find(" nccl ") != std::string::npos);  // never measured
 
   fs::remove(tree.library());
   CHECK(tree.run({"doctor"}).out.find("FAIL  libflopinj.so") != std::string::npos);
