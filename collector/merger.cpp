@@ -191,8 +191,7 @@ void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record
     launch.path = node.path ? node.path : record.path;
     launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
-    launch.graph = true;
-    launch.windowed = (record.flags & LaunchRecord::kWindowed) != 0;
+    launch.graph = true;  // never in a window
     const bool known = node.node != 0 || nodes.size() == 1;
     state_->add(origin, launch, {record.correlation, node.node}, known && record.correlation != 0);
   }
@@ -213,7 +212,6 @@ bool LaunchMerger::conditional(const Origin& origin, const LaunchRecord& record,
     of.launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
     of.launch.graph = of.launch.found = true;
-    of.launch.windowed = (record.flags & LaunchRecord::kWindowed) != 0;
     const CorrelationKey key{record.correlation, node.node};
     s.conditional.insert(key, of, [](const Found&) {});
     if (const auto time = s.early.take(key)) s.add_found(of, time->start_ns, time->end_ns);

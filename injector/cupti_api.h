@@ -17,25 +17,24 @@ namespace flopinj {
 
 // Every function by its CUPTI name without the prefix. kRequired: without it we do not start.
 // kRange: without any one of these there are no counters. kOptional: asked for null before use.
-#define FLOPINJ_CUPTI_FUNCTIONS(required, range, optional)                                       \
-  required(GetVersion) required(GetResultString) required(GetTimestamp) required(                \
-      Subscribe) required(Unsubscribe) required(EnableCallback) required(EnableDomain)           \
-      required(GetDeviceId) required(GetContextId) required(GetStreamIdEx) required(             \
-          ActivityRegisterCallbacks) required(ActivityEnable) required(ActivityDisable)          \
-          required(ActivityFlushAll) required(ActivityGetNextRecord)                             \
-              required(ActivityGetNumDroppedRecords) optional(GetGraphNodeId) optional(          \
-                  ProfilerHostGetBaseMetrics) range(DeviceGetChipName) range(ProfilerInitialize) \
-                  range(ProfilerDeInitialize) range(ProfilerDeviceSupported)                     \
-                      range(ProfilerHostInitialize) range(ProfilerHostDeinitialize) range(       \
-                          ProfilerHostConfigAddMetrics) range(ProfilerHostGetConfigImageSize)    \
-                          range(ProfilerHostGetConfigImage) range(ProfilerHostGetNumOfPasses)    \
-                              range(ProfilerHostEvaluateToGpuValues) range(RangeProfilerEnable)  \
-                                  range(RangeProfilerDisable) range(RangeProfilerSetConfig)      \
-                                      range(RangeProfilerStart) range(RangeProfilerStop)         \
-                                          range(RangeProfilerDecodeData)                         \
-                                              range(RangeProfilerGetCounterDataSize)             \
-                                                  range(RangeProfilerCounterDataImageInitialize) \
-                                                      range(RangeProfilerGetCounterDataInfo)
+#define FLOPINJ_CUPTI_FUNCTIONS(required, range, optional)                                         \
+  required(GetVersion) required(GetResultString) required(GetTimestamp) required(                  \
+      Subscribe) required(Unsubscribe) required(EnableCallback) required(EnableDomain)             \
+      required(GetDeviceId) required(GetContextId) required(GetStreamIdEx) required(               \
+          ActivityRegisterCallbacks) required(ActivityEnable) required(ActivityDisable)            \
+          required(ActivityFlushAll) required(ActivityGetNextRecord)                               \
+              required(ActivityGetNumDroppedRecords) optional(GetGraphNodeId) optional(            \
+                  ProfilerHostGetBaseMetrics) range(DeviceGetChipName) range(ProfilerInitialize)   \
+                  range(ProfilerDeviceSupported) range(ProfilerHostInitialize)                     \
+                      range(ProfilerHostDeinitialize) range(ProfilerHostConfigAddMetrics) range(   \
+                          ProfilerHostGetConfigImageSize) range(ProfilerHostGetConfigImage)        \
+                          range(ProfilerHostGetNumOfPasses) range(ProfilerHostEvaluateToGpuValues) \
+                              range(RangeProfilerEnable) range(RangeProfilerDisable)               \
+                                  range(RangeProfilerSetConfig) range(RangeProfilerStart)          \
+                                      range(RangeProfilerStop) range(RangeProfilerDecodeData)      \
+                                          range(RangeProfilerGetCounterDataSize)                   \
+                                              range(RangeProfilerCounterDataImageInitialize)       \
+                                                  range(RangeProfilerGetCounterDataInfo)
 
 struct CuptiApi {
 #define FLOPINJ_MEMBER(name) decltype(&cupti##name) name = nullptr;

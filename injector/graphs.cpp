@@ -14,6 +14,7 @@ void Graphs::call_enter(ThreadCache& cache, const GraphFunction& function) {
   if (cache.graph_call.depth++ > 0) return;
   cache.graph_call.makes_exec =
       function.action == GraphAction::kInstantiate || function.action == GraphAction::kUpdate;
+  cache.graph_call.conditional = false;
   cache.graph_call.clones.clear();
   cache.graph_call.graphs.clear();
   if (function.action == GraphAction::kBeginCapture) captures_.beginning();
@@ -142,11 +143,15 @@ void Graphs::instantiate(ThreadState& thread, ThreadCache& cache, const GraphCal
                           node.conditional});
     if (copy != runs_as.end()) runs_as.erase(copy);
   }
+  // A node that we did not see made may be in a body: then its records say how often it ran.
+  const bool conditional = cache.graph_call.conditional ||
+                           std::ranges::any_of(source, [](auto& node) { return node.conditional; });
   for (const CUgraphNode origin : origins) {
     const auto copy = runs_as.find(origin);
     if (copy == runs_as.end()) continue;
     const std::optional<Kernel> kernel = ask_driver(thread, cache, origin);
-    exec.nodes.push_back({origin, kernel.value_or(Kernel{}), id_of(copy->second)});
+    exec.nodes.push_back(
+        {origin, kernel.value_or(Kernel{}), id_of(copy->second), true, conditional});
   }
 
   const std::lock_guard lock(mutex_);
@@ -236,8 +241,9 @@ void Graphs::set_nodes(Exec& exec, const std::vector<SourceNode>& places,
 
 LaunchedGraph Graphs::launched(ThreadCache& cache, CUgraphExec handle) {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
-  GraphSlot& slot = cache.graph;
-  if (slot.exec == handle && slot.epoch == epoch) return {slot.id, slot.kernels};
+  const auto place = reinterpret_cast<uintptr_t>(handle);
+  GraphSlot& slot = cache.graphs[(place >> 4 ^ place >> 12) % cache.graphs.size()];
+  if (slot.exec == handle && slot.epoch == epoch) return slot.graph;
 
   const std::lock_guard lock(mutex_);
   const auto found = execs_.find(handle);
@@ -258,10 +264,12 @@ LaunchedGraph Graphs::launched(ThreadCache& cache, CUgraphExec handle) {
                            node.id, node.kernel.flags, conditional});
       if (!conditional) exec.launched.kernels = static_cast<uint32_t>(nodes.size());
     }
+    const bool bodies = nodes.size() > exec.launched.kernels;
     exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
+    exec.launched.bodies_lost = bodies && !exec.launched.id;
     exec.changed = false;
   }
-  slot = {handle, exec.launched.id, exec.launched.kernels, epoch};
+  slot = {handle, exec.launched, epoch};
   return exec.launched;
 }
 
@@ -288,6 +296,12 @@ void Graphs::resource(ThreadCache& cache, CUpti_CallbackIdResource id,
       if (!kernel) return;
       if (cache.launch.depth > 0) {  // a launch under capture
         const LaunchInProgress& launch = cache.launch;
+        if (launch.device_updatable) {
+          edge_.collector->count_unseen("device_updatable_node");
+          report("graph.device_updatable",
+                 "a graph holds a kernel node that kernels may change, switch off or on: it is "
+                 "counted as it was captured");
+        }
         cache.launch.captured = true;
         Kernel captured{{}, launch.record.path, launch.record.sequence_plus_1, 0};
         if (launch.signature != nullptr) {
@@ -299,6 +313,7 @@ void Graphs::resource(ThreadCache& cache, CUpti_CallbackIdResource id,
       }
       return;  // by hand: known at the EXIT of that call
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED: {
+      call.conditional |= data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL;
       if (!kernel) return;
       if (call.depth > 0 && call.makes_exec) {
         call.clones.push_back({data.node, data.originalNode});

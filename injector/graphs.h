@@ -32,11 +32,6 @@
 
 namespace flopinj {
 
-struct LaunchedGraph {
-  GraphId id;
-  uint32_t kernels = 0;  // launches that one launch of the graph stands for, bodies left out
-};
-
 class Graphs {
  public:
   Graphs(Edge& edge, Functions& functions, Captures& captures)
@@ -46,7 +41,7 @@ class Graphs {
   void call_exit(ThreadState&, ThreadCache&, const GraphFunction&, const CUpti_CallbackData&);
   void resource(ThreadCache&, CUpti_CallbackIdResource, const CUpti_GraphData&);
 
-  // After a graph launch succeeded. A hit takes no lock.
+  // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
   LaunchedGraph launched(ThreadCache&, CUgraphExec);
 
  private:

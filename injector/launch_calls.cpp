@@ -50,6 +50,10 @@ void read_ex(const void* parameters, LaunchCall& call) {
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
       call.shape.cluster = {attribute.value.clusterDim.x, attribute.value.clusterDim.y,
                             attribute.value.clusterDim.z};
+#if CUDA_VERSION >= 12040
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+      call.device_updatable = attribute.value.deviceUpdatableKernelNode.deviceUpdatable != 0;
+#endif
   }
 }
 

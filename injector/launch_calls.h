@@ -15,6 +15,7 @@ struct LaunchCall {
   CUgraphExec graph = nullptr;    // of a graph launch; then only the stream is set beside it
   CUstream stream = nullptr;
   bool per_thread_stream = false;   // the null stream means the thread's own default stream
+  bool device_updatable = false;    // under capture: kernels may change the node
   bool parameters_readable = true;  // false: set through the old cuParamSet calls
   LaunchShape shape;
   ParameterValues parameters;

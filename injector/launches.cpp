@@ -37,7 +37,7 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
     return;
   }
   Modules::call_enter(cache);
-  launch.captured = launch.in_window = launch.chosen = false;
+  launch.captured = launch.in_window = launch.chosen = launch.device_updatable = false;
   launch.call_began_ns = 0;
   launch.signature = nullptr;
   launch.context = contexts_.find(cache, data.context);
@@ -54,6 +54,7 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
     if (function.kind == LaunchKind::kKernel)
       launch.signature = signature(thread, cache, call, data.symbolName);
     launch.captured = captures_.any() && captured(call);
+    launch.device_updatable = call.device_updatable;
   }
   if (launch.context != nullptr && !launch.captured)
     windows_.enter(*launch.context, cache, launch.signature);
@@ -119,6 +120,7 @@ void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunctio
 void Launches::record_graph(ThreadState& thread, ThreadCache& cache, CUgraphExec exec,
                             LaunchRecord record, DeviceId device) {
   const LaunchedGraph graph = graphs_.launched(cache, exec);
+  if (graph.bodies_lost) edge_.collector->count_unseen("conditional_body");
   // Copies only, or unknown: then the ledger says so.
   if (graph.kernels == 0 && !graph.id) return;
   record.graph = graph.id;

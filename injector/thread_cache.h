@@ -37,10 +37,15 @@ struct ContextSlot {
   uint32_t epoch = 0;
 };
 
+struct LaunchedGraph {
+  GraphId id;
+  uint32_t kernels = 0;      // launches that one launch of the graph stands for, bodies left out
+  bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
+};
+
 struct GraphSlot {
   CUgraphExec exec = nullptr;
-  GraphId id;
-  uint32_t kernels = 0;
+  LaunchedGraph graph;
   uint64_t epoch = 0;
 };
 
@@ -48,9 +53,10 @@ struct GraphSlot {
 struct LaunchInProgress {
   uint32_t depth = 0;  // launch calls inside one another; only the outermost is the program's
   bool captured = false;
-  bool in_window = false;      // this thread holds its context's window lock
-  bool chosen = false;         // and the launch becomes a sample
-  uint64_t call_began_ns = 0;  // in a window, and where the call is timed; else 0
+  bool device_updatable = false;  // a node of it could be changed by kernels
+  bool in_window = false;         // this thread holds its context's window lock
+  bool chosen = false;            // and the launch becomes a sample
+  uint64_t call_began_ns = 0;     // in a window, and where the call is timed; else 0
   Context* context = nullptr;
   const Signature* signature = nullptr;
   LaunchRecord record;
@@ -59,7 +65,8 @@ struct LaunchInProgress {
 // Between ENTER and EXIT of a graph call: what CUPTI told of it on this thread.
 struct GraphCallInProgress {
   uint32_t depth = 0;
-  bool makes_exec = false;  // the copies are an executable graph's
+  bool makes_exec = false;   // the copies are an executable graph's
+  bool conditional = false;  // and a conditional node is among them
   struct Clone {
     CUgraphNode node, original;
   };
@@ -85,7 +92,7 @@ struct ThreadCache {
   bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
 
   ContextSlot context;
-  GraphSlot graph;
+  std::array<GraphSlot, 8> graphs;
   std::array<StreamSlot, 16> streams;
   std::array<FunctionSlot, 1'024> functions;
 

@@ -58,6 +58,12 @@ class GraphsByHand(harness.TestCase):
         self.assert_all_counted(report, len(EAGER) + 2)
         self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]], ["graph.for_device"])
 
+    def test_node_that_kernels_may_change_is_named(self):
+        report = self.report_of("updatable")
+        self.assert_all_counted(report, len(EAGER) + 2)
+        self.assertEqual(report["ledger"]["reasons"]["unseen"], [{"reason": "device_updatable_node", "launches": 1}])
+        self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]], ["graph.device_updatable"])
+
     def dot_of(self, report):
         return harness.by_key(report["kernels"], "name")["dot"]
 

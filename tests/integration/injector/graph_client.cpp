@@ -171,6 +171,28 @@ void for_device(Gpu& gpu) {
   launch(exec, 2);
 }
 
+// A captured node that kernels may change, which none does here: 3, twice.
+void updatable(Gpu& gpu) {
+  CUstream stream = nullptr;
+  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+  attribute.value.deviceUpdatableKernelNode.deviceUpdatable = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const Dot three(gpu, 3);
+  check(cuLaunchKernelEx(&config, three.node.func, three.node.kernelParams, nullptr),
+        "cuLaunchKernelEx");
+  CUgraph graph = nullptr;
+  check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  launch(instantiate(graph), 2);
+}
+
 struct Conditional {
   CUgraph graph = nullptr;
   CUgraphConditionalHandle handle = 0;
@@ -272,6 +294,8 @@ int main(int argc, char** argv) {
     disabled(gpu);
   else if (name == "for_device")
     for_device(gpu);
+  else if (name == "updatable")
+    updatable(gpu);
   else if (name == "looping")
     looping(gpu);
   else if (name == "choosing")
