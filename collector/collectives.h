@@ -1,6 +1,6 @@
-// Kernels that wait for other kernels, processes or devices, or for the host. In a measurement window
-// a launch returns when its kernel has ended, so these can hang the program for ever: they are never
-// inside one. The lists are visible and err on the side of leaving out; a user adds to them
+// Kernels that wait for other kernels, processes or devices, or for the host. In a measurement
+// window a launch returns when its kernel has ended, so these can hang the program for ever: they are
+// never inside one. The lists are visible and err on the side of leaving out; a user adds to them
 // (FLOPINJ_NEVER_MEASURE).
 //
 // A pattern is a plain substring of the mangled kernel name, in any case.

@@ -32,8 +32,7 @@ class Captures {
   void context_destroying(CUcontext);
 
  private:
-  // The null stream is nobody's key: it cannot be captured. A thread's default stream has one handle
-  // for all threads.
+  // The legacy default stream cannot be captured. Threads' own default streams share one handle.
   struct Captured {
     CUcontext context = nullptr;
     CUstream stream = nullptr;

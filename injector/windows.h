@@ -8,16 +8,17 @@
 //      rows are in the order of execution. A launch that succeeded appends its row.
 //   3. It is closed before a launch that must not be inside (a graph, a collective) or that wants
 //      another group's window, after the launch that fills or finishes it, when a stream is about
-//      to be captured (captures.h), when its context is destroyed, and at exit. One that has been open for
-//      max_open_ns is closed by the planner's thread, unless a launch is in it just then: so that a
-//      program that idles, and then perhaps ends without a word, has its samples written. As many
-//      ranges as rows, and none dropped: the counters of rows that the scheduler chose become samples.
-//      Else all are thrown away.
+//      to be captured (captures.h), when its context is destroyed, and at exit. One that has been
+//      open for max_open_ns is closed by the planner's thread, unless a launch is in it just then:
+//      what a program measured before it idles is written, however it ends. As many ranges as
+//      rows, and none dropped: the counters of rows that the scheduler chose become samples. Else
+//      all are thrown away.
 // A launch that finds no window and wants none says so in its thread's cache (`launching`) and
 // takes no lock.
 //
 // Order of locks: context's window lock -> list of threads' caches | group's evaluation | the
-// planner's, the collector's and CUPTI's own. No callback takes a window lock while holding another of ours.
+// planner's, the collector's and CUPTI's own. No callback takes a window lock while holding another
+// of ours.
 // Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
 // which will have seen one range too many, is discarded.
 #pragma once

@@ -127,7 +127,8 @@ void idle(const Gpu& gpu) {
   _exit(0);
 }
 
-// The profiler's n-th allocation of a launch fails: for many n, where the launch loads its kernel's module, with a window open. Then axpy(100) 3 times with memory.
+// The profiler's n-th allocation of a launch fails: for many n, where the launch loads its kernel's
+// module, with a window open. Then axpy(100) 3 times with memory.
 void no_memory(const Gpu& gpu) {
   constexpr int kMost = 150;
   for (int n = 1; n <= kMost; ++n) {
