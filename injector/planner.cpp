@@ -39,7 +39,7 @@ void Planner::run() {
   if (edge_.cuda.ThreadExchangeStreamCaptureMode != nullptr)
     edge_.cuda.ThreadExchangeStreamCaptureMode(&relaxed);
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
+  while (!stopping_ || !queue_.empty()) {  // what a device is, a report needs in any case
     if (queue_.empty()) {
       if (visiting_)
         visit(lock);
@@ -49,11 +49,13 @@ void Planner::run() {
     }
     const uint32_t ordinal = queue_.front();
     queue_.pop_front();
+    const bool ending = stopping_;
     lock.unlock();
     try {
       std::string chip;
       describe_device(ordinal, chip);
-      if (auto plan = make_plan(ordinal, chip)) plans_[ordinal].store(plan.release());
+      if (auto plan = ending ? nullptr : make_plan(ordinal, chip))
+        plans_[ordinal].store(plan.release());
     } catch (const std::exception& e) {
       degrade({"counters.failed", e.what()});
     }
