@@ -1,5 +1,6 @@
 // Traces with right check sums and wrong content: counted as damage, bounded, and nothing is taken
 // from them.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "catch.h"
 #include "reader/launch_batch.h"
+#include "reader/unpack.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;
@@ -82,15 +84,14 @@ std::vector<uint64_t> one_by_one(PackedColumn column, size_t count) {
   return numbers;
 }
 
-template <bool kPext>
-std::vector<uint64_t> two_by_two(PackedColumn column, size_t count) {
-  std::vector<uint64_t> numbers;
-  for (size_t i = 0; i + 1 < count; i += 2) {
-    const PackedColumn::Two two = column.next_two_there<kPext>();
-    numbers.insert(numbers.end(), {two.first, two.second});
-  }
-  if (count % 2 != 0) numbers.push_back(column.next_there());
+// In pieces of `piece` numbers.
+std::vector<int64_t> unpacked(void (*unpack)(PackedColumn&, size_t, int64_t*), PackedColumn column,
+                              size_t count, size_t piece) {
+  std::vector<int64_t> numbers(count + kUnpackRoom);
+  for (size_t at = 0; at < count; at += piece)
+    unpack(column, std::min(piece, count - at), numbers.data() + at);
   CHECK(column.empty());
+  numbers.resize(count);
   return numbers;
 }
 
@@ -117,8 +118,11 @@ TEST_CASE(
     const protozero::data_view column(readable.data(), bytes.size());
     CAPTURE(i);
     REQUIRE(one_by_one(PackedColumn(column), numbers.size()) == numbers);
-    REQUIRE(two_by_two<false>(PackedColumn(column), numbers.size()) == numbers);
-    if (has_fast_pext()) REQUIRE(two_by_two<true>(PackedColumn(column), numbers.size()) == numbers);
+    std::vector<int64_t> with_signs;
+    for (const uint64_t number : numbers) with_signs.push_back(protozero::decode_zigzag64(number));
+    const size_t piece = 1 + random() % (numbers.size() + 1);
+    for (const auto unpack : {unpack_signed, unpack_signed_one_by_one})
+      REQUIRE(unpacked(unpack, PackedColumn(column), numbers.size(), piece) == with_signs);
   }
   CHECK(refused > 1000);
   CHECK(refused < 19'000);

@@ -229,6 +229,69 @@ TEST_CASE("FLOP over time: every bin has what of each launch lies in it") {
   }
 }
 
+TEST_CASE("launches that are added up together are spread over time as one by one") {
+  // With the larger one not even 128 launches fit into a number.
+  const uint64_t fadd = GENERATE(uint64_t{1000}, uint64_t{1} << 60);
+  Random random(11);
+  TraceBuilder t = started(1);
+  t.stream(2);
+  t.kernel(1, "a", 11);
+  t.kernel(2, "b", 12);
+  t.samples(1, 1, {sass(static_cast<double>(fadd), 0, 0)});
+  t.samples(1, 2, {sass(0, 0, 4)});
+  FlopSeries expected;
+  std::vector<Span> spans;
+  for (uint32_t batch = 0; batch < 40; ++batch) {
+    uint64_t now = 1'000'000 + batch / 2 * 1'000'000;
+    std::vector<Span> launches;
+    for (size_t i = 0, count = 1 + below(random, 700); i < count; ++i) {
+      // On some streams kernels overlap, now and then, or one ends before the one before it.
+      const uint64_t back = batch % 4 == 3 && below(random, 50) == 0 ? below(random, 2000) : 0;
+      const uint64_t begin = now + below(random, 2000) - std::min(now - 1'000'000, back);
+      now = begin + below(random, i % 200 == 7 ? 100'000 : 2000);
+      launches.push_back({begin, now, static_cast<uint32_t>(1 + below(random, 2))});
+    }
+    add_batch(t, launches, 1 + batch % 2);
+    spans.insert(spans.end(), launches.begin(), launches.end());
+  }
+  for (const Span& s : spans) expected.add(s.begin, s.end, s.kernel == 1 ? fadd : 8);
+  expected.finish();
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  REQUIRE(r.time.devices.size() == 1);
+  const auto& d = r.time.devices[0];
+  CHECK(d.placed == spans.size());
+  const Expected sums = brute_force(spans);
+  CHECK(r.time.kernel_ns == u128{sums.kernels});
+  CHECK(r.time.busy_ns == u128{sums.busy});
+  REQUIRE(d.flop.size() == 1);  // one phase
+  CHECK(d.flop[0].flop == expected.bins());
+}
+
+TEST_CASE("a kernel too long to be placed in time counts all the same, as do those around it") {
+  constexpr uint64_t kNoPlace = uint64_t{1} << 41;
+  TraceBuilder t = two_kernels(1);
+  std::vector<Span> launches;
+  uint64_t now = 1000;
+  for (size_t i = 0; i < 300; ++i) {
+    const uint64_t length = i == 100 || i == 299 ? kNoPlace : 10;
+    launches.push_back({now, now + length, i % 2 == 0 ? 1U : 2U});
+    now += length + 5;
+  }
+  add_batch(t, launches, 1);
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK(r.total.launches == 300);
+  CHECK(r.total.flop == u128{150 * 1000 + 150 * 8});
+  const auto& d = r.time.devices.at(0);
+  CHECK(d.placed == 298);
+  CHECK(d.unplaced == 2);
+  u128 over_time = 0;
+  for (const auto& series : d.flop)
+    for (const u128 bin : series.flop) over_time += bin;
+  CHECK(over_time == u128{149 * 1000 + 149 * 8});
+}
+
 TEST_CASE("the report: sum, union, idle, wall and FLOP over time add up") {
   Random random(7);
   TraceBuilder t = two_kernels(1);

@@ -77,7 +77,8 @@ class ShortGaps {
     return to_place;
   }();
   static size_t place_of(uint64_t ns) {
-    return (ns + kToPlace[static_cast<size_t>(std::bit_width(ns))]) >> kPlaceBits;
+    const auto bits = static_cast<size_t>(std::bit_width(2 * ns | 1) - 1);  // no question whether 0
+    return (ns + kToPlace[bits]) >> kPlaceBits;
   }
 
   std::array<uint64_t, kPlaces> places_{};

@@ -18,9 +18,14 @@ class FlopSeries {
 
   // A launch's FLOP are spread evenly over its time.
   void add(uint64_t begin, uint64_t end, uint64_t flop) {
-    if (begin < bin_begin_ || end > bin_end_ || pending_ > UINT64_MAX - flop) [[unlikely]]
-      return spread(begin, end, flop);
+    if (!add_to_last_bin(begin, end, flop)) [[unlikely]]
+      spread(begin, end, flop);
+  }
+  // The same of several launches together, if all of that time lies in the bin of the last one added.
+  bool add_to_last_bin(uint64_t begin, uint64_t end, u128 flop) {
+    if (begin < bin_begin_ || end > bin_end_) return false;
     pending_ += flop;
+    return true;
   }
   void add(const FlopSeries& other);
   void finish() { flush(); }  // before the bins are read
@@ -41,7 +46,7 @@ class FlopSeries {
   std::vector<u128> bins_;
   // The bin of the last launch, kept at hand: most launches lie in the same one as the last.
   uint64_t bin_begin_ = UINT64_MAX, bin_end_ = 0;
-  uint64_t pending_ = 0;
+  u128 pending_ = 0;
 };
 
 }  // namespace flopinj::reduce

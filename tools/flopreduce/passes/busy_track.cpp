@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace flopinj::reduce {
+namespace {
+
+// The first that begins after `limit`, of intervals in order: most of the time there is none, or it is near.
+const BusyInterval* up_to(const BusyInterval* at, const BusyInterval* end, uint64_t limit) {
+  if (at == end || (end - 1)->begin <= limit) return end;
+  while (at->begin <= limit) ++at;
+  return at;
+}
+
+}  // namespace
 
 void BusyTrack::late(uint64_t ns) {
   ++sums_.late;
@@ -16,7 +26,7 @@ void BusyTrack::add(std::span<const BusyInterval> batch) {
     runs_.back().end += batch.size();
   else
     runs_.push_back({newest_.size(), newest_.size() + batch.size()});
-  newest_.insert(newest_.end(), batch.begin(), batch.end());
+  newest_.insert(newest_.end(), batch.data(), batch.data() + batch.size());
   if (newest_.size() > 4 * kept_) fold(newest_.size() - kept_);
 }
 
@@ -35,19 +45,25 @@ const BusyInterval* BusyTrack::fold_run(const BusyInterval* at, const BusyInterv
   if (!sums_.any) {
     sums_.any = true;
     sums_.begin_ns = at->begin;
-    folded_ = {at->begin, at->begin, at->begin, at->kernel()};
+    folded_ = {at->begin, at->begin, at->begin, *at};
     // What the first intervals cover is theirs: the sums begin where the last of them ends.
     if (!head_.empty()) {
       const BusyInterval& last = *std::max_element(
           head_.begin(), head_.end(),
           [](const BusyInterval& a, const BusyInterval& b) { return a.end() < b.end(); });
-      folded_ = {last.end(), head_.back().begin, last.end(), last.kernel()};
+      folded_ = {last.end(), head_.back().begin, last.end(), last};
     }
   }
-  while (at != end && at->begin <= limit) {
+  const BusyInterval* const to = up_to(at, end, limit);
+  while (at != to) {
     if (short_gaps_.room() == 0) take_short_gaps();
-    const auto most = std::min(short_gaps_.room(), static_cast<size_t>(end - at));
-    at = fold_some(at, at + most, limit);
+    auto some = std::min(short_gaps_.room(), static_cast<size_t>(to - at));
+    if (at->begin < folded_.last_begin) [[unlikely]] {
+      late(std::min(at->end(), folded_.end) - std::min(at->begin, folded_.end));
+      some = 1;
+    }
+    fold_some({at, some});
+    at += some;
   }
   return at;
 }
@@ -55,40 +71,35 @@ const BusyInterval* BusyTrack::fold_run(const BusyInterval* at, const BusyInterv
 // What is neither busy nor a gap is no time: busy is how far the end has moved, less the gaps.
 void BusyTrack::take_short_gaps() { sums_.busy_ns -= short_gaps_.move_to(sums_); }
 
-const BusyInterval* BusyTrack::fold_some(const BusyInterval* at, const BusyInterval* end,
-                                         uint64_t limit) {
-  const BusyInterval* const first = at;
-  Folded f = folded_;
+// What is known to be in order, and not empty.
+void BusyTrack::fold_some(std::span<const BusyInterval> some) {
+  folded_.last_begin = std::max(folded_.last_begin, some.back().begin);
+  uint64_t covered = folded_.end;
+  BusyInterval last = folded_.last;
   uint64_t long_gaps = 0;
   const auto longest_short = [this] {
     return std::min(sums_.least_kept() - 1, ShortGaps::kLongest);
   };
   uint64_t most = longest_short();
-  for (; at != end && at->begin <= limit; ++at) {
-    const uint64_t its_end = at->end();
-    if (at->begin < f.last_begin) [[unlikely]]
-      late(std::min(its_end, f.end) - std::min(at->begin, f.end));
-    else
-      f.last_begin = at->begin;
-    uint64_t gap = at->begin > f.end ? at->begin - f.end : 0;
+  for (const BusyInterval& i : some) {
+    uint64_t gap = i.begin > covered ? i.begin - covered : 0;
     if (gap > most) [[unlikely]] {
-      sums_.add_gap({f.end, gap, f.last, at->kernel()});
-      f.end += gap;
+      sums_.add_gap({covered, gap, last.kernel(), i.kernel()});
+      covered += gap;
       long_gaps += gap;
       most = longest_short();
       gap = 0;
     }
     short_gaps_.add(gap);
+    covered += gap;
     // One that begins and ends in a gap's last moment leaves the kernel before as it is.
-    const uint64_t reached = f.end + gap;
-    f.last = its_end > reached ? at->kernel() : f.last;
-    f.end = std::max(reached, its_end);
+    last.packed = i.end() > covered ? i.packed : last.packed;
+    covered = std::max(covered, i.end());
   }
-  short_gaps_.added(static_cast<size_t>(at - first));
-  sums_.busy_ns += f.end - folded_.end - long_gaps;
-  folded_ = f;
-  sums_.end_ns = f.end;
-  return at;
+  short_gaps_.added(some.size());
+  sums_.busy_ns += covered - folded_.end - long_gaps;
+  folded_.end = sums_.end_ns = covered;
+  folded_.last = last;
 }
 
 // The oldest `count` intervals. Runs overlap little: most of the time the next interval is of the

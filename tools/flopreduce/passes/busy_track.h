@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "model/busy_time.h"
@@ -19,12 +20,13 @@
 
 namespace flopinj::reduce {
 
-// A kernel's time. One of over 18 minutes does not fit, and is none.
+// A kernel's time. One of over 18 minutes does not fit, and is none. Without values of its own at first, so
+// that many are copied at once.
 struct BusyInterval {
   static constexpr unsigned kLengthBits = 40;
   static constexpr uint64_t kLongest = (uint64_t{1} << kLengthBits) - 1;
-  uint64_t begin = 0;
-  uint64_t packed = 0;
+  uint64_t begin;
+  uint64_t packed;
 
   // A kernel of Model::signatures, as it stands in `packed`.
   static uint64_t packed_kernel(uint32_t signature) { return uint64_t{signature} << kLengthBits; }
@@ -32,6 +34,7 @@ struct BusyInterval {
   uint32_t kernel() const { return static_cast<uint32_t>(packed >> kLengthBits); }
   uint64_t end() const { return begin + length(); }
 };
+static_assert(std::is_trivial_v<BusyInterval>);
 static_assert(SignatureTable::kMax <= uint64_t{1} << (64 - BusyInterval::kLengthBits));
 
 class BusyTrack {
@@ -54,12 +57,12 @@ class BusyTrack {
     uint64_t first_begin = 0;  // sums are of what lies after this
     uint64_t last_begin = 0;   // of all intervals
     uint64_t end = 0;          // of what they cover
-    uint32_t last = 0;         // the kernel that ends there
+    BusyInterval last{};       // the one that ends there
   };
 
   void fold(size_t count);
   const BusyInterval* fold_run(const BusyInterval* at, const BusyInterval* end, uint64_t limit);
-  const BusyInterval* fold_some(const BusyInterval* at, const BusyInterval* end, uint64_t limit);
+  void fold_some(std::span<const BusyInterval> some);
   void take_short_gaps();
   void fold_before(uint64_t begin);
   void drop_folded();

@@ -61,6 +61,7 @@ void RowTable::clear() {
   pattern_entries_ = 0;
   duration_of_.clear();
   durations_ = 1;
+  most_flop_ = 0;
   full_ = false;
 }
 
@@ -119,6 +120,7 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   Hot hot;
   hot.kernel = BusyInterval::packed_kernel(info.signature);
   hot.flop = shared_.flop_of(info.signature, model.devices[info.device].chip);
+  most_flop_ = std::max(most_flop_, hot.flop);
   hot.duration = duration_of(key.signature);
   hot.phase = shared_.phase_of(info.rule);
   const auto row = static_cast<uint32_t>(hot_.size());

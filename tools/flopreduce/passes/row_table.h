@@ -77,6 +77,7 @@ class RowTable {
   Hot* hot() { return hot_.data(); }
   Info* info() { return info_.data(); }
   size_t durations() const { return durations_; }
+  uint64_t most_flop() const { return most_flop_; }  // of a launch of any row
   bool full() const { return full_; }
   const std::vector<uint32_t>& lost() const { return lost_; }
 
@@ -117,6 +118,7 @@ class RowTable {
   size_t pattern_entries_ = 0;
   std::unordered_map<uint32_t, uint32_t> duration_of_;  // by signature id
   size_t durations_ = 0;
+  uint64_t most_flop_ = 0;
   bool full_ = false;
 };
 

@@ -10,8 +10,6 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
-// Times beyond are no times: 146 years after whatever the clock counts from.
-constexpr unsigned kTimeBits = 62;
 
 }  // namespace
 
@@ -27,7 +25,10 @@ size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
 }
 
 TotalsPass::TotalsPass(SharedTables& shared)
-    : shared_(shared), rows_of_(shared), devices_(shared.model().devices.size()) {
+    : shared_(shared),
+      rows_of_(shared),
+      counter_(shared, rows_of_),
+      devices_(shared.model().devices.size()) {
   for (auto& device : devices_) device.flop.resize(shared.phases().size());
 }
 
@@ -73,158 +74,15 @@ void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) 
   report_lost(damage);
 }
 
-void TotalsPass::look_up_rows(const LaunchBatchReader& batch, uint32_t lane) {
-  row_.resize(batch.size());
-  uint32_t* to = row_.data();
-  batch.order().for_each(
-      [&](uint64_t first, size_t count) {
-        rows_of_.pattern_rows(lane, first, count, to);
-        to += count;
-      },
-      [&](uint32_t signature, uint32_t path) { *to++ = rows_of_.row(lane, path, signature); });
-}
-
-// In each batch durations are differences to 0 at first.
-void TotalsPass::forget_durations() {
-  constexpr size_t kCheap = 1024;
-  last_duration_.resize(std::max(last_duration_.size(), rows_of_.durations()));
-  if (last_duration_.size() <= kCheap + row_.size())
-    std::fill(last_duration_.begin(), last_duration_.end(), 0);
-  else
-    for (const uint32_t row : row_) last_duration_[rows_of_.hot()[row].duration] = 0;
-}
-
 void TotalsPass::launch_batch(const Packet& packet, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
   const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream());
-  look_up_rows(batch, lane);
-  forget_durations();
-  interval_.resize(std::max(interval_.size(), batch.size()));
-  intervals_ = 0;
-  in_order_ = true;
-  now_ = batch.first_start_ns();
-  device_ = &devices_[rows_of_.device(lane)];
-  const uint64_t placed_before = device_->placed;
-  if (has_fast_pext())
-    count<true>(batch, damage);
-  else
-    count<false>(batch, damage);
-  device_->unplaced += batch.size() - (device_->placed - placed_before);
-  add_times(rows_of_.device(lane));
-}
-
-template <bool kPext>
-void TotalsPass::count(const LaunchBatchReader& batch, DamageLog& damage) {
-  PackedColumn gaps = batch.gaps();
-  PackedColumn durations = batch.durations();
-  batch.for_each_stretch([&](const LaunchBatchReader::Stretch& s) {
-    if (!s.timed)
-      untimed(s, gaps, durations);
-    else if (!s.graph && !s.windowed)
-      timed<kPext, false, false>(s.begin, s.end, gaps, durations, damage);
-    else if (!s.windowed)
-      timed<kPext, true, false>(s.begin, s.end, gaps, durations, damage);
-    else if (!s.graph)
-      timed<kPext, false, true>(s.begin, s.end, gaps, durations, damage);
-    else
-      timed<kPext, true, true>(s.begin, s.end, gaps, durations, damage);
-  });
-}
-
-void TotalsPass::untimed(const LaunchBatchReader::Stretch& stretch, PackedColumn& gaps,
-                         PackedColumn& durations) {
-  for (size_t i = stretch.begin; i < stretch.end; ++i) {
-    gaps.next();
-    durations.next();
-    Counts& c = rows_of_.info()[row_[i]].other;
-    ++c.launches;
-    c.graph += stretch.graph ? 1 : 0;
-    c.windowed += stretch.windowed ? 1 : 0;
-  }
-}
-
-// The loop that most of the time is spent in, some twenty processor cycles a launch: what is not needed
-// for each launch is out of it.
-template <bool kPext, bool kGraph, bool kWindowed>
-void TotalsPass::timed(size_t begin, size_t end, PackedColumn& gap_column,
-                       PackedColumn& duration_column, DamageLog& damage) {
-  RowTable::Hot* const hot = rows_of_.hot();
-  RowTable::Info* const info = rows_of_.info();
-  uint64_t* const last_duration = last_duration_.data();
-  const uint32_t* const rows = row_.data();
-  FlopSeries* const flop = device_->flop.data();
-  PackedColumn gaps = gap_column;  // copies, so that they stay in registers
-  PackedColumn durations = duration_column;
-  BusyInterval* to = interval_.data() + intervals_;
-  uint64_t now = now_;
-  uint64_t kernel_ns = 0;  // of at most 2^16 launches of 2^40 ns
-  uint64_t disorder = 0;
-  uint64_t before = to == interval_.data() ? 0 : to[-1].begin;
-  // Of the two columns, as they are written.
-  const auto launch = [&](uint32_t row, uint64_t gap, uint64_t delta)
-      __attribute__((always_inline)) {
-    RowTable::Hot& h = hot[row];
-    const uint64_t start = now + static_cast<uint64_t>(protozero::decode_zigzag64(gap));
-    uint64_t& last = last_duration[h.duration];
-    const uint64_t duration = last + static_cast<uint64_t>(protozero::decode_zigzag64(delta));
-    if (kGraph) ++info[row].other.graph;
-    if (kWindowed) ++info[row].other.windowed;
-    const bool has_place = ((start >> (kTimeBits - BusyInterval::kLengthBits) | duration) >>
-                            BusyInterval::kLengthBits) == 0;
-    if (!has_place && duration > kLongestKernelNs) [[unlikely]] {
-      damage.add(Damage::kBadTime);
-      ++info[row].other.launches;
-      return;
-    }
-    last = duration;
-    now = start + duration;
-    if (kWindowed) {
-      Counts& other = info[row].other;
-      ++other.launches;
-      ++other.windowed_timed;
-      overflow_ = !add_saturating(other.windowed_time_ns, duration) || overflow_;
-    } else {
-      ++h.timed;
-      if (!add_saturating(h.time_ns, duration)) [[unlikely]]
-        overflow_ = true;
-    }
-    if (!has_place) [[unlikely]]
-      return;
-    if (h.flop != 0) flop[h.phase].add(start, now, h.flop);
-    *to++ = {start, h.kernel | duration};
-    disorder |= start - before;  // negative where one begins before the one before it
-    before = start;
-    kernel_ns += duration;
-  };
-  size_t i = begin;
-  for (; i + 1 < end; i += 2) {
-    const PackedColumn::Two gap = gaps.next_two_there<kPext>();
-    const PackedColumn::Two delta = durations.next_two_there<kPext>();
-    launch(rows[i], gap.first, delta.first);
-    launch(rows[i + 1], gap.second, delta.second);
-  }
-  if (i < end) launch(rows[i], gaps.next_there(), durations.next_there());
-  device_->kernel_ns += kernel_ns;
-  const auto intervals = static_cast<size_t>(to - interval_.data());
-  device_->placed += intervals - intervals_;
-  intervals_ = intervals;
-  in_order_ = in_order_ && disorder >> 63 == 0;
-  gap_column = gaps;
-  duration_column = durations;
-  now_ = now;
-}
-
-// Puts the batch's launches where they belong in time.
-void TotalsPass::add_times(uint32_t device) {
-  if (intervals_ == 0) return;
-  const std::span<BusyInterval> intervals(interval_.data(), intervals_);
-  if (!in_order_)
-    std::stable_sort(
-        intervals.begin(), intervals.end(),
-        [](const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; });
-  times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true)
-      .first->second.add(intervals);
+  const uint32_t device = rows_of_.device(lane);
+  const auto intervals = counter_.count(batch, lane, devices_[device], damage);
+  if (!intervals.empty())
+    times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true)
+        .first->second.add(intervals);
 }
 
 void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
@@ -316,13 +174,13 @@ void TotalsPass::add(TotalsPass& other) {
     }
   }
   full_ = full_ || other.full_;
-  overflow_ = overflow_ || other.overflow_;
+  overflow_ = overflow_ || other.overflow_ || other.counter_.overflow();
   left_out_ += other.left_out_;
 }
 
 Totals TotalsPass::take(DamageLog& damage) {
   if (full_) damage.add(Damage::kTableFull, std::max<uint64_t>(1, left_out_));
-  if (overflow_) damage.add(Damage::kOverflow);
+  if (overflow_ || counter_.overflow()) damage.add(Damage::kOverflow);
   Totals totals;
   for (const auto& [key, counts] : totals_)
     totals.rows.push_back(

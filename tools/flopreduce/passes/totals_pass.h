@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "model/totals.h"
+#include "passes/batch_counter.h"
 #include "passes/busy_track.h"
 #include "passes/row_table.h"
 #include "passes/segments.h"
 #include "reader/damage.h"
-#include "reader/launch_batch.h"
 #include "reader/packet_reader.h"
 
 namespace flopinj::reduce {
@@ -48,33 +48,16 @@ class TotalsPass {
  private:
   void launch_batch(const Packet& packet, DamageLog& damage);
   void tally_batch(const Packet& packet, DamageLog& damage);
-  void look_up_rows(const LaunchBatchReader& batch, uint32_t lane);
-  void forget_durations();
-  template <bool kPext>
-  void count(const LaunchBatchReader& batch, DamageLog& damage);
-  template <bool kPext, bool kGraph, bool kWindowed>
-  void timed(size_t begin, size_t end, PackedColumn& gaps, PackedColumn& durations,
-             DamageLog& damage);
-  void untimed(const LaunchBatchReader::Stretch& stretch, PackedColumn& gaps,
-               PackedColumn& durations);
-  void add_times(uint32_t device);
   void report_lost(DamageLog& damage);
   void use_trace(uint32_t trace);
 
   SharedTables& shared_;
   RowTable rows_of_;
+  BatchCounter counter_;
   uint32_t trace_ = kNoIndex;
   bool full_ = false, overflow_ = false;
   uint64_t left_out_ = 0;  // launches for which there was no row
 
-  // Of the batch at hand.
-  std::vector<uint32_t> row_;           // of each launch
-  std::vector<BusyInterval> interval_;  // of those placed in time; room for more
-  size_t intervals_ = 0;
-  bool in_order_ = true;
-  std::vector<uint64_t> last_duration_;
-  uint64_t now_ = 0;  // end of the last timed launch
-  DeviceTime* device_ = nullptr;
   SegmentTimes* times_ = nullptr;
   std::vector<DeviceTime> devices_;
 

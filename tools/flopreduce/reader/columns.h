@@ -59,21 +59,6 @@ inline std::optional<size_t> count_varints(protozero::data_view packed) {
   return count;
 }
 
-// Bits of `word` at the ones of `mask`, put together. Only where has_fast_pext().
-inline uint64_t pext(uint64_t word, uint64_t mask) {
-  uint64_t bits = 0;
-  // Not the intrinsic: that would need the functions around it compiled for such a processor alone.
-  asm("pext %2, %1, %0" : "=r"(bits) : "r"(word), "r"(mask));
-  return bits;
-}
-// AMD before Zen 3 has the instruction, in microcode of some 18 steps (AMD, Software Optimization Guide
-// for family 17h).
-inline bool has_fast_pext() {
-  static const bool fast =
-      __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2");
-  return fast;
-}
-
 // One packed column of checked varints. Reading past the end gives 0.
 class PackedColumn {
  public:
@@ -96,30 +81,13 @@ class PackedColumn {
     const uint32_t pairs = (word & 0x007F007F) | (word >> 1 & 0x3F803F80);
     return (pairs & 0x3FFF) | (pairs >> 2 & 0xFFFC000);
   }
-  struct Two {
-    uint64_t first, second;
-  };
-  // The same, of two more. kPext: has_fast_pext().
-  template <bool kPext>
-  Two next_two_there() {
-    constexpr uint64_t kGoesOn = 0x8080808080808080, kBits = ~kGoesOn;
-    if constexpr (kPext) {
-      uint64_t word = 0;
-      std::memcpy(&word, at_, sizeof word);
-      const uint64_t stops = ~word & kGoesOn;
-      const uint64_t later = stops & (stops - 1);
-      if (later != 0) [[likely]] {
-        const uint64_t first = stops ^ (stops - 1);  // up to where it ends
-        const uint64_t both = later ^ (later - 1);
-        at_ += (static_cast<unsigned>(std::countr_zero(later)) >> 3) + 1;
-        return {pext(word, first & kBits), pext(word, (first ^ both) & kBits)};
-      }
-    }
-    const uint64_t first = next_there();
-    return {first, next_there()};
-  }
   uint32_t next32() { return static_cast<uint32_t>(next()); }
   int64_t next_signed() { return protozero::decode_zigzag64(next()); }
+  int64_t next_signed_there() { return protozero::decode_zigzag64(next_there()); }
+
+  // For who reads on by other means: the first byte of the next number.
+  const uint8_t* at() const { return at_; }
+  void move_to(const uint8_t* at) { at_ = at; }
 
  private:
   uint64_t next_long() {
