@@ -39,6 +39,16 @@ class Varying(harness.TestCase):
         self.assertGreaterEqual(intervals, runs * 95 // 100)
         self.assertGreaterEqual(covered, intervals * 95 / 100, missed)
 
+    def test_every_launch_measured_gives_the_truth(self):
+        trace, launches = self.folder / "full.pb", 300
+        done = self.run_profiled([CLIENTS / "varying_client", "exponential", launches, 1], output=trace,
+                                 FLOPINJ_MODE="full", FLOPINJ_BUDGET="none")
+        total = harness.reduce(trace)["total"]
+        self.assertEqual(int(total["flop"]), int(done.stdout))
+        self.assertEqual(total["launches"], launches)
+        for key in ("unmeasured_launches", "varying_launches", "agreeing_launches"):
+            self.assertFalse(total.get(key), key)
+
 
 if __name__ == "__main__":
     harness.main()

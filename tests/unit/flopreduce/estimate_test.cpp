@@ -74,13 +74,13 @@ TEST_CASE(
   struct Design {
     const char* name;
     size_t launches;
-    std::vector<Window> (*windows)(size_t launches, Random&);
+    std::vector<Window> (*windows)(const std::vector<double>& work, Random&);
   };
   for (const Design design :
        {Design{"gaps grow without end", 3000,
-               [](size_t n, Random&r) { return windows_of(n, 0.05, 1e9, r); }},
+               [](const auto&work, Random&r) { return windows_of(work.size(), 0.05, 1e9, r); }},
         Design{"gaps grow to a largest", 3000,
-               [](size_t n, Random&r) { return windows_of(n, 0.1, 60, r); }},
+               [](const auto&work, Random&r) { return windows_of(work.size(), 0.1, 60, r); }},
         Design{"one in each stretch", 30'000, stretches_of}})
     for (const auto& shape : shapes_of_work()) {
       int covered = 0;
@@ -88,7 +88,7 @@ TEST_CASE(
       for (int seed = 1; seed <= kRuns; ++seed) {
         Random random(static_cast<uint64_t>(seed));
         const auto work = work_of(shape, design.launches, random);
-        const auto windows = design.windows(work.size(), random);
+        const auto windows = design.windows(work, random);
         const Estimated e = estimate(work, windows);
         covered += covers(e.interval, sum_of(work)) ? 1 : 0;
         bias += (e.flop / sum_of(work) - 1) / kRuns;
@@ -97,6 +97,40 @@ TEST_CASE(
       CHECK(covered >= kCovered);
       CHECK(std::abs(bias) < 0.08 * std::sqrt(100.0 / kRuns));
     }
+}
+
+TEST_CASE(
+    "work that differs in few launches: the interval covers it, or so few are said to be unseen") {
+  struct Rare {
+    double share, factor;
+    size_t launches;
+  };
+  for (const Rare& rare :
+       {Rare{0.2, 2, 2000}, Rare{0.1, 2, 4000}, Rare{0.1, 100, 4000}, Rare{0.05, 2, 8000},
+        Rare{0.05, 100, 8000}, Rare{0.01, 100, 8000}, Rare{0.005, 100, 8000}}) {
+    int told = 0, agree = 0;
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      Random random(seed);
+      std::vector<double> work(rare.launches, 100);
+      for (double& launch : work)
+        if (random.uniform() < rare.share) launch *= rare.factor;
+      const auto windows = stretches_of(work, random);
+      const auto differing = static_cast<double>(work.size()) -
+                             static_cast<double>(std::count(work.begin(), work.end(), work[0]));
+      bool equal = true;
+      for (const Window& w : windows)
+        for (size_t i = w.first; i < w.first + w.count; ++i) equal = equal && work[i] == work[0];
+      if (equal) {
+        ++agree;
+        told += differing <= unseen_share(windows.size()) * static_cast<double>(work.size());
+      } else {
+        told += covers(estimate(work, windows).interval, sum_of(work));
+      }
+    }
+    INFO(100 * rare.share << " % do " << rare.factor << " times the work: " << told
+                          << " of 100 told, samples agree in " << agree);
+    CHECK(told >= 95);
+  }
 }
 
 TEST_CASE("more windows make a narrower interval") {
@@ -252,4 +286,102 @@ TEST_CASE("too few windows of one kernel leave the total without an interval, an
   CHECK_FALSE(r.total.interval());
   CHECK(r.total.uncertainty.unknown_launches() == 500);
   CHECK(text_of(r).find("too few samples") != std::string::npos);
+}
+
+TEST_CASE("where every launch was measured the reducer says the very sum, wherever samples lie") {
+  Random random(3);
+  const auto work = work_of("lognormal", 200, random);
+  std::vector<Window> windows;
+  for (size_t i = 0; i < work.size(); i += 10) windows.push_back({i, 10});
+  const Report whole = reduce_bytes({traced(work, windows)});
+  CHECK(whole.total.varying == 0);
+  CHECK(whole.total.agreeing == 1000);  // the fixed kernel beside it
+  CHECK(static_cast<double>(whole.total.flop) == sum_of(work) + 7000);
+  CHECK_FALSE(whole.total.interval());
+  // Which of its launches each half got is not known.
+  for (const auto& p : whole.phases) {
+    CHECK(p.work.varying == 100);
+    CHECK(covers(p.work.interval(), static_cast<double>(p.work.flop)));
+    CHECK(p.work.interval()->low < p.work.interval()->high);
+  }
+  // The same where ordinals come late.
+  TraceBuilder t = started(1);
+  t.kernel(1, "varying", 11);
+  for (uint32_t i = 0; i < work.size(); ++i)
+    t.placed_sample(1, 1, i / 10 + 1, 200 + i, sass(work[i], 0, 0));
+  t.tally({{1, work.size()}});
+  t.ledger(work.size(), work.size(), 0);
+  t.end();
+  const Report late = reduce_bytes({t.bytes()});
+  CHECK(late.total.flop_exact());
+  CHECK(static_cast<double>(late.total.flop) == sum_of(work));
+  CHECK(text_of(late).find("exactly") != std::string::npos);
+}
+
+TEST_CASE("samples that agree are not all launches: how many they are is said") {
+  TraceBuilder t = started(1);
+  t.kernel(1, "often", 11);
+  t.kernel(2, "measured", 12);
+  for (uint32_t w = 0; w < 10; ++w) t.placed_sample(1, 1, w + 1, 10 * w, sass(5, 0, 0));
+  t.placed_sample(1, 2, 11, 0, sass(7, 0, 0));
+  t.tally({{1, 1000}, {2, 1}});
+  t.ledger(1001, 1001, 0);
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK(r.total.flop == 5007);
+  CHECK_FALSE(r.total.flop_exact());
+  CHECK(r.total.agreeing == 1000);
+  CHECK(r.total.fewest_windows == 10);
+  CHECK_FALSE(r.total.interval());
+  const std::string text = text_of(r);
+  CHECK(text.find("exactly") == std::string::npos);
+  // 0.74113^10 = 0.05.
+  CHECK(text.find("1,000 launches stand with their kernel's samples, which agree: at least 10 "
+                  "windows each (95 % bound on launches that differ: 25.9 %).") !=
+        std::string::npos);
+}
+
+TEST_CASE("where a varying kernel ran and nothing was sampled, there is no interval") {
+  Random random(5);
+  const auto work = work_of("uniform", 1000, random);
+  const auto windows = windows_of(work.size(), 0.1, 60, random);
+  const std::string sampled = traced(work, windows);
+  REQUIRE(reduce_bytes({sampled}).total.interval());
+  // The same kernels in a process that reads no counters.
+  TraceBuilder other = started(2);
+  other.kernel(1, "varying", 11);
+  other.kernel(2, "fixed", 12);
+  other.tally({{1, 500}, {2, 500}});
+  other.ledger(1000, 1000, 0);
+  other.end();
+  const Report ranks = reduce_bytes({sampled, other.bytes()});
+  CHECK(ranks.total.varying == 1500);
+  CHECK_FALSE(ranks.total.interval());
+  CHECK(ranks.total.uncertainty.elsewhere_launches() == 1500);
+  CHECK(ranks.total.uncertainty.unknown_launches() == 0);
+  CHECK(
+      text_of(ranks).find("1,500 of them are of kernels that also ran where nothing was sampled") !=
+      std::string::npos);
+  CHECK(json_of(ranks)["total"]["not_sampled_everywhere_launches"] == 1500);
+  // The mean serves all the same.
+  const double mean = static_cast<double>(reduce_bytes({sampled}).total.flop - 7000) / 1000;
+  CHECK(static_cast<double>(ranks.total.flop) == Approx(1500 * mean + 1500 * 7).margin(2));
+  // In graphs.
+  TraceBuilder t = started(3);
+  t.kernel(1, "varying", 11);
+  for (uint32_t w = 0; w < windows.size(); ++w)
+    for (size_t i = windows[w].first; i < windows[w].first + windows[w].count; ++i)
+      t.placed_sample(1, 1, w + 1, i, sass(work[i], 0, 0));
+  std::vector<TraceBuilder::Launch> launches(work.size() + 100);
+  for (size_t i = 0; i < launches.size(); ++i) {
+    launches[i].signature = 1;
+    launches[i].graph = i >= work.size();
+  }
+  t.launches(launches);
+  t.ledger(launches.size(), launches.size(), 0);
+  t.end();
+  const Report graphs = reduce_bytes({t.bytes()});
+  CHECK_FALSE(graphs.total.interval());
+  CHECK(graphs.total.uncertainty.elsewhere_launches() == 1100);
+  CHECK(static_cast<double>(graphs.total.flop) == Approx(1100 * mean).margin(2));
 }

@@ -302,7 +302,7 @@ class ChromeTrace(Forms):
         events, error = self.events("training")
         self.assertIn("2 launches are not in it", error)
         own = [e for e in events if e["ph"] == "X"]
-        self.assertEqual(len(own), 18)
+        self.assertEqual(len(own), 20)
         self.assertEqual([e["args"]["flop"] for e in own if e["name"].startswith("nccl")], [None, None])
         self.assertEqual([e["dur"] for e in own if "windowed" in e["args"]], [90_000])
 

@@ -269,7 +269,7 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertEqual(len(done.stderr.splitlines()), len(cases))
         report = json.loads(done.stdout)
-        self.assertEqual(report["ledger"]["launches"], 23)
+        self.assertEqual(report["ledger"]["launches"], 25)
         self.assertEqual(len(report["errors"]), len(cases))
 
     def merged(self, name, *inputs, command="merge", code=0):
@@ -308,7 +308,7 @@ class Program(unittest.TestCase):
             done = run(*inputs)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("packets seen before and left out", done.stdout.decode())
-            self.assertIn("FLOP of 20 kernel launches", done.stdout.decode())
+            self.assertIn("FLOP of 22 kernel launches", done.stdout.decode())
 
     def test_a_summary_keeps_what_was_wrong_with_its_traces(self):
         for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):

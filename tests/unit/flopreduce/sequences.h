@@ -73,15 +73,22 @@ inline std::vector<Window> windows_of(size_t launches, double growth, double mos
   }
 }
 
-// The same, but one launch at random in each of stretches that double from 16 launches up to 1,024.
-inline std::vector<Window> stretches_of(size_t launches, Random& random) {
+// The same, but one launch at random in each of stretches: 64 of 16, 17, 18, ... launches, then 160,
+// 320, ..., every second of which is sampled. Once a sample differs, they are all sampled, and have
+// 1,024 launches at most.
+inline std::vector<Window> stretches_of(const std::vector<double>& work, Random& random) {
   std::vector<Window> windows{{0, 3}};
+  bool differs = work[1] != work[0] || work[2] != work[0];
   size_t begin = 3;
-  for (size_t length = 16;; length = std::min<size_t>(2 * length, 1024)) {
+  for (size_t round = 0;; ++round) {
+    size_t length = round < 64 ? 16 + round : size_t{80} << (round - 63);
+    if (differs) length = std::min<size_t>(length, 1024);
     const size_t at = begin + static_cast<size_t>(random.uniform() * static_cast<double>(length));
-    if (at >= launches) return windows;
-    windows.push_back({at, 1});
+    if (at >= work.size()) return windows;
     begin += length;
+    if (round >= 64 && round % 2 != 0 && !differs) continue;
+    windows.push_back({at, 1});
+    differs = differs || work[at] != work[0];
   }
 }
 

@@ -61,6 +61,7 @@ u128 ClusterList::sum(size_t cluster, size_t metric) const {
 
 uint64_t ClusterList::stands_for(uint64_t launches) const {
   if (clusters_.empty()) return launches;
+  if (samples_ >= launches) return samples_;
   return std::max(launches, placed_ ? clusters_.back().last + 1 : samples_);
 }
 
@@ -73,7 +74,9 @@ std::vector<uint64_t> ClusterList::cells(uint64_t launches) const {
     const Cluster& c = clusters_[i];
     seen += c.samples;
     uint64_t end = all;
-    if (!placed_) {
+    if (samples_ >= launches) {
+      end = begin + c.samples;
+    } else if (!placed_) {
       end = static_cast<uint64_t>(seen * all / samples_);
     } else if (i + 1 < clusters_.size()) {
       end = c.last + 1 + (clusters_[i + 1].first - (c.last + 1)) / 2;

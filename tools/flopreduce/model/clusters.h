@@ -36,7 +36,8 @@ class ClusterList {
 
   // For how many of `launches` each cluster stands: those nearer to it than to its neighbours. Adds
   // up to stands_for(launches). The first window stands for at most twice its samples, for a
-  // program warms up. Without ordinals, clusters stand for launches as they have samples.
+  // program warms up. Without ordinals, clusters stand for launches as they have samples. Where
+  // every launch was sampled, each cluster stands for its samples, wherever they are.
   std::vector<uint64_t> cells(uint64_t launches) const;
   // `launches`, or more where the samples prove that there were more.
   uint64_t stands_for(uint64_t launches) const;

@@ -156,10 +156,11 @@ void Uncertainty::add(const Uncertainty& other) {
   bound_ += other.bound_;
   flop_ += other.flop_;
   add_saturating(unknown_, other.unknown_);
+  add_saturating(elsewhere_, other.elsewhere_);
 }
 
 std::optional<Interval> Uncertainty::interval(u128 flop) const {
-  if (unknown_ > 0) return std::nullopt;
+  if (unknown_ > 0 || elsewhere_ > 0) return std::nullopt;
   double variance = scatter_;
   double third = 0;
   double unsure = 0;

@@ -64,10 +64,12 @@ class Uncertainty {
                  double flop);
   // Launches whose kernel has too few samples for an interval.
   void add_unknown(uint64_t launches) { add_saturating(unknown_, launches); }
+  // Launches whose kernel also ran where nothing was sampled.
+  void add_elsewhere(uint64_t launches) { add_saturating(elsewhere_, launches); }
   void add(const Uncertainty& other);
 
-  bool exact() const { return shares_.empty() && unknown_ == 0; }
   uint64_t unknown_launches() const { return unknown_; }
+  uint64_t elsewhere_launches() const { return elsewhere_; }
   // The 95 % interval around `flop`; nothing where some launches have none.
   std::optional<Interval> interval(u128 flop) const;
 
@@ -82,7 +84,7 @@ class Uncertainty {
   double scatter_ = 0;         // variance of which launches a share got
   double bound_ = 0;
   double flop_ = 0;  // that are estimates
-  uint64_t unknown_ = 0;
+  uint64_t unknown_ = 0, elsewhere_ = 0;
 };
 
 }  // namespace flopinj::reduce

@@ -112,13 +112,14 @@ void Builder::add_rows() {
     const Row& row = totals_.rows[i];
     auto [work, flop] = work_.next(i);
     work.roof = roofs_.of(row, flop, work.launches);
-    report_.total.add(work);
+    const Work in_whole = work_.in_whole(row, work);
+    report_.total.add(in_whole);
     report_.flop.add(flop);
-    if (work.varying > 0) report_.estimated_flop.add(flop);
+    if (in_whole.varying > 0) report_.estimated_flop.add(flop);
     KernelReport& k = kernel(row.signature);
     const auto kernel_index = static_cast<uint64_t>(&k - report_.kernels.data());
     stacks_[static_cast<uint64_t>(row.path) << 32 | kernel_index].add(work);
-    k.work.add(work);
+    k.work.add(in_whole);
     k.flop.add(flop);
     const auto parameters = model_.signatures[row.signature].parameter_class;
     if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
@@ -127,7 +128,7 @@ void Builder::add_rows() {
     PhaseReport& p = phase(rules_.rules()[row.rule].phase);
     p.work.add(work);
     p.flop.add(flop);
-    add_signature(row, work);
+    add_signature(row, in_whole);
     operators_.add(row, work, flop,
                    work.unmeasured == 0
                        ? std::string()
@@ -191,8 +192,8 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     const u128 whole = flop.of(0, result.counts.launches, result.counts.launches).total;
     out.flop_mean = static_cast<double>(whole) / static_cast<double>(result.counts.launches);
     out.flop_spread = result.spread;
-    out.windows = result.clusters;
   }
+  out.windows = result.windows;
   const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
   const auto& required = model_.required[row.chip].always;
   for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {

@@ -28,6 +28,8 @@ class Group {
   }
   bool uniform() const { return uniform_; }
   size_t clusters() const { return units_.size(); }
+  uint64_t sampled_from() const { return sampled_from_; }  // launches on devices with samples
+  bool every_launch() const { return every_launch_; }      // of those
 
   // Over `launches` of all devices.
   void set_extrapolated(uint64_t launches) const {
@@ -62,6 +64,8 @@ class Group {
   void add(const ClusterList& list, uint64_t launches) {
     const std::vector<uint64_t> cells = list.cells(launches);
     add_saturating(launches_, list.stands_for(launches));
+    add_saturating(sampled_from_, launches);
+    every_launch_ = every_launch_ && list.samples() >= launches;
     for (size_t i = 0; i < list.size(); ++i) {
       bool overflow = false;
       double flop = 0;
@@ -79,8 +83,10 @@ class Group {
   std::vector<Column> columns_;
   std::vector<u128> sums_;  // per column, over launches_
   std::vector<ClusterUnit> units_;
-  uint64_t launches_ = 0;  // of the sampled devices
-  bool uniform_ = true;    // all samples agree, of all devices
+  uint64_t launches_ = 0;  // that the sums are of: of the sampled devices
+  uint64_t sampled_from_ = 0;
+  bool every_launch_ = true;
+  bool uniform_ = true;  // all samples agree, of all devices
 };
 
 // The groups that hold a part of the FLOP, each part in one of them.
@@ -102,17 +108,40 @@ std::vector<Group> groups_of(SignatureResult& result, std::span<const DeviceSamp
   return groups;
 }
 
+// Variance of one launch's FLOP where all were sampled: at most, were all counters to rise together.
+double variance_of(const SignatureFlop& flop) {
+  double deviation = 0;
+  for (const auto& part : flop.parts)
+    if (part.meaning.role == MetricRole::kFlop)
+      deviation += part.stat.spread() * part.meaning.numerator / part.meaning.denominator;
+  return deviation * deviation;
+}
+
 }  // namespace
 
 void extrapolate(SignatureResult& result, std::span<const DeviceSamples> devices, bool merged) {
   const uint64_t launches = result.counts.launches;
+  std::vector<Group> groups = groups_of(result, devices);
+  std::erase_if(groups, [](const Group& group) { return group.clusters() == 0; });
+  if (groups.empty()) return;
+  uint64_t sampled_from = launches;
+  bool every_launch = true;
+  bool disagree = false;
+  for (const Group& group : groups) {
+    result.windows = result.windows == 0 ? group.clusters()
+                                         : std::min<uint64_t>(result.windows, group.clusters());
+    sampled_from = std::min(sampled_from, group.sampled_from());
+    every_launch = every_launch && group.every_launch();
+    disagree = disagree || !group.uniform();
+  }
+  result.every_launch = every_launch && sampled_from == launches;
+  if (disagree) result.elsewhere = launches - sampled_from;
+  if (!result.estimated()) return;
+
   EstimateError error;
-  bool known = true;
+  bool known = result.elsewhere == 0;
   double scatter = 0;
-  for (Group& group : groups_of(result, devices)) {
-    if (group.clusters() == 0) continue;
-    result.clusters = result.clusters == 0 ? group.clusters()
-                                           : std::min<uint64_t>(result.clusters, group.clusters());
+  for (Group& group : groups) {
     group.set_extrapolated(launches);
     scatter += group.scatter();
     if (group.uniform() && !merged) continue;
@@ -120,15 +149,15 @@ void extrapolate(SignatureResult& result, std::span<const DeviceSamples> devices
     known = known && part.has_value();
     if (part) error.add(*part);
   }
+  if (result.every_launch) error.launch_variance = variance_of(result.flop);
   // Counters that are no whole numbers below 2^53 were rounded.
   if (result.flop.inexact) {
     constexpr double kRounding = 0x1p-52;
     error.bound += static_cast<double>(launches) +
                    kRounding * static_cast<double>(result.flop.of(0, launches, launches).total);
   }
-  if (!known) return;
-  result.error = error;
   result.spread = std::sqrt(scatter);
+  if (known) result.error = error;
 }
 
 }  // namespace flopinj::reduce

@@ -1,4 +1,5 @@
-// The FLOP of all launches of a kernel whose samples disagree, and how far that may be off.
+// What samples say of all launches of a kernel: whether they are all of them, and where they
+// disagree, the FLOP of all and how far that may be off.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,15 +9,17 @@
 
 namespace flopinj::reduce {
 
-// Samples of one signature on one device of the kind, and its launches there.
+// Samples of one signature on one device of the kind, and its launches there: those outside of
+// graphs, for no other is ever sampled.
 struct DeviceSamples {
   const SampleSet* samples = nullptr;
   uint64_t launches = 0;
 };
 
 // Completes `result`, whose status, parts and counts are known: what its metrics count over all
-// launches, and the error of that. Devices that were not sampled are taken to do what the sampled
-// ones do.
+// launches, and the error of that. Launches elsewhere (on devices that were not sampled, in graphs)
+// are taken to do what the sampled ones do; where samples disagree, nothing says how far that is
+// off.
 void extrapolate(SignatureResult& result, std::span<const DeviceSamples> devices, bool merged);
 
 }  // namespace flopinj::reduce

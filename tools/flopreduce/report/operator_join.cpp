@@ -25,6 +25,8 @@ Work Part::of(const Work& work) const {
   out.launches = count(work.launches);
   out.unmeasured = count(work.unmeasured);
   out.varying = count(work.varying);
+  out.agreeing = count(work.agreeing);
+  out.fewest_windows = work.fewest_windows;
   out.unscreened = count(work.unscreened);
   out.flop = of(work.flop);
   out.matrix_flop = of(work.matrix_flop);

@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include <algorithm>
+
 namespace flopinj::reduce {
 
 void GpuTime::add(const GpuTime& o) {
@@ -14,6 +16,10 @@ void Work::add(const Work& o) {
   fits = add_saturating(unmeasured, o.unmeasured) && fits;
   fits = add_saturating(varying, o.varying) && fits;
   fits = add_saturating(rounded, o.rounded) && fits;
+  fits = add_saturating(agreeing, o.agreeing) && fits;
+  if (o.agreeing > 0)
+    fewest_windows =
+        fewest_windows == 0 ? o.fewest_windows : std::min(fewest_windows, o.fewest_windows);
   fits = add_saturating(unscreened, o.unscreened) && fits;
   fits = add_saturating(flop, o.flop) && fits;
   fits = add_saturating(matrix_flop, o.matrix_flop) && fits;

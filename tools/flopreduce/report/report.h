@@ -35,9 +35,11 @@ struct GpuTime {
 struct Work {
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
-  uint64_t varying = 0;     // measured, but not exactly: their FLOP are an estimate
-  uint64_t rounded = 0;     // of those: samples agree, on a count that the counter has rounded
-  uint64_t unscreened = 0;  // measured, but nothing says whether there is tensor work too
+  uint64_t varying = 0;         // measured, but not exactly: their FLOP are an estimate
+  uint64_t rounded = 0;         // of those: samples agree, on a count that the counter has rounded
+  uint64_t agreeing = 0;        // stand with samples that agree, not each with its own
+  uint64_t fewest_windows = 0;  // of those: windows with samples, of the kernel that has fewest
+  uint64_t unscreened = 0;      // measured, but nothing says whether there is tensor work too
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
   GpuTime time;
@@ -51,7 +53,8 @@ struct Work {
   }
   void add(const Work& o);
   bool flop_complete() const { return unmeasured == 0; }
-  bool flop_exact() const { return flop_complete() && varying == 0; }
+  // Every launch was measured.
+  bool flop_exact() const { return flop_complete() && varying == 0 && agreeing == 0; }
   bool flop_known() const { return launches == 0 || unmeasured < launches; }
   bool time_known() const { return launches == 0 || time.unknown < launches; }
 };
@@ -116,7 +119,7 @@ struct SignatureReport {
   bool varying = false;                          // samples disagree, or are not exact integers
   bool rounded = false;                          // the latter alone: rounded by the counter
   std::optional<u128> flop_per_launch;           // where all samples agree
-  uint64_t windows = 0;                          // that an estimate rests on
+  uint64_t windows = 0;                          // with samples, of the group that has fewest
   std::optional<double> flop_mean, flop_spread;  // of one launch, where it is an estimate
   Work work;
   std::string unmeasured_reason;      // empty where measured

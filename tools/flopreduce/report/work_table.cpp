@@ -22,9 +22,9 @@ WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formula
     SignatureFlop& flop = found->second.flop;
     const auto parameters = model.signatures[row.signature].parameter_class;
     flop.varying = flop.varying || parameters == ParameterClass::kMerged;
-    if (!found->second.estimated()) continue;
     const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
-    if (samples != nullptr) sampled[found->first].push_back({samples, row.launches});
+    if (samples != nullptr)
+      sampled[found->first].push_back({samples, row.launches - std::min(row.graph, row.launches)});
   }
   for (auto& [where, devices] : sampled)
     extrapolate(results_.at(where), devices,
@@ -65,8 +65,13 @@ WorkTable::RowWork WorkTable::next(size_t i) {
     return out;
   }
   if (result.flop.unscreened) work.unscreened = row.counts.launches;
-  if (result.estimated()) work.varying = row.counts.launches;
-  if (result.estimated() && !result.flop.varying) work.rounded = row.counts.launches;
+  if (result.estimated()) {
+    work.varying = row.counts.launches;
+    if (!result.flop.varying) work.rounded = row.counts.launches;
+  } else if (!result.sum_exact()) {
+    work.agreeing = row.counts.launches;
+    work.fewest_windows = std::max<uint64_t>(result.windows, 1);
+  }
   uint64_t& from = handed_out_[key(row.signature, row.chip)];
   const uint64_t all = result.counts.launches;
   const uint64_t count =
@@ -77,11 +82,30 @@ WorkTable::RowWork WorkTable::next(size_t i) {
   if (result.error)
     work.uncertainty.add_share(*result.error, result.error_class, count, all,
                                static_cast<double>(work.flop));
+  else if (result.elsewhere > 0)
+    work.uncertainty.add_elsewhere(row.counts.launches);
   else if (result.estimated())
     work.uncertainty.add_unknown(row.counts.launches);
   work.matrix_flop = out.flop.matrix;
   work.overflow = work.overflow || out.flop.overflow;
+  if (count == all) work = in_whole(row, work);
   return out;
+}
+
+Work WorkTable::in_whole(const Row& row, const Work& work) const {
+  const SignatureResult& result = results_.at(key(row.signature, row.chip));
+  if (!result.error || work.varying == 0) return work;
+  Work whole = work;
+  whole.uncertainty = {};
+  if (result.sum_exact()) {
+    whole.varying = 0;
+    return whole;
+  }
+  EstimateError error = *result.error;
+  error.launch_variance = 0;
+  whole.uncertainty.add_share(error, result.error_class, work.launches, result.counts.launches,
+                              static_cast<double>(work.flop));
+  return whole;
 }
 
 GpuTime time_of(const Counts& counts, const Counts& signature, bool& overflow) {

@@ -16,14 +16,19 @@ namespace flopinj::reduce {
 // What is known about one signature on one kind of device, over all rows.
 struct SignatureResult {
   SignatureFlop flop;
-  Counts counts;                       // sum of its rows
-  uint64_t clusters = 0;               // windows that the extrapolation rests on, of the group with
-                                       // fewest; 0 where the work is fixed
-  std::optional<EstimateError> error;  // where it varies; nothing for too few samples
+  Counts counts;              // sum of its rows
+  uint64_t windows = 0;       // that its FLOP rest on, of the group with fewest
+  bool every_launch = false;  // was sampled: nothing is extrapolated
+  uint64_t elsewhere = 0;     // where it varies: launches on devices that were not sampled,
+                              // and in graphs
+  std::optional<EstimateError> error;  // where it varies; nothing for too few samples, and where
+                                       // launches ran elsewhere
   uint32_t error_class = 0;
-  std::optional<double> spread;  // standard deviation of one launch's FLOP, likewise
+  std::optional<double> spread;  // where it varies: standard deviation of one launch's FLOP
 
   bool estimated() const { return flop.varying || flop.inexact; }
+  // The sum of all its launches is known, whatever each of them did.
+  bool sum_exact() const { return every_launch && !flop.inexact; }
 };
 
 class WorkTable {
@@ -37,6 +42,9 @@ class WorkTable {
   // Work of totals.rows[i]. Call once for each i in order: shares of a signature are handed out
   // launch by launch, so that rows add up to their signature exactly.
   RowWork next(size_t i);
+  // The same row's work in a sum that holds all rows of its signature: which launches the row got
+  // does not matter there.
+  Work in_whole(const Row& row, const Work& work) const;
   const SignatureResult& result(uint32_t signature, uint32_t chip) const;
 
  private:

@@ -13,7 +13,8 @@ std::vector<Cell> row_of(std::string name, const Work& work) {
   std::vector<Cell> row{std::move(name), flop_cell(work), Cell::none(),
                         Cell::none(),    Cell::none(),    work.varying};
   if (!interval) {
-    row[2] = row[3] = Cell::none("too few samples");
+    row[2] = row[3] = Cell::none(
+        work.uncertainty.elsewhere_launches() > 0 ? "not sampled everywhere" : "too few samples");
     return row;
   }
   row[2] = interval->low;
@@ -24,7 +25,9 @@ std::vector<Cell> row_of(std::string name, const Work& work) {
 }
 
 Section estimates_section(const Report& report) {
-  if (report.total.varying == 0) return {};
+  const bool part = std::any_of(report.phases.begin(), report.phases.end(),
+                                [](const PhaseReport& p) { return p.work.varying > 0; });
+  if (report.total.varying == 0 && !part) return {};
   Table table{"estimates",
               {{"what", "what"},
                {"flop", "FLOP", Kind::kFlop},
@@ -33,7 +36,7 @@ Section estimates_section(const Report& report) {
                {"flop_reach_share", "+-", Kind::kShare},
                {"varying_launches", "launches", Kind::kCount}}};
   table.long_list = true;
-  table.rows.push_back(row_of("total", report.total));
+  if (report.total.varying > 0) table.rows.push_back(row_of("total", report.total));
   for (const auto& p : report.phases)
     if (p.work.varying > 0) table.rows.push_back(row_of("phase " + p.name, p.work));
   for (const auto& k : report.kernels)

@@ -33,8 +33,13 @@ std::string counted(uint64_t n, const std::string& one, const std::string& many 
 }
 
 std::string interval_text(const Work& work) {
-  if (work.varying == 0) return "exact";
+  if (work.varying == 0 && work.agreeing > 0)
+    return "extrapolated from samples that agree: at least " +
+           counted(work.fewest_windows, "window") + " of each kernel";
+  if (work.varying == 0) return "exact: every launch was measured";
   const auto interval = work.interval();
+  if (!interval && work.uncertainty.elsewhere_launches() > 0)
+    return "an estimate; no interval, for kernels also ran where nothing was sampled";
   if (!interval) return "an estimate; too few samples for an interval";
   return "an estimate; 95 % interval " + to_grouped(interval->low) + " to " +
          to_grouped(interval->high);
@@ -69,7 +74,7 @@ Section sum_section(const Explanation& e) {
                {"launches", "launches", Kind::kCount},
                {"flop_per_launch", "each", Kind::kExactFlop},
                {"flop", "FLOP", Kind::kFlop},
-               {"flop_exact", "exact", Kind::kExactFlop},
+               {"flop_exact", "in full", Kind::kExactFlop},
                {"from", "from"}}};
   table.long_list = true;
   for (const Contribution& c : e.contributions) {

@@ -24,6 +24,8 @@ bool total_known(const Report& report) {
   return report.total.flop_known() && !(report.partial && report.total.launches == 0);
 }
 
+std::string windows_text(uint64_t n) { return to_grouped(n) + (n == 1 ? " window" : " windows"); }
+
 // Indented lines, each about some of the launches.
 void add_caveats(const Work& total, std::vector<Line>& lines) {
   const auto say = [&](uint64_t launches, const char* what, Tone tone = Tone::kPlain) {
@@ -34,6 +36,15 @@ void add_caveats(const Work& total, std::vector<Line>& lines) {
   say(total.rounded,
       " launches are of kernels with counts rounded by the counter (no whole numbers below 2^53): "
       "their FLOP are estimates (~).");
+  say(total.uncertainty.elsewhere_launches(),
+      " of them are of kernels that also ran where nothing was sampled (other processes or devices,"
+      " graphs): no interval.");
+  if (total.agreeing > 0)
+    say(total.agreeing,
+        (" launches stand with their kernel's samples, which agree: at least " +
+         windows_text(total.fewest_windows) + " each (95 % bound on launches that differ: " +
+         fixed(100 * unseen_share(total.fewest_windows), 1) + " %).")
+            .c_str());
   say(total.unscreened,
       " launches have a count of instructions alone: whether they do tensor work is not known.");
   say(total.unmeasured, " launches have no FLOP count; see Ledger below.", Tone::kWarn);

@@ -18,6 +18,13 @@ Json work_json(const Work& w) {
                  : Json(nullptr);
     if (const uint64_t unknown = w.uncertainty.unknown_launches(); unknown > 0)
       j["too_few_samples_launches"] = unknown;
+    if (const uint64_t elsewhere = w.uncertainty.elsewhere_launches(); elsewhere > 0)
+      j["not_sampled_everywhere_launches"] = elsewhere;
+  }
+  if (w.agreeing > 0) {
+    j["agreeing_launches"] = w.agreeing;
+    j["fewest_windows"] = w.fewest_windows;
+    j["unseen_share_95"] = unseen_share(w.fewest_windows);
   }
   if (w.unscreened > 0) j["unscreened_launches"] = w.unscreened;
   j["matrix_flop"] = w.flop_complete() ? Json(decimal(w.matrix_flop)) : Json(nullptr);

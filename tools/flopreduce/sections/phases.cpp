@@ -10,7 +10,7 @@ Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
                {"flop", "FLOP", Kind::kFlop},
-               {"flop_exact", "exact", Kind::kExactFlop},
+               {"flop_exact", "in full", Kind::kExactFlop},
                {"flop_share", "share", Kind::kShare},
                {"launches", "launches", Kind::kCount},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};

@@ -39,8 +39,8 @@ Json signature_json(const SignatureReport& s) {
   j["varying"] = s.varying;
   if (s.rounded) j["rounded"] = true;
   j["flop_per_launch"] = s.flop_per_launch ? Json(decimal(*s.flop_per_launch)) : Json(nullptr);
+  j["windows"] = s.windows;
   if (s.varying) {
-    j["windows"] = s.windows;
     j["flop_mean"] = optional_json(s.flop_mean);
     j["flop_standard_deviation"] = optional_json(s.flop_spread);
   }
