@@ -23,8 +23,8 @@
 namespace flopinj::reduce {
 namespace {
 
-using Field = trace_fields::TracePacketField;
-constexpr size_t kMaxRows = 1U << 20;       // of one recording
+using PacketField = trace_fields::TracePacketField;
+constexpr size_t kMaxRowsOfRecording = 1U << 20;
 constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below kMaxPacketBytes
 
 // One recorded process.
@@ -57,60 +57,60 @@ class Recording {
   void define(const Packet& packet);
   void ledger(const Packet& packet, DamageLog& damage);
   Sums* row(const Key& key, DamageLog& damage);
-  void write(Field field, std::string_view body);
+  void write(PacketField field, std::string_view body);
   void write_rows();
   void invent_session();
 
   trace::Header header_;
   std::string header_body_;
   trace::Summary summary_;
-  std::vector<std::pair<Field, std::string>> definitions_;
+  std::vector<std::pair<PacketField, std::string>> definitions_;
   std::map<Key, Sums> rows_;
   SequenceGroups groups_;
   std::vector<trace::SequenceGroups> group_messages_;
   CoverageGrowth growth_;
-  std::vector<std::string> ledgers_;   // in which coverage grew
-  std::map<Field, std::string> last_;  // messages of which the last one counts
+  std::vector<std::string> ledgers_;         // in which coverage grew
+  std::map<PacketField, std::string> last_;  // messages of which the last one counts
   std::string bytes_;
   uint32_t sequence_ = 0;
 };
 
 void Recording::packet(const Packet& packet, const PatternTable& patterns, DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
-  switch (const auto field = static_cast<Field>(packet.body_field)) {
-    case Field::header:
+  switch (const auto field = static_cast<PacketField>(packet.body_field)) {
+    case PacketField::header:
       header_body_ = body;
       parse_message(header_, packet.body);
       break;
-    case Field::summary:
+    case PacketField::summary:
       parse_message(summary_, packet.body);
       break;
-    case Field::launch_batch:
+    case PacketField::launch_batch:
       launches(packet, patterns, damage);
       break;
-    case Field::tally_batch:
+    case PacketField::tally_batch:
       tally(packet, damage);
       break;
-    case Field::sequence_groups: {
+    case PacketField::sequence_groups: {
       trace::SequenceGroups message;
       if (!parse_message(message, packet.body) || !groups_.add(message, damage))
         damage.add(Damage::kMalformedPacket);
       break;
     }
-    case Field::ledger:
+    case PacketField::ledger:
       ledger(packet, damage);
       break;
-    case Field::self_overhead:
-    case Field::end:
+    case PacketField::self_overhead:
+    case PacketField::end:
       last_[field] = body;
       break;
-    case Field::interned:
+    case PacketField::interned:
       define(packet);
       break;
-    case Field::counter_samples:
-    case Field::diagnostic:
-    case Field::metric_group:
-    case Field::device:
+    case PacketField::counter_samples:
+    case PacketField::diagnostic:
+    case PacketField::metric_group:
+    case PacketField::device:
       definitions_.emplace_back(field, body);
       break;
     default:
@@ -122,12 +122,13 @@ void Recording::packet(const Packet& packet, const PatternTable& patterns, Damag
 void Recording::define(const Packet& packet) {
   trace::Interned message;
   if (!parse_message(message, packet.body) || message.patterns_size() == 0) {
-    definitions_.emplace_back(Field::interned, std::string(packet.body.data(), packet.body.size()));
+    definitions_.emplace_back(PacketField::interned,
+                              std::string(packet.body.data(), packet.body.size()));
     return;
   }
   message.clear_patterns();
   if (message.ByteSizeLong() > 0)
-    definitions_.emplace_back(Field::interned, message.SerializeAsString());
+    definitions_.emplace_back(PacketField::interned, message.SerializeAsString());
 }
 
 void Recording::ledger(const Packet& packet, DamageLog& damage) {
@@ -135,13 +136,13 @@ void Recording::ledger(const Packet& packet, DamageLog& damage) {
   if (!parse_message(message, packet.body)) return damage.add(Damage::kMalformedPacket);
   std::string body(packet.body.data(), packet.body.size());
   if (growth_.add(message)) ledgers_.push_back(body);
-  last_[Field::ledger] = std::move(body);
+  last_[PacketField::ledger] = std::move(body);
 }
 
 Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
   const auto found = rows_.find(key);
   if (found != rows_.end()) return &found->second;
-  if (rows_.size() < kMaxRows) return &rows_[key];
+  if (rows_.size() < kMaxRowsOfRecording) return &rows_[key];
   damage.add(Damage::kTableFull);
   return nullptr;
 }
@@ -204,13 +205,13 @@ void Recording::add_source(const std::string& file, const DamageLog& damage, boo
   }
 }
 
-void Recording::write(Field field, std::string_view body) {
+void Recording::write(PacketField field, std::string_view body) {
   std::string packet;
   protozero::pbf_writer writer(packet);
   writer.add_bytes(static_cast<protozero::pbf_tag_type>(field), body.data(), body.size());
-  writer.add_uint32(static_cast<protozero::pbf_tag_type>(Field::sequence), ++sequence_);
+  writer.add_uint32(static_cast<protozero::pbf_tag_type>(PacketField::sequence), ++sequence_);
   const uint32_t sum = crc32c(packet.data(), packet.size());
-  writer.add_fixed32(static_cast<protozero::pbf_tag_type>(Field::crc32c), sum);
+  writer.add_fixed32(static_cast<protozero::pbf_tag_type>(PacketField::crc32c), sum);
   protozero::pbf_writer(bytes_).add_bytes(
       static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet);
 }
@@ -228,10 +229,10 @@ void Recording::write_rows() {
     batch.add_graph_launches(sums.graph);
     batch.add_windowed(key.windowed ? 1 : 0);
     if (static_cast<size_t>(batch.thread_size()) < kRowsInPacket) continue;
-    write(Field::tally_batch, batch.SerializeAsString());
+    write(PacketField::tally_batch, batch.SerializeAsString());
     batch.Clear();
   }
-  if (batch.thread_size() > 0) write(Field::tally_batch, batch.SerializeAsString());
+  if (batch.thread_size() > 0) write(PacketField::tally_batch, batch.SerializeAsString());
 }
 
 // Where a recording begins, and whether it was seen before, is read from its header.
@@ -254,26 +255,26 @@ std::string Recording::bytes() {
   constexpr uint32_t kVersion = 1;
   if (header_.session_id() == 0) invent_session();
   header_.set_summary(true);
-  write(Field::header, header_.SerializeAsString());
+  write(PacketField::header, header_.SerializeAsString());
   summary_.set_version(kVersion);
-  write(Field::summary, summary_.SerializeAsString());
+  write(PacketField::summary, summary_.SerializeAsString());
   for (const auto& [field, body] : definitions_) write(field, body);
   write_rows();
   for (const auto& message : group_messages_)
-    write(Field::sequence_groups, message.SerializeAsString());
+    write(PacketField::sequence_groups, message.SerializeAsString());
   if (header_.level() != trace::LEVEL_LAUNCHES) ledgers_.clear();  // they replace each other
-  const auto last_ledger = last_.find(Field::ledger);
+  const auto last_ledger = last_.find(PacketField::ledger);
   if (last_ledger != last_.end() && (ledgers_.empty() || ledgers_.back() != last_ledger->second))
     ledgers_.push_back(last_ledger->second);
-  for (const auto& body : ledgers_) write(Field::ledger, body);
-  for (const auto field : {Field::self_overhead, Field::end})
+  for (const auto& body : ledgers_) write(PacketField::ledger, body);
+  for (const auto field : {PacketField::self_overhead, PacketField::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
   return std::move(bytes_);
 }
 
 void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& damage) {
   trace::Interned message;
-  if (static_cast<Field>(packet.body_field) != Field::interned) return;
+  if (static_cast<PacketField>(packet.body_field) != PacketField::interned) return;
   if (!parse_message(message, packet.body)) return;  // told when the summary is read
   for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
 }
