@@ -78,21 +78,11 @@ void check(const nlohmann::json& k, double of_peak, double of_roof, const std::s
 TEST_CASE("a kernel's least time is the sum over its precisions, each at its own peak") {
   Run run;
   // 3 + 1 + 2 + 1 = 7 us of arithmetic, beside 2 us of memory, in 14 us.
-  run.kernel("mixed",
-             {.fadd = kFadd,
-              .hfma = 2 * kHfma,
-              .dense = 3 * kDense,
-              .sparse = kSparse,
-              .bytes = 2 * kBytes},
-             14);
-  // The same arithmetic; memory takes longer.
-  run.kernel("slow memory",
-             {.fadd = kFadd,
-              .hfma = 2 * kHfma,
-              .dense = 3 * kDense,
-              .sparse = kSparse,
-              .bytes = 10 * kBytes},
-             20);
+  Run::Work work{.fadd = kFadd, .hfma = 2 * kHfma, .dense = 3 * kDense, .sparse = kSparse};
+  work.bytes = 2 * kBytes;
+  run.kernel("mixed", work, 14);
+  work.bytes = 10 * kBytes;  // memory takes longer
+  run.kernel("slow memory", work, 20);
   const auto j = json_of(run.report());
   check(kernel(j, "mixed"), 7.0 / 14, 7.0 / 14, "tensor_fp16");
   check(kernel(j, "slow memory"), 7.0 / 20, 10.0 / 20, "memory");

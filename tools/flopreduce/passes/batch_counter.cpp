@@ -17,11 +17,7 @@ bool has_place(uint64_t start, uint64_t duration) {
           BusyInterval::kLengthBits) == 0;
 }
 
-bool begin_in_order(std::span<const BusyInterval> intervals) {
-  return std::is_sorted(
-      intervals.begin(), intervals.end(),
-      [](const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; });
-}
+bool begins_before(const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; }
 
 }  // namespace
 
@@ -44,10 +40,7 @@ std::span<const BusyInterval> BatchCounter::count(const LaunchBatchReader& batch
   device.placed += intervals_;
   device.unplaced += batch.size() - intervals_;
   const std::span<BusyInterval> intervals(interval_.data(), intervals_);
-  if (!in_order_)
-    std::stable_sort(
-        intervals.begin(), intervals.end(),
-        [](const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; });
+  if (!in_order_) std::stable_sort(intervals.begin(), intervals.end(), begins_before);
   return intervals;
 }
 
@@ -144,7 +137,8 @@ size_t BatchCounter::place(const uint32_t* rows, Deltas deltas, size_t launches)
   const bool one_at_a_time = signs >= 0;
   const std::span<const BusyInterval> placed(to, i);
   const bool follows = intervals_ == 0 || to[-1].begin <= to->begin;
-  in_order_ = in_order_ && follows && (one_at_a_time || begin_in_order(placed));
+  in_order_ = in_order_ && follows &&
+              (one_at_a_time || std::is_sorted(placed.begin(), placed.end(), begins_before));
   intervals_ += i;
   add_flop(placed, rows, one_at_a_time);
   return i;
