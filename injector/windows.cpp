@@ -11,9 +11,12 @@ namespace flopinj {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kMostWait = 2s;  // for a launch that another thread makes in a window
 constexpr auto kMostWaitAtEnd = 500ms;
-constexpr auto kMostDrain = 20ms;  // for launches that other threads are in the middle of
+
+// How long a launch waits for another one in a window, and a window for launches that are being
+// made. Where every launch is to be measured, one that waits too little is a count that lacks.
+constexpr WindowPatience kSampling{2s, 20ms};
+constexpr WindowPatience kEveryLaunch{20s, 20s};
 
 // A deadline on the system clock: thread sanitizers do not understand a lock that is waited for by
 // any other. Should the clock jump, one wait is shorter or longer.
@@ -67,6 +70,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       contexts_(contexts),
       captures_(captures),
       scheduler_(edge.collector->scheduler()),
+      patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
       on_(edge.measures && edge.cupti.range_profiler) {
   planner_.set_visit([this] { return close_old(); });
 }
@@ -97,7 +101,7 @@ void Windows::enter(Context& context, ThreadCache& thread, const Signature* sign
 }
 
 void Windows::enter_slowly(Context& context, ThreadCache& thread, const Signature* signature) {
-  std::unique_lock lock(context.lock, within(kMostWait));
+  std::unique_lock lock(context.lock, within(patience_.for_lock));
   if (lock.owns_lock()) {
     if (context.window != nullptr && scheduler_.close_before(signature)) close(context);
     LaunchDecision decision;
@@ -132,7 +136,7 @@ void Windows::open(Context& context, const ThreadCache& thread, const LaunchDeci
   ShutGate gate(context);
   // capture_beginning() reads the gate after it has counted itself: one of the two sees the other.
   if (captures_.any()) return;
-  const auto give_up = std::chrono::steady_clock::now() + kMostDrain;
+  const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
   while (others_launching(thread, context)) {
     if (std::chrono::steady_clock::now() > give_up) {  // the next launch tries again
       scheduler_.add_cost(monotonic_ns() - began);
@@ -268,7 +272,7 @@ void Windows::close_from_outside(Context& context) {
 void Windows::capture_beginning() {
   for (Context* const context : contexts_.all()) {
     if (!context->gate.load(std::memory_order_seq_cst)) continue;
-    const std::unique_lock lock(context->lock, within(kMostWait));
+    const std::unique_lock lock(context->lock, within(patience_.for_lock));
     if (lock.owns_lock() && context->window != nullptr) close_from_outside(*context);
   }
 }

@@ -29,6 +29,7 @@
 #include <injector/planner.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -37,6 +38,10 @@ namespace flopinj {
 struct OpenWindow {
   DevicePlan* plan = nullptr;
   MeasurementWindow measured;
+};
+
+struct WindowPatience {
+  std::chrono::milliseconds for_lock, for_launches;
 };
 
 class Windows {
@@ -78,6 +83,7 @@ class Windows {
   Contexts& contexts_;
   const Captures& captures_;
   MeasurementScheduler& scheduler_;
+  const WindowPatience patience_;
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window
 };
