@@ -109,7 +109,7 @@ TEST_CASE("forward work inside backward is recomputation") {
   CHECK(phase_of({"aten::linear, sizes = [[2, 2]]"}) == "other");
 }
 
-TEST_CASE("JAX, XLA and TensorFlow") {
+TEST_CASE("JAX and XLA") {
   const std::string module =
       "XlaModule:#prefix=jit(train_step)/jit(main),hlo_module=jit_train_step,program_id=5#";
   const auto thunk = [&](const std::string& name) {
@@ -120,10 +120,82 @@ TEST_CASE("JAX, XLA and TensorFlow") {
   CHECK(thunk("transpose(jvp(T))/checkpoint/rematted_computation/dot_general") == "recompute");
   CHECK(thunk("add") == "other");
   CHECK(phase_of({"forward", "TSL:XlaAutotunerMeasurement:#module=x#"}) == "other");
-  CHECK(phase_of({"gradient_tape/model/conv/Conv2D/Conv2DBackpropFilter"}) == "backward");
-  CHECK(phase_of({"gradients/dense/MatMul_grad/MatMul"}) == "backward");
-  CHECK(phase_of({"SGD/SGD/update/ResourceApplyGradientDescent"}) == "optimizer");
-  CHECK(phase_of({"model/dense/MatMul"}) == "other");
+}
+
+TEST_CASE("TensorFlow's names") {
+  struct Node {
+    const char* op;
+    const char* name;
+    const char* phase;
+  };
+  const Node nodes[] = {
+      {"Conv2D", "model/conv2d_4/Conv2D", "forward"},
+      {"_FusedConv2D", "sequential/resnet50v2/conv1_conv/BiasAdd", "forward"},
+      {"MatMul", "StatefulPartitionedCall/sequential/dense/MatMul", "forward"},
+      {"FusedBatchNormV3", "while/body/_1/while/resnet50/bn_conv1/FusedBatchNormV3", "forward"},
+      {"Conv2DBackpropInput", "model/conv2d_transpose/conv2d_transpose", "forward"},
+      {"Mul", "model/dropout/dropout/Mul_1", "forward"},
+      {"Conv2DBackpropFilter", "gradient_tape/model/conv/Conv2D/Conv2DBackpropFilter", "backward"},
+      {"MatMul", "gradient_tape/model/dense/MatMul/MatMul", "backward"},
+      {"MatMul", "gradients/dense/MatMul_grad/MatMul", "backward"},
+      {"AddN", "tower_0/gradients_1/AddN_3", "backward"},
+      {"MatMul", "cond_1/then/_10/gradient_tape/model/dense/MatMul_1", "backward"},
+      {"BiasAddGrad", "BiasAddGrad", "backward"},
+      {"FusedBatchNormGradV3", "FusedBatchNormGradV3_2", "backward"},
+      {"Conv2DBackpropInput", "Conv2DBackpropInput", "backward"},
+      {"Mul", "gradient_tape/sparse_categorical_crossentropy/mul", "backward"},
+      {"ResourceApplyAdam", "Adam/Adam/update_12/ResourceApplyAdam", "optimizer"},
+      {"ResourceApplyKerasMomentum", "cond_1/then/_10/SGD/SGD/update/ResourceApplyKerasMomentum",
+       "optimizer"},
+      {"Sqrt", "Adam/Sqrt_1", "optimizer"},
+      {"AssignSubVariableOp", "StatefulPartitionedCall/adam/AssignSubVariableOp_3", "optimizer"},
+      {"Mul", "LossScaleOptimizer/mul", "optimizer"},
+      {"Mul", "AdamWeightDecayOptimizer_1/mul", "optimizer"},
+      {"SparseSoftmaxCrossEntropyWithLogits",
+       "sparse_categorical_crossentropy/SparseSoftmaxCrossEntropyWithLogits/"
+       "SparseSoftmaxCrossEntropyWithLogits",
+       "loss"},
+      {"Mean", "compile_loss/mean_squared_error/Mean", "loss"},
+      {"Equal", "metrics/accuracy/Equal", "other"},
+      {"MatMul", "MatMul", "other"},  // eager, without a tape's scope: nothing tells
+      {"AddN", "AddN_3", "other"},
+  };
+  for (const Node& n : nodes) {
+    const std::string op = n.op, name = n.name;
+    INFO(op << ": " << name);
+    CHECK(phase_of({op + ": " + name}) == n.phase);
+    CHECK(phase_of({name + ":" + op}) == n.phase);
+    CHECK(phase_of({R"({"op":")" + op + R"(","name":")" + name +
+                    R"(","args":[{"name":"x","shape":[2,3]}],"attrs":{"T":"float32"}})"}) ==
+          n.phase);
+  }
+  CHECK(phase_of({"HorovodAllreduce: DistributedAdam_Allreduce/HorovodAllreduce_grads_0"}) ==
+        "communication");
+  CHECK(phase_of({"NcclAllReduce: Adam/NcclAllReduce"}) == "communication");
+  // A cluster that XLA compiled holds both passes.
+  CHECK(phase_of({"fusion: cluster_0_1/xla_run/fusion_24"}) == "other");
+  // The names of nodes alone, and inside of XLA's.
+  const auto thunk = [](const std::string& name) {
+    return phase_of({"Thunk:#name=" + name + ",hlo_op=fusion.1#"});
+  };
+  for (const char* name : {"model/dense/MatMul", "model/bn/FusedBatchNormV3", "model/Relu_2"}) {
+    CHECK(phase_of({name}) == "forward");
+    CHECK(thunk(name) == "forward");
+    CHECK(thunk(std::string("gradient_tape/") + name) == "backward");
+  }
+  CHECK(thunk("SGD/SGD/update/ResourceApplyGradientDescent") == "optimizer");
+  CHECK(thunk("model/dropout/Mul") == "other");
+}
+
+TEST_CASE("names that only look like TensorFlow's") {
+  for (const char* name :
+       {"Epoch: 1/10", "epoch: train/1", "step 3/100", "data/loader", "Loading: a / b",
+        "ProfilerStep#3", "http://host/path:80", "src/train.py:42", "NVTX: done", "adam",
+        "model/layers/3", "gradients", "MaxPool"}) {
+    INFO(name);
+    CHECK(phase_of({name}) == "other");
+    CHECK(phase_of({"backward", name}) == "backward");
+  }
 }
 
 TEST_CASE("Megatron and DeepSpeed") {

@@ -4,7 +4,9 @@ namespace flopinj::reduce {
 
 // Where the names are from: PyTorch torch/csrc/profiler/util.cpp (getNvtxStr), torch/optim/optimizer.py,
 // torch/utils/checkpoint.py; JAX jax/_src/source_info_util.py and XLA xla/service/gpu/
-// nvtx annotations (XlaModule, Thunk); TensorFlow python/eager/backprop.py and ops/gradients_util.py;
+// nvtx annotations (XlaModule, Thunk); TensorFlow python/eager/backprop.py and ops/gradients_util.py, for
+// the form of its ranges core/profiler/nvtx_utils.cc of NVIDIA's TensorFlow ("OpType: node", or JSON with
+// "op" and "name"; TF_ENABLE_NVTX_RANGES) and tsl/profiler/lib/traceme_encode.h ("node:OpType");
 // Megatron-LM megatron/training/training.py (timers); DeepSpeed deepspeed/utils/timer.py and
 // runtime/engine.py (instrument_w_nvtx). Kernels: the list of collector/collectives.cpp, and a test
 // compares the two.
@@ -57,11 +59,22 @@ backward      range              contains  transpose(jvp(
 backward      range              contains  transpose(vmap(jvp(
 forward       range              contains  jvp(
 
-# TensorFlow
+# TensorFlow: ranges are "OpType: scope/node", "scope/node:OpType", or JSON that begins with "op" and
+# "name". Scopes tell: gradients have one of their own, the optimizer and the loss have their names.
+communication range              regex     ^_?(Nccl|Horovod|Collective(Reduce|Gather|Bcast|AllToAll))\w*: 
 backward      range              contains  gradient_tape/
-backward      range              regex     (^|/)gradients(_[0-9]+)?/
+backward      range              regex     (^|[/ ":=])gradients(_[0-9]+)?/
+backward      range              regex     (^|[/ ":])(?-i:[A-Z]\w*Grad(V[0-9])?)(_[0-9]+)?($|[,": ])
+optimizer     range              regex     (^|[/:"])(Resource)?(Sparse)?Apply(Adam|AdamWithAmsgrad|Adagrad|Adadelta|Ftrl|RMSProp|Momentum|KerasMomentum|GradientDescent)
+optimizer     range              regex     (^|[/ ":=])((Adam|Lamb)(W|WeightDecay)?|Adamax|Nadam|NovoGrad|Adagrad|Adadelta|Adafactor|Ftrl|RMSprop|SGD|Momentum|GradientDescent|Lion|LossScale)(Optimizer)?(_[0-9]+)?/
+loss          range              regex     (^|[/ ":=])(\w+_)?(loss|crossentropy|cross_entropy|mean_(squared|absolute)_error|kl_divergence)(_[0-9]+)?/
+-             range              regex     (^|[/ ":=])(\w+_)?metrics(_[0-9]+)?/
+forward       range              regex     ^_?(?-i:[A-Z]\w*): [A-Za-z.][^ ]*/
+forward       range              regex     ^[A-Za-z.][^ :]*/[^ :]*:_?(?-i:[A-Z])\w*$
+forward       range              regex     ^\{"op":"\w+","name":"[^ "]*/
+forward       range              regex     (^|[ =])[A-Za-z.][^ =]*/(?-i:(Batch)?MatMul|Einsum|Conv[123]D|DepthwiseConv2dNative|BiasAdd|FusedBatchNorm|Relu|Softmax|MaxPool|AvgPool)(V[0-9])?6?(_[0-9]+)?($|,)
+# Without a scope only this tells; with one, it is how transposed convolutions run forward.
 backward      range              regex     Backprop(Input|Filter)
-optimizer     range              regex     (^|/|:)(Resource)?(Sparse)?Apply(Adam|AdamWithAmsgrad|Adagrad|Adadelta|Ftrl|RMSProp|Momentum|KerasMomentum|GradientDescent)
 
 # DeepSpeed
 optimizer     range              regex     ^(DeepSpeedEngine|.*Optimizer[A-Za-z0-9_]*)\.(step|_?take_model_step|unscale_and_clip_grads)$
