@@ -1,6 +1,7 @@
 """Recorded traces to their expected reports, byte for byte. make.sh writes both anew."""
 
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -12,13 +13,29 @@ CASES = {"training": (["training.pb"], 0), "simulated": (["simulated.pb"], 0), "
          "damaged": (["damaged.pb"], 3), "two_ranks": (["training.pb", "other_rank.pb"], 0)}
 
 
+def numbers(text):
+    """Every number of it, but for those in names that were cut."""
+    words = (word for word in text.split() if "..." not in word)
+    return (number for word in words for number in re.findall(r"\d[\d,.]*", word))
+
+
+def section(text, title):
+    """Its lines, without the title."""
+    lines = text.splitlines()
+    first = lines.index(title) + 1
+    return lines[first:next((i for i in range(first, len(lines)) if not lines[i]), len(lines))]
+
+
 class Golden(unittest.TestCase):
     maxDiff = None
 
-    def reduce(self, name, *options):
+    def reduce(self, name, *options, width=None):
         traces, code = CASES[name]
+        env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+        if width is not None:
+            env["COLUMNS"] = str(width)
         done = subprocess.run([FLOPREDUCE, *options, *traces], cwd=HERE, capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "COLUMNS": "110"})
+                              env=env)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout
 
@@ -26,6 +43,27 @@ class Golden(unittest.TestCase):
         for name in CASES:
             with self.subTest(name=name):
                 self.assertEqual(self.reduce(name, "--color", "never"), (HERE / f"{name}.txt").read_text())
+
+    def test_every_section_fits_the_terminal(self):
+        for name in CASES:
+            everything = set(numbers((HERE / f"{name}.txt").read_text()))
+            for width in (60, 80, 100, 120, 160):
+                with self.subTest(name=name, width=width):
+                    text = self.reduce(name, "--color", "never", width=width)
+                    self.assertLessEqual(max(map(len, text.splitlines())), width)
+                    # Names may be cut in the middle and columns left out; a number stands whole or not at all.
+                    self.assertLessEqual(set(numbers(text)), everything)
+                    titles = [line for line in (HERE / f"{name}.txt").read_text().splitlines()
+                              if line and line[0] != " " and len(line) <= width]
+                    for title in titles:
+                        self.assertIn(title, text.splitlines())
+
+    def test_a_table_says_what_it_has_no_room_for(self):
+        wide, narrow = (section(self.reduce("training", width=w), "By phase") for w in (80, 60))
+        self.assertEqual(wide[0].split(), "phase FLOP in full share launches GPU time".split())
+        # "in full" says again what stands before it.
+        self.assertEqual(narrow[0].split(), "phase FLOP share launches GPU time".split())
+        self.assertEqual(narrow[-1], "  no room for: in full")
 
     def test_json(self):
         for name in CASES:

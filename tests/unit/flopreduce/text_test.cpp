@@ -5,6 +5,8 @@
 #include "crc32c.h"
 #include "support/trace_builder.h"
 #include "support/wide.h"
+#include "writers/table_widths.h"
+#include "writers/wrap.h"
 
 using namespace flopinj::reduce;
 
@@ -84,4 +86,57 @@ TEST_CASE("the table-driven check sum equals the one by definition") {
     CHECK(flopinj::crc32c(bytes.data(), bytes.size()) == flopinj::test::plain_crc32c(bytes));
     bytes.push_back(static_cast<char>(i * 37));
   }
+}
+
+namespace {
+
+std::vector<std::string> wrapped(const std::string& text, size_t width, size_t hanging = 2) {
+  std::vector<std::string> lines;
+  for (const auto& [begin, end] : wrap(text, width, hanging))
+    lines.push_back(std::string(lines.empty() ? 0 : hanging, ' ') +
+                    text.substr(begin, end - begin));
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("prose is broken between words, and a long word where it must be") {
+  CHECK(wrapped("one two three", 20) == Lines{"one two three"});
+  CHECK(wrapped("one two three", 7) == Lines{"one two", "  three"});
+  CHECK(wrapped("  one two", 6) ==
+        Lines{"  one", "  two"});  // spaces in front are no place to break
+  CHECK(wrapped("abcdefghijklmno", 6) == Lines{"abcdef", "  ghij", "  klmn", "  o"});
+  CHECK(wrapped("", 6) == Lines{""});
+  CHECK(wrapped("ééé üüü", 4) == Lines{"ééé", "  üü", "  ü"});  // by code points
+  CHECK(wrapped("ab", 0).size() == 2);
+}
+
+TEST_CASE("a number stays with its unit where it can") {
+  CHECK(wrapped("takes about 12.5 ms", 16) == Lines{"takes about", "  12.5 ms"});
+  CHECK(wrapped("total >= 5 FLOP", 9) == Lines{"total", "  >= 5", "  FLOP"});
+  CHECK(wrapped("ranks 1, 2, 3", 9) == Lines{"ranks 1,", "  2, 3"});
+  CHECK(wrapped("1 2 3 4 5", 5) == Lines{"1 2 3", "  4 5"});
+}
+
+TEST_CASE("what a table has no room for goes by its worth") {
+  const std::vector<Column> columns = {{"name", "name"},
+                                       {"main", "main", Kind::kFlop, Worth::kMain},
+                                       {"full", "full", Kind::kExactFlop},
+                                       {"a", "a", Kind::kCount},
+                                       {"b", "b", Kind::kCount},
+                                       {"detail", "detail", Kind::kShare, Worth::kDetail},
+                                       {"why", "why", Kind::kText, Worth::kMain}};
+  const std::vector<size_t> content = {30, 10, 10, 6, 6, 8, 12};
+  using Widths = std::vector<size_t>;
+  // With the gaps, 96 columns.
+  CHECK(fit_columns(columns, content, 96) == content);
+  CHECK(fit_columns(columns, content, 92) == Widths{26, 10, 10, 6, 6, 8, 12});
+  CHECK(fit_columns(columns, content, 89) == Widths{30, 10, 0, 6, 6, 8, 12});
+  CHECK(fit_columns(columns, content, 70) == Widths{26, 10, 0, 6, 6, 0, 12});
+  CHECK(fit_columns(columns, content, 60) == Widths{30, 10, 0, 0, 0, 0, 12});
+  CHECK(fit_columns(columns, content, 30) == Widths{8, 10, 0, 0, 0, 0, 8});
+  CHECK(fit_columns(columns, content, 1) == Widths{8, 10, 0, 0, 0, 0, 8});  // no number is cut
+  CHECK(fit_name(content, 60) == Widths{20, 10, 10, 6, 6, 8, 12});
 }

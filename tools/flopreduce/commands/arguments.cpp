@@ -99,6 +99,30 @@ int RuleArguments::finish(PhaseRules& rules) {
   return -1;
 }
 
+namespace {
+
+bool use_color(const OutputArguments& output) {
+  using Color = OutputArguments::Color;
+  if (output.color != Color::kAuto) return output.color == Color::kAlways;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::strcmp(terminal, "dumb") == 0;
+  return output.file.empty() && ::isatty(STDOUT_FILENO) != 0 &&
+         (no_color == nullptr || *no_color == '\0') && !dumb;
+}
+
+// Columns of the terminal that is written to, or of $COLUMNS; 0 for neither.
+size_t terminal_width(const OutputArguments& output) {
+  winsize size{};
+  if (output.file.empty() && ::isatty(STDOUT_FILENO) != 0 &&
+      ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  return columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
+}
+
+}  // namespace
+
 void OutputArguments::add_to(CLI::App& app, std::vector<std::string> formats) {
   std::string names;
   for (const auto& name : formats) names += (names.empty() ? "" : ", ") + name;
@@ -126,26 +150,13 @@ int OutputArguments::finish(std::vector<std::string> read) {
   return refuse_to_overwrite(file, inputs);
 }
 
-bool OutputArguments::use_color() const {
-  if (color != Color::kAuto) return color == Color::kAlways;
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  const bool dumb = terminal != nullptr && std::strcmp(terminal, "dumb") == 0;
-  return file.empty() && ::isatty(STDOUT_FILENO) != 0 &&
-         (no_color == nullptr || *no_color == '\0') && !dumb;
-}
-
-size_t OutputArguments::terminal_width() {
+TextOptions OutputArguments::text_options() const {
   constexpr size_t kDefault = 110;
-  constexpr size_t kLeast = 60;
-  size_t width = 0;
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-    width = size.ws_col;
-  if (const char* columns = std::getenv("COLUMNS"); width == 0 && columns != nullptr)
-    width = std::strtoul(columns, nullptr, 10);
-  if (width == 0 || width > 1000) width = kDefault;
-  return width < kLeast ? kLeast : width;
+  constexpr size_t kLeast = 20;
+  constexpr size_t kMost = 1000;
+  const size_t width = terminal_width(*this);
+  const bool known = width > 0 && width <= kMost;
+  return {use_color(*this), known ? std::max(width, kLeast) : kDefault, top, known};
 }
 
 }  // namespace flopinj::reduce

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "passes/reducer.h"
+#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 
@@ -54,9 +55,8 @@ struct OutputArguments {
   void add_file_to(CLI::App& app);  // -o alone
   // After parsing: what is read. -1 to go on, or the exit code where the output is among it.
   int finish(std::vector<std::string> read);
-  bool use_color() const;
-  // Columns of the terminal, or of $COLUMNS, or a default.
-  static size_t terminal_width();
+  // Lines fit the terminal, or $COLUMNS; where there is neither, tables have all their columns.
+  TextOptions text_options() const;
 };
 
 }  // namespace flopinj::reduce

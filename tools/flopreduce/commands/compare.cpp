@@ -60,8 +60,7 @@ int run_compare(int argc, char** argv) {
     if (output.format == "json")
       write_json(out, comparison_json(comparison));
     else
-      write_text(out, comparison_sections(comparison),
-                 {output.use_color(), OutputArguments::terminal_width(), output.top});
+      write_text(out, comparison_sections(comparison), output.text_options());
   });
   if (code != kExitFine) return code;
   if (gates.any())

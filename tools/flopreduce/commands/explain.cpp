@@ -79,8 +79,7 @@ int run_explain(int argc, char** argv) {
                  .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
           << '\n';
     else
-      write_text(out, explanation_sections(report, explanation, output.top),
-                 {output.use_color(), OutputArguments::terminal_width(), output.top});
+      write_text(out, explanation_sections(report, explanation, output.top), output.text_options());
   });
   return code != kExitFine ? code : reduced.exit_code;
 }

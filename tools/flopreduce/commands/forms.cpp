@@ -64,9 +64,8 @@ std::optional<std::vector<Section>> chosen_sections(const Report& report,
 int text(const Report& report, const OutputArguments& output) {
   const auto sections = chosen_sections(report, output);
   if (!sections) return kExitUsage;
-  return write_output(output, [&](std::ostream& out) {
-    write_text(out, *sections, {output.use_color(), OutputArguments::terminal_width(), output.top});
-  });
+  return write_output(
+      output, [&](std::ostream& out) { write_text(out, *sections, output.text_options()); });
 }
 
 int json(const Report& report, const OutputArguments& output) {

@@ -128,7 +128,7 @@ void write(std::ostream& out, const std::vector<const Gpu*>& found, const Output
     sections.push_back(overview(found));
   else
     for (const Gpu* gpu : found) sections.push_back(details(*gpu));
-  write_text(out, sections, {o.use_color(), OutputArguments::terminal_width(), o.top});
+  write_text(out, sections, o.text_options());
 }
 
 int run_peaks(int argc, char** argv) {

@@ -105,7 +105,7 @@ int run_infer(int argc, char** argv) {
          {},
          std::move(table),
          std::move(sources)}};
-    write_text(out, sections, {output.use_color(), OutputArguments::terminal_width(), 1000});
+    write_text(out, sections, output.text_options());
   });
 }
 

@@ -156,7 +156,7 @@ int ProjectionResult::write(const OutputArguments& output, const char* title) co
                            std::string(value_width - row.shown.size(), ' ') + row.shown)
                           .then("  " + row.from, Tone::kDim));
     const std::vector<Section> sections = {{title, std::move(lines), std::nullopt, {}}};
-    write_text(out, sections, {output.use_color(), OutputArguments::terminal_width(), 1000});
+    write_text(out, sections, output.text_options());
   });
 }
 

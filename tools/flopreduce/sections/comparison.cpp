@@ -14,15 +14,15 @@ Table work_table(const char* key, const char* heading, const std::vector<Compare
                  const Normalization& n) {
   Table table{key,
               {{"name", heading},
-               {"change", "change"},
+               {"change", "change", Kind::kText, Worth::kMain},
                {"launches_a", "launches A", Kind::kCount},
-               {"launches_b", "B", Kind::kCount},
+               {"launches_b", "launches B", Kind::kCount},
                {"flop_per_launch_a", "FLOP/launch A", Kind::kFlop},
-               {"flop_per_launch_b", "B", Kind::kFlop},
-               {"flop_ratio", "FLOP B/A", Kind::kRatio},
-               {"gpu_time_a_ns", "time A", Kind::kNanoseconds},
-               {"gpu_time_b_ns", "B", Kind::kNanoseconds},
-               {"gpu_time_ratio", "time B/A", Kind::kRatio}}};
+               {"flop_per_launch_b", "FLOP/launch B", Kind::kFlop},
+               {"flop_ratio", "FLOP B/A", Kind::kRatio, Worth::kMain},
+               {"gpu_time_a_ns", "time A", Kind::kNanoseconds, Worth::kDetail},
+               {"gpu_time_b_ns", "time B", Kind::kNanoseconds, Worth::kDetail},
+               {"gpu_time_ratio", "time B/A", Kind::kRatio, Worth::kMain}}};
   table.long_list = true;
   for (const auto& w : works)
     table.rows.push_back({w.name, change_word(w.change), cell(w.launches.a), cell(w.launches.b),

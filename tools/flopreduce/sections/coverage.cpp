@@ -39,11 +39,11 @@ Section coverage_section(const Report& report) {
   if (c.without.empty()) return {};
   Table table{"unmeasured",
               {{"kernel", "kernel"},
-               {"launches", "launches", Kind::kCount},
-               {"launches_share", "share", Kind::kShare},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"gpu_time_share", "share", Kind::kShare},
-               {"reason", "reason"}}};
+               {"launches", "launches", Kind::kCount, Worth::kMain},
+               {"launches_share", "of launches", Kind::kShare, Worth::kDetail},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds, Worth::kDetail},
+               {"gpu_time_share", "of GPU time", Kind::kShare},
+               {"reason", "reason", Kind::kText, Worth::kMain}}};
   table.long_list = true;
   for (const auto* s : c.without)
     table.rows.push_back({s->kernel, s->work.launches, share_cell(s->work.launches, c.launches),

@@ -27,8 +27,8 @@ void damage_json(Json& j, const Report& report) {
 std::vector<Table> damage_tables(const Report& report) {
   Table table{"damage",
               {{"file", "file"},
-               {"kind", "kind"},
-               {"count", "count", Kind::kCount},
+               {"kind", "kind", Kind::kText, Worth::kMain},
+               {"count", "count", Kind::kCount, Worth::kMain},
                {"meaning", "meaning"}}};
   for (const auto& d : report.damage) {
     const auto& text = damage_text(d.kind);

@@ -30,11 +30,11 @@ Section estimates_section(const Report& report) {
   if (report.total.varying == 0 && !part) return {};
   Table table{"estimates",
               {{"what", "what"},
-               {"flop", "FLOP", Kind::kFlop},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
                {"flop_low", "at least", Kind::kFlop},
                {"flop_high", "at most", Kind::kFlop},
-               {"flop_reach_share", "+-", Kind::kShare},
-               {"varying_launches", "launches", Kind::kCount}}};
+               {"flop_reach_share", "+-", Kind::kShare, Worth::kMain},
+               {"varying_launches", "launches", Kind::kCount, Worth::kDetail}}};
   table.long_list = true;
   if (report.total.varying > 0) table.rows.push_back(row_of("total", report.total));
   for (const auto& p : report.phases)

@@ -70,10 +70,10 @@ Section head(const Report& report, const Explanation& e) {
 Section sum_section(const Explanation& e) {
   Table table{"signatures",
               {{"kernel", "kernel"},
-               {"shape", "shape"},
-               {"launches", "launches", Kind::kCount},
+               {"shape", "shape", Kind::kText, Worth::kDetail},
+               {"launches", "launches", Kind::kCount, Worth::kMain},
                {"flop_per_launch", "each", Kind::kExactFlop},
-               {"flop", "FLOP", Kind::kFlop},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
                {"flop_exact", "in full", Kind::kExactFlop},
                {"from", "from"}}};
   table.long_list = true;

@@ -16,12 +16,12 @@ Cell pair_ratio_cell(const std::optional<double>& ratio) {
 Table pair_table(const char* key, Column name, const std::vector<ForwardBackward>& rows) {
   Table table{key,
               {name,
-               {"forward_flop", "forward", Kind::kFlop},
-               {"backward_flop", "backward", Kind::kFlop},
-               {"ratio", "ratio", Kind::kRatio},
+               {"forward_flop", "forward", Kind::kFlop, Worth::kMain},
+               {"backward_flop", "backward", Kind::kFlop, Worth::kMain},
+               {"ratio", "ratio", Kind::kRatio, Worth::kMain},
                {"expected_ratio", "expected", Kind::kRatio},
-               {"forward_formula_flop", "formula fwd", Kind::kFlop},
-               {"backward_formula_flop", "formula bwd", Kind::kFlop},
+               {"forward_formula_flop", "formula fwd", Kind::kFlop, Worth::kDetail},
+               {"backward_formula_flop", "formula bwd", Kind::kFlop, Worth::kDetail},
                {"forward_gpu_time_ns", "time fwd", Kind::kNanoseconds},
                {"backward_gpu_time_ns", "time bwd", Kind::kNanoseconds}}};
   table.long_list = true;

@@ -18,11 +18,11 @@ std::string note_of(const KernelReport& k) {
 Section kernels_section(const Report& report) {
   Table table{"kernels",
               {{"kernel", "kernel"},
-               {"flop", "FLOP", Kind::kFlop},
-               {"flop_share", "share", Kind::kShare},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
+               {"flop_share", "share", Kind::kShare, Worth::kMain},
                {"launches", "launches", Kind::kCount},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"note", "note"}}};
+               {"note", "note", Kind::kText, Worth::kDetail}}};
   table.long_list = true;
   table.when_empty = "no launches";
   for (const auto& k : report.kernels)

@@ -28,10 +28,10 @@ Section ledger_section(const Report& report) {
   Table table{"ledger",
               {{"device", "device"},
                {"launches", "launches", Kind::kCount},
-               {"measured", "= measured", Kind::kCount},
+               {"measured", "= measured", Kind::kCount, Worth::kMain},
                {"extrapolated", "+ extrapolated", Kind::kCount},
-               {"unmeasured", "+ unmeasured", Kind::kCount},
-               {"dropped", "+ dropped", Kind::kCount}}};
+               {"unmeasured", "+ unmeasured", Kind::kCount, Worth::kMain},
+               {"dropped", "+ dropped", Kind::kCount, Worth::kDetail}}};
   const auto row = [&](std::string name, const LedgerLine& l) {
     table.rows.push_back(
         {std::move(name), l.launches, l.measured, l.extrapolated, l.unmeasured, l.dropped});

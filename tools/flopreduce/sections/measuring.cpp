@@ -44,11 +44,11 @@ std::string growth_text(const std::vector<CoveragePoint>& growth) {
 Table process_measuring_table(const Report& report) {
   Table table{"measuring",
               {{"process", "process"},
-               {"mode", "mode"},
+               {"mode", "mode", Kind::kText, Worth::kMain},
                {"counters", "counters"},
-               {"budget_share", "budget", Kind::kShare},
-               {"covered_launches_share", "launches covered", Kind::kShare},
-               {"covered_gpu_time_share", "GPU time covered", Kind::kShare}}};
+               {"budget_share", "budget", Kind::kShare, Worth::kDetail},
+               {"covered_launches_share", "launches covered", Kind::kShare, Worth::kDetail},
+               {"covered_gpu_time_share", "GPU time covered", Kind::kShare, Worth::kMain}}};
   table.long_list = true;
   for (size_t i = 0; i < report.traces.size(); ++i) {
     const TraceReport& t = report.traces[i];

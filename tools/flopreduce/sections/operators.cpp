@@ -12,10 +12,10 @@ Cell formula_cell(const OperatorReport& o) {
   return {*o.formula_flop, o.calls_counted ? Mark::kNone : Mark::kEstimate};
 }
 
-constexpr Column kCalls = {"calls", "calls", Kind::kCount};
-constexpr Column kFlop = {"flop", "executed", Kind::kFlop};
+constexpr Column kCalls = {"calls", "calls", Kind::kCount, Worth::kDetail};
+constexpr Column kFlop = {"flop", "executed", Kind::kFlop, Worth::kMain};
 constexpr Column kFormula = {"formula_flop", "formula", Kind::kFlop};
-constexpr Column kExecuted = {"executed_formula_ratio", "ratio", Kind::kRatio};
+constexpr Column kExecuted = {"executed_formula_ratio", "ratio", Kind::kRatio, Worth::kMain};
 
 Cell calls_cell(const OperatorReport& o) {
   return {o.calls, o.calls_counted ? Mark::kNone : Mark::kEstimate};
@@ -28,7 +28,7 @@ Section operators_section(const Report& report) {
   if (operators.types.empty()) return {};
   Table table{"operators",
               {{"operator", "operator"},
-               {"phase", "phase"},
+               {"phase", "phase", Kind::kText, Worth::kMain},
                kCalls,
                {"launches", "launches", Kind::kCount},
                kFlop,

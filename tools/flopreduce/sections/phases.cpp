@@ -9,9 +9,9 @@ namespace {
 Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
-               {"flop", "FLOP", Kind::kFlop},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
                {"flop_exact", "in full", Kind::kExactFlop},
-               {"flop_share", "share", Kind::kShare},
+               {"flop_share", "share", Kind::kShare, Worth::kMain},
                {"launches", "launches", Kind::kCount},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
   for (const auto& p : report.phases)

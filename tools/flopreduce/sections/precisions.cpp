@@ -15,7 +15,7 @@ Cell sum_cell(const Report& report, u128 operations, u128 estimated) {
 Section precisions_section(const Report& report) {
   Table table{"precisions",
               {{"precision", "precision"},
-               {"flop", "FLOP", Kind::kFlop},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
                {"flop_exact", "in full", Kind::kExactFlop},
                {"flop_share", "share", Kind::kShare}}};
   table.when_empty = "none counted";
@@ -32,7 +32,7 @@ Section precisions_section(const Report& report) {
 Section integer_section(const Report& report) {
   Table table{"integer_operations",
               {{"source", "source"},
-               {"op", "OP", Kind::kOperations},
+               {"op", "OP", Kind::kOperations, Worth::kMain},
                {"op_exact", "in full", Kind::kExactFlop}}};
   for (size_t i = 0; i < kIntegerFormats.size(); ++i) {
     const Cell operations =

@@ -14,9 +14,9 @@ Section processes_section(const Report& report) {
                {"callbacks_ns", "callbacks", Kind::kNanoseconds},
                {"windows_ns", "windows", Kind::kNanoseconds},
                {"startup_ns", "start-up", Kind::kNanoseconds},
-               {"helper_cpu_ns", "helper CPU", Kind::kNanoseconds},
-               {"written_bytes", "written", Kind::kBytes},
-               {"wall_share", "share of wall", Kind::kShare}}};
+               {"helper_cpu_ns", "helper CPU", Kind::kNanoseconds, Worth::kDetail},
+               {"written_bytes", "written", Kind::kBytes, Worth::kDetail},
+               {"wall_share", "share of wall", Kind::kShare, Worth::kMain}}};
   table.when_empty = "not in these traces";
   for (const auto& t : report.traces) {
     if (!t.has_overhead) continue;

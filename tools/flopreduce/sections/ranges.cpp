@@ -17,8 +17,8 @@ Section ranges_section(const Report& report) {
   });
   Table table{"ranges",
               {{"range", "range"},
-               {"flop", "FLOP", Kind::kFlop},
-               {"flop_share", "share", Kind::kShare},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
+               {"flop_share", "share", Kind::kShare, Worth::kMain},
                {"launches", "launches", Kind::kCount},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
   table.long_list = true;

@@ -39,11 +39,11 @@ Section ranks_section(const Report& report) {
   Table table{"ranks",
               {{"process", "process"},
                {"launches", "launches", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
+               {"gpu_time_ns", "GPU time", Kind::kNanoseconds, Worth::kMain},
                {"wall_ns", "wall", Kind::kNanoseconds},
-               {"own_ns", "own cost", Kind::kNanoseconds},
-               {"clock_khz", "kHz", Kind::kCount},
+               {"own_ns", "own cost", Kind::kNanoseconds, Worth::kDetail},
+               {"clock_khz", "kHz", Kind::kCount, Worth::kDetail},
                {"start_skew_ns", "started", Kind::kNanoseconds}}};
   table.long_list = true;
   for (size_t i = 0; i < report.traces.size(); ++i) {

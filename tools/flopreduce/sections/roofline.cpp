@@ -91,10 +91,10 @@ Section roofline_section(const Report& report) {
               {{"kernel", "kernel"},
                {"flop_per_byte", "FLOP/B", Kind::kRatio},
                {"flop_per_s", "rate", Kind::kRate},
-               {"byte_per_s", "memory", Kind::kBandwidth},
+               {"byte_per_s", "memory", Kind::kBandwidth, Worth::kDetail},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"bound_by", "bound by"},
-               {"roof_share", "of roof", Kind::kShare},
+               {"bound_by", "bound by", Kind::kText, Worth::kMain},
+               {"roof_share", "of roof", Kind::kShare, Worth::kMain},
                {"utilization", "of peak", Kind::kShare}}};
   table.long_list = true;
   Section out{"Roofline", {}, std::nullopt, {}};

@@ -10,10 +10,10 @@ namespace {
 Section rules_section(const Report& report) {
   Table table{"rules_used",
               {{"rule", "rule"},
-               {"phase", "phase"},
+               {"phase", "phase", Kind::kText, Worth::kMain},
                {"flop", "FLOP", Kind::kFlop},
-               {"flop_share", "share", Kind::kShare},
-               {"launches", "launches", Kind::kCount},
+               {"flop_share", "share", Kind::kShare, Worth::kMain},
+               {"launches", "launches", Kind::kCount, Worth::kDetail},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
   table.when_empty = "no launches";
   for (const auto& r : report.rules)

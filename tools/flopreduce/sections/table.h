@@ -65,10 +65,18 @@ struct Cell {
   bool empty() const { return std::holds_alternative<std::monostate>(value); }
 };
 
+// What a column is worth where a table is wider than the terminal.
+enum class Worth : uint8_t {
+  kDetail,  // the first to go
+  kUsual,   // goes where that is not enough
+  kMain,    // what the table is for
+};
+
 struct Column {
   const char* key;      // for programs: "gpu_time_ns"; with the unit, unless it is 1 or FLOP
   const char* heading;  // for people
   Kind kind = Kind::kText;
+  Worth worth = Worth::kUsual;
 };
 
 struct Table {

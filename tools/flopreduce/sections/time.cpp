@@ -18,7 +18,7 @@ Section busy_time_section(const Report& report) {
   if (time.devices.empty()) return {};
   Table table{"time",
               {{"what", "time"},
-               {"ns", "", Kind::kNanoseconds},
+               {"ns", "", Kind::kNanoseconds, Worth::kMain},
                {"wall_share", "share of wall", Kind::kShare}}};
   const Mark mark = time.complete ? Mark::kNone : Mark::kAtLeast;
   // A simulated GPU's time is modelled, the wall time is the CPU's: no share.
@@ -77,7 +77,7 @@ Section idle_section(const Report& report) {
   if (largest.empty()) return {};
   Table table{"idle_gaps",
               {{"at_least", "idle for at least"},
-               {"gaps", "gaps", Kind::kCount},
+               {"gaps", "gaps", Kind::kCount, Worth::kMain},
                {"ns", "in all", Kind::kNanoseconds}}};
   for (size_t i = 0; i < sum.size(); ++i)
     if (sum[i].gaps > 0) table.rows.push_back({decade_text(i), sum[i].gaps, sum[i].ns});

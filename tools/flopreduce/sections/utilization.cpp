@@ -122,11 +122,11 @@ Section utilization_section(const Report& report) {
   }
   Table table{"utilization",
               {{"method", "method"},
-               {"flop", "FLOP", Kind::kFlop},
+               {"flop", "FLOP", Kind::kFlop, Worth::kDetail},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"utilization_gpu_time", "of GPU time", Kind::kShare},
+               {"utilization_gpu_time", "of GPU time", Kind::kShare, Worth::kMain},
                {"utilization_busy", "of busy", Kind::kShare},
-               {"utilization_wall", "of wall", Kind::kShare}}};
+               {"utilization_wall", "of wall", Kind::kShare, Worth::kMain}}};
   for (const auto& m : u.methods)
     table.rows.push_back({m.name + ": " + m.flop_basis, m.flop ? Cell(*m.flop) : Cell::none(),
                           m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
@@ -151,8 +151,8 @@ Table peak_by_range_table(const Report& report) {
                {"flop", "FLOP", Kind::kFlop},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
                {"flop_per_s", "rate", Kind::kRate},
-               {"utilization", "of peak", Kind::kShare},
-               {"roof_share", "of roof", Kind::kShare}}};
+               {"utilization", "of peak", Kind::kShare, Worth::kMain},
+               {"roof_share", "of roof", Kind::kShare, Worth::kMain}}};
   table.long_list = true;
   std::vector<const RangeReport*> ranges;
   for (const auto& r : report.ranges) ranges.push_back(&r);

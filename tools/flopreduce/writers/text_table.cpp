@@ -3,30 +3,39 @@
 #include <algorithm>
 
 #include "support/text.h"
+#include "writers/table_widths.h"
 
 namespace flopinj::reduce {
 
-void TextTable::print(std::ostream& out, size_t width, const Style& style) const {
-  constexpr size_t kGap = 2;
-  constexpr size_t kLeastName = 24;
-  std::vector<size_t> widths(rows_[0].size(), 0);
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+  auto& headings = rows_.emplace_back();
+  for (const Column& column : columns_) headings.emplace_back(column.heading);
+}
+
+std::vector<std::string> TextTable::print(std::ostream& out, size_t width, bool fit,
+                                          const Style& style) const {
+  std::vector<size_t> content(columns_.size(), 1);
   for (const auto& row : rows_)
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], display_width(row[c]));
-  size_t others = 0;
-  for (size_t c = 1; c < widths.size(); ++c) others += widths[c] + kGap;
-  const size_t left = width > others + kGap ? width - others - kGap : 0;
-  widths[0] = std::min(widths[0], std::max(left, kLeastName));
+    for (size_t c = 0; c < row.size(); ++c)
+      content[c] = std::max(content[c], display_width(row[c]));
+  const auto widths =
+      fit ? fit_columns(columns_, std::move(content), width) : fit_name(std::move(content), width);
   for (size_t r = 0; r < rows_.size(); ++r) {
-    std::string line(kGap, ' ');
+    std::string line;
     for (size_t c = 0; c < rows_[r].size(); ++c) {
-      const std::string cell = c == 0 ? shorten(rows_[r][c], widths[0]) : rows_[r][c];
+      if (widths[c] == 0) continue;
+      const std::string cell = shorten(rows_[r][c], widths[c]);
       const std::string pad(widths[c] - std::min(widths[c], display_width(cell)), ' ');
-      if (c > 0) line.append(kGap, ' ');
+      line.append(kColumnGap, ' ');
       line += c == 0 ? cell + pad : pad + cell;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out << (r == 0 ? style.dim(line) : line) << '\n';
   }
+  std::vector<std::string> left_out;
+  for (size_t c = 0; c < widths.size(); ++c)
+    if (widths[c] == 0) left_out.push_back(rows_[0][c]);
+  return left_out;
 }
 
 }  // namespace flopinj::reduce

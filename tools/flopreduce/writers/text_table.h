@@ -1,10 +1,11 @@
-// A table on a terminal: columns as wide as their content, the name column cut to what the width
-// leaves.
+// A table on a terminal: columns as wide as their content, or as the terminal leaves them.
 #pragma once
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include "sections/table.h"
 
 namespace flopinj::reduce {
 
@@ -25,13 +26,16 @@ class TextTable {
  public:
   // The first column is the name, to the left; all others are to the right. Cells must be
   // printable().
-  explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
+  explicit TextTable(std::vector<Column> columns);
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  bool empty() const { return rows_.size() == 1; }
-  void print(std::ostream& out, size_t width, const Style& style) const;
+  // Where `fit`, no line is wider than `width`; else the name alone is cut for it. The result are the
+  // headings of the columns that were left out.
+  std::vector<std::string> print(std::ostream& out, size_t width, bool fit,
+                                 const Style& style) const;
 
  private:
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;  // the first are the headings
 };
 
 }  // namespace flopinj::reduce

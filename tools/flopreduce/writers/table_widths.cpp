@@ -1,0 +1,67 @@
+#include "writers/table_widths.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr size_t kLeastName = 24;  // of which a third or so of a terminal is not taken
+constexpr size_t kLeastText = 8;   // shorten() goes no further
+
+size_t total(const std::vector<size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), size_t{0},
+                         [](size_t sum, size_t w) { return sum + (w > 0 ? w + kColumnGap : 0); });
+}
+
+// Of these the least goes first.
+int rank(const Column& column) {
+  return column.kind == Kind::kExactFlop ? -1 : static_cast<int>(column.worth);
+}
+
+// Leaves out what is worth least. False where nothing is left to go.
+bool leave_out_one(std::span<const Column> columns, std::vector<size_t>& widths) {
+  size_t least = 0;
+  for (size_t c = 1; c < columns.size(); ++c)
+    if (widths[c] > 0 && columns[c].worth != Worth::kMain &&
+        (least == 0 || rank(columns[c]) <= rank(columns[least])))
+      least = c;
+  if (least == 0) return false;
+  widths[least] = 0;
+  const size_t other = least - 1;
+  if (other > 0 && columns[other].kind == columns[least].kind &&
+      rank(columns[other]) == rank(columns[least]))
+    widths[other] = 0;
+  return true;
+}
+
+// Takes from the widest text until all fit, or no text can give more.
+void shorten_texts(std::span<const Column> columns, std::vector<size_t>& widths, size_t width) {
+  for (size_t all = total(widths); all > width; --all) {
+    size_t widest = 0;
+    for (size_t c = 1; c < columns.size(); ++c)
+      if (columns[c].kind == Kind::kText && widths[c] > widths[widest]) widest = c;
+    if (widths[widest] <= kLeastText) return;
+    --widths[widest];
+  }
+}
+
+}  // namespace
+
+std::vector<size_t> fit_name(std::vector<size_t> content, size_t width) {
+  const size_t others = total(content) - content[0];
+  const size_t least = std::clamp(width / 3, kLeastText, kLeastName);
+  content[0] = std::min(content[0], std::max(width > others ? width - others : 0, least));
+  return content;
+}
+
+std::vector<size_t> fit_columns(std::span<const Column> columns, std::vector<size_t> content,
+                                size_t width) {
+  std::vector<size_t> widths = fit_name(content, width);
+  while (total(widths) > width && leave_out_one(columns, content))
+    widths = fit_name(content, width);
+  shorten_texts(columns, widths, width);
+  return widths;
+}
+
+}  // namespace flopinj::reduce
