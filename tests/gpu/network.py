@@ -1,95 +1,73 @@
 #!/usr/bin/env python3
-"""Trains a convolutional network in PyTorch under NVTX ranges, and prints what its products cost by formula.
+"""Trains a network of tests/networks/networks.py in PyTorch under NVTX ranges, and prints what its products cost by formula.
 
-Usage: network.py small|alexnet|resnet18. Exit code 77 where there is no PyTorch with CUDA.
+Usage: network.py NAME [BATCH]. Exit code 77 where there is no PyTorch with CUDA.
 """
 
 import json
 import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1] / "networks"))
+
+from networks import TRAINING_STEPS, Gate, Network, Residual  # noqa: E402
 
 try:
     import torch
     from torch import nn
 except ImportError:
     sys.exit(77)
-if not torch.cuda.is_available():
-    sys.exit(77)
 
-STEPS = 24
-
-
-def conv(inputs, outputs, kernel, stride=1, padding=0):
-    return nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=False)
-
-
-def small():
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 3), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(), nn.AvgPool2d(2),
-        nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)), (64, 1, 14, 14)
+MODULES = {
+    "conv": lambda x: nn.Conv2d(x.inputs, x.outputs, x.kernel, x.stride, x.padding, groups=x.groups, bias=x.bias),
+    "linear": lambda x: nn.Linear(x.inputs, x.outputs, bias=x.bias),
+    "norm": lambda x: nn.BatchNorm2d(x.outputs),
+    "maxpool": lambda x: nn.MaxPool2d(x.kernel, x.stride, x.padding),
+    "avgpool": lambda x: nn.AdaptiveAvgPool2d(x.result),
+    "relu": lambda x: nn.ReLU(), "relu6": lambda x: nn.ReLU6(), "silu": lambda x: nn.SiLU(), "sigmoid": lambda x: nn.Sigmoid(),
+    "flatten": lambda x: nn.Flatten(), "dropout": lambda x: nn.Dropout(),
+}
 
 
-def alexnet():
-    return nn.Sequential(
-        nn.Conv2d(3, 64, 11, 4, 2), nn.ReLU(), nn.MaxPool2d(3, 2), nn.Conv2d(64, 192, 5, 1, 2), nn.ReLU(),
-        nn.MaxPool2d(3, 2), nn.Conv2d(192, 384, 3, 1, 1), nn.ReLU(), nn.Conv2d(384, 256, 3, 1, 1), nn.ReLU(),
-        nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(3, 2), nn.Flatten(), nn.Dropout(),
-        nn.Linear(256 * 6 * 6, 4096), nn.ReLU(), nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(),
-        nn.Linear(4096, 10)), (16, 3, 224, 224)
-
-
-class Block(nn.Module):
-    """Two 3x3 convolutions around a shortcut."""
-
-    def __init__(self, inputs, outputs, stride):
+class Sum(nn.Module):
+    def __init__(self, node):
         super().__init__()
-        self.body = nn.Sequential(conv(inputs, outputs, 3, stride, 1), nn.BatchNorm2d(outputs), nn.ReLU(),
-                                  conv(outputs, outputs, 3, 1, 1), nn.BatchNorm2d(outputs))
-        self.shortcut = nn.Identity() if inputs == outputs else nn.Sequential(
-            conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+        self.body, self.shortcut = sequence(node.body), sequence(node.shortcut)
 
     def forward(self, x):
-        return torch.relu(self.body(x) + self.shortcut(x))
+        return self.body(x) + self.shortcut(x)
 
 
-def resnet18():
-    layers = [conv(3, 64, 7, 2, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
-    inputs = 64
-    for outputs in (64, 128, 256, 512):
-        layers += [Block(inputs, outputs, 1 if inputs == outputs else 2), Block(outputs, outputs, 1)]
-        inputs = outputs
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)), (16, 3, 224, 224)
+class Product(nn.Module):
+    def __init__(self, node):
+        super().__init__()
+        self.body = sequence(node.body)
+
+    def forward(self, x):
+        return x * self.body(x)
 
 
-def formula(model, x):
-    """Matrix FLOP of one forward and one backward pass. The first layer computes no input gradient."""
-    products = []
-
-    def record(layer, inputs, output):
-        if isinstance(layer, nn.Conv2d):
-            weights = layer.in_channels // layer.groups * layer.kernel_size[0] * layer.kernel_size[1]
-        else:
-            weights = layer.in_features
-        products.append(2 * output.numel() * weights)
-
-    hooks = [layer.register_forward_hook(record) for layer in model.modules()
-             if isinstance(layer, (nn.Conv2d, nn.Linear))]
-    model(x)
-    for hook in hooks:
-        hook.remove()
-    return sum(products), 2 * sum(products) - products[0]
+def sequence(nodes):
+    """Resolved nodes as a module."""
+    special = {Residual: Sum, Gate: Product}
+    return nn.Sequential(*(special[type(n)](n) if type(n) in special else MODULES[n.kind](n) for n in nodes))
 
 
 def main():
+    network = Network(sys.argv[1])
+    batch = int(sys.argv[2]) if len(sys.argv) > 2 else 64
+    if not torch.cuda.is_available():
+        sys.exit(77)
     torch.manual_seed(1)
-    model, shape = {"small": small, "alexnet": alexnet, "resnet18": resnet18}[sys.argv[1]]()
-    forward, backward = formula(model, torch.zeros(shape))  # on the CPU: these launches are nobody's
-    model = model.cuda()
+    model = sequence(network.nodes).cuda()
+    channels, side = network.image
     # Made on the CPU: a kernel that is launched once is not measured.
-    x = torch.randn(shape).cuda()
-    labels = torch.randint(10, shape[:1]).cuda()
+    x = torch.randn((batch, channels, side, side)).cuda()
+    labels = torch.randint(network.classes, (batch,)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     with torch.autograd.profiler.emit_nvtx(record_shapes=True):
-        for _ in range(STEPS):
+        for _ in range(TRAINING_STEPS):
             with torch.cuda.nvtx.range("forward"):
                 output = model(x)
             with torch.cuda.nvtx.range("loss"):
@@ -99,7 +77,9 @@ def main():
                 optimizer.step()
                 optimizer.zero_grad()
     torch.cuda.synchronize()
-    print(json.dumps({"forward": STEPS * forward, "backward": STEPS * backward, "torch": torch.__version__}))
+    flop = 2 * TRAINING_STEPS * batch  # of one multiply-add of one image
+    print(json.dumps({"forward": flop * network.forward_macs, "backward": flop * network.backward_macs,
+                      "torch": torch.__version__}))
 
 
 if __name__ == "__main__":

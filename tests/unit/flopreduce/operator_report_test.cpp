@@ -460,3 +460,28 @@ TEST_CASE("operators: the JSON is what the report says") {
       worked += static_cast<u128>(std::stoull(o[part]["flop"].get<std::string>()));
   CHECK(worked == executed);
 }
+
+TEST_CASE("layers and operators: their share of the forward pass, where all of it is known") {
+  const auto share = [](const nlohmann::json& j, const char* table, size_t row) {
+    return j[table][row]["forward_share"];
+  };
+  Scene s;
+  const Network n(s);
+  n.forward(s, 0);
+  n.backward(s, 0);
+  // Half as much as the convolution, in forward and in no layer and no operator.
+  s.launch(kMain, {s.at(s.kernel("glue", kConv / 2), s.path({"step", "forward"}), 9)});
+  const auto j = json_of(s.reduce());
+  const double whole = 1.5 * kConv + kLinear;
+  CHECK(share(j, "layer_work", 0).get<double>() == Approx(kConv / whole));
+  CHECK(share(j, "layer_work", 1).get<double>() == Approx(kLinear / whole));
+  CHECK(share(j, "operator_work", 0).get<double>() == Approx(kConv / whole));
+
+  Scene t;
+  const Network m(t);
+  m.forward(t, 0);
+  t.launch(kMain, {t.at(t.unmeasured("secret"), t.path({"step", "forward"}), 9)});
+  const auto unknown = json_of(t.reduce());
+  CHECK(share(unknown, "layer_work", 0).is_null());
+  CHECK(share(unknown, "operator_work", 0).is_null());
+}

@@ -1,16 +1,13 @@
-// Formulas against loops that count, and what range names tell. Expected figures come from loops,
-// from the known tables of thirteen networks and from documents; never from the formulas.
-#include <cmath>
+// Formulas against loops that count, and what range names tell. Expected figures come from loops and
+// from documents, never from the formulas. Those of whole networks: tests/networks.
 #include <random>
 
 #include "analytic/layers.h"
 #include "analytic/operator_flop.h"
 #include "analytic/optimizers.h"
 #include "catch.h"
-#include "networks.h"
 
 using namespace flopinj::reduce;
-using namespace flopinj::test;
 
 namespace {
 
@@ -345,38 +342,6 @@ TEST_CASE("optimizers per parameter") {
         80);
   CHECK(formula_of("aten::_fused_sgd_, sizes = [[10, 4], [10, 4]]").flop->multiply_adds == 40);
   CHECK_FALSE(formula_of("aten::_fused_adam_, sizes = [[10, 4], [9, 4], [10, 4], [10, 4]]").flop);
-}
-
-TEST_CASE("thirteen networks: forward multiply-adds and backward / forward as known") {
-  for (const auto& [name, network, million, ratio] : networks()) {
-    INFO(name);
-    uint64_t forward = 0, backward = 0, first = 0;
-    for (const auto& l : network.layers) {
-      uint64_t layer = 0, gradients = 0;
-      if (l.convolution) {
-        const Shape x{1, l.in, l.size, l.size}, w{l.out, l.in / l.groups, l.kernel, l.kernel};
-        const Shape y{1, l.out, l.result, l.result};
-        const std::string k = std::to_string(l.kernel), s = std::to_string(l.stride);
-        layer = macs(range("conv2d", {x, w, {}}), nullptr,
-                     "Conv2d(" + std::to_string(l.in) + ", " + std::to_string(l.out) +
-                         ", kernel_size=(" + k + ", " + k + "), stride=(" + s + ", " + s +
-                         "), padding=(" + std::to_string(l.padding) + ", " +
-                         std::to_string(l.padding) + "), groups=" + std::to_string(l.groups) + ")");
-        gradients = macs(range("convolution_backward", {y, x, w, {}}));
-      } else {
-        layer = macs(range("addmm", {{l.out}, {1, l.in}, {l.in, l.out}}));
-        gradients = macs(range("mm", {{1, l.out}, {l.out, l.in}})) +
-                    macs(range("mm", {{l.out, 1}, {1, l.in}}));
-      }
-      if (first == 0) first = layer;
-      forward += layer;
-      backward += gradients;
-    }
-    backward -= first;  // nobody needs the gradient by the image
-    CHECK(std::round(static_cast<double>(forward) / 1e4) / 100 == Approx(million).epsilon(1e-9));
-    const double found = static_cast<double>(backward) / static_cast<double>(forward);
-    if (ratio != 0) CHECK(std::round(found * 1000) / 1000 == Approx(ratio).epsilon(1e-9));
-  }
 }
 
 TEST_CASE("layer formulas of the training compute documents") {

@@ -71,6 +71,7 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, const 
   join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
     const Work share = part.of(work);
     add_to_layer(home, phase, share);
+    if (is_forward(home, phase)) types_pass_.add(share);
     const std::string type = row_name(path, home, phase);
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
@@ -81,6 +82,7 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, const 
 void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase,
                                           const Work& work) {
   if (phase != "forward" && phase != "backward" && phase != "recompute") return;
+  if (phase == "forward") layers_pass_.add(work);
   const std::string& name = layer_name(path);
   if (name.empty()) return;
   part_of(layers_.at(name), phase)->add(work);
@@ -176,10 +178,16 @@ void ForwardBackwardBuilder::set_ratio(ForwardBackward& row) {
     row.ratio = quotient(backward.matrix_flop, forward.matrix_flop);
 }
 
+void ForwardBackwardBuilder::set_share(ForwardBackward& row, const Work& pass) {
+  if (row.forward.launches > 0 && pass.flop > 0 && pass.flop_complete())
+    row.forward_share = quotient(row.forward.flop, pass.flop);
+}
+
 void ForwardBackwardBuilder::finish(OperatorsReport& report) {
   if (!first_layer_) find_first_layer();
   for (ForwardBackward& layer : layers_.rows) {
     set_ratio(layer);
+    set_share(layer, layers_pass_);
     if (layer.forward.matrix_flop > 0) layer.expected = layer.name == *first_layer_ ? 1 : 2;
   }
   const auto first_path = [&](const ForwardBackward& layer) {
@@ -190,6 +198,7 @@ void ForwardBackwardBuilder::finish(OperatorsReport& report) {
                    [&](const auto& a, const auto& b) { return first_path(a) < first_path(b); });
   for (ForwardBackward& type : types_.rows) {
     set_ratio(type);
+    set_share(type, types_pass_);
     type.expected = expected_of(type.name);
   }
   const auto flop = [](const ForwardBackward& row) {

@@ -60,12 +60,14 @@ class ForwardBackwardBuilder {
   void find_first_layer();
   std::optional<double> expected_of(const std::string& type);
   static void set_ratio(ForwardBackward& row);
+  static void set_share(ForwardBackward& row, const Work& pass);
 
   const Model& model_;
   const OperatorMap& operators_;
   const OperatorJoin& join_;
   std::unordered_set<uint32_t> joined_;  // paths of operators whose number a backward one has
   Rows layers_, types_;
+  Work layers_pass_, types_pass_;  // the forward work that rows are shares of
   std::unordered_map<uint32_t, std::string> layer_names_;     // by layer's path
   std::unordered_map<std::string, uint32_t> first_path_;      // of a layer, in forward
   std::optional<std::string> first_layer_;                    // empty: there is none

@@ -200,6 +200,8 @@ struct ForwardBackward {
   bool forward_formula_partial = false, backward_formula_partial = false;  // some have none
   std::optional<double> ratio;     // backward / forward, matrix FLOP
   std::optional<double> expected;  // the same by theory; nothing where there is none
+  // Executed FLOP of forward / those of the whole forward pass; nothing where some are not known.
+  std::optional<double> forward_share;
 };
 
 struct OperatorsReport {

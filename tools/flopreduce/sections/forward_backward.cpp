@@ -17,6 +17,7 @@ Table pair_table(const char* key, Column name, const std::vector<ForwardBackward
   Table table{key,
               {name,
                {"forward_flop", "forward", Kind::kFlop, Worth::kMain},
+               {"forward_share", "of fwd", Kind::kRatio},
                {"backward_flop", "backward", Kind::kFlop, Worth::kMain},
                {"ratio", "ratio", Kind::kRatio, Worth::kMain},
                {"expected_ratio", "expected", Kind::kRatio},
@@ -32,8 +33,8 @@ Table pair_table(const char* key, Column name, const std::vector<ForwardBackward
     return work.launches > 0 ? time_cell(work) : Cell::none();
   };
   for (const ForwardBackward& r : rows)
-    table.rows.push_back({r.name, flop(r.forward), flop(r.backward), pair_ratio_cell(r.ratio),
-                          pair_ratio_cell(r.expected),
+    table.rows.push_back({r.name, flop(r.forward), pair_ratio_cell(r.forward_share),
+                          flop(r.backward), pair_ratio_cell(r.ratio), pair_ratio_cell(r.expected),
                           pair_formula_cell(r.forward_formula, r.forward_formula_partial),
                           pair_formula_cell(r.backward_formula, r.backward_formula_partial),
                           time(r.forward), time(r.backward)});
@@ -47,6 +48,7 @@ Json pair_json(const char* key, const ForwardBackward& r) {
             {"recompute", work_json(r.recompute)},
             {"forward_formula_flop", decimal(r.forward_formula)},
             {"backward_formula_flop", decimal(r.backward_formula)},
+            {"forward_share", optional_json(r.forward_share)},
             {"backward_forward_matrix_ratio", optional_json(r.ratio)},
             {"backward_forward_expected", optional_json(r.expected)}};
   if (r.forward_formula_partial) j["forward_formula_partial"] = true;
