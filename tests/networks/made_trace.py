@@ -114,9 +114,9 @@ def with_products(network):
     return named
 
 
-def training(network, batch):
+def training(network, batch, steps=STEPS):
     trace, named = Trace(), with_products(network)
-    for step in range(STEPS):
+    for step in range(steps):
         numbered = [(step * len(named) + i, name, layer) for i, (name, layer) in enumerate(named)]
         for sequence, name, layer in numbered:
             forward(trace, name, layer, batch, sequence)

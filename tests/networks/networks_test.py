@@ -16,7 +16,7 @@ import jsonschema  # noqa: E402
 
 import made_trace  # noqa: E402
 import table  # noqa: E402
-from networks import TABLES, Network  # noqa: E402
+from networks import TABLES, TRAINING_STEPS, Network  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 SCHEMA = Path(__file__).resolve().parents[2] / "tools/flopreduce/report.schema.json"
@@ -73,8 +73,9 @@ class Reports(unittest.TestCase):
                                           ("aten::convolution_backward", "backward", 2 * macs["conv"]),
                                           ("aten::mm", "backward", 2 * macs["linear"])):
             self.assertEqual(int(types[operator, phase]["formula_flop"]), 2 * images * expected, operator)
-        # By formula the same per image at any batch size: one row of the table says so for all three.
-        self.assertEqual(table.row(network.name, batch, steps, report)[4:6], (f"{network.ratio:.4f}",) * 2)
+        biases = sum(layer.elements for layer in network.layers if layer.bias)
+        forward = f"{(2 * network.forward_macs + biases) / 1e6:,.2f} M"  # for one image, at any batch size
+        self.assertEqual(table.executed(report, images)[0][::2], (forward, f"{network.ratio:.4f}"))
 
         products = made_trace.with_products(network)
         rows = {row["layer"].removeprefix("layer:"): row for row in report["layer_work"]}
@@ -131,6 +132,19 @@ class Reports(unittest.TestCase):
                 phases = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)["phases"]
                 forward = next(phase for phase in phases if phase["name"] == "forward")
                 self.assertEqual((forward["change"], forward["flop"]["normalized_ratio"]), ("same", 1.0))
+
+
+class Table(unittest.TestCase):
+    def test_hardware_has_columns_of_its_own(self):
+        with tempfile.TemporaryDirectory(prefix="flopinj-networks-") as folder:
+            cells = dict(zip(table.HEAD, table.row(BUILD, "alexnet", 64, Path(folder)), strict=True))
+            self.assertEqual([cells[name] for name in table.HEAD if name.startswith("hw")], ["-"] * 4)
+            # Not of hardware at all, but as many steps as are run there; the device has no peak in flopreduce's table.
+            made_trace.training(Network("alexnet"), 64, TRAINING_STEPS).write(
+                BUILD / "test-bin/write_trace", Path(folder) / "pytorch.alexnet.batch64.pb")
+            cells = dict(zip(table.HEAD, table.row(BUILD, "alexnet", 64, Path(folder)), strict=True))
+            self.assertEqual([cells[f"hw {name}"] for name in ("forward", "backward", "ratio", "executed")],
+                             [cells["forward"], cells["backward"], cells["ratio"], "-"])
 
 
 class ConvolutionShare(unittest.TestCase):

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """The table of thirteen networks at three batch sizes, of flopreduce's reports: FLOP of forward and backward for one image (one fused
-multiply-add is two), their ratio in matrix work beside 2 - f1, and utilization over GPU time by each method.
-
-Without --traces the traces are made by formula (made_trace.py), and so is every number. With --traces they are what tests/gpu/run
-recorded (its data.tar.gz: pytorch.NAME.batchN.pb); those that are not there are left out."""
+multiply-add is two), their ratio in matrix work beside 2 - f1, and utilization over GPU time by each method. All that is by formula, of
+traces that made_trace.py writes. The columns "hw" are of traces that tests/gpu/run recorded on a GPU (pytorch.NAME.batchN.pb of its
+data.tar.gz, in the folder --traces), and "-" where there is none."""
 
 import argparse
 import json
@@ -16,7 +15,8 @@ from networks import TABLES, TRAINING_STEPS, Network
 
 BATCHES = (1, 64, 128)
 METHODS = ("executed", "formula", "theory", "one", "batch", "epoch")
-HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS)
+HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS, "hw forward", "hw backward", "hw ratio",
+        "hw executed")
 
 
 def report(build, trace, batch, *options):
@@ -40,14 +40,24 @@ def percent(utilization):
     return "-" if share is None else f"{100 * share:.2f} %"
 
 
-def row(name, batch, steps, found):
+def executed(found, images):
+    """Forward and backward for one image, their ratio, and utilization by method."""
     def each(phase):
         flop = found["phases"].get(phase, {}).get("flop")
-        return "not measured" if flop is None else f"{int(flop) / (steps * batch) / 1e6:,.2f} M"
+        return "not measured" if flop is None else f"{int(flop) / images / 1e6:,.2f} M"
     ratio = found["backward_forward_matrix_ratio"]
     shares = {method["name"]: percent(method["gpu_time"]) for method in found["utilization"]["methods"]}
-    return (name, str(batch), each("forward"), each("backward"), "-" if ratio is None else f"{ratio:.4f}",
-            f"{Network(name).ratio:.4f}", *(shares[method] for method in METHODS))
+    return (each("forward"), each("backward"), "-" if ratio is None else f"{ratio:.4f}"), shares
+
+
+def row(build, name, batch, traces):
+    figures, shares = executed(by_formula(build, name, batch), made_trace.STEPS * batch)
+    cells = [name, str(batch), *figures, f"{Network(name).ratio:.4f}", *(shares[method] for method in METHODS)]
+    trace = traces and traces / f"pytorch.{name}.batch{batch}.pb"
+    if not trace or not trace.exists():
+        return [*cells, *"----"]
+    figures, shares = executed(report(build, trace, batch), TRAINING_STEPS * batch)
+    return [*cells, *figures, shares["executed"]]
 
 
 def text(rows):
@@ -60,18 +70,11 @@ def main():
     parser.add_argument("build", type=Path, help="build folder")
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="traces recorded on hardware")
     options = parser.parse_args()
-    rows = [HEAD]
-    for name in TABLES:
-        for batch in BATCHES:
-            if options.traces is None:
-                rows.append(row(name, batch, made_trace.STEPS, by_formula(options.build, name, batch)))
-                continue
-            trace = options.traces / f"pytorch.{name}.batch{batch}.pb"
-            if trace.exists():
-                rows.append(row(name, batch, TRAINING_STEPS, report(options.build, trace, batch)))
-    print("BY FORMULA: nothing here ran; all work is taken to run at half of a made-up peak." if options.traces is None else
-          f"Executed, of {len(rows) - 1} traces in {options.traces}.")
-    print(text(rows))
+    print("BY FORMULA but for the columns 'hw': nothing ran, and all work is taken to run at half of a made-up peak.")
+    rows = [row(options.build, name, batch, options.traces) for name in TABLES for batch in BATCHES]
+    print(text([HEAD, *rows]))
+    if all(cell == "-" for cells in rows for cell in cells[-4:]):
+        print("hw: nothing was read on hardware.")
 
 
 if __name__ == "__main__":
