@@ -116,6 +116,41 @@ TraceBuilder two_kernels(uint64_t session) {
   return t;
 }
 
+// One stream, with kernels of no length and gaps of any; beside it a few that cover some of both. Each is a kernel
+// of its own, in the order of their beginnings.
+std::vector<Span> spans_with_gaps(Random& random, size_t count) {
+  std::vector<Span> spans;
+  uint64_t now = 1'000'000;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t longest = random() % 50 == 0 ? 300'000'000 : random() % 9 == 0 ? 40'000 : 2'000;
+    if (below(random, 3) != 0) now += below(random, longest);
+    spans.push_back({now, now + (below(random, 8) == 0 ? 0 : below(random, 5'000))});
+    now = spans.back().end;
+    if (below(random, 60) == 0)
+      spans.push_back({now - below(random, 50), now + below(random, 30'000)});
+  }
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  for (size_t i = 0; i < spans.size(); ++i) spans[i].kernel = static_cast<uint32_t>(i + 1);
+  return spans;
+}
+
+std::vector<IdleGap> gaps_one_by_one(const std::vector<Span>& spans) {
+  std::vector<IdleGap> gaps;
+  Span last = spans.front();
+  uint64_t covered = last.begin;
+  for (const Span& s : spans) {
+    if (s.begin > covered) {
+      gaps.push_back({covered, s.begin - covered, last.kernel, s.kernel});
+      covered = s.begin;
+    }
+    if (s.end <= covered) continue;
+    covered = s.end;
+    last = s;
+  }
+  return gaps;
+}
+
 }  // namespace
 
 TEST_CASE("the union of times is that of all intervals, whatever is folded when and by whom") {
@@ -139,6 +174,62 @@ TEST_CASE("the union of times is that of all intervals, whatever is folded when 
         joined.append(part);
       }
       require_same(joined.take(), expected);
+    }
+  }
+}
+
+TEST_CASE("gaps lie between the kernels that a plain walk through time finds") {
+  Random random(GENERATE(1, 2, 3, 4, 5, 6));
+  const auto spans = spans_with_gaps(random, 20'000);
+  auto gaps = gaps_one_by_one(spans);
+  std::sort(gaps.begin(), gaps.end(), [](const IdleGap& a, const IdleGap& b) {
+    return a.length_ns != b.length_ns ? a.length_ns > b.length_ns : a.begin_ns < b.begin_ns;
+  });
+  BusyTrack track(100, false);
+  for (auto at = spans.begin(); at != spans.end();) {
+    const auto batch = std::min<std::ptrdiff_t>(
+        spans.end() - at, 1 + static_cast<std::ptrdiff_t>(below(random, 300)));
+    track.add(intervals({at, at + batch}));
+    at += batch;
+  }
+  const BusyTime time = track.take();
+  require_same(time, brute_force(spans));
+  for (size_t i = 0; i < BusyTime::kLargest; ++i) {
+    CHECK(time.largest[i].begin_ns == gaps[i].begin_ns);
+    CHECK(time.largest[i].before == gaps[i].before);
+    CHECK(time.largest[i].after == gaps[i].after);
+  }
+}
+
+TEST_CASE("gaps that are added several at a time are those that are added one by one") {
+  Random random(GENERATE(1, 2, 3));
+  for (int round = 0; round < 3'000; ++round) {
+    auto spans = spans_with_gaps(random, 1 + below(random, 40));
+    const auto list = intervals(spans);
+    const uint64_t most = below(random, 2) == 0 ? ShortGaps::kLongest : below(random, 5'000);
+    const uint64_t covered = list[0].end() + below(random, 4) * below(random, 4'000);
+    const BusyInterval* const at = list.data() + 1;
+    const BusyInterval* const end = list.data() + list.size();
+    ShortGaps together, one_by_one;
+    const BusyInterval* const to = together.add_between(at, end, covered, most);
+    REQUIRE(to >= at);
+    REQUIRE(to <= end);
+    const auto gap_of = [&](const BusyInterval* i) {
+      const uint64_t before = std::max(covered, i[-1].end());
+      return i->begin > before ? i->begin - before : 0;
+    };
+    const auto refused = [&](const BusyInterval& i) {
+      return i.begin < (&i - 1)->end() || gap_of(&i) > most;
+    };
+    for (const BusyInterval* i = at; i != to; ++i) one_by_one.add(gap_of(i));
+    REQUIRE(std::none_of(at, to, refused));
+    if (__builtin_cpu_supports("avx2"))
+      REQUIRE((end - to < ShortGaps::kAtOnce || std::any_of(to, to + ShortGaps::kAtOnce, refused)));
+    BusyTime expected, found;
+    REQUIRE(together.move_to(found) == one_by_one.move_to(expected));
+    for (size_t k = 0; k < BusyTime::kDecades; ++k) {
+      REQUIRE(found.idle[k].gaps == expected.idle[k].gaps);
+      REQUIRE(found.idle[k].ns == expected.idle[k].ns);
     }
   }
 }

@@ -44,17 +44,4 @@ void BusyTime::add(const BusyTime& later) {
   for (const auto& gap : later.largest) keep_if_large(gap);
 }
 
-uint64_t ShortGaps::move_to(BusyTime& sums) {
-  uint64_t all = 0;
-  for (size_t place = 1; place < kPlaces; ++place) {
-    BusyTime::Decade& decade = sums.idle[place - 1];
-    const uint64_t ns = places_[place] & (kOne - 1);
-    decade.gaps += places_[place] >> kSumBits;
-    decade.ns += ns;
-    all += ns;
-  }
-  *this = {};
-  return all;
-}
-
 }  // namespace flopinj::reduce

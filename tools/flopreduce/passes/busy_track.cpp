@@ -8,6 +8,7 @@ namespace {
 // The first that begins after `limit`, of intervals in order: most of the time there is none, or it is near.
 const BusyInterval* up_to(const BusyInterval* at, const BusyInterval* end, uint64_t limit) {
   if (at == end || (end - 1)->begin <= limit) return end;
+  while (end - at > 4 && at[4].begin <= limit) at += 4;
   while (at->begin <= limit) ++at;
   return at;
 }
@@ -74,6 +75,8 @@ void BusyTrack::take_short_gaps() { sums_.busy_ns -= short_gaps_.move_to(sums_);
 // What is known to be in order, and not empty.
 void BusyTrack::fold_some(std::span<const BusyInterval> some) {
   folded_.last_begin = std::max(folded_.last_begin, some.back().begin);
+  const BusyInterval* at = some.data();
+  const BusyInterval* const end = at + some.size();
   uint64_t covered = folded_.end;
   BusyInterval last = folded_.last;
   uint64_t long_gaps = 0;
@@ -81,7 +84,9 @@ void BusyTrack::fold_some(std::span<const BusyInterval> some) {
     return std::min(sums_.least_kept() - 1, ShortGaps::kLongest);
   };
   uint64_t most = longest_short();
-  for (const BusyInterval& i : some) {
+  const BusyInterval* one_by_one = at + 1;  // up to here; tried again a little after it was in vain
+  while (at != end) {
+    const BusyInterval& i = *at++;
     uint64_t gap = i.begin > covered ? i.begin - covered : 0;
     if (gap > most) [[unlikely]] {
       sums_.add_gap({covered, gap, last.kernel(), i.kernel()});
@@ -95,6 +100,16 @@ void BusyTrack::fold_some(std::span<const BusyInterval> some) {
     // One that begins and ends in a gap's last moment leaves the kernel before as it is.
     last.packed = i.end() > covered ? i.packed : last.packed;
     covered = std::max(covered, i.end());
+    if (at < one_by_one || end - at < ShortGaps::kAtOnce) continue;
+    const BusyInterval* const to = short_gaps_.add_between(at, end, covered, most);
+    if (to == at) one_by_one = at + ShortGaps::kAtOnce;
+    for (const BusyInterval* back = to; back != at && (--back)->end() > covered;) {
+      if (back->length() == 0) continue;
+      last.packed = back->packed;
+      break;
+    }
+    at = to;
+    covered = std::max(covered, at[-1].end());
   }
   short_gaps_.added(some.size());
   sums_.busy_ns += covered - folded_.end - long_gaps;
@@ -108,28 +123,42 @@ void BusyTrack::fold(size_t count) {
   std::sort(runs_.begin(), runs_.end(), [this](const Run& a, const Run& b) {
     return newest_[a.at].begin < newest_[b.at].begin;
   });
-  std::vector<Run*> active;
-  for (size_t waiting = 0; count > 0;) {
-    if (active.empty()) active.push_back(&runs_[waiting++]);
-    const auto begin_of = [this](const Run* run) { return newest_[run->at].begin; };
-    std::swap(active[0],
-              *std::min_element(active.begin(), active.end(), [&](const Run* a, const Run* b) {
-                return begin_of(a) < begin_of(b);
-              }));
-    if (waiting < runs_.size() && begin_of(&runs_[waiting]) < begin_of(active[0])) {
-      active.push_back(&runs_[waiting++]);
-      continue;
+  struct Active {
+    uint64_t begin;  // of its next interval
+    Run* run;
+  };
+  std::vector<Active> active;
+  const auto begin_of = [this](const Run& run) { return newest_[run.at].begin; };
+  const BusyInterval* const all = newest_.data();
+  for (auto waiting = runs_.begin(); count > 0;) {
+    if (active.empty()) {
+      active.push_back({begin_of(*waiting), &*waiting});
+      ++waiting;
     }
+    size_t first = 0;
     uint64_t limit = UINT64_MAX;  // the first interval of another run
-    for (size_t i = 1; i < active.size(); ++i) limit = std::min(limit, begin_of(active[i]));
-    if (waiting < runs_.size()) limit = std::min(limit, begin_of(&runs_[waiting]));
-    Run& run = *active[0];
-    const BusyInterval* const first = newest_.data();
-    const auto to = static_cast<size_t>(
-        fold_run(first + run.at, first + std::min(run.end, run.at + count), limit) - first);
-    count -= to - run.at;
-    run.at = to;
-    if (run.at == run.end) active.erase(active.begin());
+    for (size_t i = 1; i < active.size(); ++i) {
+      const bool sooner = active[i].begin < active[first].begin;
+      limit = std::min(limit, active[sooner ? first : i].begin);
+      if (sooner) first = i;
+    }
+    std::swap(active[0], active[first]);
+    if (waiting != runs_.end() && begin_of(*waiting) <= limit) {
+      limit = begin_of(*waiting);
+      if (limit < active[0].begin) {
+        active.push_back({limit, &*waiting++});
+        continue;
+      }
+    }
+    Run& run = *active[0].run;
+    const BusyInterval* const from = all + run.at;
+    const BusyInterval* const to = fold_run(from, all + std::min(run.end, run.at + count), limit);
+    count -= static_cast<size_t>(to - from);
+    run.at = static_cast<size_t>(to - all);
+    if (run.at == run.end)
+      active.erase(active.begin());
+    else
+      active[0].begin = to->begin;
   }
   take_short_gaps();
   drop_folded();
