@@ -27,10 +27,11 @@ def exact(case, precision, expected, executed):
 
 
 def executed_by_precision(entry):
-    """Of a phase or kernel; None where some launch has no count."""
+    """Of a phase or kernel, with integer operations; None where some launch has no count."""
     if entry is None or entry["flop"] is None:
         return None
-    return {name: int(value) for name, value in entry["precision"].items() if int(value)}
+    operations = {**entry["precision"], **entry.get("integer_op", {})}
+    return {name: int(value) for name, value in operations.items() if int(value)}
 
 
 def ledger_rows(step, report, most_once=0):

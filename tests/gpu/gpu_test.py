@@ -137,6 +137,20 @@ class Judgement(TestCase):
         self.assertTrue(self.verdict(case, phase(fp64=10240))[1])
         self.assertFalse(self.verdict(case, phase(fp64=10240, tensor_fp64=10240))[1])
 
+    def test_integer_operations_are_counted_apart(self):
+        case = {"case": "i", "kind": "tiles_int8", "repeats": 2, "tile_operations": 8192, "tiles": 10, "threads": 32}
+        counted = {**phase(), "integer_op": {"tensor_int8": "163840"}}
+        self.assertTrue(self.verdict(case, counted)[1])
+        for wrong in (phase(), phase(tensor_fp8=163840), {**counted, "integer_op": {"tensor_int8": "163839"}}):
+            self.assertFalse(self.verdict(case, wrong)[1], wrong)
+
+    def test_end_of_warpgroup_products(self):
+        case = {"case": "wgmma_bf16", "kind": "tiles_bf16", "repeats": 2, "tile_operations": 32768, "tiles": 20, "threads": 256}
+        done, end = 2 * 32768 * 20, 2 * 16384 * 2  # two warpgroups
+        self.assertTrue(self.verdict(case, phase(tensor_bf16=done, tensor_fp16=end))[1])
+        for wrong in (phase(tensor_bf16=done, tensor_fp16=end // 2), phase(tensor_bf16=done + end), phase(tensor_bf16=done, tensor_tf32=end)):
+            self.assertFalse(self.verdict(case, wrong)[1], wrong)
+
     def test_trainer_exact_but_for_exp_and_log(self):
         class Expected:
             kernel_flop = {"sgd": 100, "softmax_cross_entropy": 60}

@@ -26,6 +26,7 @@ void phases_json(Json& j, const Report& report) {
   for (const auto& p : report.phases) {
     j["phases"][p.name] = work_json(p.work);
     j["phases"][p.name]["precision"] = precision_json(report, p.flop);
+    add_integer_op(j["phases"][p.name], p.flop);
   }
 }
 
