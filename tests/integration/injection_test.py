@@ -203,6 +203,15 @@ class TheProgramNeverPays(harness.TestCase):
         self.profiled(SIMGPU_FAULT="drop_activity=3")
         self.assert_all_counted(harness.reduce(self.trace), 60)
 
+    def test_the_program_waits_for_no_host_object(self):
+        """They are made on a thread of ours: the program has launched everything before the first one is there."""
+        self.profiled(SIMGPU_FAULT="slow_host=60000", FLOPINJ_PLAN_WAIT_MS=0)
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        ledger = report["ledger"]
+        self.assertEqual((ledger["launches"], ledger["unmeasured"]), (60, 60))
+        self.assertTrue(all(k["gpu_time_ns"] is not None for k in report["kernels"]))
+
     def test_unknown_variable_is_named_with_the_nearest(self):
         self.one_line(self.profiled(FLOPINJ_OUTPT="x"), "FLOPINJ_OUTPT", "FLOPINJ_OUTPUT")
 

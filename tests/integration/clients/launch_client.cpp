@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
       {"failed", [&] { failed(gpu); }},
       {"reload", [&] { reload(gpu); }},
       {"threads", [&] { threads(gpu, 500); }},
-      {"threads_briefly", [&] { threads(gpu, 50); }},
+      {"threads_briefly", [&] { threads(gpu, 20); }},
       {"entry_points", [&] { entry_points(gpu); }},
       {"graphs", [&] { graphs(gpu); }},
       {"varying", [&] { varying(gpu); }},

@@ -39,6 +39,7 @@ void apply(Faults& faults, std::string_view item) {
   if (name == "drop_ranges") faults.drop_ranges = number;
   if (name == "repeat_activity") faults.repeat_activity = number;
   if (name == "drop_activity") faults.drop_activity = number;
+  if (name == "slow_host") faults.slow_host = number;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Faults {
   uint64_t drop_ranges = 0;         // every Nth range is lost and reported by DecodeData; 0: none
   uint64_t repeat_activity = 0;     // every Nth kernel record comes twice; 0: none
   uint64_t drop_activity = 0;       // every Nth activity record is lost and counted; 0: none
+  uint64_t slow_host = 0;           // making a host object takes N milliseconds
 };
 
 struct Environment {

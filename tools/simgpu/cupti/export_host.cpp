@@ -2,8 +2,10 @@
 #include <cupti_profiler_host.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "chips.h"
 #include "config_image.h"
@@ -67,6 +69,8 @@ CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_
     if (!chip) return CUPTI_ERROR_INVALID_CHIP_NAME;
     // GV11B is listed and refused: it has no metrics of these names.
     if (!has_metrics(*chip)) return CUPTI_ERROR_NOT_SUPPORTED;
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(Process::get().environment.faults.slow_host));
     pParams->pHostObject = HostObjects::get().create(*chip);
     return CUPTI_SUCCESS;
   });

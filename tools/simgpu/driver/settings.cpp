@@ -14,9 +14,10 @@ namespace {
 constexpr int kMaxDevices = 16;
 
 // Faults of the simulated CUPTI, which reads the same variable and leaves unknown names to us.
-constexpr std::string_view kCuptiFaults[] = {
-    "second_subscriber", "no_privileges", "hardware_busy", "unsupported_device", "enable_fails",
-    "decode_fails",      "drop_ranges",   "drop_activity", "no_modules",         "repeat_activity"};
+constexpr std::string_view kCuptiFaults[] = {"second_subscriber",  "no_privileges", "hardware_busy",
+                                             "unsupported_device", "enable_fails",  "decode_fails",
+                                             "drop_ranges",        "drop_activity", "no_modules",
+                                             "repeat_activity",    "slow_host"};
 
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
