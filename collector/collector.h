@@ -41,7 +41,7 @@ struct CollectorConfig {
   uint32_t close_timeout_ms = 5'000;  // close() gives up on a sink that does not take the rest
   uint32_t ring_records = kRingRecords;  // per launching thread; rounded up to a power of two
   SchedulerConfig scheduler;
-  std::vector<std::string> never_measure;  // patterns beside the built-in ones (collectives.h)
+  std::vector<std::string> never_measure;  // patterns beside the built-in ones (waiting_kernels.h)
 };
 
 // What the collector needs done by the edge; any of them may be empty. Called on the writer thread,

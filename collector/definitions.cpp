@@ -41,6 +41,7 @@ void add(InternedBuilder& in, const KernelFunction& function, StringId name) {
   if (function.info.code_hash != 0) b.add_fixed64(F::code_hash, function.info.code_hash);
   if (function.info.launches_kernels || function.info.launches_graphs)
     b.add_bool(F::launches_work, true);
+  if (function.never_measure) b.add_bool(F::never_measured, true);
 }
 
 void add(InternedBuilder& in, const Signature& signature) {

@@ -13,8 +13,8 @@
 // function, which is never measured. Null from intern_signature: no memory even for that. Every
 // such request is counted in overflowed().
 #pragma once
-#include <collector/collectives.h>
 #include <collector/model.h>
+#include <collector/waiting_kernels.h>
 
 #include <atomic>
 #include <cstdint>
@@ -36,7 +36,7 @@ struct KernelFunction {
   FunctionId id;
   FunctionInfo info;
   uint64_t name_hash = 0;      // stable
-  bool never_measure = false;  // it may hang in a measurement window (collectives.h)
+  bool never_measure = false;  // it may hang in a measurement window (waiting_kernels.h)
 };
 
 enum class ParameterClass : uint8_t { kExact = 1, kUnknown = 2, kMerged = 3 };  // as in the trace

@@ -1,4 +1,4 @@
-#include <collector/collectives.h>
+#include <collector/waiting_kernels.h>
 #include <injector/settings.h>
 
 #include <algorithm>

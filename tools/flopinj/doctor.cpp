@@ -1,6 +1,6 @@
 #include "doctor.h"
 
-#include <collector/collectives.h>
+#include <collector/waiting_kernels.h>
 #include <dlfcn.h>
 #include <link.h>
 

@@ -1,5 +1,5 @@
-#include <collector/collectives.h>
 #include <collector/rank_list.h>
+#include <collector/waiting_kernels.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>

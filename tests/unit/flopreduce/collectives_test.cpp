@@ -1,5 +1,5 @@
 // The recorder and the reducer name collectives alike.
-#include <collector/collectives.h>
+#include <collector/waiting_kernels.h>
 
 #include <set>
 #include <string>

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "flop_trace.pb.h"
@@ -79,6 +80,7 @@ struct Model {
   SampleTable samples_by_device;  // (signature, device)
   std::vector<Device> devices;
   std::deque<TraceState> traces;
+  std::unordered_set<uint32_t> never_measured;  // NamePool: kernels that no process measures
 
   // Filled by join() when pass one is over.
   SampleTable samples_by_chip;  // (signature, chip)

@@ -8,7 +8,7 @@ namespace flopinj::reduce {
 // the form of its ranges core/profiler/nvtx_utils.cc of NVIDIA's TensorFlow ("OpType: node", or JSON with
 // "op" and "name"; TF_ENABLE_NVTX_RANGES) and tsl/profiler/lib/traceme_encode.h ("node:OpType");
 // Megatron-LM megatron/training/training.py (timers); DeepSpeed deepspeed/utils/timer.py and
-// runtime/engine.py (instrument_w_nvtx). Kernels: the list of collector/collectives.cpp, and a test
+// runtime/engine.py (instrument_w_nvtx). Kernels: the list of collector/waiting_kernels.cpp, and a test
 // compares the two.
 std::string_view PhaseRules::built_in() {
   return R"(# Rules that tell the phases of training apart. One rule a line, tried in this order:

@@ -127,6 +127,7 @@ void DefinitionPass::function(const trace::Interned::Function& m) {
   if (index == trace_->function_facts.size()) trace_->function_facts.emplace_back();
   trace_->function_facts[index] = {name_of(m.name()), m.registers_per_thread(),
                                    m.static_shared_bytes(), m.code_hash()};
+  if (m.never_measured()) model_.never_measured.insert(trace_->function_facts[index].name);
 }
 
 void DefinitionPass::signature(const trace::Interned::Signature& m) {

@@ -8,6 +8,8 @@
 namespace flopinj::reduce {
 namespace {
 
+constexpr const char* kNeverMeasured = "never_measured";
+
 using ReasonCounts = std::map<std::string, uint64_t>;
 
 // Launches whose counters were read on this very device: every group that is required for all
@@ -60,13 +62,14 @@ void append(std::vector<Reason>& to, const ReasonCounts& from) {
 
 }  // namespace
 
-std::string reason_of(const SignatureFlop& flop, const Model& model) {
+std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model& model) {
   switch (flop.status) {
     case FlopStatus::kMeasured:
       return {};
     case FlopStatus::kNoCounters:
       return "no_counters";
     case FlopStatus::kGroupNotSampled:
+      if (model.never_measured.contains(model.signatures[signature].name)) return kNeverMeasured;
       return "not_sampled:" + printable(model.names[flop.missing_group]);
     case FlopStatus::kGroupUnavailable:
       return "unavailable:" + printable(model.names[flop.missing_group]);
@@ -88,8 +91,9 @@ std::string reason_of_row(const SignatureFlop& flop, const Model& model, const D
   const bool not_sampled =
       flop.status == FlopStatus::kGroupNotSampled || flop.status == FlopStatus::kTensorNotSampled;
   if (device.id == 0 && flop.status == FlopStatus::kNoCounters) return "device_unknown";
-  if (not_sampled && row.graph == row.launches) return "graph_only";
-  return reason_of(flop, model);
+  std::string reason = reason_of(flop, row.signature, model);
+  const bool graph_only = not_sampled && reason != kNeverMeasured && row.graph == row.launches;
+  return graph_only ? "graph_only" : reason;
 }
 
 // Measured, extrapolated and unmeasured launches of each device, from the rows.

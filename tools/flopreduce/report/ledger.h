@@ -9,7 +9,7 @@
 namespace flopinj::reduce {
 
 // Why launches of a signature have no FLOP count; empty where they have one.
-std::string reason_of(const SignatureFlop& flop, const Model& model);
+std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model& model);
 
 // Fills report.ledger and report.devices.
 void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report);

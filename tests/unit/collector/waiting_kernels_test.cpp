@@ -1,5 +1,5 @@
 // Names as compilers mangle them.
-#include <collector/collectives.h>
+#include <collector/waiting_kernels.h>
 
 #include <string>
 #include <string_view>
