@@ -61,7 +61,7 @@ forward       range              contains  jvp(
 
 # TensorFlow: ranges are "OpType: scope/node", "scope/node:OpType", or JSON that begins with "op" and
 # "name". Scopes tell: gradients have one of their own, the optimizer and the loss have their names.
-communication range              regex     ^_?(Nccl|Horovod|Collective(Reduce|Gather|Bcast|AllToAll))\w*: 
+communication range              regex     ^_?(Nccl|Horovod|Collective(Reduce|Gather|Bcast|AllToAll))\w*:
 backward      range              contains  gradient_tape/
 backward      range              regex     (^|[/ ":=])gradients(_[0-9]+)?/
 backward      range              regex     (^|[/ ":])(?-i:[A-Z]\w*Grad(V[0-9])?)(_[0-9]+)?($|[,": ])
