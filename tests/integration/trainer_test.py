@@ -123,10 +123,11 @@ class OperatorsOfPyTorch(harness.TestCase):
         for (name, phase), o in types.items():
             self.assertTrue(o["calls_counted"], name)
             self.assertEqual(o["calls"] % steps, 0, (name, o["calls"]))
-            if name in ("aten::linear", "aten::conv2d", "aten::mm", "aten::sum", "aten::avg_pool2d",
-                        "aten::avg_pool2d_backward"):
+            if name in ("aten::linear", "aten::conv2d", "aten::mm", "aten::sum"):
                 self.assertEqual(o["formula_flop"], o["flop"], (name, phase))
                 self.assertEqual(o["cause"], "", (name, phase))
+            if name in ("aten::avg_pool2d", "aten::avg_pool2d_backward"):  # windows may overlap
+                self.assertEqual((o["formula_flop"], o["cause"]), (None, "no formula"), (name, phase))
         self.assertEqual(types["aten::relu", "forward"]["cause"], "not counted")
         self.assertGreater(int(types["aten::relu", "forward"]["formula_uncounted"]), 0)
         sequence = operators["sequence"]

@@ -315,6 +315,40 @@ TEST_CASE("operators: a module's settings tell what the operator's name leaves o
   CHECK(type_of(s.reduce(), "aten::conv2d", "forward").ratio == 1.0);
 }
 
+// As many channels in as out, steps of 2, and windows that overlap: neither gradient's name says by how
+// much, but the forward operator's name and its module do.
+TEST_CASE("operators: what a backward operator's name leaves out its forward operator tells") {
+  Scene s;
+  const std::string sizes = "[[1, 4, 8, 8], [4, 4, 3, 3], [], [], [], [], []]";
+  const auto convolution =
+      s.path({"forward", "aten::conv2d, sizes = " + sizes, "aten::convolution, sizes = " + sizes});
+  const auto pool = s.path({"forward", "AvgPool2d(kernel_size=3, stride=2, padding=1)",
+                            "aten::avg_pool2d, sizes = [[1, 4, 8, 8], [], [], [], [], [], []]"});
+  const auto gradient =
+      s.path({kNode + "ConvolutionBackward0", "ConvolutionBackward0",
+              "aten::convolution_backward, sizes = [[1, 4, 4, 4], [1, 4, 8, 8], [4, 4, 3, 3]]"});
+  const auto pool_gradient =
+      s.path({kNode + "AvgPool2DBackward0", "AvgPool2DBackward0",
+              "aten::avg_pool2d_backward, sizes = [[1, 4, 4, 4], [1, 4, 8, 8]]"});
+  constexpr double multiply_adds = 4 * 4 * 4 * 36;
+  // 4 x 4 windows of 3 x 3, the first row and column of which is padding; and their scaling.
+  constexpr double pooled = 4 * ((3 * 3 + 2) * (3 * 3 + 2) + 16);
+  s.launch(kMain, {s.at(s.kernel("conv", multiply_adds), convolution, 1),
+                   s.at(s.kernel("pool", 0, pooled), pool, 2)});
+  s.launch(kMain, {s.at(s.kernel("pool_back", 0, pooled), pool_gradient, 2),
+                   s.at(s.kernel("conv_back", 2 * multiply_adds), gradient, 1)});
+  const Report r = s.reduce();
+  const auto check = [&](const char* name, const char* phase) {
+    const OperatorReport& o = type_of(r, name, phase);
+    INFO(name << ": " << o.cause << ", " << o.evidence);
+    CHECK(o.ratio == 1.0);
+  };
+  check("aten::conv2d", "forward");
+  check("aten::avg_pool2d", "forward");
+  check("aten::convolution_backward", "backward");
+  check("aten::avg_pool2d_backward", "backward");
+}
+
 TEST_CASE("operators: backward / forward by forward operator, against theory") {
   Scene s;
   // Multiply-adds: outputs x inputs of one output; scores x (key and value widths) for attention.

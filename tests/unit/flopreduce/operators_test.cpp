@@ -2,50 +2,19 @@
 // from documents, never from the formulas. Those of whole networks: tests/networks.
 #include <random>
 
-#include "analytic/layers.h"
-#include "analytic/operator_flop.h"
-#include "analytic/optimizers.h"
-#include "catch.h"
+#include "counted.h"
+#include "operator_names.h"
 
 using namespace flopinj::reduce;
+using namespace flopinj::test;
 
 namespace {
-
-Formula formula_of(const std::string& range, const Shape* output = nullptr,
-                   const std::string& module = "") {
-  const auto name = parse_operator_name(range);
-  REQUIRE(name);
-  const auto around = parse_operator_name(module);
-  return operator_formula(*name, {name->has_sizes ? &name->sizes : nullptr,
-                                  around ? &around->settings : nullptr, output});
-}
-
-uint64_t macs(const std::string& range, const Shape* output = nullptr,
-              const std::string& module = "") {
-  INFO(range);
-  const Formula formula = formula_of(range, output, module);
-  INFO(formula.why_not);
-  REQUIRE(formula.flop);
-  CHECK(formula.flop->arithmetic == 0);
-  return static_cast<uint64_t>(formula.flop->multiply_adds);
-}
 
 // 0 where theory says nothing.
 double gradients(const std::string& range) {
   const auto name = parse_operator_name(range);
   REQUIRE(name);
   return operator_gradients(*name).value_or(ProductGradients{}).all;
-}
-
-std::string text(const Shape& shape) {
-  std::string s = "[";
-  for (const int64_t d : shape) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
-  return s + "]";
-}
-std::string range(const std::string& name, const std::vector<Shape>& shapes) {
-  std::string s = "aten::" + name + ", sizes = [";
-  for (size_t i = 0; i < shapes.size(); ++i) s += (i != 0 ? ", " : "") + text(shapes[i]);
-  return s + "]";
 }
 
 // A direct convolution, tap by tap, in up to three dimensions; taps on padding count.
@@ -191,17 +160,52 @@ TEST_CASE("products equal loops over rows, columns and the inner dimension") {
   CHECK_FALSE(formula_of("aten::nobody_knows, sizes = [[2, 3]]").flop);
 }
 
+TEST_CASE("products of groups: rows, inner dimension or columns dealt out to them") {
+  const int64_t groups = 3, n = 4, k = 5, m = 2;
+  uint64_t rows = 0, inner = 0, columns = 0;
+  for (int64_t g = 0; g < groups; ++g) {
+    const int64_t share = g + 2;  // of 2 + 3 + 4
+    for (int64_t r = 0; r < share; ++r)
+      for (int64_t x = 0; x < k * m; ++x) ++rows;
+    for (int64_t r = 0; r < n; ++r)
+      for (int64_t x = 0; x < share * m; ++x) ++inner;
+    for (int64_t r = 0; r < n; ++r)
+      for (int64_t x = 0; x < k * share; ++x) ++columns;
+  }
+  for (const char* name : {"_grouped_mm", "_scaled_grouped_mm"}) {
+    CHECK(macs(range(name, {{9, k}, {groups, k, m}, {groups}})) == rows);
+    CHECK(macs(range(name, {{n, 9}, {9, m}, {groups}})) == inner);
+    CHECK(macs(range(name, {{groups, n, k}, {k, 9}, {groups}})) == columns);
+    CHECK(macs(range(name, {{groups, n, k}, {groups, k, m}, {}})) ==
+          static_cast<uint64_t>(groups * n * k * m));
+  }
+  CHECK_FALSE(formula_of("aten::_grouped_mm, sizes = [[9, 5], [3, 4, 2], [3]]").flop);
+}
+
+TEST_CASE("bilinear layers: the first operand with the weights, the result with the second") {
+  const int64_t rows = 3, out = 2, in1 = 4, in2 = 5;
+  uint64_t count = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t o = 0; o < out; ++o)
+      for (int64_t j = 0; j < in2; ++j) {
+        for (int64_t i = 0; i < in1; ++i) ++count;
+        ++count;
+      }
+  CHECK(macs(range("bilinear", {{rows, in1}, {rows, in2}, {out, in1, in2}, {out}})) == count);
+  CHECK_FALSE(formula_of(range("bilinear", {{rows, in1}, {2, in2}, {out, in1, in2}, {out}})).flop);
+}
+
 TEST_CASE("convolutions equal loops over outputs, channels and taps") {
   for (const Direct& c : kConvolutions) {
     const Shape output = c.result();
     const std::vector<Shape> arguments = {c.input(), c.weight(), {}, {}, {}, {}, {}};
-    CHECK(macs(range("cudnn_convolution", arguments), &output) == c.count());
-    CHECK(macs(range("conv2d", arguments), nullptr,
-               "Conv2d(1, 1, kernel_size=1, stride=" + text(c.stride) +
-                   ", padding=" + text(c.padding) + ")") == c.count());
+    CHECK(macs(range("cudnn_convolution", arguments), {.output = &output}) == c.count());
+    CHECK(macs(range("conv2d", arguments),
+               {.module = "Conv2d(1, 1, kernel_size=" + text(c.kernel) + ", stride=" +
+                          text(c.stride) + ", padding=" + text(c.padding) + ")"}) == c.count());
     CHECK_FALSE(formula_of(range("conv2d", arguments)).flop);
-    CHECK(macs(range("convolution_backward", {output, c.input(), c.weight(), {}})) ==
-          2 * c.count());
+    CHECK(macs(range("convolution_backward", {output, c.input(), c.weight(), {}}),
+               {.forward = "aten::conv2d"}) == 2 * c.count());
     // A transposed convolution is the other's gradient by its input: ends swapped, same products.
     CHECK(macs(range("conv_transpose2d", {output, c.weight(), {}})) == c.count());
   }
@@ -277,7 +281,59 @@ TEST_CASE("recurrent layers equal loops over steps, gates and weights") {
                                  {batch, units},
                                  {4 * units, inputs},
                                  {4 * units, units}})) == one_step);
-  CHECK(static_cast<uint64_t>(lstm_step_flop(5, 6)) * 3 == 2 * one_step);
+}
+
+TEST_CASE("packed sequences take as many steps as they have elements") {
+  // Three samples of 4, 2 and 1 steps; a bidirectional layer; weights, then numbers and flags.
+  const int64_t units = 6, inputs = 5;
+  const Shape packed{4 + 2 + 1, inputs};
+  const Shape in{4 * units, inputs}, state{4 * units, units}, bias{4 * units}, h{2, 3, units};
+  uint64_t count = 0;
+  for (const int64_t length : {4, 2, 1})
+    for (int64_t step = 0; step < length; ++step)
+      for (int direction = 0; direction < 2; ++direction)
+        for (int64_t gate = 0; gate < 4 * units; ++gate)
+          for (int64_t x = 0; x < inputs + units; ++x) ++count;
+  CHECK(
+      macs(range(
+          "lstm",
+          {packed, {4}, h, h, in, state, bias, bias, in, state, bias, bias, {}, {}, {}, {}, {}})) ==
+      count);
+  const std::vector<Shape> cudnn = {packed, in, state, bias, bias, in, state, bias, bias, {},
+                                    {1000}, h,  h,     {},   {},   {}, {},    {},   {},   {}};
+  CHECK(macs(range("_cudnn_rnn", cudnn)) == count);
+  // Behind the weights: their buffer, states, the output and its gradient, which are no weights.
+  std::vector<Shape> back(cudnn.begin(), cudnn.begin() + 13);
+  const Shape output{7, 2 * units};
+  back.insert(back.end(), {output, output, {}, {}, {}, {}});
+  CHECK(macs(range("_cudnn_rnn_backward", back)) == 2 * count);
+}
+
+TEST_CASE("gates of fused cells, with and without biases") {
+  const auto sigmoid = [](Counted x) { return 1.0 / (1.0 + exp(-x)); };
+  const Counted x = 0.1, h = 0.2, b = 0.3;
+  for (const bool biased : {false, true}) {
+    const auto sum = [&] { return biased ? x + b + (h + b) : x + h; };
+    Counted::tally = {};
+    for (int i = 0; i < 3 * 6; ++i) {
+      const Counted in = sigmoid(sum()), forget = sigmoid(sum()), out = sigmoid(sum());
+      const Counted c = fused(forget, 0.7, in * tanh(sum()));
+      (void)(out * tanh(c));
+    }
+    const OperatorFlop lstm{Counted::tally.fused, Counted::tally.single, Counted::tally.other};
+    const Shape bias4 = biased ? Shape{24} : Shape{}, bias3 = biased ? Shape{18} : Shape{};
+    CHECK(flop_of(range("_thnn_fused_lstm_cell", {{3, 24}, {3, 24}, {3, 6}, bias4, bias4})) ==
+          lstm);
+    Counted::tally = {};
+    for (int i = 0; i < 3 * 6; ++i) {
+      const Counted reset = sigmoid(sum()), update = sigmoid(sum());
+      const Counted from_state = biased ? h + b : h, from_input = biased ? x + b : x;
+      const Counted fresh = tanh(fused(reset, from_state, from_input));
+      (void)fused(update, 0.7 - fresh, fresh);
+    }
+    const OperatorFlop gru{Counted::tally.fused, Counted::tally.single, Counted::tally.other};
+    CHECK(flop_of(range("_thnn_fused_gru_cell", {{3, 18}, {3, 18}, {3, 6}, bias3, bias3})) == gru);
+  }
 }
 
 TEST_CASE("element-wise operators: comparisons are apart from arithmetic") {
@@ -290,73 +346,37 @@ TEST_CASE("element-wise operators: comparisons are apart from arithmetic") {
   CHECK(back.flop->uncounted == 20);  // 1:1
   CHECK(formula_of("aten::add, sizes = [[4, 1, 5], [3, 1], []]").flop->arithmetic == 60);
   CHECK(formula_of("aten::embedding, sizes = [[100, 8], [3]]").flop->flop(2) == 0);
-  const Shape pooled{2, 3, 4, 4};
-  CHECK(formula_of("aten::avg_pool2d, sizes = [[2, 3, 8, 8], [], []]", &pooled).flop->arithmetic ==
-        2 * 3 * 16 * (4 + 1));
+  // One addition for each row of the source that is added to the table.
+  CHECK(formula_of("aten::index_add_, sizes = [[100, 8], [], [3], [3, 8], []]").flop->arithmetic ==
+        24);
+  CHECK(formula_of("aten::scatter_add, sizes = [[10, 8], [], [3, 8], [5, 8]]").flop->arithmetic ==
+        24);
+  CHECK(formula_of("aten::max_pool3d_with_indices, sizes = [[2, 3, 4, 4, 4], [], []]")
+            .flop->flop(2) == 0);
 }
 
-// One layer norm and its gradients, every operation counted as it is done.
-TEST_CASE("norms equal the algorithm, for long rows") {
-  struct Count {
-    uint64_t single = 0, fused = 0;
+TEST_CASE("layers of the training compute documents") {
+  // FLOP per sample, token or time step, by the operators that do a layer's work.
+  const auto flop = [](const std::string& name, const std::vector<Shape>& shapes) {
+    return static_cast<double>(2 * macs(range(name, shapes)));
   };
-  const int64_t rows = 3, width = 1000;
-  Count forward, backward;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t i = 0; i < width; ++i) ++forward.single;                   // sum += x
-    for (int64_t i = 0; i < width; ++i) ++forward.single, ++forward.fused;  // d = x - m; s += d d
-    for (int64_t i = 0; i < width; ++i)
-      ++forward.single, ++forward.fused;  // (d / sigma) gamma + beta
-    for (int64_t i = 0; i < width; ++i) {
-      backward.single += 2;  // x^ = (x - m) / sigma
-      backward.single += 1;  // g = dy gamma
-      backward.single += 1;  // sum of g
-      backward.fused += 1;   // sum of g x^
-      backward.single += 1;  // beta's gradient
-      backward.fused += 1;   // gamma's
-    }
-    for (int64_t i = 0; i < width; ++i) {
-      backward.single += 1;  // g - mean
-      backward.fused += 1;   // - x^ mean
-      backward.single += 1;  // / sigma
-    }
-  }
-  const Formula f = formula_of("aten::native_layer_norm, sizes = [[3, 1000], [], [1000], [1000]]");
-  CHECK(f.flop->arithmetic == forward.single);
-  CHECK(f.flop->multiply_adds == forward.fused);
-  const Formula b = formula_of("aten::native_layer_norm_backward, sizes = [[3, 1000], [3, 1000]]");
-  CHECK(b.flop->arithmetic == backward.single);
-  CHECK(b.flop->multiply_adds == backward.fused);
-}
-
-TEST_CASE("optimizers per parameter") {
-  CHECK(optimizer_step(Optimizer::kSgd, 10).flop(2) == 20);
-  CHECK(optimizer_step(Optimizer::kSgdMomentum, 10).flop(2) == 40);
-  const std::string four = "[10, 4], [10], [10, 4], [10], [10, 4], [10], [10, 4], [10], [], []";
-  const Formula adam = formula_of("aten::_fused_adamw_, sizes = [" + four + "]");
-  REQUIRE(adam.flop);
-  CHECK(adam.flop->multiply_adds == 3 * 50);
-  CHECK(adam.flop->arithmetic == 7 * 50);
-  CHECK(adam.flop->uncounted == 50);
-  CHECK(formula_of("aten::_fused_sgd_, sizes = [[10, 4], [10, 4], [10, 4]]").flop->multiply_adds ==
-        80);
-  CHECK(formula_of("aten::_fused_sgd_, sizes = [[10, 4], [10, 4]]").flop->multiply_adds == 40);
-  CHECK_FALSE(formula_of("aten::_fused_adam_, sizes = [[10, 4], [9, 4], [10, 4], [10, 4]]").flop);
-}
-
-TEST_CASE("layer formulas of the training compute documents") {
-  CHECK(static_cast<double>(lstm_step_flop(640000, 256)) == Approx(1.311e9).epsilon(5e-4));
-  CHECK(fully_connected_flop(256, 10) == 5120);
-  CHECK(attention_flop(
-            {.heads = 16, .input = 64, .key = 64, .value = 64, .sequence = 20, .output = 1024}) ==
-        2572288);
-  CHECK(feed_forward_flop(1024, 4096) == 16777216);
+  CHECK(flop("lstm_cell", {{1, 640000}, {1, 256}, {1, 256}, {1024, 640000}, {1024, 256}}) ==
+        Approx(1.311e9).epsilon(5e-4));
+  CHECK(flop("linear", {{1, 256}, {10, 256}}) == 5120);
+  // 16 heads of 64, 20 tokens attended to: projections, attention, projection of the heads.
+  const double projections = flop("linear", {{16, 64}, {192, 64}});
+  const double attention =
+      flop("scaled_dot_product_attention", {{1, 16, 1, 64}, {1, 16, 20, 64}, {1, 16, 20, 64}});
+  CHECK(projections + attention + flop("linear", {{1, 1024}, {1024, 1024}}) == 2572288);
+  CHECK(flop("linear", {{1, 1024}, {4096, 1024}}) + flop("linear", {{1, 4096}, {1024, 4096}}) ==
+        16777216);
   // 400 x 400 x 5 images, 16 filters of 5 x 5 x 5, stride 2, padding 2: the document's H^2 W^2 gives
   // 1.024e12, direct convolution 1.6e8.
-  const uint64_t side = convolution_output(400, 5, 2, 2);
-  CHECK(side == 200);
   const Direct direct{1, 5, 16, 1, {400, 400}, {5, 5}, {2, 2}, {2, 2}};
-  CHECK(convolution_flop(side * side, 5, 25, 16) == 2 * direct.count());
+  const Shape output{1, 16, 200, 200};
+  CHECK(direct.result() == output);
+  CHECK(macs(range("conv2d", {direct.input(), direct.weight()}), {.output = &output}) ==
+        direct.count());
 }
 
 TEST_CASE("no name makes sums wrap") {

@@ -1,19 +1,12 @@
-// Fused attention and recurrent layers.
-//
-// Attention of queries [B, H, L, E] with keys [B, Hk, S, E] and values [B, Hk, S, V]: B H L S (E + V)
+// Fused attention. Attention of queries [B, H, L, E] with keys [B, Hk, S, E] and values [B, Hk, S, V]: B H L S (E + V)
 // multiply-adds, the products of queries with keys and of scores with values (torch.utils.flop_counter:
 // sdpa_flop_count). Nothing is taken off for a causal mask, which is not in the name. Backward of the
 // fused kernels: five products, since the scores are computed again (sdpa_backward_flop_count; Dao,
 // FlashAttention-2, section 4.1: 2.5 times forward). Softmax is left out.
-//
-// Recurrent layers: every weight matrix meets each time step of each sample once; gates, which grow
-// with the hidden size alone, are left out. Backward twice that.
 #include "analytic/tables.h"
 
 namespace flopinj::reduce {
 namespace {
-
-constexpr const char* kMismatch = "the sizes do not fit the operator";
 
 struct Attention {
   u128 scores = 0;  // B H L S
@@ -67,38 +60,8 @@ std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
   return ProductGradients{(3 * head + 2 * value) / (head + value), 0};
 }
 
-// A whole layer or stack: argument a is [time, batch, features] or [batch, time, features]; of the
-// rest, what has two dimensions is a weight matrix.
-Formula recurrent(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  if (input == nullptr || input->size() != 3)
-    return Formula::none("packed sequences: lengths unknown");
-  u128 weights = 0;
-  for (size_t i = row.a + 1U; i < call.sizes->size(); ++i)
-    if (const Shape& shape = *call.shape(i); shape.size() == 2)
-      add_saturating(weights, elements(shape));
-  if (weights == 0) return Formula::none(kMismatch);
-  const u128 steps =
-      times_saturating(static_cast<u128>((*input)[0]), static_cast<u128>((*input)[1]));
-  return Formula::of(times_saturating(steps, weights));
-}
-
-// One step: input [B, I], then the states, then weights a and b.
-Formula cell(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(0);
-  const Shape* from_input = call.shape(row.a);
-  const Shape* from_state = call.shape(row.b);
-  if (input == nullptr || from_input == nullptr || from_state == nullptr || input->size() != 2 ||
-      from_input->size() != 2 || from_state->size() != 2 || (*from_input)[1] != (*input)[1])
-    return Formula::none(kMismatch);
-  u128 weights = elements(*from_input);
-  add_saturating(weights, elements(*from_state));
-  return Formula::of(times_saturating(static_cast<u128>((*input)[0]), weights));
-}
-
 constexpr const char* kFused = "two products: scores and values; no mask, no softmax";
 constexpr const char* kFusedBack = "five products: the scores are computed again";
-constexpr const char* kWeights = "every weight once per time step and sample; gates left out";
 constexpr OperatorRow kRows[] = {
     {"scaled_dot_product_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
     {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, kFused, two_gradients},
@@ -109,23 +72,21 @@ constexpr OperatorRow kRows[] = {
     {"_scaled_dot_product_efficient_attention_backward", attention_gradient, 1, 1, 2, 1,
      kFusedBack},
     {"_scaled_dot_product_cudnn_attention_backward", attention_gradient, 1, 1, 2, 1, kFusedBack},
+    {"_scaled_dot_product_fused_attention_overrideable", attention, 0, 1, 2, 0, kFused,
+     attention_gradients},
+    {"_scaled_dot_product_fused_attention_overrideable_backward", attention_gradient, 1, 1, 2, 1,
+     kFusedBack},
     // [batch, length, heads, head size]
     {"_flash_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_efficient_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_flash_attn_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
+    {"_flash_attn_varlen_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
+    {"efficient_attention_forward_cutlass", attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_flash_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_efficient_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_flash_attn_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"lstm", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"gru", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"rnn_tanh", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"rnn_relu", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"_cudnn_rnn", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"_cudnn_rnn_backward", recurrent, 0, 0, 0, 2, "twice forward"},
-    {"lstm_cell", cell, 3, 4, 0, 0, kWeights, two_gradients},
-    {"gru_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
-    {"rnn_tanh_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
-    {"rnn_relu_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
+    {"_flash_attn_varlen_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
+    {"efficient_attention_backward_cutlass", attention_gradient, 1, 2, 1, 1, kFusedBack},
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Operators that do the same for every element: activations, norms, softmax, losses, embeddings,
-// arithmetic. Per element of the argument named, from the textbook algorithm; what is done once for a
-// row or channel is left out.
+// Operators that do the same for every element: copies, arithmetic, functions, reductions, looking up and
+// scattering. Per element of the argument named, from the definition.
 #include <algorithm>
 
 #include "analytic/tables.h"
@@ -12,19 +11,12 @@ namespace {
 constexpr const char* kMove = "moves data";
 constexpr const char* kOne = "one operation per element";
 constexpr const char* kCompare = "one comparison per element";
+constexpr const char* kCompareAtLeast = "comparisons alone, one per element and more";
 constexpr const char* kSpecial = "one special function per element";
-// x - mean twice over: sum; x - mean, its square added; times 1/sigma; times gamma plus beta.
-constexpr const char* kNorm =
-    "mean, variance, scale and shift: 3 single operations, 2 multiply-adds";
-// x - mean, times 1/sigma; dy gamma, its sum, its sum with x; two subtractions of means, times
-// 1/sigma; sums of dy and dy x for beta and gamma.
-constexpr const char* kNormBack = "gradients by input, scale and shift: 7 single, 3 multiply-adds";
-constexpr const char* kRms = "sum of squares, scale twice";
-constexpr const char* kRmsBack = "gradients by input and scale: 3 single, 3 multiply-adds";
-constexpr const char* kSoftmax = "maximum, difference, exponential, sum, quotient";
-constexpr const char* kSoftmaxBack = "(dy - sum of dy y) y";
-constexpr const char* kLogSoftmax = "maximum, difference, exponential, sum, difference";
-constexpr const char* kLogSoftmaxBack = "dy - exp(y) sum of dy";
+constexpr const char* kSign = "the sign alone";
+constexpr const char* kSum = "one addition per element";
+constexpr const char* kScatter = "one addition per element that is scattered";
+constexpr const char* kVariance = "mean; difference, its square added";
 
 constexpr ElementwiseRow kRows[] = {
     {"copy", 0, 0, 0, 0, kMove},
@@ -34,82 +26,158 @@ constexpr ElementwiseRow kRows[] = {
     {"contiguous", 0, 0, 0, 0, kMove},
     {"fill", 0, 0, 0, 0, kMove},
     {"zero", 0, 0, 0, 0, kMove},
+    {"zeros", 0, 0, 0, 0, kMove},
+    {"ones", 0, 0, 0, 0, kMove},
+    {"full", 0, 0, 0, 0, kMove},
+    {"zeros_like", 0, 0, 0, 0, kMove},
+    {"ones_like", 0, 0, 0, 0, kMove},
+    {"full_like", 0, 0, 0, 0, kMove},
     {"cat", 0, 0, 0, 0, kMove},
+    {"stack", 0, 0, 0, 0, kMove},
+    {"repeat", 0, 0, 0, 0, kMove},
+    {"repeat_interleave", 0, 0, 0, 0, kMove},
+    {"reshape", 0, 0, 0, 0, kMove},
+    {"flip", 0, 0, 0, 0, kMove},
+    {"roll", 0, 0, 0, 0, kMove},
+    {"tril", 0, 0, 0, 0, kMove},
+    {"triu", 0, 0, 0, 0, kMove},
+    {"constant_pad_nd", 0, 0, 0, 0, kMove},
+    {"reflection_pad2d", 0, 0, 0, 0, kMove},
+    {"replication_pad2d", 0, 0, 0, 0, kMove},
+    {"pixel_shuffle", 0, 0, 0, 0, kMove},
+    {"pixel_unshuffle", 0, 0, 0, 0, kMove},
+    {"channel_shuffle", 0, 0, 0, 0, kMove},
+    {"im2col", 0, 0, 0, 0, kMove},
+    {"slice_backward", 0, 0, 0, 0, kMove, true},
+    {"select_backward", 0, 0, 0, 0, kMove, true},
+    {"index", 0, 0, 0, 0, kMove},
     {"index_select", 0, 0, 0, 0, kMove},
     {"gather", 0, 0, 0, 0, kMove},
+    {"masked_select", 0, 0, 0, 0, kMove},
+    {"scatter", 0, 0, 0, 0, kMove},
+    {"one_hot", 0, 0, 0, 0, kMove},
     {"embedding", 0, 0, 0, 0, "a look-up: no operation"},
+    // grad, indices
     {"embedding_dense_backward", 0, 0, 1, 0, "one addition per element of the gradient", true},
+    // self, dim, index, source
+    {"scatter_add", 2, 0, 1, 0, kScatter},
+    {"index_add", 3, 0, 1, 0, kScatter},
+    {"reflection_pad2d_backward", 0, 0, 1, 0, kScatter, true},
+    {"replication_pad2d_backward", 0, 0, 1, 0, kScatter, true},
+    {"col2im", 0, 0, 1, 0, kScatter},
 
     {"add", kBroadcast, 0, 1, 0, kOne},
     {"sub", kBroadcast, 0, 1, 0, kOne},
+    {"rsub", kBroadcast, 0, 1, 0, kOne},
     {"mul", kBroadcast, 0, 1, 0, kOne},
     {"div", kBroadcast, 0, 1, 0, kOne},
+    {"true_divide", kBroadcast, 0, 1, 0, kOne},
+    {"square", 0, 0, 1, 0, "one multiplication per element"},
+    {"reciprocal", 0, 0, 1, 0, "one division per element"},
     {"addcmul", 0, 1, 1, 0, "self + value x a x b"},
     {"addcdiv", 0, 1, 1, 0, "self + value x a / b"},
     {"lerp", 0, 1, 1, 0, "self + weight (end - self)"},
-    {"sum", 0, 0, 1, 0, "one addition per element"},
-    {"mean", 0, 0, 1, 0, "one addition per element"},
-    {"neg", 0, 0, 0, 1, "the sign alone"},
+    {"_masked_scale", 0, 0, 2, 0, "mask, scale"},
+
+    {"sum", 0, 0, 1, 0, kSum},
+    {"nansum", 0, 0, 1, 0, kSum},
+    {"mean", 0, 0, 1, 0, kSum},
+    {"cumsum", 0, 0, 1, 0, kSum},
+    {"prod", 0, 0, 1, 0, "one multiplication per element"},
+    {"cumprod", 0, 0, 1, 0, "one multiplication per element"},
+    {"var", 0, 1, 2, 0, kVariance},
+    {"var_mean", 0, 1, 2, 0, kVariance},
+    {"std", 0, 1, 2, 0, kVariance},
+    {"std_mean", 0, 1, 2, 0, kVariance},
+    {"norm", 0, 1, 0, 0, "2-norm: one multiply-add per element"},
+    {"linalg_vector_norm", 0, 1, 0, 0, "2-norm: one multiply-add per element"},
+    {"logsumexp", 0, 0, 2, 2, "maximum, difference, exponential, sum"},
+    {"cosine_similarity", kBroadcast, 3, 0, 0, "three products: a b, a a, b b"},
+
+    {"neg", 0, 0, 0, 1, kSign},
+    {"abs", 0, 0, 0, 1, kSign},
+    {"sign", 0, 0, 0, 1, kSign},
+    {"sgn", 0, 0, 0, 1, kSign},
+    {"floor", 0, 0, 0, 1, "rounding alone"},
+    {"ceil", 0, 0, 0, 1, "rounding alone"},
+    {"round", 0, 0, 0, 1, "rounding alone"},
+    {"trunc", 0, 0, 0, 1, "rounding alone"},
     {"sqrt", 0, 0, 0, 1, kSpecial},
     {"rsqrt", 0, 0, 0, 1, kSpecial},
     {"exp", 0, 0, 0, 1, kSpecial},
+    {"exp2", 0, 0, 0, 1, kSpecial},
+    {"expm1", 0, 0, 0, 1, kSpecial},
     {"log", 0, 0, 0, 1, kSpecial},
-    {"pow", 0, 0, 0, 1, kSpecial},
+    {"log2", 0, 0, 0, 1, kSpecial},
+    {"log10", 0, 0, 0, 1, kSpecial},
+    {"log1p", 0, 0, 0, 1, kSpecial},
+    {"sin", 0, 0, 0, 1, kSpecial},
+    {"cos", 0, 0, 0, 1, kSpecial},
+    {"tan", 0, 0, 0, 1, kSpecial},
+    {"atan2", kBroadcast, 0, 0, 1, kSpecial},
+    {"erf", 0, 0, 0, 1, kSpecial},
+    {"erfinv", 0, 0, 0, 1, kSpecial},
+    // The exponent is not in the name; square() is counted as a product.
+    {"pow", kBroadcast, 0, 0, 1, "one special function per element, whatever the exponent"},
+
     {"clamp", 0, 0, 0, 2, "two comparisons"},
     {"clamp_min", 0, 0, 0, 1, kCompare},
-    {"where", 0, 0, 0, 1, kCompare},
-    {"masked_fill", 0, 0, 0, 1, kCompare},
+    {"clamp_max", 0, 0, 0, 1, kCompare},
+    {"maximum", kBroadcast, 0, 0, 1, kCompare},
+    {"minimum", kBroadcast, 0, 0, 1, kCompare},
+    {"where", kBroadcast, 0, 0, 1, kCompare},
+    {"masked_fill", kBroadcast, 0, 0, 1, kCompare},
+    {"eq", kBroadcast, 0, 0, 1, kCompare},
+    {"ne", kBroadcast, 0, 0, 1, kCompare},
+    {"lt", kBroadcast, 0, 0, 1, kCompare},
+    {"le", kBroadcast, 0, 0, 1, kCompare},
+    {"gt", kBroadcast, 0, 0, 1, kCompare},
+    {"ge", kBroadcast, 0, 0, 1, kCompare},
+    {"isnan", 0, 0, 0, 1, kCompare},
+    {"isinf", 0, 0, 0, 2, "two comparisons"},
+    {"isfinite", 0, 0, 0, 1, kCompare},
+    {"amax", 0, 0, 0, 1, kCompare},
+    {"amin", 0, 0, 0, 1, kCompare},
+    {"max", kBroadcast, 0, 0, 1, kCompare},
+    {"min", kBroadcast, 0, 0, 1, kCompare},
+    {"argmax", 0, 0, 0, 1, kCompare},
+    {"argmin", 0, 0, 0, 1, kCompare},
+    {"topk", 0, 0, 0, 1, kCompareAtLeast},
+    {"sort", 0, 0, 0, 1, kCompareAtLeast},
+    {"argsort", 0, 0, 0, 1, kCompareAtLeast},
 
-    {"relu", 0, 0, 0, 1, kCompare},
-    {"threshold_backward", 0, 0, 0, 1, kCompare, true},
-    {"leaky_relu", 0, 0, 1, 1, "comparison and scale"},
-    {"leaky_relu_backward", 0, 0, 1, 1, "comparison and scale", true},
-    {"hardtanh", 0, 0, 0, 2, "two comparisons"},
-    {"hardtanh_backward", 0, 0, 0, 2, "two comparisons", true},
-    {"hardswish", 0, 0, 3, 2, "x min(max(x + 3, 0), 6) / 6"},
-    {"sigmoid", 0, 0, 2, 1, "1 / (1 + exp(-x))"},
-    {"sigmoid_backward", 0, 0, 3, 0, "dy y (1 - y)", true},
-    {"tanh", 0, 0, 0, 1, kSpecial},
-    {"tanh_backward", 0, 1, 1, 0, "dy (1 - y y)", true},
-    {"silu", 0, 0, 3, 1, "x / (1 + exp(-x)) and a product"},
-    {"silu_backward", 0, 1, 5, 1, "dy s (1 + x (1 - s)), s = sigmoid(x)", true},
-    {"gelu", 0, 0, 4, 1, "x / 2 (1 + erf(x / sqrt 2))"},
-    {"gelu_backward", 0, 1, 7, 2, "dy (cdf(x) + x pdf(x))", true},
-    {"dropout", 0, 0, 2, 1, "draw, mask, scale"},
-    {"native_dropout", 0, 0, 2, 1, "draw, mask, scale"},
-    {"native_dropout_backward", 0, 0, 2, 0, "mask, scale", true},
-
-    {"softmax", 0, 0, 3, 2, kSoftmax},
-    {"_softmax", 0, 0, 3, 2, kSoftmax},
-    {"_softmax_backward_data", 0, 1, 2, 0, kSoftmaxBack, true},
-    {"log_softmax", 0, 0, 3, 2, kLogSoftmax},
-    {"_log_softmax", 0, 0, 3, 2, kLogSoftmax},
-    {"_log_softmax_backward_data", 0, 1, 1, 1, kLogSoftmaxBack, true},
-    {"cross_entropy_loss", 0, 0, 3, 2, kLogSoftmax},
-    {"nll_loss_forward", 1, 0, 1, 0, "one addition per sample"},
-    {"nll_loss_backward", 2, 0, 1, 0, "one scaling per sample", true},
-    {"mse_loss", 0, 1, 1, 0, "difference, its square added"},
-    {"mse_loss_backward", 1, 0, 3, 0, "difference, scaled twice", true},
-
-    {"batch_norm", 0, 2, 3, 0, kNorm},
-    {"_batch_norm_impl_index", 0, 2, 3, 0, kNorm},
-    {"native_batch_norm", 0, 2, 3, 0, kNorm},
-    {"cudnn_batch_norm", 0, 2, 3, 0, kNorm},
-    {"native_batch_norm_backward", 0, 3, 7, 0, kNormBack, true},
-    {"cudnn_batch_norm_backward", 0, 3, 7, 0, kNormBack, true},
-    {"layer_norm", 0, 2, 3, 0, kNorm},
-    {"native_layer_norm", 0, 2, 3, 0, kNorm},
-    {"native_layer_norm_backward", 0, 3, 7, 0, kNormBack, true},
-    {"group_norm", 0, 2, 3, 0, kNorm},
-    {"native_group_norm", 0, 2, 3, 0, kNorm},
-    {"native_group_norm_backward", 0, 3, 7, 0, kNormBack, true},
-    {"rms_norm", 0, 1, 2, 0, kRms},
-    {"_fused_rms_norm", 0, 1, 2, 0, kRms},
-    {"_fused_rms_norm_backward", 0, 3, 3, 0, kRmsBack, true},
-
-    {"max_pool2d", 0, 0, 0, 1, kCompare},
-    {"max_pool2d_with_indices", 0, 0, 0, 1, kCompare},
+    // As many more as windows overlap, which sizes do not tell: none of them FLOP.
+    {"max_pool1d", 0, 0, 0, 1, kCompareAtLeast},
+    {"max_pool2d", 0, 0, 0, 1, kCompareAtLeast},
+    {"max_pool3d", 0, 0, 0, 1, kCompareAtLeast},
+    {"max_pool1d_with_indices", 0, 0, 0, 1, kCompareAtLeast},
+    {"max_pool2d_with_indices", 0, 0, 0, 1, kCompareAtLeast},
+    {"max_pool3d_with_indices", 0, 0, 0, 1, kCompareAtLeast},
+    {"adaptive_max_pool1d", 0, 0, 0, 1, kCompareAtLeast},
+    {"adaptive_max_pool2d", 0, 0, 0, 1, kCompareAtLeast},
+    {"adaptive_max_pool3d", 0, 0, 0, 1, kCompareAtLeast},
     {"max_pool2d_with_indices_backward", 0, 0, 1, 0, "one addition per gradient", true},
+    {"max_pool3d_with_indices_backward", 0, 0, 1, 0, "one addition per gradient", true},
+    {"adaptive_max_pool2d_backward", 0, 0, 1, 0, "one addition per gradient", true},
+    {"adaptive_max_pool3d_backward", 0, 0, 1, 0, "one addition per gradient", true},
+
+    // Per element of the result a weighted mean along each dimension, one after the other, a product and
+    // a multiply-add for two neighbours; weights, which belong to a row or column, left out. Backward the
+    // weights' products, and a multiply-add into each neighbour.
+    {"upsample_nearest1d", 0, 0, 0, 0, kMove},
+    {"upsample_nearest2d", 0, 0, 0, 0, kMove},
+    {"upsample_nearest3d", 0, 0, 0, 0, kMove},
+    {"upsample_nearest1d_backward", 0, 0, 1, 0, kScatter, true},
+    {"upsample_nearest2d_backward", 0, 0, 1, 0, kScatter, true},
+    {"upsample_nearest3d_backward", 0, 0, 1, 0, kScatter, true},
+    {"upsample_linear1d", kOutput, 1, 1, 0, "one mean of two"},
+    {"upsample_bilinear2d", kOutput, 3, 3, 0, "three means of two"},
+    {"upsample_trilinear3d", kOutput, 7, 7, 0, "seven means of two"},
+    {"upsample_bicubic2d", kOutput, 15, 5, 0, "five means of four"},
+    {"upsample_linear1d_backward", 0, 2, 0, 0, "weighted into two neighbours", true},
+    {"upsample_bilinear2d_backward", 0, 4, 2, 0, "weighted into four neighbours", true},
+    {"upsample_trilinear3d_backward", 0, 8, 6, 0, "weighted into eight neighbours", true},
+    {"upsample_bicubic2d_backward", 0, 16, 4, 0, "weighted into sixteen neighbours", true},
 };
 
 u128 broadcast(const Shape& a, const Shape& b) {
@@ -127,13 +195,17 @@ u128 broadcast(const Shape& a, const Shape& b) {
 std::span<const ElementwiseRow> elementwise_operators() { return kRows; }
 
 Formula elementwise_formula(const OperatorCall& call, const ElementwiseRow& row) {
-  const Shape* first = call.shape(row.argument == kBroadcast ? 0 : row.argument);
-  if (first == nullptr) return Formula::none("the sizes do not fit the operator");
-  const Shape scalar;
+  const Shape* first = row.argument == kOutput ? call.output
+                       : row.argument >= kHalf ? call.shape(0)
+                                               : call.shape(row.argument);
+  if (first == nullptr)
+    return Formula::none(row.argument == kOutput
+                             ? "the output's size is not in the range's name, nor in another's"
+                             : kMismatch);
+  u128 count = elements(*first);
+  if (row.argument == kHalf) count /= 2;
   const Shape* second = call.shape(1);
-  const u128 count = row.argument == kBroadcast
-                         ? broadcast(*first, second != nullptr ? *second : scalar)
-                         : elements(*first);
+  if (row.argument == kBroadcast && second != nullptr) count = broadcast(*first, *second);
   Formula formula = Formula::of(0);
   formula.flop = OperatorFlop{row.multiply_adds, row.arithmetic, row.uncounted}.times(count);
   return formula;

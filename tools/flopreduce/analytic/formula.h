@@ -13,15 +13,16 @@ namespace flopinj::reduce {
 // A fused multiply-add is one of `multiply_adds`; how much FLOP it is (1 or 2) is the user's choice.
 struct OperatorFlop {
   u128 multiply_adds = 0;
-  u128 arithmetic =
-      0;  // additions, subtractions, multiplications, divisions that are no part of one
-  // Comparisons, exponentials, logarithms, roots, error functions: operations to some, but GPUs run
-  // them on units that no FLOP counter counts. Not part of flop().
+  // Additions, subtractions, multiplications, divisions that are no part of one.
+  u128 arithmetic = 0;
+  // Comparisons, signs, exponentials, logarithms, roots, powers, trigonometric and error functions. Not
+  // part of flop(): see operator_flop.h.
   u128 uncounted = 0;
 
   u128 flop(int fma) const;
   void add(const OperatorFlop& other);
   OperatorFlop times(u128 count) const;
+  bool operator==(const OperatorFlop&) const = default;
 };
 
 // a * b, held at the largest value.
@@ -36,6 +37,8 @@ struct OperatorCall {
   // Of its result, where another range tells it: the gradient's shape in the backward operator with
   // the same sequence number.
   const Shape* output = nullptr;
+  const OperatorName* gradient = nullptr;  // that backward operator
+  const OperatorName* forward = nullptr;   // of a backward operator: the forward one
 
   // The shape of argument i, or nullptr where there is none.
   const Shape* shape(size_t i) const {

@@ -13,15 +13,28 @@ constexpr const char* kNoSizes = "the range's name has no sizes";
 struct Entry {
   const OperatorRow* row = nullptr;
   const ElementwiseRow* elementwise = nullptr;
+  std::span<const ListRow> forms;
+
+  bool known() const { return row != nullptr || elementwise != nullptr || !forms.empty(); }
 };
+
+void add_forms(std::unordered_map<std::string_view, Entry>& map) {
+  const auto rows = list_operators();
+  for (size_t i = 0, next = 0; i < rows.size(); i = next) {
+    for (next = i + 1; next < rows.size() && rows[next].function == rows[i].function;) ++next;
+    map[rows[i].function].forms = rows.subspan(i, next - i);
+  }
+}
 
 const std::unordered_map<std::string_view, Entry>& index() {
   static const auto built = [] {
     std::unordered_map<std::string_view, Entry> map;
-    for (const auto table :
-         {product_operators(), window_operators(), attention_operators(), optimizer_operators()})
+    for (const auto table : {product_operators(), convolution_operators(), pooling_operators(),
+                             attention_operators(), recurrent_operators(), norm_operators()})
       for (const auto& row : table) map[row.function].row = &row;
-    for (const auto& row : elementwise_operators()) map[row.function].elementwise = &row;
+    for (const auto table : {elementwise_operators(), activation_operators()})
+      for (const auto& row : table) map[row.function].elementwise = &row;
+    add_forms(map);
     return map;
   }();
   return built;
@@ -32,6 +45,12 @@ Entry find(std::string_view function) {
   if (found == index().end() && function.ends_with("_"))  // in place
     found = index().find(function.substr(0, function.size() - 1));
   return found == index().end() ? Entry{} : found->second;
+}
+
+Formula formula_of(const Entry& entry, const OperatorCall& call) {
+  if (entry.row != nullptr) return entry.row->formula(call, *entry.row);
+  if (entry.elementwise != nullptr) return elementwise_formula(call, *entry.elementwise);
+  return list_formula(call, entry.forms);
 }
 
 }  // namespace
@@ -64,36 +83,31 @@ OperatorFlop OperatorFlop::times(u128 count) const {
           times_saturating(uncounted, count)};
 }
 
-bool has_operator_formula(std::string_view function) {
-  const Entry entry = find(function);
-  return entry.row != nullptr || entry.elementwise != nullptr;
-}
+bool has_operator_formula(std::string_view function) { return find(function).known(); }
 
 const char* operator_convention(std::string_view function) {
   const Entry entry = find(function);
   if (entry.row != nullptr) return entry.row->convention;
-  return entry.elementwise != nullptr ? entry.elementwise->convention : "";
+  if (entry.elementwise != nullptr) return entry.elementwise->convention;
+  return entry.forms.empty() ? "" : entry.forms.front().convention;
 }
 
 Formula operator_formula(const OperatorName& name, const OperatorCall& call) {
   const Entry entry = find(name.function());
-  if (entry.row == nullptr && entry.elementwise == nullptr) return Formula::none(kNoFormula);
-  const bool backward =
-      entry.row != nullptr ? entry.row->backward != 0 : entry.elementwise->backward;
-  Formula formula = Formula::none(kNoSizes);
-  if (call.sizes != nullptr)
-    formula = entry.row != nullptr ? entry.row->formula(call, *entry.row)
-                                   : elementwise_formula(call, *entry.elementwise);
+  if (!entry.known()) return Formula::none(kNoFormula);
+  Formula formula = call.sizes != nullptr ? formula_of(entry, call) : Formula::none(kNoSizes);
   if (formula.flop && entry.row != nullptr && entry.row->backward > 1)
     formula.flop = formula.flop->times(entry.row->backward);
-  formula.backward = backward;
+  formula.backward = entry.row != nullptr           ? entry.row->backward != 0
+                     : entry.elementwise != nullptr ? entry.elementwise->backward
+                                                    : false;
   return formula;
 }
 
 std::optional<ProductGradients> operator_gradients(const OperatorName& name) {
   const OperatorRow* row = find(name.function()).row;
   if (row == nullptr || row->gradients == nullptr) return std::nullopt;
-  return row->gradients({name.has_sizes ? &name.sizes : nullptr, nullptr, nullptr}, *row);
+  return row->gradients({.sizes = name.has_sizes ? &name.sizes : nullptr}, *row);
 }
 
 }  // namespace flopinj::reduce

@@ -1,5 +1,17 @@
-// FLOP of one call of an operator by formula. Source of each formula and what it counts: the tables
-// in *_operators.cpp and optimizers.h; in short:
+// FLOP of one call of an operator by formula. What is counted, in all tables:
+//
+//   One FLOP each: an addition, subtraction, multiplication and division, of whatever precision. A
+//   product that is added to something is a multiply-add, two FLOP or one as the user chooses: the
+//   same instruction, and the convention of peaks and of torch.utils.flop_counter and fvcore.
+//   A sum of n terms is n additions, as a product of n terms is n multiply-adds: both begin at 0.
+//   Comparisons (maximum, clamp, where), signs, roots, exponentials, logarithms, powers, trigonometric
+//   and error functions are counted apart and are no FLOP: GPUs run them on units, or as instructions,
+//   that no FLOP counter counts, and so they are none on the hardware's side.
+//   Left out: what is done once for a row, a channel or a call, and factors that a name does not tell
+//   (alpha, beta, weight decay).
+//   Where a name leaves the work open, there is no formula, and the reason is said.
+//
+// The source of each formula: beside its table, in *_operators.cpp; in short:
 //
 //   products      mm, addmm, bmm, linear, ...: one multiply-add per element and inner index. A bias
 //                 starts the sum and costs nothing (as in torch.utils.flop_counter and fvcore).
@@ -7,7 +19,9 @@
 //   attention     the two products of scores and values, nothing skipped for a causal mask; backward
 //                 of fused kernels five products for two (the scores are computed again).
 //   recurrent     every weight matrix once per time step and sample; gates are left out.
-//   element-wise  so many operations per element, from the textbook algorithm.
+//   pooling       every element of every window, padding left out.
+//   element-wise  so many operations per element, from the definition.
+//   lists         _foreach_ and fused optimizers: the same for every element of the first list.
 //   gradients     of a product or convolution: twice the forward formula (one for each operand).
 #pragma once
 #include <optional>

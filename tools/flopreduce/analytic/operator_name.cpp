@@ -150,7 +150,13 @@ void read_settings(std::string_view text, ModuleSettings& out) {
   numbers("stride", out.stride);
   numbers("dilation", out.dilation);
   numbers("padding", out.padding);
-  out.padding_same = setting(text, "padding").substr(0, 5) == "'same";
+  const std::string_view padding = setting(text, "padding");
+  out.padding_same = padding.starts_with("same") || padding.starts_with("'same");
+  // Other padding than by zeros is an operator of its own, before this one.
+  if (!setting(text, "padding_mode").empty()) {
+    out.padding.clear();
+    out.padding_same = false;
+  }
   out.ceil_mode = setting(text, "ceil_mode").starts_with("True");
 }
 

@@ -22,8 +22,9 @@ enum class OperatorKind : uint8_t {
 // for all; empty where the annotation does not say.
 struct ModuleSettings {
   Shape kernel, stride, padding, dilation;
-  bool padding_same = false;  // padding='same': the output is as large as the input (stride 1)
+  bool padding_same = false;  // padding=same: the output is as large as the input (stride 1)
   bool ceil_mode = false;     // pooling: the last window may reach beyond the input
+  bool operator==(const ModuleSettings&) const = default;
 };
 
 // Views point into the name that was parsed.

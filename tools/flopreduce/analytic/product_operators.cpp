@@ -10,7 +10,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kMismatch = "the sizes do not fit the operator";
 constexpr const char* kPlain = "rows x inner x columns multiply-adds; bias not counted";
 
 u128 dimension(const Shape& shape, size_t from_end) {
@@ -36,12 +35,18 @@ Formula batched_product(const OperatorCall& call, const OperatorRow& row) {
   return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
 }
 
-// Rows of [t, k] are dealt out to the matrices of [groups, k, m].
+// One product for each group; a dimension that groups share is dealt out to them, whole:
+// [t, k] x [groups, k, m], [groups, n, k] x [k, t], [n, t] x [t, m], or a batch.
 Formula grouped_product(const OperatorCall& call, const OperatorRow& row) {
   const Shape* a = call.shape(row.a);
   const Shape* b = call.shape(row.b);
-  if (a == nullptr || b == nullptr || a->size() != 2 || b->size() != 3 || (*a)[1] != (*b)[1])
-    return Formula::none(kMismatch);
+  const bool fits = a != nullptr && b != nullptr && (a->size() == 2 || a->size() == 3) &&
+                    (b->size() == 2 || b->size() == 3) && dimension(*a, 1) == dimension(*b, 2) &&
+                    (a->size() + b->size() != 6 || (*a)[0] == (*b)[0]);
+  if (!fits) return Formula::none(kMismatch);
+  if (a->size() == 3 && b->size() == 2)
+    return Formula::of(
+        times_saturating(times_saturating(dimension(*a, 2), dimension(*a, 1)), dimension(*b, 1)));
   return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
 }
 
@@ -107,6 +112,24 @@ Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
   return formula;
 }
 
+// [..., i] and [..., j] with weights [o, i, j]: the first with the weights, the result with the second.
+Formula bilinear(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  const Shape* b = call.shape(row.b);
+  const Shape* weight = call.shape(row.c);
+  if (a == nullptr || b == nullptr || weight == nullptr || a->empty() || a->size() != b->size() ||
+      weight->size() != 3 || a->back() != (*weight)[1] || b->back() != (*weight)[2])
+    return Formula::none(kMismatch);
+  u128 rows = 1;
+  for (size_t i = 0; i + 1 < a->size(); ++i) {
+    if ((*a)[i] != (*b)[i]) return Formula::none(kMismatch);
+    rows = times_saturating(rows, static_cast<u128>((*a)[i]));
+  }
+  u128 each = elements(*weight);
+  add_saturating(each, times_saturating(dimension(*weight, 3), dimension(*weight, 1)));
+  return Formula::of(times_saturating(rows, each));
+}
+
 Formula integer_product(const OperatorCall&, const OperatorRow&) {
   return Formula::none("integer operations are no FLOP");
 }
@@ -116,16 +139,19 @@ constexpr OperatorRow kRows[] = {
     {"addmm", product, 1, 2, 0, 0, kPlain, weight_and_input},
     {"_addmm_activation", product, 1, 2, 0, 0, kPlain, weight_and_input},
     {"_scaled_mm", product, 0, 1, 0, 0, kPlain},
-    {"sspaddmm", product, 1, 2, 0, 0, kPlain},
+    {"_scaled_mm_v2", product, 0, 1, 0, 0, kPlain},
     {"bmm", batched_product, 0, 1, 0, 0, kPlain, two_gradients},
     {"baddbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
     {"addbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
     {"_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain, two_gradients},
     {"_scaled_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
+    {"_scaled_grouped_mm_v2", grouped_product, 0, 1, 0, 0, kPlain},
     {"matmul", general_product, 0, 1, 0, 0, kPlain, matrix_gradients},
     {"linear", linear, 0, 1, 0, 0, kPlain, weight_and_input},
     // grad_output and weight are arguments too; input x weight is as large as either gradient.
     {"linear_backward", linear, 0, 2, 0, 2, "twice the forward product"},
+    {"_weight_int8pack_mm", linear, 0, 1, 0, 0, kPlain},
+    {"bilinear", bilinear, 0, 1, 2, 0, "the first operand with the weights, that with the second"},
     {"mv", vector_product, 0, 1, 0, 0, kPlain},
     {"addmv", vector_product, 1, 2, 0, 0, kPlain},
     {"dot", vector_product, 0, 1, 0, 0, kPlain},

@@ -7,21 +7,43 @@
 namespace flopinj::reduce {
 
 std::span<const OperatorRow> product_operators();
-std::span<const OperatorRow> window_operators();     // convolutions and pooling
-std::span<const OperatorRow> attention_operators();  // and recurrent layers
-std::span<const OperatorRow> optimizer_operators();
+std::span<const OperatorRow> convolution_operators();
+std::span<const OperatorRow> pooling_operators();
+std::span<const OperatorRow> attention_operators();
+std::span<const OperatorRow> recurrent_operators();
+std::span<const OperatorRow> norm_operators();
 
 // So many operations for each element of one argument.
 struct ElementwiseRow {
   std::string_view function;
-  uint8_t argument;  // or kBroadcast: of what arguments 0 and 1 broadcast to
+  uint8_t argument;  // or one of those below
   // Per element.
   uint8_t multiply_adds, arithmetic, uncounted;
   const char* convention;
   bool backward = false;
 };
-inline constexpr uint8_t kBroadcast = 255;
+inline constexpr uint8_t kBroadcast = 255;  // of what arguments 0 and 1 broadcast to
+inline constexpr uint8_t kOutput = 254;     // of the result, where its size is known
+inline constexpr uint8_t kHalf = 253;       // of the first half of argument 0
 std::span<const ElementwiseRow> elementwise_operators();
+std::span<const ElementwiseRow> activation_operators();  // softmax and losses, too
 Formula elementwise_formula(const OperatorCall& call, const ElementwiseRow& row);
+
+// So many operations for each element of a list of tensors, the first argument. PyTorch prints the
+// tensors of all lists one after the other, and one [] for an empty list; `arguments` says how:
+//   P  a list as long as the first, of tensors of the same sizes
+//   S  a list as long as the first, of single values
+//   .  one argument: a number, a tensor of one value, or no tensor
+// Several rows of one function, next to each other, are the forms that it is called in.
+struct ListRow {
+  std::string_view function, arguments;
+  uint8_t multiply_adds, arithmetic, uncounted;  // per element
+  const char* convention;
+};
+std::span<const ListRow> list_operators();
+// By the rows of first->function. Nothing where forms that fit the sizes differ in the result.
+Formula list_formula(const OperatorCall& call, std::span<const ListRow> forms);
+
+inline constexpr const char* kMismatch = "the sizes do not fit the operator";
 
 }  // namespace flopinj::reduce

@@ -42,8 +42,8 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
 }
 
 // The gradient that a backward operator takes has the shape of the forward operator's result.
-const Shape* OperatorsBuilder::result_shape(const Place& place) const {
-  const Shape* found = nullptr;
+const OperatorName* OperatorsBuilder::gradient_of(const Place& place) const {
+  const OperatorName* found = nullptr;
   for (const auto& [where, kernel] : place.kernels) {
     const auto* backwards = join_.backwards_of(where.first);
     if (backwards == nullptr) continue;
@@ -57,12 +57,42 @@ const Shape* OperatorsBuilder::result_shape(const Place& place) const {
         if (gradient) break;
       }
       if (path <= PathTable::kLost) continue;
-      const Shape* shape = &name->sizes[0];
-      if (found != nullptr && *found != *shape) return nullptr;  // results of several sizes
-      found = shape;
+      if (found != nullptr && found->sizes[0] != name->sizes[0]) return nullptr;
+      if (found == nullptr || found->kind == OperatorKind::kAutograd) found = name;
     }
   }
   return found;
+}
+
+void OperatorsBuilder::add_forward(const Place& place, OperatorCall& call) const {
+  const ModuleSettings* settings = nullptr;
+  bool one = true;
+  for (const auto& [where, kernel] : place.kernels) {
+    const auto* forwards = join_.forwards_of(where.first);
+    if (forwards == nullptr) continue;
+    for (const auto& [path, launches] : *forwards) {
+      const uint32_t forward = operators_.operator_of(path);
+      if (forward == kNoIndex) continue;
+      const OperatorName* name = operators_.name_of(forward);
+      const ModuleSettings* around = operators_.settings_of(forward);
+      if (call.forward == nullptr) settings = around;
+      if (call.forward != nullptr && call.forward->function() != name->function()) one = false;
+      if (around == nullptr || settings == nullptr || *settings != *around) settings = nullptr;
+      call.forward = name;
+    }
+  }
+  if (!one) call.forward = nullptr;
+  if (call.settings == nullptr) call.settings = settings;
+}
+
+Formula OperatorsBuilder::formula_of(uint32_t path, const Place& place) const {
+  const OperatorName& name = *operators_.name_of(path);
+  OperatorCall call{.sizes = name.has_sizes ? &name.sizes : nullptr,
+                    .settings = operators_.settings_of(path),
+                    .gradient = gradient_of(place)};
+  if (call.gradient != nullptr) call.output = &call.gradient->sizes[0];
+  add_forward(place, call);
+  return operator_formula(name, call);
 }
 
 std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
@@ -94,9 +124,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.work = place.work;
   facts.tensor = place.tensor;
   facts.unmeasured_reason = place.reason;
-  const OperatorName& name = *facts.name;
-  facts.formula = operator_formula(name, {name.has_sizes ? &name.sizes : nullptr,
-                                          operators_.settings_of(path), result_shape(place)});
+  facts.formula = formula_of(path, place);
   std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.formula);
   std::map<uint32_t, KernelSum> kernels;
   for (const auto& [where, sum] : place.kernels) {

@@ -42,7 +42,13 @@ class OperatorsBuilder {
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
   };
-  const Shape* result_shape(const Place& place) const;
+  // The backward operator of a forward one, whose first size is the result's; nullptr where it is not
+  // known, or several differ.
+  const OperatorName* gradient_of(const Place& place) const;
+  // Of a backward operator: the forward one's name and its module's settings, where all that it belongs to
+  // agree.
+  void add_forward(const Place& place, OperatorCall& call) const;
+  Formula formula_of(uint32_t path, const Place& place) const;
   // Calls, and whether sequence numbers count them.
   std::pair<uint64_t, bool> calls_of(const Place& place, const Formula& formula) const;
   OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place);

@@ -1,0 +1,134 @@
+// Operators on lists of tensors: fused optimizers and _foreach_. What their arguments are is from
+// PyTorch's schemas (aten/src/ATen/native/native_functions.yaml), how lists of them are printed from
+// torch/csrc/profiler/util.cpp (inputSizes): flattened, an empty list and a list of numbers as one [].
+//
+// Per parameter, with bias corrections and the learning rate, which are worked out once, left out, and
+// so weight decay of SGD and Adam and Nesterov's form, which sizes do not tell:
+//   SGD            p <- p - lr g                              1 multiply-add
+//   with momentum  v <- mu v + g; p <- p - lr v               2 multiply-adds
+//   Adam           m <- b1 m + (1 - b1) g                     1 product, 1 multiply-add
+//                  v <- b2 v + (1 - b2) g g                   2 products, 1 multiply-add
+//                  p <- p - lr m / (sqrt(v) / c + eps)        2 quotients, 1 sum, 1 multiply-add, 1 root
+//   AMSGrad        the same with the largest v so far         1 comparison more
+//   AdamW          the same after p <- (1 - lr wd) p          1 product more
+//   Adagrad        s <- s + g g; p <- p - lr g / (sqrt(s) + eps)
+// Kingma and Ba, Adam, algorithm 1; Reddi, Kale and Kumar, On the convergence of Adam and beyond,
+// algorithm 2; Loshchilov and Hutter, Decoupled weight decay, algorithm 2; Duchi, Hazan and Singer,
+// Adaptive subgradient methods; all as torch.optim computes them.
+#include <algorithm>
+
+#include "analytic/tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr const char* kSgd = "p - lr g, of each parameter";
+constexpr const char* kMomentum = "mu v + g; p - lr v, of each parameter";
+constexpr const char* kAdam = "two moments, quotient with a root, of each parameter";
+constexpr const char* kAdagrad = "s + g g; p - lr g / (sqrt(s) + eps), of each parameter";
+constexpr const char* kOne = "one operation per element";
+constexpr const char* kSpecial = "one special function per element";
+constexpr const char* kCompare = "one comparison per element";
+constexpr const char* kMove = "moves data";
+
+constexpr ListRow kRows[] = {
+    // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs (none without AMSGrad), state_steps; lr,
+    // two betas, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf
+    {"_fused_adam", "PPPP.S.........", 3, 6, 1, kAdam},
+    {"_fused_adam", "PPPPPS.........", 3, 6, 2, kAdam},
+    {"_fused_adamw", "PPPP.S.........", 3, 7, 1, kAdam},
+    {"_fused_adamw", "PPPPPS.........", 3, 7, 2, kAdam},
+    // params, grads, momentum_buffer_list (none without momentum); weight_decay, momentum, lr,
+    // dampening, nesterov, maximize, is_first_step, grad_scale, found_inf
+    {"_fused_sgd", "PP..........", 1, 0, 0, kSgd},
+    {"_fused_sgd", "PPP.........", 2, 0, 0, kMomentum},
+    // params, grads, state_sums, state_steps; lr, lr_decay, weight_decay, eps, maximize, grad_scale,
+    // found_inf
+    {"_fused_adagrad", "PPPS.......", 2, 2, 1, kAdagrad},
+
+    // A number or list of numbers for all; a tensor and alpha; a list and alpha. Two lists and alpha look
+    // like one list, twice as long, and a number: those have no formula.
+    {"_foreach_add", "P.", 0, 1, 0, kOne},
+    {"_foreach_add", "P..", 0, 1, 0, kOne},
+    {"_foreach_add", "PP.", 0, 1, 0, kOne},
+    {"_foreach_sub", "P.", 0, 1, 0, kOne},
+    {"_foreach_sub", "PP.", 0, 1, 0, kOne},
+    {"_foreach_mul", "P.", 0, 1, 0, kOne},
+    {"_foreach_mul", "PP", 0, 1, 0, kOne},
+    {"_foreach_div", "P.", 0, 1, 0, kOne},
+    {"_foreach_div", "PP", 0, 1, 0, kOne},
+    {"_foreach_reciprocal", "P", 0, 1, 0, kOne},
+    {"_foreach_addcmul", "PPP.", 1, 1, 0, "self + value x a x b"},
+    {"_foreach_addcdiv", "PPP.", 1, 1, 0, "self + value x a / b"},
+    {"_foreach_lerp", "PP.", 1, 1, 0, "self + weight (end - self)"},
+    {"_foreach_lerp", "PPP", 1, 1, 0, "self + weight (end - self)"},
+    // ord, dtype (since PyTorch 2.3)
+    {"_foreach_norm", "P..", 1, 0, 0, "2-norm: one multiply-add per element"},
+    {"_foreach_sigmoid", "P", 0, 2, 1, "1 / (1 + exp(-x))"},
+    {"_foreach_sqrt", "P", 0, 0, 1, kSpecial},
+    {"_foreach_rsqrt", "P", 0, 0, 1, kSpecial},
+    {"_foreach_exp", "P", 0, 0, 1, kSpecial},
+    {"_foreach_log", "P", 0, 0, 1, kSpecial},
+    {"_foreach_tanh", "P", 0, 0, 1, kSpecial},
+    {"_foreach_pow", "P.", 0, 0, 1, kSpecial},
+    {"_foreach_pow", "PP", 0, 0, 1, kSpecial},
+    {"_foreach_pow", ".P", 0, 0, 1, kSpecial},
+    {"_foreach_neg", "P", 0, 0, 1, "the sign alone"},
+    {"_foreach_abs", "P", 0, 0, 1, "the sign alone"},
+    {"_foreach_sign", "P", 0, 0, 1, "the sign alone"},
+    {"_foreach_max", "P", 0, 0, 1, kCompare},
+    {"_foreach_maximum", "P.", 0, 0, 1, kCompare},
+    {"_foreach_maximum", "PP", 0, 0, 1, kCompare},
+    {"_foreach_minimum", "P.", 0, 0, 1, kCompare},
+    {"_foreach_minimum", "PP", 0, 0, 1, kCompare},
+    {"_foreach_clamp_max", "P.", 0, 0, 1, kCompare},
+    {"_foreach_clamp_max", "PP", 0, 0, 1, kCompare},
+    {"_foreach_clamp_min", "P.", 0, 0, 1, kCompare},
+    {"_foreach_clamp_min", "PP", 0, 0, 1, kCompare},
+    {"_foreach_copy", "PP.", 0, 0, 0, kMove},
+    {"_foreach_zero", "P", 0, 0, 0, kMove},
+    // found_inf, inv_scale
+    {"_amp_foreach_non_finite_check_and_unscale", "P..", 0, 1, 1, "check and scale"},
+};
+
+bool single(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](int64_t size) { return size == 1; });
+}
+
+// Elements of the first list, where the arguments can be in this form.
+std::optional<u128> elements_in(const std::vector<Shape>& sizes, std::string_view form) {
+  const auto ones = static_cast<size_t>(std::count(form.begin(), form.end(), '.'));
+  const size_t lists = form.size() - ones;
+  if (sizes.size() <= ones || (sizes.size() - ones) % lists != 0) return std::nullopt;
+  const size_t each = (sizes.size() - ones) / lists;
+  const size_t first = form.find('P');  // all before it are single arguments
+  u128 sum = 0;
+  for (size_t i = 0; i < each; ++i) add_saturating(sum, elements(sizes[first + i]));
+  size_t at = 0;
+  for (const char kind : form) {
+    for (size_t i = 0; i < (kind == '.' ? 1 : each); ++i, ++at)
+      if (kind == 'P' ? sizes[at] != sizes[first + i] : !single(sizes[at])) return std::nullopt;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::span<const ListRow> list_operators() { return kRows; }
+
+Formula list_formula(const OperatorCall& call, std::span<const ListRow> forms) {
+  Formula found = Formula::none("the lists of tensors do not fit together");
+  for (const ListRow& form : forms) {
+    const auto count = elements_in(*call.sizes, form.arguments);
+    if (!count) continue;
+    const OperatorFlop flop =
+        OperatorFlop{form.multiply_adds, form.arithmetic, form.uncounted}.times(*count);
+    if (found.flop && *found.flop != flop)
+      return Formula::none("the sizes do not tell where one list of tensors ends");
+    found.flop = flop;
+    found.why_not = "";
+  }
+  return found;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,172 @@
+// Normalization, per element of the input; what is done once for a row or channel (the mean of a sum,
+// the root of the variance, running statistics) is left out. Forward: argument a is the input, b the
+// scale, b + 1 the shift; backward: a the input, b the scale, c the shift (0: where the scale is).
+//
+//   x^ = (x - mean) / sigma, y = gamma x^ + beta                    Ioffe and Szegedy, Batch normalization;
+//   dx = (g - mean(g) - x^ mean(g x^)) / sigma, g = gamma dy,       Ba, Kiros and Hinton, Layer
+//   dgamma = sum of dy x^, dbeta = sum of dy                        normalization; Wu and He, Group normalization
+// Where gamma belongs to a channel, it is left out of the sums over that channel, which are then those of
+// dgamma and dbeta. In evaluation, batch norm takes running statistics: x^ as above, dx = gamma dy / sigma.
+//   RMS norm: y = gamma x / r, r the root of the mean square        Zhang and Sennrich, Root mean square
+//   dx = (g - x^ mean(g x^)) / r                                    layer normalization
+#include "analytic/tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr const char* kEither =
+    "running statistics or the batch's own: not in the range's name, nor in its gradient's";
+
+bool given(const OperatorCall& call, size_t argument) {
+  const Shape* shape = call.shape(argument);
+  return shape != nullptr && !shape->empty();
+}
+
+// Multiply-adds and single operations of each element of argument `a`.
+Formula per_element(const OperatorCall& call, size_t a, u128 multiply_adds, u128 arithmetic) {
+  Formula formula = Formula::of(0);
+  formula.flop = OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(*call.shape(a)));
+  return formula;
+}
+
+// How gamma and beta add to `single` operations.
+Formula scaled(const OperatorCall& call, const OperatorRow& row, u128 multiply_adds, u128 single) {
+  const bool scale = given(call, row.b), shift = given(call, row.b + 1U);
+  if (scale && shift) return per_element(call, row.a, multiply_adds + 1, single);
+  return per_element(call, row.a, multiply_adds, single + (scale || shift ? 1 : 0));
+}
+
+// Sum; x - mean, its square added; x^ again of x - mean and a product.
+Formula layer_norm(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  return scaled(call, row, 1, 3);
+}
+
+// x^ 2; sums of g, and of g x^; g - mean, less x^ mean, by sigma. Then g, dgamma, dbeta.
+Formula layer_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr || call.shape(row.c) == nullptr) return Formula::none(kMismatch);
+  const bool scale = given(call, row.b), shift = given(call, row.c);
+  return per_element(call, row.a, scale ? 3 : 2, 5 + (scale ? 1 : 0) + (shift ? 1 : 0));
+}
+
+// gamma belongs to a channel of the group: sums once, and g.
+Formula group_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  return per_element(call, row.a, 2, given(call, row.b) ? 6 : 5);
+}
+
+Formula rms_norm(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  return per_element(call, row.a, 1, given(call, row.b) ? 2 : 1);
+}
+
+// x^; sum of g x^; less x^ mean; by r. Then g and dgamma.
+Formula rms_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  const bool scale = given(call, row.b);
+  return per_element(call, row.a, scale ? 3 : 2, scale ? 3 : 2);
+}
+
+enum class Statistics : uint8_t { kUnknown, kBatch, kRunning };
+
+// Of native_batch_norm_backward: grad, input, weight, running mean and variance, saved mean, ...
+// Without running ones the batch's were taken. cudnn_batch_norm saves none in evaluation, and its
+// gradient is then this operator's (aten/src/ATen/native/cuda/Normalization.cu,
+// batch_norm_backward_cuda). native_batch_norm saves them either way.
+Statistics of_gradient(const std::vector<Shape>& sizes) {
+  if (sizes.size() < 6) return Statistics::kUnknown;
+  if (sizes[3].empty()) return Statistics::kBatch;
+  return sizes[5] == Shape{0} ? Statistics::kRunning : Statistics::kUnknown;
+}
+
+// input, weight, bias, running mean and variance, ...
+Statistics of_forward(const OperatorCall& call) {
+  const Shape* running = call.shape(3);
+  if (running == nullptr) return Statistics::kUnknown;
+  if (running->empty()) return Statistics::kBatch;
+  if (call.gradient == nullptr) return Statistics::kUnknown;
+  // In training alone (tools/autograd/derivatives.yaml, cudnn_batch_norm).
+  if (call.gradient->function() == "cudnn_batch_norm_backward") return Statistics::kBatch;
+  if (call.gradient->function() == "native_batch_norm_backward" && call.gradient->has_sizes)
+    return of_gradient(call.gradient->sizes);
+  return Statistics::kUnknown;
+}
+
+// Row.c: what the name alone says.
+Formula batch_norm(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  const auto said = static_cast<Statistics>(row.c);
+  const Statistics statistics = said != Statistics::kUnknown ? said : of_forward(call);
+  if (statistics == Statistics::kUnknown) return Formula::none(kEither);
+  return statistics == Statistics::kBatch ? scaled(call, row, 1, 3) : scaled(call, row, 0, 2);
+}
+
+Formula batch_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  const auto said = static_cast<Statistics>(row.c);
+  const Statistics statistics = said != Statistics::kUnknown ? said : of_gradient(*call.sizes);
+  if (statistics == Statistics::kUnknown) return Formula::none(kEither);
+  // x^ 2, two sums, g - mean, less x^ mean, times gamma / sigma.
+  if (statistics == Statistics::kBatch) return per_element(call, row.a, 2, 5);
+  // times gamma / sigma; x - mean; two sums.
+  return given(call, row.b) ? per_element(call, row.a, 1, 3) : per_element(call, row.a, 0, 1);
+}
+
+// Steps of synchronized batch norm: row.b multiply-adds, row.c single operations.
+Formula step(const OperatorCall& call, const OperatorRow& row) {
+  if (call.shape(row.a) == nullptr) return Formula::none(kMismatch);
+  return per_element(call, row.a, row.b, row.c);
+}
+
+constexpr auto kBatch = static_cast<uint8_t>(Statistics::kBatch);
+constexpr auto kRunning = static_cast<uint8_t>(Statistics::kRunning);
+
+constexpr const char* kNorm =
+    "mean, variance, scale and shift: 3 single operations, 2 multiply-adds";
+constexpr const char* kNormBack = "gradients by input, scale and shift: 7 single, 3 multiply-adds";
+constexpr const char* kGroupBack = "gradients by input, scale and shift: 6 single, 2 multiply-adds";
+constexpr const char* kBatchNorm =
+    "mean, variance, scale and shift: 3 single operations, 2 multiply-adds; with running "
+    "statistics 2, 1";
+constexpr const char* kBatchBack =
+    "gradients by input, scale and shift: 5 single operations, 2 multiply-adds; with running "
+    "statistics 3, 1";
+constexpr const char* kRms = "sum of squares, scale twice";
+constexpr const char* kRmsBack = "gradients by input and scale: 3 single, 3 multiply-adds";
+
+constexpr OperatorRow kRows[] = {
+    // input, normalized_shape or groups, weight, bias
+    {"layer_norm", layer_norm, 0, 2, 0, 0, kNorm},
+    {"native_layer_norm", layer_norm, 0, 2, 0, 0, kNorm},
+    {"group_norm", layer_norm, 0, 2, 0, 0, kNorm},
+    {"native_group_norm", layer_norm, 0, 1, 0, 0, kNorm},
+    // grad, input, normalized_shape, mean, rstd, weight, bias
+    {"native_layer_norm_backward", layer_norm_gradient, 1, 5, 6, 1, kNormBack},
+    // grad, input, mean, rstd, weight
+    {"native_group_norm_backward", group_norm_gradient, 1, 4, 0, 1, kGroupBack},
+    {"rms_norm", rms_norm, 0, 2, 0, 0, kRms},
+    {"_fused_rms_norm", rms_norm, 0, 2, 0, 0, kRms},
+    // grad, input, normalized_shape, rstd, weight
+    {"_fused_rms_norm_backward", rms_norm_gradient, 1, 4, 0, 1, kRmsBack},
+
+    {"batch_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
+    {"instance_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
+    {"_batch_norm_impl_index", batch_norm, 0, 1, 0, 0, kBatchNorm},
+    {"native_batch_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
+    {"_native_batch_norm_legit", batch_norm, 0, 1, 0, 0, kBatchNorm},
+    {"cudnn_batch_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
+    {"_batch_norm_with_update", batch_norm, 0, 1, kBatch, 0, kBatchNorm},
+    {"_native_batch_norm_legit_no_training", batch_norm, 0, 1, kRunning, 0, kBatchNorm},
+    {"native_batch_norm_backward", batch_norm_gradient, 1, 2, 0, 1, kBatchBack},
+    {"cudnn_batch_norm_backward", batch_norm_gradient, 0, 2, kBatch, 1, kBatchBack},
+    {"batch_norm_stats", step, 0, 1, 2, 0, "mean and variance"},
+    {"batch_norm_elemt", step, 0, 1, 2, 0, "difference, product, scale and shift"},
+    {"batch_norm_backward_reduce", step, 1, 1, 2, 1, "two sums"},
+    {"batch_norm_backward_elemt", step, 1, 1, 3, 1, "gradient by input"},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> norm_operators() { return kRows; }
+
+}  // namespace flopinj::reduce

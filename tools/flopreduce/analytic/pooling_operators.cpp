@@ -1,0 +1,151 @@
+// Average pooling: an addition for each element of each window, and a scaling for each window. Backward,
+// the same the other way round: each window's gradient is scaled, and added to each of its elements.
+// Padding is left out, as by PyTorch's kernels (aten/src/ATen/native/cuda/AveragePool2d.cu: windows are
+// cut at the edges). Windows overlap, leave gaps or stand side by side; sizes alone do not tell which,
+// but the module's settings do, and an adaptive pooling's windows follow from its sizes.
+//
+// Argument a is the input; b is 1 where the pooling is adaptive; c is the number of dimensions.
+#include <algorithm>
+#include <numeric>
+
+#include "analytic/tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr const char* kNoWindow =
+    "the window is not in the range's name, and no module around it has it";
+constexpr const char* kNoOutput = "the output's size is not in the range's name, nor in another's";
+
+// In one dimension. All below 2^31, so that no sum overflows.
+struct Windows {
+  int64_t input = 0, output = 0, kernel = 0, stride = 0, padding = 0;
+};
+constexpr int64_t kMost = int64_t{1} << 31;
+
+// Elements of all windows: from max(n stride - padding, 0) to min(n stride - padding + kernel, input).
+// Nothing where these windows do not come to that output.
+std::optional<u128> elements_of(const Windows& w) {
+  if (w.output < 1 || w.kernel < 1 || w.stride < 1 || w.padding > w.kernel / 2 ||
+      std::max({w.input, w.output, w.kernel, w.stride}) >= kMost)
+    return std::nullopt;
+  const int64_t reach = w.input + 2 * w.padding - w.kernel;
+  if (reach < 0) return std::nullopt;
+  // Rounded down; or up, but then the last window begins inside.
+  const int64_t down = reach / w.stride + 1;
+  const bool up =
+      w.output == down + 1 && reach % w.stride != 0 && down * w.stride < w.input + w.padding;
+  if (w.output != down && !up) return std::nullopt;
+  const auto sum_to = [](u128 n) { return n * (n - (n > 0 ? 1 : 0)) / 2; };  // 0 + ... + n - 1
+  const auto n = static_cast<u128>(w.output), stride = static_cast<u128>(w.stride),
+             input = static_cast<u128>(w.input), padding = static_cast<u128>(w.padding);
+  const auto first_end = static_cast<u128>(w.kernel - w.padding);
+  // Windows that end inside, and those that begin before the first element.
+  const u128 inside = first_end > input ? 0 : std::min(n, (input - first_end) / stride + 1);
+  const u128 before = std::min(n, padding / stride + 1);
+  const u128 ends = stride * sum_to(inside) + inside * first_end + (n - inside) * input;
+  const u128 begins = stride * (sum_to(n) - sum_to(before)) - (n - before) * padding;
+  return ends - begins;
+}
+
+// From floor(n input / output) to ceil((n + 1) input / output): neighbours share an element wherever
+// the border is not between two (aten/src/ATen/native/AdaptivePooling.h).
+u128 elements_of_adaptive(int64_t input, int64_t output) {
+  if (output == 0) return 0;
+  u128 sum = static_cast<u128>(input);
+  add_saturating(sum, static_cast<u128>(output - std::gcd(input, output)));
+  return sum;
+}
+
+int64_t at(const Shape& setting, size_t dimension, int64_t otherwise) {
+  if (setting.size() == 1) return setting[0];
+  return dimension < setting.size() ? setting[dimension] : otherwise;
+}
+
+// Of one dimension of the module's windows; the output's size where no other range tells it.
+std::optional<Windows> windows(const ModuleSettings& set, size_t dimension, int64_t input,
+                               const int64_t* output) {
+  Windows w{input, 0, at(set.kernel, dimension, 0), 0, at(set.padding, dimension, 0)};
+  w.stride = at(set.stride, dimension, w.kernel);
+  if (output != nullptr) {
+    w.output = *output;
+    return w;
+  }
+  if (w.stride < 1 || w.padding >= kMost || input >= kMost) return std::nullopt;
+  const int64_t reach = input + 2 * w.padding - w.kernel;
+  // An AvgPool2d does not say whether it rounds up.
+  if (reach < 0 || reach % w.stride != 0) return std::nullopt;
+  w.output = reach / w.stride + 1;
+  return w;
+}
+
+// `output` may be unknown.
+Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
+             const OperatorRow& row) {
+  const size_t dimensions = row.c;
+  if ((input.size() != dimensions + 1 && input.size() != dimensions + 2) ||
+      (output != nullptr && output->size() != input.size()))
+    return Formula::none(kMismatch);
+  const bool adaptive = row.b != 0;
+  if (adaptive && output == nullptr) return Formula::none(kNoOutput);
+  if (!adaptive && (call.settings == nullptr || call.settings->kernel.empty()))
+    return Formula::none(kNoWindow);
+  u128 taps = 1, results = 1;
+  for (size_t i = 0; i < input.size(); ++i) {
+    const size_t first = input.size() - dimensions;
+    const int64_t* known = output != nullptr ? &(*output)[i] : nullptr;
+    if (i < first) {
+      if (known != nullptr && *known != input[i]) return Formula::none(kMismatch);
+      taps = times_saturating(taps, static_cast<u128>(input[i]));
+      results = times_saturating(results, static_cast<u128>(input[i]));
+    } else if (adaptive) {
+      taps = times_saturating(taps, elements_of_adaptive(input[i], *known));
+      results = times_saturating(results, static_cast<u128>(*known));
+    } else {
+      const auto w = windows(*call.settings, i - first, input[i], known);
+      if (!w) return Formula::none(kNoOutput);
+      const auto elements = elements_of(*w);
+      if (!elements) return Formula::none(kMismatch);
+      taps = times_saturating(taps, *elements);
+      results = times_saturating(results, static_cast<u128>(w->output));
+    }
+  }
+  Formula formula = Formula::of(0);
+  formula.flop->arithmetic = taps;
+  add_saturating(formula.flop->arithmetic, results);
+  return formula;
+}
+
+Formula average_pool(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* input = call.shape(row.a);
+  return input == nullptr ? Formula::none(kMismatch) : pool(*input, call.output, call, row);
+}
+
+// The gradient by the output is the first argument.
+Formula average_pool_gradient(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* input = call.shape(row.a);
+  return input == nullptr ? Formula::none(kMismatch) : pool(*input, call.shape(0), call, row);
+}
+
+constexpr const char* kPool = "one addition per element of each window, one scaling per window";
+constexpr const char* kBack = "one scaling per window, its gradient added to each of its elements";
+constexpr OperatorRow kRows[] = {
+    {"avg_pool1d", average_pool, 0, 0, 1, 0, kPool},
+    {"avg_pool2d", average_pool, 0, 0, 2, 0, kPool},
+    {"avg_pool3d", average_pool, 0, 0, 3, 0, kPool},
+    {"avg_pool2d_backward", average_pool_gradient, 1, 0, 2, 1, kBack},
+    {"avg_pool3d_backward", average_pool_gradient, 1, 0, 3, 1, kBack},
+    {"adaptive_avg_pool1d", average_pool, 0, 1, 1, 0, kPool},
+    {"adaptive_avg_pool2d", average_pool, 0, 1, 2, 0, kPool},
+    {"adaptive_avg_pool3d", average_pool, 0, 1, 3, 0, kPool},
+    {"_adaptive_avg_pool2d", average_pool, 0, 1, 2, 0, kPool},
+    {"_adaptive_avg_pool3d", average_pool, 0, 1, 3, 0, kPool},
+    {"_adaptive_avg_pool2d_backward", average_pool_gradient, 1, 1, 2, 1, kBack},
+    {"_adaptive_avg_pool3d_backward", average_pool_gradient, 1, 1, 3, 1, kBack},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> pooling_operators() { return kRows; }
+
+}  // namespace flopinj::reduce
