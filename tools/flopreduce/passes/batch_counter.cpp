@@ -1,13 +1,12 @@
 #include "passes/batch_counter.h"
 
 #include <algorithm>
-#include <array>
-
-#include "reader/unpack.h"
 
 namespace flopinj::reduce {
 namespace {
 
+// Places of last_duration_ that are cleared after each batch, whichever of them it has used.
+constexpr size_t kAlwaysCleared = 1024;
 // Times beyond are no times: 146 years after whatever the clock counts from.
 constexpr unsigned kTimeBits = 62;
 
@@ -21,127 +20,175 @@ bool begins_before(const BusyInterval& a, const BusyInterval& b) { return a.begi
 
 }  // namespace
 
-std::span<const BusyInterval> BatchCounter::count(const LaunchBatchReader& batch, uint32_t lane,
-                                                  DeviceTime& device, DamageLog& damage) {
-  look_up_rows(batch, lane);
-  forget_durations();
-  interval_.resize(std::max(interval_.size(), batch.size()));
+size_t BatchCounter::count(const LaunchBatchReader& batch, uint32_t lane, DeviceTime& device,
+                           BusyInterval* intervals, DamageLog& damage) {
+  order_ = batch.order();
+  run_ = {};
+  interval_ = intervals;
   intervals_ = 0;
   in_order_ = true;
   now_ = batch.first_start_ns();
   device_ = &device;
   Columns columns{batch.gaps(), batch.durations()};
-  batch.for_each_stretch([&](const LaunchBatchReader::Stretch& s) {
-    if (s.timed)
-      timed(s, columns, damage);
-    else
-      untimed(s, columns);
+  batch.for_each_stretch([&](const LaunchBatchReader::Stretch& alike) {
+    for (size_t at = alike.begin; at < alike.end;) {
+      const size_t launches = std::min(kAtOnce, alike.end - at);
+      next_rows(lane, launches);
+      if (alike.timed)
+        timed(alike, launches, columns, damage);
+      else
+        untimed(alike, columns);
+      if (named_rows_ > 0) rows_of_.take(named_, 0, named_rows_);
+      at += launches;
+    }
   });
+  forget_durations();
   device.placed += intervals_;
   device.unplaced += batch.size() - intervals_;
-  const std::span<BusyInterval> intervals(interval_.data(), intervals_);
-  if (!in_order_) std::stable_sort(intervals.begin(), intervals.end(), begins_before);
-  return intervals;
+  if (!in_order_) std::stable_sort(intervals, intervals + intervals_, begins_before);
+  return intervals_;
 }
 
-void BatchCounter::look_up_rows(const LaunchBatchReader& batch, uint32_t lane) {
-  row_.resize(batch.size());
-  uint32_t* to = row_.data();
-  batch.order().for_each(
-      [&](uint64_t first, size_t count) {
-        rows_of_.pattern_rows(lane, first, count, to);
-        to += count;
-      },
-      [&](uint32_t signature, uint32_t path) { *to++ = rows_of_.row(lane, path, signature); });
+// Rows of the next launches, in pieces.
+void BatchCounter::next_rows(uint32_t lane, size_t launches) {
+  rows_of_.make_room(launches);
+  rows_.clear();
+  named_rows_ = 0;
+  while (launches > 0) {
+    if (run_.launches == 0) {
+      run_ = order_.next_run();
+      run_is_pattern_ = run_.first_row != 0;
+    }
+    const RowStretch rows =
+        run_is_pattern_ ? rows_of_.pattern_rows(lane, run_, launches) : name_rows(lane, launches);
+    rows_.push_back(rows);
+    run_.first_row += rows.count;
+    run_.launches -= rows.count;
+    launches -= rows.count;
+    if (rows_of_.durations() > kAlwaysCleared) note_durations(rows);
+  }
+  if (last_duration_.size() < rows_of_.durations()) last_duration_.resize(rows_of_.durations());
+}
+
+RowStretch BatchCounter::name_rows(uint32_t lane, size_t most) {
+  const RowStretch rows{&named_, named_rows_, std::min(most, run_.launches)};
+  named_rows_ += rows.count;
+  for (size_t i = rows.at; i < named_rows_; ++i) {
+    const LaunchOrder::Named named = order_.next_named();
+    named_.row[i] = rows_of_.row(lane, named.path, named.signature);
+  }
+  rows_of_.describe(named_, rows.at, named_rows_);
+  return rows;
+}
+
+void BatchCounter::note_durations(const RowStretch& rows) {
+  const auto from = rows.block->duration.begin() + static_cast<std::ptrdiff_t>(rows.at);
+  durations_to_clear_.insert(durations_to_clear_.end(), from,
+                             from + static_cast<std::ptrdiff_t>(rows.count));
 }
 
 // In each batch durations are differences to 0 at first.
 void BatchCounter::forget_durations() {
-  constexpr size_t kCheap = 1024;
-  last_duration_.resize(std::max(last_duration_.size(), rows_of_.durations()));
-  if (last_duration_.size() <= kCheap + row_.size())
-    std::fill(last_duration_.begin(), last_duration_.end(), 0);
-  else
-    for (const uint32_t row : row_) last_duration_[rows_of_.hot()[row].duration] = 0;
+  const size_t always = std::min(kAlwaysCleared, last_duration_.size());
+  std::fill_n(last_duration_.begin(), always, 0);
+  for (const uint32_t place : durations_to_clear_) last_duration_[place] = 0;
+  durations_to_clear_.clear();
 }
 
-void BatchCounter::untimed(const LaunchBatchReader::Stretch& stretch, Columns& columns) {
-  for (size_t i = stretch.begin; i < stretch.end; ++i) {
+template <typename Visit>
+void BatchCounter::for_each_row(Visit&& visit) const {
+  size_t number = 0;
+  for (const RowStretch& rows : rows_)
+    for (size_t i = 0; i < rows.count; ++i) visit(number++, rows.row(i));
+}
+
+void BatchCounter::untimed(const LaunchBatchReader::Stretch& alike, Columns& columns) {
+  for_each_row([&](size_t, uint32_t row) {
     columns.gaps.next();
     columns.durations.next();
-    Counts& c = rows_of_.info()[row_[i]].other;
+    Counts& c = rows_of_.info()[row].other;
     ++c.launches;
-    c.graph += stretch.graph ? 1 : 0;
-    c.windowed += stretch.windowed ? 1 : 0;
-  }
+    c.graph += alike.graph ? 1 : 0;
+    c.windowed += alike.windowed ? 1 : 0;
+  });
 }
 
-void BatchCounter::timed(const LaunchBatchReader::Stretch& stretch, Columns& columns,
+void BatchCounter::timed(const LaunchBatchReader::Stretch& alike, size_t launches, Columns& columns,
                          DamageLog& damage) {
-  std::array<int64_t, kChunk + kUnpackRoom> gaps;
-  std::array<int64_t, kChunk + kUnpackRoom> longer;
-  RowTable::Info* const info = rows_of_.info();
-  // Their FLOP together fit into a number.
-  const uint64_t fit = UINT64_MAX / std::max<uint64_t>(1, rows_of_.most_flop());
-  const auto chunk = static_cast<size_t>(std::min<uint64_t>(kChunk, fit));
-  for (size_t begin = stretch.begin; begin < stretch.end; begin += chunk) {
-    const size_t launches = std::min(chunk, stretch.end - begin);
-    const uint32_t* const rows = row_.data() + begin;
-    unpack_signed(columns.gaps, launches, gaps.data());
-    unpack_signed(columns.durations, launches, longer.data());
-    if (stretch.graph)
-      for (size_t i = 0; i < launches; ++i) ++info[rows[i]].other.graph;
-    for (size_t i = 0; i < launches; ++i) {
-      if (!stretch.windowed)
-        i += place(rows + i, {gaps.data() + i, longer.data() + i}, launches - i);
-      if (i < launches) place_one(rows[i], gaps[i], longer[i], stretch.windowed, damage);
-    }
-  }
+  Deltas deltas;
+  unpack_signed(columns.gaps, launches, deltas.gaps.data());
+  unpack_signed(columns.durations, launches, deltas.longer.data());
+  if (alike.graph) for_each_row([&](size_t, uint32_t row) { ++rows_of_.info()[row].other.graph; });
+  if (!alike.windowed && place(deltas, launches)) return;
+  for_each_row([&](size_t i, uint32_t row) {
+    place_one(row, deltas.gaps[i], deltas.longer[i], alike.windowed, damage);
+  });
 }
 
-// The loop that most of the time is spent in, some fifteen processor cycles a launch: what is not needed
-// for each launch is out of it. Launches outside of windows, up to the first that has no place in time;
-// returns how many.
-size_t BatchCounter::place(const uint32_t* rows, Deltas deltas, size_t launches) {
-  RowTable::Hot* const hot = rows_of_.hot();
+// Launches outside of windows. False, and nothing is added, where one of them has no place in time. The
+// loop over launches is where most time is spent: what is not needed for each of them is out of it.
+bool BatchCounter::place(const Deltas& deltas, size_t launches) {
   uint64_t* const last_duration = last_duration_.data();
-  uint64_t* const flop = flop_.data();
-  BusyInterval* const to = interval_.data() + intervals_;
+  const std::span<BusyInterval> placed(interval_ + intervals_, launches);
+  size_t at = 0;
   uint64_t now = now_;
-  size_t i = 0;
-  for (; i < launches; ++i) {
-    RowTable::Hot& h = hot[rows[i]];
-    const uint64_t start = now + static_cast<uint64_t>(deltas.gaps[i]);
-    uint64_t& last = last_duration[h.duration];
-    const uint64_t duration = last + static_cast<uint64_t>(deltas.longer[i]);
-    if (!has_place(start, duration)) [[unlikely]]
-      break;
-    last = duration;
-    now = start + duration;
-    ++h.timed;
-    if (!add_saturating(h.time_ns, duration)) [[unlikely]]
-      overflow_ = true;
-    flop[h.phase] += h.flop;
-    to[i] = {start, h.kernel | duration};
+  uint64_t starts = 0, durations = 0;  // their bits
+  for (const RowStretch& rows : rows_) {
+    const size_t count = rows.count;
+    const uint32_t* const place_of = rows.block->duration.data() + rows.at;
+    const uint64_t* const kernel = rows.block->kernel.data() + rows.at;
+    uint64_t* const time_ns = rows.block->time_ns.data() + rows.at;
+    const int64_t* const gap = deltas.gaps.data() + at;
+    const int64_t* const longer = deltas.longer.data() + at;
+    BusyInterval* to = placed.data() + at;
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t& last = last_duration[place_of[i]];
+      const uint64_t duration = last + static_cast<uint64_t>(longer[i]);
+      const uint64_t start = now + static_cast<uint64_t>(gap[i]);
+      last = duration;
+      now = start + duration;
+      starts |= start;
+      durations |= duration;
+      time_ns[i] += duration;
+      *to++ = {start, kernel[i] | duration};
+    }
+    at += count;
+    ++rows.block->begun[rows.at];
+    --rows.block->begun[rows.at + count];
   }
-  if (i == 0) return 0;
+  if (!has_place(starts, durations)) [[unlikely]] {
+    take_back(deltas, launches);
+    return false;
+  }
   uint64_t gaps = 0;
   int64_t signs = 0;
-  for (size_t k = 0; k < i; ++k) {
-    gaps += static_cast<uint64_t>(deltas.gaps[k]);
-    signs |= deltas.gaps[k];
+  for (size_t i = 0; i < launches; ++i) {
+    gaps += static_cast<uint64_t>(deltas.gaps[i]);
+    signs |= deltas.gaps[i];
   }
   device_->kernel_ns += now - now_ - gaps;
   now_ = now;
   // Where no kernel begins before the one before it has ended, begins and ends are in order.
   const bool one_at_a_time = signs >= 0;
-  const std::span<const BusyInterval> placed(to, i);
-  const bool follows = intervals_ == 0 || to[-1].begin <= to->begin;
+  const bool follows = intervals_ == 0 || placed.data()[-1].begin <= placed.front().begin;
   in_order_ = in_order_ && follows &&
               (one_at_a_time || std::is_sorted(placed.begin(), placed.end(), begins_before));
-  intervals_ += i;
-  add_flop(placed, rows, one_at_a_time);
-  return i;
+  intervals_ += launches;
+  add_flop(placed, one_at_a_time);
+  return true;
+}
+
+// What place() has added before it knew all of the launches.
+void BatchCounter::take_back(const Deltas& deltas, size_t launches) {
+  for (auto rows = rows_.rbegin(); rows != rows_.rend(); ++rows) {
+    --rows->block->begun[rows->at];
+    ++rows->block->begun[rows->at + rows->count];
+    for (size_t i = rows->at + rows->count; i-- > rows->at;) {
+      uint64_t& last = last_duration_[rows->block->duration[i]];
+      rows->block->time_ns[i] -= last;
+      last -= static_cast<uint64_t>(deltas.longer[--launches]);
+    }
+  }
 }
 
 // Any launch that has a time.
@@ -170,33 +217,49 @@ void BatchCounter::place_one(uint32_t row, int64_t gap, int64_t longer, bool win
   }
   if (!has_place(start, duration)) return;
   if (h.flop != 0) device_->flop[h.phase].add(start, now_, h.flop);
-  BusyInterval* const to = interval_.data() + intervals_;
+  BusyInterval* const to = interval_ + intervals_;
   *to = {start, h.kernel | duration};
   in_order_ = in_order_ && (intervals_ == 0 || to[-1].begin <= start);
   ++intervals_;
   device_->kernel_ns += duration;
 }
 
-// Adds flop_ to the device's FLOP over time, and leaves zeros. Most chunks lie within one bin.
-void BatchCounter::add_flop(std::span<const BusyInterval> placed, const uint32_t* rows,
-                            bool ends_in_order) {
+// To the device's FLOP over time. Most of the time all launches lie within one bin.
+void BatchCounter::add_flop(std::span<const BusyInterval> placed, bool ends_in_order) {
+  const bool together = ends_in_order && placed.size() <= rows_of_.flop_fit();
+  if (together)
+    sum_flop();
+  else
+    std::fill(flop_.begin(), flop_.end(), 1);  // whatever it is
   bool left = false;
   for (size_t phase = 0; phase < flop_.size(); ++phase) {
     if (flop_[phase] == 0) continue;
-    if (ends_in_order && device_->flop[phase].add_to_last_bin(placed.front().begin,
-                                                              placed.back().end(), flop_[phase]))
+    if (together && device_->flop[phase].add_to_last_bin(placed.front().begin, placed.back().end(),
+                                                         flop_[phase]))
       flop_[phase] = 0;
     else
       left = true;
   }
   if (!left) return;
   const RowTable::Hot* const hot = rows_of_.hot();
-  for (size_t i = 0; i < placed.size(); ++i) {
-    const RowTable::Hot& h = hot[rows[i]];
+  for_each_row([&](size_t i, uint32_t row) {
+    const RowTable::Hot& h = hot[row];
     if (h.flop != 0 && flop_[h.phase] != 0)
       device_->flop[h.phase].add(placed[i].begin, placed[i].end(), h.flop);
-  }
+  });
   std::fill(flop_.begin(), flop_.end(), 0);
+}
+
+// Of the launches at hand, by phase.
+void BatchCounter::sum_flop() {
+  for (const RowStretch& rows : rows_) {
+    const RowBlock& block = *rows.block;
+    const size_t end = rows.at + rows.count;
+    for (size_t i = rows.at, next = 0; i < end; i = next) {
+      next = std::min<size_t>(block.phase_to[i], end);
+      flop_[block.phase[i]] += block.flop_to[next] - block.flop_to[i];
+    }
+  }
 }
 
 }  // namespace flopinj::reduce

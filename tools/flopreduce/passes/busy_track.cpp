@@ -20,15 +20,27 @@ void BusyTrack::late(uint64_t ns) {
   sums_.late_ns += ns;
 }
 
-void BusyTrack::add(std::span<const BusyInterval> batch) {
-  if (batch.empty()) return;
-  const bool follows = !runs_.empty() && newest_.back().begin <= batch.front().begin;
+BusyInterval* BusyTrack::room(size_t most) {
+  before_room_ = newest_.size();
+  newest_.resize(before_room_ + most);
+  return newest_.data() + before_room_;
+}
+
+void BusyTrack::added(size_t count) {
+  newest_.resize(before_room_ + count);
+  if (count == 0) return;
+  const bool follows =
+      !runs_.empty() && newest_[before_room_ - 1].begin <= newest_[before_room_].begin;
   if (follows)
-    runs_.back().end += batch.size();
+    runs_.back().end += count;
   else
-    runs_.push_back({newest_.size(), newest_.size() + batch.size()});
-  newest_.insert(newest_.end(), batch.data(), batch.data() + batch.size());
+    runs_.push_back({before_room_, newest_.size()});
   if (newest_.size() > 4 * kept_) fold(newest_.size() - kept_);
+}
+
+void BusyTrack::add(std::span<const BusyInterval> batch) {
+  std::copy(batch.begin(), batch.end(), room(batch.size()));
+  added(batch.size());
 }
 
 // Intervals in the order of their beginnings, after all that was folded before, as far as they begin

@@ -11,6 +11,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,12 +28,25 @@ class BusyTrack {
   BusyTrack(size_t kept, bool part) : kept_(kept), part_(part) {}
   // In the order of their beginnings.
   void add(std::span<const BusyInterval> batch);
+  // The same without a copy: `most` of them or fewer are written to where room() says; added() tells how
+  // many have been, and follows each call of room().
+  BusyInterval* room(size_t most);
+  void added(size_t count);
   // A part that follows in the file.
   void append(const BusyTrack& later);
   // Folds all that is left.
   BusyTime take();
 
  private:
+  // Intervals that are about to be written need no values before.
+  struct WithoutValues : std::allocator<BusyInterval> {
+    template <typename Other>
+    struct rebind {
+      using other = WithoutValues;
+    };
+    void construct(BusyInterval*) noexcept {}
+    void construct(BusyInterval* to, const BusyInterval& from) noexcept { *to = from; }
+  };
   struct Run {
     size_t at = 0, end = 0;  // in newest_
   };
@@ -57,8 +71,9 @@ class BusyTrack {
   BusyTime sums_;                   // of what was folded after them
   ShortGaps short_gaps_;            // empty between two folds; until then sums_ takes them for busy
   Folded folded_;
-  std::vector<BusyInterval> newest_;
-  std::vector<Run> runs_;  // of newest_, each in order
+  std::vector<BusyInterval, WithoutValues> newest_;
+  size_t before_room_ = 0;  // of newest_
+  std::vector<Run> runs_;   // of newest_, each in order
 };
 
 }  // namespace flopinj::reduce

@@ -58,10 +58,13 @@ void RowTable::clear() {
   lanes_.clear();
   lane_of_ids_.clear();
   lane_of_what_.clear();
-  pattern_entries_ = 0;
+  patterns_.clear();
+  counted_.clear();
+  recent_ = nullptr;
   duration_of_.clear();
   durations_ = 1;
   most_flop_ = 0;
+  flop_fit_ = SIZE_MAX;
   full_ = false;
 }
 
@@ -120,7 +123,10 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   Hot hot;
   hot.kernel = BusyInterval::packed_kernel(info.signature);
   hot.flop = shared_.flop_of(info.signature, model.devices[info.device].chip);
-  most_flop_ = std::max(most_flop_, hot.flop);
+  if (hot.flop > most_flop_) {
+    most_flop_ = hot.flop;
+    flop_fit_ = static_cast<size_t>(UINT64_MAX / most_flop_);
+  }
   hot.duration = duration_of(key.signature);
   hot.phase = shared_.phase_of(info.rule);
   const auto row = static_cast<uint32_t>(hot_.size());
@@ -147,31 +153,79 @@ uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature) {
   return row;
 }
 
-void RowTable::pattern_rows(uint32_t lane, uint64_t first, size_t count, uint32_t* to) {
+void RowTable::make_room(size_t blocks) {
+  if (patterns_.size() + blocks <= kMaxBlocks) return;
+  take_patterns();
+  patterns_.clear();
+}
+
+void RowTable::use_block(uint64_t key) {
+  recent_ = &patterns_[key];
+  recent_key_ = key;
+  if (!recent_->counted) counted_.push_back(recent_);
+  recent_->counted = true;
+}
+
+void RowTable::look_up(uint32_t lane, uint64_t first, const RowStretch& stretch) {
   const PatternTable& patterns = shared_.model().traces[trace_].patterns;
-  if (lanes_[lane].pattern_rows.empty() && patterns.size() != 0) {
-    if (pattern_entries_ + patterns.size() > kMaxPatternEntries) {
-      for (auto& other : lanes_) std::vector<uint32_t>().swap(other.pattern_rows);
-      pattern_entries_ = 0;
-    }
-    lanes_[lane].pattern_rows.assign(patterns.size(), kNoIndex);
-    pattern_entries_ += patterns.size();
+  RowBlock& block = *stretch.block;
+  const size_t end = stretch.at + stretch.count;
+  bool fresh = false;
+  for (size_t i = 0; i < stretch.count; ++i) {
+    uint32_t& known = block.row[stretch.at + i];
+    if (known != kNoIndex) continue;
+    const PatternTable::Row pattern = patterns.get(first + 1 + i);
+    known = row(lane, pattern.path, pattern.signature);
+    fresh = true;
   }
-  auto& known = lanes_[lane].pattern_rows;
-  const size_t begin = static_cast<size_t>(std::min<uint64_t>(first - 1, known.size()));
-  const size_t there = std::min(count, known.size() - begin);
-  uint32_t all = 0;
-  for (size_t i = 0; i < there; ++i) {
-    to[i] = known[begin + i];
-    all = std::max(all, to[i]);
+  if (fresh) describe(block, stretch.at, end);
+  if (block.known_begin == block.known_end) block.known_begin = block.known_end = stretch.at;
+  if (stretch.at > block.known_end || end < block.known_begin) return;
+  block.known_begin = std::min(block.known_begin, stretch.at);
+  block.known_end = std::max(block.known_end, end);
+}
+
+void RowTable::describe(RowBlock& block, size_t begin, size_t end) const {
+  uint64_t flop = block.flop_to[begin];
+  for (size_t i = begin; i < end; ++i) {
+    const Hot& hot = hot_[block.row[i]];
+    block.duration[i] = hot.duration;
+    block.kernel[i] = hot.kernel;
+    block.phase[i] = hot.phase;
+    block.flop_to[i] = flop;
+    flop += hot.flop;
   }
-  if (all != kNoIndex && there == count) return;
-  for (size_t i = 0; i < count; ++i) {
-    if (i < there && to[i] != kNoIndex) continue;
-    const PatternTable::Row pattern = patterns.get(first + i);
-    to[i] = row(lane, pattern.path, pattern.signature);
-    if (i < there) known[begin + i] = to[i];
+  const uint64_t more = flop - block.flop_to[end];
+  for (size_t i = end; i <= RowBlock::kRows; ++i) block.flop_to[i] += more;
+  for (size_t i = end; i-- > 0;) {
+    const bool goes_on = i + 1 < RowBlock::kRows && block.phase[i] == block.phase[i + 1];
+    const auto to = goes_on ? block.phase_to[i + 1] : static_cast<uint8_t>(i + 1);
+    if (i < begin && block.phase_to[i] == to) return;
+    block.phase_to[i] = to;
   }
+}
+
+void RowTable::take(RowBlock& block, size_t begin, size_t end) {
+  uint32_t launches = 0;
+  for (size_t i = begin; i < end; ++i) {
+    launches += block.begun[i];
+    if (launches == 0) continue;
+    Hot& hot = hot_[block.row[i]];
+    hot.timed += launches;
+    overflow_ = !add_saturating(hot.time_ns, block.time_ns[i]) || overflow_;
+    block.time_ns[i] = 0;
+  }
+  std::fill(block.begun.begin() + static_cast<std::ptrdiff_t>(begin),
+            block.begun.begin() + static_cast<std::ptrdiff_t>(end) + 1, 0);
+}
+
+void RowTable::take_patterns() {
+  for (RowBlock* const block : counted_) {
+    take(*block, 0, RowBlock::kRows);
+    block->counted = false;
+  }
+  counted_.clear();
+  recent_ = nullptr;
 }
 
 }  // namespace flopinj::reduce

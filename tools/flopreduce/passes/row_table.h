@@ -1,6 +1,7 @@
 // Rows of (signature, range path, phase rule, device) of one trace, and what pass two adds up in them.
 // One per reading thread.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,9 @@
 #include "model/model.h"
 #include "model/phases.h"
 #include "model/totals.h"
-#include "passes/busy_track.h"
+#include "passes/busy_interval.h"
+#include "passes/row_block.h"
+#include "reader/launch_batch.h"
 
 namespace flopinj::reduce {
 
@@ -70,22 +73,42 @@ class RowTable {
   uint32_t lane(uint32_t thread, uint32_t stream);
   uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
   uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
-  // Rows of `count` rows of the trace's patterns, written to `to`.
-  void pattern_rows(uint32_t lane, uint64_t first, size_t count, uint32_t* to);
+  // Rows of the first launches of a run, at most `most`: one or more. They stay where they are until the
+  // next make_room().
+  RowStretch pattern_rows(uint32_t lane, const LaunchOrder::Run& run, size_t most) {
+    const uint64_t first = run.first_row - 1;
+    // Of rows that no pattern can have, all are in the last block.
+    const uint64_t key =
+        static_cast<uint64_t>(lane) << 32 | std::min<uint64_t>(first / RowBlock::kRows, UINT32_MAX);
+    if (recent_ == nullptr || key != recent_key_) use_block(key);
+    const auto at = static_cast<size_t>(first % RowBlock::kRows);
+    const RowStretch stretch{recent_, at, std::min({most, run.launches, RowBlock::kRows - at})};
+    if (at < recent_->known_begin || at + stretch.count > recent_->known_end) [[unlikely]]
+      look_up(lane, first, stretch);
+    return stretch;
+  }
+  // For so many calls of pattern_rows().
+  void make_room(size_t blocks);
+  // What follows from the rows [begin, end) of a block.
+  void describe(RowBlock& block, size_t begin, size_t end) const;
+  // Adds to the rows what these rows of the block have counted, and what all those of patterns have.
+  void take(RowBlock& block, size_t begin, size_t end);
+  void take_patterns();
 
   size_t size() const { return hot_.size(); }
   Hot* hot() { return hot_.data(); }
   Info* info() { return info_.data(); }
   size_t durations() const { return durations_; }
-  uint64_t most_flop() const { return most_flop_; }  // of a launch of any row
+  // So many launches have FLOP that fit into a number.
+  size_t flop_fit() const { return flop_fit_; }
   bool full() const { return full_; }
+  bool overflow() const { return overflow_; }  // of a row's time; clear() does not change it
   const std::vector<uint32_t>& lost() const { return lost_; }
 
  private:
   struct Lane {
     uint32_t device = 0, thread_name = 0;
     bool lost = false;
-    std::vector<uint32_t> pattern_rows;  // kNoIndex where not looked up yet
   };
   struct Key {
     uint64_t lane_path = 0;
@@ -100,9 +123,12 @@ class RowTable {
     uint32_t row = 0;
   };
   static constexpr size_t kCached = 4096;
-  static constexpr size_t kMaxPatternEntries = 4U << 20;  // over all lanes: 16 MiB
+  // Over all lanes: 10 MiB, and four times as many rows as our writer makes patterns of.
+  static constexpr size_t kMaxBlocks = 2048;
 
   uint32_t add_row(const Key& key, uint32_t path);
+  void use_block(uint64_t key);
+  void look_up(uint32_t lane, uint64_t first, const RowStretch& stretch);
   uint32_t duration_of(uint32_t signature);
 
   SharedTables& shared_;
@@ -115,11 +141,15 @@ class RowTable {
   std::vector<Lane> lanes_;
   std::unordered_map<uint64_t, uint32_t> lane_of_ids_;   // (thread id, stream id)
   std::unordered_map<uint64_t, uint32_t> lane_of_what_;  // (device, thread name, lost)
-  size_t pattern_entries_ = 0;
+  std::unordered_map<uint64_t, RowBlock> patterns_;      // by lane and number of the block
+  RowBlock* recent_ = nullptr;                           // the last one used
+  uint64_t recent_key_ = 0;
+  std::vector<RowBlock*> counted_;                      // those of patterns_ that have counted
   std::unordered_map<uint32_t, uint32_t> duration_of_;  // by signature id
   size_t durations_ = 0;
-  uint64_t most_flop_ = 0;
-  bool full_ = false;
+  uint64_t most_flop_ = 0;  // of a launch of any row
+  size_t flop_fit_ = SIZE_MAX;
+  bool full_ = false, overflow_ = false;
 };
 
 }  // namespace flopinj::reduce

@@ -63,6 +63,7 @@ SegmentTimes TotalsPass::segment(const Segment& segment, Input& input, DamageLog
       tally_batch(packet, damage);
     }
   }
+  rows_of_.take_patterns();
   report_lost(damage);
   times_ = nullptr;
   return times;
@@ -79,10 +80,9 @@ void TotalsPass::launch_batch(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream());
   const uint32_t device = rows_of_.device(lane);
-  const auto intervals = counter_.count(batch, lane, devices_[device], damage);
-  if (!intervals.empty())
-    times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true)
-        .first->second.add(intervals);
+  auto& track =
+      times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true).first->second;
+  track.added(counter_.count(batch, lane, devices_[device], track.room(batch.size()), damage));
 }
 
 void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
@@ -153,6 +153,7 @@ void TotalsPass::fold_rows() {
   left_out_ += rows_of_.hot()[RowTable::kDiscard].timed;
   left_out_ += rows_of_.info()[RowTable::kDiscard].other.launches;
   full_ = full_ || rows_of_.full();
+  overflow_ = overflow_ || rows_of_.overflow();
   rows_of_.clear();
   trace_ = kNoIndex;
 }

@@ -19,6 +19,7 @@ inline constexpr size_t kMaxBatchLaunches = 1U << 16;
 // Which launches, without their times: rows of the trace's patterns, or named one by one.
 class LaunchOrder {
  public:
+  LaunchOrder() = default;
   LaunchOrder(protozero::data_view pattern_runs, protozero::data_view signatures,
               protozero::data_view paths, size_t launches)
       : runs_(pattern_runs),
@@ -26,28 +27,36 @@ class LaunchOrder {
         paths_(paths),
         launches_(launches),
         no_patterns_(pattern_runs.empty()) {}
-  // Calls pattern(first_row, count) and named(signature, path), in the order of the launches.
-  template <typename Pattern, typename Named>
-  void for_each(Pattern&& pattern, Named&& named) {
-    while (launches_ > 0) {
-      const uint64_t first = no_patterns_ ? 0 : runs_.next();
-      const auto count = static_cast<size_t>(no_patterns_ ? launches_ : runs_.next());
-      launches_ -= count;
-      if (first != 0)
-        pattern(first, count);
-      else
-        for (size_t i = 0; i < count; ++i) {
-          const uint32_t signature = signatures_.next32();
-          named(signature, static_cast<uint32_t>(paths_.next()));
-        }
+  // Launches that are rows of the patterns from `first_row` on, or, where that is 0, so many to be
+  // asked for by next_named().
+  struct Run {
+    uint64_t first_row = 0;
+    size_t launches = 0;
+  };
+  struct Named {
+    uint32_t signature = 0, path = 0;
+  };
+  // Without any launches at the end.
+  Run next_run() {
+    if (launches_ == 0) return {};
+    Run run{0, launches_};
+    if (!no_patterns_) {
+      run.first_row = runs_.next();
+      run.launches = static_cast<size_t>(runs_.next());
     }
+    launches_ -= run.launches;
+    return run;
+  }
+  Named next_named() {
+    const uint32_t signature = signatures_.next32();
+    return {signature, static_cast<uint32_t>(paths_.next())};
   }
 
  private:
   PackedColumn runs_, signatures_;
   RunColumn paths_;
-  size_t launches_;
-  bool no_patterns_;
+  size_t launches_ = 0;  // after the run at hand
+  bool no_patterns_ = true;
 };
 
 // One launch, for who looks at each.
@@ -168,14 +177,17 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     }
     visit(static_cast<const LaunchRow&>(row));
   };
-  order().for_each(
-      [&](uint64_t first, size_t count) {
-        for (size_t i = 0; i < count; ++i) {
-          const PatternTable::Row pattern = patterns.get(first + i);
-          launch(pattern.signature, pattern.path);
-        }
-      },
-      launch);
+  LaunchOrder order = this->order();
+  for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
+    for (size_t i = 0; i < run.launches; ++i) {
+      if (run.first_row == 0) {
+        const LaunchOrder::Named named = order.next_named();
+        launch(named.signature, named.path);
+      } else {
+        const PatternTable::Row pattern = patterns.get(run.first_row + i);
+        launch(pattern.signature, pattern.path);
+      }
+    }
 }
 
 template <typename Visit>
