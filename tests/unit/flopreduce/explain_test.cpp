@@ -240,3 +240,169 @@ TEST_CASE("coverage as it grew is kept at powers of two of the launches, and no 
     CHECK_FALSE(again.add(ledger(point.launches)));
   }
 }
+
+TEST_CASE("a precision is its part of every kernel's FLOP, with its own metrics and peak") {
+  TraceBuilder t;
+  t.header(1);
+  t.device(1, "GH100", "NVIDIA H100 PCIe", 114);
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "mixed", 11);
+  t.kernel(2, "single", 12);
+  t.kernel(3, "lost", 13);
+  t.samples(1, 1, {sass(0, 0, 100, 10, 0)});  // a launch: 200 of fp32, 20 of fp64
+  t.samples(1, 2, {sass(7, 0, 0)});           // 7 of fp32
+  t.launches({{1, 4'000}, {1, 4'000}, {1, 4'000}, {2, 1'000}, {3, 1'000}});
+  t.ledger(5, 5, 0);
+  t.end();
+  const Report r = with_rows(t.bytes());
+  REQUIRE(figures_named(r, "fp64").size() == 1);
+  CHECK(figures_named(r, "fp64")[0].kind == std::string("precision"));
+  CHECK(figures_named(r, "tensor_fp16").empty());  // nothing ran in it
+
+  const Explanation fp64 = explain(r, {"precision", "fp64"});
+  const Explanation fp32 = explain(r, {"precision", "fp32"});
+  CHECK(fp64.work.flop == 3 * 20);
+  CHECK(fp32.work.flop == 3 * 200 + 7);
+  CHECK(fp64.work.flop + fp32.work.flop == r.total.flop);
+  REQUIRE(fp64.contributions.size() == 2);  // mixed, and lost, which may have some too
+  CHECK(fp64.contributions[0].signature->kernel == "mixed");
+  CHECK(fp64.contributions[1].work.unmeasured == 1);
+  CHECK_FALSE(fp64.work.flop_complete());
+
+  const std::string text = said(r, fp64);
+  for (const char* part : {"precision fp64 = ", ">= 60 FLOP", "op_dfma_pred_on.sum",
+                           "10 in each of 1 sample; 30 in 3 launches; x 2 = 60 of fp64"}) {
+    INFO(part << " in\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  CHECK(text.find("op_ffma") == std::string::npos);
+  // 60 FLOP at the 25.6 TFLOP/s of NVIDIA's data sheet; the launches' time is not that of fp64 alone.
+  const auto peaks = explanation_json(r, fp64)["peaks"][0];
+  CHECK(peaks["precision"].size() == 1);
+  CHECK(peaks["precision"]["fp64"]["least_ns"].get<double>() == Approx(60 / 25.6e3));
+  CHECK(peaks["utilization"].is_null());
+  CHECK(text.find("of peak") == std::string::npos);
+}
+
+TEST_CASE("an estimate of two precisions at once has no interval for one of them") {
+  TraceBuilder t = started(1);
+  t.kernel(1, "mixed", 11);
+  t.kernel(2, "single", 12);
+  for (uint64_t i = 0; i < 8; ++i) {
+    const auto some = static_cast<double>(10 + i % 3);
+    t.placed_sample(1, 1, static_cast<uint32_t>(i + 1), 10 * i, sass(0, 0, some, some));
+    t.placed_sample(1, 2, static_cast<uint32_t>(i + 1), 10 * i, sass(0, 0, some));
+  }
+  t.tally({{1, 100, 0, 0, 0}, {2, 100, 0, 0, 0}});
+  t.ledger(200, 200, 0);
+  t.end();
+  const Report r = with_rows(t.bytes());
+  const Explanation fp64 = explain(r, {"precision", "fp64"});
+  CHECK(fp64.mixed_estimates == 100);
+  CHECK(explanation_json(r, fp64)["work"]["flop_interval_95"].is_null());
+  CHECK(said(r, fp64).find("intervals are of all precisions together") != std::string::npos);
+  const Explanation kernel = explain(r, {"kernel", "single"});
+  CHECK(kernel.mixed_estimates == 0);
+  CHECK_FALSE(explanation_json(r, kernel)["work"]["flop_interval_95"].is_null());
+}
+
+TEST_CASE("the ratio: what makes each side, and the expectation") {
+  TraceBuilder t = started(1);
+  t.kernel(1, "gemm", 11);
+  t.kernel(2, "bias", 12);
+  t.path(1, 0, "forward");
+  t.path(2, 1, "fc1");
+  t.path(3, 1, "fc2");
+  t.path(4, 0, "backward");
+  t.path(5, 0, "loss");
+  t.samples(1, 1, {sass(0, 0, 64)});  // 128 FLOP, all of it matrix work
+  t.samples(1, 2, {sass(8, 0, 0)});   // 8 additions
+  t.tally({{1, 10, 0, 0, 2}, {1, 30, 0, 0, 3}, {2, 5, 0, 0, 3}, {1, 70, 0, 0, 4}, {2, 3, 0, 0, 5}});
+  t.ledger(118, 118, 0);
+  t.end();
+  const Report r = with_rows(t.bytes());
+  REQUIRE(figures_named(r, "ratio").size() == 1);
+  const Explanation e = explain(r, figures_named(r, "ratio")[0]);
+  const auto j = explanation_json(r, e)["ratio"];
+  CHECK(j["backward"]["flop"] == "8960");  // 70 * 128
+  CHECK(j["forward"]["flop"] == "5160");   // 40 * 128 + 5 * 8
+  CHECK(j["forward"]["matrix_flop"] == "5120");
+  CHECK(j["ratio"].get<double>() == Approx(8960.0 / 5160));
+  CHECK(j["matrix_ratio"].get<double>() == Approx(1.75));
+  // The first layer has 1280 of the 5120; no gradient for its input: (2 * 5120 - 1280) / 5120.
+  CHECK(j["first_layers_matrix_flop"] == "1280");
+  CHECK(j["layered_matrix_flop"] == "5120");
+  CHECK(j["expected"].get<double>() == Approx(1.75));
+  REQUIRE(j["kernels"].size() == 3);  // gemm on both sides, bias in forward
+  CHECK(j["kernels"][0]["side"] == "backward");
+  CHECK(j["kernels"][0]["launches"] == 70);
+  CHECK(j["kernels"][2]["name"] == "bias");
+  CHECK(j["kernels"][2]["flop"] == "40");
+  CHECK(e.work.launches == 115);  // without the loss
+  const std::string text = said(r, e);
+  for (const char* part :
+       {"8,960 / 5,160 = 1.7364", "8,960 / 5,120 = 1.7500", "f1 = 1,280 / 5,120 = 0.2500",
+        "2 - f1 = 1.7500", "On neither side: loss", "forward/fc1", "Sum over signatures"}) {
+    INFO(part << " in\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("utilization: least time at peak over each time, as executed and by formula") {
+  // On each of two devices 2 launches of 51.2 MFLOP, 1 us at the 51.2 TFLOP/s of an H100 PCIe; each
+  // takes 4 us, and the recording 0.1 ms.
+  TraceBuilder t;
+  t.header(1);
+  for (uint32_t d = 1; d <= 2; ++d) {
+    t.device(d, "GH100", "NVIDIA H100 PCIe", 114);
+    t.stream(d, d);
+    t.group(d, "sass", sass_metrics(), true, d);
+  }
+  t.kernel(1, "gemm", 11);
+  for (uint32_t d = 1; d <= 2; ++d) t.samples(d, 1, {sass(0, 0, 25'600'000)});
+  for (uint32_t d = 1; d <= 2; ++d) t.launches({{1, 4'000}, {1, 4'000}}, 0, d);
+  t.ledger(2, 2, 0, 1);
+  t.ledger(2, 2, 0, 2);
+  t.overhead(2'000, 100'000);
+  t.end();
+  ReduceOptions options;
+  options.keep_rows = true;
+  options.utilization.formula_flop = 2 * 51.2e6;  // half of what was executed
+  const Report r = reduce_bytes({t.bytes()}, std::move(options));
+  const Explanation e = explain(r, {"utilization", "utilization"});
+  const auto j = explanation_json(r, e)["utilization"];
+  const auto& hfu = j["methods"][0];
+  CHECK(hfu["name"] == "executed");
+  CHECK(hfu["least_ns"].get<double>() == Approx(4'000));
+  CHECK(j["gpu_time_ns"] == 16'000);
+  CHECK(hfu["gpu_time"]["utilization"].get<double>() == Approx(0.25));
+  CHECK(j["busy_ns"] == 16'000);  // 8 us on each of the two
+  CHECK(hfu["busy"]["utilization"].get<double>() == Approx(0.25));
+  const auto& mfu = j["methods"][1];
+  CHECK(mfu["name"] == "formula");
+  CHECK(mfu["least_ns"].get<double>() == Approx(2'000));
+  CHECK(mfu["gpu_time"]["utilization"].get<double>() == Approx(0.125));
+  // The recording's wall time is one, whatever the number of devices: utilization has it for each
+  // device, our own cost is a share of the one.
+  CHECK(j["wall_device_ns"] == 200'000);
+  CHECK(hfu["wall"]["utilization"].get<double>() == Approx(0.02));
+  const auto report = json_of(r);
+  CHECK(report["ranks"]["processes"][0]["wall_ns"] == 100'000);
+  const std::string whole = text_of(r);
+  CHECK(whole.find("wall time counts for each") != std::string::npos);
+  const size_t own = whole.find("the profiler's own ");
+  REQUIRE(own != std::string::npos);
+  const std::string row = whole.substr(own, whole.find('\n', own) - own);
+  INFO(row);
+  CHECK(row.find("2.000 us") != std::string::npos);
+  CHECK(row.ends_with(" 2.0 %"));
+  const std::string text = said(r, e);
+  for (const char* part :
+       {"of GPU time: 4.000 us / 16.00 us = 25.00 %", "of wall time: 4.000 us / 200.0 us = 2.00 %",
+        "of GPU time: 2.000 us / 16.00 us = 12.50 %",
+        "fp32: 204.8 MFLOP at 51.2 TFLOP/s take 4.000 us", "source: NVIDIA H100"}) {
+    INFO(part << " in\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}

@@ -37,6 +37,14 @@ class Program(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
+    def validate(self, value, schema):
+        """Against a schema beside that of the report, where the machine has jsonschema."""
+        try:
+            import jsonschema
+        except ImportError:
+            return
+        jsonschema.validate(value, json.loads((Path(SCHEMA).parent / schema).read_text()))
+
     def one_line(self, done, code, *words):
         """Fails with this code and one clear line; nothing on standard output."""
         self.assertEqual(done.returncode, code, done.stderr)
@@ -339,10 +347,12 @@ class Program(unittest.TestCase):
                       "One fused multiply-add counts 2."):
             self.assertIn(words, text)
         report = json.loads(run("--format", "json", trace).stdout)
-        for name in ("total", "phase:backward", "layer:fc1", "kernel:sgd(float*)", "step/forward"):
+        for name in ("total", "phase:backward", "layer:fc1", "kernel:sgd(float*)", "step/forward", "precision:fp32",
+                     "ratio", "utilization", "MFU"):
             done = run("explain", "--format", "json", name, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
             j = json.loads(done.stdout)
+            self.validate(j, "explain.schema.json")
             known = [p["work"].get("flop") or p["work"].get("flop_partial") or 0 for p in j["signatures"]]
             self.assertEqual(sum(map(int, known)), int(j["work"]["flop"] or j["work"]["flop_partial"]), name)
         backward = json.loads(run("explain", "--format", "json", "phase:backward", trace).stdout)

@@ -28,7 +28,10 @@ std::string listed(const std::vector<NamedFigure>& figures) {
 // What is asked for in full, or with its kind in front: "kernel:NAME".
 std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
   auto figures = figures_named(report, asked);
-  for (const std::string kind : {"phase", "layer", "operator", "kernel", "range"}) {
+  if (figures.empty() && (asked == "HFU" || asked == "MFU"))
+    return figures_named(report, "utilization", "utilization");
+  for (const std::string kind :
+       {"phase", "layer", "operator", "kernel", "range", "precision", "ratio", "utilization"}) {
     if (!asked.starts_with(kind + ":")) continue;
     auto of_kind = figures_named(report, asked.substr(kind.size() + 1), kind);
     if (!of_kind.empty()) return of_kind;
@@ -42,10 +45,12 @@ int run_explain(int argc, char** argv) {
       "interval, and the peaks it is measured against.",
       "flopreduce explain"};
   app.footer(
-      "NAME is a kernel, a layer, an operator, a range path, a phase or 'total'; a part of a name "
-      "will do where it is the only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME and "
-      "phase:NAME say which is meant. An operator or a layer has the backward work that belongs to "
-      "it.\n"
+      "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
+      "'ratio' "
+      "(backward / forward) or 'utilization' (HFU and MFU); a part of a name will do where it is "
+      "the "
+      "only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME and precision:NAME "
+      "say which is meant. An operator or a layer has the backward work that belongs to it.\n"
       "Example: flopreduce explain conv2d_forward trace.pb\n"
       "         flopreduce explain --format json phase:backward rank*.pb");
   std::string asked;

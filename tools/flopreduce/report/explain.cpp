@@ -37,12 +37,22 @@ std::set<std::string> operators_of(const Report& report) {
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
   visit(NamedFigure{"total", "total"}, std::string());
+  for (const char* figure : {"ratio", "utilization"})
+    visit(NamedFigure{figure, figure}, std::string());
+  for (size_t i = 0; i < report.precisions.size(); ++i)
+    if (report.flop.by_precision[i] > 0)
+      visit(NamedFigure{"precision", report.precisions[i]}, std::string());
   for (const auto& p : report.phases) visit(NamedFigure{"phase", p.name}, std::string());
   for (const auto& layer : layers_of(report)) visit(NamedFigure{"layer", layer}, std::string());
   for (const auto& name : operators_of(report)) visit(NamedFigure{"operator", name}, std::string());
   for (const auto& k : report.kernels) visit(NamedFigure{"kernel", k.name}, k.mangled);
   for (uint32_t i = 0; i < report.ranges.size(); ++i)
     visit(NamedFigure{"range", report.ranges[i].path, i}, report.ranges[i].name);
+}
+
+// Of launches that have another name too: only asked for in full.
+bool is_quotient(const NamedFigure& figure) {
+  return figure.kind == std::string_view("ratio") || figure.kind == std::string_view("utilization");
 }
 
 // Names are cut, since the work is their product.
@@ -69,12 +79,21 @@ class Members {
     end_ = std::min<size_t>(first_ + 1, ranges.size());
     while (end_ < ranges.size() && ranges[end_].depth > ranges[first_].depth) ++end_;
   }
+  // Of the figure's precision, where it is one.
+  u128 flop_of(const RowReport& row) const {
+    for (const auto& [precision, flop] : row.flop)
+      if (report_.precisions[precision] == figure_.name) return flop;
+    return 0;
+  }
   bool holds(const RowReport& row) const {
     if (kind_ == "phase") return row.phase == figure_.name;
     if (kind_ == "kernel") return report_.signatures[row.signature].kernel == figure_.name;
     if (kind_ == "operator") return row.operator_name == figure_.name;
     if (kind_ == "range") return row.range >= first_ && row.range < end_;
     if (kind_ == "layer") return below(row.layer, figure_.name);
+    if (kind_ == "ratio") return row.phase == "forward" || row.phase == "backward";
+    // What was not measured may have any precision.
+    if (kind_ == "precision") return row.work.unmeasured > 0 || flop_of(row) > 0;
     return true;
   }
 
@@ -89,22 +108,63 @@ class Members {
 std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>& figures) {
   constexpr size_t kMost = 8;  // more are no answer anyway
   if (figures.size() < 2 || figures.size() > kMost) return std::move(figures);
-  std::set<std::vector<size_t>> seen;
+  std::set<std::pair<bool, std::vector<size_t>>>
+      seen;  // a precision has a part of its launches' FLOP
   std::erase_if(figures, [&](const NamedFigure& figure) {
     const Members members(report, figure);
     std::vector<size_t> rows;
     for (size_t i = 0; i < report.rows.size(); ++i)
       if (members.holds(report.rows[i])) rows.push_back(i);
-    return !seen.insert(std::move(rows)).second;
+    return !seen.emplace(figure.kind == std::string_view("precision"), std::move(rows)).second;
   });
   return std::move(figures);
+}
+
+// The work of a row that a precision's figure has. Estimates of several precisions have one interval
+// for them all: then there is none, and `mixed` counts the launches.
+Work of_precision(const RowReport& row, u128 flop, uint64_t& mixed) {
+  Work work = row.work;
+  if (work.varying > 0 && flop != work.flop) {
+    add_saturating(mixed, work.varying);
+    work.uncertainty = {};
+  }
+  work.flop = flop;
+  work.matrix_flop = std::min(work.matrix_flop, flop);
+  work.roof = {};
+  return work;
 }
 
 bool more_flop(const Work& a, const Work& b) {
   return a.flop != b.flop ? a.flop > b.flop : a.launches > b.launches;
 }
 
+template <typename NameOf>
+std::vector<SidePart> sides_by(const Report& report, NameOf&& name_of) {
+  std::map<std::pair<bool, std::string>, Work> parts;
+  for (const RowReport& row : report.rows)
+    if (const std::string& name = name_of(row);
+        !name.empty() && (row.phase == "forward" || row.phase == "backward"))
+      parts[{row.phase == "forward", name}].add(row.work);
+  std::vector<SidePart> out;
+  for (auto& [key, work] : parts)
+    out.push_back({key.first ? "forward" : "backward", key.second, std::move(work)});
+  std::stable_sort(out.begin(), out.end(), [](const SidePart& a, const SidePart& b) {
+    return a.side != b.side ? a.side < b.side : more_flop(a.work, b.work);
+  });
+  return out;
+}
+
 }  // namespace
+
+std::vector<SidePart> sides_by_kernel(const Report& report) {
+  return sides_by(report, [&](const RowReport& row) -> const std::string& {
+    return report.signatures[row.signature].kernel;
+  });
+}
+std::vector<SidePart> sides_by_operator(const Report& report) {
+  return sides_by(report,
+                  [](const RowReport& row) -> const std::string& { return row.operator_name; });
+}
 
 std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
                                        std::string_view wanted) {
@@ -115,7 +175,7 @@ std::vector<NamedFigure> figures_named(const Report& report, std::string_view na
       named.push_back(figure);
     else if (!also.empty() && also == name)
       also_named.push_back(figure);
-    else if (lower(figure.name).find(lower(name)) != std::string::npos)
+    else if (!is_quotient(figure) && lower(figure.name).find(lower(name)) != std::string::npos)
       alike.push_back(figure);
   });
   return distinct(report, !named.empty() ? named : !also_named.empty() ? also_named : alike);
@@ -141,19 +201,23 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
 
 Explanation explain(const Report& report, const NamedFigure& figure) {
   constexpr size_t kRanges = 3;
-  Explanation out{figure.kind, figure.name, {}, {}, {}};
+  Explanation out{figure.kind, figure.name, {}, {}, {}, 0};
+  const bool one_precision = std::string_view(figure.kind) == "precision";
   std::map<uint32_t, OnDevice> devices;                                  // by kind
   std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
   const Members members(report, figure);
   for (const RowReport& row : report.rows) {
     if (!members.holds(row)) continue;
-    out.work.add(row.work);
+    const Work of_row =
+        one_precision ? of_precision(row, members.flop_of(row), out.mixed_estimates) : row.work;
+    out.work.add(of_row);
     auto& [work, ranges] = parts[row.signature];
-    work.add(row.work);
-    ranges[row.range == kNoRange ? "(no range)" : report.ranges[row.range].path].add(row.work);
-    devices[row.chip].work.add(row.work);
+    work.add(of_row);
+    ranges[row.range == kNoRange ? "(no range)" : report.ranges[row.range].path].add(of_row);
+    devices[row.chip].work.add(of_row);
     for (const auto& [precision, flop] : row.flop)
-      add_saturating(devices[row.chip].flop[precision], flop);
+      if (!one_precision || report.precisions[precision] == figure.name)
+        add_saturating(devices[row.chip].flop[precision], flop);
   }
   for (const auto& peaks : report.utilization.devices) {
     const auto found = devices.find(peaks.chip);

@@ -25,12 +25,19 @@ struct OnDevice {
   std::map<size_t, u128> flop;  // by precision (Report::precisions)
 };
 
+// "total", "phase", "layer", "operator", "kernel" and "range" are of launches. A "precision" has the FLOP
+// of one number format in all launches: `work` and contributions hold no others, and no share of peak,
+// for launches that do several have one time. "ratio" and "utilization" are of figures: their
+// explanations begin with those.
 struct Explanation {
-  const char* kind = "";  // "total", "phase", "layer", "operator", "kernel", "range"
+  const char* kind = "";
   std::string name;
   Work work;
   std::vector<Contribution> contributions;  // most FLOP first; they add up to `work`
   std::vector<OnDevice> devices;
+  // Of a precision: launches whose FLOP of several precisions are an estimate. Intervals are of all
+  // precisions together, so there is none.
+  uint64_t mixed_estimates = 0;
 };
 
 // What people may ask about.
@@ -51,5 +58,15 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
 
 // The report must hold its rows (ReduceOptions::keep_rows), and outlive the explanation.
 Explanation explain(const Report& report, const NamedFigure& figure);
+
+// What the ratio of backward to forward work is made of.
+struct SidePart {
+  std::string_view side;  // "backward", "forward"
+  std::string name;
+  Work work;
+};
+// By side, most FLOP first. Operators: of those launches that belong to one.
+std::vector<SidePart> sides_by_kernel(const Report& report);
+std::vector<SidePart> sides_by_operator(const Report& report);
 
 }  // namespace flopinj::reduce

@@ -16,8 +16,8 @@ bool is_forward(const PhaseRules& rules, uint32_t rule) {
 // were first entered.
 void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
                  const std::vector<u128>& inclusive, RatioReport& report) {
-  u128 first = 0;
-  u128 all = 0;
+  u128& first = report.first_layers_flop;
+  u128& all = report.layered_flop;
   std::vector<bool> seen_layer(model.paths.size(), false);  // of a forward range
   for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
     const uint32_t parent = model.paths[i].parent;

@@ -168,7 +168,9 @@ struct RatioReport {
   std::optional<double> ratio_partial;  // of what is known, where the ratio is not
   std::optional<double>
       matrix_ratio;  // fused multiply-adds and tensor work alone: compare this with `expected`
+  // f1 and its parts: matrix FLOP of first layers, and of the forward ranges that have layers.
   std::optional<double> first_layer_share;
+  u128 first_layers_flop = 0, layered_flop = 0;
   std::optional<double> expected;
   std::vector<LayerReport> layers;
 };

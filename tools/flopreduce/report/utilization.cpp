@@ -71,6 +71,7 @@ UtilizationMethod method(const char* name, std::string basis, std::optional<doub
     return m;
   }
   const double least_ns = *flop / static_cast<double>(mix.flop) * mix.roof.compute_ns;
+  m.least_ns = least_ns;
   m.gpu_time = attained(least_ns, m.gpu_time_ns);
   if (!whole_recording)
     m.busy.missing = "busy time is known of the whole recording alone";

@@ -58,6 +58,7 @@ struct UtilizationMethod {
   std::string name;
   std::string flop_basis;      // what was counted
   std::optional<double> flop;  // operations, in the report's convention
+  double least_ns = 0;         // that the peaks allow for them; 0 where it is not known
   Attained gpu_time;           // over GPU time, sum of kernels
   double gpu_time_ns = 0;
   Attained busy;  // over the union of the kernels' times: kernels that overlap take it once

@@ -39,7 +39,9 @@ std::string share_text(const Attained& attained, const Work& work) {
 
 std::string source_text(const Peak& peak) { return "      source: " + peak.source; }
 
-Section section_of(const Report& report, const OnDevice& part) {
+bool of_one_precision(const Explanation& e) { return e.kind == std::string_view("precision"); }
+
+Section section_of(const Report& report, const Explanation& e, const OnDevice& part) {
   const DevicePeaksReport& d = *part.peaks;
   Section s;
   s.title = "Against the peaks of " + d.name;
@@ -64,6 +66,7 @@ Section section_of(const Report& report, const OnDevice& part) {
                          to_human_time(static_cast<u128>(ns + 0.5)));
     s.above.emplace_back(source_text(*peak), Tone::kDim);
   }
+  if (of_one_precision(e)) return s;
   const Roof& roof = part.work.roof;
   if (roof.integer_ns > 0)
     s.above.emplace_back("  integer tensor work, no FLOP: takes " +
@@ -94,7 +97,7 @@ Json attained_peak_json(u128 work, const Peak& peak, double ns) {
           {"least_ns", ns}};
 }
 
-Json part_json(const Report& report, const OnDevice& part) {
+Json part_json(const Report& report, const Explanation& e, const OnDevice& part) {
   const DevicePeaksReport& d = *part.peaks;
   const auto mhz = [](double clock) { return clock > 0 ? Json(clock) : Json(nullptr); };
   Json j;
@@ -119,10 +122,13 @@ Json part_json(const Report& report, const OnDevice& part) {
                     : Json(nullptr);
   j["integer_least_ns"] = roof.integer_ns;
   // Without a peak of all that ran it would be too short.
-  const bool whole = roof.no_peak == 0 && roof.no_integer_peak == 0;
+  const bool whole = roof.no_peak == 0 && roof.no_integer_peak == 0 && !of_one_precision(e);
   j["least_ns"] = whole ? Json(roof.ns) : Json(nullptr);
-  j.update(attained_json(utilization_of(part.work)));
-  j["roof_share"] = optional_json(roofline_of(part.work).share);
+  j.update(attained_json(
+      of_one_precision(e) ? Attained{std::nullopt, "launches of several precisions have one time"}
+                          : utilization_of(part.work)));
+  j["roof_share"] =
+      optional_json(of_one_precision(e) ? std::nullopt : roofline_of(part.work).share);
   return j;
 }
 
@@ -131,12 +137,12 @@ Json part_json(const Report& report, const OnDevice& part) {
 std::vector<Section> explained_peaks(const Report& report, const Explanation& e) {
   std::vector<Section> sections;
   for (const auto& part : e.devices)
-    if (part.work.flop_known()) sections.push_back(section_of(report, part));
+    if (part.work.flop_known()) sections.push_back(section_of(report, e, part));
   return sections;
 }
 
 Json explained_peaks_json(const Report& report, const Explanation& e) {
-  return list_json(e.devices, [&](const OnDevice& part) { return part_json(report, part); });
+  return list_json(e.devices, [&](const OnDevice& part) { return part_json(report, e, part); });
 }
 
 }  // namespace flopinj::reduce

@@ -32,7 +32,9 @@ std::string counted(uint64_t n, const std::string& one, const std::string& many 
   return to_grouped(n) + " " + (n == 1 ? one : many.empty() ? one + "s" : many);
 }
 
-std::string interval_text(const Work& work) {
+std::string interval_text(const Work& work, uint64_t mixed_estimates = 0) {
+  if (mixed_estimates > 0)
+    return "an estimate; intervals are of all precisions together, not of one";
   if (work.varying == 0 && work.agreeing > 0)
     return "extrapolated from samples that agree: at least " +
            counted(work.fewest_windows, "window") + " of each kernel";
@@ -51,16 +53,26 @@ std::string flop_text(const Work& work) {
          to_grouped(work.flop) + " FLOP";
 }
 
+bool is_precision(const Explanation& e) { return e.kind == std::string_view("precision"); }
+
 Section head(const Report& report, const Explanation& e) {
   Section s;
-  s.above.push_back(Line(std::string(e.kind) + " " + (e.name == e.kind ? "" : e.name + " ") + "= ")
-                        .then(flop_text(e.work), Tone::kTitle)
-                        .then(" in " + to_grouped(e.work.launches) + " launches"));
+  if (e.kind == std::string_view("ratio"))
+    s.above.emplace_back("ratio: FLOP of backward / FLOP of forward", Tone::kTitle);
+  else if (e.kind == std::string_view("utilization"))
+    s.above.emplace_back("utilization: the least time that peaks allow / the time taken",
+                         Tone::kTitle);
+  else
+    s.above.push_back(
+        Line(std::string(e.kind) + " " + (e.name == e.kind ? "" : e.name + " ") + "= ")
+            .then(flop_text(e.work), Tone::kTitle)
+            .then(" in " + to_grouped(e.work.launches) + " launches"));
   if (report.simulated.value_or(false))
     s.above.emplace_back("SIMULATED: recorded on simgpu; no number here was read on hardware.",
                          Tone::kWarn);
   s.above.emplace_back("One fused multiply-add counts " + std::to_string(report.fma) + ".");
-  if (e.work.flop_known()) s.above.emplace_back("The figure is " + interval_text(e.work) + ".");
+  if (e.work.flop_known())
+    s.above.emplace_back("The figure is " + interval_text(e.work, e.mixed_estimates) + ".");
   if (e.work.unmeasured > 0)
     s.above.emplace_back(
         to_grouped(e.work.unmeasured) + " launches have no count and are not in it.", Tone::kWarn);
@@ -82,6 +94,8 @@ Section sum_section(const Explanation& e) {
     Cell each = Cell::none();
     if (s.flop_per_launch) each = *s.flop_per_launch;
     if (s.flop_mean) each = Cell(static_cast<u128>(*s.flop_mean + 0.5), Mark::kEstimate);
+    if (is_precision(e) && c.work.flop_known() && c.work.launches > 0)
+      each = Cell(c.work.flop / c.work.launches, s.flop_mean ? Mark::kEstimate : Mark::kNone);
     const std::string from =
         !s.unmeasured_reason.empty() ? s.unmeasured_reason
         : s.rounded                  ? "rounded by the counter"
@@ -110,7 +124,7 @@ void add_metric(std::vector<Line>& lines, const MetricReport& m, uint64_t launch
 }
 
 // The derivation of one signature.
-Section signature_section(const Contribution& c) {
+Section signature_section(const Explanation& e, const Contribution& c) {
   const SignatureReport& s = *c.signature;
   Section section;
   section.title = s.kernel + "  " + shape_of(s);
@@ -126,6 +140,7 @@ Section signature_section(const Contribution& c) {
   }
   size_t zeros = 0;
   for (const MetricReport& m : s.metrics) {
+    if (is_precision(e) && m.precision != e.name) continue;
     if (m.counted == 0)
       ++zeros;
     else
@@ -142,15 +157,16 @@ Section signature_section(const Contribution& c) {
         "  Samples disagree: each window stands for the launches nearest to "
         "it. " +
         number(s.flop_mean.value_or(0)) + " FLOP a launch, spread " +
-        (s.flop_spread ? number(*s.flop_spread) : "unknown") + "; all " +
-        to_grouped(s.work.launches) + " launches: " + interval_text(s.work) + ".");
+        (s.flop_spread ? number(*s.flop_spread) : "unknown") +
+        (is_precision(e) ? ", of all precisions; all " : "; all ") + to_grouped(s.work.launches) +
+        " launches: " + interval_text(s.work) + ".");
   else
     section.above.emplace_back("  Samples agree: each of the " + to_grouped(s.work.launches) +
                                " launches counts as they do.");
   if (c.work.launches != s.work.launches)
     section.above.emplace_back("  Of these, " + to_grouped(c.work.launches) +
                                " launches are asked for: " + flop_text(c.work) + ", " +
-                               interval_text(c.work) + ".");
+                               interval_text(c.work, e.mixed_estimates) + ".");
   return section;
 }
 
@@ -167,10 +183,16 @@ Section measured_ledger_section(const Report& report) {
 }  // namespace
 
 std::vector<Section> explanation_sections(const Report& report, const Explanation& e, size_t top) {
-  std::vector<Section> sections{head(report, e), sum_section(e)};
+  std::vector<Section> sections{head(report, e)};
+  const auto append = [&](std::vector<Section> more) {
+    for (auto& section : more) sections.push_back(std::move(section));
+  };
+  if (e.kind == std::string_view("ratio")) append(explained_ratio(report));
+  if (e.kind == std::string_view("utilization")) append(explained_utilization(report));
+  sections.push_back(sum_section(e));
   for (size_t i = 0; i < std::min(top, e.contributions.size()); ++i)
-    sections.push_back(signature_section(e.contributions[i]));
-  for (auto& section : explained_peaks(report, e)) sections.push_back(std::move(section));
+    sections.push_back(signature_section(e, e.contributions[i]));
+  append(explained_peaks(report, e));
   sections.push_back(measured_ledger_section(report));
   return sections;
 }
@@ -183,9 +205,14 @@ nlohmann::ordered_json explanation_json(const Report& report, const Explanation&
   j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
   j["fma"] = report.fma;
   j["work"] = work_json(e.work);
-  j["signatures"] = list_json(e.contributions, [](const Contribution& c) {
+  if (e.mixed_estimates > 0) j["work"]["flop_interval_95"] = nullptr;
+  if (e.kind == std::string_view("ratio")) j["ratio"] = explained_ratio_json(report);
+  if (e.kind == std::string_view("utilization"))
+    j["utilization"] = explained_utilization_json(report);
+  j["signatures"] = list_json(e.contributions, [&](const Contribution& c) {
     Json part;
     part["work"] = work_json(c.work);
+    if (e.mixed_estimates > 0 && c.work.varying > 0) part["work"]["flop_interval_95"] = nullptr;
     part["ranges"] = c.ranges;
     part["ranges_left_out"] = c.ranges_left_out;
     part["signature"] = signature_json(*c.signature);

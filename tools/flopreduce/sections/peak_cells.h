@@ -13,5 +13,6 @@ Mark share_mark(const Work& work);
 Cell share_cell(const Attained& attained, const Work& work);  // "above peak" where it cannot be
 Cell rate_cell(const Work& work);                             // FLOP / GPU time
 nlohmann::ordered_json attained_json(const Attained& attained);
+nlohmann::ordered_json method_json(const UtilizationMethod& method);
 
 }  // namespace flopinj::reduce

@@ -35,6 +35,16 @@ Json attained_json(const Attained& attained) {
   return j;
 }
 
+Json method_json(const UtilizationMethod& m) {
+  return {{"name", m.name},
+          {"basis", m.flop_basis},
+          {"flop", optional_json(m.flop)},
+          {"gpu_time_ns", m.gpu_time_ns},
+          {"gpu_time", attained_json(m.gpu_time)},
+          {"busy", attained_json(m.busy)},
+          {"wall", attained_json(m.wall)}};
+}
+
 namespace {
 
 Cell method_cell(const Attained& a, const Report& report) {
@@ -205,15 +215,7 @@ void utilization_json(Json& to, const Report& report) {
     j["run"]["busy"] = attained_json(u.methods.front().busy);
     j["run"]["wall"] = attained_json(u.methods.front().wall);
   }
-  j["methods"] = list_json(u.methods, [](const UtilizationMethod& m) {
-    return Json{{"name", m.name},
-                {"basis", m.flop_basis},
-                {"flop", optional_json(m.flop)},
-                {"gpu_time_ns", m.gpu_time_ns},
-                {"gpu_time", attained_json(m.gpu_time)},
-                {"busy", attained_json(m.busy)},
-                {"wall", attained_json(m.wall)}};
-  });
+  j["methods"] = list_json(u.methods, method_json);
   j["phases"] = Json::object();
   for (const auto& p : report.phases) j["phases"][p.name] = attained_json(utilization_of(p.work));
   j["ranges"] = list_json(report.ranges, [](const RangeReport& r) {
