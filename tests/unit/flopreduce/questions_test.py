@@ -431,6 +431,23 @@ class Compare(Base):
         self.assertEqual(run(*both, "total.flop.ratio > 1.01").returncode, 0)
         self.assertEqual(run(*both, "kernels.row_sum.gpu_time_ns.ratio >= 1").returncode, 1)
 
+    def test_a_phase_that_a_side_lacks_is_0_launches_and_0_flop_there(self):
+        neither = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
+        for condition, code in (("phases.recompute.launches.b > 0", 0), ("phases.recompute.flop.a == 0", 1),
+                                ("phases.recompute.launches.b > phases.recompute.launches.a", 0)):
+            self.assertEqual(run(*neither, condition).returncode, code, condition)
+        # 0 / 0 is no number: a gate on it fails, as on any figure that is not known.
+        done = run(*neither, "phases.recompute.flop.ratio > 1.01")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot be decided: phases.recompute.flop.ratio", done.stderr)
+        self.assertEqual(run(*neither, "phases.evaluation.launches.b > 0").returncode, 2)  # no rule has it
+        # Not among the phases that are listed.
+        listed = [p["name"] for p in self.compare()["phases"]]
+        self.assertNotIn("recompute", listed)
+        one = self.json("compare", self.trace["vectors"], self.trace["simulated"])["phases"]
+        appeared = next(p for p in one if p["name"] == "backward")
+        self.assertEqual((appeared["change"], appeared["launches"]["a"], appeared["flop"]["a"]), ("appeared", 0, "0"))
+
 
 class Schemas(Base):
     """All JSON of the tests above fits its schema; here: what does not is refused."""

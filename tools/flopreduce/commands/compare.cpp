@@ -64,7 +64,7 @@ int run_compare(int argc, char** argv) {
   });
   if (code != kExitFine) return code;
   if (gates.any())
-    if (const int failed = gates.check(comparison_json(comparison)); failed != kExitFine)
+    if (const int failed = gates.check(comparison_gate_json(comparison)); failed != kExitFine)
       return failed;
   return left.exit_code != kExitFine ? left.exit_code : right.exit_code;
 }

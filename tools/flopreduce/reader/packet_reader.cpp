@@ -61,7 +61,8 @@ const uint8_t* PacketReader::view(uint64_t offset, size_t size) {
   if (offset + size > input_.size()) return nullptr;
   if (offset < window_begin_ || offset + size > window_begin_ + window_size_) {
     const size_t at_once = batches_ == Batches::kSkip ? kSkipBytes : kReadBytes;
-    const size_t wanted = std::max(size, at_once);
+    const size_t wanted =
+        std::max(size, static_cast<size_t>(std::min<uint64_t>(at_once, input_.size() - offset)));
     size_t kept = 0;
     if (offset >= window_begin_ && offset < window_begin_ + window_size_) {
       kept = static_cast<size_t>(window_begin_ + window_size_ - offset);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "model/phases.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
@@ -39,10 +41,11 @@ bool differ(const Pair<u128>& p, const Normalization& n) {
   return std::fabs(a - b) > kSame * std::max(a, b);
 }
 
-// A null side has no launches there.
-ComparedWork compared(std::string name, const Work* a, const Work* b, const Normalization& n) {
-  const Side x = side_of(a);
-  const Side y = side_of(b);
+// A null side has no launches there: its figures are those of `absent`, or nothing.
+ComparedWork compared(std::string name, const Work* a, const Work* b, const Normalization& n,
+                      const Work* absent = nullptr) {
+  const Side x = side_of(a != nullptr ? a : absent);
+  const Side y = side_of(b != nullptr ? b : absent);
   ComparedWork out;
   out.name = std::move(name);
   out.launches = {x.launches, y.launches};
@@ -77,16 +80,31 @@ std::map<std::string, const Work*> by_name(const Items& items) {
 }
 
 template <typename Items>
-std::vector<ComparedWork> match(const Items& a, const Items& b, const Normalization& n) {
+std::vector<ComparedWork> match(const Items& a, const Items& b, const Normalization& n,
+                                const Work* absent = nullptr) {
   const auto left = by_name(a);
   const auto right = by_name(b);
   std::vector<ComparedWork> out;
   for (const auto& [name, work] : left) {
     const auto other = right.find(name);
-    out.push_back(compared(name, work, other == right.end() ? nullptr : other->second, n));
+    out.push_back(compared(name, work, other == right.end() ? nullptr : other->second, n, absent));
   }
   for (const auto& [name, work] : right)
-    if (!left.contains(name)) out.push_back(compared(name, nullptr, work, n));
+    if (!left.contains(name)) out.push_back(compared(name, nullptr, work, n, absent));
+  return out;
+}
+
+// Phases of the rules that are not among these.
+std::vector<ComparedWork> absent_phases(const Report& a, const Report& b,
+                                        const std::vector<ComparedWork>& present) {
+  std::set<std::string> names;
+  for (const Report* report : {&a, &b})
+    for (const RuleReport& rule : report->rules)
+      if (rule.phase != kNoPhase) names.insert(rule.phase);
+  for (const ComparedWork& phase : present) names.erase(phase.name);
+  std::vector<ComparedWork> out;
+  const Work none;
+  for (const auto& name : names) out.push_back(compared(name, &none, &none, {}));
   return out;
 }
 
@@ -124,7 +142,9 @@ Comparison compare(const Report& a, const Report& b, const Normalization& normal
   out.normalization = normalization;
   out.simulated = a.simulated.value_or(false) || b.simulated.value_or(false);
   out.total = compared("total", &a.total, &b.total, normalization);
-  out.phases = match(a.phases, b.phases, normalization);
+  const Work none;
+  out.phases = match(a.phases, b.phases, normalization, &none);
+  out.absent_phases = absent_phases(a, b, out.phases);
   out.kernels = match(a.kernels, b.kernels, normalization);
   std::stable_sort(out.kernels.begin(), out.kernels.end(), [&](const auto& x, const auto& y) {
     return moved(x, normalization) > moved(y, normalization);

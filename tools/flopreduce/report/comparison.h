@@ -51,7 +51,9 @@ struct ComparedWork {
 struct Comparison {
   Normalization normalization;
   ComparedWork total;
+  // A phase that one side lacks has 0 launches and 0 FLOP there.
   std::vector<ComparedWork> phases;
+  std::vector<ComparedWork> absent_phases;  // that the rules know, and no launch of either side had
   std::vector<ComparedWork> kernels;  // by name; largest difference of normalised GPU time first
   bool simulated = false;             // a side is
 };

@@ -106,4 +106,10 @@ nlohmann::ordered_json comparison_json(const Comparison& c) {
   return j;
 }
 
+nlohmann::ordered_json comparison_gate_json(const Comparison& c) {
+  Json j = comparison_json(c);
+  for (const auto& phase : c.absent_phases) j["phases"].push_back(work_json(phase, {}));
+  return j;
+}
+
 }  // namespace flopinj::reduce
