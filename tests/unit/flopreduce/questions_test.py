@@ -1,6 +1,8 @@
 """Questions that flopreduce answers: utilization, roofline, peaks, project, compare, gates. Expected figures are those that the published
 documents print (docs/published-figures.md), or worked out here."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -430,6 +432,31 @@ class Compare(Base):
         both = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
         self.assertEqual(run(*both, "total.flop.ratio > 1.01").returncode, 0)
         self.assertEqual(run(*both, "kernels.row_sum.gpu_time_ns.ratio >= 1").returncode, 1)
+
+    def test_tables_are_those_of_the_json(self):
+        both = (self.trace["vectors"], self.trace["simulated"])
+        done = run("compare", *both, "--format", "csv", "--table", "compared_kernels")
+        rows = {r["name"]: r for r in csv.DictReader(io.StringIO(done.stdout))}
+        kernels = self.json("compare", *both)["kernels"]
+        self.assertEqual(set(rows), {k["name"] for k in kernels})
+        for k in kernels:
+            row = rows[k["name"]]
+            self.assertEqual(row["change"], k["change"])
+            for side in "ab":
+                self.assertEqual(row[f"launches_{side}"], str(k["launches"][side] or ""))
+        self.refused(2, "compared_phases, compared_kernels", "compare", *both, "--format", "csv")
+        self.refused(2, "for --format csv alone", "compare", *both, "--table", "compared_phases")
+        markdown = run("compare", *both, "--format", "markdown").stdout
+        self.assertIn("| kernel | change |", markdown)
+        gpus = {g["name"]: g for g in self.json("peaks")["gpus"]}
+        peaks = list(csv.DictReader(io.StringIO(run("peaks", "--format", "csv").stdout)))
+        self.assertEqual({r["gpu"] for r in peaks}, set(gpus))
+        for row in peaks:
+            self.assertEqual(float(row["dense_flop_per_s"]), gpus[row["gpu"]]["peak_flop_per_s"][row["precision"]])
+            self.assertEqual(row["source"], gpus[row["gpu"]]["source"])
+        explained = run("explain", "total", both[1], "--format", "csv").stdout
+        self.assertEqual(len(list(csv.DictReader(io.StringIO(explained)))),
+                         len(self.json("explain", "total", both[1])["signatures"]))
 
     def test_a_phase_that_a_side_lacks_is_0_launches_and_0_flop_there(self):
         neither = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")

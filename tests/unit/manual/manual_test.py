@@ -90,7 +90,7 @@ class Bash(unittest.TestCase):
     def test_values(self):
         self.assertEqual(self.complete("flopreduce --format ht"), ["html"])
         self.assertEqual(self.complete("flopreduce --format=ht"), ["html"])
-        self.assertEqual(self.complete("flopreduce compare a b --format "), ["text", "json"])
+        self.assertEqual(self.complete("flopreduce compare a b --format "), ["text", "json", "csv", "markdown"])
         self.assertEqual(self.complete("flopinj run --level="), ["launches", "tally"])
         self.assertEqual(sorted(self.complete("flopreduce --color a")), ["always", "auto"])
 

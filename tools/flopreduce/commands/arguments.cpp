@@ -126,6 +126,8 @@ size_t terminal_width(const OutputArguments& output) {
 void OutputArguments::add_to(CLI::App& app, std::vector<std::string> formats) {
   std::string names;
   for (const auto& name : formats) names += (names.empty() ? "" : ", ") + name;
+  if (std::find(formats.begin(), formats.end(), "csv") != formats.end())
+    app.add_option("--table", table, "The table that --format csv writes, by its key");
   app.add_option("--format", format, names)
       ->check(CLI::IsMember(std::move(formats)))
       ->capture_default_str();

@@ -3,13 +3,11 @@
 
 #include "commands/command.h"
 #include "commands/gate_arguments.h"
-#include "commands/output_file.h"
+#include "commands/result.h"
 #include "commands/run.h"
 #include "report/comparison.h"
 #include "sections/comparison.h"
 #include "support/text.h"
-#include "writers/json_writer.h"
-#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -36,7 +34,7 @@ int run_compare(int argc, char** argv) {
   app.add_option("--normalize", normalize,
                  "NAME=A,B: divide A's figures and B's by these, such as batch=64,128");
   gates.add_to(app, "total.flop.ratio > 1.01 or kernel_counts.appeared > 0");
-  output.add_to(app, {"text", "json"});
+  output.add_to(app, result_forms());
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = a.finish(); code >= 0) return code;
   if (const int code = gates.finish(); code >= 0) return code;
@@ -56,12 +54,8 @@ int run_compare(int argc, char** argv) {
   const Reduced right = reduce_traces(b);
   if (!right.report) return right.exit_code;
   const Comparison comparison = compare(*left.report, *right.report, normalization);
-  const int code = write_output(output, [&](std::ostream& out) {
-    if (output.format == "json")
-      write_json(out, comparison_json(comparison));
-    else
-      write_text(out, comparison_sections(comparison), output.text_options());
-  });
+  const int code = write_result(
+      {comparison_sections(comparison), [&] { return comparison_json(comparison); }}, output);
   if (code != kExitFine) return code;
   if (gates.any())
     if (const int failed = gates.check(comparison_gate_json(comparison)); failed != kExitFine)

@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/result.h"
 #include "commands/run.h"
 #include "commands/utilization_arguments.h"
 #include "sections/explanation.h"
 #include "support/text.h"
-#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -60,7 +59,7 @@ int run_explain(int argc, char** argv) {
   app.add_option("NAME", asked, "What to explain")->required();
   input.add_to(app);
   utilization.add_peaks_to(app);
-  output.add_to(app, {"text", "json"});
+  output.add_to(app, result_forms());
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
   if (const int code = output.finish(input.files()); code >= 0) return code;
@@ -78,14 +77,9 @@ int run_explain(int argc, char** argv) {
     return kExitUsage;
   }
   const Explanation explanation = explain(report, figures[0]);
-  const int code = write_output(output, [&](std::ostream& out) {
-    if (output.format == "json")
-      out << explanation_json(report, explanation)
-                 .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
-          << '\n';
-    else
-      write_text(out, explanation_sections(report, explanation, output.top), output.text_options());
-  });
+  const int code = write_result({explanation_sections(report, explanation, output.top),
+                                 [&] { return explanation_json(report, explanation); }},
+                                output);
   return code != kExitFine ? code : reduced.exit_code;
 }
 

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "commands/command.h"
 #include "commands/output_file.h"
+#include "commands/result.h"
 #include "sections/sections.h"
 #include "support/text.h"
-#include "writers/csv_writer.h"
 #include "writers/folded_writer.h"
 #include "writers/html_writer.h"
 #include "writers/json_writer.h"
@@ -112,40 +111,8 @@ int sqlite(const Report& report, const OutputArguments& output) {
   });
 }
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
-}
-
-// Every table as a file of its own.
-int csv_folder(const std::vector<Table>& tables, const OutputArguments& output) {
-  std::error_code error;
-  std::filesystem::create_directories(output.file, error);
-  if (error) {
-    complain(printable(output.file) + ": cannot be made: " + error.message());
-    return error == std::errc::permission_denied ? kExitPermission : kExitUsage;
-  }
-  for (const Table& table : tables) {
-    OutputArguments one = output;
-    one.file = std::filesystem::path(output.file) / (std::string(table.key) + ".csv");
-    const int code = write_output(one, [&](std::ostream& out) { write_csv(out, table); });
-    if (code != kExitFine) return code;
-  }
-  return kExitFine;
-}
-
 int csv(const Report& report, const OutputArguments& output) {
-  const std::vector<Table> tables = report_tables(report);
-  if (output.table.empty()) return csv_folder(tables, output);
-  const auto named = [&](const Table& table) { return table.key == output.table; };
-  const auto found = std::find_if(tables.begin(), tables.end(), named);
-  if (found != tables.end())
-    return write_output(output, [&](std::ostream& out) { write_csv(out, *found); });
-  std::string keys;
-  for (const Table& table : tables) keys += (keys.empty() ? "" : ", ") + std::string(table.key);
-  complain("--table " + printable(output.table) + ": this report has no such table; it has " +
-           keys);
-  return kExitUsage;
+  return write_tables(report_tables(report), output);
 }
 
 struct Form {

@@ -6,10 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/result.h"
 #include "support/text.h"
-#include "writers/json_writer.h"
-#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -113,22 +111,41 @@ Json gpu_json(const Gpu& gpu) {
   return j;
 }
 
-void write(std::ostream& out, const std::vector<const Gpu*>& found, const OutputArguments& o) {
-  if (o.format == "json") {
+// For programs: one row for each peak.
+Table all_peaks(const std::vector<const Gpu*>& found) {
+  Table table{"peaks",
+              {{"gpu", "GPU"},
+               {"precision", "precision"},
+               {"dense_flop_per_s", "dense", Kind::kRate},
+               {"sparse_flop_per_s", "sparse", Kind::kRate},
+               {"source", "source"}}};
+  for (const Gpu* gpu : found)
+    for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
+      if (gpu->dense[i] <= 0) continue;
+      const double sparse = sparse_peak(*gpu, static_cast<Precision>(i));
+      table.rows.push_back({std::string(gpu->name), std::string(kPrecisionNames[i]),
+                            gpu->dense[i] * 1e12, sparse > 0 ? Cell(sparse * 1e12) : Cell::none(),
+                            std::string(gpu->source)});
+    }
+  return table;
+}
+
+Result result_of(const std::vector<const Gpu*>& found) {
+  constexpr size_t kInDetail = 4;
+  Result result;
+  result.json = [&found] {
     Json j;
     j["schema_version"] = 1;
     j["gpus"] = Json::array();
     for (const Gpu* gpu : found) j["gpus"].push_back(gpu_json(*gpu));
-    write_json(out, j);
-    return;
-  }
-  constexpr size_t kInDetail = 4;
-  std::vector<Section> sections;
+    return j;
+  };
+  result.tables.push_back(all_peaks(found));
   if (found.size() > kInDetail)
-    sections.push_back(overview(found));
+    result.sections.push_back(overview(found));
   else
-    for (const Gpu* gpu : found) sections.push_back(details(*gpu));
-  write_text(out, sections, o.text_options());
+    for (const Gpu* gpu : found) result.sections.push_back(details(*gpu));
+  return result;
 }
 
 int run_peaks(int argc, char** argv) {
@@ -138,7 +155,7 @@ int run_peaks(int argc, char** argv) {
   std::string name;
   OutputArguments output;
   app.add_option("NAME", name, "Part of a GPU's name; without it, all");
-  output.add_to(app, {"text", "json"});
+  output.add_to(app, result_forms());
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   const auto found = search_gpus(name);
   if (found.empty()) {
@@ -146,7 +163,7 @@ int run_peaks(int argc, char** argv) {
              "'; flopreduce peaks lists all");
     return kExitUsage;
   }
-  return write_output(output, [&](std::ostream& out) { write(out, found, output); });
+  return write_result(result_of(found), output);
 }
 
 }  // namespace

@@ -42,7 +42,6 @@ int run_report(int argc, char** argv) {
                  "(text, markdown)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--table", output.table, "The table that --format csv writes, by its key");
   utilization.add_to(app);
   app.add_option("--weight", output.weight,
                  "What --format folded adds up: flop (the default), time, launches")

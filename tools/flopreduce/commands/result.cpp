@@ -1,0 +1,85 @@
+#include "commands/result.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "commands/command.h"
+#include "commands/output_file.h"
+#include "support/text.h"
+#include "writers/csv_writer.h"
+#include "writers/json_writer.h"
+#include "writers/markdown_writer.h"
+#include "writers/text_writer.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Every table as a file of its own.
+int write_folder(const std::vector<Table>& tables, const OutputArguments& output) {
+  std::error_code error;
+  std::filesystem::create_directories(output.file, error);
+  if (error) {
+    complain(printable(output.file) + ": cannot be made: " + error.message());
+    return error == std::errc::permission_denied ? kExitPermission : kExitUsage;
+  }
+  for (const Table& table : tables) {
+    OutputArguments one = output;
+    one.file = std::filesystem::path(output.file) / (std::string(table.key) + ".csv");
+    const int code = write_output(one, [&](std::ostream& out) { write_csv(out, table); });
+    if (code != kExitFine) return code;
+  }
+  return kExitFine;
+}
+
+std::vector<Table> tables_of(const std::vector<Section>& sections) {
+  std::vector<Table> tables;
+  for (const Section& section : sections)
+    if (section.table) tables.push_back(*section.table);
+  return tables;
+}
+
+}  // namespace
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
+}
+
+int write_tables(const std::vector<Table>& tables, const OutputArguments& output) {
+  if (output.table.empty() && is_folder(output.file)) return write_folder(tables, output);
+  const auto named = [&](const Table& table) { return table.key == output.table; };
+  const auto found = output.table.empty() && tables.size() == 1
+                         ? tables.begin()
+                         : std::find_if(tables.begin(), tables.end(), named);
+  if (found != tables.end())
+    return write_output(output, [&](std::ostream& out) { write_csv(out, *found); });
+  std::string keys;
+  for (const Table& table : tables) keys += (keys.empty() ? "" : ", ") + std::string(table.key);
+  complain(output.table.empty() ? "CSV holds one table: choose one with --table (" + keys +
+                                      "), or give a folder for all of them: -o FOLDER/"
+                                : "--table " + printable(output.table) +
+                                      ": this report has no such table; it has " + keys);
+  return kExitUsage;
+}
+
+std::vector<std::string> result_forms() { return {"text", "json", "csv", "markdown"}; }
+
+int write_result(const Result& result, const OutputArguments& output) {
+  if (output.format != "csv" && !output.table.empty()) {
+    complain("--table is for --format csv alone");
+    return kExitUsage;
+  }
+  if (output.format == "csv")
+    return write_tables(result.tables.empty() ? tables_of(result.sections) : result.tables, output);
+  return write_output(output, [&](std::ostream& out) {
+    if (output.format == "json")
+      write_json(out, result.json());
+    else if (output.format == "markdown")
+      write_markdown(out, result.sections, output.top);
+    else
+      write_text(out, result.sections, output.text_options());
+  });
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,26 @@
+// What a command answers, in the forms that tables and JSON have: text, JSON, CSV, Markdown.
+#pragma once
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "commands/arguments.h"
+#include "sections/table.h"
+
+namespace flopinj::reduce {
+
+struct Result {
+  std::vector<Section> sections;  // for people
+  std::function<nlohmann::ordered_json()> json;
+  std::vector<Table> tables = {};  // for CSV; empty: those of the sections
+};
+std::vector<std::string> result_forms();
+// Writes where `output` says. The exit code; errors were said on standard error.
+int write_result(const Result& result, const OutputArguments& output);
+
+// The table that --table names, or the only one; into a folder all of them. The exit code.
+int write_tables(const std::vector<Table>& tables, const OutputArguments& output);
+bool is_folder(const std::string& path);
+
+}  // namespace flopinj::reduce
