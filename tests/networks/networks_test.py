@@ -96,8 +96,9 @@ class Reports(unittest.TestCase):
         images = made_trace.STEPS * batch
         optimizer = 2 * made_trace.STEPS * network.parameters
         sums = images * sum(layer.elements - layer.outputs / batch for layer in network.layers if layer.kind == "linear")
-        # Operators with a formula: products, and sums over the rows of the gradients of linear layers (elements of their input).
-        formula = 2 * 3 * images * network.forward_macs + sums + made_trace.STEPS * sum(
+        # Operators with a formula: products that were computed, and sums over the rows of the gradients of linear layers
+        # (elements of their input).
+        formula = 2 * images * (network.forward_macs + network.backward_macs) + sums + made_trace.STEPS * sum(
             layer.outputs for layer in network.layers if layer.kind == "linear")
         expected = {"executed": 1, "epoch": 1, "batch": 1, "one": 1 if batch == 1 else None, "formula": formula / total,
                     "theory": 3 * 2 * images * network.forward_macs / training}

@@ -38,7 +38,9 @@ Formula attention(const OperatorCall& call, const OperatorRow& row) {
     return Formula::none("the sizes are not those of whole sequences (packed or unknown lengths)");
   u128 per_score = a->head;
   add_saturating(per_score, a->value);
-  return Formula::of(times_saturating(a->scores, per_score));
+  Formula formula = Formula::of(times_saturating(a->scores, per_score));
+  formula.attention = true;
+  return formula;
 }
 
 // Scores again, gradients by scores, values, queries and keys: 3 E + 2 V for each score.
@@ -48,7 +50,10 @@ Formula attention_gradient(const OperatorCall& call, const OperatorRow& row) {
     return Formula::none("the sizes are not those of whole sequences (packed or unknown lengths)");
   u128 per_score = times_saturating(a->head, 3);
   add_saturating(per_score, times_saturating(a->value, 2));
-  return Formula::of(times_saturating(a->scores, per_score));
+  Formula formula = Formula::of(times_saturating(a->scores, per_score));
+  formula.attention = true;
+  formula.again = times_saturating(a->scores, a->head);
+  return formula;
 }
 
 // Of the fused kernels.

@@ -51,9 +51,27 @@ struct Formula {
   std::optional<OperatorFlop> flop;
   const char* why_not = "";  // static text, where there is no flop
   bool backward = false;     // the operator computes gradients
+  bool attention = false;    // fused: a mask may leave out part of every product
+  // Of `flop`, multiply-adds that compute again what forward has computed: executed, but no part of
+  // the model.
+  u128 again = 0;
 
-  static Formula of(u128 multiply_adds) { return {OperatorFlop{multiply_adds, 0, 0}, "", false}; }
-  static Formula none(const char* why) { return {std::nullopt, why, false}; }
+  static Formula of(u128 multiply_adds) {
+    Formula formula;
+    formula.flop = OperatorFlop{multiply_adds, 0, 0};
+    return formula;
+  }
+  static Formula none(const char* why) {
+    Formula formula;
+    formula.why_not = why;
+    return formula;
+  }
+  // What the model needs, without what is computed again. Only where there is `flop`.
+  OperatorFlop needed() const {
+    OperatorFlop part = *flop;
+    part.multiply_adds -= again < part.multiply_adds ? again : part.multiply_adds;
+    return part;
+  }
 };
 
 // What a product takes in backward.

@@ -17,7 +17,7 @@
 //                 starts the sum and costs nothing (as in torch.utils.flop_counter and fvcore).
 //   convolutions  elements of the output x inputs of one output element, taps on padding included.
 //   attention     the two products of scores and values, nothing skipped for a causal mask; backward
-//                 of fused kernels five products for two (the scores are computed again).
+//                 of fused kernels five products for two, of which Formula::again is one (the scores).
 //   recurrent     every weight matrix once per time step and sample; gates are left out.
 //   pooling       every element of every window, padding left out.
 //   element-wise  so many operations per element, from the definition.

@@ -346,7 +346,8 @@ Report Builder::build() {
   build_ledger(model_, totals_, work_, report_);
   const Work forward = phase("forward").work;
   const Work backward = phase("backward").work;
-  report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, forward_matrix_);
+  report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, report_.operators,
+                                   forward_matrix_);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   build_ranks(model_, totals_, rules_, report_);
   report_.precisions = formulas_.precisions();

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 
+#include "report/gradients.h"
+#include "report/tile_padding.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -12,17 +15,12 @@ namespace {
 // Smaller differences are not asked after.
 constexpr double kAgrees = 0.001;
 
-bool contains(const std::string& text, std::string_view part) {
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
-
 // The first kernel that did or may have done arithmetic whose name has one of the parts.
 template <class Parts>
 const OperatorKernel* kernel_with(const OperatorFacts& facts, const Parts& parts) {
   for (const auto& kernel : facts.kernels)
     for (const std::string_view part : parts)
-      if (contains(kernel.name, part)) return &kernel;
+      if (contains_any_case(kernel.name, part)) return &kernel;
   return nullptr;
 }
 
@@ -32,90 +30,58 @@ std::string shown(const OperatorKernel& kernel) {
 
 double ratio_of(u128 a, u128 b) { return static_cast<double>(a) / static_cast<double>(b); }
 
-// "_128x64_", "tilesize128x128x32": rows and columns of the result that one thread block computes.
-struct Tile {
-  uint64_t rows = 0, columns = 0;
-};
-std::vector<Tile> tiles_in(const std::string& name) {
-  constexpr uint64_t kMost = 1024;
-  const auto digit = [&](size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
-  const auto number = [&](size_t& i) {
-    uint64_t value = 0;
-    for (; digit(i) && value <= kMost; ++i)
-      value = value * 10 + static_cast<uint64_t>(name[i] - '0');
-    return value;
-  };
-  std::vector<Tile> tiles;
-  for (size_t i = 0; i < name.size() && tiles.size() < 8;) {
-    if (!digit(i)) {
-      ++i;
-      continue;
-    }
-    Tile tile;
-    tile.rows = number(i);
-    if (i >= name.size() || name[i] != 'x' || !digit(i + 1)) continue;
-    ++i;
-    tile.columns = number(i);
-    if (tile.rows >= 8 && tile.columns >= 8 && tile.rows <= kMost && tile.columns <= kMost)
-      tiles.push_back(tile);
-  }
-  return tiles;
+// Of the product that an operator is; nothing for gradients and other operators.
+std::optional<Gemm> gemm_of(const OperatorFacts& facts) {
+  if (!facts.formula.flop || facts.formula.backward) return std::nullopt;
+  return gemm_of(*facts.name, facts.formula.flop->multiply_adds, Direction::kForward);
 }
 
-// Rows and columns of the product that an operator is for the hardware; nothing for others.
-struct Result {
-  uint64_t rows = 0, columns = 0;
-};
-std::optional<Result> result_of(const OperatorFacts& facts) {
+// Elements of the result of one call; 0 where they are not known.
+u128 result_elements(const OperatorFacts& facts) {
+  if (const auto gemm = gemm_of(facts))
+    return times_saturating(times_saturating(gemm->batch, gemm->rows), gemm->columns);
   const auto& sizes = facts.name->sizes;
-  const std::string_view function = facts.name->function();
-  const size_t first = function == "addmm" || function == "baddbmm" ? 1 : 0;
-  const bool linear = function == "linear";
-  const bool product = linear || function == "mm" || function == "bmm" || function == "addmm" ||
-                       function == "baddbmm" || function == "matmul";
-  if (!product || sizes.size() < first + 2) return std::nullopt;
-  const Shape& a = sizes[first];
-  const Shape& b = sizes[first + 1];
-  if (a.size() < 2 || b.size() < 2) return std::nullopt;
-  uint64_t rows = static_cast<uint64_t>(a[a.size() - 2]);
-  if (linear)
-    rows = static_cast<uint64_t>(elements(a) / static_cast<u128>(std::max<int64_t>(1, a.back())));
-  return Result{rows, static_cast<uint64_t>(linear ? b[0] : b.back())};
+  return facts.formula.backward && !sizes.empty() ? elements(sizes[0]) : 0;
 }
 
-uint64_t padded(uint64_t size, uint64_t tile) {
-  return size > UINT64_MAX - tile ? size : (size + tile - 1) / tile * tile;
-}
-
-// Tensor cores compute whole tiles: of the thread block where its name tells its size, of one
-// instruction (8, 16) otherwise.
+// A product computed in whole tiles; where no name tells them, tensor cores alone do so for sure.
 std::optional<Cause> padding(const OperatorFacts& facts, double ratio) {
-  const auto result = result_of(facts);
-  if (!facts.tensor || ratio <= 1 || !result || result->rows == 0 || result->columns == 0)
-    return std::nullopt;
-  const auto text = [](uint64_t a, uint64_t b) {
-    return std::to_string(a) + " x " + std::to_string(b);
-  };
-  const auto fits = [&](Tile tile) -> std::optional<Cause> {
-    const uint64_t rows = padded(result->rows, tile.rows),
-                   columns = padded(result->columns, tile.columns);
-    const double expected = ratio_of(rows, result->rows) * ratio_of(columns, result->columns);
-    if (std::abs(expected / ratio - 1) > 0.01) return std::nullopt;
-    return Cause{"tile padding", text(result->rows, result->columns) + " computed as " +
-                                     text(rows, columns) + ", tiles of " +
-                                     text(tile.rows, tile.columns)};
-  };
+  const auto gemm = gemm_of(facts);
+  if (!gemm) return std::nullopt;
   for (const auto& kernel : facts.kernels)
-    for (const Tile tile : tiles_in(kernel.name))
-      for (const Tile turned : {tile, Tile{tile.columns, tile.rows}})
-        if (auto cause = fits(turned)) {
-          cause->evidence += ": " + shown(kernel);
-          return cause;
-        }
-  for (const uint64_t rows : {8U, 16U, 32U, 64U, 128U})
-    for (const uint64_t columns : {8U, 16U, 32U, 64U, 128U})
-      if (auto cause = fits({rows, columns})) return cause;
+    if (auto text = explain_padding(*gemm, kernel.name, ratio))
+      return Cause{"tile padding", *text + ": " + shown(kernel)};
+  if (facts.tensor && facts.name->function().find("conv") == std::string_view::npos)
+    if (auto text = explain_padding_unnamed(*gemm, ratio)) return Cause{"tile padding", *text};
   return std::nullopt;
+}
+
+const char* missing_gradient_word(const OperatorFacts& facts) {
+  if (!facts.formula.backward) return nullptr;
+  if (facts.gradients.found == Gradients::kNoInput) return "no input gradient";
+  if (facts.gradients.found == Gradients::kNoWeight) return "no weight gradient";
+  return nullptr;
+}
+
+// Gradients, each against the product that its kernel's name says it is.
+std::optional<Cause> gradient_padding(const OperatorFacts& facts) {
+  if (!computes_both_gradients(facts.formula, *facts.name)) return std::nullopt;
+  const u128 one = facts.formula.flop->multiply_adds / 2;
+  const u128 flop = times_saturating(OperatorFlop{one, 0, 0}.flop(facts.fma), facts.calls);
+  std::string evidence;
+  for (const auto& kernel : facts.kernels) {
+    if (kernel.matrix_flop <= facts.work.matrix_flop / 100) continue;
+    const auto direction = gradient_direction(kernel.name);
+    const auto gemm = direction ? gemm_of(*facts.name, one, *direction) : std::nullopt;
+    if (!gemm || flop == 0) return std::nullopt;
+    const double ratio = ratio_of(kernel.matrix_flop, flop);
+    if (std::abs(ratio - 1) <= kAgrees) continue;
+    const auto text = explain_padding(*gemm, kernel.name, ratio);
+    if (!text) return std::nullopt;
+    evidence += (evidence.empty() ? "" : "; ") + *text + ": " + shown(kernel);
+  }
+  if (evidence.empty()) return std::nullopt;
+  return Cause{"tile padding", std::move(evidence)};
 }
 
 // Algorithms that need other numbers of operations than the formula.
@@ -133,41 +99,73 @@ std::optional<Cause> algorithm(const OperatorFacts& facts) {
   return std::nullopt;
 }
 
-// A gradient by the input that nobody asked for, or one of the two that was not launched.
-std::optional<Cause> missing_gradient(const OperatorFacts& facts, double ratio) {
-  if (!facts.formula.backward || ratio < 0.4 || ratio > 0.65) return std::nullopt;
-  static constexpr std::array<std::string_view, 4> kInput = {"dgrad", "input_gradient", "bwd_data",
-                                                             "backward_data"};
-  static constexpr std::array<std::string_view, 4> kWeight = {"wgrad", "weight_gradient",
-                                                              "bwd_filter", "backward_filter"};
-  if (kernel_with(facts, kInput) != nullptr) return std::nullopt;
-  if (facts.first_layer)
-    return Cause{"no input gradient", "the first layer, and no kernel of its computes one"};
-  if (const auto* kernel = kernel_with(facts, kWeight))
-    return Cause{"no input gradient", "only the weights' gradient: " + shown(*kernel)};
+bool differs_by_bias(const OperatorFacts& facts, u128 executed, u128 formula) {
+  const u128 result = result_elements(facts);
+  return executed > formula && result > 0 &&
+         executed - formula == times_saturating(result, facts.calls);
+}
+
+// One of a product's two gradients was not computed: half of the formula, padded perhaps.
+std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed, u128 formula) {
+  const char* word = missing_gradient_word(facts);
+  if (word == nullptr) return std::nullopt;
+  if (differs_by_bias(facts, executed, formula / 2))
+    return Cause{word, facts.gradients.text + "; and the bias gradient"};
+  if (std::abs(2 * ratio_of(executed, formula) - 1) <= 0.05)
+    return Cause{word, facts.gradients.text};
+  if (const auto padded = gradient_padding(facts))
+    return Cause{std::string(word) + ", tile padding",
+                 facts.gradients.text + "; " + padded->evidence};
+  return Cause{std::string(word) + ", unexplained", facts.gradients.text};
+}
+
+// Of fused attention: what a mask leaves out, what backward computes again, what the formula lacks.
+std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
+  if (!facts.formula.attention) return std::nullopt;
+  const double done = ratio_of(executed, facts.algorithm_flop());
+  const bool half = about_half_of_attention(facts), again = facts.formula.again > 0;
+  if (!half && (done < 0.98 || done > 1.1)) return std::nullopt;
+  std::array<char, 24> share{};
+  std::snprintf(share.data(), share.size(), "%.3f", done);
+  Cause cause;
+  const auto add = [&](const char* word, const std::string& why) {
+    cause.cause += (cause.cause.empty() ? "" : ", ") + std::string(word);
+    cause.evidence += (cause.evidence.empty() ? "" : "; ") + why;
+  };
+  if (half)
+    add("causal mask",
+        std::string(share.data()) +
+            " of the products without a mask: a causal mask is likely, no name tells");
+  if (again)
+    add("recompute inside the fused backward",
+        "the scores are computed again: five products for the model's four");
+  if (cause.cause.empty())
+    add("softmax", std::string(share.data()) + " of the products: the formula has no softmax");
+  return cause;
+}
+
+// A kernel that does the work of other operators too does more, never less; what the end of a product
+// does (a bias, a relu) is a few operations for each element of the result.
+std::optional<Cause> fused(const OperatorFacts& facts, u128 executed, u128 formula) {
+  static constexpr std::array<std::string_view, 2> kKernels = {"fused", "triton_"};
+  static constexpr std::array<std::string_view, 5> kEnds = {"epilogue", "gemm_relu", "gemm_bias",
+                                                            "_relu_", "gelu"};
+  constexpr u128 kMostAtEnd = 16;  // a gelu by its polynomial, the most of usual ones
+  if (executed <= formula) return std::nullopt;
+  if (const auto* kernel = kernel_with(facts, kKernels)) return Cause{"fused", shown(*kernel)};
+  const u128 results = times_saturating(result_elements(facts), facts.calls);
+  if (executed - formula > times_saturating(results, kMostAtEnd)) return std::nullopt;
+  if (const auto* kernel = kernel_with(facts, kEnds))
+    return Cause{"fused epilogue",
+                 "at most 16 operations per element of the result more: " + shown(*kernel)};
   return std::nullopt;
 }
 
-std::optional<Cause> fused(const OperatorFacts& facts) {
-  static constexpr std::array<std::string_view, 8> kParts = {
-      "fused", "triton_", "flash", "fmha", "epilogue", "gemm_relu", "gemm_bias", "_relu_"};
-  if (const auto* kernel = kernel_with(facts, kParts)) return Cause{"fused", shown(*kernel)};
-  return std::nullopt;
-}
-
-// A difference that is a whole number of additions for each element of the result: a bias.
 std::optional<Cause> bias(const OperatorFacts& facts, u128 executed, u128 formula) {
-  const auto& sizes = facts.name->sizes;
-  if (executed <= formula || sizes.empty()) return std::nullopt;
-  u128 result = 0;
-  if (const auto product = result_of(facts))
-    result = times_saturating(product->rows, product->columns);
-  else if (facts.formula.backward)
-    result = elements(sizes[0]);
-  if (result == 0 || executed - formula != times_saturating(result, facts.calls))
-    return std::nullopt;
+  if (!differs_by_bias(facts, executed, formula)) return std::nullopt;
   return Cause{facts.formula.backward ? "bias gradient" : "bias",
-               "the difference is one addition per element of the result, " + to_grouped(result)};
+               "the difference is one addition per element of the result, " +
+                   to_grouped(result_elements(facts))};
 }
 
 // One call is several kernels: harmless here, since calls are told apart, but whoever counts the
@@ -181,10 +179,12 @@ std::string per_kernel(const OperatorFacts& facts) {
 Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
   const double ratio = formula == 0 ? 0 : ratio_of(executed, formula);
   if (auto cause = algorithm(facts)) return *cause;
-  if (auto cause = padding(facts, ratio)) return *cause;
-  if (auto cause = missing_gradient(facts, ratio)) return *cause;
+  if (auto cause = attention(facts, executed)) return *cause;
   if (auto cause = bias(facts, executed, formula)) return *cause;
-  if (auto cause = fused(facts)) return *cause;
+  if (auto cause = missing_gradient(facts, executed, formula)) return *cause;
+  if (auto cause = padding(facts, ratio)) return *cause;
+  if (auto cause = gradient_padding(facts)) return *cause;
+  if (auto cause = fused(facts, executed, formula)) return *cause;
   if (!facts.calls_counted && formula > 0 && ratio > 0) {
     const double parts = 1 / ratio;
     if (parts > 1.5 && std::abs(parts - std::round(parts)) < 0.01 * parts)
@@ -201,7 +201,7 @@ Cause cause_of(const OperatorFacts& facts) {
   if (!work.flop_known()) return {"no hardware count", facts.unmeasured_reason};
   if (!facts.formula.flop) return {"no formula", facts.formula.why_not};
   Cause cause;
-  const u128 formula = facts.formula.flop->times(facts.calls).flop(facts.fma);
+  const u128 formula = facts.formula_flop();
   if (work.unmeasured > 0) {
     cause = {"no hardware count", std::to_string(work.unmeasured) + " of " +
                                       std::to_string(work.launches) +
@@ -220,6 +220,20 @@ Cause cause_of(const OperatorFacts& facts) {
   if (const std::string note = per_kernel(facts); !note.empty() && facts.calls_counted)
     cause.evidence += (cause.evidence.empty() ? "" : "; ") + note;
   return cause;
+}
+
+bool about_half_of_attention(const OperatorFacts& facts) {
+  if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete()) return false;
+  const u128 whole = facts.algorithm_flop();
+  const double done = whole == 0 ? 0 : ratio_of(facts.work.flop, whole);
+  return done >= 0.495 && done <= 0.66;
+}
+
+std::optional<u128> model_flop(const OperatorFacts& facts) {
+  if (!facts.formula.flop) return std::nullopt;
+  const u128 whole = facts.formula_flop();
+  const bool half = about_half_of_attention(facts) || missing_gradient_word(facts) != nullptr;
+  return half ? whole / 2 : whole;
 }
 
 }  // namespace flopinj::reduce

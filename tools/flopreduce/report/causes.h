@@ -1,40 +1,32 @@
 // Why the hardware's count of an operator differs from the formula, by evidence.
 #pragma once
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "analytic/formula.h"
-#include "analytic/operator_name.h"
-#include "report/report.h"
+#include "report/operator_facts.h"
 
 namespace flopinj::reduce {
-
-// A kernel among an operator's launches.
-struct OperatorKernel {
-  std::string name;  // mangled
-  uint64_t launches = 0;
-  u128 flop = 0;
-};
-
-// What is known of an operator's launches in one phase.
-struct OperatorFacts {
-  const OperatorName* name = nullptr;
-  std::string phase;
-  Formula formula;  // of one call
-  uint64_t calls = 0;
-  bool calls_counted = false;  // by sequence numbers; else the launches of the busiest kernel
-  int fma = 2;
-  Work work;
-  bool tensor = false;                  // tensor cores did some of it
-  std::vector<OperatorKernel> kernels;  // most FLOP first
-  std::string unmeasured_reason;
-  bool first_layer = false;  // of the network: nobody needs the gradient by its input
-};
 
 struct Cause {
   std::string cause;     // empty: there is nothing to explain
   std::string evidence;  // what it is taken from
 };
 Cause cause_of(const OperatorFacts& facts);
+
+// Whether fused attention executed about half of its formula: 0.495 to 0.66. Under a causal mask of L
+// queries and keys a kernel with tiles of t does 1/2 + t / (2 L) of the scores, and the softmax adds a few
+// operations to each (Dao, FlashAttention-2, section 3.1: blocks beyond the diagonal are skipped). No name
+// tells the mask. Known failures: another mask that leaves out half; sequences of fewer than four
+// tiles, which look like no mask.
+bool about_half_of_attention(const OperatorFacts& facts);
+
+// FLOP that count for model FLOP utilization (MFU); nothing without a formula:
+// - what backward computes again does not count: 4 products of attention, not the 5 executed (PaLM,
+//   appendix B: recomputation belongs to hardware FLOP utilization);
+// - of a causal mask what it leaves in counts, half: as Megatron-LM (num_floating_point_operations, "causal
+//   mask (only half of the mask is non-zero)") and FlashAttention's benchmarks have it. PaLM and nanoGPT
+//   (12 L H Q T for each token) count the whole matrix: up to twice as much for attention;
+// - of a product's two gradients those that were computed, by evidence (gradients.h).
+std::optional<u128> model_flop(const OperatorFacts& facts);
 
 }  // namespace flopinj::reduce

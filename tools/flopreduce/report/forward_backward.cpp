@@ -1,6 +1,7 @@
 #include "report/forward_backward.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analytic/operator_flop.h"
 
@@ -75,7 +76,13 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, const 
     const std::string type = row_name(path, home, phase);
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
-    if (is_forward(home, phase) && share.matrix_flop > 0) add_theory(home, type, share);
+    if (is_forward(home, phase)) {
+      add_theory(home, type, share);
+    } else if (phase == "backward" && home != path) {
+      Backward& backward = backward_[operators_.operator_of(home)];
+      add_saturating(backward.matrix, share.matrix_flop);
+      backward.measured = backward.measured && share.flop_complete();
+    }
   });
 }
 
@@ -92,14 +99,17 @@ void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phas
 }
 
 void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, const Work& work) {
-  Theory& theory = theory_[type][operators_.operator_of(path)];
+  Theory& theory = theory_[operators_.operator_of(path)];
+  theory.type = type;
+  theory.layer = layer_name(path);
+  theory.measured = theory.measured && work.flop_complete();
+  if (work.matrix_flop == 0) return;
+  add_saturating(theory.matrix, work.matrix_flop);
   const auto gradients = gradients_of(path);
-  const auto matrix = static_cast<double>(work.matrix_flop);
   theory.known = theory.known && gradients.has_value();
   if (!gradients) return;
-  theory.matrix += matrix;
-  theory.gradients += gradients->all * matrix;
-  theory.by_input += gradients->by_input * matrix;
+  theory.gradients += gradients->all * static_cast<double>(work.matrix_flop);
+  theory.by_input += gradients->by_input * static_cast<double>(work.matrix_flop);
 }
 
 // By the innermost of an operator's functions that tells: which kernels of attention ran.
@@ -123,7 +133,11 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
       add_known(layers_.at(name), forward, part);
     if (!type.empty()) add_known(types_.at(type), forward, part);
   };
-  if (forward) return add_to(path, operator_name(path), formula);
+  if (forward) {
+    if (const auto theory = theory_.find(path); theory != theory_.end())
+      theory->second.formula = formula;
+    return add_to(path, operator_name(path), formula);
+  }
   if (phase != "backward") return;
   std::vector<OperatorJoin::Share> shares;
   for (const uint32_t p : launching)
@@ -135,40 +149,124 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
   });
 }
 
-// The one entered first that does matrix work.
-void ForwardBackwardBuilder::find_first_layer() {
-  first_layer_.emplace();
-  uint32_t first = kNoIndex;
-  for (const ForwardBackward& layer : layers_.rows) {
-    const auto path = first_path_.find(layer.name);
-    if (layer.forward.matrix_flop == 0 || path == first_path_.end() || path->second >= first)
+void ForwardBackwardBuilder::Sum::add(const Sum& other) {
+  matrix += other.matrix;
+  least += other.least;
+  most += other.most;
+  known = known && other.known;
+  for (const std::string& text : other.basis)
+    if (std::find(basis.begin(), basis.end(), text) == basis.end()) basis.push_back(text);
+}
+
+std::optional<ExpectedRatio> ForwardBackwardBuilder::Sum::ratio() const {
+  constexpr size_t kMostShown = 3;
+  if (!known || matrix <= 0) return std::nullopt;
+  ExpectedRatio ratio{least / matrix, most / matrix, {}};
+  for (size_t i = 0; i < basis.size() && i < kMostShown; ++i)
+    ratio.basis += (i == 0 ? "" : "; ") + basis[i];
+  if (basis.size() > kMostShown)
+    ratio.basis += "; " + std::to_string(basis.size() - kMostShown) + " more";
+  return ratio;
+}
+
+// In the order of forward, of those whose input may need no gradient.
+uint32_t ForwardBackwardBuilder::first_product() const {
+  const auto found = std::find_if(theory_.begin(), theory_.end(),
+                                  [](const auto& entry) { return entry.second.by_input > 0; });
+  return found == theory_.end() ? kNoIndex : found->first;
+}
+
+// Of a forward operator's products.
+ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
+    uint32_t path, const Theory& theory, const GradientFinder& gradients) const {
+  Sum sum;
+  sum.matrix = static_cast<double>(theory.matrix);
+  sum.known = theory.known;
+  sum.least = sum.most = theory.gradients;
+  GradientFinder::MatrixFlop flop{std::nullopt, theory.formula, std::nullopt};
+  if (theory.measured) flop.forward = theory.matrix;
+  if (const auto found = backward_.find(path); found != backward_.end() && found->second.measured)
+    flop.backward = found->second.matrix;
+  const GradientEvidence evidence = gradients.of(path, flop);
+  const auto because = [&](const std::string& what) {
+    const std::string place = theory.layer.empty() ? theory.type : theory.layer;
+    sum.basis.push_back(place + ": " + what + " (" + evidence.text + ")");
+  };
+  if (evidence.found == Gradients::kNone) {
+    sum.least = sum.most = 0;
+    because("no gradient");
+  } else if (theory.by_input == 0 || evidence.found == Gradients::kBoth) {
+    return sum;
+  } else if (evidence.found == Gradients::kNoInput) {
+    sum.least = sum.most = theory.gradients - theory.by_input;
+    because("no input gradient");
+  } else if (evidence.found == Gradients::kNoWeight) {
+    sum.least = sum.most = theory.by_input;
+    because("no weight gradient");
+  } else if (gradients.first(path) || (!gradients.any() && path == first_product())) {
+    sum.least = theory.gradients - theory.by_input;
+    because("with or without input gradient");
+  } else {
+    because("both gradients assumed");
+  }
+  return sum;
+}
+
+void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
+                                          OperatorsReport& report) {
+  std::map<std::string, Sum> types, layers;
+  Sum all;
+  for (const auto& [path, theory] : theory_) {
+    if (theory.matrix == 0) continue;
+    const Sum sum = expected_of(path, theory, gradients);
+    types[theory.type].add(sum);
+    if (!sum.known) continue;
+    layers[theory.layer].add(sum);
+    all.add(sum);
+    add_saturating(report.products_matrix_flop, theory.matrix);
+  }
+  for (ForwardBackward& type : types_.rows)
+    if (const auto found = types.find(type.name); found != types.end())
+      type.expected = found->second.ratio();
+  for (ForwardBackward& layer : layers_.rows) {
+    const auto found = layers.find(layer.name);
+    if (found == layers.end()) continue;
+    const auto matrix = static_cast<double>(layer.forward.matrix_flop);
+    if (found->second.matrix >= 0.5 * matrix) layer.expected = found->second.ratio();
+  }
+  report.products_expected = all.ratio();
+}
+
+// Of layers in the order of forward whose ranges name no operators.
+void ForwardBackwardBuilder::set_expected_of_layers() {
+  std::unordered_set<std::string> named;
+  for (const auto& [path, theory] : theory_) named.insert(theory.layer);
+  const auto has_backward = [](const ForwardBackward& layer) {
+    return layer.forward.matrix_flop > 0 && layer.backward.launches > 0;
+  };
+  const bool any = std::any_of(layers_.rows.begin(), layers_.rows.end(), has_backward);
+  bool first = true;
+  for (ForwardBackward& layer : layers_.rows) {
+    if (layer.forward.matrix_flop == 0) continue;
+    if (named.contains(layer.name)) {  // its operators have told, or have no theory
+      first = first && layer.backward.launches == 0;
       continue;
-    first = path->second;
-    first_layer_ = layer.name;
+    }
+    if (any && layer.backward.launches == 0) {
+      layer.expected = ExpectedRatio{0, 0, "no gradient: no backward work names it"};
+      continue;
+    }
+    const auto about = [&](double n) { return layer.ratio && std::abs(*layer.ratio - n) <= 0.15; };
+    if (about(2))
+      layer.expected = ExpectedRatio{2, 2, {}};
+    else if (first && about(1))
+      layer.expected = ExpectedRatio{1, 1, "no input gradient: the FLOP of one"};
+    else if (first)
+      layer.expected = ExpectedRatio{1, 2, "with or without input gradient"};
+    else
+      layer.expected = ExpectedRatio{2, 2, "both gradients assumed"};
+    first = false;
   }
-}
-
-bool ForwardBackwardBuilder::in_first_layer(uint32_t path) {
-  if (!first_layer_) find_first_layer();
-  if (first_layer_->empty()) return false;
-  const auto* forwards = join_.forwards_of(path);
-  if (forwards == nullptr) return layer_name(path) == *first_layer_;
-  return std::all_of(forwards->begin(), forwards->end(), [&](const OperatorJoin::Share& s) {
-    return layer_name(s.first) == *first_layer_;
-  });
-}
-
-// Of products alone. The first layer needs no gradient by its input.
-std::optional<double> ForwardBackwardBuilder::expected_of(const std::string& type) {
-  const auto found = theory_.find(type);
-  if (found == theory_.end()) return std::nullopt;
-  double matrix = 0, gradients = 0;
-  for (const auto& [path, theory] : found->second) {
-    if (!theory.known) return std::nullopt;
-    matrix += theory.matrix;
-    gradients += theory.gradients - (in_first_layer(path) ? theory.by_input : 0);
-  }
-  return gradients / matrix;
 }
 
 void ForwardBackwardBuilder::set_ratio(ForwardBackward& row) {
@@ -183,24 +281,23 @@ void ForwardBackwardBuilder::set_share(ForwardBackward& row, const Work& pass) {
     row.forward_share = quotient(row.forward.flop, pass.flop);
 }
 
-void ForwardBackwardBuilder::finish(OperatorsReport& report) {
-  if (!first_layer_) find_first_layer();
+void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsReport& report) {
   for (ForwardBackward& layer : layers_.rows) {
     set_ratio(layer);
     set_share(layer, layers_pass_);
-    if (layer.forward.matrix_flop > 0) layer.expected = layer.name == *first_layer_ ? 1 : 2;
   }
+  for (ForwardBackward& type : types_.rows) {
+    set_ratio(type);
+    set_share(type, types_pass_);
+  }
+  set_expected(gradients, report);
   const auto first_path = [&](const ForwardBackward& layer) {
     const auto found = first_path_.find(layer.name);
     return found == first_path_.end() ? kNoIndex : found->second;
   };
   std::stable_sort(layers_.rows.begin(), layers_.rows.end(),
                    [&](const auto& a, const auto& b) { return first_path(a) < first_path(b); });
-  for (ForwardBackward& type : types_.rows) {
-    set_ratio(type);
-    set_share(type, types_pass_);
-    type.expected = expected_of(type.name);
-  }
+  set_expected_of_layers();
   const auto flop = [](const ForwardBackward& row) {
     u128 sum = row.forward.flop;
     add_saturating(sum, row.backward.flop);

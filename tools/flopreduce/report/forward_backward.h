@@ -1,4 +1,13 @@
-// Forward and backward work side by side: by layer, and by the operator that forward called.
+// Forward and backward work side by side: by layer, and by the operator that forward called; and what their
+// ratio should be.
+//
+// By theory and evidence, operator by operator: all gradients that the formula knows, without those of which
+// report/gradients.h says that they were not computed. Where nothing tells, the first operator that has
+// gradients gets the range with and without its input's, and any other is assumed to have all; the
+// basis says so. A layer without operators that have a theory (ranges alone) has its own FLOP as
+// evidence: 0.85 to 1.15 times forward is one gradient, 1.85 to 2.15 both. One gradient counts as such for the
+// first layer that has backward work; others are assumed to have both. Known failure: a layer of several
+// products, of which the first needs no input gradient, is between, and gets the range from 1 to 2.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,6 +20,7 @@
 #include "analytic/formula.h"
 #include "model/model.h"
 #include "model/operators.h"
+#include "report/gradients.h"
 #include "report/operator_join.h"
 #include "report/report.h"
 
@@ -27,16 +37,13 @@ class ForwardBackwardBuilder {
   // paths that it launches in.
   void add_formula(uint32_t path, const std::string& phase, std::optional<u128> formula,
                    const std::vector<uint32_t>& launching);
-  void finish(OperatorsReport& report);
+  void finish(const GradientFinder& gradients, OperatorsReport& report);
 
   // Empty where the path is in no layer.
   const std::string& layer_name(uint32_t path);
   // The row of a path's work that belongs to `home`, one of OperatorJoin::for_each_home: the function
   // that forward called, or the autograd node that found none; empty where it is in no row.
   std::string row_name(uint32_t path, uint32_t home, const std::string& phase) const;
-  // Whether the path's forward operators are all in the layer entered first that does matrix work.
-  // After all work.
-  bool in_first_layer(uint32_t path);
 
  private:
   // Rows by name, in the order in which names came.
@@ -45,20 +52,37 @@ class ForwardBackwardBuilder {
     std::unordered_map<std::string, size_t> index;
     ForwardBackward& at(const std::string& name);
   };
-  // Matrix work of one operator in forward, and what its gradients take by theory.
+  // Matrix work of one operator in forward, and what theory says of its gradients.
   struct Theory {
-    double matrix = 0, gradients = 0, by_input = 0;
+    std::string type, layer;
+    u128 matrix = 0;
+    double gradients = 0, by_input = 0;  // multiply-adds times `matrix`
+    bool known = true, measured = true;
+    std::optional<u128> formula;
+  };
+  struct Backward {
+    u128 matrix = 0;
+    bool measured = true;
+  };
+  // Expectations of several operators.
+  struct Sum {
+    double matrix = 0, least = 0, most = 0;
     bool known = true;
+    std::vector<std::string> basis;
+    void add(const Sum& other);
+    std::optional<ExpectedRatio> ratio() const;
   };
 
   void add_to_layer(uint32_t path, const std::string& phase, const Work& work);
   void add_theory(uint32_t path, const std::string& type, const Work& work);
+  Sum expected_of(uint32_t path, const Theory& theory, const GradientFinder& gradients) const;
+  uint32_t first_product() const;
+  void set_expected(const GradientFinder& gradients, OperatorsReport& report);
+  void set_expected_of_layers();
   bool is_forward(uint32_t path, const std::string& phase) const;
   std::string operator_name(uint32_t path) const;
   std::string node_name(uint32_t path) const;
   std::optional<ProductGradients> gradients_of(uint32_t path) const;
-  void find_first_layer();
-  std::optional<double> expected_of(const std::string& type);
   static void set_ratio(ForwardBackward& row);
   static void set_share(ForwardBackward& row, const Work& pass);
 
@@ -68,10 +92,10 @@ class ForwardBackwardBuilder {
   std::unordered_set<uint32_t> joined_;  // paths of operators whose number a backward one has
   Rows layers_, types_;
   Work layers_pass_, types_pass_;  // the forward work that rows are shares of
-  std::unordered_map<uint32_t, std::string> layer_names_;     // by layer's path
-  std::unordered_map<std::string, uint32_t> first_path_;      // of a layer, in forward
-  std::optional<std::string> first_layer_;                    // empty: there is none
-  std::map<std::string, std::map<uint32_t, Theory>> theory_;  // by type and operator's path
+  std::unordered_map<uint32_t, std::string> layer_names_;  // by layer's path
+  std::unordered_map<std::string, uint32_t> first_path_;   // of a layer, in forward
+  std::map<uint32_t, Theory> theory_;                      // by forward operator's path
+  std::unordered_map<uint32_t, Backward> backward_;        // the same
 };
 
 }  // namespace flopinj::reduce

@@ -1,6 +1,7 @@
 #include "report/layers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/text.h"
 
@@ -37,7 +38,51 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
   }
   if (report.layers.empty() || all == 0) return;
   report.first_layer_share = quotient(first, all);
-  report.expected = 2 - *report.first_layer_share;
+}
+
+// Of all layers that have an expectation.
+std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
+                                                const OperatorsReport& operators) {
+  double least = 0, most = 0, matrix = 0;
+  ExpectedRatio expected;
+  bool any = false;
+  for (const ForwardBackward& layer : operators.layers) {
+    any = any || (layer.forward.matrix_flop > 0 && layer.backward.launches > 0);
+    if (!layer.expected) continue;
+    const auto weight = static_cast<double>(layer.forward.matrix_flop);
+    matrix += weight;
+    least += weight * layer.expected->least;
+    most += weight * layer.expected->most;
+    if (!layer.expected->basis.empty() && expected.basis.size() < 256)
+      expected.basis +=
+          (expected.basis.empty() ? "" : "; ") + layer.name + ": " + layer.expected->basis;
+  }
+  if (!any || 2 * matrix < static_cast<double>(forward.matrix_flop)) return std::nullopt;
+  expected.least = least / matrix;
+  expected.most = most / matrix;
+  return expected;
+}
+
+// Where nothing tells of single layers: which of the two the whole is.
+std::optional<ExpectedRatio> expected_of_whole(const RatioReport& report) {
+  if (!report.first_layer_share) return std::nullopt;
+  const double first = *report.first_layer_share, without = 2 - first;
+  const auto fits = [&](double ratio) {
+    return report.matrix_ratio && std::abs(*report.matrix_ratio - ratio) <= first / 4;
+  };
+  if (fits(without))
+    return ExpectedRatio{without, without, "first layer without input gradient: the ratio fits"};
+  if (fits(2)) return ExpectedRatio{2, 2, "first layer with input gradient: the ratio fits"};
+  return ExpectedRatio{without, 2, "first layer with or without input gradient: nothing tells"};
+}
+
+std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& forward,
+                                         const OperatorsReport& operators) {
+  if (operators.products_expected &&
+      2 * operators.products_matrix_flop >= std::max<u128>(1, forward.matrix_flop))
+    return operators.products_expected;
+  if (auto expected = expected_of_layers(forward, operators)) return expected;
+  return expected_of_whole(report);
 }
 
 }  // namespace
@@ -68,7 +113,7 @@ std::string path_string(const Model& model, uint32_t path, bool escaped) {
 
 RatioReport backward_forward(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
                              const Work& forward, const Work& backward,
-                             std::vector<u128> forward_matrix) {
+                             const OperatorsReport& operators, std::vector<u128> forward_matrix) {
   RatioReport report;
   if (forward.flop > 0 && backward.launches > 0) {
     const double ratio = quotient(backward.flop, forward.flop);
@@ -81,6 +126,7 @@ RatioReport backward_forward(const Model& model, const PhaseRules& rules, const 
        i-- > PathTable::kLost + 1;)  // children come after their parents
     add_saturating(forward_matrix[model.paths[static_cast<uint32_t>(i)].parent], forward_matrix[i]);
   find_layers(model, rules, phases, forward_matrix, report);
+  report.expected = expected_of(report, forward, operators);
   return report;
 }
 

@@ -9,10 +9,15 @@
 namespace flopinj::reduce {
 
 // `forward_matrix`: matrix FLOP of forward-phase launches directly in each range path (not below
-// it).
+// it). `operators` is done.
+//
+// The expected ratio is that of the operators, by evidence, where they hold half of forward's matrix FLOP or
+// more; else that of the layers, where backward names them too (both: report/forward_backward.h); else what
+// the whole ratio fits: 2 - f1 or 2, to a quarter of f1, the share of the layer entered first. Where it fits
+// neither, or is not known, it is the range between them: that every layer is trained is assumed.
 RatioReport backward_forward(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
                              const Work& forward, const Work& backward,
-                             std::vector<u128> forward_matrix);
+                             const OperatorsReport& operators, std::vector<u128> forward_matrix);
 
 // One range as "name", or "domain:name" outside NVTX's default domain; at most 256 bytes.
 std::string range_label(const Model& model, uint32_t path);

@@ -36,9 +36,14 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
   for (size_t i = 0; i < formulas_.precisions().size(); ++i)
     if (flop.by_precision[i] > 0 && formulas_.precisions()[i].starts_with("tensor"))
       place.tensor = true;
-  KernelSum& kernel = place.kernels[{row.path, model_.signatures[row.signature].name}];
-  add_saturating(kernel.launches, work.launches);
-  add_saturating(kernel.flop, work.flop);
+  place.kernels[{row.path, model_.signatures[row.signature].name}].add(
+      {work.launches, work.flop, work.matrix_flop});
+}
+
+void OperatorsBuilder::KernelSum::add(const KernelSum& other) {
+  add_saturating(launches, other.launches);
+  add_saturating(flop, other.flop);
+  add_saturating(matrix_flop, other.matrix_flop);
 }
 
 // The gradient that a backward operator takes has the shape of the forward operator's result.
@@ -116,7 +121,7 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
 }
 
 OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase,
-                                         const Place& place) {
+                                         const Place& place) const {
   OperatorFacts facts;
   facts.name = operators_.name_of(path);
   facts.phase = phase;
@@ -127,17 +132,11 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.formula = formula_of(path, place);
   std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.formula);
   std::map<uint32_t, KernelSum> kernels;
-  for (const auto& [where, sum] : place.kernels) {
-    add_saturating(kernels[where.second].launches, sum.launches);
-    add_saturating(kernels[where.second].flop, sum.flop);
-  }
+  for (const auto& [where, sum] : place.kernels) kernels[where.second].add(sum);
   for (const auto& [kernel, sum] : kernels)
-    facts.kernels.push_back({model_.names[kernel], sum.launches, sum.flop});
+    facts.kernels.push_back({model_.names[kernel], sum.launches, sum.flop, sum.matrix_flop});
   std::stable_sort(facts.kernels.begin(), facts.kernels.end(),
                    [](const auto& a, const auto& b) { return a.flop > b.flop; });
-  facts.first_layer = std::all_of(place.kernels.begin(), place.kernels.end(), [&](const auto& k) {
-    return forward_backward_.in_first_layer(k.first.first);
-  });
   return facts;
 }
 
@@ -160,8 +159,9 @@ void OperatorsBuilder::add_types() {
     type.work.add(place.work);
     add_saturating(type.formula_uncounted, place.formula_uncounted);
     if (place.formula_flop && place.work.flop_complete()) {
-      if (!type.formula_flop) type.formula_flop = 0;
+      if (!type.formula_flop) type.formula_flop = type.model_flop = 0;
       add_saturating(*type.formula_flop, *place.formula_flop);
+      add_saturating(*type.model_flop, *place.model_flop);
       add_saturating(sum.executed, place.work.flop);
     }
     if (place.cause.empty()) continue;
@@ -185,36 +185,41 @@ void OperatorsBuilder::add_types() {
   }
 }
 
+void OperatorsBuilder::add_place(uint32_t path, const Place& place, const OperatorFacts& facts) {
+  OperatorReport& r = report_.places.emplace_back();
+  r.name = facts.name->name;
+  r.range = range_label(model_, path);
+  r.layer = forward_backward_.layer_name(path);
+  r.phase = facts.phase;
+  r.calls = facts.calls;
+  r.calls_counted = facts.calls_counted;
+  r.work = place.work;
+  if (facts.formula.flop) {
+    r.formula_flop = facts.formula_flop();
+    r.formula_uncounted = facts.formula.flop->times(facts.calls).uncounted;
+    r.model_flop = model_flop(facts);
+    if (place.work.flop_complete() && *r.formula_flop > 0)
+      r.ratio = quotient(place.work.flop, *r.formula_flop);
+    if (r.phase != "recompute") add_saturating(report_.formula_flop, *r.model_flop);
+  }
+  std::vector<uint32_t> launching;
+  for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
+  forward_backward_.add_formula(path, r.phase, r.formula_flop, launching);
+  const Cause cause = cause_of(facts);
+  r.cause = cause.cause;
+  r.evidence = cause.evidence;
+  if (r.phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
+}
+
 OperatorsReport OperatorsBuilder::build() {
+  GradientFinder gradients(operators_, join_, calls_);
   for (const auto& [key, place] : places_) {
-    const auto& [path, phase] = key;
-    const OperatorFacts facts = facts_of(path, phase, place);
-    OperatorReport& r = report_.places.emplace_back();
-    r.name = facts.name->name;
-    r.range = range_label(model_, path);
-    r.layer = forward_backward_.layer_name(path);
-    r.phase = phase;
-    r.calls = facts.calls;
-    r.calls_counted = facts.calls_counted;
-    r.work = place.work;
-    if (facts.formula.flop) {
-      const OperatorFlop all = facts.formula.flop->times(facts.calls);
-      r.formula_flop = all.flop(facts.fma);
-      r.formula_uncounted = all.uncounted;
-      if (place.work.flop_complete() && *r.formula_flop > 0)
-        r.ratio = quotient(place.work.flop, *r.formula_flop);
-      if (phase != "recompute") add_saturating(report_.formula_flop, *r.formula_flop);
-    }
-    std::vector<uint32_t> launching;
-    for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
-    forward_backward_.add_formula(path, phase, r.formula_flop, launching);
-    const Cause cause = cause_of(facts);
-    r.cause = cause.cause;
-    r.evidence = cause.evidence;
-    if (phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
+    OperatorFacts facts = facts_of(key.first, key.second, place);
+    if (key.second == "backward") facts.gradients = gradients.add(key.first, facts);
+    add_place(key.first, place, facts);
   }
   add_types();
-  forward_backward_.finish(report_);
+  forward_backward_.finish(gradients, report_);
   const auto most_first = [](const OperatorReport& a, const OperatorReport& b) {
     return a.work.flop > b.work.flop;
   };

@@ -13,6 +13,7 @@
 #include "model/totals.h"
 #include "report/causes.h"
 #include "report/forward_backward.h"
+#include "report/gradients.h"
 #include "report/operator_join.h"
 #include "report/report.h"
 
@@ -33,7 +34,8 @@ class OperatorsBuilder {
  private:
   struct KernelSum {
     uint64_t launches = 0;
-    u128 flop = 0;
+    u128 flop = 0, matrix_flop = 0;
+    void add(const KernelSum& other);
   };
   // One operator range in one phase.
   struct Place {
@@ -51,7 +53,8 @@ class OperatorsBuilder {
   Formula formula_of(uint32_t path, const Place& place) const;
   // Calls, and whether sequence numbers count them.
   std::pair<uint64_t, bool> calls_of(const Place& place, const Formula& formula) const;
-  OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place);
+  OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place) const;
+  void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
   void add_types();
 
   const Model& model_;

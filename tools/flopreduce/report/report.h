@@ -160,9 +160,19 @@ struct LayerReport {
   bool first = false;
 };
 
-// backward / forward. The expected value is 2 - f1: every matrix layer costs twice its forward work
-// in backward (a gradient for its weights and one for its input), but the first layer needs none
-// for its input. f1 is the first layer's share of the forward pass's matrix FLOP.
+// What backward / forward of matrix work should be, by theory and by what is known of the gradients that were
+// computed (report/gradients.h). From `least` to `most` where something is not known.
+struct ExpectedRatio {
+  double least = 0, most = 0;
+  std::string basis;  // what is not plain about it, and what is assumed; may be empty
+  bool certain() const { return most - least <= 1e-9 * most; }
+  // Nothing where it is a range.
+  std::optional<double> value() const { return certain() ? std::optional(most) : std::nullopt; }
+};
+
+// backward / forward. A product with weights costs twice its forward work in backward, a gradient for its
+// weights and one for its input; what needs none for its input (as a rule the first layer, f1 of the forward
+// pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
 struct RatioReport {
   std::optional<double> ratio;  // all FLOP; nothing where a part is unmeasured or forward is 0
   std::optional<double> ratio_partial;  // of what is known, where the ratio is not
@@ -171,7 +181,7 @@ struct RatioReport {
   // f1 and its parts: matrix FLOP of first layers, and of the forward ranges that have layers.
   std::optional<double> first_layer_share;
   u128 first_layers_flop = 0, layered_flop = 0;
-  std::optional<double> expected;
+  std::optional<ExpectedRatio> expected;
   std::vector<LayerReport> layers;
 };
 
@@ -187,6 +197,8 @@ struct OperatorReport {
   // By formula, of all calls; nothing where there is none.
   std::optional<u128> formula_flop;
   u128 formula_uncounted = 0;  // operations that no FLOP counter counts
+  // Of it what the model needed: without gradients that nobody computed, without what a mask leaves out.
+  std::optional<u128> model_flop;
   // Executed / formula where both are known and the formula is not 0.
   std::optional<double> ratio;
   std::string cause, evidence;
@@ -200,8 +212,8 @@ struct ForwardBackward {
   Work forward, backward, recompute;
   u128 forward_formula = 0, backward_formula = 0;
   bool forward_formula_partial = false, backward_formula_partial = false;  // some have none
-  std::optional<double> ratio;     // backward / forward, matrix FLOP
-  std::optional<double> expected;  // the same by theory; nothing where there is none
+  std::optional<double> ratio;            // backward / forward, matrix FLOP
+  std::optional<ExpectedRatio> expected;  // the same by theory; nothing where there is none
   // Executed FLOP of forward / those of the whole forward pass; nothing where some are not known.
   std::optional<double> forward_share;
 };
@@ -211,8 +223,11 @@ struct OperatorsReport {
   std::vector<OperatorReport> places;       // by range path and phase, most FLOP first
   std::vector<ForwardBackward> layers;      // in the order of forward
   std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
-  u128 formula_flop = 0;                    // of all with a formula, recomputation left out
-  u128 recompute_flop = 0;                  // executed
+  u128 formula_flop = 0;  // OperatorReport::model_flop of all, recomputation left out
+  // Of all products with theory together: forward matrix FLOP, and what backward should be.
+  u128 products_matrix_flop = 0;
+  std::optional<ExpectedRatio> products_expected;
+  u128 recompute_flop = 0;  // executed
   // Backward launches with a sequence number, by what became of it.
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
 };

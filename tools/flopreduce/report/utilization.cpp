@@ -102,8 +102,8 @@ u128 forward_formulas(const Report& report, const Work& forward) {
   u128 formula = 0;
   u128 covered = 0;
   for (const auto& o : report.operators.types) {
-    if (o.phase != "forward" || !o.formula_flop) continue;
-    add_saturating(formula, *o.formula_flop);
+    if (o.phase != "forward" || !o.model_flop) continue;
+    add_saturating(formula, *o.model_flop);
     add_saturating(covered, o.work.flop);
   }
   return covered == forward.flop ? formula : 0;

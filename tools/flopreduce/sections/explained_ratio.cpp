@@ -84,9 +84,8 @@ Section expectation_section(const Report& report) {
     return s;
   }
   s.above.emplace_back(
-      "  A matrix layer's backward pass costs twice its forward pass; that of the first, whose "
-      "input "
-      "needs no gradient, once.");
+      "  A product's backward pass costs twice its forward pass; once where its input needs no "
+      "gradient: 2 - f1 where that is the first layer.");
   Table table{"ratio_layers",
               {{"layer", "layer"},
                {"forward_matrix_flop", "forward matrix work", Kind::kFlop, Worth::kMain},
@@ -96,11 +95,17 @@ Section expectation_section(const Report& report) {
   for (const auto& l : r.layers)
     table.rows.push_back(
         {l.path, l.forward_matrix_flop, l.forward_matrix_flop, l.first ? "first" : ""});
-  s.table = std::move(table);
-  s.below.emplace_back("  f1 = " + to_grouped(r.first_layers_flop) + " / " +
-                       to_grouped(r.layered_flop) + " = " + fixed(*r.first_layer_share, 4) +
-                       ": first layers, of the forward ranges that have layers");
-  s.below.emplace_back("  expected: 2 - f1 = " + fixed(*r.expected, 4) + " of matrix work");
+  if (!table.rows.empty()) s.table = std::move(table);
+  if (r.first_layer_share)
+    s.below.emplace_back("  f1 = " + to_grouped(r.first_layers_flop) + " / " +
+                         to_grouped(r.layered_flop) + " = " + fixed(*r.first_layer_share, 4) +
+                         ": first layers, of the forward ranges that have layers");
+  std::string least = r.expected->certain() ? "" : fixed(r.expected->least, 4) + " to ";
+  if (r.expected->certain() && r.first_layer_share &&
+      fixed(2 - *r.first_layer_share, 6) == fixed(r.expected->most, 6))
+    least = "2 - f1 = ";
+  s.below.emplace_back("  expected: " + least + fixed(r.expected->most, 4) + " of matrix work");
+  if (!r.expected->basis.empty()) s.below.emplace_back("  " + r.expected->basis);
   return s;
 }
 
@@ -133,7 +138,10 @@ Json explained_ratio_json(const Report& report) {
   j["ratio"] = optional_json(r.ratio);
   j["ratio_partial"] = optional_json(r.ratio_partial);
   j["matrix_ratio"] = optional_json(r.matrix_ratio);
-  j["expected"] = optional_json(r.expected);
+  j["expected"] = r.expected ? optional_json(r.expected->value()) : Json(nullptr);
+  if (r.expected && !r.expected->certain())
+    j["expected_range"] = {r.expected->least, r.expected->most};
+  if (r.expected && !r.expected->basis.empty()) j["expected_basis"] = r.expected->basis;
   j["first_layer_share"] = optional_json(r.first_layer_share);
   j["first_layers_matrix_flop"] = decimal(r.first_layers_flop);
   j["layered_matrix_flop"] = decimal(r.layered_flop);

@@ -13,6 +13,12 @@ Cell pair_ratio_cell(const std::optional<double>& ratio) {
   return ratio ? Cell(*ratio) : Cell::none();
 }
 
+// An upper bound where it is a range.
+Cell expected_cell(const std::optional<ExpectedRatio>& expected) {
+  if (!expected) return Cell::none();
+  return {expected->most, expected->certain() ? Mark::kNone : Mark::kAtMost};
+}
+
 Table pair_table(const char* key, Column name, const std::vector<ForwardBackward>& rows) {
   Table table{key,
               {name,
@@ -34,7 +40,7 @@ Table pair_table(const char* key, Column name, const std::vector<ForwardBackward
   };
   for (const ForwardBackward& r : rows)
     table.rows.push_back({r.name, flop(r.forward), pair_ratio_cell(r.forward_share),
-                          flop(r.backward), pair_ratio_cell(r.ratio), pair_ratio_cell(r.expected),
+                          flop(r.backward), pair_ratio_cell(r.ratio), expected_cell(r.expected),
                           pair_formula_cell(r.forward_formula, r.forward_formula_partial),
                           pair_formula_cell(r.backward_formula, r.backward_formula_partial),
                           time(r.forward), time(r.backward)});
@@ -49,8 +55,8 @@ Json pair_json(const char* key, const ForwardBackward& r) {
             {"forward_formula_flop", decimal(r.forward_formula)},
             {"backward_formula_flop", decimal(r.backward_formula)},
             {"forward_share", optional_json(r.forward_share)},
-            {"backward_forward_matrix_ratio", optional_json(r.ratio)},
-            {"backward_forward_expected", optional_json(r.expected)}};
+            {"backward_forward_matrix_ratio", optional_json(r.ratio)}};
+  add_expected(j, r.expected);
   if (r.forward_formula_partial) j["forward_formula_partial"] = true;
   if (r.backward_formula_partial) j["backward_formula_partial"] = true;
   return j;

@@ -48,6 +48,14 @@ void add_integer_op(Json& to, const Flop& flop) {
       to["integer_op"][std::string(kIntegerFormats[i])] = decimal(flop.integer[i]);
 }
 
+void add_expected(Json& to, const std::optional<ExpectedRatio>& expected) {
+  to["backward_forward_expected"] = expected ? optional_json(expected->value()) : Json(nullptr);
+  if (!expected) return;
+  if (!expected->certain())
+    to["backward_forward_expected_range"] = {expected->least, expected->most};
+  if (!expected->basis.empty()) to["backward_forward_expected_basis"] = expected->basis;
+}
+
 Json ledger_line_json(const LedgerLine& l) {
   return {{"launches", l.launches},
           {"measured", l.measured},

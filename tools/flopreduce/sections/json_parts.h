@@ -23,6 +23,8 @@ Json precision_json(const Report& report, const Flop& flop);
 // Integer operations of the tensor cores by source, as member "integer_op", where there are any.
 void add_integer_op(Json& to, const Flop& flop);
 Json signature_json(const SignatureReport& signature);
+// Members "backward_forward_expected" and, where there are such, "..._range" and "..._basis".
+void add_expected(Json& to, const std::optional<ExpectedRatio>& expected);
 Json ledger_line_json(const LedgerLine& line);
 
 template <class Items, class ItemJson>

@@ -86,6 +86,7 @@ Json operator_json(const OperatorReport& o) {
   j["calls_counted"] = o.calls_counted;
   j.update(work_json(o.work));
   j["formula_flop"] = o.formula_flop ? Json(decimal(*o.formula_flop)) : Json(nullptr);
+  if (o.model_flop && o.model_flop != o.formula_flop) j["model_flop"] = decimal(*o.model_flop);
   if (o.formula_uncounted > 0) j["formula_uncounted"] = decimal(o.formula_uncounted);
   j["executed_formula_ratio"] = optional_json(o.ratio);
   j["cause"] = o.cause;

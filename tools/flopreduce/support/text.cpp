@@ -2,6 +2,7 @@
 
 #include <libiberty/demangle.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -93,6 +94,12 @@ std::string demangle(std::string_view mangled, size_t limit) {
   } catch (const Enough&) {
   }
   return cut(out.text, limit);
+}
+
+bool contains_any_case(std::string_view text, std::string_view part) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [&](char a, char b) { return lower(a) == lower(b); }) != text.end();
 }
 
 size_t display_width(std::string_view text) {

@@ -23,6 +23,9 @@ std::string shorten(const std::string& text, size_t width);
 // Overwrites bytes that are not UTF-8.
 void replace_invalid_utf8(char* data, size_t size, char with);
 
+// Whether `text` holds `part`, letters of ASCII in any case.
+bool contains_any_case(std::string_view text, std::string_view part);
+
 // Code points in valid UTF-8.
 size_t display_width(std::string_view text);
 

@@ -1,0 +1,258 @@
+// Which gradients were computed, what backward / forward should be for that, and what counts for MFU.
+// Executed figures are samples made up here; expected ones are worked out by hand.
+#include "operator_scene.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+// A convolution as autograd runs it: both gradients in one operator.
+struct Convolution {
+  Convolution(Scene& s, const std::string& layer, int in, int out) {
+    const auto text = [](int n) { return std::to_string(n); };
+    const std::string x = "[2, " + text(in) + ", 8, 8]", y = "[2, " + text(out) + ", 8, 8]",
+                      w = "[" + text(out) + ", " + text(in) + ", 3, 3]";
+    forward = s.path({"forward", layer, "aten::conv2d, sizes = [" + x + ", " + w + ", []]",
+                      "aten::convolution, sizes = [" + x + ", " + w + "]"});
+    backward =
+        s.path({kNode + "ConvolutionBackward0", "ConvolutionBackward0",
+                "aten::convolution_backward, sizes = [" + y + ", " + x + ", " + w + ", []]"});
+    products = 2.0 * out * 64 * in * 9;
+  }
+  uint32_t forward = 0, backward = 0;
+  double products = 0;  // multiply-adds of one direction
+};
+
+// A linear layer: two products in backward, one for each gradient.
+struct Linear {
+  Linear(Scene& s, const std::string& layer, int rows, int in, int out) {
+    const auto text = [](int a, int b) {
+      return "[" + std::to_string(a) + ", " + std::to_string(b) + "]";
+    };
+    forward = s.path({"forward", layer,
+                      "aten::linear, sizes = [" + text(rows, in) + ", " + text(out, in) + "]",
+                      "aten::addmm, sizes = [[], " + text(rows, in) + ", " + text(in, out) + "]"});
+    const auto back = [&](const std::string& a, const std::string& b) {
+      return s.path(
+          {kNode + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = [" + a + ", " + b + "]"});
+    };
+    by_input = back(text(rows, out), text(out, in));
+    by_weight = back(text(out, rows), text(rows, in));
+    gemm = s.kernel("gemm_" + layer, products = 1.0 * rows * in * out);
+  }
+  uint32_t forward = 0, by_input = 0, by_weight = 0, gemm = 0;
+  double products = 0;
+};
+
+const ForwardBackward& layer_of(const Report& report, const std::string& name) {
+  for (const auto& row : report.operators.layers)
+    if (row.name == name) return row;
+  FAIL("no layer " << name);
+  return report.operators.layers[0];
+}
+
+void check_expected(const std::optional<ExpectedRatio>& expected, double least, double most) {
+  REQUIRE(expected);
+  INFO(expected->basis);
+  CHECK(expected->least == Approx(least));
+  CHECK(expected->most == Approx(most));
+}
+
+}  // namespace
+
+TEST_CASE("gradients: a block behind a trained embedding has its input's too") {
+  Scene s;
+  const uint32_t embedding =
+      s.path({"forward", "embed", "aten::embedding, sizes = [[100, 8], [6]]"});
+  const uint32_t embedding_back = s.path({kNode + "EmbeddingBackward0", "EmbeddingBackward0",
+                                          "aten::embedding_dense_backward, sizes = [[6, 8]]"});
+  const Linear up(s, "block", 6, 8, 24), down(s, "block", 6, 24, 8);
+  const uint32_t copy = s.kernel("gather", 0);
+  s.launch(kMain, {s.at(copy, embedding, 1), s.at(up.gemm, up.forward, 2),
+                   s.at(down.gemm, down.forward, 3)});
+  s.launch(kAutograd, {s.at(down.gemm, down.by_input, 3), s.at(down.gemm, down.by_weight, 3),
+                       s.at(up.gemm, up.by_input, 2), s.at(up.gemm, up.by_weight, 2),
+                       s.at(copy, embedding_back, 1)});
+  const Report r = s.reduce();
+  check_expected(by_forward(r, "aten::linear").expected, 2, 2);
+  check_expected(layer_of(r, "block").expected, 2, 2);
+  check_expected(r.ratio.expected, 2, 2);
+  CHECK(r.ratio.matrix_ratio == 2.0);
+}
+
+TEST_CASE("gradients: a first layer of two products needs one gradient less, not half of all") {
+  Scene s;
+  const Linear up(s, "block", 6, 8, 24), down(s, "block", 6, 24, 8);
+  s.launch(kMain, {s.at(up.gemm, up.forward, 2), s.at(down.gemm, down.forward, 3)});
+  s.launch(kAutograd, {s.at(down.gemm, down.by_input, 3), s.at(down.gemm, down.by_weight, 3),
+                       s.at(up.gemm, up.by_weight, 2)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "block").expected, 1.5, 1.5);
+  check_expected(r.ratio.expected, 1.5, 1.5);  // 2 - f1: up is half of forward
+  CHECK(r.ratio.matrix_ratio == 1.5);
+  // Three products forward and backward each counted once.
+  CHECK(r.operators.formula_flop == static_cast<u128>(2 * 5 * up.products));
+}
+
+TEST_CASE("gradients: an input that asks for one gets one") {
+  Scene s;
+  const Convolution conv(s, "conv1", 3, 4);
+  const uint32_t kernel = s.kernel("implicit_gemm", conv.products);
+  s.launch(kMain, {s.at(kernel, conv.forward, 1)});
+  s.launch(kAutograd, {s.at(kernel, conv.backward, 1), s.at(kernel, conv.backward, 1)});
+  const Report r = s.reduce();
+  check_pair(by_forward(r, "aten::conv2d"), 2 * conv.products, 4 * conv.products, 2, 2);
+  check_expected(r.ratio.expected, 2, 2);
+  CHECK(type_of(r, "aten::convolution_backward", "backward").cause.empty());
+}
+
+TEST_CASE("gradients: without evidence the first layer has a range, and says what is assumed") {
+  Scene s;
+  const Convolution one(s, "conv1", 3, 4), two(s, "conv2", 4, 3);
+  const uint32_t kernel = s.kernel("implicit_gemm", one.products);
+  const uint32_t secret = s.unmeasured("some_kernel");
+  s.launch(kMain, {s.at(kernel, one.forward, 1), s.at(kernel, two.forward, 2)});
+  s.launch(kAutograd, {s.at(secret, two.backward, 2), s.at(secret, one.backward, 1)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "conv1").expected, 1, 2);
+  check_expected(layer_of(r, "conv2").expected, 2, 2);
+  CHECK(layer_of(r, "conv2").expected->basis.find("assumed") != std::string::npos);
+  check_expected(r.ratio.expected, 1.5, 2);
+  const auto j = json_of(r);
+  CHECK(j["backward_forward_expected"].is_null());
+  CHECK(j["backward_forward_expected_range"] == nlohmann::json({1.5, 2.0}));
+  CHECK(j["layer_work"][0]["backward_forward_expected"].is_null());
+  CHECK(text_of(r).find("expected 1.5000 to 2.0000") != std::string::npos);
+}
+
+TEST_CASE("gradients: a forward pass alone tells nothing of the first product") {
+  Scene s;
+  const Linear up(s, "block", 6, 8, 24), down(s, "block", 6, 24, 8);
+  s.launch(kMain, {s.at(up.gemm, up.forward, 2), s.at(down.gemm, down.forward, 3)});
+  check_expected(s.reduce().ratio.expected, 1.5, 2);
+}
+
+TEST_CASE("gradients: kernels' names tell, anywhere in the network") {
+  Scene s;
+  const Convolution one(s, "conv1", 3, 4), two(s, "conv2", 4, 5), three(s, "conv3", 5, 6);
+  const auto kernel = [&](const Convolution& c, const char* name) {
+    return s.kernel(name, c.products);
+  };
+  s.launch(kMain, {s.at(kernel(one, "f"), one.forward, 1), s.at(kernel(two, "f"), two.forward, 2),
+                   s.at(kernel(three, "f"), three.forward, 3)});
+  s.launch(kAutograd, {s.at(kernel(three, "sm80_dgrad_x"), three.backward, 3),
+                       s.at(kernel(three, "sm80_wgrad_x"), three.backward, 3),
+                       s.at(kernel(two, "sm80_dgrad_y"), two.backward, 2),
+                       s.at(kernel(one, "sm80_wgrad_z"), one.backward, 1)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "conv1").expected, 1, 1);
+  check_expected(layer_of(r, "conv2").expected, 1, 1);  // its weights are frozen
+  check_expected(layer_of(r, "conv3").expected, 2, 2);
+  const std::string all = type_of(r, "aten::convolution_backward", "backward").cause;
+  CHECK(all.find("no input gradient") != std::string::npos);
+  CHECK(all.find("no weight gradient") != std::string::npos);
+  CHECK(all.find("unexplained") == std::string::npos);
+  // Gradients that nobody computed do not count for MFU.
+  CHECK(r.operators.formula_flop ==
+        static_cast<u128>(2 * (2 * one.products + 2 * two.products + 3 * three.products)));
+}
+
+TEST_CASE("gradients: frozen layers at the start have none") {
+  Scene s;
+  const Linear frozen(s, "body", 6, 8, 16), head(s, "head", 6, 16, 4);
+  s.launch(kMain, {s.at(frozen.gemm, frozen.forward, 1), s.at(head.gemm, head.forward, 2)});
+  s.launch(kAutograd, {s.at(head.gemm, head.by_weight, 2)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "body").expected, 0, 0);
+  check_expected(layer_of(r, "head").expected, 1, 1);
+  check_expected(r.ratio.expected, head.products / (head.products + frozen.products),
+                 head.products / (head.products + frozen.products));
+  CHECK(*r.ratio.matrix_ratio == Approx(r.ratio.expected->most));
+}
+
+TEST_CASE("gradients: half of the work of a later convolution is not explained away") {
+  Scene s;
+  const Convolution one(s, "conv1", 3, 4), two(s, "conv2", 4, 5);
+  const uint32_t a = s.kernel("a", one.products), b = s.kernel("b", two.products);
+  s.launch(kMain, {s.at(a, one.forward, 1), s.at(b, two.forward, 2)});
+  s.launch(kAutograd, {s.at(b, two.backward, 2), s.at(a, one.backward, 1)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "conv1").expected, 1, 1);
+  check_expected(layer_of(r, "conv2").expected, 2, 2);
+  CHECK(layer_of(r, "conv2").ratio == 1.0);
+  CHECK(type_of(r, "aten::convolution_backward", "backward").cause.find("unexplained") == 0);
+}
+
+TEST_CASE("gradients: layers of plain ranges have their FLOP as evidence") {
+  Scene s;
+  const auto forward = [&](const char* layer) { return s.path({"step", "forward", layer}); };
+  const auto backward = [&](const char* layer) { return s.path({"step", "backward", layer}); };
+  const uint32_t scale = s.kernel("scale", 10), first = s.kernel("first", 100),
+                 second = s.kernel("second", 300);
+  s.launch(kMain, {s.at(scale, forward("normalise"), 0), s.at(first, forward("conv1"), 0),
+                   s.at(second, forward("conv2"), 0), s.at(second, backward("conv2"), 0),
+                   s.at(second, backward("conv2"), 0), s.at(first, backward("conv1"), 0)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "normalise").expected, 0, 0);
+  check_expected(layer_of(r, "conv1").expected, 1, 1);
+  check_expected(layer_of(r, "conv2").expected, 2, 2);
+  check_expected(r.ratio.expected, 700.0 / 410, 700.0 / 410);
+  CHECK(*r.ratio.matrix_ratio == Approx(700.0 / 410));
+}
+
+TEST_CASE("gradients: where backward names no layer the whole ratio may tell, or nothing does") {
+  const auto expected = [](double backward) {
+    Scene s;
+    const uint32_t first = s.kernel("first", 100), second = s.kernel("second", 300);
+    s.launch(kMain,
+             {s.at(first, s.path({"forward", "a"}), 0), s.at(second, s.path({"forward", "b"}), 0),
+              s.at(s.kernel("g", backward), s.path({"backward"}), 0)});
+    return s.reduce().ratio.expected;
+  };
+  check_expected(expected(700), 1.75, 1.75);
+  check_expected(expected(800), 2, 2);
+  check_expected(expected(600), 1.75, 2);
+}
+
+TEST_CASE("attention: a causal mask and recomputed scores are told, and do not count for MFU") {
+  // 256 queries and keys of width 64 in 8 heads.
+  constexpr double kScores = 8 * 256 * 256, kWidth = 64, kProduct = 2 * kScores * kWidth;
+  const auto report = [&](double done) {
+    Scene s;
+    const std::string x = "[1, 8, 256, 64]", qkv = x + ", " + x + ", " + x;
+    const uint32_t forward =
+        s.path({"forward", "attention", "aten::scaled_dot_product_attention, sizes = [" + qkv + "]",
+                "aten::_scaled_dot_product_flash_attention, sizes = [" + qkv + "]"});
+    const uint32_t backward =
+        s.path({kNode + "ScaledDotProductFlashAttentionBackward0",
+                "ScaledDotProductFlashAttentionBackward0",
+                "aten::_scaled_dot_product_flash_attention_backward, sizes = [" + x + ", " + qkv +
+                    ", " + x + ", [1, 8, 256]]"});
+    s.launch(kMain, {s.at(s.kernel("flash_fwd_kernel", 0, 0, done * 2 * kProduct), forward, 1)});
+    s.launch(kAutograd,
+             {s.at(s.kernel("flash_bwd_kernel", 0, 0, done * 5 * kProduct), backward, 1)});
+    return s.reduce();
+  };
+  const std::string kForward = "aten::scaled_dot_product_attention",
+                    kBackward = "aten::_scaled_dot_product_flash_attention_backward";
+
+  const Report whole = report(1);
+  CHECK(type_of(whole, kForward, "forward").cause.empty());
+  CHECK(*type_of(whole, kBackward, "backward").ratio == Approx(1.25));
+  CHECK(type_of(whole, kBackward, "backward").cause == "recompute inside the fused backward");
+  CHECK(whole.operators.formula_flop == static_cast<u128>(6 * kProduct));
+  check_expected(by_forward(whole, kForward).expected, 2.5, 2.5);
+
+  // With tiles of 64 rows and columns 10 of 16 are on or below the diagonal.
+  const Report causal = report(10.0 / 16);
+  CHECK(type_of(causal, kForward, "forward").cause == "causal mask");
+  CHECK(type_of(causal, kForward, "forward").evidence.find("0.625") == 0);
+  CHECK(type_of(causal, kBackward, "backward").cause ==
+        "causal mask, recompute inside the fused backward");
+  CHECK(causal.operators.formula_flop == static_cast<u128>(3 * kProduct));
+  check_expected(by_forward(causal, kForward).expected, 2.5, 2.5);
+
+  // A window that leaves in a tenth is no causal mask.
+  CHECK(type_of(report(0.1), kForward, "forward").cause == "unexplained");
+}
