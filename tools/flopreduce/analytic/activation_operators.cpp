@@ -6,7 +6,6 @@ namespace flopinj::reduce {
 namespace {
 
 // Operations in the order: multiply-adds, arithmetic, uncounted.
-constexpr const char* kCompare = "one comparison per element";
 constexpr const char* kScale = "comparison and scale";
 constexpr const char* kExponential = "x > 0 ? x : alpha (exp(x) - 1)";
 constexpr const char* kDraw = "draw, mask, scale";
@@ -42,7 +41,7 @@ constexpr ElementwiseRow kRows[] = {
     {"log_sigmoid", 0, 0, 2, 4, "min(x, 0) - log(1 + exp(-|x|))"},
     {"log_sigmoid_forward", 0, 0, 2, 4, "min(x, 0) - log(1 + exp(-|x|))"},
     {"log_sigmoid_backward", 0, 0, 2, 1, "dy / (1 + exp(x))", true},
-    {"tanh", 0, 0, 0, 1, "one special function per element"},
+    {"tanh", 0, 0, 0, 1, kSpecial},
     {"tanh_backward", 0, 1, 1, 0, "dy (1 - y y)", true},
     {"softplus", 0, 0, 3, 3, "log(1 + exp(beta x)) / beta"},
     {"softplus_backward", 0, 0, 4, 2, "dy z / (1 + z), z = exp(beta x)", true},

@@ -31,29 +31,25 @@ std::optional<Attention> read(const OperatorCall& call, size_t query, size_t hea
   return a;
 }
 
-// row.b is the dimension of the heads, row.c that of the sequence.
-Formula attention(const OperatorCall& call, const OperatorRow& row) {
+// So many times E and V for each score; row.b is the dimension of the heads, row.c that of the sequence.
+Formula fused(const OperatorCall& call, const OperatorRow& row, u128 heads, u128 values) {
   const auto a = read(call, row.a, row.b, row.c);
   if (!a)
     return Formula::none("the sizes are not those of whole sequences (packed or unknown lengths)");
-  u128 per_score = a->head;
-  add_saturating(per_score, a->value);
+  u128 per_score = times_saturating(a->head, heads);
+  add_saturating(per_score, times_saturating(a->value, values));
   Formula formula = Formula::of(times_saturating(a->scores, per_score));
   formula.attention = true;
+  if (row.backward != 0) formula.again = times_saturating(a->scores, a->head);
   return formula;
 }
 
-// Scores again, gradients by scores, values, queries and keys: 3 E + 2 V for each score.
+Formula attention(const OperatorCall& call, const OperatorRow& row) {
+  return fused(call, row, 1, 1);
+}
+// Scores again, gradients by scores, values, queries and keys.
 Formula attention_gradient(const OperatorCall& call, const OperatorRow& row) {
-  const auto a = read(call, row.a, row.b, row.c);
-  if (!a)
-    return Formula::none("the sizes are not those of whole sequences (packed or unknown lengths)");
-  u128 per_score = times_saturating(a->head, 3);
-  add_saturating(per_score, times_saturating(a->value, 2));
-  Formula formula = Formula::of(times_saturating(a->scores, per_score));
-  formula.attention = true;
-  formula.again = times_saturating(a->scores, a->head);
-  return formula;
+  return fused(call, row, 3, 2);
 }
 
 // Of the fused kernels.

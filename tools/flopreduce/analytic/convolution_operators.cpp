@@ -45,13 +45,6 @@ bool grouped(int64_t from, int64_t to, const Shape& weight) {
          to % (from / weight[1]) == 0;
 }
 
-int64_t at(const Shape& setting, size_t dimension, int64_t otherwise) {
-  if (setting.empty()) return otherwise;
-  return setting.size() == 1          ? setting[0]
-         : dimension < setting.size() ? setting[dimension]
-                                      : otherwise;
-}
-
 bool is_plain(std::string_view function);  // by the table below
 
 // Dumoulin and Visin, A guide to convolution arithmetic for deep learning: floor((i + 2p - k) / s) + 1,
@@ -61,14 +54,14 @@ std::optional<Shape> output_shape(const Shape& input, const Shape& weight,
   constexpr int64_t kMost = int64_t{1} << 40;  // far from any overflow
   // Settings of another module, such as one that holds this convolution's.
   for (size_t i = 0; i + 2 < weight.size() && !set.kernel.empty(); ++i)
-    if (at(set.kernel, i, 0) != weight[i + 2]) return std::nullopt;
+    if (setting_at(set.kernel, i, 0) != weight[i + 2]) return std::nullopt;
   if (set.stride.empty()) return std::nullopt;
   Shape output(input.begin(), input.end());
   const size_t first = input.size() + 2 - weight.size();  // spatial dimension
   output[first - 1] = weight[0];
   for (size_t i = 0; i + 2 < weight.size(); ++i) {
-    const int64_t stride = at(set.stride, i, 1), padding = at(set.padding, i, 0);
-    const int64_t dilation = at(set.dilation, i, 1), kernel = weight[i + 2],
+    const int64_t stride = setting_at(set.stride, i, 1), padding = setting_at(set.padding, i, 0);
+    const int64_t dilation = setting_at(set.dilation, i, 1), kernel = weight[i + 2],
                   size = input[first + i];
     if (stride <= 0 || kernel <= 0 || padding > kMost || size > kMost ||
         times_saturating(static_cast<u128>(dilation), static_cast<u128>(kernel)) > kMost)

@@ -8,12 +8,7 @@ namespace flopinj::reduce {
 namespace {
 
 // Operations in the order: multiply-adds, arithmetic, uncounted.
-constexpr const char* kMove = "moves data";
-constexpr const char* kOne = "one operation per element";
-constexpr const char* kCompare = "one comparison per element";
 constexpr const char* kCompareAtLeast = "comparisons alone, one per element and more";
-constexpr const char* kSpecial = "one special function per element";
-constexpr const char* kSign = "the sign alone";
 constexpr const char* kSum = "one addition per element";
 constexpr const char* kScatter = "one addition per element that is scattered";
 constexpr const char* kVariance = "mean; difference, its square added";

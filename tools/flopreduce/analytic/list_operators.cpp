@@ -26,10 +26,6 @@ constexpr const char* kSgd = "p - lr g, of each parameter";
 constexpr const char* kMomentum = "mu v + g; p - lr v, of each parameter";
 constexpr const char* kAdam = "two moments, quotient with a root, of each parameter";
 constexpr const char* kAdagrad = "s + g g; p - lr g / (sqrt(s) + eps), of each parameter";
-constexpr const char* kOne = "one operation per element";
-constexpr const char* kSpecial = "one special function per element";
-constexpr const char* kCompare = "one comparison per element";
-constexpr const char* kMove = "moves data";
 
 constexpr ListRow kRows[] = {
     // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs (none without AMSGrad), state_steps; lr,
@@ -73,9 +69,9 @@ constexpr ListRow kRows[] = {
     {"_foreach_pow", "P.", 0, 0, 1, kSpecial},
     {"_foreach_pow", "PP", 0, 0, 1, kSpecial},
     {"_foreach_pow", ".P", 0, 0, 1, kSpecial},
-    {"_foreach_neg", "P", 0, 0, 1, "the sign alone"},
-    {"_foreach_abs", "P", 0, 0, 1, "the sign alone"},
-    {"_foreach_sign", "P", 0, 0, 1, "the sign alone"},
+    {"_foreach_neg", "P", 0, 0, 1, kSign},
+    {"_foreach_abs", "P", 0, 0, 1, kSign},
+    {"_foreach_sign", "P", 0, 0, 1, kSign},
     {"_foreach_max", "P", 0, 0, 1, kCompare},
     {"_foreach_maximum", "P.", 0, 0, 1, kCompare},
     {"_foreach_maximum", "PP", 0, 0, 1, kCompare},

@@ -57,16 +57,12 @@ u128 elements_of_adaptive(int64_t input, int64_t output) {
   return sum;
 }
 
-int64_t at(const Shape& setting, size_t dimension, int64_t otherwise) {
-  if (setting.size() == 1) return setting[0];
-  return dimension < setting.size() ? setting[dimension] : otherwise;
-}
-
 // Of one dimension of the module's windows; the output's size where no other range tells it.
 std::optional<Windows> windows(const ModuleSettings& set, size_t dimension, int64_t input,
                                const int64_t* output) {
-  Windows w{input, 0, at(set.kernel, dimension, 0), 0, at(set.padding, dimension, 0)};
-  w.stride = at(set.stride, dimension, w.kernel);
+  Windows w{input, 0, setting_at(set.kernel, dimension, 0), 0,
+            setting_at(set.padding, dimension, 0)};
+  w.stride = setting_at(set.stride, dimension, w.kernel);
   if (output != nullptr) {
     w.output = *output;
     return w;

@@ -46,4 +46,17 @@ Formula list_formula(const OperatorCall& call, std::span<const ListRow> forms);
 
 inline constexpr const char* kMismatch = "the sizes do not fit the operator";
 
+// What several tables count alike.
+inline constexpr const char* kMove = "moves data";
+inline constexpr const char* kOne = "one operation per element";
+inline constexpr const char* kCompare = "one comparison per element";
+inline constexpr const char* kSpecial = "one special function per element";
+inline constexpr const char* kSign = "the sign alone";
+
+// One dimension of a module's setting: a single number stands for all.
+inline int64_t setting_at(const Shape& setting, size_t dimension, int64_t otherwise) {
+  if (setting.size() == 1) return setting[0];
+  return dimension < setting.size() ? setting[dimension] : otherwise;
+}
+
 }  // namespace flopinj::reduce

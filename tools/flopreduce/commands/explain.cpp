@@ -45,10 +45,9 @@ int run_explain(int argc, char** argv) {
       "flopreduce explain"};
   app.footer(
       "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
-      "'ratio' "
-      "(backward / forward) or 'utilization' (HFU and MFU); a part of a name will do where it is "
-      "the "
-      "only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME and precision:NAME "
+      "'ratio' (backward / forward) or 'utilization' (HFU and MFU); a part of a name will do "
+      "where it is the only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME "
+      "and precision:NAME "
       "say which is meant. An operator or a layer has the backward work that belongs to it.\n"
       "Example: flopreduce explain conv2d_forward trace.pb\n"
       "         flopreduce explain --format json phase:backward rank*.pb");

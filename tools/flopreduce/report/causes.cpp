@@ -28,8 +28,6 @@ std::string shown(const OperatorKernel& kernel) {
   return "kernel " + cut(demangle(kernel.name), 120);
 }
 
-double ratio_of(u128 a, u128 b) { return static_cast<double>(a) / static_cast<double>(b); }
-
 // Of the product that an operator is; nothing for gradients and other operators.
 std::optional<Gemm> gemm_of(const OperatorFacts& facts) {
   if (!facts.formula.flop || facts.formula.backward) return std::nullopt;
@@ -74,7 +72,7 @@ std::optional<Cause> gradient_padding(const OperatorFacts& facts) {
     const auto direction = gradient_direction(kernel.name);
     const auto gemm = direction ? gemm_of(*facts.name, one, *direction) : std::nullopt;
     if (!gemm || flop == 0) return std::nullopt;
-    const double ratio = ratio_of(kernel.matrix_flop, flop);
+    const double ratio = quotient(kernel.matrix_flop, flop);
     if (std::abs(ratio - 1) <= kAgrees) continue;
     const auto text = explain_padding(*gemm, kernel.name, ratio);
     if (!text) return std::nullopt;
@@ -111,7 +109,7 @@ std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed,
   if (word == nullptr) return std::nullopt;
   if (differs_by_bias(facts, executed, formula / 2))
     return Cause{word, facts.gradients.text + "; and the bias gradient"};
-  if (std::abs(2 * ratio_of(executed, formula) - 1) <= 0.05)
+  if (std::abs(2 * quotient(executed, formula) - 1) <= 0.05)
     return Cause{word, facts.gradients.text};
   if (const auto padded = gradient_padding(facts))
     return Cause{std::string(word) + ", tile padding",
@@ -122,7 +120,7 @@ std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed,
 // Of fused attention: what a mask leaves out, what backward computes again, what the formula lacks.
 std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
   if (!facts.formula.attention) return std::nullopt;
-  const double done = ratio_of(executed, facts.algorithm_flop());
+  const double done = quotient(executed, facts.algorithm_flop());
   const bool half = about_half_of_attention(facts), again = facts.formula.again > 0;
   if (!half && (done < 0.98 || done > 1.1)) return std::nullopt;
   std::array<char, 24> share{};
@@ -177,7 +175,7 @@ std::string per_kernel(const OperatorFacts& facts) {
 }
 
 Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
-  const double ratio = formula == 0 ? 0 : ratio_of(executed, formula);
+  const double ratio = formula == 0 ? 0 : quotient(executed, formula);
   if (auto cause = algorithm(facts)) return *cause;
   if (auto cause = attention(facts, executed)) return *cause;
   if (auto cause = bias(facts, executed, formula)) return *cause;
@@ -207,7 +205,7 @@ Cause cause_of(const OperatorFacts& facts) {
                                       std::to_string(work.launches) +
                                       " launches: " + facts.unmeasured_reason};
   } else if (work.flop != formula &&
-             (formula == 0 || std::abs(ratio_of(work.flop, formula) - 1) > kAgrees)) {
+             (formula == 0 || std::abs(quotient(work.flop, formula) - 1) > kAgrees)) {
     cause = explain(facts, work.flop, formula);
   }
   if (facts.phase == "recompute") {
@@ -225,7 +223,7 @@ Cause cause_of(const OperatorFacts& facts) {
 bool about_half_of_attention(const OperatorFacts& facts) {
   if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete()) return false;
   const u128 whole = facts.algorithm_flop();
-  const double done = whole == 0 ? 0 : ratio_of(facts.work.flop, whole);
+  const double done = whole == 0 ? 0 : quotient(facts.work.flop, whole);
   return done >= 0.495 && done <= 0.66;
 }
 

@@ -30,14 +30,12 @@ struct Operands {
   Sides input, weight;
 };
 std::optional<Operands> operands_of(const OperatorName& name) {
-  const std::string_view function = name.function();
-  const bool adds = function == "addmm" || function == "_addmm_activation";
-  const bool linear = function == "linear";
-  const size_t first = adds ? 1 : 0;
-  if ((!adds && !linear && function != "mm") || !name.has_sizes || name.sizes.size() < first + 2)
-    return std::nullopt;
-  const Shape& a = name.sizes[first];
-  const Shape& b = name.sizes[first + 1];
+  // Either factor of a matmul may be weights, or neither.
+  if (name.function() == "matmul") return std::nullopt;
+  const auto factors = factors_of(name);
+  if (!factors) return std::nullopt;
+  const Shape& a = factors->first;
+  const Shape& b = factors->second;  // in batches: no weights
   if (a.empty() || a.back() <= 0 || b.size() != 2) return std::nullopt;
   const auto depth = static_cast<u128>(a.back());
   return Operands{sorted(elements(a) / depth, depth),

@@ -59,15 +59,11 @@ uint64_t padded(uint64_t size, uint64_t tile) {
   return tile == 0 || size > UINT64_MAX - tile ? size : (size + tile - 1) / tile * tile;
 }
 
-double quotient_of(uint64_t a, uint64_t b) {
-  return static_cast<double>(a) / static_cast<double>(b);
-}
-
 std::optional<std::string> fits(const Gemm& gemm, const Tile& tile, double ratio) {
   const uint64_t rows = padded(gemm.rows, tile.rows), columns = padded(gemm.columns, tile.columns),
                  depth = padded(gemm.depth, tile.depth);
-  const double expected = quotient_of(rows, gemm.rows) * quotient_of(columns, gemm.columns) *
-                          quotient_of(depth, gemm.depth);
+  const double expected =
+      quotient(rows, gemm.rows) * quotient(columns, gemm.columns) * quotient(depth, gemm.depth);
   if (std::abs(expected - ratio) > std::min(0.01 * ratio, 0.25 * (ratio - 1))) return std::nullopt;
   const auto text = [](uint64_t a, uint64_t b, uint64_t c) {
     return std::to_string(a) + " x " + std::to_string(b) +
@@ -95,16 +91,11 @@ std::optional<uint64_t> small(u128 value) {
 }
 
 std::optional<Gemm> product(const OperatorName& name, u128 multiply_adds) {
-  const auto& sizes = name.sizes;
-  const std::string_view function = name.function();
-  const bool adds = function == "addmm" || function == "baddbmm" || function == "_addmm_activation";
-  const bool linear = function == "linear";
-  const bool known =
-      adds || linear || function == "mm" || function == "bmm" || function == "matmul";
-  const size_t first = adds ? 1 : 0;
-  if (!known || sizes.size() < first + 2) return std::nullopt;
-  const Shape& a = sizes[first];
-  const Shape& b = sizes[first + 1];
+  const auto factors = factors_of(name);
+  if (!factors) return std::nullopt;
+  const Shape& a = factors->first;
+  const Shape& b = factors->second;
+  const bool linear = name.function() == "linear";
   if (a.size() < 2 || b.size() < 2 || a.back() <= 0) return std::nullopt;
   const auto depth = static_cast<u128>(a.back());
   const auto rows = small(linear ? elements(a) / depth : static_cast<u128>(a[a.size() - 2]));
@@ -154,6 +145,16 @@ std::optional<Gemm> convolution(const OperatorName& name, u128 multiply_adds, Di
 }
 
 }  // namespace
+
+std::optional<Factors> factors_of(const OperatorName& name) {
+  const std::string_view function = name.function();
+  const bool adds = function == "addmm" || function == "baddbmm" || function == "_addmm_activation";
+  const bool known =
+      adds || function == "linear" || function == "mm" || function == "bmm" || function == "matmul";
+  const size_t first = adds ? 1 : 0;
+  if (!known || !name.has_sizes || name.sizes.size() < first + 2) return std::nullopt;
+  return Factors{name.sizes[first], name.sizes[first + 1]};
+}
 
 std::optional<Gemm> gemm_of(const OperatorName& name, u128 multiply_adds, Direction direction) {
   if (!name.has_sizes || multiply_adds == 0) return std::nullopt;

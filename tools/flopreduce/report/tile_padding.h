@@ -21,6 +21,14 @@ struct Gemm {
   uint64_t batch = 1, rows = 0, columns = 0, depth = 0;
 };
 
+// What mm, addmm, bmm, baddbmm, linear and matmul multiply, where sizes are known. Lives as long as the
+// name.
+struct Factors {
+  const Shape& first;
+  const Shape& second;  // of linear: the weights, [columns, depth]
+};
+std::optional<Factors> factors_of(const OperatorName& name);
+
 enum class Direction : uint8_t { kForward, kInputGradient, kWeightGradient };
 
 // What an operator is for the hardware: a product, or a convolution that is not transposed, in one
