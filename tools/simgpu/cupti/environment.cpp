@@ -35,6 +35,7 @@ void apply(Faults& faults, std::string_view item) {
   if (name == "unsupported_device") faults.unsupported_device = true;
   if (name == "enable_fails") faults.enable_fails = true;
   if (name == "decode_fails") faults.decode_fails = true;
+  if (name == "graph_windows_fail") faults.graph_windows_fail = true;
   if (name == "no_modules") faults.no_modules = true;
   if (name == "drop_ranges") faults.drop_ranges = number;
   if (name == "repeat_activity") faults.repeat_activity = number;
@@ -78,6 +79,12 @@ Environment read_environment() {
           text);
   }
   if (const char* text = std::getenv("SIMGPU_FAULT")) result.faults = parse_faults(text);
+  if (const char* text = std::getenv("SIMGPU_GRAPH_RANGES"); text != nullptr && *text != '\0') {
+    if (const std::string_view ranges = text; ranges == "launch")
+      result.graph_ranges = GraphRanges::kLaunch;
+    else if (ranges != "kernel")
+      std::fprintf(stderr, "simgpu: SIMGPU_GRAPH_RANGES=%s is neither kernel nor launch\n", text);
+  }
   if (const char* text = std::getenv("SIMGPU_UNKNOWN_METRICS")) result.unknown_metrics = text;
   if (const char* text = std::getenv("SIMGPU_CHIP_NAME")) result.chip_name = text;
   return result;

@@ -17,19 +17,24 @@ struct Faults {
   bool enable_fails = false;        // cuptiRangeProfilerEnable: CUPTI_ERROR_UNKNOWN
   bool decode_fails = false;        // cuptiRangeProfilerDecodeData: CUPTI_ERROR_UNKNOWN
   bool no_modules = false;          // no module is told of
+  bool graph_windows_fail = false;  // decode_fails, after a graph was launched while started
   uint64_t drop_ranges = 0;         // every Nth range is lost and reported by DecodeData; 0: none
   uint64_t repeat_activity = 0;     // every Nth kernel record comes twice; 0: none
   uint64_t drop_activity = 0;       // every Nth activity record is lost and counted; 0: none
   uint64_t slow_host = 0;           // making a host object takes N milliseconds
 };
 
+// What an automatic range is of a graph launch: nobody has established it on hardware.
+enum class GraphRanges : uint8_t { kKernel, kLaunch };
+
 struct Environment {
   uint32_t cupti_version;  // SIMGPU_CUPTI_VERSION: "24" or "12.6" style; default: the headers'
                            // CUPTI_API_VERSION
   Faults faults;
   std::string unknown_metrics =
-      {};                      // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not
-                               // known; empty: none
+      {};  // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not
+           // known; empty: none
+  GraphRanges graph_ranges = GraphRanges::kKernel;  // SIMGPU_GRAPH_RANGES: "kernel" or "launch"
   std::string chip_name = {};  // SIMGPU_CHIP_NAME: what CUPTI calls the chip; empty: its own name
 };
 

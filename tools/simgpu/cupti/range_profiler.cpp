@@ -72,6 +72,7 @@ CUptiResult RangeProfiler::set_config(const CUpti_RangeProfiler_SetConfig_Params
   finished_.clear();
   next_name_ = 0;
   dropped_ = 0;
+  graph_seen_ = false;
   return CUPTI_SUCCESS;
 }
 
@@ -90,6 +91,7 @@ CUptiResult RangeProfiler::start() {
 
 CUptiResult RangeProfiler::stop(size_t* pass, size_t* nesting_level, bool* all_passes) {
   if (!started_ || !open_.empty()) return CUPTI_ERROR_INVALID_OPERATION;
+  finish_graph();
   started_ = false;
   stopped_ = true;
   finished_merges_ = replay_ != CUPTI_KernelReplay && pass_ > 0;
@@ -151,9 +153,26 @@ uint32_t RangeProfiler::replays() const {
   return replay_ == CUPTI_KernelReplay ? static_cast<uint32_t>(schedule_.passes.size()) : 1;
 }
 
+void RangeProfiler::auto_range(const KernelRun& run, const CounterValues& values) {
+  const bool of_graph = run.graph_id != 0;
+  graph_seen_ = graph_seen_ || of_graph;
+  const bool whole = of_graph && environment_.graph_ranges == GraphRanges::kLaunch;
+  if (!whole || graph_launch_ != run.correlation_id) finish_graph();
+  if (!whole) return finish(std::to_string(next_name_++), values);
+  graph_launch_ = run.correlation_id;
+  for (size_t i = 0; i < kCounters; ++i) graph_values_[i] += values[i];
+}
+
+void RangeProfiler::finish_graph() {
+  if (!graph_launch_) return;
+  graph_launch_.reset();
+  finish(std::to_string(next_name_++), graph_values_);
+  graph_values_ = {};
+}
+
 uint32_t RangeProfiler::kernel(const KernelRun& run) {
   const CounterValues values = observe(run);
-  if (range_ == CUPTI_AutoRange) finish(std::to_string(next_name_++), values);
+  if (range_ == CUPTI_AutoRange) auto_range(run, values);
   for (OpenRange& range : open_)
     for (size_t i = 0; i < kCounters; ++i) range.values[i] += values[i];
   bool patched = false;
@@ -164,7 +183,8 @@ uint32_t RangeProfiler::kernel(const KernelRun& run) {
 
 CUptiResult RangeProfiler::decode(size_t* dropped) {
   if (!configured_ || started_ || !stopped_) return CUPTI_ERROR_INVALID_OPERATION;
-  if (environment_.faults.decode_fails) return CUPTI_ERROR_UNKNOWN;
+  if (environment_.faults.decode_fails || (environment_.faults.graph_windows_fail && graph_seen_))
+    return CUPTI_ERROR_UNKNOWN;
   auto image = CounterImage::open(image_);
   if (!image) return CUPTI_ERROR_INVALID_PARAMETER;
   for (const RangeValues& range : finished_)

@@ -8,10 +8,10 @@
 //
 // Auto range: every kernel is a range, named "0", "1", ... in execution order since set_config.
 // With kernel replay all passes are collected by running the kernel again. Whether a graph launch
-// is one range on hardware is an open question; here every kernel node of a graph is one. User
-// range: ranges are pushed and popped; a kernel counts for every open range. Kernel replay is not
-// possible there. With user and application replay one window collects one pass; the client repeats
-// the work.
+// is one range on hardware is an open question; here every kernel node of a graph is one, or the
+// whole launch is, with the sums (SIMGPU_GRAPH_RANGES). User range: ranges are pushed and popped; a
+// kernel counts for every open range. Kernel replay is not possible there. With user and
+// application replay one window collects one pass; the client repeats the work.
 //
 // Decoded ranges are appended to the image: an image is to be initialized again before it is used
 // for another window.
@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ class RangeProfiler {
   bool collected(Counter counter) const;
   bool wanted_level(size_t depth) const;
   void finish(std::string name, const CounterValues& values);
+  void auto_range(const KernelRun& run, const CounterValues& values);
+  void finish_graph();
 
   const Environment& environment_;
   const CUcontext context_;
@@ -85,6 +88,10 @@ class RangeProfiler {
   size_t min_level_ = 1, levels_ = 1, target_level_ = 0;
 
   std::vector<OpenRange> open_;
+  // The graph launch that is one range, as far as its kernels have run.
+  std::optional<uint32_t> graph_launch_;  // its correlation id
+  CounterValues graph_values_{};
+  bool graph_seen_ = false;            // since set_config
   std::vector<RangeValues> finished_;  // not decoded yet
   bool finished_merges_ = false;       // they are later passes of ranges that are in the image
   uint64_t next_name_ = 0, seen_ = 0;
