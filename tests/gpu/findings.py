@@ -4,11 +4,13 @@ import json
 
 # Probe: the question it answers.
 QUESTIONS = {
+    "in_callback": "Does a window work that is opened and closed inside launch callbacks?",
     "cost": "What do the range profiler's calls, windows and patched kernels cost?",
     "memory": "Does a window of one pass save and restore memory, and does a kernel in it run once?",
     "order": "Do ranges come in the order of the launch calls, and what happens beyond a window's capacity?",
     "unlocked": "And from several threads without a lock?",
     "thread": "Must the profiler be enabled on the thread that launches?",
+    "beside_capture": "What becomes of a capture while a window opens and closes beside it?",
     "graph": "Is the launch of a graph one range, one per kernel, or none?",
     "activity": "Do activity records arrive beside range profiling?",
     "user_range": "Are launches in a user range serialised?",

@@ -15,7 +15,10 @@ COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # CUdevice_attribut
 PROGRAMS = {
     "kernels": (("kernels.cu",), ()),
     "products": (("products.cu",), ("cublas", "cublasLt")),
-    "probes": (tuple(f"probes/{name}.cu" for name in ("main", "windows", "order", "clients", "counts")), ("cupti", "cuda")),
+    "probes": (
+        tuple(f"probes/{name}.cu" for name in ("main", "windows", "order", "clients", "counts", "callback_windows")),
+        ("cupti", "cuda"),
+    ),
 }
 
 

@@ -23,9 +23,11 @@ double microseconds_per_launch(int launches, int steps);
 
 // Each asks one question, and prints what it saw.
 void activity();
+void beside_capture();
 void callback();
 void cost();
 void graph();
+void in_callback();
 void machine();
 void memory();
 void order();
