@@ -1,8 +1,8 @@
 # flopinj_add_fuzzer(name SOURCES a.cpp ... [LIBS target ...])
 #
 # A libFuzzer program, LLVMFuzzerTestOneInput() in its sources, in the build folder's fuzz-bin; `tools/dev fuzz` runs it. First inputs
-# are in tests/fuzz/corpus/name. Where only tests are built, with any compiler, it becomes the test fuzz.name, which
-# replays these inputs: what a fuzzer once found stays mended.
+# are in tests/fuzz/corpus/name. With FLOPINJ_FUZZ_SECONDS it is the test fuzz.name too, which runs it that long. Where only tests are
+# built, with any compiler, the test replays these inputs: what a fuzzer once found stays mended.
 function(flopinj_add_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
   set(exclude "")
@@ -18,6 +18,9 @@ function(flopinj_add_fuzzer name)
       add_custom_target(fuzzers)
     endif()
     add_dependencies(fuzzers ${name})
+    if(FLOPINJ_FUZZ_SECONDS)
+      flopinj_fuzz_briefly(${name})
+    endif()
   else()
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-bin)
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cpp)
@@ -25,4 +28,17 @@ function(flopinj_add_fuzzer name)
     add_test(NAME fuzz.${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
     set_tests_properties(fuzz.${name} PROPERTIES LABELS unit TIMEOUT 900 COST 20)
   endif()
+endfunction()
+
+# The test fuzz.name. New inputs are not kept, but one that fails is: its path is in what the test prints. Within the memory and
+# the time for one input that a machine full of other tests has.
+function(flopinj_fuzz_briefly name)
+  set(found ${PROJECT_SOURCE_DIR}/build/fuzz-corpus)
+  file(MAKE_DIRECTORY ${found})
+  file(GLOB corpus CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}/*)
+  list(JOIN corpus "," inputs)
+  # Without weights for rare features (-entropic): keeping them takes seconds at the start, where an input has many thousands.
+  add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=${FLOPINJ_FUZZ_SECONDS} -seed=1 -entropic=0 -rss_limit_mb=1024 -timeout=20
+           -artifact_prefix=${found}/${name}- -seed_inputs=${inputs})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()

@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <sstream>
+#include <string>
 #include <vector>
 
 #include "mend.h"
+#include "output.h"
 #include "passes/condense.h"
 #include "passes/reducer.h"
-#include "writers/json_writer.h"
 
 namespace {
 
@@ -37,8 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Reducer reducer(std::move(options));
   reducer.add(Input::from_memory("fuzz", once.data(), once.size()));
   if (!reducer.any_input()) return 0;
-  const Report report = reducer.run();
-  std::ostringstream out;
-  if (flopinj::test::wants_json(data, size)) write_json(out, report);
+  flopinj::test::show(reducer.run(), {reinterpret_cast<const char*>(data), size});
   return 0;
 }

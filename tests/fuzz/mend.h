@@ -41,10 +41,4 @@ inline void mend_check_sums(uint8_t* data, size_t size) {
   }
 }
 
-// Building the JSON of a report takes several times as long as all else, and most of it is the same for
-// every input: a few inputs in a hundred, always the same ones, are written.
-inline bool wants_json(const uint8_t* data, size_t size) {
-  return flopinj::crc32c(data, size) % 32 == 0;
-}
-
 }  // namespace flopinj::test
