@@ -2,8 +2,10 @@
 // batch says "rows 1 to 600 again" instead of naming every signature and range path (Pattern and
 // LaunchBatch.pattern_run in the format).
 //
-// All rows ever written are kept, up to kMaxPatternRows; what is new is added until then. Used by
-// the writer thread alone.
+// An order of launches becomes rows when it comes again and the rows so far say it in pieces alone, if
+// at all. So a program that repeats itself gets rows once, its runs are as long as what it repeats, and
+// what never comes again takes no rows. All rows are kept, up to kMaxPatternRows. Used by the writer
+// thread alone.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +14,7 @@
 
 namespace flopinj {
 
-inline constexpr size_t kMaxPatternRows = 1U << 16;  // 800 KiB, and 512 KiB to find them
+inline constexpr size_t kMaxPatternRows = 1U << 16;  // 1 MiB, and 256 KiB to find them
 
 // A launch without its times.
 struct PatternRow {
@@ -29,9 +31,13 @@ class LaunchPatterns {
     uint32_t first_row = 0;  // counts from 1; 0: these launches are in no pattern
     uint32_t count = 0;
   };
+  // Runs that are shorter are worth new rows.
+  static constexpr size_t kLongRun = 256;
+  // Orders are found by so many launches; fewer, at the end of a batch, are in a pattern only as part of a run.
+  static constexpr size_t kContext = 4;
 
-  // Says `launches` as runs. What is new becomes rows. `next_row` is where the last launch before
-  // these left off (0: nowhere), and then where these do.
+  // Says `launches` as runs. What has come before may become rows. `next_row` is where the last launch
+  // before these left off (0: nowhere), and then where these do.
   void code(std::span<const PatternRow> launches, uint32_t& next_row, std::vector<Run>& runs);
 
   uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
@@ -39,18 +45,24 @@ class LaunchPatterns {
   std::span<const PatternRow> from(uint32_t row) const { return std::span(rows_).subspan(row - 1); }
 
  private:
-  // Rows are found by the hash of kContext of them, and by the hash of one. A newer row takes an
-  // older one's place; what is found is compared.
-  static constexpr size_t kContext = 4;
+  using Launches = std::span<const PatternRow>;
   static constexpr size_t kSlots = 1U << 16;
-  using Index = std::vector<uint32_t>;
+  static constexpr size_t kMaxRecent = 1U << 16;  // launches: 768 KiB, and 256 KiB to find them
 
-  uint32_t find(std::span<const PatternRow> launches) const;
-  uint32_t look_up(const Index& index, std::span<const PatternRow> launches) const;
-  void add(const PatternRow& row);
+  size_t repeats(uint32_t row, Launches launches) const;
+  uint32_t longest(Launches launches) const;
+  size_t seen_before(Launches launches);
+  uint32_t find(Launches launches);
+  void add(Launches launches);
 
   std::vector<PatternRow> rows_;
-  Index by_context_, by_row_;
+  std::vector<uint32_t>
+      older_;  // by row, from 0: the one before with the same hash of kContext rows
+  std::vector<uint32_t> newest_;  // rows by that hash
+  // Of all batches, one after another; begun anew when there are too many.
+  std::vector<PatternRow> recent_;
+  std::vector<uint32_t>
+      places_;  // in recent_, from 1, by the hash of kContext launches: where find() was asked
 };
 
 }  // namespace flopinj

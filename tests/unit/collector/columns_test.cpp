@@ -165,7 +165,7 @@ TEST_CASE("what repeats is said by reference, and reads back the same") {
   }
   REQUIRE(writer.flush());
   const auto trace = test::read_trace(bytes);
-  // The first step, and where the rest of a batch was too short to tell what it repeats.
+  // A step once, and pieces of it where batches ended when it was new.
   CHECK(trace.patterns.size() < 3 * kStep);
   std::map<uint32_t, size_t> at;
   size_t own = 0;
@@ -177,7 +177,7 @@ TEST_CASE("what repeats is said by reference, and reads back the same") {
       require_same(in[stream].at(at[stream]++), l);
   }
   for (const auto& [stream, launches] : in) CHECK(at[stream] == launches.size());
-  CHECK(own == 0);
+  CHECK(own < 2 * kStep);  // the first step, the odd one, ends of batches
 }
 
 TEST_CASE("past the bound of patterns, launches that never came before stand in their batch") {
@@ -199,13 +199,16 @@ TEST_CASE("past the bound of patterns, launches that never came before stand in 
     REQUIRE(columns.add(l));
     in.push_back(signature);
   };
-  for (uint32_t i = 1; i <= kMaxPatternRows + 5'000; ++i) add(i);
-  for (uint32_t i = 7'000; i < 9'000; ++i) add(i);                        // known in this order
-  for (uint32_t i = kMaxPatternRows + 5'000; i > 60'000; i -= 3) add(i);  // and in no order
+  constexpr uint32_t kAll = kMaxPatternRows + 5'000;
+  for (uint32_t i = 0; i < 2 * kAll; ++i)
+    add(1 + i / 10'000 * 5'000 + i % 5'000);           // 5,000 twice, the next twice
+  for (uint32_t i = 7'000; i < 9'000; ++i) add(i);     // known in this order
+  for (uint32_t i = kAll; i > 60'000; i -= 3) add(i);  // and in no order
   writer.launches(columns);
   REQUIRE(writer.flush());
   const auto trace = test::read_trace(bytes);
-  CHECK(trace.patterns.size() == kMaxPatternRows);
+  CHECK(trace.patterns.size() > kMaxPatternRows - 5'000);
+  CHECK(trace.patterns.size() <= kMaxPatternRows);
   std::vector<uint32_t> out;
   size_t own = 0;
   for (const auto& packet : trace.packets) {

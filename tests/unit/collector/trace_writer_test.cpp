@@ -283,13 +283,16 @@ TEST_CASE("launch batch: columns that say nothing are left out") {
   REQUIRE(columns.add(l));
   w.writer.launches(columns);
   const auto trace = w.read();
-  REQUIRE(trace.packets.size() == 2);  // before it, the pattern
-  CHECK(trace.patterns.size() == 1);
-  const auto& b = trace.packets[1].launch_batch();
-  REQUIRE(b.pattern_run_size() == 4);
-  for (int i = 0; i < 4; ++i) CHECK(b.pattern_run(i) == 1);  // row 1, once, and again
-  CHECK(b.signature_size() == 0);
-  CHECK(b.range_path_run_size() == 0);
+  REQUIRE(trace.packets.size() == 1);
+  CHECK(trace.patterns.empty());  // nothing came before
+  const auto& b = trace.packets[0].launch_batch();
+  CHECK(b.pattern_run_size() == 0);
+  REQUIRE(b.signature_size() == 2);
+  CHECK(b.signature(0) == 7);
+  CHECK(b.signature(1) == 7);
+  REQUIRE(b.range_path_run_size() == 2);
+  CHECK(b.range_path_run(0) == 0);
+  CHECK(b.range_path_run(1) == 2);
   CHECK(b.thread() == 3);
   CHECK(b.stream() == 4);
   CHECK(b.first_start_ns() == 1000);
@@ -303,6 +306,27 @@ TEST_CASE("launch batch: columns that say nothing are left out") {
   CHECK(b.graph_run_size() == 0);
   CHECK(b.windowed_run_size() == 0);
   CHECK(b.untimed_delta_size() == 0);
+}
+
+TEST_CASE("launch batch: what came before is said by reference, after the rows it refers to") {
+  Written w;
+  LaunchColumns columns(ThreadId{3}, StreamId{4});
+  constexpr uint32_t kLaunches = 12;
+  TimedLaunch l;
+  l.start_ns = 1000;
+  l.end_ns = 1500;
+  for (uint32_t i = 0; i < 2 * kLaunches; ++i) {
+    l.signature = SignatureId{1 + i % kLaunches};
+    REQUIRE(columns.add(l));
+  }
+  w.writer.launches(columns);
+  const auto trace = w.read();
+  REQUIRE(trace.packets.size() == 2);
+  REQUIRE(trace.patterns.size() == kLaunches);
+  const auto& b = trace.packets[1].launch_batch();
+  CHECK(b.signature_size() == kLaunches);  // the first ones
+  const std::vector<uint32_t> runs(b.pattern_run().begin(), b.pattern_run().end());
+  CHECK(runs == std::vector<uint32_t>{0, kLaunches, 1, kLaunches});
 }
 
 TEST_CASE("tallies, with the columns that may be absent and without") {
