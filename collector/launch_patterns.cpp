@@ -79,7 +79,8 @@ uint32_t LaunchPatterns::find(Launches launches) {
   if (launches.size() < kContext) return 0;
   const uint32_t row = longest(launches);
   const size_t known = repeats(row, launches);
-  if (known >= kLongRun || known == launches.size()) return row;
+  const bool full = rows_.size() + kLongRun > kMaxPatternRows;
+  if (full || known >= kLongRun || known == launches.size()) return row;
   const size_t again = seen_before(launches);
   const auto long_run_from = [&](size_t at) {
     const Launches rest = launches.subspan(at);
@@ -89,7 +90,7 @@ uint32_t LaunchPatterns::find(Launches launches) {
   while (fresh < again && !long_run_from(fresh)) ++fresh;
   fresh = std::min(fresh, again);
   const bool worth = fresh >= std::max(kContext, 2 * known);
-  if (!worth || rows_.size() + fresh > kMaxPatternRows) return row;
+  if (!worth) return row;
   add(launches.first(fresh));
   return size() - static_cast<uint32_t>(fresh) + 1;
 }
