@@ -112,6 +112,21 @@ class TraceBuilder {
     }
     add(p);
   }
+  // Samples of a window around a graph launch, each of `kernels_each` kernels.
+  void graph_samples(uint32_t group, uint32_t signature, uint32_t window, uint32_t kernels_each,
+                     const std::vector<std::vector<double>>& rows) {
+    trace::TracePacket p;
+    auto* s = p.mutable_counter_samples();
+    s->set_group(group);
+    s->set_window(window);
+    s->set_graph_kernels(kernels_each);
+    for (const auto& row : rows) {
+      s->add_signature(signature);
+      s->add_range_path(0);
+      for (const double v : row) s->add_value(v);
+    }
+    add(p);
+  }
   // One sample that says where among its signature's launches it was taken.
   void placed_sample(uint32_t group, uint32_t signature, uint32_t window, uint64_t ordinal,
                      const std::vector<double>& values) {

@@ -69,9 +69,19 @@ uint64_t SampleSet::group_samples(uint32_t name) const {
   return 0;
 }
 
+uint64_t SampleSet::graph_samples(uint32_t name) const {
+  for (const auto& g : groups)
+    if (g.group == name) return g.of_graphs;
+  return 0;
+}
+
 void SampleSet::merge(const SampleSet& other) {
   for (const auto& m : other.metrics) metric(m.metric).merge(m);
-  for (const auto& g : other.groups) group(g.group).n += g.n;
+  for (const auto& g : other.groups) {
+    GroupSamples& joined = group(g.group);
+    joined.n += g.n;
+    joined.of_graphs += g.of_graphs;
+  }
 }
 
 void RequiredGroups::add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,

@@ -32,6 +32,8 @@ struct GroupSamples {
   uint64_t n = 0;
   std::vector<uint32_t> metrics;  // NamePool: what `clusters` hold, in this order
   ClusterList clusters;           // of one device; empty in a joined set
+  uint64_t of_graphs = 0;         // of n: read in windows around graph launches,
+  ClusterList graph_clusters;     // which have no place among the other launches
 };
 
 struct SampleSet {
@@ -42,6 +44,7 @@ struct SampleSet {
   const MetricStat* find_metric(uint32_t name) const;
   GroupSamples& group(uint32_t name);
   uint64_t group_samples(uint32_t name) const;
+  uint64_t graph_samples(uint32_t name) const;  // of them
   void merge(const SampleSet& other);
 };
 

@@ -1,4 +1,6 @@
 // Pass one: metric groups and counter samples.
+#include <cmath>
+
 #include "passes/definitions.h"
 #include "reader/message.h"
 
@@ -52,11 +54,15 @@ void DefinitionPass::counter_samples(protozero::data_view body) {
     damage_->add(Damage::kBadColumns);
     return;
   }
+  const bool of_graph = samples.graph_kernels() != 0;
   for (size_t i = 0; i < count; ++i) {
-    const double* values = samples.value().data() + i * width;
+    double* const values = samples.mutable_value()->mutable_data() + i * width;
     const uint32_t signature = trace_->signatures.get(samples.signature(static_cast<int>(i)));
     bool good = true;
-    for (size_t m = 0; m < width; ++m) good = good && is_counter_value(values[m]);
+    // Kernels of a graph that were read together have no time of their own.
+    const auto lacks = [&](double v) { return samples.graph_kernels() > 1 && std::isnan(v); };
+    for (size_t m = 0; m < width; ++m)
+      good = good && (is_counter_value(values[m]) || lacks(values[m]));
     if (!good || signature == kNoIndex) {
       damage_->add(good ? Damage::kUndefinedId : Damage::kBadCounter);
       continue;
@@ -66,14 +72,21 @@ void DefinitionPass::counter_samples(protozero::data_view body) {
       damage_->add(Damage::kTableFull);
       continue;
     }
-    for (size_t m = 0; m < width; ++m) set->metric(group.metrics[m]).add(values[m]);
+    for (size_t m = 0; m < width; ++m) {
+      if (lacks(values[m]))
+        values[m] = 0;
+      else
+        set->metric(group.metrics[m]).add(values[m]);
+    }
     GroupSamples& kept = set->group(group.name);
     ++kept.n;
+    kept.of_graphs += of_graph ? 1 : 0;
     if (kept.metrics.empty()) kept.metrics = group.metrics;
     if (kept.metrics == group.metrics)
-      kept.clusters.add(samples.window(),
-                        placed ? samples.ordinal(static_cast<int>(i)) : ClusterList::kNoOrdinal,
-                        {values, width});
+      (of_graph ? kept.graph_clusters : kept.clusters)
+          .add(samples.window(),
+               placed ? samples.ordinal(static_cast<int>(i)) : ClusterList::kNoOrdinal,
+               {values, width});
   }
 }
 

@@ -198,6 +198,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   const auto& required = model_.required[row.chip].always;
   for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {
     const uint64_t n = samples->group_samples(required[i]);
+    if (i == 0 || n < out.samples) out.graph_samples = samples->graph_samples(required[i]);
     out.samples = i == 0 ? n : std::min(out.samples, n);
   }
   for (const auto& part : flop.parts) {

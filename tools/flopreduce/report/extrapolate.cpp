@@ -24,11 +24,14 @@ class Group {
       : columns_(std::move(columns)), sums_(columns_.size(), 0) {
     for (const auto& device : devices)
       for (const auto& group : device.samples->groups)
-        if (group.group == name && group.clusters.size() > 0) add(group.clusters, device.launches);
+        if (group.group == name) {
+          if (group.clusters.size() > 0) add(group.clusters, device.launches);
+          if (group.graph_clusters.size() > 0) add(group.graph_clusters, device.in_graphs);
+        }
   }
   bool uniform() const { return uniform_; }
   size_t clusters() const { return units_.size(); }
-  uint64_t sampled_from() const { return sampled_from_; }  // launches on devices with samples
+  uint64_t sampled_from() const { return sampled_from_; }  // launches where there are samples
   bool every_launch() const { return every_launch_; }      // of those
 
   // Over `launches` of all devices.

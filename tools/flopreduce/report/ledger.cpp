@@ -12,15 +12,34 @@ constexpr const char* kNeverMeasured = "never_measured";
 
 using ReasonCounts = std::map<std::string, uint64_t>;
 
+struct Measured {
+  uint64_t launches = 0;
+  uint64_t in_graphs = 0;  // of them
+};
+
 // Launches whose counters were read on this very device: every group that is required for all
 // kernels has that many samples.
-uint64_t measured_on(const Model& model, const DeviceRow& row) {
+Measured measured_on(const Model& model, const DeviceRow& row) {
   const auto& required = model.required[model.devices[row.device].chip].always;
   const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
-  if (samples == nullptr || required.empty()) return 0;
-  uint64_t least = row.launches;
-  for (const uint32_t group : required) least = std::min(least, samples->group_samples(group));
+  if (samples == nullptr || required.empty()) return {};
+  Measured least{row.launches, std::min(row.graph, row.launches)};
+  for (const uint32_t group : required) {
+    least.launches = std::min(least.launches, samples->group_samples(group));
+    least.in_graphs = std::min(least.in_graphs, samples->graph_samples(group));
+  }
+  least.in_graphs = std::min(least.in_graphs, least.launches);
   return least;
+}
+
+// The signature's counts come from graph launches alone, whichever device and process made them.
+bool counted_by_graphs(const Model& model, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
+  const auto& required = model.required[chip].always;
+  return samples != nullptr && std::any_of(required.begin(), required.end(), [&](uint32_t group) {
+           const uint64_t of_graphs = samples->graph_samples(group);
+           return of_graphs > 0 && of_graphs == samples->group_samples(group);
+         });
 }
 
 std::string device_label(const Model& model, const Device& device) {
@@ -93,13 +112,13 @@ std::string reason_of_row(const SignatureFlop& flop, const Model& model, const D
   if (device.id == 0 && flop.status == FlopStatus::kNoCounters) return "device_unknown";
   std::string reason = reason_of(flop, row.signature, model);
   const bool graph_only = not_sampled && reason != kNeverMeasured && row.graph == row.launches;
-  return graph_only ? "graph_only" : reason;
+  return graph_only ? kGraphOnly : reason;
 }
 
 // Measured, extrapolated and unmeasured launches of each device, from the rows.
 std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
                                       const WorkTable& work, ReasonCounts& unmeasured,
-                                      uint64_t& extrapolated_in_graphs) {
+                                      LedgerReport& ledger) {
   std::vector<LedgerLine> lines(model.devices.size());
   for (const auto& row : totals.device_rows) {
     const Device& device = model.devices[row.device];
@@ -107,10 +126,15 @@ std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
     LedgerLine add;
     add.launches = row.launches;
     if (flop.status == FlopStatus::kMeasured) {
-      add.measured = measured_on(model, row);
+      const Measured measured = measured_on(model, row);
+      add.measured = measured.launches;
       add.extrapolated = row.launches - add.measured;
-      // No graph launch is measured, so its kernels are all among these.
-      add_saturating(extrapolated_in_graphs, std::min(row.graph, add.extrapolated));
+      add_saturating(ledger.measured_in_graphs, measured.in_graphs);
+      add_saturating(
+          ledger.extrapolated_in_graphs,
+          std::min(row.graph - std::min(row.graph, measured.in_graphs), add.extrapolated));
+      if (counted_by_graphs(model, row.signature, device.chip))
+        add_saturating(ledger.counted_by_graphs, row.launches);
     } else {
       add.unmeasured = row.launches;
       add_saturating(unmeasured[reason_of_row(flop, model, device, row)], row.launches);
@@ -147,8 +171,7 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
   ReasonCounts dropped;
   ReasonCounts duplicates;
   ReasonCounts unseen;
-  std::vector<LedgerLine> lines =
-      lines_of_rows(model, totals, work, unmeasured, report.ledger.extrapolated_in_graphs);
+  std::vector<LedgerLine> lines = lines_of_rows(model, totals, work, unmeasured, report.ledger);
   const std::vector<uint64_t> lost = lost_launches(model, lines);
   LedgerReport& ledger = report.ledger;
   for (uint32_t d = 0; d < model.devices.size(); ++d) {

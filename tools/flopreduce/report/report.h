@@ -64,6 +64,8 @@ struct Reason {
   uint64_t launches = 0;
 };
 
+inline constexpr const char* kGraphOnly = "graph_only";  // a reason of unmeasured launches
+
 struct LedgerLine {
   uint64_t launches = 0, measured = 0, extrapolated = 0, unmeasured = 0, dropped = 0;
   void add(const LedgerLine& o);
@@ -81,6 +83,9 @@ struct LedgerReport {
   uint64_t duplicates_removed = 0;
   std::vector<Reason> unmeasured, dropped, duplicates;
   uint64_t extrapolated_in_graphs = 0;  // of total.extrapolated: kernels of graph launches
+  uint64_t measured_in_graphs = 0;      // of total.measured, likewise
+  // Of total.measured and total.extrapolated: launches whose counts come from graph launches alone.
+  uint64_t counted_by_graphs = 0;
   std::vector<Reason> unseen;  // launches beside which work may have run that is in no count
   std::vector<std::string> disagreements;  // empty when it balances
 };
@@ -116,6 +121,7 @@ struct SignatureReport {
   uint64_t stable_hash = 0;
   const char* parameters = "";                   // "exact", "unknown", "merged", "unspecified"
   uint64_t samples = 0;                          // of the required group that has fewest
+  uint64_t graph_samples = 0;                    // of them: read in graph launches
   bool varying = false;                          // samples disagree, or are not exact integers
   bool rounded = false;                          // the latter alone: rounded by the counter
   std::optional<u128> flop_per_launch;           // where all samples agree

@@ -23,8 +23,9 @@ WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formula
     const auto parameters = model.signatures[row.signature].parameter_class;
     flop.varying = flop.varying || parameters == ParameterClass::kMerged;
     const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
+    const uint64_t in_graphs = std::min(row.graph, row.launches);
     if (samples != nullptr)
-      sampled[found->first].push_back({samples, row.launches - std::min(row.graph, row.launches)});
+      sampled[found->first].push_back({samples, row.launches - in_graphs, in_graphs});
   }
   for (auto& [where, devices] : sampled)
     extrapolate(results_.at(where), devices,

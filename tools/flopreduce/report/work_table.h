@@ -20,7 +20,7 @@ struct SignatureResult {
   uint64_t windows = 0;       // that its FLOP rest on, of the group with fewest
   bool every_launch = false;  // was sampled: nothing is extrapolated
   uint64_t elsewhere = 0;     // where it varies: launches on devices that were not sampled,
-                              // and in graphs
+                              // and in graphs where none was
   std::optional<EstimateError> error;  // where it varies; nothing for too few samples, and where
                                        // launches ran elsewhere
   uint32_t error_class = 0;

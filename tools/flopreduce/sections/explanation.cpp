@@ -102,8 +102,13 @@ Section sum_section(const Explanation& e) {
         : s.varying      ? counted(s.samples, "sample") + " in " + counted(s.windows, "window")
         : s.samples == 1 ? "1 sample"
                          : counted(s.samples, "sample") + ", all equal";
+    const std::string in_graphs =
+        s.unmeasured_reason.empty() && s.graph_samples > 0
+            ? "; " + (s.graph_samples == s.samples ? "all" : to_grouped(s.graph_samples)) +
+                  " in graphs"
+            : "";
     table.rows.push_back({s.kernel, shape_of(s), c.work.launches, std::move(each),
-                          flop_cell(c.work), exact_cell(c.work), from});
+                          flop_cell(c.work), exact_cell(c.work), from + in_graphs});
   }
   return {"Sum over signatures", {}, std::move(table), {}};
 }

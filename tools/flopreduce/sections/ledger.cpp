@@ -24,6 +24,18 @@ void add_reasons(std::vector<Line>& lines, const std::string& what,
     lines.emplace_back("  " + what + ": " + to_grouped(r.launches) + "  " + r.reason);
 }
 
+void add_graphs(std::vector<Line>& lines, const LedgerReport& ledger) {
+  const auto add = [&](const char* what, uint64_t launches, const char* how) {
+    if (launches > 0) lines.emplace_back(std::string(what) + to_grouped(launches) + how);
+  };
+  const bool by_graphs = ledger.counted_by_graphs > 0;
+  add("  measured: ", ledger.measured_in_graphs, "  in graphs");
+  add("  extrapolated: ", ledger.extrapolated_in_graphs,
+      by_graphs ? "  in graphs, from other launches of the same signature"
+                : "  in graphs, from eager launches of the same signature");
+  add("  counts from graph launches alone: ", ledger.counted_by_graphs, "");
+}
+
 Section ledger_section(const Report& report) {
   Table table{"ledger",
               {{"device", "device"},
@@ -45,10 +57,13 @@ Section ledger_section(const Report& report) {
   if (report.devices.size() > kMostDevices)
     s.below.emplace_back("  and " + std::to_string(report.devices.size() - kMostDevices) +
                          " more devices: --format json");
-  if (report.ledger.extrapolated_in_graphs > 0)
-    s.below.emplace_back("  extrapolated: " + to_grouped(report.ledger.extrapolated_in_graphs) +
-                         "  in graphs, from eager launches of the same signature");
+  add_graphs(s.below, report.ledger);
   add_reasons(s.below, "unmeasured", report.ledger.unmeasured);
+  if (std::ranges::find(report.ledger.unmeasured, kGraphOnly, &Reason::reason) !=
+      report.ledger.unmeasured.end())
+    s.below.emplace_back(
+        "    graph_only: ran in graphs alone; flopinj run --measure-graphs measures "
+        "them there, where it can");
   add_reasons(s.below, "dropped", report.ledger.dropped);
   add_reasons(s.below, "duplicate records removed", report.ledger.duplicates);
   add_reasons(s.below, "launches that may have run more, unseen", report.ledger.unseen);
@@ -103,6 +118,8 @@ void ledger_json(Json& j, const Report& report) {
   if (!ledger.unseen.empty()) l["reasons"]["unseen"] = reasons_json(ledger.unseen);
   if (ledger.extrapolated_in_graphs > 0)
     l["extrapolated_in_graphs"] = ledger.extrapolated_in_graphs;
+  if (ledger.measured_in_graphs > 0) l["measured_in_graphs"] = ledger.measured_in_graphs;
+  if (ledger.counted_by_graphs > 0) l["counted_by_graphs"] = ledger.counted_by_graphs;
   j["ledger"] = std::move(l);
   j["devices"] = list_json(report.devices, device_ledger_json);
 }

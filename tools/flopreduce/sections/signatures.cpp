@@ -36,6 +36,7 @@ Json signature_json(const SignatureReport& s) {
   j["stable_hash"] = decimal(s.stable_hash);
   j["parameters"] = s.parameters;
   j["samples"] = s.samples;
+  if (s.graph_samples > 0) j["graph_samples"] = s.graph_samples;
   j["varying"] = s.varying;
   if (s.rounded) j["rounded"] = true;
   j["flop_per_launch"] = s.flop_per_launch ? Json(decimal(*s.flop_per_launch)) : Json(nullptr);
