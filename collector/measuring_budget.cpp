@@ -23,16 +23,27 @@ void MeasuringBudget::calls_outside(uint64_t calls, uint64_t ns) {
   outside_ns_ = ns;
 }
 
-void MeasuringBudget::window(bool instrumented, const WindowCost& cost, uint64_t gpu_ns) {
+MeasuringBudget::Kind& MeasuringBudget::spend(bool instrumented, const WindowCost& cost,
+                                              uint64_t gpu_ns) {
   overhead_ns_ += cost.overhead_ns;
   calls_ns_ += cost.calls_ns;
   launches_ += cost.launches;
   hidden_ns_ += std::min(cost.calls_ns, less(gpu_ns, less(cost.open_ns, cost.calls_ns)));
   Kind& kind = kinds_[instrumented ? 1 : 0];
   average(kind.overhead_ns, static_cast<double>(cost.overhead_ns), kind.known);
-  if (cost.launches != 0)
-    average(kind.call_ns, static_cast<double>(waiting_ns(cost)) / cost.launches, kind.known);
   kind.known = true;
+  return kind;
+}
+
+void MeasuringBudget::window(bool instrumented, const WindowCost& cost, uint64_t gpu_ns) {
+  Kind& kind = spend(instrumented, cost, gpu_ns);
+  if (cost.launches == 0) return;
+  average(kind.call_ns, static_cast<double>(waiting_ns(cost)) / cost.launches, kind.call_known);
+  kind.call_known = true;
+}
+
+void MeasuringBudget::graph_window(bool instrumented, const WindowCost& cost, uint64_t gpu_ns) {
+  spend(instrumented, cost, gpu_ns);
 }
 
 uint64_t MeasuringBudget::waiting_ns(const WindowCost& cost) const {

@@ -61,6 +61,8 @@ class MeasuringBudget {
   void calls_outside(uint64_t calls, uint64_t ns);
   // `gpu_ns`: the kernels' time outside of windows, as far as it is known.
   void window(bool instrumented, const WindowCost&, uint64_t gpu_ns);
+  // The same for a window around a graph: its call is no single launch's.
+  void graph_window(bool instrumented, const WindowCost&, uint64_t gpu_ns);
   void overhead(uint64_t ns) { overhead_ns_ += ns; }  // that came to no window
   // GPU time of kernels in instrumented windows beyond their time outside.
   void slowed_down(uint64_t ns) { slow_down_ns_ += ns; }
@@ -89,8 +91,9 @@ class MeasuringBudget {
  private:
   struct Kind {  // moving averages over windows
     double overhead_ns = 0, call_ns = 0;
-    bool known = false;
+    bool known = false, call_known = false;
   };
+  Kind& spend(bool instrumented, const WindowCost&, uint64_t gpu_ns);
   double share_;
   uint64_t startup_ns_, began_ns_ = 0;
   uint64_t outside_calls_ = 0, outside_ns_ = 0;

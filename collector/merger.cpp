@@ -191,7 +191,8 @@ void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record
     launch.path = node.path ? node.path : record.path;
     launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
-    launch.graph = true;  // never in a window
+    launch.graph = true;
+    launch.windowed = (record.flags & LaunchRecord::kWindowed) != 0;
     const bool known = node.node != 0 || nodes.size() == 1;
     state_->add(origin, launch, {record.correlation, node.node}, known && record.correlation != 0);
   }

@@ -19,6 +19,8 @@
 //   the end   At SchedulerConfig::until_covered, held for covered_for_ns, nothing is measured any
 //             more. Kernels that cannot be measured are left out of that share.
 //
+// Launches of graphs: scheduler_graphs.cpp.
+//
 // The launch path reads Signature::wanted_groups alone; everything else here is reached only when
 // that is not zero. Threads: all functions may be called from any thread; they lock, except
 // may_want, stopped and close_before. Nothing throws: without memory a signature is not measured any
@@ -55,6 +57,10 @@ struct SchedulerConfig {
   bool every_launch = false;  // no sampling: all of them, all groups at once (mode full)
   uint64_t seed = 0;          // of what is drawn; 0: begin() tells
 };
+
+struct GraphSamples;
+struct GraphWindow;
+struct MeasuredGraph;
 
 // One launch inside a window, in execution order.
 struct WindowRow {
@@ -146,6 +152,13 @@ class MeasurementScheduler {
   void window_succeeded(const MeasurementWindow&, std::span<const double> values) noexcept;
   void window_failed(const MeasurementWindow&) noexcept;
   void add_cost(uint64_t ns) noexcept;  // of what came to no window
+
+  // --- Graph launches, whose windows hold nothing else. The graph is never freed.
+  // The group that a window around this launch is to read, where MeasuredGraph::wants is set.
+  std::optional<uint32_t> decide_graph(DeviceId, MeasuredGraph&, uint64_t now_ns) noexcept;
+  // Its outcome: samples of use, or none.
+  void graph_window_closed(const GraphWindow&, const GraphSamples&) noexcept;
+  void never_measure_graphs() noexcept;
 
   // --- The writer thread
   // Counts launches, arms what is due. Timed launch calls outside of windows: all so far.

@@ -264,6 +264,7 @@ void MeasurementScheduler::progress(std::span<const LaunchProgress> seen, uint64
     state.budget.calls_outside(calls_outside, calls_outside_ns);
     for (const LaunchProgress& p : seen) state.count(p);
     if (!state.stopped && !state.config.every_launch) state.arm_due();
+    if (!state.stopped) state.arm_graphs();
     state.sweep();
     state.check_coverage();
   } catch (const std::exception&) {  // without memory nothing more is armed

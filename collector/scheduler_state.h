@@ -1,5 +1,6 @@
 // What the scheduler knows. Private to it; all under its mutex but where it says otherwise.
 #pragma once
+#include <collector/measured_graph.h>
 #include <collector/sampling.h>
 #include <collector/scheduler.h>
 
@@ -70,6 +71,17 @@ struct MeasurementScheduler::State {
   // Waiting for the budget: without complete counts, and due for a round. In the order they came.
   std::deque<Entry> incomplete, due;
   std::vector<Entry> armed;
+  // Graphs: that wait for the budget, to read a group; and between two rounds.
+  struct GraphEntry {
+    Plan* plan;
+    MeasuredGraph* graph;
+    uint32_t group;
+    bool lacks_group;
+  };
+  std::deque<GraphEntry> waiting_graphs;
+  std::vector<GraphEntry> resting_graphs;
+  uint32_t graph_failures = 0;  // windows in a row
+  bool graphs_refused = false;  // for good
   uint32_t used_bits = 0, used_ids = 0;
   uint64_t clock_ns = 0;  // as was told last
   uint64_t opened = 0, discarded = 0;
@@ -110,6 +122,15 @@ struct MeasurementScheduler::State {
   std::optional<LaunchDecision> decide_for_family(Plan&, DeviceId, SampledSignature&,
                                                   const MeasurementWindow* open, uint64_t now_ns);
   void family_sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values);
+  // scheduler_graphs.cpp
+  std::optional<uint64_t> graph_cost(Plan&, const MeasuredGraph&, uint32_t group);
+  bool affords_graph(Plan&, const MeasuredGraph&, uint32_t group, bool lacks_group,
+                     uint64_t now_ns);
+  std::optional<uint32_t> decide_graph(Plan&, DeviceId, MeasuredGraph&, uint64_t now_ns);
+  void rest_graph(Plan&, MeasuredGraph&);
+  void graph_sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values);
+  void graph_window(Plan&, const GraphWindow&, const GraphSamples&);
+  void arm_graphs();
   // scheduler_rounds.cpp
   void need(Plan&, SampledSignature&, uint32_t group);
   void advance(Plan&, SampledSignature&);

@@ -374,6 +374,7 @@ void TraceWriter::samples(const SampleBatch& batch) {
       if (batch.ordinals.size() == samples)
         b.add_packed_uint64(F::ordinal, batch.ordinals.data() + from,
                             batch.ordinals.data() + from + count);
+      if (batch.graph_kernels != 0) b.add_uint32(F::graph_kernels, batch.graph_kernels);
     });
   }
 }

@@ -63,7 +63,8 @@ struct SampleBatch {
   std::vector<PathId> paths;
   std::vector<uint32_t> correlations;  // parallel to signatures: finds the ordinals
   std::vector<uint64_t> ordinals;      // parallel to signatures, or empty: not written
-  std::vector<double> values;          // signatures.size() x metrics, sample by sample
+  uint32_t graph_kernels = 0;  // not 0: of a graph launch; how many kernels each sample is of
+  std::vector<double> values;  // signatures.size() x metrics, sample by sample
 };
 
 // A message that is written again and again, each time in place of the time before last: see

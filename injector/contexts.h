@@ -30,8 +30,10 @@ struct Context {
 
   // The measurement window; see windows.h for who may touch what.
   std::timed_mutex lock;
-  std::atomic<bool> gate{false};            // a window is open or about to be
-  std::atomic<bool> plan_awaited{false};    // the first launch has waited for the device's plan
+  std::atomic<bool> gate{false};          // a window is open or about to be
+  std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
+  // Launches that did not get the lock in time: the window has ranges that are nobody's.
+  std::atomic<uint32_t> passed_by{0};
   std::unique_ptr<OpenWindow> window;       // under `lock`
   std::unique_ptr<RangeProfiler> profiler;  // under `lock`; made at the first window
 };

@@ -153,6 +153,8 @@ void Graphs::instantiate(ThreadState& thread, ThreadCache& cache, const GraphCal
     exec.nodes.push_back(
         {origin, kernel.value_or(Kernel{}), id_of(copy->second), true, conditional});
   }
+  if (edge_.settings.measure_graphs && edge_.measures && !call.for_device)
+    set_order(call.graph, exec);
 
   const std::lock_guard lock(mutex_);
   if (execs_.size() >= kMostExecs && !execs_.contains(call.exec))
@@ -240,20 +242,28 @@ void Graphs::set_nodes(Exec& exec, const std::vector<SourceNode>& places,
 }
 
 LaunchedGraph Graphs::launched(ThreadCache& cache, CUgraphExec handle) {
+  LaunchedGraph graph;
+  if (look_up(cache, handle, graph)) return graph;
+  report("graph.unknown",
+         "a graph was launched that was instantiated before profiling began; its kernels are not "
+         "counted");
+  edge_.collector->count_unseen("graph_before_recording");
+  return {};
+}
+
+// False: it is unknown.
+bool Graphs::look_up(ThreadCache& cache, CUgraphExec handle, LaunchedGraph& graph) {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   const auto place = reinterpret_cast<uintptr_t>(handle);
   GraphSlot& slot = cache.graphs[(place >> 4 ^ place >> 12) % cache.graphs.size()];
-  if (slot.exec == handle && slot.epoch == epoch) return slot.graph;
+  if (slot.exec == handle && slot.epoch == epoch) {
+    graph = slot.graph;
+    return true;
+  }
 
   const std::lock_guard lock(mutex_);
   const auto found = execs_.find(handle);
-  if (found == execs_.end()) {
-    report("graph.unknown",
-           "a graph was launched that was instantiated before profiling began; its kernels are not "
-           "counted");
-    edge_.collector->count_unseen("graph_before_recording");
-    return {};
-  }
+  if (found == execs_.end()) return false;
   Exec& exec = found->second;
   if (exec.changed) {
     std::vector<GraphNode> nodes;
@@ -267,10 +277,12 @@ LaunchedGraph Graphs::launched(ThreadCache& cache, CUgraphExec handle) {
     const bool bodies = nodes.size() > exec.launched.kernels;
     exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
     exec.launched.bodies_lost = bodies && !exec.launched.id;
+    exec.launched.measured = measured_as(exec);
     exec.changed = false;
   }
   slot = {handle, exec.launched, epoch};
-  return exec.launched;
+  graph = exec.launched;
+  return true;
 }
 
 uint64_t Graphs::id_of(CUgraphNode node) const {
@@ -303,7 +315,8 @@ void Graphs::resource(ThreadCache& cache, CUpti_CallbackIdResource id,
                  "counted as it was captured");
         }
         cache.launch.captured = true;
-        Kernel captured{{}, launch.record.path, launch.record.sequence_plus_1, 0};
+        Kernel captured{
+            {}, launch.record.path, launch.record.sequence_plus_1, 0, launch.device_updatable};
         if (launch.signature != nullptr) {
           captured.signature = launch.signature->id;
           captured.flags = work_flags(*launch.signature->function);

@@ -15,6 +15,7 @@
 // Threads: every function may be called on any thread. No CUDA or CUPTI call is made under the
 // lock, for CUPTI may hold its own while it tells us something.
 #pragma once
+#include <collector/measured_graph.h>
 #include <cupti.h>
 #include <injector/captures.h>
 #include <injector/edge.h>
@@ -43,6 +44,8 @@ class Graphs {
 
   // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
   LaunchedGraph launched(ThreadCache&, CUgraphExec);
+  // Before it: what may be measured of it, where graphs are to be measured (Settings).
+  MeasuredGraph* measured(ThreadCache&, CUgraphExec);
 
  private:
   static constexpr size_t kMostNodes = 1U << 20;
@@ -53,6 +56,7 @@ class Graphs {
     PathId path;
     uint64_t sequence_plus_1 = 0;
     uint32_t flags = 0;  // as of LaunchRecord
+    bool device_updatable = false;
   };
   struct Node {
     CUgraph graph = nullptr;
@@ -82,13 +86,18 @@ class Graphs {
     Kernel kernel;
     uint64_t id = 0;  // CUPTI's
     bool enabled = true, conditional = false;
+    uint32_t place = 0;  // among the kernels, where Exec::ordered
   };
   struct Exec {
     std::vector<ExecNode> nodes;
+    bool measurable = false, ordered = false;  // GraphOrder, and its kernels are `nodes`
     LaunchedGraph launched;
     bool changed = true;  // `launched` is out of date
   };
 
+  bool look_up(ThreadCache&, CUgraphExec, LaunchedGraph&);
+  void set_order(CUgraph, Exec&) const;
+  MeasuredGraph* measured_as(const Exec&);
   Kernel kernel_of(ThreadState&, ThreadCache&, const GraphCall&);
   void instantiate(ThreadState&, ThreadCache&, const GraphCall&);
   void add_child(ThreadCache&, const GraphCall&);
@@ -113,6 +122,7 @@ class Graphs {
   std::unordered_map<CUgraphNode, Node> nodes_;  // kernel nodes
   std::unordered_map<CUgraph, Graph> graphs_;
   std::unordered_map<CUgraphExec, Exec> execs_;
+  std::unordered_map<GraphId, MeasuredGraph> measured_;  // never removed
 };
 
 }  // namespace flopinj

@@ -48,16 +48,22 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
 
   // The plan comes first: it decides what a new signature wants.
   if (launch.context != nullptr) windows_.await_plan(*launch.context);
+  CUgraphExec graph = nullptr;
   if (function.kind != LaunchKind::kMultiDevice) {
     LaunchCall call;
     function.read(data.functionParams, 0, call);
+    graph = call.graph;
     if (function.kind == LaunchKind::kKernel)
       launch.signature = signature(thread, cache, call, data.symbolName);
     launch.captured = captures_.any() && captured(call);
     launch.device_updatable = call.device_updatable;
   }
-  if (launch.context != nullptr && !launch.captured)
-    windows_.enter(*launch.context, cache, launch.signature);
+  if (launch.context == nullptr || launch.captured) return;
+  MeasuredGraph* const measured =
+      function.kind == LaunchKind::kGraph && edge_.settings.measure_graphs
+          ? graphs_.measured(cache, graph)
+          : nullptr;
+  windows_.enter(*launch.context, cache, launch.signature, measured);
 }
 
 const Signature* Launches::signature(ThreadState& thread, ThreadCache& cache,

@@ -64,20 +64,18 @@ bool RangeProfiler::open(const MetricGroup& group, size_t max_ranges, Problem& p
   return check(cupti_, cupti_.RangeProfilerStart(&start), "cuptiRangeProfilerStart", problem);
 }
 
-RangeProfiler::Outcome RangeProfiler::close(MetricGroup& group, size_t launches,
-                                            std::vector<double>& values, Problem& problem) {
-  auto stop = sized<CUpti_RangeProfiler_Stop_Params>(CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE);
-  stop.pRangeProfilerObject = object_;
-  if (!check(cupti_, cupti_.RangeProfilerStop(&stop), "cuptiRangeProfilerStop", problem))
-    return Outcome::kFailed;
-  if (launches == 0) return Outcome::kRead;
+bool RangeProfiler::stop(Problem& problem) {
+  auto p = sized<CUpti_RangeProfiler_Stop_Params>(CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE);
+  p.pRangeProfilerObject = object_;
+  return check(cupti_, cupti_.RangeProfilerStop(&p), "cuptiRangeProfilerStop", problem);
+}
 
-  auto decode = sized<CUpti_RangeProfiler_DecodeData_Params>(
+bool RangeProfiler::decode(size_t& ranges, size_t& dropped, Problem& problem) {
+  auto p = sized<CUpti_RangeProfiler_DecodeData_Params>(
       CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
-  decode.pRangeProfilerObject = object_;
-  if (!check(cupti_, cupti_.RangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData",
-             problem))
-    return Outcome::kFailed;
+  p.pRangeProfilerObject = object_;
+  if (!check(cupti_, cupti_.RangeProfilerDecodeData(&p), "cuptiRangeProfilerDecodeData", problem))
+    return false;
 
   auto info = sized<CUpti_RangeProfiler_GetCounterDataInfo_Params>(
       CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE);
@@ -85,18 +83,17 @@ RangeProfiler::Outcome RangeProfiler::close(MetricGroup& group, size_t launches,
   info.counterDataImageSize = image_.size();
   if (!check(cupti_, cupti_.RangeProfilerGetCounterDataInfo(&info),
              "cuptiRangeProfilerGetCounterDataInfo", problem))
-    return Outcome::kFailed;
-  if (info.numTotalRanges != launches || decode.numOfRangeDropped != 0) {
-    problem = {"counters.mismatch",
-               "a measurement window saw " + std::to_string(launches) + " launches but CUPTI " +
-                   std::to_string(info.numTotalRanges) + " ranges (" +
-                   std::to_string(decode.numOfRangeDropped) + " dropped); it was discarded"};
-    return Outcome::kMismatch;
-  }
+    return false;
+  ranges = info.numTotalRanges;
+  dropped = p.numOfRangeDropped;
+  return true;
+}
 
+bool RangeProfiler::evaluate(MetricGroup& group, size_t ranges, std::vector<double>& values,
+                             Problem& problem) {
   const std::lock_guard lock(group.evaluate);
-  values.assign(launches * group.metrics.size(), 0.0);
-  for (size_t range = 0; range < launches; ++range) {
+  values.assign(ranges * group.metrics.size(), 0.0);
+  for (size_t range = 0; range < ranges; ++range) {
     auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(
         CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
     p.pHostObject = group.host;
@@ -108,9 +105,34 @@ RangeProfiler::Outcome RangeProfiler::close(MetricGroup& group, size_t launches,
     p.pMetricValues = values.data() + range * group.metrics.size();
     if (!check(cupti_, cupti_.ProfilerHostEvaluateToGpuValues(&p),
                "cuptiProfilerHostEvaluateToGpuValues", problem))
-      return Outcome::kFailed;
+      return false;
   }
-  return Outcome::kRead;
+  return true;
+}
+
+RangeProfiler::Outcome RangeProfiler::close(MetricGroup& group, size_t launches,
+                                            std::vector<double>& values, Problem& problem) {
+  if (!stop(problem)) return Outcome::kFailed;
+  if (launches == 0) return Outcome::kRead;
+  size_t ranges = 0, dropped = 0;
+  if (!decode(ranges, dropped, problem)) return Outcome::kFailed;
+  if (ranges != launches || dropped != 0) {
+    problem = {"counters.mismatch", "a measurement window saw " + std::to_string(launches) +
+                                        " launches but CUPTI " + std::to_string(ranges) +
+                                        " ranges (" + std::to_string(dropped) +
+                                        " dropped); it was discarded"};
+    return Outcome::kMismatch;
+  }
+  return evaluate(group, ranges, values, problem) ? Outcome::kRead : Outcome::kFailed;
+}
+
+RangeProfiler::Outcome RangeProfiler::close_with_any(MetricGroup& group, size_t& ranges,
+                                                     std::vector<double>& values,
+                                                     Problem& problem) {
+  size_t dropped = 0;
+  if (!stop(problem) || !decode(ranges, dropped, problem)) return Outcome::kFailed;
+  if (dropped != 0) return Outcome::kMismatch;
+  return evaluate(group, ranges, values, problem) ? Outcome::kRead : Outcome::kFailed;
 }
 
 void RangeProfiler::disable() {

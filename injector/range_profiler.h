@@ -7,8 +7,8 @@
 //                      given, and would add to what is in it); SetConfig; Start
 //                      ... launches: in auto-range mode each is one range, numbered in execution
 //                      order, and the context is synchronised after it ...
-//                      Stop; DecodeData; number of ranges against the number of launches;
-//                      EvaluateToGpuValues per range
+//                      Stop; DecodeData; number of ranges against the number of launches (of a
+//                      graph launch: graph_window.h); EvaluateToGpuValues per range
 //
 // A configuration has one pass, so kernels are not replayed and their memory is not saved; but for
 // that of mode full, where CUPTI runs every kernel as often as there are passes, its memory saved
@@ -42,12 +42,18 @@ class RangeProfiler {
   };
   // The open window ends, whatever the outcome. `values`: launches x metrics, row by row.
   Outcome close(MetricGroup&, size_t launches, std::vector<double>& values, Problem&);
+  // Of a window of which nobody knows how many ranges it has: `values` is ranges x metrics.
+  // kMismatch: some found no room.
+  Outcome close_with_any(MetricGroup&, size_t& ranges, std::vector<double>& values, Problem&);
 
   void disable();
 
  private:
   bool enable(Problem&);
   bool prepare_image(const MetricGroup&, size_t max_ranges, Problem&);
+  bool stop(Problem&);
+  bool decode(size_t& ranges, size_t& dropped, Problem&);
+  bool evaluate(MetricGroup&, size_t ranges, std::vector<double>& values, Problem&);
 
   const CuptiApi& cupti_;
   CUcontext context_;

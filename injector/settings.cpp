@@ -111,6 +111,7 @@ const std::vector<Variable>& variables() {
       {"FLOPINJ_UNTIL_COVERED", "per cent of GPU time, above 0 to 100",
        percent(&Settings::until_covered_percent, false)},
       {"FLOPINJ_MEASURE_RANKS", "ranks such as 0,8-15, or all, or none", read_ranks},
+      {"FLOPINJ_MEASURE_GRAPHS", "0 or 1", one_of(&Settings::measure_graphs, kSwitch)},
       {"FLOPINJ_NEVER_MEASURE", "parts of kernel names, with commas between", read_never_measure},
   };
   return table;

@@ -34,6 +34,7 @@ struct Settings {
   RankList measure_ranks = RankList::only_rank_0();  // FLOPINJ_MEASURE_RANKS
   // FLOPINJ_NEVER_MEASURE: patterns of kernel names, beside the built-in ones
   std::vector<std::string> never_measure;
+  bool measure_graphs = false;  // FLOPINJ_MEASURE_GRAPHS: 1 opens windows around graph launches
 };
 
 const char* name_of(Mode);  // as FLOPINJ_MODE takes it

@@ -15,6 +15,7 @@
 namespace flopinj {
 
 struct Context;
+struct MeasuredGraph;
 
 struct FunctionSlot {
   CUfunction handle = nullptr;
@@ -39,7 +40,8 @@ struct ContextSlot {
 
 struct LaunchedGraph {
   GraphId id;
-  uint32_t kernels = 0;      // launches that one launch of the graph stands for, bodies left out
+  uint32_t kernels = 0;  // launches that one launch of the graph stands for, bodies left out
+  MeasuredGraph* measured = nullptr;  // null: it is never in a window. Not freed
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
 

@@ -4,6 +4,7 @@
 #include <injector/thread_cache.h>
 #include <injector/windows.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -43,25 +44,6 @@ class WithContext {
   bool pushed_;
 };
 
-// Shuts the gate. It opens again at the end of the scope, whatever happens, unless a window is left
-// open behind it.
-class ShutGate {
- public:
-  explicit ShutGate(Context& context) : gate_(context.gate) {
-    gate_.store(true, std::memory_order_seq_cst);
-  }
-  ~ShutGate() {
-    if (!kept_) gate_.store(false, std::memory_order_seq_cst);
-  }
-  ShutGate(const ShutGate&) = delete;
-  ShutGate& operator=(const ShutGate&) = delete;
-  void keep() { kept_ = true; }
-
- private:
-  std::atomic<bool>& gate_;
-  bool kept_ = false;
-};
-
 }  // namespace
 
 Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
@@ -83,54 +65,78 @@ void Windows::await_plan(Context& context) {
   context.plan_awaited.store(true, std::memory_order_relaxed);
 }
 
-void Windows::enter(Context& context, ThreadCache& thread, const Signature* signature) {
+bool Windows::wants_window(const Context& context, const Signature* signature,
+                           const MeasuredGraph* graph) const {
+  const bool wants = signature != nullptr
+                         ? signature->wanted_groups.load(std::memory_order_relaxed) != 0
+                         : graph != nullptr && graph->wants.load(std::memory_order_relaxed);
+  return wants && planner_.plan(context.ordinal) != nullptr &&
+         (signature == nullptr || scheduler_.may_want(context.device, *signature)) &&
+         !captures_.any();
+}
+
+void Windows::enter(Context& context, ThreadCache& thread, const Signature* signature,
+                    MeasuredGraph* graph) {
   if (!on_.load(std::memory_order_relaxed)) return;
   // Measuring has stopped: from the last window on, launches are only counted.
   if (scheduler_.stopped() && !context.gate.load(std::memory_order_relaxed)) return;
   // This store and the load of the gate, and in open() the store of the gate and the loads of
   // `launching`, are sequentially consistent: at least one of the two threads sees the other.
   thread.launching.store(&context, std::memory_order_seq_cst);
-  const bool wants = signature != nullptr &&
-                     signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
-                     planner_.plan(context.ordinal) != nullptr &&
-                     scheduler_.may_want(context.device, *signature) && !captures_.any();
-  if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
+  if (!wants_window(context, signature, graph) && !context.gate.load(std::memory_order_seq_cst))
+    return;
   thread.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
-  enter_slowly(context, thread, signature);
+  enter_slowly(context, thread, signature, graph);
 }
 
-void Windows::enter_slowly(Context& context, ThreadCache& thread, const Signature* signature) {
+void Windows::enter_slowly(Context& context, ThreadCache& thread, const Signature* signature,
+                           MeasuredGraph* graph) {
   std::unique_lock lock(context.lock, within(patience_.for_lock));
   if (lock.owns_lock()) {
-    if (context.window != nullptr && scheduler_.close_before(signature)) close(context);
-    LaunchDecision decision;
-    if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
-      const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
-      decision = scheduler_.decide(context.device, *signature, window, monotonic_ns());
-      if (decision.close) {
-        close(context);
-        if (!decision.open)
-          decision = scheduler_.decide(context.device, *signature, nullptr, monotonic_ns());
-      }
-      // A window that could not be read may have ended all measuring of this device.
-      if (decision.open && scheduler_.may_want(context.device, *signature))
-        open(context, thread, decision);
+    // A window of a graph that is still open: the EXIT of its launch never came to us.
+    if (context.window != nullptr &&
+        (context.window->graph != nullptr || scheduler_.close_before(signature)))
+      close(context);
+    bool chosen = false;
+    if (on_.load(std::memory_order_relaxed)) {
+      if (signature != nullptr)
+        chosen = decide(context, thread, *signature);
+      else if (graph != nullptr)
+        open_for(context, thread, *graph);
     }
     if (context.window != nullptr) {
       thread.launch.in_window = true;
-      thread.launch.chosen = decision.chosen;
+      thread.launch.chosen = chosen;
       thread.launch.call_began_ns = monotonic_ns();
       lock.release();  // until exit()
       return;
     }
+  } else {
+    context.passed_by.fetch_add(1, std::memory_order_relaxed);
   }
   thread.launching.store(&context, std::memory_order_seq_cst);
 }
 
-void Windows::open(Context& context, const ThreadCache& thread, const LaunchDecision& decision) {
+// Closes and opens windows as the scheduler says. Whether the launch is to become a sample.
+bool Windows::decide(Context& context, const ThreadCache& thread, const Signature& signature) {
+  const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
+  auto decision = scheduler_.decide(context.device, signature, window, monotonic_ns());
+  if (decision.close) {
+    close(context);
+    if (!decision.open)
+      decision = scheduler_.decide(context.device, signature, nullptr, monotonic_ns());
+  }
+  // A window that could not be read may have ended all measuring of this device.
+  if (decision.open && scheduler_.may_want(context.device, signature))
+    open(context, thread, *decision.open, decision.shared, nullptr);
+  return decision.chosen;
+}
+
+void Windows::open(Context& context, const ThreadCache& thread, uint32_t group, bool shared,
+                   MeasuredGraph* graph) {
   DevicePlan* const plan = planner_.plan(context.ordinal);
-  if (plan == nullptr || *decision.open >= plan->groups.size()) return;
+  if (plan == nullptr || group >= plan->groups.size()) return;
 
   const uint64_t began = monotonic_ns();
   ShutGate gate(context);
@@ -147,16 +153,21 @@ void Windows::open(Context& context, const ThreadCache& thread, const LaunchDeci
 
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_.cupti, context.handle);
-  const size_t most = scheduler_.config().max_ranges;
+  size_t most = scheduler_.config().max_ranges;
   auto window = std::make_unique<OpenWindow>();
   window->plan = plan;
+  window->graph = graph;
+  window->passed_by = context.passed_by.load(std::memory_order_relaxed);
   window->measured.device = context.device;
-  window->measured.group = *decision.open;
-  window->measured.shared = decision.shared;
-  window->measured.rows.reserve(most);
+  window->measured.group = group;
+  window->measured.shared = shared;
+  if (graph == nullptr)
+    window->measured.rows.reserve(most);
+  else
+    most = std::max(most, graph->kernels.size() + 1);  // one too many is to be seen
   Problem problem;
-  if (!context.profiler->open(plan->read_by(*decision.open), most, problem))
-    return degrade(context, problem);
+  if (!context.profiler->open(window->read_by(), most, problem))
+    return graph == nullptr ? degrade(context, problem) : refuse_graphs(problem);
   window->measured.opened_ns = monotonic_ns();
   window->measured.cost.overhead_ns = window->measured.opened_ns - began;
   context.window = std::move(window);
@@ -172,6 +183,11 @@ bool Windows::exit(Context& context, ThreadCache& thread, WindowRow row, bool ma
   thread.launch.in_window = false;
   thread.slow_callback = true;
   const std::unique_lock lock(context.lock, std::adopt_lock);
+  if (context.window != nullptr && context.window->graph != nullptr) {
+    row.call_ns = monotonic_ns() - thread.launch.call_began_ns;
+    close_graph(context, made ? &row : nullptr);
+    return made;
+  }
   // Of a launch that has no signature there is a range and no row: the window will be discarded.
   if (context.window == nullptr || !made || row.signature == nullptr) return false;
   const uint64_t now = monotonic_ns();
@@ -188,11 +204,12 @@ void Windows::leave(ThreadCache& thread) noexcept {
 }
 
 void Windows::close(Context& context) {
+  if (context.window->graph != nullptr) return close_graph(context, nullptr);
   const uint64_t began = monotonic_ns();
   const ShutGate gate(context);
   const auto window = std::move(context.window);
   MeasurementWindow& measured = window->measured;
-  MetricGroup& group = window->plan->read_by(measured.group);
+  MetricGroup& group = window->read_by();
   std::vector<double> values;
   Problem problem;
   auto outcome = RangeProfiler::Outcome::kMismatch;

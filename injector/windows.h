@@ -13,15 +13,19 @@
 //      what a program measured before it idles is written, however it ends. As many ranges as
 //      rows, and none dropped: the counters of rows that the scheduler chose become samples. Else
 //      all are thrown away.
+// A window around a graph launch (graph_windows.cpp) is opened at its ENTER, holds it alone, and is
+// closed at its EXIT; what its ranges say of the graph's kernels: collector/graph_window.h.
+//
 // A launch that finds no window and wants none says so in its thread's cache (`launching`) and
 // takes no lock.
 //
-// Order of locks: context's window lock -> list of threads' caches | group's evaluation | the
+// Order of locks: context's window lock -> list of threads' caches | contexts | group's evaluation | the
 // planner's, the collector's and CUPTI's own. No callback takes a window lock while holding another
 // of ours.
 // Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
 // which will have seen one range too many, is discarded.
 #pragma once
+#include <collector/measured_graph.h>
 #include <collector/scheduler.h>
 #include <injector/captures.h>
 #include <injector/contexts.h>
@@ -38,6 +42,33 @@ namespace flopinj {
 struct OpenWindow {
   DevicePlan* plan = nullptr;
   MeasurementWindow measured;
+  MeasuredGraph* graph = nullptr;  // the window is around a launch of it
+  uint32_t passed_by = 0;          // Context::passed_by when it was opened
+
+  // Of a graph never more than one pass: whether its kernels can be run again one by one, nobody
+  // has established.
+  MetricGroup& read_by() const {
+    return graph != nullptr ? *plan->groups[measured.group] : plan->read_by(measured.group);
+  }
+};
+
+// Shuts the gate. It opens again at the end of the scope, whatever happens, unless a window is left
+// open behind it.
+class ShutGate {
+ public:
+  explicit ShutGate(Context& context) : gate_(context.gate) {
+    gate_.store(true, std::memory_order_seq_cst);
+  }
+  ~ShutGate() {
+    if (!kept_) gate_.store(false, std::memory_order_seq_cst);
+  }
+  ShutGate(const ShutGate&) = delete;
+  ShutGate& operator=(const ShutGate&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  std::atomic<bool>& gate_;
+  bool kept_ = false;
 };
 
 struct WindowPatience {
@@ -50,9 +81,9 @@ class Windows {
 
   // Before the first launch on a context: the wait that Settings::plan_wait_ms() tells.
   void await_plan(Context&);
-  // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
-  // thread.
-  void enter(Context&, ThreadCache&, const Signature*);
+  // ENTER. `signature` is null for what must not be in a window; `graph` is the graph that is
+  // launched, where it may be measured. Follow with exit(), on this thread.
+  void enter(Context&, ThreadCache&, const Signature*, MeasuredGraph* graph = nullptr);
   // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
   // filled in.
   bool exit(Context&, ThreadCache&, WindowRow, bool made);
@@ -69,11 +100,18 @@ class Windows {
   void finish();
 
  private:
-  void enter_slowly(Context&, ThreadCache&, const Signature*);
-  void open(Context&, const ThreadCache&, const LaunchDecision&);
+  bool wants_window(const Context&, const Signature*, const MeasuredGraph*) const;
+  void enter_slowly(Context&, ThreadCache&, const Signature*, MeasuredGraph*);
+  bool decide(Context&, const ThreadCache&, const Signature&);
+  void open(Context&, const ThreadCache&, uint32_t group, bool shared, MeasuredGraph*);
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
   void close(Context&);
+  // graph_windows.cpp
+  void open_for(Context&, const ThreadCache&, MeasuredGraph&);
+  void close_graph(Context&, const WindowRow*);
+  void deliver_graph(const OpenWindow&, GraphSamples);
+  void refuse_graphs(const Problem&);
   void close_from_outside(Context&);
   bool close_old() noexcept;
   void degrade(const Context&, const Problem&);

@@ -72,6 +72,10 @@ void add_run_options(CLI::App& run, RunOptions& options) {
          "ones that doctor shows. May be repeated")
       ->allow_extra_args(false)
       ->check(CLI::Validator(name_patterns, "PATTERN[,PATTERN]"));
+  run.add_flag(
+      "--measure-graphs", options.measure_graphs,
+      "Also read counters of CUDA graph launches, for kernels that run in graphs alone. Not "
+      "tried on hardware yet: a graph that cannot run one kernel at a time would hang");
   run.add_option("--log-level", options.log_level, "What the library says on stderr")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
   run.add_option("--flush-ms", options.flush_ms,

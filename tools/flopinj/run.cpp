@@ -95,6 +95,7 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
   for (const std::string& one : options.never_measure)
     patterns += (patterns.empty() ? "" : ",") + one;
   if (!patterns.empty()) environment.set("FLOPINJ_NEVER_MEASURE", patterns);
+  if (options.measure_graphs) environment.set("FLOPINJ_MEASURE_GRAPHS", "1");
   if (options.force) environment.set("FLOPINJ_FORCE", "1");
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");

@@ -17,6 +17,7 @@ struct RunOptions {
   std::optional<int> flush_ms, plan_wait_ms;
   std::string budget, until_covered, measure_ranks;  // empty: the library's default
   std::vector<std::string> never_measure;            // each one pattern or several
+  bool measure_graphs = false;
   bool force = false;
   bool preload = false;
   bool simulate = false;

@@ -53,6 +53,9 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--workers", training.workers, "Threads, streams and replicas in --mode streams")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--warm-up", training.warm_up, "Eager steps before the capture in --mode graph")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str();
   app.add_option("--log-every", training.log_every, "Steps between reports of the loss, on stderr")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();

@@ -48,7 +48,7 @@ class Replica {
   void run_step(int step) {
     const NvtxRange range(options_.ranges, "step");
     model_.set_batch(data_.samples(step), data_.labels(step));
-    if (options_.mode != Mode::kGraph || step < kWarmUpSteps) {
+    if (options_.mode != Mode::kGraph || step < options_.warm_up) {
       compute();
       return;
     }

@@ -17,13 +17,11 @@ enum class Mode {
   kStreams,         // `workers` threads, each with its own stream and replica of the model
 };
 
-// Eager steps before the capture in Mode::kGraph.
-inline constexpr int kWarmUpSteps = 3;
-
 struct TrainingOptions {
   Mode mode = Mode::kPlain;
   int steps = 20;
   int workers = 1;  // used by Mode::kStreams; replicas start alike and see different samples
+  int warm_up = 3;  // eager steps before the capture in Mode::kGraph
   int log_every =
       5;  // a loss is reported after the first step, every so many steps and after the last
   int sleep_ms = 0;  // between steps
