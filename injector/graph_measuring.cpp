@@ -32,12 +32,13 @@ MeasuredGraph* Graphs::measured_as(const Exec& exec) {
   }
   if (nodes.empty()) return nullptr;
   std::ranges::stable_sort(nodes, {}, &ExecNode::place);
+  std::vector<GraphKernel> kernels;
+  for (const ExecNode* node : nodes) kernels.push_back({node->kernel.signature, node->kernel.path});
   const auto [at, added] = measured_.try_emplace(exec.launched.id);
   MeasuredGraph& graph = at->second;
   if (!added) return &graph;
+  graph.kernels = std::move(kernels);
   graph.ordered = exec.ordered && told_apart;
-  for (const ExecNode* node : nodes)
-    graph.kernels.push_back({node->kernel.signature, node->kernel.path});
   return &graph;
 }
 

@@ -12,6 +12,7 @@ QUESTIONS = {
     "thread": "Must the profiler be enabled on the thread that launches?",
     "beside_capture": "What becomes of a capture while a window opens and closes beside it?",
     "graph": "Is the launch of a graph one range, one per kernel, or none?",
+    "graph_alone": "What is in a window around a single graph launch, in which order, and is it what the kernels count outside?",
     "activity": "Do activity records arrive beside range profiling?",
     "user_range": "Are launches in a user range serialised?",
     "callback": "Is cuFuncGetParamInfo safe in a callback, and what do callbacks and subscribers cost?",

@@ -16,7 +16,7 @@ PROGRAMS = {
     "kernels": (("kernels.cu",), ()),
     "products": (("products.cu",), ("cublas", "cublasLt")),
     "probes": (
-        tuple(f"probes/{name}.cu" for name in ("main", "windows", "order", "clients", "counts", "callback_windows")),
+        tuple(f"probes/{name}.cu" for name in ("main", "windows", "order", "clients", "counts", "callback_windows", "graph_windows")),
         ("cupti", "cuda"),
     ),
 }

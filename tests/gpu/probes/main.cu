@@ -50,13 +50,21 @@ void machine() {
 int main(int count, char** arguments) {
   using namespace probe;
   const std::map<std::string, void (*)()> probes = {
-      {"activity", activity}, {"beside_capture", beside_capture},
-      {"callback", callback}, {"cost", cost},
-      {"graph", graph},       {"in_callback", in_callback},
-      {"machine", machine},   {"memory", memory},
-      {"order", order},       {"overlap", overlap},
-      {"sparsity", sparsity}, {"thread", thread},
-      {"unlocked", unlocked}, {"user_range", user_range},
+      {"activity", activity},
+      {"beside_capture", beside_capture},
+      {"callback", callback},
+      {"cost", cost},
+      {"graph", graph},
+      {"graph_alone", graph_alone},
+      {"in_callback", in_callback},
+      {"machine", machine},
+      {"memory", memory},
+      {"order", order},
+      {"overlap", overlap},
+      {"sparsity", sparsity},
+      {"thread", thread},
+      {"unlocked", unlocked},
+      {"user_range", user_range},
   };
   const auto chosen = count == 2 ? probes.find(arguments[1]) : probes.end();
   if (chosen == probes.end()) {

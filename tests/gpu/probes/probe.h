@@ -27,6 +27,7 @@ void beside_capture();
 void callback();
 void cost();
 void graph();
+void graph_alone();
 void in_callback();
 void machine();
 void memory();
