@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <optional>
 
 namespace flopinj {
@@ -20,9 +19,6 @@ std::optional<int64_t> number_of(std::string_view field, std::string_view name) 
   if (error != std::errc{} || end != field.data() + field.size()) return std::nullopt;
   return value;
 }
-
-// Longer names are cut before anything else, so that a push never costs more than this.
-constexpr size_t kMaxScan = 16 * kMaxNameBytes;
 
 // Where the field that begins at `from` ends: at the next ", " outside of brackets, or at the end.
 size_t end_of_field(std::string_view name, size_t from) {
@@ -62,35 +58,29 @@ std::string_view cut_utf8(std::string_view text, size_t bytes) noexcept {
   return text.substr(0, end);
 }
 
-RangeNameView parse_range_name(std::string_view name, RangeNameBuffer& buffer) noexcept {
-  name = cut_utf8(name, kMaxScan);
+uint64_t parse_range_name(std::string_view name, std::string& key) {
+  name = cut_utf8(name, kMaxScannedBytes);
   uint64_t sequence_plus_1 = 0;
-  size_t used = 0;         // of the buffer
-  bool rewritten = false;  // something was cut out: the key is in the buffer
-  const auto append = [&](std::string_view text) {
-    const size_t n = std::min(text.size(), sizeof buffer.bytes - used);
-    std::memcpy(buffer.bytes + used, text.data(), n);
-    used += n;
-  };
+  bool rewritten = false;  // something was cut out
   for (size_t at = name.find(" = ") == name.npos ? name.size() : end_of_field(name, 0);
        at < name.size();) {
     const size_t next = end_of_field(name, at + 2);
     if (volatile_field(name.substr(at + 2, next - at - 2), sequence_plus_1)) {
-      if (!rewritten) append(name.substr(0, at));
+      if (!rewritten) key.assign(name.substr(0, at));
       rewritten = true;
     } else if (rewritten) {
-      append(name.substr(at, next - at));
+      key.append(name.substr(at, next - at));
     }
     at = next;
   }
-  const std::string_view key = rewritten ? std::string_view(buffer.bytes, used) : name;
-  return {cut_utf8(key, kMaxNameBytes), sequence_plus_1};
+  if (!rewritten) key.assign(name);
+  return sequence_plus_1;
 }
 
 RangeName parse_range_name(std::string_view name) {
-  RangeNameBuffer buffer;
-  const RangeNameView parsed = parse_range_name(name, buffer);
-  return {std::string(parsed.key), parsed.sequence_plus_1};
+  RangeName result;
+  result.sequence_plus_1 = parse_range_name(name, result.key);
+  return result;
 }
 
 std::string generalise(std::string_view name) {

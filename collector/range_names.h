@@ -8,11 +8,16 @@
 
 namespace flopinj {
 
-inline constexpr uint32_t kMaxNameBytes = 1'024;  // longer names are cut
+// Of a name in the trace; longer ones are cut. A fused optimizer's has the sizes of hundreds of
+// tensors: four lists of 400 are 25,000 bytes.
+inline constexpr uint32_t kMaxNameBytes = 32'768;
+// Of a name as the program gives it: what is beyond is not read. With fields that are cut out, a
+// name may be longer than its key.
+inline constexpr uint32_t kMaxScannedBytes = 2 * kMaxNameBytes;
 
 // A range name as it is interned, and what was cut out of it.
 struct RangeName {
-  std::string key;               // name without such fields, at most kMaxNameBytes
+  std::string key;               // name without such fields, at most kMaxScannedBytes
   uint64_t sequence_plus_1 = 0;  // autograd sequence number + 1; 0 where the name has none
 };
 // PyTorch's emit_nvtx form is a name and fields: `aten::mul, seq = 3, op_id = 7, sizes = [[64],
@@ -20,15 +25,8 @@ struct RangeName {
 // input_op_ids change with every call and are cut out. Any other name is kept as it is.
 RangeName parse_range_name(std::string_view name);
 
-// The same without allocation: `key` views `name` or the buffer.
-struct RangeNameBuffer {
-  char bytes[kMaxNameBytes + 1];  // one more to see whether a UTF-8 sequence goes on
-};
-struct RangeNameView {
-  std::string_view key;
-  uint64_t sequence_plus_1 = 0;
-};
-RangeNameView parse_range_name(std::string_view name, RangeNameBuffer& buffer) noexcept;
+// The same into a key whose memory is used again; the sequence number + 1.
+uint64_t parse_range_name(std::string_view name, std::string& key);
 
 // Runs of decimal digits become '#', "0x" and the hexadecimal digits after it "0x#". Generalising
 // twice changes nothing more.

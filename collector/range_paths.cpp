@@ -43,9 +43,9 @@ struct RangePathTable::State {
   std::unordered_map<ChildKey, PathId, ChildKeyHash> children;
   std::deque<std::string> strings;  // string id - 1; a deque: elements stay where they are
   std::unordered_map<std::string_view, StringId> string_ids;
-  uint64_t string_bytes = 0;
+  uint64_t string_bytes = 0, range_name_bytes = 0;
   uint32_t ordinary_paths = 0;
-  std::atomic<uint64_t> generalised{0}, overflowed{0};
+  std::atomic<uint64_t> cut{0}, generalised{0}, overflowed{0};
 
   StringId find_string(std::string_view text) const {
     const auto it = string_ids.find(text);
@@ -97,8 +97,13 @@ PathId RangePathTable::State::add_node(const PathDefinition& definition) {
 
 PathId RangePathTable::State::add_child(const Range& range, std::string_view name) {
   if (ordinary_paths >= kMaxPaths) return {};
-  const StringId string = add_string(name);
-  if (!string && !name.empty()) return {};
+  StringId string = find_string(name);
+  if (!string && !name.empty()) {
+    if (range_name_bytes + name.size() > kMaxAllRangeNameBytes) return {};
+    string = add_string(name);
+    if (!string) return {};
+    range_name_bytes += name.size();
+  }
   const ChildKey key{range.parent, range.domain, string, range.kind};
   const auto slot = children.emplace(key, PathId{}).first;
   try {
@@ -152,7 +157,11 @@ RangePathTable::Child RangePathTable::find_or_add_child(PathId parent, StringId 
                                                         RangeKind kind) noexcept {
   State& state = *state_;
   const Range range{parent, domain, kind};
-  key = cut_utf8(key, kMaxNameBytes);
+  const bool cut = key.size() > kMaxNameBytes;
+  if (cut) {
+    key = cut_utf8(key, kMaxNameBytes);
+    state.cut.fetch_add(1, std::memory_order_relaxed);
+  }
   try {
     {
       const std::shared_lock lock(state.mutex);
@@ -160,10 +169,12 @@ RangePathTable::Child RangePathTable::find_or_add_child(PathId parent, StringId 
         state.overflowed.fetch_add(1, std::memory_order_relaxed);
         return {parent, nullptr};
       }
-      if (const Child known = state.find_exact(range, key); known.path) return known;
+      if (const Child known = state.find_exact(range, key); known.path)
+        return {known.path, cut ? nullptr : known.name};
     }
     const std::unique_lock lock(state.mutex);
-    return state.add(range, key);
+    const Child added = state.add(range, key);
+    return {added.path, cut ? nullptr : added.name};
   } catch (const std::exception&) {
     state.overflowed.fetch_add(1, std::memory_order_relaxed);
     return {parent, nullptr};
@@ -205,6 +216,7 @@ std::vector<StringDefinition> RangePathTable::strings_after(StringId after) cons
   return result;
 }
 
+uint64_t RangePathTable::names_cut() const { return state_->cut.load(std::memory_order_relaxed); }
 uint64_t RangePathTable::names_generalised() const {
   return state_->generalised.load(std::memory_order_relaxed);
 }

@@ -26,6 +26,8 @@ inline constexpr uint32_t kMaxChildren = 256;
 inline constexpr uint32_t kMaxStrings = 262'144;
 inline constexpr uint32_t kMaxStringBytes = 16'384;        // longer strings are cut
 inline constexpr uint64_t kMaxAllStringBytes = 64U << 20;  // of all strings together
+// Of these, of range names: the rest is for names of kernels, whatever a program calls its ranges.
+inline constexpr uint64_t kMaxAllRangeNameBytes = 32U << 20;
 inline constexpr uint32_t kMaxDepth = 128;  // deeper pushes are counted and balanced, not recorded
 inline constexpr uint32_t kMaxProcessRanges = 64;  // open start/end ranges that take part in paths
 
@@ -50,8 +52,9 @@ class RangePathTable {
   RangePathTable(const RangePathTable&) = delete;
   RangePathTable& operator=(const RangePathTable&) = delete;
 
-  // `key` as parse_range_name() gives it. Below an overflow path everything is that path. Where
-  // there is no memory: the parent, counted as overflow.
+  // `key` as parse_range_name() gives it; what is longer than kMaxNameBytes is cut, and counted.
+  // Below an overflow path everything is that path. Where there is no memory: the parent, counted as
+  // overflow.
   PathId child(PathId parent, StringId domain, std::string_view key, RangeKind) noexcept;
   // Domains, thread and function names. 0 for the empty string, and when the table is full.
   StringId intern_string(std::string_view) noexcept;
@@ -59,7 +62,7 @@ class RangePathTable {
   struct Child {
     PathId path;
     // The name the child has in the table, alive as long as the table; null where it is not the key
-    // that was asked for (generalised, overflow).
+    // that was asked for (cut, generalised, overflow).
     const std::string* name = nullptr;
   };
   Child find_or_add_child(PathId parent, StringId domain, std::string_view key, RangeKind) noexcept;
@@ -68,6 +71,7 @@ class RangePathTable {
   // paths first, then the strings, and write the strings first.
   std::vector<PathDefinition> paths_after(PathId) const;
   std::vector<StringDefinition> strings_after(StringId) const;
+  uint64_t names_cut() const;          // requests with a name beyond kMaxNameBytes
   uint64_t names_generalised() const;  // requests answered with a generalised name
   uint64_t ranges_overflowed() const;  // requests answered with an overflow path
 
@@ -122,7 +126,8 @@ class RangeStack {
   uint64_t sequence_plus_1() const { return sequence_; }  // of the innermost range that has one
 
  private:
-  // Slots stay when a range is closed, so that their strings' memory is used again.
+  // Slots stay when a range is closed, so that their strings' memory is used again: at most
+  // kMaxDepth x kMaxScannedBytes, 8 MiB, where all are as long as can be.
   struct Open {
     StringId domain;
     std::string key;

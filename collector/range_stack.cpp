@@ -64,15 +64,12 @@ int RangeStack::push(StringId domain, std::string_view name) noexcept {
       beyond_.emplace_back(domain, 1);
       return before;
     }
-    RangeNameBuffer buffer;
-    const RangeNameView parsed = parse_range_name(name, buffer);
     const PathId below = path();
     if (depth_ == open_.size()) open_.emplace_back();
     Open& slot = open_[depth_];
-    slot.key.assign(parsed.key);
+    slot.sequence_plus_1 = parse_range_name(name, slot.key);
     slot.domain = domain;
-    slot.sequence_plus_1 = parsed.sequence_plus_1;
-    slot.path = child(below, domain, parsed.key);
+    slot.path = child(below, domain, slot.key);
     ++depth_;
     top_ = slot.path;
     if (slot.sequence_plus_1 != 0) sequence_ = slot.sequence_plus_1;

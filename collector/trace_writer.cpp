@@ -93,6 +93,7 @@ void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
   l.add_uint64(F::activity_records, ledger.activity_records);
   l.add_uint64(F::activity_unmatched, ledger.activity_unmatched);
   l.add_uint64(F::activity_lost, ledger.activity_lost);
+  l.add_uint64(F::names_cut, ledger.names_cut);
   l.add_uint64(F::names_generalised, ledger.names_generalised);
   l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
   l.add_uint64(F::covered_launches, ledger.covered_launches);

@@ -44,6 +44,7 @@ LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
   state_.control.with_edge([&] {
     if (state_.hooks.activity_lost) ledger.activity_lost += state_.hooks.activity_lost();
   });
+  ledger.names_cut = state_.paths.names_cut();
   ledger.names_generalised = state_.paths.names_generalised();
   ledger.ranges_overflowed = state_.paths.ranges_overflowed();
   const Coverage coverage = state_.scheduler.coverage();

@@ -25,16 +25,17 @@
 namespace flopinj {
 namespace {
 
-// Registered strings, kept for the life of the process and bounded: past the bound a string is not
-// kept and its ranges are named "[registered string]".
+// Registered strings, kept for the life of the process and bounded in number and bytes: past the
+// bound a string is not kept and its ranges are named "[registered string]".
 class RegisteredStrings {
  public:
   nvtxStringHandle_t add(std::string text) {
     const std::lock_guard lock(mutex_);
     if (const auto found = index_.find(text); found != index_.end()) return handle(*found->second);
-    if (strings_.size() >= kMax) return handle(full_);
+    if (strings_.size() >= kMax || bytes_ + text.size() > kMaxBytes) return handle(full_);
     strings_.push_back(std::move(text));
     index_.emplace(strings_.back(), &strings_.back());
+    bytes_ += strings_.back().size();
     return handle(strings_.back());
   }
   static const std::string& get(nvtxStringHandle_t handle) {
@@ -42,12 +43,13 @@ class RegisteredStrings {
   }
 
  private:
-  static constexpr size_t kMax = 65'536;
+  static constexpr size_t kMax = 65'536, kMaxBytes = kMaxAllStringBytes;
   static nvtxStringHandle_t handle(const std::string& s) {
     return reinterpret_cast<nvtxStringHandle_t>(const_cast<std::string*>(&s));
   }
   std::mutex mutex_;
   std::deque<std::string> strings_;  // addresses stay
+  size_t bytes_ = 0;
   std::unordered_map<std::string_view, const std::string*> index_;
   const std::string full_ = "[registered string]";
 };
@@ -59,7 +61,7 @@ RegisteredStrings& registered() {
 
 std::string utf8(const wchar_t* text) {
   std::string out;
-  for (; text != nullptr && *text != 0 && out.size() < kMaxNameBytes; ++text) {
+  for (; text != nullptr && *text != 0 && out.size() < kMaxScannedBytes; ++text) {
     const auto c = static_cast<uint32_t>(*text);
     const auto put = [&out](uint32_t byte) {
       out += static_cast<char>(static_cast<unsigned char>(byte));
@@ -81,7 +83,7 @@ std::string utf8(const wchar_t* text) {
 // A program may hand over a very long or unterminated-looking name; nothing past the limit is read.
 std::string_view bounded(const char* text) {
   return text == nullptr ? std::string_view{}
-                         : std::string_view(text, strnlen(text, kMaxNameBytes));
+                         : std::string_view(text, strnlen(text, kMaxScannedBytes));
 }
 
 // What an attribute structure calls its range. `storage` backs the result when it had to be

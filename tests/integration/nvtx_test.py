@@ -19,7 +19,7 @@ class Ranges(harness.TestCase):
     def test_every_kind_of_range(self):
         self.run_profiled([CLIENTS / "nvtx_client"])
         report = harness.reduce(self.trace)
-        self.assert_all_counted(report, 40 + 10 + 3 + 5000)
+        self.assert_all_counted(report, 40 + 10 + 3 + 2 + 5000)
         flop = exclusive_flop(report)
         expected = {
             "before cuInit": 2 * 1,
@@ -35,6 +35,11 @@ class Ranges(harness.TestCase):
         }
         for path, figure in expected.items():
             self.assertEqual(flop.get(path), figure, (path, sorted(flop)[:40]))
+        # All of those sizes are in the formula. Per element three multiply-adds, and six others: Kingma and Ba, algorithm 1.
+        adam = next(o for o in report["operators"]["types"] if o["operator"] == "aten::_fused_adam_")
+        self.assertEqual(int(adam["formula_flop"]), 200 * 1024 * 512 * (3 * 2 + 6), adam)
+        self.assertEqual(int(adam["flop"]), 2 * 10, adam)
+        self.assertEqual([t["recorder"]["names_cut"] for t in report["traces"]], [1])
         # 5,000 names with a counter: at most 256 by name, all others together under their pattern.
         iterations = {p: f for p, f in flop.items() if p.startswith("iteration ")}
         self.assertLessEqual(len(iterations), 257)

@@ -23,7 +23,7 @@ int main(int, char** argv) {
   nvtxRangePop();
   gpu.axpy(3);
   nvtxRangePop();
-  gpu.axpy(4);  // no range
+  gpu.axpy(4);     // no range
   nvtxRangePop();  // one too many
 
   const nvtxDomainHandle_t library = nvtxDomainCreateA("library");
@@ -55,12 +55,24 @@ int main(int, char** argv) {
 
   // PyTorch's names: seq and op_id change at every step, the range stays one.
   for (int step = 0; step < 3; ++step) {
-    const std::string name = "aten::mm, op_id = " + std::to_string(step * 7) + ", seq = " + std::to_string(step) +
-                             ", sizes = [[4, 4], [4, 4]]";
+    const std::string name = "aten::mm, op_id = " + std::to_string(step * 7) +
+                             ", seq = " + std::to_string(step) + ", sizes = [[4, 4], [4, 4]]";
     nvtxRangePushA(name.c_str());
     gpu.axpy(11);
     nvtxRangePop();
   }
+  // A fused optimizer's name has the sizes of all its tensors: parameters, gradients, two moments, none of
+  // AMSGrad, steps, and nine numbers.
+  std::string adam = "aten::_fused_adam_, seq = 5, op_id = 99, sizes = [";
+  for (int tensor = 0; tensor < 4 * 200; ++tensor) adam += "[1024, 512], ";
+  for (int number = 0; number < 1 + 200 + 8; ++number) adam += "[], ";
+  adam += "[]], input_op_ids = [(7,0)]";
+  nvtxRangePushA(adam.c_str());
+  gpu.axpy(10);
+  nvtxRangePop();
+  nvtxRangePushA(std::string(40'000, 'x').c_str());  // longer than names may be
+  gpu.axpy(9);
+  nvtxRangePop();
   // Names with counters in them: many ranges, a bounded table.
   for (int step = 0; step < 5000; ++step) {
     nvtxRangePushA(("iteration " + std::to_string(step)).c_str());

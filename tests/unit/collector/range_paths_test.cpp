@@ -84,6 +84,47 @@ TEST_CASE("strings: the table is bounded in bytes") {
   CHECK(table.ranges_overflowed() == 1);
 }
 
+TEST_CASE("paths: a name beyond the limit is cut, and counted") {
+  RangePathTable table;
+  const std::string longest(kMaxNameBytes, 'x');
+  const PathId path = table.child({}, {}, longest, kThread);
+  CHECK(table.names_cut() == 0);
+  CHECK(table.child({}, {}, longest + "y", kThread) == path);
+  CHECK(table.child({}, {}, longest + "yz", kThread) == path);
+  CHECK(table.names_cut() == 2);
+  CHECK(Definitions(table).name(path) == longest);
+  // Not as the name that was asked for: who keeps names would ask no more, and nothing be counted.
+  CHECK(table.find_or_add_child({}, {}, longest, kThread).name != nullptr);
+  CHECK(table.find_or_add_child({}, {}, longest + "y", kThread).name == nullptr);
+}
+
+TEST_CASE("paths: all range names together are bounded, and leave room for those of kernels") {
+  RangePathTable table;
+  constexpr uint64_t kRoom = kMaxAllRangeNameBytes / kMaxNameBytes;
+  PathId parent;
+  uint64_t added = 0, over = 0;
+  for (uint32_t i = 0; i < 2 * kRoom; ++i) {
+    if (i % (kMaxChildren / 2) == 0)
+      parent = table.child({}, {}, "part " + std::to_string(i), kThread);
+    std::string name = std::to_string(i);
+    name.resize(kMaxNameBytes, '.');
+    const uint64_t before = table.ranges_overflowed();
+    table.child(parent, {}, name, kThread);
+    ++(table.ranges_overflowed() == before ? added : over);
+  }
+  uint64_t bytes = 0;
+  for (const StringDefinition& s : table.strings_after({})) bytes += s.value.size();
+  CHECK(bytes <= kMaxAllRangeNameBytes);
+  CHECK(bytes > kMaxAllRangeNameBytes - kMaxNameBytes);
+  CHECK(added + over == 2 * kRoom);
+  CHECK(added == kRoom - 1);  // the short names take the room of a long one
+  CHECK(table.names_cut() == 0);
+  // A name that is there already takes no room, in whatever place.
+  const PathId again = table.child(PathId{1}, {}, "part 0", kThread);
+  CHECK(Definitions(table).name(again) == "part 0");
+  CHECK(table.intern_string(std::string(kMaxStringBytes, 'k')));
+}
+
 TEST_CASE("paths: past 256 children of one range, names are generalised") {
   RangePathTable table;
   const PathId train = table.child({}, {}, "train", kThread);

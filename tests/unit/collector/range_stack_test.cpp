@@ -39,6 +39,18 @@ struct Fixture {
 
 }  // namespace
 
+TEST_CASE_METHOD(Fixture, "stack: long names are whole, and cut ones are counted at each push") {
+  const std::string adam = "aten::_fused_adam_, sizes = " + std::string(10'000, '[');
+  stack.push({}, adam);
+  CHECK(now() == Names{"thread//" + adam});
+  stack.push(a, std::string(kMaxNameBytes + 1, 'x'));
+  CHECK(now() == Names{"thread//" + adam, "thread/A/" + std::string(kMaxNameBytes, 'x')});
+  stack.pop(a);
+  stack.push(a, std::string(kMaxNameBytes + 1, 'x'));
+  CHECK(table.paths_after({}).size() == 2);
+  CHECK(table.names_cut() == 2);
+}
+
 TEST_CASE_METHOD(Fixture, "stack: levels are counted per domain, as NVTX has them") {
   CHECK(stack.push(a, "x") == 0);
   CHECK(stack.push(a, "y") == 1);

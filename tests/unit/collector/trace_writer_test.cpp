@@ -372,6 +372,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   l.activity_unmatched = 4;
   l.activity_lost = 5;
   l.names_generalised = 6;
+  l.names_cut = 11;
   l.ranges_overflowed = 7;
   l.covered_launches = 8;
   l.covered_gpu_time_ns = 9;
@@ -398,7 +399,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   CHECK(r.duplicate(0).count() == 3);
   CHECK((r.windows_opened() == 1 && r.windows_discarded() == 2));
   CHECK((r.activity_records() == 3 && r.activity_unmatched() == 4 && r.activity_lost() == 5));
-  CHECK((r.names_generalised() == 6 && r.ranges_overflowed() == 7));
+  CHECK((r.names_generalised() == 6 && r.ranges_overflowed() == 7 && r.names_cut() == 11));
   CHECK((r.covered_launches() == 8 && r.covered_gpu_time_ns() == 9));
   CHECK((r.timed_gpu_time_ns() == 10 && r.measuring_stopped() == "covered"));
   const auto& o = trace.packets[1].self_overhead();

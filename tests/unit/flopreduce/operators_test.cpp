@@ -86,6 +86,15 @@ TEST_CASE("names of emit_nvtx") {
   CHECK(cut->sizes.empty());
   CHECK_FALSE(parse_operator_name("aten::mm, sizes = [[-1, 3]]")->has_sizes);
   CHECK_FALSE(parse_operator_name("aten::mm, sizes = [[99999999999999999999]]")->has_sizes);
+  // As many arguments as a name has room for, and no more.
+  const auto lists = [](size_t arguments) {
+    std::string text = "aten::_foreach_sqrt, sizes = [";
+    for (size_t i = 0; i + 1 < arguments; ++i) text += "[], ";
+    return text + "[]]";
+  };
+  CHECK(parse_operator_name(lists(8'000))->sizes.size() == 8'000);
+  CHECK(parse_operator_name(lists(kMaxArguments))->has_sizes);
+  CHECK_FALSE(parse_operator_name(lists(kMaxArguments + 1))->has_sizes);
 }
 
 TEST_CASE("names of autograd nodes") {

@@ -187,13 +187,15 @@ std::optional<OperatorName> parse_pyprof(std::string_view range) {
   if (out.name.empty() || arguments == range.npos) return std::nullopt;
   out.has_sizes = true;
   // Each argument is a dictionary; one that is no tensor counts as a scalar.
-  for (size_t at = range.find('{', arguments); at != range.npos; at = range.find('{', at + 1)) {
-    const std::string_view argument = range.substr(at, range.find('}', at) - at);
+  size_t close = 0;
+  for (size_t at = range.find('{', arguments); at != range.npos; at = range.find('{', close)) {
+    close = range.find('}', at);
+    const std::string_view argument = range.substr(at, close - at);
     Shape shape;
     const size_t key = argument.find("'shape': ");
     const bool fits = out.sizes.size() < kMaxArguments &&
                       (key == argument.npos || ListReader(argument.substr(key + 9)).numbers(shape));
-    if (!fits || range.find('}', at) == range.npos) {
+    if (!fits || close == range.npos) {
       out.has_sizes = false;
       out.sizes.clear();
       break;

@@ -40,8 +40,9 @@ struct OperatorName {
   std::string_view function() const;
 };
 
-// Arguments and dimensions beyond these make the sizes unknown.
-inline constexpr size_t kMaxArguments = 1024;
+// Arguments and dimensions beyond these make the sizes unknown. A name as long as the recorder
+// writes them has no more arguments.
+inline constexpr size_t kMaxArguments = 8192;
 inline constexpr size_t kMaxDimensions = 16;
 
 // Nothing where the name is none of an operator. Forms that are read:

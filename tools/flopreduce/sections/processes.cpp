@@ -90,10 +90,10 @@ Json process_json(const TraceReport& t) {
   }
   const auto& l = t.ledger;
   j["recorder"] = {
-      {"windows_opened", l.windows_opened()},      {"windows_discarded", l.windows_discarded()},
-      {"activity_records", l.activity_records()},  {"activity_unmatched", l.activity_unmatched()},
-      {"activity_lost", l.activity_lost()},        {"names_generalised", l.names_generalised()},
-      {"ranges_overflowed", l.ranges_overflowed()}};
+      {"windows_opened", l.windows_opened()},       {"windows_discarded", l.windows_discarded()},
+      {"activity_records", l.activity_records()},   {"activity_unmatched", l.activity_unmatched()},
+      {"activity_lost", l.activity_lost()},         {"names_cut", l.names_cut()},
+      {"names_generalised", l.names_generalised()}, {"ranges_overflowed", l.ranges_overflowed()}};
   j["overhead"] = t.has_overhead ? overhead_json(t.overhead) : Json(nullptr);
   j["diagnostics"] = list_json(t.diagnostics, diagnostic_json);
   if (t.diagnostics_left_out > 0) j["diagnostics_left_out"] = t.diagnostics_left_out;
