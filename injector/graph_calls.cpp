@@ -82,6 +82,16 @@ void instantiate(const void* parameters, bool done, GraphCall& call) {
   call.for_device = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
 }
 
+void set_attribute(const void* parameters, bool, GraphCall& call) {
+  const auto& p = *static_cast<const cuGraphKernelNodeSetAttribute_params*>(parameters);
+  call.node = p.hNode;
+  call.relevant = p.attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+}
+
+void copy_attributes(const void* parameters, bool, GraphCall& call) {
+  call.node = static_cast<const cuGraphKernelNodeCopyAttributes_params*>(parameters)->dst;
+}
+
 void set_exec_child(const void* parameters, bool, GraphCall& call) {
   const auto& p = *static_cast<const cuGraphExecChildGraphNodeSetParams_params*>(parameters);
   call.exec = p.hGraphExec;
@@ -134,6 +144,10 @@ constexpr std::array kFunctions{
                   capture<cuStreamBeginCapture_v2_ptsz_params, true>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate, A::kUpdate,
                   update<cuGraphExecUpdate_params>},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeCopyAttributes, A::kSetAttribute,
+                  copy_attributes},
+    GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeSetAttribute, A::kSetAttribute,
+                  set_attribute},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2, A::kInstantiate,
                   instantiate<cuGraphInstantiate_v2_params>},
     GraphFunction{CUPTI_DRIVER_TRACE_CBID_cuGraphExecChildGraphNodeSetParams, A::kSetExecChild,

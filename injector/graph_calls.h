@@ -16,6 +16,7 @@ enum class GraphAction : uint8_t {
   kInstantiate,
   kSetExecKernel,  // new parameters for a node of an executable graph
   kSetExecChild,
+  kSetAttribute,  // of a kernel node of a graph: what is part of a launch's shape
   kEnable,        // a node of an executable graph on or off
   kUpdate,        // all parameters of an executable graph from another graph
   kBeginCapture,  // of a stream

@@ -48,6 +48,7 @@ void Graphs::call_exit(ThreadState& thread, ThreadCache& cache, const GraphFunct
       return captures_.begun(data.context, call.stream);
     case GraphAction::kAddKernel:
     case GraphAction::kSetKernel: {
+      if (call.action == GraphAction::kSetKernel) add_cluster(call);
       const Kernel kernel = kernel_of(thread, cache, call);
       const std::lock_guard lock(mutex_);
       const auto known = nodes_.find(call.node);
@@ -65,7 +66,10 @@ void Graphs::call_exit(ThreadState& thread, ThreadCache& cache, const GraphFunct
     }
     case GraphAction::kInstantiate:
       return instantiate(thread, cache, call);
+    case GraphAction::kSetAttribute:
+      return set_attribute(thread, cache, call);
     case GraphAction::kSetExecKernel:
+      add_cluster(call);
       return change_exec(call, kernel_of(thread, cache, call));
     case GraphAction::kSetExecChild:
     case GraphAction::kEnable:
@@ -171,14 +175,9 @@ std::optional<Graphs::Kernel> Graphs::ask_driver(ThreadState& thread, ThreadCach
     const std::lock_guard lock(mutex_);
     if (const auto known = nodes_.find(node); known != nodes_.end()) return known->second.kernel;
   }
-  CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
-  if (edge_.cuda.GraphKernelNodeGetParams != nullptr &&
-      edge_.cuda.GraphKernelNodeGetParams(node, &parameters) == CUDA_SUCCESS) {
-    GraphCall call{};
-    read_kernel_node(parameters, call);
-    Kernel kernel = kernel_of(thread, cache, call);
-    kernel.path = {};  // not made here
-    kernel.sequence_plus_1 = 0;
+  if (std::optional<Kernel> kernel = read_node(thread, cache, node)) {
+    kernel->path = {};  // not made here
+    kernel->sequence_plus_1 = 0;
     return kernel;
   }
   report("graph.unknown_node",

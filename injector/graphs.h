@@ -105,6 +105,9 @@ class Graphs {
   void set_nodes(Exec&, const std::vector<SourceNode>& places,
                  const std::vector<SourceNode>& values);
   std::optional<Kernel> ask_driver(ThreadState&, ThreadCache&, CUgraphNode);
+  std::optional<Kernel> read_node(ThreadState&, ThreadCache&, CUgraphNode);
+  void add_cluster(GraphCall&) const;
+  void set_attribute(ThreadState&, ThreadCache&, const GraphCall&);
   uint64_t id_of(CUgraphNode) const;
   void report(const char* code, std::string_view message);
 

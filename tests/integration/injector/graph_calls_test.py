@@ -64,6 +64,13 @@ class GraphsByHand(harness.TestCase):
         self.assertEqual(report["ledger"]["reasons"]["unseen"], [{"reason": "device_updatable_node", "launches": 1}])
         self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]], ["graph.device_updatable"])
 
+    def test_cluster_that_is_set_as_an_attribute(self):
+        report = self.report_of("clustered")
+        self.assert_all_counted(report, len(EAGER) + 2 + 6)
+        axpy = {(s["grid"][0], tuple(s["cluster"] or ())): s["launches"] for s in report["signatures"]
+                if s["kernel"] == "axpy"}
+        self.assertEqual(axpy, {(4, (2, 1, 1)): 1 + 5, (8, (2, 1, 1)): 1 + 1})
+
     def dot_of(self, report):
         return harness.by_key(report["kernels"], "name")["dot"]
 

@@ -353,6 +353,45 @@ void changing(Gpu& gpu) {
   launch(exec, kOften);
 }
 
+// The cluster is no parameter of a node but an attribute: 2 x (axpy(128) twice), then axpy(256) and
+// axpy(128), all in clusters of two blocks, as each is launched once outside.
+void clustered(Gpu& gpu) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {2, 1, 1};
+  const auto axpy = [&](int n, auto&& use) {
+    float a = 2.0F;
+    void* parameters[] = {&n, &a, &gpu.x, &gpu.y};
+    CUDA_KERNEL_NODE_PARAMS node{};
+    node.func = gpu.function("axpy");
+    node.gridDimX = static_cast<unsigned>(n) / 32;
+    node.blockDimX = 32;
+    node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
+    node.kernelParams = parameters;
+    use(node);
+  };
+  for (const int n : {128, 256})
+    axpy(n, [&](const CUDA_KERNEL_NODE_PARAMS& node) {
+      CUlaunchConfig config{node.gridDimX, 1, 1, node.blockDimX, 1, 1, 0, nullptr, &attribute, 1};
+      check(cuLaunchKernelEx(&config, node.func, node.kernelParams, nullptr), "cuLaunchKernelEx");
+    });
+  const CUgraph graph = make(gpu, {});
+  CUgraphNode first = nullptr, second = nullptr;
+  axpy(128, [&](const CUDA_KERNEL_NODE_PARAMS& node) {
+    check(cuGraphAddKernelNode(&first, graph, nullptr, 0, &node), "cuGraphAddKernelNode");
+    check(cuGraphAddKernelNode(&second, graph, &first, 1, &node), "cuGraphAddKernelNode");
+  });
+  check(cuGraphKernelNodeSetAttribute(first, attribute.id, &attribute.value),
+        "cuGraphKernelNodeSetAttribute");
+  check(cuGraphKernelNodeCopyAttributes(second, first), "cuGraphKernelNodeCopyAttributes");
+  const CUgraphExec exec = instantiate(graph);
+  launch(exec, 2);
+  axpy(256, [&](const CUDA_KERNEL_NODE_PARAMS& node) {
+    check(cuGraphExecKernelNodeSetParams(exec, first, &node), "cuGraphExecKernelNodeSetParams");
+  });
+  launch(exec, 1);
+}
+
 // A kernel that runs in a graph alone.
 void only_in_graph(Gpu& gpu) { launch(instantiate(make(gpu, {3, 11})), 2); }
 
@@ -377,6 +416,7 @@ int main(int argc, char** argv) {
       {"looping", looping},
       {"choosing", choosing},
       {"only_in_graph", only_in_graph},
+      {"clustered", clustered},
       {"chain", chain},
       {"alike", alike},
       {"single", single},

@@ -199,6 +199,51 @@ TEST_CASE("graphs are built by hand, with copies, fills and child graphs") {
   check(cuGraphExecDestroy(exec));
 }
 
+TEST_CASE("attributes of a kernel node stay when its parameters are set") {
+  const Gpu gpu;
+  CUDA_KERNEL_NODE_PARAMS params{};
+  params.func = gpu.function("nothing");
+  params.gridDimX = 4;
+  params.gridDimY = params.gridDimZ = 1;
+  params.blockDimX = params.blockDimY = params.blockDimZ = 1;
+  CUgraph graph = nullptr;
+  CUgraphNode first = nullptr, second = nullptr, empty = nullptr;
+  check(cuGraphCreate(&graph, 0));
+  check(cuGraphAddKernelNode(&first, graph, nullptr, 0, &params));
+  check(cuGraphAddKernelNode(&second, graph, &first, 1, &params));
+  check(cuGraphAddEmptyNode(&empty, graph, nullptr, 0));
+
+  constexpr auto kCluster = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  CUlaunchAttributeValue value{};
+  value.clusterDim = {3, 1, 1};  // does not divide the grid
+  CHECK(cuGraphKernelNodeSetAttribute(first, kCluster, &value) == CUDA_ERROR_INVALID_VALUE);
+  value.clusterDim = {2, 1, 1};
+  CHECK(cuGraphKernelNodeSetAttribute(empty, kCluster, &value) == CUDA_ERROR_INVALID_VALUE);
+  check(cuGraphKernelNodeSetAttribute(first, kCluster, &value));
+  check(cuGraphKernelNodeCopyAttributes(second, first));
+  params.gridDimX = 8;
+  check(cuGraphKernelNodeSetParams(second, &params));
+  value = {};
+  check(cuGraphKernelNodeGetAttribute(second, kCluster, &value));
+  CHECK(value.clusterDim.x == 2);
+
+  CUgraphExec exec = nullptr;
+  check(cuGraphInstantiate(&exec, graph, 0));
+  params.gridDimX = 6;
+  check(cuGraphExecKernelNodeSetParams(exec, first, &params));
+  params.gridDimX = 5;
+  CHECK(cuGraphExecKernelNodeSetParams(exec, first, &params) == CUDA_ERROR_INVALID_VALUE);
+  Recorder recorder;
+  check(cuGraphLaunch(exec, nullptr));
+  REQUIRE(recorder.runs.size() == 2);
+  CHECK(recorder.runs[0].cluster[0] == 2);
+  CHECK(recorder.runs[0].grid[0] == 6);
+  CHECK(recorder.runs[1].cluster[0] == 2);
+  CHECK(recorder.runs[1].grid[0] == 8);
+  check(cuGraphExecDestroy(exec));
+  check(cuGraphDestroy(graph));
+}
+
 TEST_CASE("an executable graph takes new parameters, not a new shape") {
   const Gpu gpu;
   const Streams s;

@@ -330,11 +330,11 @@ CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
                                        const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   const auto node = find_node(hNode);
   if (!node) return node.error;
-  if (!std::holds_alternative<LaunchWork>(node->work)) return CUDA_ERROR_INVALID_VALUE;
+  auto* const present = std::get_if<LaunchWork>(&node->work);
+  if (present == nullptr) return CUDA_ERROR_INVALID_VALUE;
   LaunchWork work;
   if (const CUresult error = from_params(nodeParams, work); error != CUDA_SUCCESS) return error;
-  node->work = std::move(work);
-  return CUDA_SUCCESS;
+  return set_params(*present, std::move(work));
 }
 CUresult cuGraphKernelNodeSetParams(CUgraphNode hNode,
                                     const CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {

@@ -68,8 +68,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode h
   auto* present = node != nullptr ? std::get_if<LaunchWork>(&node->work) : nullptr;
   if (present == nullptr || present->function->context != work.function->context)
     return CUDA_ERROR_INVALID_VALUE;
-  *present = std::move(work);
-  return CUDA_SUCCESS;
+  return set_params(*present, std::move(work));
 }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                         const CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {

@@ -15,6 +15,9 @@ CUresult from_params(const CUDA_MEMSET_NODE_PARAMS* params, FillWork& work);
 CUresult from_params(const CUDA_KERNEL_NODE_PARAMS_v3& params, LaunchWork& work);
 CUresult from_params(const CUDA_MEMSET_NODE_PARAMS_v2& params, FillWork& work);
 
+// New parameters for a kernel node, whose attributes stay.
+CUresult set_params(LaunchWork& present, LaunchWork work);
+
 // The parameter pointers given out point into the node and live as long as its parameters stay as
 // they are.
 CUresult to_params(GraphNode& node, CUDA_KERNEL_NODE_PARAMS* params);

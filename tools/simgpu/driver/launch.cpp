@@ -15,34 +15,6 @@ constexpr uint32_t kMaxThreadsPerBlock = 1024;
 constexpr uint32_t kMaxClusterBlocks = 8;     // portable cluster size
 constexpr uint32_t kRegistersPerThread = 32;  // of the modelled code; simulated kernels have none
 
-CUresult check_shape(const Function& function, const LaunchShape& shape) {
-  const auto& [grid, block] = std::tie(shape.grid, shape.block);
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) return CUDA_ERROR_INVALID_VALUE;
-  if (block.x > 1024 || block.y > 1024 || block.z > 64) return CUDA_ERROR_INVALID_VALUE;
-  if (shape.threads_per_block() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
-  if (shape.dynamic_shared_bytes > function.max_dynamic_shared.load())
-    return CUDA_ERROR_INVALID_VALUE;
-  const Chip& chip = function.context->device->chip();
-  const Dim3& cluster = shape.cluster;
-  if (cluster.x != 0 || cluster.y != 0 || cluster.z != 0) {
-    if (chip.compute_major < 9) return CUDA_ERROR_NOT_SUPPORTED;
-    if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (uint64_t{cluster.x} * cluster.y * cluster.z > kMaxClusterBlocks)
-      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  }
-  if (shape.cooperative) {
-    const uint64_t at_once =
-        uint64_t{resident_blocks(chip, shape.threads_per_block(), shape.dynamic_shared_bytes)} *
-        chip.sm_count;
-    if (shape.blocks() > at_once) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-  }
-  return CUDA_SUCCESS;
-}
-
 CUresult copy_extra(const KernelEntry& kernel, void** extra, std::vector<std::byte>& params) {
   const void* buffer = nullptr;
   size_t bytes = 0;
@@ -126,6 +98,34 @@ Executor::Result execute(Device& device, const LaunchWork& work, uint64_t number
 }
 
 }  // namespace
+
+CUresult check_shape(const Function& function, const LaunchShape& shape) {
+  const auto& [grid, block] = std::tie(shape.grid, shape.block);
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) return CUDA_ERROR_INVALID_VALUE;
+  if (block.x > 1024 || block.y > 1024 || block.z > 64) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.threads_per_block() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.dynamic_shared_bytes > function.max_dynamic_shared.load())
+    return CUDA_ERROR_INVALID_VALUE;
+  const Chip& chip = function.context->device->chip();
+  const Dim3& cluster = shape.cluster;
+  if (cluster.x != 0 || cluster.y != 0 || cluster.z != 0) {
+    if (chip.compute_major < 9) return CUDA_ERROR_NOT_SUPPORTED;
+    if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (uint64_t{cluster.x} * cluster.y * cluster.z > kMaxClusterBlocks)
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
+  if (shape.cooperative) {
+    const uint64_t at_once =
+        uint64_t{resident_blocks(chip, shape.threads_per_block(), shape.dynamic_shared_bytes)} *
+        chip.sm_count;
+    if (shape.blocks() > at_once) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  }
+  return CUDA_SUCCESS;
+}
 
 uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t shared_bytes) {
   if (threads_per_block == 0 || threads_per_block > kMaxThreadsPerBlock) return 0;

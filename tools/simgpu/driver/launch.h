@@ -21,6 +21,8 @@ struct GraphOrigin {
   uint64_t node_id = 0;
 };
 
+CUresult check_shape(const Function& function, const LaunchShape& shape);
+
 // Checks the shape against the device's and the function's limits and copies the parameters, from
 // kernelParams or from the CU_LAUNCH_PARAM_BUFFER_* list in `extra`.
 CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchShape& shape,

@@ -1,0 +1,44 @@
+// Graphs: attributes of kernel nodes that are part of a launch's shape: the cluster. Parameters of a
+// node do not hold it, and it stays when they are set anew.
+#include <injector/graphs.h>
+
+namespace flopinj {
+
+// What a node's parameters leave out. Of a driver that does not tell: nothing.
+void Graphs::add_cluster(GraphCall& call) const {
+  CUlaunchAttributeValue value{};
+  if (edge_.cuda.GraphKernelNodeGetAttribute == nullptr || call.node == nullptr ||
+      edge_.cuda.GraphKernelNodeGetAttribute(call.node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                             &value) != CUDA_SUCCESS)
+    return;
+  const auto& [x, y, z] = value.clusterDim;
+  // A launch without clusters has none in its signature; a driver may call that one block.
+  if (uint64_t{x} * y * z > 1) call.kernel_call.shape.cluster = {x, y, z};
+}
+
+// The kernel of a node as the driver has it.
+std::optional<Graphs::Kernel> Graphs::read_node(ThreadState& thread, ThreadCache& cache,
+                                                CUgraphNode node) {
+  CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+  if (edge_.cuda.GraphKernelNodeGetParams == nullptr ||
+      edge_.cuda.GraphKernelNodeGetParams(node, &parameters) != CUDA_SUCCESS)
+    return std::nullopt;
+  GraphCall call{};
+  call.node = node;
+  read_kernel_node(parameters, call);
+  add_cluster(call);
+  return kernel_of(thread, cache, call);
+}
+
+// It stays where it was made.
+void Graphs::set_attribute(ThreadState& thread, ThreadCache& cache, const GraphCall& call) {
+  const std::optional<Kernel> kernel = read_node(thread, cache, call.node);
+  if (!kernel) return;
+  const std::lock_guard lock(mutex_);
+  const auto known = nodes_.find(call.node);
+  if (known == nodes_.end()) return;  // asked for when it is instantiated
+  known->second.kernel.signature = kernel->signature;
+  known->second.kernel.flags = kernel->flags;
+}
+
+}  // namespace flopinj
