@@ -6,8 +6,9 @@
 namespace flopinj {
 namespace {
 
-constexpr size_t kMostNodes = 1U << 16;  // of a graph that is measured
-constexpr int kMostDepth = 8;            // of child graphs
+constexpr size_t kMostNodes = 1U << 16;
+constexpr size_t kMostKernels = 1U << 13;  // each may be a range, which takes memory of CUPTI's
+constexpr int kMostDepth = 8;              // of child graphs
 
 bool list_nodes(const CudaApi& cuda, CUgraph graph, std::vector<CUgraphNode>& nodes) {
   size_t count = 0;
@@ -98,7 +99,7 @@ bool inspect(const CudaApi& cuda, CUgraph graph, GraphOrder& order, int depth) {
   order.ordered = order.ordered && chain.has_value();
   for (uint32_t n = 0; n < nodes.size(); ++n)
     if (is_kernel[n]) order.kernels[nodes[n]] = chain ? (*chain)[n] : 0;
-  return order.kernels.size() <= kMostNodes;
+  return order.kernels.size() <= kMostKernels;
 }
 
 }  // namespace

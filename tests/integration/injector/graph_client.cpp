@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client.h"
@@ -392,6 +393,25 @@ void clustered(Gpu& gpu) {
   launch(exec, 1);
 }
 
+// Four threads on one context, each with a stream and a graph of its own, of 21 and 31, 22 and 32, ...;
+// between its launches dot(5) outside.
+void threads(Gpu& gpu) {
+  std::vector<std::thread> all;
+  for (int t = 1; t <= 4; ++t)
+    all.emplace_back([&gpu, t] {
+      gpu.use();
+      CUstream stream = nullptr;
+      check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+      const CUgraphExec exec = instantiate(make(gpu, {20 + t, 30 + t}));
+      for (int i = 0; i < 10 * kOften; ++i) {
+        check(cuGraphLaunch(exec, stream), "cuGraphLaunch");
+        gpu.dot(5, stream);
+      }
+      check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+    });
+  for (std::thread& thread : all) thread.join();
+}
+
 // A kernel that runs in a graph alone.
 void only_in_graph(Gpu& gpu) { launch(instantiate(make(gpu, {3, 11})), 2); }
 
@@ -417,6 +437,7 @@ int main(int argc, char** argv) {
       {"choosing", choosing},
       {"only_in_graph", only_in_graph},
       {"clustered", clustered},
+      {"threads", threads},
       {"chain", chain},
       {"alike", alike},
       {"single", single},

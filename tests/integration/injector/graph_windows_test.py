@@ -101,6 +101,14 @@ class GraphWindows(harness.TestCase):
     def test_a_graph_that_changes_is_measured_as_it_is(self):
         self.assert_graphs_measured("changing", {11: OFTEN, 13: 3 * OFTEN, 15: OFTEN})
 
+    def test_threads_that_launch_graphs_and_kernels_at_once(self):
+        report = self.report_of("threads")
+        launches = 10 * OFTEN
+        expected = {k + t: launches for k in (20, 30) for t in (1, 2, 3, 4)}
+        self.assertEqual({k: n for k, n in self.counted.items() if k > 9}, expected)
+        self.assertEqual(self.counted[5], 1 + 4 * launches)
+        self.assertEqual(report["ledger"]["counted_by_graphs"], 8 * launches)
+
     def test_eager_launches_come_first(self):
         """What they have measured is not measured in graphs again."""
         report = self.report_of("by_hand", FLOPINJ_MODE="full")
