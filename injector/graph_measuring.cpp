@@ -42,9 +42,4 @@ MeasuredGraph* Graphs::measured_as(const Exec& exec) {
   return &graph;
 }
 
-MeasuredGraph* Graphs::measured(ThreadCache& cache, CUgraphExec handle) {
-  LaunchedGraph graph;
-  return look_up(cache, handle, graph) ? graph.measured : nullptr;
-}
-
 }  // namespace flopinj

@@ -250,7 +250,6 @@ LaunchedGraph Graphs::launched(ThreadCache& cache, CUgraphExec handle) {
   return {};
 }
 
-// False: it is unknown.
 bool Graphs::look_up(ThreadCache& cache, CUgraphExec handle, LaunchedGraph& graph) {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   const auto place = reinterpret_cast<uintptr_t>(handle);

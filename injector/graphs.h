@@ -44,8 +44,8 @@ class Graphs {
 
   // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
   LaunchedGraph launched(ThreadCache&, CUgraphExec);
-  // Before it: what may be measured of it, where graphs are to be measured (Settings).
-  MeasuredGraph* measured(ThreadCache&, CUgraphExec);
+  // Before it, where graphs are to be measured (Settings). False: it is unknown.
+  bool look_up(ThreadCache&, CUgraphExec, LaunchedGraph&);
 
  private:
   static constexpr size_t kMostNodes = 1U << 20;
@@ -95,7 +95,6 @@ class Graphs {
     bool changed = true;  // `launched` is out of date
   };
 
-  bool look_up(ThreadCache&, CUgraphExec, LaunchedGraph&);
   void set_order(CUgraph, Exec&) const;
   MeasuredGraph* measured_as(const Exec&);
   Kernel kernel_of(ThreadState&, ThreadCache&, const GraphCall&);

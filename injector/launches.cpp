@@ -40,6 +40,7 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
   launch.captured = launch.in_window = launch.chosen = launch.device_updatable = false;
   launch.call_began_ns = 0;
   launch.signature = nullptr;
+  launch.graph_known = false;
   launch.context = contexts_.find(cache, data.context);
   launch.record = {};
   launch.record.path = thread.ranges.path();
@@ -59,11 +60,10 @@ void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFuncti
     launch.device_updatable = call.device_updatable;
   }
   if (launch.context == nullptr || launch.captured) return;
-  MeasuredGraph* const measured =
-      function.kind == LaunchKind::kGraph && edge_.settings.measure_graphs
-          ? graphs_.measured(cache, graph)
-          : nullptr;
-  windows_.enter(*launch.context, cache, launch.signature, measured);
+  launch.graph_known = function.kind == LaunchKind::kGraph && edge_.settings.measure_graphs &&
+                       graphs_.look_up(cache, graph, launch.graph);
+  windows_.enter(*launch.context, cache, launch.signature,
+                 launch.graph_known ? launch.graph.measured : nullptr);
 }
 
 const Signature* Launches::signature(ThreadState& thread, ThreadCache& cache,
@@ -125,7 +125,8 @@ void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunctio
 
 void Launches::record_graph(ThreadState& thread, ThreadCache& cache, CUgraphExec exec,
                             LaunchRecord record, DeviceId device) {
-  const LaunchedGraph graph = graphs_.launched(cache, exec);
+  const LaunchedGraph graph =
+      cache.launch.graph_known ? cache.launch.graph : graphs_.launched(cache, exec);
   if (graph.bodies_lost) edge_.collector->count_unseen("conditional_body");
   // Copies only, or unknown: then the ledger says so.
   if (graph.kernels == 0 && !graph.id) return;

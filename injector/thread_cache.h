@@ -61,6 +61,8 @@ struct LaunchInProgress {
   uint64_t call_began_ns = 0;     // in a window, and where the call is timed; else 0
   Context* context = nullptr;
   const Signature* signature = nullptr;
+  bool graph_known = false;  // looked up at ENTER, where graphs are measured
+  LaunchedGraph graph;
   LaunchRecord record;
 };
 
