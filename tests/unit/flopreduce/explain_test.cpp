@@ -45,23 +45,23 @@ std::string said(const Report& report, const Explanation& e) {
 
 TEST_CASE("parts of a figure add up to it, and to the report's own") {
   const Report r = with_rows(job());
-  const auto flop = [&](const char* kind, const char* name) {
+  const auto flop = [&](FigureKind kind, const char* name) {
     const Explanation e = explain(r, {kind, name});
     u128 sum = 0;
     for (const auto& c : e.contributions) sum += c.work.flop;
     CHECK(sum == e.work.flop);
     return to_decimal(e.work.flop);
   };
-  CHECK(flop("total", "total") == "20530");  // 160 * 128 + 10 * 5
-  CHECK(flop("kernel", "gemm") == "20480");
-  CHECK(flop("range", "forward") == "12850");  // with the layer below it
-  CHECK(flop("range", "forward/layer") == "12800");
-  CHECK(flop("phase", "backward") == "7680");
+  CHECK(flop(FigureKind::kTotal, "total") == "20530");  // 160 * 128 + 10 * 5
+  CHECK(flop(FigureKind::kKernel, "gemm") == "20480");
+  CHECK(flop(FigureKind::kRange, "forward") == "12850");  // with the layer below it
+  CHECK(flop(FigureKind::kRange, "forward/layer") == "12800");
+  CHECK(flop(FigureKind::kPhase, "backward") == "7680");
 }
 
 TEST_CASE("a kernel's derivation names samples, metric, weight and ranges") {
   const Report r = with_rows(job());
-  const Explanation e = explain(r, {"kernel", "gemm"});
+  const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   const auto& m = e.contributions[0].signature->metrics;
   const auto ffma = std::find_if(m.begin(), m.end(), [](const auto& x) { return x.mean > 0; });
   REQUIRE(ffma != m.end());
@@ -77,7 +77,8 @@ TEST_CASE("a kernel's derivation names samples, metric, weight and ranges") {
     INFO(part << " in\n" << text);
     CHECK(text.find(part) != std::string::npos);
   }
-  CHECK(said(r, explain(r, {"kernel", "lost"})).find("not_sampled:sass") != std::string::npos);
+  CHECK(said(r, explain(r, {FigureKind::kKernel, "lost"})).find("not_sampled:sass") !=
+        std::string::npos);
   const auto json = explanation_json(r, e);
   CHECK(json["work"]["flop"] == "20480");
 }
@@ -88,9 +89,10 @@ TEST_CASE("names: in full, in part, in doubt, and the nearest") {
   CHECK(figures_named(r, "GEM")[0].name == "gemm");
   // The layer and its only range are the same launches, and so are forward's phase and range.
   REQUIRE(figures_named(r, "layer").size() == 1);
-  CHECK(figures_named(r, "layer")[0].kind == std::string("layer"));
+  CHECK(figures_named(r, "layer")[0].kind == FigureKind::kLayer);
   CHECK(figures_named(r, "forward").size() == 1);
-  CHECK(figures_named(r, "layer", "range")[0].name == "forward/layer");  // by its innermost range
+  CHECK(figures_named(r, "layer", FigureKind::kRange)[0].name ==
+        "forward/layer");  // by its innermost range
   CHECK(figures_named(r, "E").size() > 1);
   CHECK(figures_named(r, "rel").size() == 1);
   CHECK(figures_named(r, "convolution").empty());
@@ -114,14 +116,14 @@ TEST_CASE("names that hold a slash: explanations and report agree") {
   for (const auto& range : r.ranges) {
     INFO(range.path);
     CHECK(paths.insert(range.path).second);  // each can be asked for
-    const auto figures = figures_named(r, range.path, "range");
+    const auto figures = figures_named(r, range.path, FigureKind::kRange);
     REQUIRE(figures.size() == 1);
     CHECK(to_decimal(explain(r, figures[0]).work.flop) == to_decimal(range.inclusive.flop));
-    CHECK(explain(r, {"range", range.path}).work.launches == range.inclusive.launches);
+    CHECK(explain(r, {FigureKind::kRange, range.path}).work.launches == range.inclusive.launches);
   }
-  CHECK(explain(r, {"range", "model"}).work.flop == 3 * 100);
-  CHECK(explain(r, {"range", "model\\/dense"}).work.flop == 140 * 100);
-  CHECK(explain(r, {"range", "model\\/dense/x"}).work.flop == 100 * 100);
+  CHECK(explain(r, {FigureKind::kRange, "model"}).work.flop == 3 * 100);
+  CHECK(explain(r, {FigureKind::kRange, "model\\/dense"}).work.flop == 140 * 100);
+  CHECK(explain(r, {FigureKind::kRange, "model\\/dense/x"}).work.flop == 100 * 100);
 }
 
 TEST_CASE("a slash in a name that no other path is stays as it is") {
@@ -147,8 +149,8 @@ TEST_CASE("a layer is what its ranges hold in all phases") {
   t.end();
   const Report r = with_rows(t.bytes());
   REQUIRE(figures_named(r, "fc1").size() == 1);
-  CHECK(explain(r, {"layer", "fc1"}).work.flop == 30 * 128);
-  CHECK(explain(r, {"layer", "fc10"}).work.flop == 7 * 128);
+  CHECK(explain(r, {FigureKind::kLayer, "fc1"}).work.flop == 30 * 128);
+  CHECK(explain(r, {FigureKind::kLayer, "fc10"}).work.flop == 7 * 128);
 }
 
 TEST_CASE("the peaks of a figure: row, clock, source, least time") {
@@ -163,7 +165,7 @@ TEST_CASE("the peaks of a figure: row, clock, source, least time") {
   t.ledger(2, 2, 0);
   t.end();
   const Report r = with_rows(t.bytes());
-  const Explanation e = explain(r, {"kernel", "gemm"});
+  const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   REQUIRE(e.devices.size() == 1);
   const auto j = explanation_json(r, e)["peaks"][0];
   CHECK(j["row"] == "H100 PCIe 80GB");
@@ -257,11 +259,11 @@ TEST_CASE("a precision is its part of every kernel's FLOP, with its own metrics 
   t.end();
   const Report r = with_rows(t.bytes());
   REQUIRE(figures_named(r, "fp64").size() == 1);
-  CHECK(figures_named(r, "fp64")[0].kind == std::string("precision"));
+  CHECK(figures_named(r, "fp64")[0].kind == FigureKind::kPrecision);
   CHECK(figures_named(r, "tensor_fp16").empty());  // nothing ran in it
 
-  const Explanation fp64 = explain(r, {"precision", "fp64"});
-  const Explanation fp32 = explain(r, {"precision", "fp32"});
+  const Explanation fp64 = explain(r, {FigureKind::kPrecision, "fp64"});
+  const Explanation fp32 = explain(r, {FigureKind::kPrecision, "fp32"});
   CHECK(fp64.work.flop == 3 * 20);
   CHECK(fp32.work.flop == 3 * 200 + 7);
   CHECK(fp64.work.flop + fp32.work.flop == r.total.flop);
@@ -298,11 +300,11 @@ TEST_CASE("an estimate of two precisions at once has no interval for one of them
   t.ledger(200, 200, 0);
   t.end();
   const Report r = with_rows(t.bytes());
-  const Explanation fp64 = explain(r, {"precision", "fp64"});
+  const Explanation fp64 = explain(r, {FigureKind::kPrecision, "fp64"});
   CHECK(fp64.mixed_estimates == 100);
   CHECK(explanation_json(r, fp64)["work"]["flop_interval_95"].is_null());
   CHECK(said(r, fp64).find("intervals are of all precisions together") != std::string::npos);
-  const Explanation kernel = explain(r, {"kernel", "single"});
+  const Explanation kernel = explain(r, {FigureKind::kKernel, "single"});
   CHECK(kernel.mixed_estimates == 0);
   CHECK_FALSE(explanation_json(r, kernel)["work"]["flop_interval_95"].is_null());
 }
@@ -370,7 +372,7 @@ TEST_CASE("utilization: least time at peak over each time, as executed and by fo
   options.keep_rows = true;
   options.utilization.formula_flop = 2 * 51.2e6;  // half of what was executed
   const Report r = reduce_bytes({t.bytes()}, std::move(options));
-  const Explanation e = explain(r, {"utilization", "utilization"});
+  const Explanation e = explain(r, {FigureKind::kShareOfPeak, "utilization"});
   const auto j = explanation_json(r, e)["utilization"];
   const auto& hfu = j["methods"][0];
   CHECK(hfu["name"] == "executed");

@@ -458,6 +458,25 @@ class Compare(Base):
         self.assertEqual(len(list(csv.DictReader(io.StringIO(explained)))),
                          len(self.json("explain", "total", both[1])["signatures"]))
 
+    def test_projections_in_other_forms(self):
+        train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h", "--peak", "1T")
+        rows = {r["figure"]: r for r in csv.DictReader(io.StringIO(run(*train, "--format", "csv").stdout))}
+        figures = self.json(*train)
+        del figures["schema_version"]
+        self.assertEqual({k: float(r["value"]) for k, r in rows.items()}, figures)
+        self.assertEqual(rows["operations_flop"]["from"], "FLOP of a step x 10 steps")
+        markdown = run(*train, "--format", "markdown").stdout
+        self.assertIn("| by operations | 1e13 FLOP | FLOP of a step x 10 steps |", markdown)
+        infer = ("project", "infer", "--forward-flop", "15503M", "--gpu", "K80 board", "--precision", "fp32,fp64")
+        rows = list(csv.DictReader(io.StringIO(run(*infer, "--format", "csv").stdout)))
+        for row, entry in zip(rows, self.json(*infer)["inference"], strict=True):
+            self.assertEqual({k: v for k, v in row.items() if k in ("precision", "source")},
+                             {k: entry[k] for k in ("precision", "source")})
+            for key in ("peak_flop_per_s", "time_s", "examples_per_s"):
+                self.assertEqual(float(row[key]), entry[key])
+        self.assertIn("| fp64 | 2.910 TFLOP/s | 5.32749 ms | 187.706 |", run(*infer, "--format", "markdown").stdout)
+        self.refused(2, "projection", *train, "--format", "csv", "--table", "kernels")
+
     def test_a_phase_that_a_side_lacks_is_0_launches_and_0_flop_there(self):
         neither = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
         for condition, code in (("phases.recompute.launches.b > 0", 0), ("phases.recompute.flop.a == 0", 1),

@@ -18,7 +18,7 @@ std::string listed(const std::vector<NamedFigure>& figures) {
   constexpr size_t kShown = 12;
   std::string text;
   for (size_t i = 0; i < std::min(kShown, figures.size()); ++i)
-    text += std::string("\n  ") + figures[i].kind + ":" + printable(figures[i].name);
+    text += std::string("\n  ") + word(figures[i].kind) + ":" + printable(figures[i].name);
   if (figures.size() > kShown)
     text += "\n  and " + std::to_string(figures.size() - kShown) + " more";
   return text;
@@ -28,14 +28,12 @@ std::string listed(const std::vector<NamedFigure>& figures) {
 std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
   auto figures = figures_named(report, asked);
   if (figures.empty() && (asked == "HFU" || asked == "MFU"))
-    return figures_named(report, "utilization", "utilization");
-  for (const std::string kind :
-       {"phase", "layer", "operator", "kernel", "range", "precision", "ratio", "utilization"}) {
-    if (!asked.starts_with(kind + ":")) continue;
-    auto of_kind = figures_named(report, asked.substr(kind.size() + 1), kind);
-    if (!of_kind.empty()) return of_kind;
-  }
-  return figures;
+    return figures_named(report, "utilization", FigureKind::kShareOfPeak);
+  const size_t colon = asked.find(':');
+  const auto kind = figure_kind(std::string_view(asked).substr(0, colon));
+  if (!kind || colon == asked.npos) return figures;
+  auto of_kind = figures_named(report, asked.substr(colon + 1), *kind);
+  return of_kind.empty() ? figures : of_kind;
 }
 
 int run_explain(int argc, char** argv) {

@@ -1,16 +1,55 @@
 // flopreduce project train | infer: what a whole training run or an inference takes.
+#include <nlohmann/json.hpp>
+
 #include "commands/command.h"
-#include "commands/output_file.h"
 #include "commands/projection_arguments.h"
+#include "commands/result.h"
 #include "commands/run.h"
 #include "projection/projection.h"
-#include "writers/json_writer.h"
-#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+Result result_of(double flop, double utilization,
+                 const std::vector<PeakArguments::Choice>& chosen) {
+  const std::vector<Column> columns = {{"precision", "precision"},
+                                       {"peak_flop_per_s", "peak", Kind::kRate},
+                                       {"time_s", "time of one"},
+                                       {"examples_per_s", "per second"}};
+  Table people{"inference", columns}, programs{"inference", columns};
+  programs.columns.push_back({"source", "source"});
+  std::vector<Line> sources;
+  Json list = Json::array();
+  for (const auto& c : chosen) {
+    const Inference i = inference(flop, c.flop_per_s, utilization);
+    people.rows.push_back(
+        {c.precision, c.flop_per_s, duration_text(i.seconds), plain(i.examples_per_second)});
+    programs.rows.push_back(
+        {c.precision, c.flop_per_s, i.seconds, i.examples_per_second, c.source});
+    sources.emplace_back("  " + c.precision + ": " + c.source, Tone::kDim);
+    list.push_back({{"precision", c.precision},
+                    {"peak_flop_per_s", c.flop_per_s},
+                    {"time_s", i.seconds},
+                    {"examples_per_s", i.examples_per_second},
+                    {"source", c.source}});
+  }
+  Result result;
+  result.sections = {
+      {"Inference of " + scientific(flop) + " FLOP at " + plain(100 * utilization) + " % of peak",
+       {},
+       std::move(people),
+       std::move(sources)}};
+  result.tables = {std::move(programs)};
+  result.json = [=] {
+    return Json{{"schema_version", 1},
+                {"forward_flop", flop},
+                {"utilization", utilization},
+                {"inference", list}};
+  };
+  return result;
+}
 
 int run_infer(int argc, char** argv) {
   CLI::App app{"Time and throughput of one forward pass at a share of peak.",
@@ -30,7 +69,7 @@ int run_infer(int argc, char** argv) {
   add_number(app, "--trace-examples", trace_examples, "Examples that the traces hold");
   add_number(app, "--utilization", utilization, "Share of peak that is reached (1)");
   peak.add_to(app);
-  output.add_to(app, {"text", "json"});
+  output.add_to(app, result_forms());
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = input.finish(); code >= 0) return code;
   if (const int code = output.finish(input.files()); code >= 0) return code;
@@ -74,39 +113,7 @@ int run_infer(int argc, char** argv) {
         !possible("examples per second", i.examples_per_second))
       return kExitUsage;
   }
-  return write_output(output, [&](std::ostream& out) {
-    Table table{"inference",
-                {{"precision", "precision"},
-                 {"peak_flop_per_s", "peak", Kind::kRate},
-                 {"time_s", "time of one"},
-                 {"examples_per_s", "per second"}}};
-    std::vector<Line> sources;
-    Json list = Json::array();
-    for (const auto& c : *chosen) {
-      const Inference i = inference(flop, c.flop_per_s, u);
-      table.rows.push_back(
-          {c.precision, c.flop_per_s, duration_text(i.seconds), plain(i.examples_per_second)});
-      sources.emplace_back("  " + c.precision + ": " + c.source, Tone::kDim);
-      list.push_back({{"precision", c.precision},
-                      {"peak_flop_per_s", c.flop_per_s},
-                      {"time_s", i.seconds},
-                      {"examples_per_s", i.examples_per_second},
-                      {"source", c.source}});
-    }
-    if (output.format == "json") {
-      write_json(out, Json{{"schema_version", 1},
-                           {"forward_flop", flop},
-                           {"utilization", u},
-                           {"inference", std::move(list)}});
-      return;
-    }
-    const std::vector<Section> sections = {
-        {"Inference of " + scientific(flop) + " FLOP at " + plain(100 * u) + " % of peak",
-         {},
-         std::move(table),
-         std::move(sources)}};
-    write_text(out, sections, output.text_options());
-  });
+  return write_result(result_of(flop, u, *chosen), output);
 }
 
 int run_project(int argc, char** argv) {

@@ -1,8 +1,8 @@
 // flopreduce project train: training compute by operations, by device time, or both.
 #include "commands/command.h"
 #include "commands/measured_steps.h"
-#include "commands/output_file.h"
 #include "commands/projection_arguments.h"
+#include "commands/result.h"
 #include "commands/run.h"
 #include "projection/projection.h"
 #include "support/text.h"
@@ -265,7 +265,7 @@ int run_project_train(int argc, char** argv) {
   a.peak.add_to(app);
   add_number(app, "--utilization", a.utilization,
              "Share of peak that is reached (as the traces measured it, else 0.4)");
-  output.add_to(app, {"text", "json"});
+  output.add_to(app, result_forms());
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   if (const int code = a.input.finish(); code >= 0) return code;
   if (const int code = output.finish(a.input.files()); code >= 0) return code;

@@ -5,14 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/result.h"
 #include "peaks/peaks.h"
 #include "support/si_number.h"
 #include "support/text.h"
-#include "writers/json_writer.h"
-#include "writers/text_writer.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -130,34 +129,49 @@ std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose() const 
 
 bool ProjectionResult::add(const char* key, const char* name, double value, std::string shown,
                            std::string from) {
-  rows_.push_back({name, std::move(shown), std::move(from)});
-  json_[key] = value;
+  rows_.push_back({key, name, value, std::move(shown), std::move(from)});
   return possible(name, value);
 }
 
+// As lines: what a figure comes from is a sentence, and reads from the left.
+std::vector<Line> ProjectionResult::lines() const {
+  size_t name_width = 0;
+  size_t value_width = 0;
+  for (const Row& row : rows_) {
+    name_width = std::max(name_width, row.name.size());
+    value_width = std::max(value_width, row.shown.size());
+  }
+  std::vector<Line> lines;
+  for (const Row& row : rows_)
+    lines.push_back(Line("  " + row.name + std::string(name_width + 2 - row.name.size(), ' ') +
+                         std::string(value_width - row.shown.size(), ' ') + row.shown)
+                        .then("  " + row.from, Tone::kDim));
+  return lines;
+}
+
+// With values for people or for programs.
+Table ProjectionResult::table(bool people) const {
+  Table table{"projection", {{"figure", "figure"}, {"value", "value"}, {"from", "from"}}};
+  for (const Row& row : rows_)
+    table.rows.push_back(
+        {people ? row.name : row.key, people ? Cell(row.shown) : Cell(row.value), row.from});
+  return table;
+}
+
 int ProjectionResult::write(const OutputArguments& output, const char* title) const {
-  return write_output(output, [&](std::ostream& out) {
-    if (output.format == "json") {
-      nlohmann::ordered_json j{{"schema_version", 1}};
-      j.update(json_);
-      write_json(out, j);
-      return;
-    }
-    // As lines: what a figure comes from is a sentence, and reads from the left.
-    size_t name_width = 0;
-    size_t value_width = 0;
-    for (const Row& row : rows_) {
-      name_width = std::max(name_width, row.name.size());
-      value_width = std::max(value_width, row.shown.size());
-    }
-    std::vector<Line> lines;
-    for (const Row& row : rows_)
-      lines.push_back(Line("  " + row.name + std::string(name_width + 2 - row.name.size(), ' ') +
-                           std::string(value_width - row.shown.size(), ' ') + row.shown)
-                          .then("  " + row.from, Tone::kDim));
-    const std::vector<Section> sections = {{title, std::move(lines), std::nullopt, {}}};
-    write_text(out, sections, output.text_options());
-  });
+  Result result;
+  result.sections = {{title, {}, std::nullopt, {}}};
+  if (output.format == "markdown")
+    result.sections[0].table = table(true);
+  else
+    result.sections[0].above = lines();
+  result.json = [this] {
+    nlohmann::ordered_json j{{"schema_version", 1}};
+    for (const Row& row : rows_) j[row.key] = row.value;
+    return j;
+  };
+  result.tables = {table(false)};
+  return write_result(result, output);
 }
 
 bool valid_utilization(const std::optional<double>& u) {

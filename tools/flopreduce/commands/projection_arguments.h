@@ -1,6 +1,5 @@
 // What `project train` and `project infer` have in common: numbers, durations, peaks and results.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 
 #include "commands/arguments.h"
 #include "report/report.h"
+#include "sections/table.h"
 
 namespace flopinj::reduce {
 
@@ -58,10 +58,14 @@ class ProjectionResult {
 
  private:
   struct Row {
-    std::string name, shown, from;
+    std::string key, name;
+    double value = 0;
+    std::string shown, from;
   };
+  std::vector<Line> lines() const;
+  Table table(bool people) const;
+
   std::vector<Row> rows_;
-  nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
 inline bool above_zero(const std::optional<double>& value) { return value && *value > 0; }

@@ -10,6 +10,10 @@
 namespace flopinj::reduce {
 namespace {
 
+// By FigureKind.
+constexpr const char* kWords[] = {"total", "ratio",    "utilization", "precision", "phase",
+                                  "layer", "operator", "kernel",      "range"};
+
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -36,23 +40,25 @@ std::set<std::string> operators_of(const Report& report) {
 // Calls visit(figure, also): `also` is another name that means the same, or empty.
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
-  visit(NamedFigure{"total", "total"}, std::string());
-  for (const char* figure : {"ratio", "utilization"})
-    visit(NamedFigure{figure, figure}, std::string());
+  visit(NamedFigure{FigureKind::kTotal, "total"}, std::string());
+  for (const auto kind : {FigureKind::kBackwardForward, FigureKind::kShareOfPeak})
+    visit(NamedFigure{kind, word(kind)}, std::string());
   for (size_t i = 0; i < report.precisions.size(); ++i)
     if (report.flop.by_precision[i] > 0)
-      visit(NamedFigure{"precision", report.precisions[i]}, std::string());
-  for (const auto& p : report.phases) visit(NamedFigure{"phase", p.name}, std::string());
-  for (const auto& layer : layers_of(report)) visit(NamedFigure{"layer", layer}, std::string());
-  for (const auto& name : operators_of(report)) visit(NamedFigure{"operator", name}, std::string());
-  for (const auto& k : report.kernels) visit(NamedFigure{"kernel", k.name}, k.mangled);
+      visit(NamedFigure{FigureKind::kPrecision, report.precisions[i]}, std::string());
+  for (const auto& p : report.phases) visit(NamedFigure{FigureKind::kPhase, p.name}, std::string());
+  for (const auto& layer : layers_of(report))
+    visit(NamedFigure{FigureKind::kLayer, layer}, std::string());
+  for (const auto& name : operators_of(report))
+    visit(NamedFigure{FigureKind::kOperator, name}, std::string());
+  for (const auto& k : report.kernels) visit(NamedFigure{FigureKind::kKernel, k.name}, k.mangled);
   for (uint32_t i = 0; i < report.ranges.size(); ++i)
-    visit(NamedFigure{"range", report.ranges[i].path, i}, report.ranges[i].name);
+    visit(NamedFigure{FigureKind::kRange, report.ranges[i].path, i}, report.ranges[i].name);
 }
 
 // Of launches that have another name too: only asked for in full.
 bool is_quotient(const NamedFigure& figure) {
-  return figure.kind == std::string_view("ratio") || figure.kind == std::string_view("utilization");
+  return figure.kind == FigureKind::kBackwardForward || figure.kind == FigureKind::kShareOfPeak;
 }
 
 // Names are cut, since the work is their product.
@@ -71,8 +77,8 @@ bool below(const std::string& path, const std::string& layer) {
 class Members {
  public:
   Members(const Report& report, const NamedFigure& figure)
-      : report_(report), figure_(figure), kind_(figure.kind), first_(figure.range) {
-    if (kind_ != "range") return;
+      : report_(report), figure_(figure), first_(figure.range) {
+    if (figure.kind != FigureKind::kRange) return;
     const auto& ranges = report.ranges;
     if (first_ == kNoRange)
       for (first_ = 0; first_ < ranges.size() && ranges[first_].path != figure.name;) ++first_;
@@ -86,21 +92,22 @@ class Members {
     return 0;
   }
   bool holds(const RowReport& row) const {
-    if (kind_ == "phase") return row.phase == figure_.name;
-    if (kind_ == "kernel") return report_.signatures[row.signature].kernel == figure_.name;
-    if (kind_ == "operator") return row.operator_name == figure_.name;
-    if (kind_ == "range") return row.range >= first_ && row.range < end_;
-    if (kind_ == "layer") return below(row.layer, figure_.name);
-    if (kind_ == "ratio") return row.phase == "forward" || row.phase == "backward";
+    if (figure_.kind == FigureKind::kPhase) return row.phase == figure_.name;
+    if (figure_.kind == FigureKind::kKernel)
+      return report_.signatures[row.signature].kernel == figure_.name;
+    if (figure_.kind == FigureKind::kOperator) return row.operator_name == figure_.name;
+    if (figure_.kind == FigureKind::kRange) return row.range >= first_ && row.range < end_;
+    if (figure_.kind == FigureKind::kLayer) return below(row.layer, figure_.name);
+    if (figure_.kind == FigureKind::kBackwardForward)
+      return row.phase == "forward" || row.phase == "backward";
     // What was not measured may have any precision.
-    if (kind_ == "precision") return row.work.unmeasured > 0 || flop_of(row) > 0;
+    if (figure_.kind == FigureKind::kPrecision) return row.work.unmeasured > 0 || flop_of(row) > 0;
     return true;
   }
 
  private:
   const Report& report_;
   const NamedFigure& figure_;
-  std::string_view kind_;
   size_t first_ = 0, end_ = 0;  // of Report::ranges, which are in tree order
 };
 
@@ -115,7 +122,7 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
     std::vector<size_t> rows;
     for (size_t i = 0; i < report.rows.size(); ++i)
       if (members.holds(report.rows[i])) rows.push_back(i);
-    return !seen.emplace(figure.kind == std::string_view("precision"), std::move(rows)).second;
+    return !seen.emplace(figure.kind == FigureKind::kPrecision, std::move(rows)).second;
   });
   return std::move(figures);
 }
@@ -166,11 +173,19 @@ std::vector<SidePart> sides_by_operator(const Report& report) {
                   [](const RowReport& row) -> const std::string& { return row.operator_name; });
 }
 
+const char* word(FigureKind kind) { return kWords[static_cast<size_t>(kind)]; }
+
+std::optional<FigureKind> figure_kind(std::string_view word) {
+  const auto* const found = std::find(std::begin(kWords), std::end(kWords), word);
+  if (found == std::end(kWords)) return std::nullopt;
+  return static_cast<FigureKind>(found - std::begin(kWords));
+}
+
 std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
-                                       std::string_view wanted) {
+                                       std::optional<FigureKind> wanted) {
   std::vector<NamedFigure> named, also_named, alike;
   for_each_figure(report, [&](const NamedFigure& figure, const std::string& also) {
-    if (!wanted.empty() && wanted != figure.kind) return;
+    if (wanted && *wanted != figure.kind) return;
     if (figure.name == name)
       named.push_back(figure);
     else if (!also.empty() && also == name)
@@ -202,7 +217,7 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
 Explanation explain(const Report& report, const NamedFigure& figure) {
   constexpr size_t kRanges = 3;
   Explanation out{figure.kind, figure.name, {}, {}, {}, 0};
-  const bool one_precision = std::string_view(figure.kind) == "precision";
+  const bool one_precision = figure.kind == FigureKind::kPrecision;
   std::map<uint32_t, OnDevice> devices;                                  // by kind
   std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
   const Members members(report, figure);

@@ -1,7 +1,9 @@
 // The derivation of one figure: which signatures it is made of, what each of them was counted from,
 // and the peaks that its share of peak stands on.
 #pragma once
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +27,27 @@ struct OnDevice {
   std::map<size_t, u128> flop;  // by precision (Report::precisions)
 };
 
-// "total", "phase", "layer", "operator", "kernel" and "range" are of launches. A "precision" has the FLOP
-// of one number format in all launches: `work` and contributions hold no others, and no share of peak,
-// for launches that do several have one time. "ratio" and "utilization" are of figures: their
-// explanations begin with those.
+// A total, phase, layer, operator, kernel and range are of launches. A precision has the FLOP of one
+// number format in all launches: `work` and contributions hold no others, and no share of peak, for
+// launches that do several have one time. Ratio and utilization are of figures: their explanations begin
+// with those.
+enum class FigureKind : uint8_t {
+  kTotal,
+  kBackwardForward,  // "ratio"
+  kShareOfPeak,      // "utilization"
+  kPrecision,
+  kPhase,
+  kLayer,
+  kOperator,
+  kKernel,
+  kRange
+};
+// As people write it and programs read it: "total".
+const char* word(FigureKind kind);
+std::optional<FigureKind> figure_kind(std::string_view word);
+
 struct Explanation {
-  const char* kind = "";
+  FigureKind kind = FigureKind::kTotal;
   std::string name;
   Work work;
   std::vector<Contribution> contributions;  // most FLOP first; they add up to `work`
@@ -42,9 +59,9 @@ struct Explanation {
 
 // What people may ask about.
 struct NamedFigure {
-  const char* kind = "";
+  FigureKind kind = FigureKind::kTotal;
   std::string name;
-  uint32_t range = kNoRange;  // Report::ranges, of kind "range"
+  uint32_t range = kNoRange;  // Report::ranges, of kind kRange
 };
 
 // Figures that `name` may mean: those of that name; else kernels with that mangled name and ranges
@@ -52,7 +69,7 @@ struct NamedFigure {
 // whole. Several that are of the same launches are one.
 // With a kind, only figures of that.
 std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
-                                       std::string_view kind = {});
+                                       std::optional<FigureKind> kind = {});
 // The names nearest to one that is not known, at most three.
 std::vector<NamedFigure> figures_near(const Report& report, std::string_view name);
 

@@ -39,7 +39,7 @@ std::string share_text(const Attained& attained, const Work& work) {
 
 std::string source_text(const Peak& peak) { return "      source: " + peak.source; }
 
-bool of_one_precision(const Explanation& e) { return e.kind == std::string_view("precision"); }
+bool of_one_precision(const Explanation& e) { return e.kind == FigureKind::kPrecision; }
 
 Section section_of(const Report& report, const Explanation& e, const OnDevice& part) {
   const DevicePeaksReport& d = *part.peaks;

@@ -53,18 +53,18 @@ std::string flop_text(const Work& work) {
          to_grouped(work.flop) + " FLOP";
 }
 
-bool is_precision(const Explanation& e) { return e.kind == std::string_view("precision"); }
+bool is_precision(const Explanation& e) { return e.kind == FigureKind::kPrecision; }
 
 Section head(const Report& report, const Explanation& e) {
   Section s;
-  if (e.kind == std::string_view("ratio"))
+  if (e.kind == FigureKind::kBackwardForward)
     s.above.emplace_back("ratio: FLOP of backward / FLOP of forward", Tone::kTitle);
-  else if (e.kind == std::string_view("utilization"))
+  else if (e.kind == FigureKind::kShareOfPeak)
     s.above.emplace_back("utilization: the least time that peaks allow / the time taken",
                          Tone::kTitle);
   else
     s.above.push_back(
-        Line(std::string(e.kind) + " " + (e.name == e.kind ? "" : e.name + " ") + "= ")
+        Line(std::string(word(e.kind)) + " " + (e.name == word(e.kind) ? "" : e.name + " ") + "= ")
             .then(flop_text(e.work), Tone::kTitle)
             .then(" in " + to_grouped(e.work.launches) + " launches"));
   if (report.simulated.value_or(false))
@@ -192,8 +192,8 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   const auto append = [&](std::vector<Section> more) {
     for (auto& section : more) sections.push_back(std::move(section));
   };
-  if (e.kind == std::string_view("ratio")) append(explained_ratio(report));
-  if (e.kind == std::string_view("utilization")) append(explained_utilization(report));
+  if (e.kind == FigureKind::kBackwardForward) append(explained_ratio(report));
+  if (e.kind == FigureKind::kShareOfPeak) append(explained_utilization(report));
   sections.push_back(sum_section(e));
   for (size_t i = 0; i < std::min(top, e.contributions.size()); ++i)
     sections.push_back(signature_section(e, e.contributions[i]));
@@ -205,15 +205,14 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
 nlohmann::ordered_json explanation_json(const Report& report, const Explanation& e) {
   Json j;
   j["schema_version"] = 1;
-  j["kind"] = e.kind;
+  j["kind"] = word(e.kind);
   j["name"] = e.name;
   j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
   j["fma"] = report.fma;
   j["work"] = work_json(e.work);
   if (e.mixed_estimates > 0) j["work"]["flop_interval_95"] = nullptr;
-  if (e.kind == std::string_view("ratio")) j["ratio"] = explained_ratio_json(report);
-  if (e.kind == std::string_view("utilization"))
-    j["utilization"] = explained_utilization_json(report);
+  if (e.kind == FigureKind::kBackwardForward) j["ratio"] = explained_ratio_json(report);
+  if (e.kind == FigureKind::kShareOfPeak) j["utilization"] = explained_utilization_json(report);
   j["signatures"] = list_json(e.contributions, [&](const Contribution& c) {
     Json part;
     part["work"] = work_json(c.work);
