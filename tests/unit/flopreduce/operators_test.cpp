@@ -318,6 +318,155 @@ TEST_CASE("packed sequences take as many steps as they have elements") {
   CHECK(macs(range("_cudnn_rnn_backward", back)) == 2 * count);
 }
 
+namespace {
+
+// One unit of a cell, written for plain and for counted numbers: gates are sums of what is given.
+template <class T>
+T sigmoid_of(T x) {
+  using std::exp;
+  return 1.0 / (1.0 + exp(-x));
+}
+
+struct Cell {
+  double a[4] = {0.3, -0.4, 0.5, 0.2};  // LSTM: i, f, o, g; GRU: r, z, input of n, state of n
+  double before = 0.7;                  // c, or h
+};
+
+struct LstmResult {
+  double h, c;
+};
+LstmResult lstm_of(const Cell& x) {
+  const double i = sigmoid_of(x.a[0]), f = sigmoid_of(x.a[1]), o = sigmoid_of(x.a[2]);
+  const double c = f * x.before + i * std::tanh(x.a[3]);
+  return {o * std::tanh(c), c};
+}
+double gru_of(const Cell& x) {
+  const double r = sigmoid_of(x.a[0]), z = sigmoid_of(x.a[1]), n = std::tanh(x.a[2] + r * x.a[3]);
+  return n + z * (x.before - n);
+}
+
+using CellGradient = std::array<Counted, 5>;  // by a[0] to a[3], and by what was before
+
+// From what forward saves: the gates, and c before and after.
+CellGradient lstm_gradient(const Cell& x, Counted dh, Counted dc) {
+  const Counted i = sigmoid_of(x.a[0]), f = sigmoid_of(x.a[1]), o = sigmoid_of(x.a[2]),
+                g = std::tanh(x.a[3]), before = x.before, after = lstm_of(x).c;
+  Counted::tally = {};
+  const Counted t = tanh(after);
+  dc = fused(dh * o, fused(-t, t, 1), dc);
+  return {dc * g * i * (1.0 - i), dc * before * f * (1.0 - f), dh * t * o * (1.0 - o),
+          dc * i * fused(-g, g, 1), dc * f};
+}
+// From r, z, n, h and what the state gave to n; by a[2] is what n's sum gets.
+CellGradient gru_gradient(const Cell& x, Counted dh) {
+  const Counted r = sigmoid_of(x.a[0]), z = sigmoid_of(x.a[1]), s = x.a[3], before = x.before,
+                n = std::tanh(x.a[2] + r.value * x.a[3]);
+  Counted::tally = {};
+  const Counted w = 1.0 - z;
+  const Counted dn = dh * w * fused(-n, n, 1);
+  return {dn * s * r * (1.0 - r), dh * (before - n) * w * z, dn, dn * r, dh * z};
+}
+
+OperatorFlop tallied() {
+  return {Counted::tally.fused, Counted::tally.single, Counted::tally.other};
+}
+
+}  // namespace
+
+TEST_CASE("gradients of fused cells are the derivatives, and sums where there are biases") {
+  const auto by = [](const Cell& x, size_t i, const auto& f) {
+    constexpr double h = 1e-5;
+    Cell less = x, more = x;
+    (i < 4 ? less.a[i] : less.before) -= h;
+    (i < 4 ? more.a[i] : more.before) += h;
+    return (f(more) - f(less)) / (2 * h);
+  };
+  const Cell x;
+  const CellGradient lstm = lstm_gradient(x, 0.9, 0.6);
+  const OperatorFlop lstm_unit = tallied();
+  const CellGradient gru = gru_gradient(x, 0.9);
+  const OperatorFlop gru_unit = tallied();
+  for (size_t i = 0; i < 5; ++i) {
+    CHECK(lstm[i].value ==
+          Approx(by(x, i, [](const Cell& v) { return 0.9 * lstm_of(v).h + 0.6 * lstm_of(v).c; })));
+    CHECK(gru[i].value == Approx(by(x, i, [](const Cell& v) { return 0.9 * gru_of(v); })));
+  }
+
+  const Shape h{3, 6}, four{3, 24}, three{3, 18};
+  const std::string lstm_back = range("_thnn_fused_lstm_cell_backward", {h, h, h, h, four, {}});
+  const std::string gru_back = range("_thnn_fused_gru_cell_backward", {h, {3, 30}, {}});
+  for (const bool biased : {false, true}) {
+    const Shape bias4 = biased ? Shape{24} : Shape{}, bias3 = biased ? Shape{18} : Shape{};
+    OperatorFlop whole = lstm_unit.times(18);
+    whole.add({0, biased ? 4U * 18 : 0U, 0});
+    const std::string fused = range("_thnn_fused_lstm_cell", {four, four, h, bias4, bias4});
+    const std::string cell = range("lstm_cell", {{3, 5}, h, h, {24, 5}, {24, 6}, bias4, bias4});
+    for (const std::string& forward : {fused, cell}) {
+      CHECK(flop_of(lstm_back, {.forward = forward}) == whole);
+      CHECK(formula_of(lstm_back, {.forward = forward}).backward);
+    }
+    CHECK(flop_of(range("_thnn_fused_lstm_cell_backward_impl", {h, h, h, h, four, {}}),
+                  {.forward = fused}) == whole);
+    whole = gru_unit.times(18);
+    whole.add({0, biased ? 6U * 18 : 0U, 0});
+    for (const std::string& forward :
+         {range("_thnn_fused_gru_cell", {three, three, h, bias3, bias3}),
+          range("gru_cell", {{3, 5}, h, {18, 5}, {18, 6}, bias3, bias3})})
+      CHECK(flop_of(gru_back, {.forward = forward}) == whole);
+  }
+  // Nothing says whether there are biases, or a gradient is missing.
+  CHECK_FALSE(formula_of(lstm_back).flop);
+  CHECK_FALSE(formula_of(gru_back, {.forward = "aten::mm, sizes = [[3, 4], [4, 5]]"}).flop);
+  CHECK_FALSE(formula_of(range("_thnn_fused_lstm_cell_backward", {h, {}, h, h, four, {}}),
+                         {.forward = range("_thnn_fused_lstm_cell", {four, four, h, {}, {}})})
+                  .flop);
+}
+
+TEST_CASE("FlashAttention-3: whole sequences alone") {
+  // q, k, v, k_new, v_new, qv, out, cu_seqlens and the rest.
+  const Shape q{2, 7, 3, 4}, k{2, 9, 3, 4};
+  uint64_t count = 0;
+  for (int score = 0; score < 2 * 3 * 7 * 9; ++score) count += 4 + 4;  // both products
+  std::vector<Shape> sizes(33);
+  sizes[0] = q, sizes[1] = sizes[2] = k;
+  const auto named = [&](const std::string& name) {
+    return "flash_attn_3::" + range(name, sizes).substr(6);
+  };
+  for (const char* name : {"_flash_attn_forward", "fwd"}) {
+    CHECK(macs(named(name)) == count);
+    CHECK(formula_of(named(name)).attention);
+  }
+  CHECK_FALSE(formula_of(range("fwd", sizes)).flop);  // of another library
+  for (const size_t other : {3, 5, 7, 11, 14}) {
+    sizes[other] = {2, 5};
+    for (const char* name : {"_flash_attn_forward", "fwd"})
+      CHECK_FALSE(formula_of(named(name)).flop);
+    sizes[other] = {};
+  }
+  sizes[6] = q;  // where the result goes
+  CHECK(macs(named("fwd")) == count);
+  sizes = {q, q, k, k, q, {2, 3, 7}};
+  CHECK(macs(named("bwd")) == count / 2 * 5);
+  CHECK(formula_of(named("bwd")).backward);
+  // FlashAttention-2: numbers follow, and slopes of a bias.
+  CHECK(macs(range("_flash_attn_forward", {q, k, k, {}, {}, {}, {}, {}, {}, {3}, {}})) == count);
+}
+
+TEST_CASE("bags of embeddings have a formula where weights tell that rows are summed") {
+  const auto bag = [](const Shape& weights) {
+    return range("_embedding_bag", {{100, 16}, {12}, {3}, {}, {}, {}, weights, {}, {}});
+  };
+  uint64_t count = 0;
+  for (int index = 0; index < 12; ++index)
+    for (int column = 0; column < 16; ++column) ++count;
+  CHECK(macs(bag({12})) == count);
+  CHECK_FALSE(formula_of(bag({})).flop);
+  CHECK_FALSE(formula_of(bag({11})).flop);
+  const Formula grid = formula_of(range("grid_sampler_2d", {{1, 3, 8, 8}, {1, 4, 4, 2}, {}}));
+  CHECK_FALSE(grid.flop);
+  CHECK(std::string(grid.why_not).find("interpolation") != std::string::npos);
+}
+
 TEST_CASE("gates of fused cells, with and without biases") {
   const auto sigmoid = [](Counted x) { return 1.0 / (1.0 + exp(-x)); };
   const Counted x = 0.1, h = 0.2, b = 0.3;

@@ -52,6 +52,20 @@ Formula attention_gradient(const OperatorCall& call, const OperatorRow& row) {
   return fused(call, row, 3, 2);
 }
 
+// FlashAttention-3 (hopper/flash_attn_interface.py): q, k, v, k_new, v_new, qv, out, cu_seqlens of q, k and
+// k_new, seqused of q and k, two longest lengths, page_table, kv_batch_idx, leftpad_k, ... Whole sequences
+// where nothing is added to the keys, and nothing says how long sequences are or where they lie.
+// FlashAttention-2's operator of that name has eleven arguments: q, k, v, numbers and slopes.
+Formula flash_attention(const OperatorCall& call, const OperatorRow& row) {
+  constexpr size_t kSecondHas = 12;
+  constexpr uint8_t kOther[] = {3, 4, 5, 7, 8, 9, 10, 11, 14, 15, 16};
+  if (call.sizes->size() > kSecondHas)
+    for (const uint8_t i : kOther)
+      if (const Shape* shape = call.shape(i); shape != nullptr && !shape->empty())
+        return Formula::none("keys are added, or lengths of sequences are in no range's name");
+  return attention(call, row);
+}
+
 // Of the fused kernels.
 std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
                                                     const OperatorRow& row) {
@@ -80,13 +94,15 @@ constexpr OperatorRow kRows[] = {
     // [batch, length, heads, head size]
     {"_flash_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_efficient_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"_flash_attn_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
+    {"_flash_attn_forward", flash_attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_flash_attn_varlen_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
+    {"flash_attn_3::fwd", flash_attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"efficient_attention_forward_cutlass", attention, 0, 2, 1, 0, kFused, attention_gradients},
     {"_flash_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_efficient_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_flash_attn_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"_flash_attn_varlen_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
+    {"flash_attn_3::bwd", attention_gradient, 1, 2, 1, 1, kFusedBack},
     {"efficient_attention_backward_cutlass", attention_gradient, 1, 2, 1, 1, kFusedBack},
 };
 

@@ -82,7 +82,7 @@ struct ProductGradients {
 
 // A row of a table of operators.
 struct OperatorRow {
-  std::string_view function;  // without namespace
+  std::string_view function;  // without namespace, unless the name is a library's own
   Formula (*formula)(const OperatorCall&, const OperatorRow&);
   uint8_t a = 0, b = 0, c = 0;  // which arguments the formula reads; see each table
   // A gradient operator: times the forward formula for all gradients together (0: forward).

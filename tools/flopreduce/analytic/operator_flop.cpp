@@ -40,8 +40,13 @@ const std::unordered_map<std::string_view, Entry>& index() {
   return built;
 }
 
-Entry find(std::string_view function) {
-  auto found = index().find(function);
+// Rows of a library's own names, such as "flash_attn_3::fwd", have its namespace.
+Entry find(std::string_view name) {
+  auto found = index().find(name);
+  if (found != index().end()) return found->second;
+  const size_t colons = name.rfind("::");
+  const std::string_view function = colons == name.npos ? name : name.substr(colons + 2);
+  found = index().find(function);
   if (found == index().end() && function.ends_with("_"))  // in place
     found = index().find(function.substr(0, function.size() - 1));
   return found == index().end() ? Entry{} : found->second;
@@ -83,17 +88,17 @@ OperatorFlop OperatorFlop::times(u128 count) const {
           times_saturating(uncounted, count)};
 }
 
-bool has_operator_formula(std::string_view function) { return find(function).known(); }
+bool has_operator_formula(std::string_view name) { return find(name).known(); }
 
-const char* operator_convention(std::string_view function) {
-  const Entry entry = find(function);
+const char* operator_convention(std::string_view name) {
+  const Entry entry = find(name);
   if (entry.row != nullptr) return entry.row->convention;
   if (entry.elementwise != nullptr) return entry.elementwise->convention;
   return entry.forms.empty() ? "" : entry.forms.front().convention;
 }
 
 Formula operator_formula(const OperatorName& name, const OperatorCall& call) {
-  const Entry entry = find(name.function());
+  const Entry entry = find(name.name);
   if (!entry.known()) return Formula::none(kNoFormula);
   Formula formula = call.sizes != nullptr ? formula_of(entry, call) : Formula::none(kNoSizes);
   if (formula.flop && entry.row != nullptr && entry.row->backward > 1)
@@ -105,7 +110,7 @@ Formula operator_formula(const OperatorName& name, const OperatorCall& call) {
 }
 
 std::optional<ProductGradients> operator_gradients(const OperatorName& name) {
-  const OperatorRow* row = find(name.function()).row;
+  const OperatorRow* row = find(name.name).row;
   if (row == nullptr || row->gradients == nullptr) return std::nullopt;
   return row->gradients({.sizes = name.has_sizes ? &name.sizes : nullptr}, *row);
 }

@@ -31,10 +31,10 @@
 
 namespace flopinj::reduce {
 
-// Of a function name without namespace ("conv2d", "mul"; an in-place "_" may follow).
-bool has_operator_formula(std::string_view function);
+// Of a function's name ("aten::conv2d", "mul"; an in-place "_" may follow).
+bool has_operator_formula(std::string_view name);
 // What its formula counts, and where that is from; empty where there is none.
-const char* operator_convention(std::string_view function);
+const char* operator_convention(std::string_view name);
 
 // `call.sizes` must be the sizes of that operator's arguments in the order of PyTorch's schema
 // (aten/src/ATen/native/native_functions.yaml).

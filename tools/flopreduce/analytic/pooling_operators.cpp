@@ -123,6 +123,26 @@ Formula average_pool_gradient(const OperatorCall& call, const OperatorRow& row) 
   return input == nullptr ? Formula::none(kMismatch) : pool(*input, call.shape(0), call, row);
 }
 
+// weight [rows, width], indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, ...: the
+// mode (sum, mean, maximum) is a number, but weights there are for sums alone (torch.nn.EmbeddingBag).
+Formula bag(const OperatorCall& call, const OperatorRow&) {
+  const Shape* table = call.shape(0);
+  const Shape* indices = call.shape(1);
+  const Shape* weights = call.shape(6);
+  if (table == nullptr || indices == nullptr || weights == nullptr || table->size() != 2)
+    return Formula::none(kMismatch);
+  if (weights->empty())
+    return Formula::none("sum, mean or maximum: the mode is not in the range's name");
+  if (*weights != *indices) return Formula::none(kMismatch);
+  return Formula::of(times_saturating(elements(*indices), static_cast<u128>((*table)[1])));
+}
+
+// input, grid, mode, ...
+Formula grid_sample(const OperatorCall&, const OperatorRow&) {
+  return Formula::none("nearest, linear or cubic: the interpolation is not in the range's name");
+}
+
+constexpr const char* kBag = "weights x rows, summed; rows of a padding index counted";
 constexpr const char* kPool = "one addition per element of each window, one scaling per window";
 constexpr const char* kBack = "one scaling per window, its gradient added to each of its elements";
 constexpr OperatorRow kRows[] = {
@@ -131,6 +151,13 @@ constexpr OperatorRow kRows[] = {
     {"avg_pool3d", average_pool, 0, 0, 3, 0, kPool},
     {"avg_pool2d_backward", average_pool_gradient, 1, 0, 2, 1, kBack},
     {"avg_pool3d_backward", average_pool_gradient, 1, 0, 3, 1, kBack},
+    {"embedding_bag", bag, 0, 0, 0, 0, kBag},
+    {"_embedding_bag", bag, 0, 0, 0, 0, kBag},
+    {"_embedding_bag_forward_only", bag, 0, 0, 0, 0, kBag},
+    {"grid_sampler_2d", grid_sample},
+    {"grid_sampler_3d", grid_sample},
+    {"grid_sampler_2d_backward", grid_sample, 0, 0, 0, 1},
+    {"grid_sampler_3d_backward", grid_sample, 0, 0, 0, 1},
     {"adaptive_avg_pool1d", average_pool, 0, 1, 1, 0, kPool},
     {"adaptive_avg_pool2d", average_pool, 0, 1, 2, 0, kPool},
     {"adaptive_avg_pool3d", average_pool, 0, 1, 3, 0, kPool},

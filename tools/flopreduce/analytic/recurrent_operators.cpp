@@ -56,6 +56,48 @@ Formula gates(const OperatorCall& call, const OperatorRow& row) {
   return formula;
 }
 
+// Whether the forward cell had biases, of which the gradient is a sum over the samples: the flag that
+// says so is in no name.
+std::optional<bool> biased(const OperatorCall& call) {
+  if (call.forward == nullptr || !call.forward->has_sizes) return std::nullopt;
+  const auto& sizes = call.forward->sizes;
+  const std::string_view forward = call.forward->function();
+  // Gates of input and state, state, bias; or input, states, two weights, bias.
+  const size_t at = forward.starts_with("_thnn_fused_") ? 3
+                    : forward == "lstm_cell"            ? 5
+                    : forward == "gru_cell"             ? 4
+                                                        : sizes.size();
+  if (at >= sizes.size()) return std::nullopt;
+  return !sizes[at].empty();
+}
+
+// row.b: what forward saved, [B, so many times units]. By the chain rule, per unit:
+//   LSTM  t = tanh(c'); dc += dh o (1 - t t); do = dh t o (1 - o); di = dc g i (1 - i);
+//         df = dc c f (1 - f); dg = dc i (1 - g g); dc before = dc f
+//   GRU   w = 1 - z; dh before = dh z; dn = dh w (1 - n n); dz = dh (h - n) w z;
+//         dr = dn s r (1 - r), s what the state gave to n; ds = dn r
+// Biases: each gate's gradient once more, those of the GRU for input and state.
+Formula gates_gradient(const OperatorCall& call, const OperatorRow& row) {
+  const bool lstm = row.a == 4;
+  const Shape* grad = call.shape(0);
+  const Shape* saved = call.shape(row.b);
+  if (grad == nullptr || saved == nullptr || grad->size() != 2 || saved->size() != 2)
+    return Formula::none(kMismatch);
+  // Of the last step's state, or of its cell alone, nobody may need a gradient.
+  if (lstm && *grad != *call.shape(1))
+    return Formula::none("a gradient by the cell or by its output is missing");
+  const auto any = biased(call);
+  if (!any) return Formula::none("whether there are biases is not in the range's name");
+  const u128 biases = !*any ? 0 : lstm ? 4 : 6;
+  const auto per_unit = lstm ? OperatorFlop{3, 16 + biases, 1} : OperatorFlop{1, 13 + biases, 0};
+  if (elements(*saved) != times_saturating(elements(*grad), lstm ? 4 : 5))
+    return Formula::none(kMismatch);
+  Formula formula = Formula::of(0);
+  formula.flop = per_unit.times(elements(*grad));
+  return formula;
+}
+
+constexpr const char* kGatesBack = "the gates' gradients, and the sums of those by biases";
 constexpr const char* kWeights = "every weight once per time step and sample; gates left out";
 constexpr const char* kGates = "sums, sigmoids, hyperbolic tangents and the new state";
 constexpr OperatorRow kRows[] = {
@@ -71,6 +113,11 @@ constexpr OperatorRow kRows[] = {
     {"rnn_relu_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
     {"_thnn_fused_lstm_cell", gates, 4, 0, 0, 0, kGates},
     {"_thnn_fused_gru_cell", gates, 3, 0, 0, 0, kGates},
+    // grad of h and c, c before and after, saved gates
+    {"_thnn_fused_lstm_cell_backward", gates_gradient, 4, 4, 0, 1, kGatesBack},
+    {"_thnn_fused_lstm_cell_backward_impl", gates_gradient, 4, 4, 0, 1, kGatesBack},
+    // grad of h; saved: r, z, n, h and what the state gave to n
+    {"_thnn_fused_gru_cell_backward", gates_gradient, 3, 1, 0, 1, kGatesBack},
 };
 
 }  // namespace

@@ -68,8 +68,8 @@ void OperatorMap::find_operator(uint32_t path) {
   const OperatorName* above = name_of(parent);
   if (above == nullptr || above->kind != OperatorKind::kFunction) return;
   const uint32_t outer = operator_[parent];
-  const bool outer_has = has_operator_formula(name_of(outer)->function());
-  if (outer_has || !has_operator_formula(name_of(path)->function())) operator_[path] = outer;
+  const bool outer_has = has_operator_formula(name_of(outer)->name);
+  if (outer_has || !has_operator_formula(name_of(path)->name)) operator_[path] = outer;
 }
 
 const ModuleSettings* OperatorMap::settings_of(uint32_t path) const {
