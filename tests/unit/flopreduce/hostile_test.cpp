@@ -84,12 +84,20 @@ std::vector<uint64_t> one_by_one(PackedColumn column, size_t count) {
   return numbers;
 }
 
-// In pieces of `piece` numbers.
-std::vector<int64_t> unpacked(void (*unpack)(PackedColumn&, size_t, int64_t*), PackedColumn column,
-                              size_t count, size_t piece) {
-  std::vector<int64_t> numbers(count + kUnpackRoom);
-  for (size_t at = 0; at < count; at += piece)
-    unpack(column, std::min(piece, count - at), numbers.data() + at);
+// In pieces of `piece` numbers, beside another column, and the other way round.
+using Unpack = decltype(unpack_signed);
+std::vector<int64_t> unpacked(Unpack* unpack, PackedColumn column, size_t count, size_t piece,
+                              PackedColumn other, bool first) {
+  std::vector<int64_t> numbers(count + kUnpackRoom), others(piece + kUnpackRoom);
+  for (size_t at = 0; at < count; at += piece) {
+    const size_t now = std::min(piece, count - at);
+    PackedColumn beside = other;
+    int64_t* const to = numbers.data() + at;
+    if (first)
+      unpack(column, beside, now, to, others.data());
+    else
+      unpack(beside, column, now, others.data(), to);
+  }
   CHECK(column.empty());
   numbers.resize(count);
   return numbers;
@@ -101,6 +109,11 @@ TEST_CASE(
     "a column of any bytes has the numbers that protobuf's own decoder finds, or is refused") {
   std::mt19937_64 random(3);
   size_t refused = 0;
+  constexpr size_t kFives = 9'001;  // numbers of five bytes
+  std::string five_bytes;
+  for (size_t k = 0; k < kFives; ++k) five_bytes += "\x80\x81\xff\x80\x01";
+  five_bytes.append(kReadAhead, '\xff');
+  const protozero::data_view fives(five_bytes.data(), 5 * kFives);
   for (int i = 0; i < 20'000; ++i) {
     const size_t size = random() % (i % 1000 == 0 ? 9000 : 80);
     const size_t long_ones = random() % 20;  // of 20 bytes, those that say "goes on"
@@ -121,8 +134,10 @@ TEST_CASE(
     std::vector<int64_t> with_signs;
     for (const uint64_t number : numbers) with_signs.push_back(protozero::decode_zigzag64(number));
     const size_t piece = 1 + random() % (numbers.size() + 1);
-    for (const auto unpack : {unpack_signed, unpack_signed_one_by_one})
-      REQUIRE(unpacked(unpack, PackedColumn(column), numbers.size(), piece) == with_signs);
+    for (Unpack* const unpack : {unpack_signed, unpack_signed_one_by_one})
+      for (const bool first : {true, false})
+        REQUIRE(unpacked(unpack, PackedColumn(column), numbers.size(), piece, PackedColumn(fives),
+                         first) == with_signs);
   }
   CHECK(refused > 1000);
   CHECK(refused < 19'000);

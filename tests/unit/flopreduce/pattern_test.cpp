@@ -4,6 +4,7 @@
 #include <random>
 
 #include "catch.h"
+#include "passes/place_rows.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;
@@ -199,4 +200,55 @@ TEST_CASE("launches by pattern count as those that are named, each in its phase 
   CHECK(named.phases.size() > 2);
   for (const size_t patterns : {size_t{350}, program.rows.size()})
     CHECK(json_text_of(report_of(program, patterns)) == json_text_of(named));
+}
+
+// Numbers of any kind: sums wrap alike, and bits show what did not fit.
+TEST_CASE("launches are placed in time one by one and several at a time alike") {
+  Random random(GENERATE(31, 32, 33));
+  for (int round = 0; round < 2'000; ++round) {
+    const size_t launches = below(random, 130);
+    const unsigned bits = round % 3 == 0 ? 64 : 20;
+    const auto number = [&] { return random() >> (64 - bits); };
+    std::vector<uint64_t> durations(launches), kernels(launches), sums(launches);
+    std::vector<int64_t> gaps(launches);
+    for (size_t i = 0; i < launches; ++i) {
+      durations[i] = number();
+      gaps[i] = static_cast<int64_t>(number()) - (below(random, 20) == 0 ? 1'000'000 : 0);
+      kernels[i] = BusyInterval::packed_kernel(static_cast<uint32_t>(below(random, 1'000)));
+      sums[i] = number();
+    }
+    const uint64_t begin = number();
+    // By the definition.
+    uint64_t now = begin, starts = 0, lengths = 0, total = 0;
+    int64_t signs = 0;
+    for (size_t i = 0; i < launches; ++i) {
+      starts |= now += static_cast<uint64_t>(gaps[i]);
+      lengths |= durations[i];
+      total += durations[i];
+      signs |= gaps[i];
+      now += durations[i];
+    }
+    for (const auto place : {place_rows, place_rows_one_by_one}) {
+      std::vector<uint64_t> time_ns = sums;
+      std::vector<BusyInterval> intervals(launches + 1, BusyInterval{7, 7});
+      Placed placed{.now = begin};
+      place({durations.data(), gaps.data(), kernels.data(), time_ns.data(), intervals.data()},
+            launches, placed);
+      REQUIRE(placed.now == now);
+      REQUIRE(placed.start_bits == starts);
+      REQUIRE(placed.duration_bits == lengths);
+      REQUIRE(placed.gap_bits == signs);
+      REQUIRE(placed.duration_ns == total);
+      uint64_t ended = begin;
+      bool same = intervals.back().begin == 7;  // not touched
+      for (size_t i = 0; i < launches; ++i) {
+        const uint64_t start = ended + static_cast<uint64_t>(gaps[i]);
+        ended = start + durations[i];
+        same = same && intervals[i].begin == start &&
+               intervals[i].packed == (kernels[i] | durations[i]) &&
+               time_ns[i] == sums[i] + durations[i];
+      }
+      REQUIRE(same);
+    }
+  }
 }

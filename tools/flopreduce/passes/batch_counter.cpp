@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/place_rows.h"
+
 namespace flopinj::reduce {
 namespace {
 
@@ -116,8 +118,8 @@ void BatchCounter::untimed(const LaunchBatchReader::Stretch& alike, Columns& col
 void BatchCounter::timed(const LaunchBatchReader::Stretch& alike, size_t launches, Columns& columns,
                          DamageLog& damage) {
   Deltas deltas;
-  unpack_signed(columns.gaps, launches, deltas.gaps.data());
-  unpack_signed(columns.durations, launches, deltas.longer.data());
+  unpack_signed(columns.gaps, columns.durations, launches, deltas.gaps.data(),
+                deltas.longer.data());
   if (alike.graph) for_each_row([&](size_t, uint32_t row) { ++rows_of_.info()[row].other.graph; });
   if (!alike.windowed && place(deltas, launches)) return;
   for_each_row([&](size_t i, uint32_t row) {
@@ -125,51 +127,35 @@ void BatchCounter::timed(const LaunchBatchReader::Stretch& alike, size_t launche
   });
 }
 
-// Launches outside of windows. False, and nothing is added, where one of them has no place in time. The
-// loop over launches is where most time is spent: what is not needed for each of them is out of it.
+// Launches outside of windows. False, and nothing is added, where one of them has no place in time.
 bool BatchCounter::place(const Deltas& deltas, size_t launches) {
-  uint64_t* const last_duration = last_duration_.data();
   const std::span<BusyInterval> placed(interval_ + intervals_, launches);
+  std::array<uint64_t, kAtOnce> durations;
+  uint64_t* const last_duration = last_duration_.data();
+  Placed found{.now = now_};
   size_t at = 0;
-  uint64_t now = now_;
-  uint64_t starts = 0, durations = 0;  // their bits
   for (const RowStretch& rows : rows_) {
+    RowBlock& block = *rows.block;
     const size_t count = rows.count;
-    const uint32_t* const place_of = rows.block->duration.data() + rows.at;
-    const uint64_t* const kernel = rows.block->kernel.data() + rows.at;
-    uint64_t* const time_ns = rows.block->time_ns.data() + rows.at;
-    const int64_t* const gap = deltas.gaps.data() + at;
+    const uint32_t* const place_of = block.duration.data() + rows.at;
     const int64_t* const longer = deltas.longer.data() + at;
-    BusyInterval* to = placed.data() + at;
-    for (size_t i = 0; i < count; ++i) {
-      uint64_t& last = last_duration[place_of[i]];
-      const uint64_t duration = last + static_cast<uint64_t>(longer[i]);
-      const uint64_t start = now + static_cast<uint64_t>(gap[i]);
-      last = duration;
-      now = start + duration;
-      starts |= start;
-      durations |= duration;
-      time_ns[i] += duration;
-      *to++ = {start, kernel[i] | duration};
-    }
+    for (size_t i = 0; i < count; ++i)
+      durations[i] = last_duration[place_of[i]] += static_cast<uint64_t>(longer[i]);
+    place_rows({durations.data(), deltas.gaps.data() + at, block.kernel.data() + rows.at,
+                block.time_ns.data() + rows.at, placed.data() + at},
+               count, found);
     at += count;
-    ++rows.block->begun[rows.at];
-    --rows.block->begun[rows.at + count];
+    ++block.begun[rows.at];
+    --block.begun[rows.at + count];
   }
-  if (!has_place(starts, durations)) [[unlikely]] {
+  if (!has_place(found.start_bits, found.duration_bits)) [[unlikely]] {
     take_back(deltas, launches);
     return false;
   }
-  uint64_t gaps = 0;
-  int64_t signs = 0;
-  for (size_t i = 0; i < launches; ++i) {
-    gaps += static_cast<uint64_t>(deltas.gaps[i]);
-    signs |= deltas.gaps[i];
-  }
-  device_->kernel_ns += now - now_ - gaps;
-  now_ = now;
+  device_->kernel_ns += found.duration_ns;
+  now_ = found.now;
   // Where no kernel begins before the one before it has ended, begins and ends are in order.
-  const bool one_at_a_time = signs >= 0;
+  const bool one_at_a_time = found.gap_bits >= 0;
   const bool follows = intervals_ == 0 || placed.data()[-1].begin <= placed.front().begin;
   in_order_ = in_order_ && follows &&
               (one_at_a_time || std::is_sorted(placed.begin(), placed.end(), begins_before));

@@ -39,51 +39,86 @@ constexpr auto kLayouts = [] {
   return layouts;
 }();
 
-__attribute__((target("avx2"))) void unpack_signed_avx2(PackedColumn& column, size_t count,
-                                                        int64_t* to) {
-  const __m128i seven_bits = _mm_set1_epi8(0x7F);
-  const __m128i bytes_to_pairs = _mm_set1_epi16(static_cast<int16_t>(0x8001));  // 1, 2^7
-  const __m128i pairs_to_numbers = _mm_set1_epi32(0x4000 << 16 | 1);            // 1, 2^14
-  const __m128i one = _mm_set1_epi32(1);
-  const uint8_t* at = column.at();
-  int64_t* const end = to + count;
-  while (to + Layout::kNumbers <= end) {
-    const __m128i word = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
+// One column on its way into memory.
+class Unpacking {
+ public:
+  Unpacking(PackedColumn& column, size_t count, int64_t* to)
+      : column_(column), at_(column.at()), to_(to), end_(to + count) {}
+  bool some_left() const { return to_ + Layout::kNumbers <= end_; }
+
+  __attribute__((target("avx2"), always_inline)) void take_some() {
+    const __m128i word = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at_));
     const Layout& layout = kLayouts[static_cast<unsigned>(_mm_movemask_epi8(word))];
-    if (layout.numbers == 0) [[unlikely]] {
-      column.move_to(at);
-      *to++ = column.next_signed_there();
-      at = column.at();
-      continue;
-    }
+    if (layout.numbers == 0) [[unlikely]]
+      return take_long();
     const __m128i places = _mm_shuffle_epi8(
         word, _mm_load_si128(reinterpret_cast<const __m128i*>(layout.byte.data())));
-    const __m128i pairs = _mm_maddubs_epi16(bytes_to_pairs, _mm_and_si128(places, seven_bits));
+    const __m128i bytes_to_pairs = _mm_set1_epi16(static_cast<int16_t>(0x8001));  // 1, 2^7
+    const __m128i pairs =
+        _mm_maddubs_epi16(bytes_to_pairs, _mm_and_si128(places, _mm_set1_epi8(0x7F)));
+    const __m128i pairs_to_numbers = _mm_set1_epi32(0x4000 << 16 | 1);  // 1, 2^14
     const __m128i numbers = _mm_madd_epi16(pairs, pairs_to_numbers);
-    const __m128i sign = _mm_sub_epi32(_mm_setzero_si128(), _mm_and_si128(numbers, one));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+    const __m128i sign =
+        _mm_sub_epi32(_mm_setzero_si128(), _mm_and_si128(numbers, _mm_set1_epi32(1)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to_),
                         _mm256_cvtepi32_epi64(_mm_xor_si128(_mm_srli_epi32(numbers, 1), sign)));
-    at += layout.bytes;
-    to += layout.numbers;
+    at_ += layout.bytes;
+    to_ += layout.numbers;
   }
-  column.move_to(at);
-  while (to != end) *to++ = column.next_signed_there();
+  void take_rest() {
+    column_.move_to(at_);
+    while (to_ != end_) *to_++ = column_.next_signed_there();
+  }
+
+ private:
+  __attribute__((always_inline)) void take_long() {
+    column_.move_to(at_);
+    *to_++ = column_.next_signed_there();
+    at_ = column_.at();
+  }
+
+  PackedColumn& column_;
+  const uint8_t* at_;
+  int64_t* to_;
+  int64_t* const end_;
+};
+
+// Where a number begins is known when the one before it is: the columns wait for themselves, not for each
+// other.
+__attribute__((target("avx2"))) void unpack_signed_avx2(PackedColumn& first, PackedColumn& second,
+                                                        size_t count, int64_t* to_first,
+                                                        int64_t* to_second) {
+  Unpacking a(first, count, to_first);
+  Unpacking b(second, count, to_second);
+  while (a.some_left() && b.some_left()) {
+    a.take_some();
+    b.take_some();
+  }
+  while (a.some_left()) a.take_some();
+  while (b.some_left()) b.take_some();
+  a.take_rest();
+  b.take_rest();
 }
 
-}  // namespace
-
-void unpack_signed_one_by_one(PackedColumn& column, size_t count, int64_t* to) {
+void unpack_one(PackedColumn& column, size_t count, int64_t* to) {
   PackedColumn here = column;  // a copy stays in registers
   for (size_t i = 0; i < count; ++i) to[i] = here.next_signed_there();
   column = here;
 }
 
-void unpack_signed(PackedColumn& column, size_t count, int64_t* to) {
+}  // namespace
+
+void unpack_signed_one_by_one(PackedColumn& first, PackedColumn& second, size_t count,
+                              int64_t* to_first, int64_t* to_second) {
+  unpack_one(first, count, to_first);
+  unpack_one(second, count, to_second);
+}
+
+void unpack_signed(PackedColumn& first, PackedColumn& second, size_t count, int64_t* to_first,
+                   int64_t* to_second) {
   static const bool has_avx2 = __builtin_cpu_supports("avx2");
-  if (has_avx2)
-    unpack_signed_avx2(column, count, to);
-  else
-    unpack_signed_one_by_one(column, count, to);
+  (has_avx2 ? unpack_signed_avx2 : unpack_signed_one_by_one)(first, second, count, to_first,
+                                                             to_second);
 }
 
 }  // namespace flopinj::reduce
