@@ -4,6 +4,7 @@ documents print (docs/published-figures.md), or worked out here."""
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,19 @@ class Peaks(Base):
         self.assertEqual(gpus["V100 SXM2"]["peak_flop_per_s"]["tensor_fp16"], 125e12)
         self.assertEqual(gpus["A100 SXM4 80GB"]["peak_flop_per_s"]["tensor_bf16_sparse"], 624e12)
         self.assertIn("simulated", gpus["simgpu GH100 (simulated)"]["source"])
+
+    def test_the_whole_table_fits_80_columns(self):
+        environment = {**os.environ, "COLUMNS": "80"}
+        text = subprocess.run([FLOPREDUCE, "peaks"], capture_output=True, timeout=60, text=True, env=environment).stdout
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        # Every dense figure of the JSON is in it, in 1e12.
+        rows = [line.split() for line in text.splitlines()]
+        self.assertNotIn("no room", text)
+        for gpu in self.json("peaks")["gpus"]:
+            name, peaks = gpu["name"].split(), gpu["peak_flop_per_s"]
+            shown = sum((row[len(name):] for row in rows if row[:len(name)] == name), [])
+            for figure in (v for k, v in peaks.items() if not k.endswith("_sparse")):
+                self.assertIn(f"{figure / 1e12:.6g}", shown, gpu["name"])
 
     def test_by_name(self):
         text = run("peaks", "h100 pcie").stdout

@@ -7,6 +7,7 @@
 
 #include "commands/command.h"
 #include "commands/result.h"
+#include "peaks/simulated.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -33,30 +34,55 @@ std::string printed_words(const Gpu& gpu) {
   return "dense and sparse";
 }
 
-// One line for each GPU, in 1e12 operations per second.
-Section overview(const std::vector<const Gpu*>& found) {
-  Table table{"peaks",
+// One line for each GPU, in 1e12 operations per second: what is outside the tensor cores, and theirs. Both
+// together are wider than a terminal.
+void add_overview(std::vector<Section>& sections, const std::vector<const Gpu*>& gpus,
+                  const std::string& of) {
+  Table plain{"peaks",
               {{"gpu", "GPU"},
                {"multiprocessors", "SMs"},
                {"clock_mhz", "MHz"},
                {"memory_gb_per_s", "GB/s"}}};
-  for (const auto name : kPrecisionNames) {
-    constexpr std::string_view kTensor = "tensor_";
-    const bool tensor = name.starts_with(kTensor);
-    table.columns.push_back({name.data(), name.data() + (tensor ? kTensor.size() : 0)});
+  Table tensor{"tensor_peaks", {{"gpu", "GPU"}}};
+  constexpr std::string_view kTensor = "tensor_";
+  for (const auto name : kPrecisionNames)
+    if (name.starts_with(kTensor))
+      tensor.columns.push_back({name.data(), name.data() + kTensor.size()});
+    else
+      plain.columns.push_back({name.data(), name.data()});
+  for (const Gpu* gpu : gpus) {
+    std::vector<Cell> of_plain = {std::string(gpu->name), number(gpu->multiprocessors),
+                                  number(gpu->clock_mhz), number(gpu->memory_gb_s)};
+    std::vector<Cell> of_tensor = {std::string(gpu->name)};
+    bool any = false;
+    for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
+      const bool is_tensor = kPrecisionNames[i].starts_with(kTensor);
+      any = any || (is_tensor && gpu->dense[i] > 0);
+      (is_tensor ? of_tensor : of_plain).emplace_back(number(gpu->dense[i]));
+    }
+    plain.rows.push_back(std::move(of_plain));
+    if (any) tensor.rows.push_back(std::move(of_tensor));
   }
-  for (const Gpu* gpu : found) {
-    std::vector<Cell> row = {std::string(gpu->name), number(gpu->multiprocessors),
-                             number(gpu->clock_mhz), number(gpu->memory_gb_s)};
-    for (const double peak : gpu->dense) row.emplace_back(number(peak));
-    table.rows.push_back(std::move(row));
-  }
-  return {"Peaks, 1e12 operations per second, dense (a fused multiply-add counts two)",
-          {},
-          std::move(table),
-          {"  The first fp64, fp32 and fp16 are arithmetic outside the tensor cores, the rest is "
-           "theirs.",
-           "  Sources, sparse peaks and CUDA's device names: flopreduce peaks NAME"}};
+  if (!plain.rows.empty())
+    sections.push_back(
+        {"Peaks" + of + ", 1e12 operations per second (a fused multiply-add counts two)",
+         {},
+         std::move(plain),
+         {}});
+  if (!tensor.rows.empty())
+    sections.push_back({"Peaks of tensor cores" + of + ", dense", {}, std::move(tensor), {}});
+}
+
+// Simulated ones apart: their names are long.
+std::vector<Section> overview(const std::vector<const Gpu*>& found) {
+  std::vector<const Gpu*> real, simulated;
+  for (const Gpu* gpu : found) (is_simulated_device(gpu->name) ? simulated : real).push_back(gpu);
+  std::vector<Section> sections;
+  add_overview(sections, real, "");
+  add_overview(sections, simulated, ", simulated");
+  sections.back().below = {
+      "  Sources, sparse peaks and CUDA's device names: flopreduce peaks NAME"};
+  return sections;
 }
 
 Section details(const Gpu& gpu) {
@@ -142,7 +168,7 @@ Result result_of(const std::vector<const Gpu*>& found) {
   };
   result.tables.push_back(all_peaks(found));
   if (found.size() > kInDetail)
-    result.sections.push_back(overview(found));
+    result.sections = overview(found);
   else
     for (const Gpu* gpu : found) result.sections.push_back(details(*gpu));
   return result;
