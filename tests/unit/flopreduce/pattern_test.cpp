@@ -213,7 +213,7 @@ TEST_CASE("launches are placed in time one by one and several at a time alike") 
     std::vector<int64_t> gaps(launches);
     for (size_t i = 0; i < launches; ++i) {
       durations[i] = number();
-      gaps[i] = static_cast<int64_t>(number()) - (below(random, 20) == 0 ? 1'000'000 : 0);
+      gaps[i] = static_cast<int64_t>(number() - (below(random, 20) == 0 ? 1'000'000U : 0U));
       kernels[i] = BusyInterval::packed_kernel(static_cast<uint32_t>(below(random, 1'000)));
       sums[i] = number();
     }
