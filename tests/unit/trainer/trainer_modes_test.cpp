@@ -14,6 +14,15 @@ struct Recording {
   std::vector<KernelExecution> executions;
 };
 
+Recording record(trainer::TrainingOptions options) {
+  options.model.batch = 4;
+  options.kernels = TRAINER_KERNELS;
+  const trainer::DriverApi api;  // the library is initialised before it is observed
+  const LaunchRecorder recorder;
+  trainer::train(trainer::mlp_network(), options, [](int, int, float) {});
+  return {recorder.calls(), recorder.executions()};
+}
+
 Recording record(Mode mode, int steps, int workers = 1,
                  trainer::Ranges ranges = trainer::Ranges::kOn) {
   trainer::TrainingOptions options;
@@ -21,12 +30,7 @@ Recording record(Mode mode, int steps, int workers = 1,
   options.steps = steps;
   options.workers = workers;
   options.ranges = ranges;
-  options.model.batch = 4;
-  options.kernels = TRAINER_KERNELS;
-  const trainer::DriverApi api;  // the library is initialised before it is observed
-  const LaunchRecorder recorder;
-  trainer::train(trainer::mlp_network(), options, [](int, int, float) {});
-  return {recorder.calls(), recorder.executions()};
+  return record(options);
 }
 
 // The perceptron's step, launch by launch: the range path and the kernel.
@@ -93,9 +97,12 @@ TEST_CASE("autograd-thread: backward comes from pt_autograd_0, outside all range
 }
 
 TEST_CASE("graph: after the warm-up one step is captured, and a launch per step replays it") {
-  const int steps = trainer::kWarmUpSteps + 3;
-  const Recording recording = record(Mode::kGraph, steps);
-  const size_t eager = trainer::kWarmUpSteps * kStep.size();
+  trainer::TrainingOptions options;
+  options.mode = Mode::kGraph;
+  options.warm_up = GENERATE(0, 3);
+  const int steps = options.steps = options.warm_up + 3;
+  const Recording recording = record(options);
+  const size_t eager = static_cast<size_t>(options.warm_up) * kStep.size();
 
   // The eager steps, the captured one and a graph launch for each that remains.
   REQUIRE(recording.calls.size() == eager + kStep.size() + 3);
