@@ -7,21 +7,31 @@
 
 namespace flopinj {
 
-#define FLOPINJ_CUDA_FUNCTIONS(f)                                                                  \
-  f(DriverGetVersion, cuDriverGetVersion) f(DeviceGet, cuDeviceGet)                                \
-      f(DeviceGetName, cuDeviceGetName) f(DeviceGetAttribute, cuDeviceGetAttribute)                \
-          f(DeviceTotalMem, cuDeviceTotalMem_v2) f(DeviceGetUuid, cuDeviceGetUuid_v2)              \
-              f(FuncGetParamInfo, cuFuncGetParamInfo) f(FuncGetAttribute, cuFuncGetAttribute)      \
-                  f(FuncGetName, cuFuncGetName) f(KernelGetFunction, cuKernelGetFunction) f(       \
-                      FuncGetModule, cuFuncGetModule) f(StreamIsCapturing, cuStreamIsCapturing)    \
-                      f(CtxPushCurrent, cuCtxPushCurrent_v2) f(CtxPopCurrent, cuCtxPopCurrent_v2)  \
-                          f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2) f(            \
-                              GraphGetNodes, cuGraphGetNodes) f(GraphGetEdges, cuGraphGetEdges_v2) \
-                              f(GraphNodeGetType, cuGraphNodeGetType)                              \
-                                  f(GraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph) f( \
-                                      GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)  \
-                                      f(ThreadExchangeStreamCaptureMode,                           \
-                                        cuThreadExchangeStreamCaptureMode)
+// clang-format off
+#define FLOPINJ_CUDA_FUNCTIONS(f)                                       \
+  f(DriverGetVersion, cuDriverGetVersion)                               \
+  f(DeviceGet, cuDeviceGet)                                             \
+  f(DeviceGetName, cuDeviceGetName)                                     \
+  f(DeviceGetAttribute, cuDeviceGetAttribute)                           \
+  f(DeviceTotalMem, cuDeviceTotalMem_v2)                                \
+  f(DeviceGetUuid, cuDeviceGetUuid_v2)                                  \
+  f(FuncGetParamInfo, cuFuncGetParamInfo)                               \
+  f(FuncGetAttribute, cuFuncGetAttribute)                               \
+  f(FuncGetName, cuFuncGetName)                                         \
+  f(KernelGetFunction, cuKernelGetFunction)                             \
+  f(FuncGetModule, cuFuncGetModule)                                     \
+  f(StreamIsCapturing, cuStreamIsCapturing)                             \
+  f(CtxPushCurrent, cuCtxPushCurrent_v2)                                \
+  f(CtxPopCurrent, cuCtxPopCurrent_v2)                                  \
+  f(CtxSynchronize, cuCtxSynchronize)                                   \
+  f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)            \
+  f(GraphGetNodes, cuGraphGetNodes)                                     \
+  f(GraphGetEdges, cuGraphGetEdges_v2)                                  \
+  f(GraphNodeGetType, cuGraphNodeGetType)                               \
+  f(GraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph)         \
+  f(GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)         \
+  f(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
+// clang-format on
 
 struct CudaApi {
 #define FLOPINJ_MEMBER(name, symbol) decltype(&symbol) name = nullptr;

@@ -41,7 +41,13 @@ void Windows::close_graph(Context& context, const WindowRow* launch) {
     std::vector<GraphKernel> kernels = graph.kernels;
     for (GraphKernel& kernel : kernels)
       if (!kernel.path && launch != nullptr) kernel.path = launch->path;
+    // That CUPTI waits for the end of a graph, as it does for a kernel's, nobody has established;
+    // what is read before it may be a part.
+    const bool ended =
+        edge_.cuda.CtxSynchronize != nullptr && edge_.cuda.CtxSynchronize() == CUDA_SUCCESS;
     outcome = context.profiler->close_with_any(group, ranges, values, problem);
+    if (outcome == RangeProfiler::Outcome::kRead && !ended)
+      outcome = RangeProfiler::Outcome::kMismatch;
     const auto metrics = metrics_of(group.plan);
     samples.verdict = GraphVerdict::kOtherNumber;
     // A launch that did not wait for the window may be among the ranges.
