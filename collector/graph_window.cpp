@@ -20,12 +20,15 @@ GraphKernel any_of(std::span<const GraphKernel> kernels) {
   return kernel;
 }
 
-GraphSamples per_kernel(const GraphRanges& read) {
+GraphSamples of_no_use(GraphVerdict why) {
   GraphSamples samples;
-  if (!read.ordered && !of_one_signature(read.kernels)) {
-    samples.verdict = GraphVerdict::kUnordered;
-    return samples;
-  }
+  samples.verdict = why;
+  return samples;
+}
+
+GraphSamples per_kernel(const GraphRanges& read) {
+  if (!read.ordered && !of_one_signature(read.kernels)) return of_no_use(GraphVerdict::kUnordered);
+  GraphSamples samples;
   samples.verdict = GraphVerdict::kPerKernel;
   samples.kernels.assign(read.kernels.begin(), read.kernels.end());
   if (!read.ordered) std::ranges::fill(samples.kernels, any_of(read.kernels));
@@ -34,24 +37,19 @@ GraphSamples per_kernel(const GraphRanges& read) {
 }
 
 GraphSamples together(const GraphRanges& read) {
-  GraphSamples samples;
+  if (!of_one_signature(read.kernels)) return of_no_use(GraphVerdict::kUnlike);
+  if (!read.one_context) return of_no_use(GraphVerdict::kElsewhere);
   const auto kernels = static_cast<double>(read.kernels.size());
-  if (!of_one_signature(read.kernels)) {
-    samples.verdict = GraphVerdict::kUnlike;
-  } else if (!read.one_context) {
-    samples.verdict = GraphVerdict::kElsewhere;
-  } else {
-    samples.verdict = GraphVerdict::kTogether;
-    samples.kernels_each = static_cast<uint32_t>(read.kernels.size());
-    samples.kernels.push_back(any_of(read.kernels));
-    for (size_t m = 0; m < read.values.size(); ++m) {
-      const double value = read.values[m];
-      if (read.metrics[m].tells_work &&
-          std::fmod(value, kernels) != 0)  // true for what is no number
-        return {GraphVerdict::kRemainder, 1, {}, {}};
-      samples.values.push_back(read.metrics[m].adds_up ? value / kernels
-                                                       : std::numeric_limits<double>::quiet_NaN());
-    }
+  GraphSamples samples;
+  samples.verdict = GraphVerdict::kTogether;
+  samples.kernels_each = static_cast<uint32_t>(read.kernels.size());
+  samples.kernels.push_back(any_of(read.kernels));
+  for (size_t m = 0; m < read.values.size(); ++m) {
+    const double value = read.values[m];
+    if (read.metrics[m].tells_work && std::fmod(value, kernels) != 0)  // true for what is no number
+      return of_no_use(GraphVerdict::kRemainder);
+    samples.values.push_back(read.metrics[m].adds_up ? value / kernels
+                                                     : std::numeric_limits<double>::quiet_NaN());
   }
   return samples;
 }
@@ -60,11 +58,11 @@ GraphSamples together(const GraphRanges& read) {
 
 GraphSamples samples_of_graph(const GraphRanges& read) {
   if (read.kernels.empty() || read.values.size() != read.ranges * read.metrics.size())
-    return {GraphVerdict::kOtherNumber, 1, {}, {}};
-  if (read.ranges == 0) return {};
+    return of_no_use(GraphVerdict::kOtherNumber);
+  if (read.ranges == 0) return of_no_use(GraphVerdict::kNoRange);
   if (read.ranges == read.kernels.size()) return per_kernel(read);
   if (read.ranges == 1) return together(read);
-  return {GraphVerdict::kOtherNumber, 1, {}, {}};
+  return of_no_use(GraphVerdict::kOtherNumber);
 }
 
 std::string_view words_for(GraphVerdict verdict) {
