@@ -1,7 +1,7 @@
 #include <collector/collector.h>
-#include <collector/collector_state.h>
-#include <collector/fingerprint.h>
-#include <collector/writer_loop.h>
+#include <collector/identity/fingerprint.h>
+#include <collector/writer/collector_state.h>
+#include <collector/writer/writer_loop.h>
 
 #include <algorithm>
 #include <bit>
@@ -76,7 +76,7 @@ Collector::~Collector() {
 }
 
 bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
-  const std::lock_guard lock(life_);
+  const MutexLock lock(life_);
   if (dead_ || started_ || closed_ || !sink) return false;
   return guarded(false, [&] {
     sink_ = sink.get();
@@ -94,7 +94,7 @@ bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
 }
 
 void Collector::close(EndReason reason) {
-  const std::lock_guard lock(life_);
+  const MutexLock lock(life_);
   if (dead_ || std::exchange(closed_, true)) return;
   state_->accepting.store(false, std::memory_order_relaxed);
   if (!started_) return;
@@ -184,10 +184,6 @@ void Collector::diagnostic(Severity severity, std::string_view code, std::string
   guarded([&] { state_->diagnostics.push(severity, code, message, state_->now()); });
 }
 
-void Collector::count_duplicate(std::string_view reason, uint64_t by) {
-  if (!dead_) guarded([&] { state_->losses.duplicate(reason, by); });
-}
-
 void Collector::count_unseen(std::string_view reason, uint64_t by) {
   if (!dead_) guarded([&] { state_->losses.unseen(reason, by); });
 }
@@ -228,12 +224,9 @@ void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord&
     thread.ring.allocate(
         std::bit_ceil(std::clamp<uint32_t>(state_->config.ring_records, 2, kMaxRingRecords)));
   const size_t slot = device_slot(device);
-  LaunchRecord record = launch;
-  record.flags |= static_cast<uint32_t>(slot) << kDeviceShift;
-  if (graph) record.signature = SignatureId{launches};
   // Counted as made first: see ThreadTotals::add.
   bump(thread.launches[slot].made, launches);
-  if (thread.ring.push(record)) return;
+  if (thread.ring.push({launch, slot, launches})) return;
   auto& dropped = thread.launches[slot].dropped;
   dropped.store(dropped.load(std::memory_order_relaxed) + launches, std::memory_order_release);
 }

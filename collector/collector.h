@@ -10,20 +10,24 @@
 // Errors: nothing here throws across its interface. What cannot be done is counted in the ledger or
 // reported by diagnostic(); after the sink failed the collector keeps draining and drops.
 #pragma once
-#include <collector/launch_record.h>
-#include <collector/metric_plan.h>
-#include <collector/model.h>
-#include <collector/range_paths.h>
-#include <collector/scheduler.h>
-#include <collector/signature_table.h>
-#include <collector/sink.h>
-#include <collector/thread_state.h>
-#include <collector/trace_writer.h>
+#include <collector/identity/graph_table.h>
+#include <collector/identity/launch.h>
+#include <collector/identity/launch_record.h>
+#include <collector/identity/mutex.h>
+#include <collector/identity/recording.h>
+#include <collector/identity/signature_table.h>
+#include <collector/ranges/process_ranges.h>
+#include <collector/ranges/range_path_table.h>
+#include <collector/schedule/metric_plan.h>
+#include <collector/schedule/scheduler.h>
+#include <collector/trace/sample_batch.h>
+#include <collector/trace/sink/sink.h>
+#include <collector/writer/collector_config.h>
+#include <collector/writer/thread_state.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -32,34 +36,6 @@
 #include <vector>
 
 namespace flopinj {
-
-struct CollectorConfig {
-  Level level = Level::kLaunches;
-  bool expect_times = true;  // false: launches are written without waiting for activity records
-  uint32_t drain_period_ms = 10;
-  uint32_t flush_period_ms = 250;     // a launch is in the file at most 3 flushes after it was made
-  uint32_t close_timeout_ms = 5'000;  // close() gives up on a sink that does not take the rest
-  uint32_t ring_records = kRingRecords;  // per launching thread; rounded up to a power of two
-  SchedulerConfig scheduler;
-  std::vector<std::string> never_measure;  // patterns beside the built-in ones (waiting_kernels.h)
-};
-
-// What the collector needs done by the edge; any of them may be empty. Called on the writer thread,
-// except where it says otherwise, and not at all once close() has returned.
-struct CollectorHooks {
-  std::function<void()> thread_started;  // name the thread; its signals are blocked already
-  // Ask CUPTI for finished activity buffers; calls times() before it returns.
-  std::function<void()> flush_times;
-  std::function<uint64_t()> now_ns;         // the trace's clock; any thread
-  std::function<uint64_t()> thread_cpu_ns;  // CPU time of the calling thread
-  // Current name; empty when the thread is gone. Also called by retire_thread(), on the thread that
-  // is ending.
-  std::function<std::string(uint32_t os_tid)> thread_name;
-  std::function<uint64_t()> activity_lost;  // CUPTI's count of dropped records; cumulative
-  // One line for the user's stderr, at most once per cause.
-  std::function<void(std::string_view)> log_error;
-  std::function<void(std::string_view)> log_info;  // how coverage grows
-};
 
 struct CollectorState;
 
@@ -103,7 +79,6 @@ class Collector {
                                 const std::vector<MetricGroupPlan>&);
   // Each code is written once, then counted.
   void diagnostic(Severity, std::string_view code, std::string_view message);
-  void count_duplicate(std::string_view reason, uint64_t by = 1);
   // A launch beside which work may have run that is in no count (see FORMAT.md for the reasons).
   void count_unseen(std::string_view reason, uint64_t by = 1);
   // Launches that the program made and that are not given to record(): they count as made and as
@@ -129,7 +104,7 @@ class Collector {
   void times(std::span<const KernelTime>);  // copies; bounded queue, what finds no room is counted
   void samples(SampleBatch);                // a window's counters; likewise
 
-  // For tests and detach: everything recorded so far is written when it returns (at most
+  // For tests: everything recorded so far is written when it returns (at most
   // close_timeout_ms later), timed or not.
   void flush();
 
@@ -137,9 +112,9 @@ class Collector {
   CollectorState* state_;  // shared with the writer thread, see collector_state.h
   pthread_t writer_{};
   Sink* sink_ = nullptr;  // the writer's, for abandon_after_fork()
-  std::mutex life_;       // start() and close()
+  Mutex life_;            // start() and close()
   std::atomic<bool> started_{false};
-  bool closed_ = false;
+  bool closed_ FLOPINJ_GUARDED_BY(life_) = false;
   std::atomic<bool> dead_{false};  // in a forked child
 };
 

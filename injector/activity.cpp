@@ -1,73 +1,47 @@
 #include <injector/activity.h>
-#include <injector/kernel_record.h>
+#include <injector/process/log.h>
+#include <injector/process/this_thread.h>
+#include <injector/vendor/cupti_check.h>
+#include <injector/vendor/kernel_record.h>
+#include <injector/vendor/relaxed_capture.h>
 
 #include <array>
-#include <mutex>
-#include <new>
 #include <utility>
-#include <vector>
 
 namespace flopinj {
 namespace {
-
-constexpr size_t kBuffers = 8;
-constexpr size_t kBufferBytes = 1U << 20;
-constexpr size_t kAlignment = 8;  // asked for by CUPTI
 
 // CUPTI's buffer callbacks carry no user data.
 std::atomic<Activity*> g_active{nullptr};
 
 }  // namespace
 
-// Made lazily, never freed while CUPTI may hold one.
-struct Activity::Pool {
-  std::mutex mutex;
-  std::vector<uint8_t*> free;
-  size_t made = 0;
-
-  uint8_t* take() {
-    const std::lock_guard lock(mutex);
-    if (!free.empty()) {
-      uint8_t* const buffer = free.back();
-      free.pop_back();
-      return buffer;
-    }
-    if (made == kBuffers) return nullptr;
-    auto* const buffer = static_cast<uint8_t*>(
-        ::operator new (kBufferBytes, std::align_val_t{kAlignment}, std::nothrow));
-    if (buffer != nullptr) ++made;
-    return buffer;
-  }
-  void give_back(uint8_t* buffer) {
-    const std::lock_guard lock(mutex);
-    free.push_back(buffer);
-  }
-};
-
 struct Activity::Callbacks {
   static void CUPTIAPI requested(uint8_t** buffer, size_t* size, size_t* max_records) noexcept {
     Activity* const self = g_active.load(std::memory_order_acquire);
-    *buffer = self == nullptr ? nullptr : self->pool_->take();
-    *size = *buffer == nullptr ? 0 : kBufferBytes;
+    const auto given = self == nullptr ? ActivityBuffers::Buffer{} : self->buffers_->take();
+    *buffer = given.data;
+    *size = given.bytes;
     *max_records = 0;  // as many as fit
   }
 
   static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t,
                                  size_t valid_bytes) noexcept {
-    const Guard guard;
+    const RecursionGuard guard;
     Activity* const self = g_active.load(std::memory_order_acquire);
     if (self == nullptr || buffer == nullptr) return;
     self->read(buffer, valid_bytes);
     size_t dropped = 0;
     if (self->edge_.cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
       self->lost_.fetch_add(dropped, std::memory_order_relaxed);
-    self->pool_->give_back(buffer);
+    self->buffers_->give_back(buffer);
   }
 };
 
-Activity::Activity(Edge& edge) : edge_(edge), pool_(std::make_unique<Pool>()) {
-  pool_->free.reserve(kBuffers);
-}
+Activity::Activity(Edge& edge, ActivityBuffers::Limits limits)
+    : edge_(edge),
+      may_refuse_(edge.cupti.version >= kFirstVersionThatTakesNoBuffer),
+      buffers_(std::make_unique<ActivityBuffers>(limits, may_refuse_)) {}
 
 Activity::~Activity() {
   stop();
@@ -99,10 +73,17 @@ bool Activity::start(std::string& error) {
     return false;
   }
   g_active.store(this, std::memory_order_release);
+  // One sequence of buffers for all threads: the default before CUPTI 13. With a buffer for each
+  // thread, memory would grow with the program's threads. Has to be said before what follows.
+  if (cupti.ActivitySetAttribute != nullptr) {
+    uint8_t per_thread = 0;
+    size_t size = sizeof per_thread;
+    cupti.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
+  }
   CUptiResult result = cupti.ActivityRegisterCallbacks(Callbacks::requested, Callbacks::completed);
   if (result == CUPTI_SUCCESS) result = cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   if (result != CUPTI_SUCCESS) {
-    error = "CUPTI gives no kernel times: " + describe(cupti, result);
+    error = "CUPTI gives no kernel times: " + describe(result);
     return false;
   }
   running_.store(true, std::memory_order_release);
@@ -111,14 +92,30 @@ bool Activity::start(std::string& error) {
 
 void Activity::flush() {
   if (!running_.load(std::memory_order_acquire)) return;
-  const Guard guard;
+  const RecursionGuard guard;
+  const RelaxedCapture relaxed(edge_.cuda);
   const bool all = finishing_.load(std::memory_order_relaxed);
   edge_.cupti.ActivityFlushAll(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  if (!all) mind_the_bound();
+}
+
+// On the writer's thread: CUPTI's functions are not called while it asks for a buffer.
+void Activity::mind_the_bound() {
+  if (paused_ && buffers_->has_room())
+    paused_ = edge_.cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS;
+  else if (!paused_ && !may_refuse_ && buffers_->crowded())
+    paused_ = edge_.cupti.ActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
+  if (buffers_->shortages() == 0 || std::exchange(shortage_said_, true)) return;
+  const std::string line = "CUPTI holds more unfinished kernel times than there is memory for (" +
+                           std::to_string(buffers_->held_bytes() >> 20) +
+                           " MiB): launches have no GPU time until it gives some back";
+  log::warn(line);
+  edge_.collector->diagnostic(Severity::kWarning, "cupti.activity_buffers", line);
 }
 
 void Activity::stop() {
   if (!running_.exchange(false)) return;
-  const Guard guard;
+  const RecursionGuard guard;
   edge_.cupti.ActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 

@@ -6,10 +6,12 @@
 //   finish()   no launch will follow: flush() now also takes buffers with unfinished records
 //   stop()     the kind is disabled
 //
-// Buffers come from a small pool: where the program outruns us, CUPTI gets none and drops, and
-// counts, records.
+// Buffers are bounded (activity_buffers.h). Where CUPTI cannot be refused one, the kind is disabled
+// when the bound is reached, and enabled again once half of the buffers have come back. Launches
+// made meanwhile have no time, and each says so in the trace.
 #pragma once
-#include <injector/edge.h>
+#include <injector/activity_buffers.h>
+#include <injector/process/edge.h>
 
 #include <atomic>
 #include <cstdint>
@@ -20,7 +22,7 @@ namespace flopinj {
 
 class Activity {
  public:
-  explicit Activity(Edge&);
+  explicit Activity(Edge&, ActivityBuffers::Limits = {});
   ~Activity();
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
@@ -34,14 +36,16 @@ class Activity {
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }  // cumulative
 
  private:
-  struct Pool;
   struct Callbacks;  // what CUPTI calls
   void read(uint8_t* buffer, size_t valid_bytes) noexcept;
+  void mind_the_bound();
 
   Edge& edge_;
-  std::unique_ptr<Pool> pool_;
+  const bool may_refuse_;  // CUPTI a buffer
+  std::unique_ptr<ActivityBuffers> buffers_;
   std::atomic<uint64_t> lost_{0};
   std::atomic<bool> finishing_{false}, running_{false};
+  bool paused_ = false, shortage_said_ = false;  // the writer's thread alone
 };
 
 }  // namespace flopinj

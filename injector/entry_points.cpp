@@ -6,12 +6,14 @@
 //   NVTX_INJECTION64_PATH at its first call and calls InitializeInjectionNvtx2 (version 3) or
 //   InitializeInjectionNvtx (version 2, libnvToolsExt), so these run several times.
 // LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
-// nothing else: at that moment
-//   neither CUDA nor the program is ready.
+// nothing else: at that moment neither CUDA nor the program is ready.
+// In a set-user-id program none of them does anything.
 #include <dlfcn.h>
-#include <injector/edge.h>
 #include <injector/nvtx.h>
+#include <injector/process/edge.h>
+#include <injector/process/this_thread.h>
 #include <injector/session.h>
+#include <sys/auxv.h>
 
 #include <climits>
 #include <cstdlib>
@@ -19,18 +21,27 @@
 
 #define FLOPINJ_EXPORT extern "C" __attribute__((visibility("default")))
 
+namespace {
+
+// A set-user-id program acts for another user than the one who set its environment. The driver
+// loads us there all the same: we then read no variable, write no file and start nothing.
+bool privileged() { return getauxval(AT_SECURE) != 0; }
+
+}  // namespace
+
 FLOPINJ_EXPORT int InitializeInjection(void) {
-  const flopinj::Guard guard;
+  if (privileged()) return 1;
+  const flopinj::RecursionGuard guard;
   flopinj::start_session();
   return 1;  // always: whatever became of us, the program's cuInit goes on
 }
 
 FLOPINJ_EXPORT int InitializeInjectionNvtx2(const void* (*get_export_table)(uint32_t)) {
-  return flopinj::attach_nvtx(get_export_table) ? 1 : 0;
+  return !privileged() && flopinj::attach_nvtx(get_export_table) ? 1 : 0;
 }
 
 FLOPINJ_EXPORT int InitializeInjectionNvtx(const void* (*get_export_table)(uint32_t)) {
-  return flopinj::attach_nvtx(get_export_table) ? 1 : 0;
+  return !privileged() && flopinj::attach_nvtx(get_export_table) ? 1 : 0;
 }
 
 namespace {
@@ -43,6 +54,7 @@ bool is_preloaded(const char* path) {
 }
 
 __attribute__((constructor)) void set_variables_when_preloaded() {
+  if (privileged()) return;
   Dl_info self{};
   if (dladdr(reinterpret_cast<void*>(&InitializeInjection), &self) == 0 ||
       self.dli_fname == nullptr)

@@ -1,20 +1,38 @@
 #include <injector/launches.h>
-#include <injector/thread_cache.h>
+#include <injector/process/thread_context.h>
 
 namespace flopinj {
 namespace {
 
-// Leaves the window that a launch is in, when an exception keeps its row from being told.
+// Leaves the window that a launch is in, if an exception prevents exit().
 class LeaveWindow {
  public:
-  LeaveWindow(Windows& windows, ThreadCache& thread) : windows_(windows), thread_(thread) {}
+  LeaveWindow(Windows& windows, ThreadContext& thread) : windows_(windows), thread_(thread) {}
   ~LeaveWindow() { windows_.leave(thread_); }
   LeaveWindow(const LeaveWindow&) = delete;
   LeaveWindow& operator=(const LeaveWindow&) = delete;
 
  private:
   Windows& windows_;
-  ThreadCache& thread_;
+  ThreadContext& thread_;
+};
+
+// What may wait is known to the context from ENTER on; from EXIT on by its stream.
+class EndWait {
+ public:
+  EndWait(const LaunchInProgress& launch, bool made)
+      : waiting_(launch.waits && launch.context != nullptr ? &launch.context->waiting : nullptr) {
+    if (waiting_ != nullptr && made)
+      waiting_->add(launch.asked.stream, launch.asked.per_thread_stream);
+  }
+  ~EndWait() {
+    if (waiting_ != nullptr) waiting_->end();
+  }
+  EndWait(const EndWait&) = delete;
+  EndWait& operator=(const EndWait&) = delete;
+
+ private:
+  WaitingStreams* waiting_;
 };
 
 // Limits that every GPU has. The driver refuses such a launch before it looks at the parameters, so
@@ -29,50 +47,46 @@ bool will_be_refused(const LaunchShape& shape) {
 
 }  // namespace
 
-void Launches::enter(ThreadState& thread, ThreadCache& cache, const LaunchFunction& function,
+void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
                      const CUpti_CallbackData& data) {
-  LaunchInProgress& launch = cache.launch;
-  if (launch.depth++ > 0) {
-    bump(thread.nested_calls);
+  if (thread.launch_depth++ > 0) {
+    bump(thread.state->nested_calls);
     return;
   }
-  Modules::call_enter(cache);
-  launch.captured = launch.in_window = launch.chosen = launch.device_updatable = false;
-  launch.call_began_ns = 0;
-  launch.signature = nullptr;
-  launch.graph_known = false;
-  launch.context = contexts_.find(cache, data.context);
-  launch.record = {};
-  launch.record.path = thread.ranges.path();
-  launch.record.sequence_plus_1 = thread.ranges.sequence_plus_1();
+  Modules::call_enter(thread);  // a launch may load its kernel's module
+  LaunchInProgress& launch = thread.launch;
+  launch = {};
+  launch.context = contexts_.find(thread, data.context);
+  launch.record.path = thread.state->ranges.path();
+  launch.record.sequence_plus_1 = thread.state->ranges.sequence_plus_1();
   launch.record.correlation = data.correlationId;
 
   // The plan comes first: it decides what a new signature wants.
   if (launch.context != nullptr) windows_.await_plan(*launch.context);
-  CUgraphExec graph = nullptr;
-  if (function.kind != LaunchKind::kMultiDevice) {
-    LaunchCall call;
-    function.read(data.functionParams, 0, call);
-    graph = call.graph;
+  if (function.read != nullptr) {
+    function.read(data.functionParams, launch.asked);
+    launch.asked.per_thread_stream = function.per_thread_stream;
+    // First: what signature() asks of the driver may wait.
+    launch.captured = captures_.any() && captured(launch.asked);
     if (function.kind == LaunchKind::kKernel)
-      launch.signature = signature(thread, cache, call, data.symbolName);
-    launch.captured = captures_.any() && captured(call);
-    launch.device_updatable = call.device_updatable;
+      launch.signature = signature(thread, launch.asked, data.symbolName);
   }
-  if (launch.context == nullptr || launch.captured) return;
-  launch.graph_known = function.kind == LaunchKind::kGraph && edge_.settings.measure_graphs &&
-                       graphs_.look_up(cache, graph, launch.graph);
-  windows_.enter(*launch.context, cache, launch.signature,
-                 launch.graph_known ? launch.graph.measured : nullptr);
+  launch.waits = function.kind == LaunchKind::kGraph
+                     ? graphs_.may_wait()
+                     : launch.signature != nullptr && launch.signature->function->never_measure;
+  if (launch.context != nullptr && !launch.captured) {
+    if (launch.waits) launch.context->waiting.begin();
+    windows_.enter(*launch.context, thread, launch.signature);
+  }
 }
 
-const Signature* Launches::signature(ThreadState& thread, ThreadCache& cache,
-                                     const LaunchCall& call, const char* symbol) {
-  const KernelFunction* function = functions_.find(cache, call.function, symbol);
+const Signature* Launches::signature(ThreadContext& thread, const LaunchCall& call,
+                                     const char* symbol) {
+  const KernelFunction* function = functions_.find(thread, call.function, symbol);
   if (function != nullptr && !call.parameters_readable)
     function = functions_.without_parameters(*function);
   if (function == nullptr || will_be_refused(call.shape)) return nullptr;
-  return edge_.collector->signature(thread, *function, call.shape, call.parameters);
+  return edge_.collector->signature(*thread.state, *function, call.shape, call.parameters);
 }
 
 // Asked only while some stream of the process is being captured.
@@ -85,69 +99,63 @@ bool Launches::captured(const LaunchCall& call) const {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void Launches::exit(ThreadState& thread, ThreadCache& cache, const LaunchFunction& function,
+void Launches::exit(ThreadContext& thread, const LaunchFunction& function,
                     const CUpti_CallbackData& data) {
-  LaunchInProgress& launch = cache.launch;
-  if (launch.depth == 0 || --launch.depth > 0) return;  // 0: its ENTER was before our time
-  const LeaveWindow leave(windows_, cache);
-  const bool made = data.functionReturnValue != nullptr &&
-                    *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS &&
-                    !launch.captured;
+  // 0: its ENTER was before our time
+  if (thread.launch_depth == 0 || --thread.launch_depth > 0) return;
+  LaunchInProgress& launch = thread.launch;
+  const LeaveWindow leave(windows_, thread);
+  const bool made = succeeded(data) && !launch.captured;
+  const EndWait end(launch, made);
   // The driver loaded the kernel's module only now: what it is follows from its code too.
-  if (made && function.kind == LaunchKind::kKernel && cache.modules_loaded.count != 0) {
-    LaunchCall call;
-    function.read(data.functionParams, 0, call);
-    functions_.loaded_by_launch(cache, call.function);
-    launch.signature = signature(thread, cache, call, data.symbolName);
+  if (made && function.kind == LaunchKind::kKernel && thread.modules_loaded.count != 0) {
+    functions_.loaded_by_launch(thread, launch.asked.function);
+    launch.signature = signature(thread, launch.asked, data.symbolName);
   }
   if (launch.context != nullptr &&
-      windows_.exit(*launch.context, cache,
-                    {launch.signature, launch.record.path, launch.record.correlation}, made))
+      windows_.exit(*launch.context, thread,
+                    {launch.signature, launch.record.path, launch.record.correlation},
+                    made ? CUDA_SUCCESS : result_of(data)))
     launch.record.flags |= LaunchRecord::kWindowed;
   if (!made) return;
 
   const DeviceId device = launch.context != nullptr ? launch.context->device : DeviceId{};
+  if (function.kind == LaunchKind::kMultiDevice) return record_devices(thread, data, device);
   LaunchRecord record = launch.record;
-  if (function.kind == LaunchKind::kMultiDevice)
-    return record_devices(thread, cache, function, data, record, device);
-  LaunchCall call;
-  function.read(data.functionParams, 0, call);
   if (launch.context != nullptr)
-    record.stream = streams_.find(cache, *launch.context, call.stream, call.per_thread_stream);
-  if (function.kind == LaunchKind::kGraph)
-    return record_graph(thread, cache, call.graph, record, device);
+    record.stream =
+        streams_.find(thread, *launch.context, launch.asked.stream, launch.asked.per_thread_stream);
+  if (function.kind == LaunchKind::kGraph) return record_graph(thread, record, device);
   if (launch.signature != nullptr) {
     record.signature = launch.signature->id;
     record.flags |= work_flags(*launch.signature->function);
   }
-  edge_.collector->record(thread, device, record);
+  edge_.collector->record(*thread.state, device, record);
 }
 
-void Launches::record_graph(ThreadState& thread, ThreadCache& cache, CUgraphExec exec,
-                            LaunchRecord record, DeviceId device) {
-  const LaunchedGraph graph =
-      cache.launch.graph_known ? cache.launch.graph : graphs_.launched(cache, exec);
+void Launches::record_graph(ThreadContext& thread, LaunchRecord record, DeviceId device) {
+  const LaunchedGraph graph = graphs_.launched(thread, thread.launch.asked.graph);
   if (graph.bodies_lost) edge_.collector->count_unseen("conditional_body");
   // Copies only, or unknown: then the ledger says so.
   if (graph.kernels == 0 && !graph.id) return;
   record.graph = graph.id;
   record.flags |= LaunchRecord::kGraph;
-  edge_.collector->record(thread, device, record, graph.kernels);
+  edge_.collector->record(*thread.state, device, record, graph.kernels);
 }
 
 // One call, one correlation id, a launch on each device: times cannot be told apart, so only the
 // launches are recorded.
-void Launches::record_devices(ThreadState& thread, ThreadCache& cache,
-                              const LaunchFunction& function, const CUpti_CallbackData& data,
-                              LaunchRecord record, DeviceId device) {
-  const uint32_t devices = devices_of_launch(data.functionParams);
+void Launches::record_devices(ThreadContext& thread, const CUpti_CallbackData& data,
+                              DeviceId device) {
+  LaunchRecord record = thread.launch.record;
   record.correlation = 0;
+  const uint32_t devices = devices_of_launch(data.functionParams);
   for (uint32_t i = 0; i < devices; ++i) {
     LaunchCall call;
-    function.read(data.functionParams, i, call);
-    const Signature* const made = signature(thread, cache, call, nullptr);
+    read_device_launch(data.functionParams, i, call);
+    const Signature* const made = signature(thread, call, nullptr);
     record.signature = made != nullptr ? made->id : SignatureId{};
-    edge_.collector->record(thread, device, record);
+    edge_.collector->record(*thread.state, device, record);
   }
 }
 

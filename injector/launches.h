@@ -8,14 +8,14 @@
 // launch.
 #pragma once
 #include <cupti.h>
-#include <injector/captures.h>
-#include <injector/contexts.h>
-#include <injector/edge.h>
-#include <injector/functions.h>
-#include <injector/graphs.h>
-#include <injector/launch_calls.h>
-#include <injector/streams.h>
-#include <injector/windows.h>
+#include <injector/counters/captures.h>
+#include <injector/counters/contexts.h>
+#include <injector/counters/windows.h>
+#include <injector/graphs/graphs.h>
+#include <injector/handles/functions.h>
+#include <injector/handles/streams.h>
+#include <injector/process/edge.h>
+#include <injector/vendor/driver_calls.h>
 
 namespace flopinj {
 
@@ -31,15 +31,14 @@ class Launches {
         graphs_(graphs),
         windows_(windows) {}
 
-  void enter(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&);
-  void exit(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&);
+  void enter(ThreadContext&, const LaunchFunction&, const CUpti_CallbackData&);
+  void exit(ThreadContext&, const LaunchFunction&, const CUpti_CallbackData&);
 
  private:
-  const Signature* signature(ThreadState&, ThreadCache&, const LaunchCall&, const char* symbol);
+  const Signature* signature(ThreadContext&, const LaunchCall&, const char* symbol);
   bool captured(const LaunchCall&) const;
-  void record_graph(ThreadState&, ThreadCache&, CUgraphExec, LaunchRecord, DeviceId);
-  void record_devices(ThreadState&, ThreadCache&, const LaunchFunction&, const CUpti_CallbackData&,
-                      LaunchRecord, DeviceId);
+  void record_graph(ThreadContext&, LaunchRecord, DeviceId);
+  void record_devices(ThreadContext&, const CUpti_CallbackData&, DeviceId);
 
   Edge& edge_;
   Contexts& contexts_;

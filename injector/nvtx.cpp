@@ -6,15 +6,16 @@
 // Handles (domains, registered strings) are ours to choose: a domain is the id of its interned
 // name, a registered string points at a copy that is kept. Several copies of NVTX therefore share
 // domains by name. Version 2 has the CORE module alone.
-#include <injector/edge.h>
+#include <collector/identity/mutex.h>
 #include <injector/nvtx.h>
-#include <injector/session.h>
+#include <injector/process/edge.h>
+#include <injector/process/this_thread.h>
 
 #include <array>
 #include <cwchar>
 #include <deque>
-#include <mutex>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -30,7 +31,7 @@ namespace {
 class RegisteredStrings {
  public:
   nvtxStringHandle_t add(std::string text) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = index_.find(text); found != index_.end()) return handle(*found->second);
     if (strings_.size() >= kMax || bytes_ + text.size() > kMaxBytes) return handle(full_);
     strings_.push_back(std::move(text));
@@ -47,7 +48,7 @@ class RegisteredStrings {
   static nvtxStringHandle_t handle(const std::string& s) {
     return reinterpret_cast<nvtxStringHandle_t>(const_cast<std::string*>(&s));
   }
-  std::mutex mutex_;
+  Mutex mutex_;
   std::deque<std::string> strings_;  // addresses stay
   size_t bytes_ = 0;
   std::unordered_map<std::string_view, const std::string*> index_;
@@ -115,19 +116,22 @@ StringId domain_id(nvtxDomainHandle_t domain) {
 template <class Result, class Body>
 Result contain(Result fallback, Body&& body) noexcept {
   try {
-    const Guard guard;
-    return body();
+    const RecursionGuard guard;
+    if constexpr (std::is_invocable_v<Body, const RecursionGuard&>)
+      return body(guard);
+    else
+      return body();
   } catch (...) {
     return fallback;
   }
 }
 
-int push(StringId domain, std::string_view name) {
-  ThreadState* thread = this_thread();
+int push(const RecursionGuard& guard, StringId domain, std::string_view name) {
+  ThreadState* const thread = thread_state(guard);
   return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING : thread->ranges.push(domain, name);
 }
-int pop(StringId domain) {
-  ThreadState* thread = this_thread();
+int pop(const RecursionGuard& guard, StringId domain) {
+  ThreadState* const thread = thread_state(guard);
   return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING : thread->ranges.pop(domain);
 }
 nvtxRangeId_t start(StringId domain, std::string_view name) {
@@ -146,19 +150,22 @@ nvtxDomainHandle_t create_domain(std::string_view name) {
 
 // --- CORE: the default domain
 int NVTX_API push_ex(const nvtxEventAttributes_t* a) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&] {
+  return contain(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
     std::string storage;
-    return push({}, message_of(a, storage));
+    return push(guard, {}, message_of(a, storage));
   });
 }
 int NVTX_API push_a(const char* name) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&] { return push({}, bounded(name)); });
+  return contain(NVTX_NO_PUSH_POP_TRACKING,
+                 [&](const RecursionGuard& guard) { return push(guard, {}, bounded(name)); });
 }
 int NVTX_API push_w(const wchar_t* name) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&] { return push({}, utf8(name)); });
+  return contain(NVTX_NO_PUSH_POP_TRACKING,
+                 [&](const RecursionGuard& guard) { return push(guard, {}, utf8(name)); });
 }
 int NVTX_API pop_default() {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&] { return pop({}); });
+  return contain(NVTX_NO_PUSH_POP_TRACKING,
+                 [&](const RecursionGuard& guard) { return pop(guard, {}); });
 }
 nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* a) {
   return contain(nvtxRangeId_t{0}, [&] {
@@ -178,13 +185,14 @@ void NVTX_API end_default(nvtxRangeId_t id) {
 
 // --- CORE2: domains and registered strings
 int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&] {
+  return contain(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
     std::string storage;
-    return push(domain_id(domain), message_of(a, storage));
+    return push(guard, domain_id(domain), message_of(a, storage));
   });
 }
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&] { return pop(domain_id(domain)); });
+  return contain(NVTX_NO_PUSH_POP_TRACKING,
+                 [&](const RecursionGuard& guard) { return pop(guard, domain_id(domain)); });
 }
 nvtxRangeId_t NVTX_API domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
   return contain(nvtxRangeId_t{0}, [&] {

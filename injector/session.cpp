@@ -1,9 +1,11 @@
+#include <collector/trace/sink/output_name.h>
+#include <collector/trace/sink/sink.h>
 #include <injector/activity.h>
-#include <injector/edge.h>
-#include <injector/log.h>
-#include <injector/process.h>
+#include <injector/process/edge.h>
+#include <injector/process/log.h>
+#include <injector/process/process.h>
+#include <injector/process/this_thread.h>
 #include <injector/session.h>
-#include <injector/thread.h>
 #include <injector/tracer.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -98,6 +100,22 @@ std::string output_name(const Settings& settings, const ProcessInfo& process, st
   return name.name;
 }
 
+// CUPTI is found and subscribed to. False, with one line in `error`; then nothing is left behind.
+bool connect(Session& session, std::string& error) {
+  Edge& edge = session.edge;
+  if (load_cupti(edge.settings.cupti, edge.cuda, edge.cupti, error)) {
+    session.tracer.emplace(edge);
+    if (session.tracer->subscribe(error)) {
+      if (read_version(edge.cupti, error)) return true;
+      session.tracer->disable();
+    }
+  }
+  // The driver calls us before it looks for devices.
+  if (!has_gpu(edge.cuda))
+    error = "there is no GPU here (no device file that the driver could open)";
+  return false;
+}
+
 bool start(Session& session) {
   Edge& edge = session.edge;
   const uint64_t began = monotonic_ns();
@@ -108,26 +126,20 @@ bool start(Session& session) {
 
   std::string error;
   load_cuda(edge.cuda);
-  if (!load_cupti(edge.settings.cupti, edge.cupti, error)) return refuse(error);
-
   ProcessInfo process = describe_process();
   process.simulated = edge.cuda.simulated;
-  process.cupti_version = edge.cupti.version;
-  if (int version = 0;
-      edge.cuda.DriverGetVersion != nullptr && edge.cuda.DriverGetVersion(&version) == CUDA_SUCCESS)
-    process.driver_version = static_cast<uint32_t>(version);
+  process.driver_version = driver_version(edge.cuda);
   process.mode = name_of(edge.settings.mode);
   process.counters = reads_counters(edge.settings.mode);
   process.measures = edge.measures =
       process.counters && edge.settings.measure_ranks.contains(process.rank);
   process.budget_percent = edge.settings.budget_percent;
-  process.clock_trace_ns = edge.now_ns();
-
   const std::string name = output_name(edge.settings, process, error);
   if (!error.empty()) return refuse("FLOPINJ_OUTPUT: " + error);
 
-  session.tracer.emplace(edge);
-  if (!session.tracer->subscribe(error)) return refuse(error);
+  if (!connect(session, error)) return refuse(error);
+  process.cupti_version = edge.cupti.version;
+  process.clock_trace_ns = edge.now_ns();
   OpenedSink opened = open_sink(name, {.force = edge.settings.force});
   if (!opened.sink) {
     session.tracer->disable();
@@ -222,7 +234,7 @@ bool start_session() noexcept {
 // asks for the last times, writes what is left and the End packet; then CUPTI is let go.
 void stop_session(EndReason reason) noexcept {
   try {
-    const Guard guard;
+    const RecursionGuard guard;
     const std::lock_guard lock(*g_mutex);
     if (recording_edge() == nullptr) return;
     g_session->tracer->disable();

@@ -8,17 +8,9 @@
 //
 // It is never destroyed: callbacks of other threads may be inside it when the process ends.
 #pragma once
-#include <collector/model.h>
+#include <collector/identity/recording.h>
 
 namespace flopinj {
-
-struct Edge;
-
-// Made at the first call, by whichever entry point comes first. Null when memory is short or
-// recording is off for good.
-Edge* session_edge() noexcept;
-// Null unless a session is recording. One acquire load.
-Edge* recording_edge() noexcept;
 
 // Starts recording. True when it does, or did already. False, after one line on stderr, when it
 // cannot.

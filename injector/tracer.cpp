@@ -1,13 +1,14 @@
-#include <injector/cupti_check.h>
-#include <injector/graph_calls.h>
+#include <injector/counters/planner.h>
 #include <injector/launches.h>
-#include <injector/planner.h>
-#include <injector/process.h>
-#include <injector/session.h>
-#include <injector/thread_cache.h>
+#include <injector/process/process.h>
+#include <injector/process/this_thread.h>
+#include <injector/process/thread_context.h>
 #include <injector/tracer.h>
+#include <injector/vendor/cupti_check.h>
+#include <injector/vendor/driver_calls.h>
 
 #include <array>
+#include <variant>
 
 namespace flopinj {
 namespace {
@@ -46,8 +47,8 @@ struct Tracer::State {
   Windows windows{edge, planner, contexts, captures};
   Launches launches{edge, contexts, functions, streams, captures, graphs, windows};
 
-  void api(CUpti_CallbackId, const CUpti_CallbackData&);
-  void resource(CUpti_CallbackIdResource, const CUpti_ResourceData&);
+  void api(const RecursionGuard&, CUpti_CallbackId, const CUpti_CallbackData&);
+  void resource(const RecursionGuard&, CUpti_CallbackIdResource, const CUpti_ResourceData&);
 
   static void CUPTIAPI callback(void* self, CUpti_CallbackDomain, CUpti_CallbackId,
                                 const void*) noexcept;
@@ -58,14 +59,14 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
   if (recording_edge() == nullptr) return;
   // Our own calls are nobody's business, but for the modules that they cause to be loaded.
   const bool module = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED;
-  if (Guard::inside() && !module) return;
-  const Guard guard;
+  if (RecursionGuard::inside() && !module) return;
+  const RecursionGuard guard;
   State& state = *static_cast<State*>(self);
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
-      state.api(id, *static_cast<const CUpti_CallbackData*>(data));
+      state.api(guard, id, *static_cast<const CUpti_CallbackData*>(data));
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-      state.resource(static_cast<CUpti_CallbackIdResource>(id),
+      state.resource(guard, static_cast<CUpti_CallbackIdResource>(id),
                      *static_cast<const CUpti_ResourceData*>(data));
   } catch (...) {  // memory: what this call would have told is not counted
     state.edge.collector->diagnostic(Severity::kError, "injector.memory",
@@ -74,62 +75,69 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
 }
 
 // How long launch calls take outside of windows, of those whose ENTER was timed.
-static void note_call(ThreadState& thread, const LaunchInProgress& launch) {
-  if (launch.depth != 1 || launch.in_window || launch.call_began_ns == 0) return;
-  bump(thread.timed_calls);
-  bump(thread.timed_call_ns, monotonic_ns() - launch.call_began_ns);
+static void note_call(const ThreadContext& thread) {
+  const LaunchInProgress& launch = thread.launch;
+  if (thread.launch_depth != 1 || launch.in_window || launch.timed_call_began_ns == 0) return;
+  bump(thread.state->timed_calls);
+  bump(thread.state->timed_call_ns, monotonic_ns() - launch.timed_call_began_ns);
 }
 
-void Tracer::State::api(CUpti_CallbackId id, const CUpti_CallbackData& data) {
-  ThreadState* const thread = this_thread();
-  ThreadCache* const cache = thread_cache();
-  const LaunchFunction* const launch = find_launch_function(id);
+void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
+                        const CUpti_CallbackData& data) {
+  const DriverCall* const call = find_driver_call(id);
+  if (call == nullptr) return;
+  ThreadContext* const context = thread_context(guard);
+  const auto* const launch = std::get_if<LaunchFunction>(&call->function);
   const bool entering = data.callbackSite == CUPTI_API_ENTER;
-  if (thread == nullptr || cache == nullptr) {
-    if (launch != nullptr && !entering && data.functionReturnValue != nullptr &&
-        *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS)
+  if (context == nullptr || context->state == nullptr) {
+    if (launch != nullptr && !entering && succeeded(data))
       edge.collector->count_dropped("too many threads", DeviceId{}, 1);
     return;
   }
 
-  const uint64_t number = thread->callbacks.load(std::memory_order_relaxed);
-  bump(thread->callbacks);
-  if (number % kTimedEvery == 0) cache->timing_due = true;
-  const uint64_t began = cache->timing_due ? monotonic_ns() : 0;
-  cache->slow_callback = false;
-  if (launch != nullptr) {
+  ThreadContext& thread = *context;
+  ThreadState& state = *thread.state;
+  const uint64_t number = state.callbacks.load(std::memory_order_relaxed);
+  bump(state.callbacks);
+  if (number % kTimedEvery == 0) thread.timing_due = true;
+  const uint64_t began = thread.timing_due ? monotonic_ns() : 0;
+  thread.slow_callback = launch == nullptr;  // then it is not what launches cost
+  if (launch != nullptr && entering) {
+    launches.enter(thread, *launch, data);
+  } else if (launch != nullptr) {
+    note_call(thread);
+    launches.exit(thread, *launch, data);
+  } else if (const auto* const graph = std::get_if<GraphFunction>(&call->function)) {
     if (entering) {
-      launches.enter(*thread, *cache, *launch, data);
-    } else {
-      note_call(*thread, cache->launch);
-      launches.exit(*thread, *cache, *launch, data);
-    }
-  } else if (const GraphFunction* const graph = find_graph_function(id); graph != nullptr) {
-    cache->slow_callback = true;  // not what launches cost
-    if (entering) {
-      graphs.call_enter(*cache, *graph);
+      graphs.call_enter(thread, *graph);
       if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning();
     } else {
-      graphs.call_exit(*thread, *cache, *graph, data);
+      graphs.call_exit(thread, *graph, data);
     }
-  } else if (const ModuleFunction* const call = find_module_function(id); call != nullptr) {
-    cache->slow_callback = true;
-    if (entering)
-      Modules::call_enter(*cache);
+  } else if (const auto* const wait = std::get_if<WaitFunction>(&call->function)) {
+    if (Context* const on = contexts.find(thread, data.context); on == nullptr)
+      return;
+    else if (entering)
+      windows.wait_beginning(*on);
     else
-      functions.module_call_exit(*cache, *call, data);
+      Windows::wait_begun(*on, wait->stream(data.functionParams), wait->per_thread_stream,
+                          succeeded(data));
+  } else if (const auto* const module = std::get_if<ModuleFunction>(&call->function)) {
+    if (entering)
+      Modules::call_enter(thread);
+    else
+      functions.module_call_exit(thread, *module, data);
   }
-  if (began != 0 && !cache->slow_callback) {
-    const uint64_t ended = monotonic_ns();
-    bump(thread->timed_callbacks);
-    bump(thread->timed_callback_ns, ended - began);
-    cache->timing_due = false;
-    if (launch != nullptr && entering && cache->launch.depth == 1)
-      cache->launch.call_began_ns = ended;
-  }
+  if (began == 0 || thread.slow_callback) return;
+  const uint64_t ended = monotonic_ns();
+  bump(state.timed_callbacks);
+  bump(state.timed_callback_ns, ended - began);
+  thread.timing_due = false;
+  if (entering && thread.launch_depth == 1) thread.launch.timed_call_began_ns = ended;
 }
 
-void Tracer::State::resource(CUpti_CallbackIdResource id, const CUpti_ResourceData& data) {
+void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResource id,
+                             const CUpti_ResourceData& data) {
   switch (id) {
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
       if (uint32_t ordinal = 0; edge.cupti.GetDeviceId(data.context, &ordinal) == CUPTI_SUCCESS)
@@ -145,10 +153,12 @@ void Tracer::State::resource(CUpti_CallbackIdResource id, const CUpti_ResourceDa
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
       captures.stream_destroying(data.resourceHandle.stream);
+      for (Context* const context : contexts.all())
+        context->waiting.stream_destroying(data.resourceHandle.stream);
       return streams.stream_destroying();
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (data.resourceDescriptor != nullptr)
-        modules.loaded(thread_cache(),
+        modules.loaded(thread_context(guard),
                        *static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor));
       return;
     case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
@@ -158,9 +168,9 @@ void Tracer::State::resource(CUpti_CallbackIdResource id, const CUpti_ResourceDa
     default:
       break;
   }
-  ThreadCache* const cache = thread_cache();
-  if (cache != nullptr && data.resourceDescriptor != nullptr)
-    graphs.resource(*cache, id, *static_cast<const CUpti_GraphData*>(data.resourceDescriptor));
+  ThreadContext* const thread = thread_context(guard);
+  if (thread != nullptr && data.resourceDescriptor != nullptr)
+    graphs.resource(*thread, id, *static_cast<const CUpti_GraphData*>(data.resourceDescriptor));
 }
 
 Tracer::Tracer(Edge& edge) : state_(std::make_unique<State>(edge)) {}
@@ -168,8 +178,7 @@ Tracer::~Tracer() = default;
 
 bool Tracer::subscribe(std::string& error) {
   Problem problem;
-  if (check(state_->edge.cupti,
-            state_->edge.cupti.Subscribe(&state_->subscriber, State::callback, state_.get()),
+  if (check(state_->edge.cupti.Subscribe(&state_->subscriber, State::callback, state_.get()),
             "cuptiSubscribe", problem))
     return true;
   error = problem.line;
@@ -182,26 +191,22 @@ bool Tracer::enable(std::string& error) {
     return cupti.EnableCallback(1, state_->subscriber, domain, id);
   };
   // An older CUPTI does not know every function: what it does not know it cannot miss.
-  for (const LaunchFunction& function : launch_functions()) {
-    const CUptiResult result = on(CUPTI_CB_DOMAIN_DRIVER_API, function.cbid);
+  for (const DriverCall& call : driver_calls()) {
+    const CUptiResult result = on(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
     Problem problem;
-    if (function.cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel &&
-        !check(cupti, result, "cuptiEnableCallback", problem)) {
+    if (call.cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel &&
+        !check(result, "cuptiEnableCallback", problem)) {
       error = problem.line;
       return false;
     }
   }
-  for (const GraphFunction& function : graph_functions())
-    on(CUPTI_CB_DOMAIN_DRIVER_API, function.cbid);
-  for (const ModuleFunction& function : module_functions())
-    on(CUPTI_CB_DOMAIN_DRIVER_API, function.cbid);
   for (const auto id : kResources) on(CUPTI_CB_DOMAIN_RESOURCE, id);
   return true;
 }
 
 void Tracer::disable() {
   if (state_->subscriber == nullptr) return;
-  const Guard guard;
+  const RecursionGuard guard;
   const CuptiApi& cupti = state_->edge.cupti;
   state_->windows.finish();  // first: the EXIT of a launch that holds a window must still reach us
   state_->planner.stop();

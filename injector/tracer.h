@@ -6,7 +6,7 @@
 //
 // Only the driver domain is asked for, so a launch made through the CUDA runtime is seen once.
 #pragma once
-#include <injector/edge.h>
+#include <injector/process/edge.h>
 
 #include <memory>
 #include <string>

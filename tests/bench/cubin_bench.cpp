@@ -1,6 +1,6 @@
 // What reading a module's image costs the program's thread when the driver loads it.
 #include <benchmark/benchmark.h>
-#include <collector/cubin.h>
+#include <collector/identity/cubin.h>
 #include <elf.h>
 
 #include <cstring>
@@ -8,6 +8,18 @@
 #include <vector>
 
 namespace {
+
+// Code of which a quarter are multiply-adds, as products in fp32 have them.
+std::vector<unsigned char> code_of(size_t bytes, size_t seed) {
+  constexpr uint64_t kMultiplyAdd = 0x7223, kOther[] = {0x7210, 0x7984, 0x7919};
+  std::vector<unsigned char> code(bytes);
+  for (size_t at = 0; at + 16 <= bytes; at += 16) {
+    const size_t i = at / 16 + seed;
+    const uint64_t low = (i % 4 == 0 ? kMultiplyAdd : kOther[i % 3]) | (i * 0x9e37) << 16;
+    std::memcpy(code.data() + at, &low, 8);
+  }
+  return code;
+}
 
 // An image of that many functions with so many bytes of code each, and two parameters.
 std::vector<unsigned char> image_of(size_t functions, size_t code_bytes) {
@@ -30,7 +42,7 @@ std::vector<unsigned char> image_of(size_t functions, size_t code_bytes) {
       4, 0x17, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0xf0, 0x21, 0x00};  // 8 bytes at 0
   for (size_t i = 0; i < functions; ++i) {
     const std::string name = "_ZN7library9templated6kernelILi" + std::to_string(i) + "EEEvPf";
-    add(".text." + name, std::vector<unsigned char>(code_bytes, static_cast<unsigned char>(i)));
+    add(".text." + name, code_of(code_bytes, i));
     add(".nv.info." + name, info);
   }
   std::string last = ".shstrtab";
@@ -43,6 +55,7 @@ std::vector<unsigned char> image_of(size_t functions, size_t code_bytes) {
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
   header.e_machine = 190;
+  header.e_flags = 90;  // the compute capability
   header.e_shoff = image.size();
   header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = static_cast<uint16_t>(sections.size());
@@ -58,8 +71,8 @@ void read_image(benchmark::State& state) {
       image_of(static_cast<size_t>(state.range(0)), static_cast<size_t>(state.range(1)));
   size_t functions = 0;
   for (auto _ : state)
-    flopinj::read_cubin(image,
-                        [&](const flopinj::CubinFunction& f) { functions += f.parameters_known; });
+    flopinj::read_cubin(
+        image, [&](const flopinj::CubinFunction& f) { functions += f.instructions.known; });
   if (functions == 0) state.SkipWithError("no function was read");
   state.counters["image_MiB"] = static_cast<double>(image.size()) / (1 << 20);
 }

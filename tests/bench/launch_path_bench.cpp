@@ -1,8 +1,8 @@
 // What a launch and a range cost on the program's own thread, without CUPTI.
 #include <benchmark/benchmark.h>
-#include <collector/fingerprint.h>
-#include <collector/scheduler.h>
-#include <collector/thread_state.h>
+#include <collector/identity/fingerprint.h>
+#include <collector/schedule/scheduler.h>
+#include <collector/writer/thread_state.h>
 
 #include <chrono>
 #include <mutex>
@@ -54,11 +54,11 @@ struct Launcher {
     record.path = thread.ranges.path();
     record.sequence_plus_1 = thread.ranges.sequence_plus_1();
     bump(thread.launches[1].made);
-    thread.ring.push(record);
+    thread.ring.push({record, 1, 1});
     return s;
   }
   void drain() {
-    thread.ring.drain([](const LaunchRecord& r) { benchmark::DoNotOptimize(r.path); });
+    thread.ring.drain([](const RingRecord& r) { benchmark::DoNotOptimize(r.path); });
   }
 };
 

@@ -7,7 +7,7 @@
 // with a long tail, flushed every 250 ms as the collector does. With --operators ranges are named as
 // PyTorch's emit_nvtx names operators. EVENTS.json has the same events as a Chrome trace. Prints what
 // a reader has to find: launches and their GPU time.
-#include <collector/trace_writer.h>
+#include <collector/trace/trace_writer.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Any bytes as a cubin: what is told of it lies inside of it and within bounds.
-#include <collector/cubin.h>
+#include <collector/identity/cubin.h>
 
 #include <cstdlib>
 

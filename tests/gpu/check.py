@@ -110,6 +110,31 @@ def check_trainer(step, shapes, expected, report):
     return rows
 
 
+def check_timing(step, expected, report):
+    """Mode timing: every launch of the trainer is there and has a time; nothing is counted."""
+    kernels = {kernel["name"]: kernel for kernel in report["kernels"]}
+    rows = check_timed(step, report)
+    for name in sorted(set(expected.kernel_launches) | set(kernels)):
+        want = expected.kernel_launches.get(name, 0)
+        launches = kernels[name]["launches"] if name in kernels else 0
+        rows.append(exact(f"{step}: launches of {name}", "", want, launches))
+    return rows
+
+
+def check_timed(step, report):
+    """Every kernel has GPU time, and the ledger balances."""
+    untimed = sorted(k["name"] for k in report["kernels"] if not k["gpu_time_ns"])
+    launches = report["ledger"]["launches"]
+    return [
+        Row(f"{step}: GPU time of all kernels", "", None, None,
+            f"NOT EXPLAINED without: {', '.join(untimed)}" if untimed else "", not untimed),
+        Row(f"{step}: launches recorded", "", None, None,
+            f"{launches:,}" if launches else "NOT EXPLAINED", launches > 0),
+        Row(f"{step}: ledger balances", "", None, None,
+            "" if report["ledger"]["balanced"] else "NOT EXPLAINED",
+            bool(report["ledger"]["balanced"]))]
+
+
 # A convolution may be computed by an algorithm that needs fewer operations (Winograd, FFT), or on tiles and padded
 # channels that need more. Beyond this factor nothing explains it.
 NETWORK_MOST = 4.0

@@ -2,23 +2,52 @@
 
 import json
 
-# Probe: the question it answers.
+# Probe: the question it answers. They run in this order.
 QUESTIONS = {
     "in_callback": "Does a window work that is opened and closed inside launch callbacks?",
-    "cost": "What do the range profiler's calls, windows and patched kernels cost?",
-    "memory": "Does a window of one pass save and restore memory, and does a kernel in it run once?",
-    "order": "Do ranges come in the order of the launch calls, and what happens beyond a window's capacity?",
-    "unlocked": "And from several threads without a lock?",
+    "close_at_enter": "And one that is closed at the ENTER of the launch behind it?",
+    "stop_on_other_thread": "Can a thread that launched nothing close a window?",
+    "waiting_in_flight": "Does a launch in a window wait for unfinished work of other streams?",
+    "launch_limits": "Which launches fail inside a window that work outside?",
+    "memory_in_window": "Which memory operations and other calls become ranges of a window?",
     "thread": "Must the profiler be enabled on the thread that launches?",
-    "beside_capture": "What becomes of a capture while a window opens and closes beside it?",
-    "graph": "Is the launch of a graph one range, one per kernel, or none?",
-    "graph_alone": "What is in a window around a single graph launch, in which order, and is it what the kernels count outside?",
     "activity": "Do activity records arrive beside range profiling?",
+    "sixteen_threads": "How many activity buffers do many threads hold, and are records lost?",
+    "cost": "What do the range profiler's calls, windows and patched kernels cost?",
+    "enable_and_disable": "What do Enable and Disable cost, and launches between them?",
+    "memory": "Does a window of one pass save and restore memory, and do its kernels run once?",
+    "memory_held": "How much device memory does the range profiler hold?",
+    "order": "Are ranges in the order of the launch calls, also beyond a window's capacity?",
+    "unlocked": "And from several threads without a lock?",
+    "stop_at_exit": "Can a handler of exit() close a window?",
+    "decode_without_stop": "Can a window be read without Stop?",
+    "beside_capture": "What becomes of a capture while a window opens and closes beside it?",
+    "capture_first_launch": "May the driver be asked about a kernel whose launch is captured?",
+    "library_kernel": "What do driver queries answer for a CUkernel passed as a CUfunction?",
+    "module_in_window": "Are kernels counted whose module is loaded inside a window?",
+    "two_contexts": "Can two contexts of one device be enabled at once?",
+    "graph": "Is the launch of a graph one range, one per kernel, or none?",
+    "graph_alone": "What does a window around a single graph launch hold, and in which order?",
+    "large_graph": "Has every kernel of large graphs a record with valid times?",
     "user_range": "Are launches in a user range serialised?",
-    "callback": "Is cuFuncGetParamInfo safe in a callback, and what do callbacks and subscribers cost?",
-    "overlap": "Which work do the hardware counters share, and what do packed half instructions count as?",
+    "callback": "Is cuFuncGetParamInfo safe in a callback, and what do callbacks cost?",
+    "overlap": "Which work do the hardware counters share, and how do packed halves count?",
     "sparsity": "What do the tensor metrics count for sparse products?",
 }
+
+
+def overhead(results):
+    """Rows of a table: the program of each run, its milliseconds per step, the ratio to plain."""
+    plain = results[0][1] and results[0][1]["milliseconds"]
+    lines = ["| run | median ms per step | fastest | slowest | ratio |", "|---|---:|---:|---:|---:|"]
+    for name, figures in results:
+        if figures is None:
+            lines.append(f"| {name} | did not run | | | |")
+            continue
+        ratio = f"{figures['milliseconds'] / plain:.3f}" if plain else ""
+        cells = [f"{figures[key]:.4f}" for key in ("milliseconds", "fastest", "slowest")]
+        lines.append(f"| {name} | {' | '.join(cells)} | {ratio} |")
+    return lines
 
 
 def observations(output):
@@ -38,8 +67,9 @@ def _cell(value):
     return f"{value}".replace("|", "\\|")
 
 
-def markdown(about, probes):
-    """`probes`: name to (how it ended, its output). `about`: the machine, names to values."""
+def markdown(about, probes, tables=None):
+    """`about`: the machine, names to values. `probes`: name to (how it ended, its output).
+    `tables`: heading to lines."""
     lines = ["# Hardware findings", "", "Observed by tests/gpu/run; every figure is as it was read.", ""]
     lines += [f"- {name}: {value}" for name, value in about.items() if value is not None]
     for name, question in QUESTIONS.items():
@@ -50,7 +80,10 @@ def markdown(about, probes):
         lines += ["", f"## {question}", "", f"Probe `{name}`: {ended}.", ""]
         if rows:
             lines += ["| observed | value |", "|---|---:|"]
-            lines += [f"| {_cell(item)} | {_cell(value)}{' ' + unit if unit else ''} |" for item, value, unit in rows]
+            lines += [f"| {_cell(item)} | {_cell(value)}{' ' + unit if unit else ''} |"
+                      for item, value, unit in rows]
         else:
             lines.append("Nothing was observed: the question stays open.")
+    for heading, table in (tables or {}).items():
+        lines += ["", f"## {heading}", "", *table]
     return "\n".join(lines) + "\n"

@@ -3,8 +3,11 @@
 Usage: gpu_test.py CLASS. Ends with 77 (skipped) where the class cannot be tried here.
 """
 
+import argparse
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,6 +21,8 @@ sys.path[:0] = [str(HERE)]
 import check  # noqa: E402
 import findings  # noqa: E402
 import machine  # noqa: E402
+import ncu  # noqa: E402
+import runner  # noqa: E402
 
 BUILD = Path(os.environ.get("FLOPINJ_BUILD", "."))
 
@@ -48,9 +53,10 @@ class WithoutGpu(TestCase):
 
 class OnSimulatedGpu(TestCase):
     def test_trainer_steps_pass_and_their_traces_are_packed(self):
-        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--only", "trainer.*.graph*")
+        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--only",
+                                "trainer.*.graph*")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout, "3 passed, 0 failed, 1 skipped\n")
+        self.assertEqual(done.stdout, "3 passed, 0 failed, 2 skipped\n")
         report = (self.folder / "out/gpu-report.txt").read_text()
         self.assertIn("trainer.cnn.graph: conv2d_forward", report)
         self.assertNotIn("FAILED", report)
@@ -58,10 +64,47 @@ class OnSimulatedGpu(TestCase):
         with tarfile.open(self.folder / "out/data.tar.gz") as archive:
             archive.extractall(self.folder / "data")
         names = {file.name for file in (self.folder / "data").iterdir()}
-        self.assertEqual(names, {f"trainer.{model}.graph.{kind}" for model in ("cnn", "mlp")
-                                 for kind in ("pb", "json", "about.json")} |
-                         {f"trainer.mlp.graph_alone.{kind}" for kind in ("pb", "json", "about.json")})
+        steps = ("trainer.cnn.graph", "trainer.mlp.graph", "trainer.mlp.graph.timing")
+        self.assertEqual(names, {f"{step}.{kind}" for step in steps
+                                 for kind in ("pb", "json", "about.json")})
         self.check_as_golden_data(self.folder / "data")
+
+    def test_a_run_begins_where_it_is_told_to(self):
+        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--from",
+                                "without_rights", "--only", "[!tp]*")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("facts", done.stderr)
+        self.assertRegex(done.stderr, r"(passed|skipped) +without_rights")
+        self.assertRegex(done.stderr, r"passed +killed")
+        self.assertRegex((self.folder / "out/gpu-report.txt").read_text(),
+                         r"killed: launches recorded +[1-9][\d,]*")
+        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--from", "kernel")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"there is no step kernel; --list prints them\n\Z")
+
+    def test_the_first_ten_minutes_ask_all_questions_before_the_first_window(self):
+        def listed(*options):
+            done = self.run_command("unused", "--tree", BUILD, "--list", *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return done.stdout.split()
+        first, whole = listed("--first-ten-minutes"), listed()
+        self.assertEqual(first, whole[:len(first)])
+        windowed = first.index("trainer.mlp.plain")
+        questions = [first.index(f"probe.{name}") for name in findings.QUESTIONS]
+        self.assertLess(max(questions), first.index("trainer.mlp.plain.timing"))
+        self.assertLess(first.index("pytorch.resnet18.batch64.timing"), windowed)
+
+    def test_a_program_that_hangs_leaves_its_stacks(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("there is no debugger")
+        options = argparse.Namespace(tree=BUILD, seconds=60, simulate=True)
+        program = runner.Runner(options, self.folder)
+        code, _ = program.execute(["sh", "-c", "sleep 50; true"], 2)
+        log = "".join(program.log)
+        self.assertIsNone(code)
+        self.assertEqual(len(re.findall(r"-- stacks of process \d+\n", log)), 2, log)
+        self.assertIn("#0", log)
+        self.assertIn("[killed after 2 s]", log)
 
     def check_as_golden_data(self, folder):
         spec = importlib.util.spec_from_file_location("data_test", HERE.parent / "data/data_test.py")
@@ -198,6 +241,44 @@ class Judgement(TestCase):
         self.assertTrue(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 8)])))
         self.assertFalse(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 9)])))
         self.assertFalse(all(r.ok for r in check.same_figures("s", [row], [])))
+
+    def test_timing_needs_every_launch_and_a_time_of_each(self):
+        class Expected:
+            kernel_launches = {"sgd": 2}
+
+        def verdict(launches=2, time=5, name="sgd", balanced=True):
+            kernels = [{"name": name, "launches": launches, "gpu_time_ns": time}]
+            timed = {"kernels": kernels, "ledger": {"launches": launches, "balanced": balanced}}
+            return all(row.ok for row in check.check_timing("t", Expected, timed))
+
+        self.assertTrue(verdict())
+        for wrong in ({"launches": 1}, {"time": None}, {"name": "other"}, {"balanced": False}):
+            self.assertFalse(verdict(**wrong), wrong)
+
+    def test_figures_of_nsight_compute(self):
+        ffma = ncu.METRICS[0]
+        header = '"ID","Kernel Name","Block Size","Grid Size","' + ffma + '"\n'
+        rows = ('"","","","","inst"\n'
+                '"0","void <unnamed>::chain<float>(int, float *)","(128, 1, 1)","(4, 1, 1)","5,120"\n')
+        text = "==PROF== Connected\n" + header + rows.replace("<unnamed>::", "(anonymous namespace)::")
+
+        def verdict(mean, block=128, metric=ffma):
+            signature = {"kernel": "void (anonymous namespace)::chain<float>(int, float*)",
+                         "grid": [4, 1, 1], "block": [block, 1, 1],
+                         "metrics": [{"metric": metric, "min": mean, "max": mean, "mean": mean}]}
+            return all(row.ok for row in ncu.compare("ncu", text, {"signatures": [signature]}))
+
+        self.assertTrue(verdict(5120.0))
+        self.assertFalse(verdict(5119.0))
+        self.assertFalse(verdict(5120.0, block=64))  # nothing in common
+        self.assertFalse(verdict(5120.0, metric="another.sum"))
+
+    def test_overhead_is_a_ratio_to_the_plain_run(self):
+        run = {"milliseconds": 2.0, "fastest": 1.5, "slowest": 3.0}
+        table = findings.overhead([("plain", run), ("timing", {**run, "milliseconds": 2.5}), ("x", None)])
+        self.assertTrue(table[2].endswith("| 1.000 |"), table)
+        self.assertTrue(table[3].endswith("| 1.250 |"), table)
+        self.assertIn("did not run", table[4])
 
     def test_findings_hold_what_was_observed_and_no_more(self):
         output = '== noise\n{"item": "ranges | all", "value": 3, "unit": ""}\n{"item": "Start", "value": 1.5, "unit": "us"}\n'

@@ -16,7 +16,10 @@ PROGRAMS = {
     "kernels": (("kernels.cu",), ()),
     "products": (("products.cu",), ("cublas", "cublasLt")),
     "probes": (
-        tuple(f"probes/{name}.cu" for name in ("main", "windows", "order", "clients", "counts", "callback_windows", "graph_windows")),
+        tuple(f"probes/{name}.cu" for name in (
+            "main", "callback_windows", "clients", "closing", "counts", "footprint",
+            "graph_windows", "intruders", "limits", "many_records", "modules", "order", "waiting",
+            "windows")),
         ("cupti", "cuda"),
     ),
 }
@@ -51,13 +54,15 @@ def gpu():
 
 
 def driver_version():
-    """Of the kernel driver, such as "580.65.06"; None where nothing says it."""
+    """Of the kernel driver, such as "580.65.06"; None where it is not known."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
-    done = subprocess.run([program, "--query-gpu=driver_version", "--format=csv,noheader"], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=30, check=False)
-    return done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else None
+    command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          timeout=30, check=False)
+    lines = done.stdout.split()
+    return lines[0] if done.returncode == 0 and lines else None
 
 
 def architecture(major, minor):
@@ -97,7 +102,9 @@ class Toolkit:
         """An empty string, or why it failed."""
         sources, libraries = PROGRAMS[program]
         oldest = min(int(name.rstrip("a")) for name in architectures)
-        command = [self.nvcc, "-std=c++17", "-O2", f"-DOLDEST_ARCHITECTURE={oldest}", *(HERE / source for source in sources), "-o", folder / program]
+        command = [self.nvcc, "-std=c++17", "-O2", "--threads", "0",
+                   f"-DOLDEST_ARCHITECTURE={oldest}", *(HERE / source for source in sources),
+                   "-o", folder / program]
         for name in architectures:
             command += ["-gencode", f"arch=compute_{name},code=sm_{name}"]
         for include in self.includes:
@@ -109,12 +116,12 @@ class Toolkit:
             command += ["-Xlinker", path]
             if name != "cuda":
                 command += ["-Xlinker", f"-rpath={path.parent}"]
-        done = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              check=False)
+        done = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
         return "" if done.returncode == 0 else f"{program}: {done.stdout}"
 
-    def compile_all(self, folder, architectures):
+    def compile_all(self, folder, architectures, programs=tuple(PROGRAMS)):
         """Program to an empty string or why it failed."""
         with ThreadPoolExecutor() as pool:
-            results = pool.map(lambda program: self.compile(program, folder, architectures), PROGRAMS)
-        return dict(zip(PROGRAMS, results))
+            results = pool.map(lambda name: self.compile(name, folder, architectures), programs)
+        return dict(zip(programs, results))

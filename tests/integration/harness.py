@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,15 @@ def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_
 def run(command, env, timeout=240, **kwargs):
     return subprocess.run([str(c) for c in command], env=env, timeout=timeout, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, **kwargs)
+
+
+def kill_session(process):
+    """Ends the process, which began a session, and all that it has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.communicate()
 
 
 def reduce(*traces, options=(), check=0):

@@ -31,6 +31,9 @@ class Captures(harness.TestCase):
     def test_capture_of_the_threads_own_stream(self):
         self.assert_all_counted(self.report_of("capture_own_stream"), 3 + 2)
 
+    def test_a_first_launch_under_capture_is_asked_about_in_relaxed_mode(self):
+        self.assert_all_counted(self.report_of("first_launch_in_capture"), 2 + 3)
+
     def test_measuring_goes_on_after_a_capture_that_never_ended(self):
         self.assert_all_counted(self.report_of("capture_given_up"), 3)
 

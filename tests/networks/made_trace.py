@@ -70,13 +70,14 @@ def forward(trace, name, layer, batch, sequence):
         names = (*outer, "aten::linear" + sizes(x, weight, bias), "aten::addmm" + sizes(bias, x, weight[::-1], [], []))
         trace.launch(MAIN, names, "gemm", elements, macs, sequence)
         return
-    x, weight, _ = convolution(layer, batch)
+    x, weight, y = convolution(layer, batch)
     bias = [layer.outputs] if layer.bias else []
-    names = (*outer, "aten::conv2d" + sizes(x, weight, bias, [], [], [], []))
-    trace.launch(MAIN, (*names, "aten::cudnn_convolution" + sizes(x, weight, [], [], [], [], [], [], [])), "convolution", 0, macs,
-                 sequence)
+    names = (*outer, *(f"aten::{function}" + sizes(x, weight, bias, *[[]] * settings)
+                       for function, settings in (("conv2d", 4), ("convolution", 6), ("_convolution", 10))))
+    trace.launch(MAIN, (*names, "aten::cudnn_convolution" + sizes(x, weight, *[[]] * 7)), "convolution", 0, macs, sequence)
     if layer.bias:
-        trace.launch(MAIN, names, "add_bias", elements, 0, sequence)
+        per_channel = [1, layer.outputs, 1, 1]
+        trace.launch(MAIN, (*names, "aten::add_" + sizes(y, per_channel, [])), "add_bias", elements, 0, sequence)
 
 
 def backward(trace, layer, batch, sequence, first):
@@ -91,6 +92,7 @@ def backward(trace, layer, batch, sequence, first):
         node = (NODE + "AddmmBackward0", "AddmmBackward0" + sizes(dy))
         launch((*node, "aten::mm" + sizes(dy, weight)), "gemm", 0, macs)
         launch((*node, "aten::mm" + sizes(dy[::-1], x)), "gemm", 0, macs)
+        # Beside the node, whose number the recorder gives it.
         launch((*node[:1], "aten::sum" + sizes(dy, [], [], [])), "sum_rows", sums)
         return
     x, weight, dy = convolution(layer, batch)

@@ -5,8 +5,20 @@
 //   path   ID PARENT NAME                               of ranges; parent 0: outermost
 //   kernel ID ADDITIONS MULTIPLY_ADDS NAME              what each launch counts
 //   launch THREAD KERNEL PATH SEQUENCE DURATION_NS      sequence: autograd's number + 1; 0: none
+// Or the calls of NVTX as a program makes them, which the collector's own code turns into paths and
+// sequence numbers; such a trace has no lines `path` and `launch`:
+//   push   THREAD DOMAIN NAME                           DOMAIN: a name, or - for the default one
+//   pop    THREAD DOMAIN
+//   start  KEY DOMAIN NAME                              KEY: any number that `end` gives back
+//   end    KEY
+//   run    THREAD KERNEL DURATION_NS                    a launch within the ranges open there
+#include <collector/ranges/range_stack.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -14,11 +26,65 @@
 
 namespace {
 
+using flopinj::PathId;
+using flopinj::ProcessRanges;
+using flopinj::RangePathTable;
+using flopinj::RangeStack;
+using flopinj::StringId;
 using flopinj::test::sass_metrics;
 using flopinj::test::TraceBuilder;
 
-// Strings share one space of ids: kernels have their own, threads 2,000 more, paths 11,000 more.
-constexpr uint32_t kPaths = 10'000;
+// Strings share one space of ids: paths have 1,000 more than their own, threads 2,000 more. Beyond
+// them are those of threads, domains and kernels.
+constexpr uint32_t kMaxPath = 39'000, kThreads = 40'000, kDomains = 50'000, kKernels = 60'000;
+
+// The ranges of a program, as the collector keeps them.
+class Ranges {
+ public:
+  StringId domain(const std::string& name) {
+    return name == "-" ? StringId{} : table_.intern_string(name);
+  }
+  RangeStack& of(uint32_t thread) {
+    auto& stack = stacks_[thread];
+    if (!stack) stack = std::make_unique<RangeStack>(table_, process_);
+    return *stack;
+  }
+  void start(uint64_t key, StringId domain, const std::string& name) {
+    started_[key] = process_.start(domain, name);
+  }
+  bool end(uint64_t key) {
+    const auto found = started_.find(key);
+    if (found == started_.end()) return false;
+    process_.end(found->second);
+    started_.erase(found);
+    return true;
+  }
+  // What was defined since the last call; whether it found room.
+  bool define(TraceBuilder& trace) {
+    const auto paths = table_.paths_after(last_path_);
+    const auto strings = table_.strings_after(last_string_);
+    for (const auto& s : strings) names_[s.id.value] = s.value;
+    for (const auto& p : paths) {
+      if (p.domain && domains_.emplace(p.domain.value, true).second)
+        trace.string(kDomains + p.domain.value, names_[p.domain.value]);
+      trace.path(p.id.value, p.parent.value, names_[p.name.value],
+                 p.domain ? kDomains + p.domain.value : 0);
+    }
+    if (!paths.empty()) last_path_ = paths.back().id;
+    if (!strings.empty()) last_string_ = strings.back().id;
+    return last_path_.value < kMaxPath;
+  }
+
+ private:
+  RangePathTable table_;
+  ProcessRanges process_{table_};
+  std::map<uint32_t, std::unique_ptr<RangeStack>> stacks_;
+  std::map<uint64_t, uint64_t> started_;
+  std::map<uint32_t, std::string> names_;
+  std::map<uint32_t, bool> domains_;
+  PathId last_path_;
+  StringId last_string_;
+};
 
 class Writer {
  public:
@@ -31,14 +97,14 @@ class Writer {
     uint32_t id = 0, parent = 0;
     double additions = 0, multiply_adds = 0;
     if (word == "thread" && in >> id) {
-      trace_.thread(id, rest(in));
+      trace_.thread(id + kThreads, rest(in));
     } else if (word == "path" && in >> id >> parent) {
-      trace_.path(id + kPaths, parent == 0 ? 0 : parent + kPaths, rest(in));
+      trace_.path(id, parent, rest(in));
     } else if (word == "kernel" && in >> id >> additions >> multiply_adds) {
-      trace_.kernel(id, rest(in), id);
-      trace_.samples(1, id, {{additions, 0, multiply_adds, 0, 0, 0, 0, 0, 0}});
+      trace_.kernel(id + kKernels, rest(in), id);
+      trace_.samples(1, id + kKernels, {{additions, 0, multiply_adds, 0, 0, 0, 0, 0, 0}});
     } else {
-      return word == "launch" && launch(in);
+      return word == "launch" ? launch(in) : range(word, in);
     }
     return true;
   }
@@ -63,26 +129,57 @@ class Writer {
     trace_.group(1, "sass", sass_metrics());
     return true;
   }
+  bool range(const std::string& word, std::istringstream& in) {
+    uint64_t id = 0;
+    std::string domain;
+    if (!(in >> id)) return false;
+    const auto thread = static_cast<uint32_t>(id);
+    if (word == "run") {
+      TraceBuilder::Launch l;
+      if (!(in >> l.signature >> l.duration_ns)) return false;
+      l.path = ranges_.of(thread).path().value;
+      l.sequence = ranges_.of(thread).sequence_plus_1();
+      add(thread, l);
+    } else if (word == "end") {
+      return ranges_.end(id);
+    } else if (!(in >> domain)) {
+      return false;
+    } else if (word == "push") {
+      ranges_.of(thread).push(ranges_.domain(domain), rest(in));
+    } else if (word == "start") {
+      ranges_.start(id, ranges_.domain(domain), rest(in));
+    } else {
+      return word == "pop" && ranges_.of(thread).pop(ranges_.domain(domain)) >= 0;
+    }
+    return true;
+  }
   // Those of one thread are a batch; one begins 10 ns after the end of the one before.
   bool launch(std::istringstream& in) {
     uint32_t thread = 0;
     TraceBuilder::Launch l;
     if (!(in >> thread >> l.signature >> l.path >> l.sequence >> l.duration_ns)) return false;
-    if (thread != thread_) flush();
+    add(thread, l);
+    return true;
+  }
+  void add(uint32_t thread, TraceBuilder::Launch l) {
+    if (thread != thread_ || batch_.size() == kBatch) flush();
     thread_ = thread;
-    if (l.path != 0) l.path += kPaths;
+    l.signature += kKernels;
     batch_.push_back(l);
     ++launches_;
-    return true;
   }
   void flush() {
     if (batch_.empty()) return;
-    trace_.launches(batch_, thread_, 1, now_ns_);
+    if (!ranges_.define(trace_))
+      std::fprintf(stderr, "write_trace: too many paths\n"), std::exit(2);
+    trace_.launches(batch_, thread_ + kThreads, 1, now_ns_);
     for (const auto& l : batch_) now_ns_ += static_cast<uint64_t>(l.duration_ns) + 10;
     batch_.clear();
   }
 
+  static constexpr size_t kBatch = 32'768;  // launches at most, proto/FORMAT.md
   TraceBuilder trace_;
+  Ranges ranges_;
   std::vector<TraceBuilder::Launch> batch_;
   uint32_t thread_ = 0;
   uint64_t now_ns_ = 1000, launches_ = 0;

@@ -49,11 +49,12 @@ class TraceBuilder {
   void skip_sequence(uint32_t packets) { sequence_ += packets; }
   const std::string& bytes() const { return bytes_; }
 
-  void header(uint64_t session = 1, bool simulated = false, uint32_t major = 1,
-              uint32_t pid = 100) {
+  void header(uint64_t session = 1, bool simulated = false, uint32_t major = 1, uint32_t pid = 100,
+              uint32_t minor = 0) {
     trace::TracePacket p;
     auto* h = p.mutable_header();
     h->set_format_major(major);
+    h->set_format_minor(minor);
     h->set_producer("trace_builder");
     h->set_pid(pid);
     h->set_hostname("host");
@@ -147,9 +148,15 @@ class TraceBuilder {
     s->set_value(value);
     add(p);
   }
+  // Instructions of one operation in a kernel's code.
+  struct Code {
+    trace::Interned::SassOperation operation;
+    uint32_t none = 0, one = 0, all = 0;
+  };
   // A kernel with one signature: string, function and signature get the same id.
   void kernel(uint32_t id, const std::string& name, uint64_t stable_hash,
-              trace::Interned::ParameterClass parameters = trace::Interned::PARAMETERS_EXACT) {
+              trace::Interned::ParameterClass parameters = trace::Interned::PARAMETERS_EXACT,
+              bool code_read = false, const std::vector<Code>& code = {}) {
     trace::TracePacket p;
     auto* i = p.mutable_interned();
     auto* s = i->add_strings();
@@ -158,6 +165,14 @@ class TraceBuilder {
     auto* f = i->add_functions();
     f->set_id(id);
     f->set_name(id);
+    f->set_code_read(code_read);
+    for (const Code& of : code) {
+      auto* c = f->add_instructions();
+      c->set_operation(of.operation);
+      c->set_none(of.none);
+      c->set_one(of.one);
+      c->set_all(of.all);
+    }
     auto* g = i->add_signatures();
     g->set_id(id);
     g->set_function(id);
@@ -171,8 +186,8 @@ class TraceBuilder {
     g->set_parameter_class(parameters);
     add(p);
   }
-  // A range path whose name gets string id 1000 + id.
-  void path(uint32_t id, uint32_t parent, const std::string& name) {
+  // A range path whose name gets string id 1000 + id; `domain` is the id of a string.
+  void path(uint32_t id, uint32_t parent, const std::string& name, uint32_t domain = 0) {
     trace::TracePacket p;
     auto* i = p.mutable_interned();
     auto* s = i->add_strings();
@@ -182,6 +197,7 @@ class TraceBuilder {
     r->set_id(id);
     r->set_parent(parent);
     r->set_name(1000 + id);
+    r->set_domain(domain);
     add(p);
   }
   // `number`: CUPTI's.

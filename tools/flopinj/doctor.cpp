@@ -1,6 +1,6 @@
 #include "doctor.h"
 
-#include <collector/waiting_kernels.h>
+#include <collector/identity/never_measured.h>
 #include <dlfcn.h>
 #include <link.h>
 

@@ -1,8 +1,6 @@
-#include <collector/rank_list.h>
-#include <collector/waiting_kernels.h>
+#include <collector/options/options.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -19,73 +17,35 @@ namespace {
 using flopinj::RunOptions;
 using flopinj::manual::describe;
 
-// Empty, or what is wrong with the value: as CLI11 wants it.
-std::string percent(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good =
-      error == std::errc{} && end == text.data() + text.size() && value > 0 && value <= 100;
-  return good ? "" : "'" + text + "' is no per cent above 0 and up to 100";
-}
-std::string percent_or_none(const std::string& text) {
-  return text == "none" ? std::string() : percent(text);
-}
-std::string rank_list(const std::string& text) {
-  return flopinj::RankList::parse(text)
-             ? ""
-             : "'" + text + "' is no list of ranks: 0,8-15 or all or none";
-}
-
-std::string name_patterns(const std::string& text) {
-  return flopinj::parse_patterns(text) ? "" : "an empty pattern matches every kernel";
+// One option for each setting of the library.
+void add_recording_options(CLI::App& run, RunOptions& options) {
+  for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
+    const std::string name(setting.option), help(setting.help);
+    std::vector<std::string>& given = options.given[std::string(setting.variable)];
+    if (setting.value.empty()) {
+      run.add_flag_callback(
+          name, [&given] { given = {"1"}; }, help);
+      continue;
+    }
+    CLI::Option* const option = run.add_option(name, given, help)->allow_extra_args(false);
+    if (!setting.many) option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    if (!setting.choices.empty()) {
+      option->check(
+          CLI::IsMember(std::vector<std::string>(setting.choices.begin(), setting.choices.end())));
+      continue;
+    }
+    const auto check = [&setting](const std::string& text) {
+      flopinj::Settings settings;
+      return setting.read(settings, text)
+                 ? std::string()
+                 : "'" + text + "' is not understood: it takes " + std::string(setting.takes);
+    };
+    option->check(CLI::Validator(check, std::string(setting.value)));
+  }
 }
 
 void add_run_options(CLI::App& run, RunOptions& options) {
-  run.add_option("-o,--output", options.output,
-                 "Trace to write: a file, a FIFO, - for stdout, unix:/path for a listening socket. "
-                 "%p is the process id, %h the host, %r the rank, %q{NAME} an environment variable")
-      ->capture_default_str();
-  run.add_flag("--force", options.force, "Overwrite an existing trace");
-  run.add_option("--level", options.level, "Every launch, or counts per kernel and range")
-      ->check(CLI::IsMember({"launches", "tally"}));
-  run.add_option("--mode", options.mode,
-                 "How much to measure: each distinct kernel a few times; every launch, by replay "
-                 "(slow: the reference); times and launches; launches; nothing")
-      ->check(CLI::IsMember({"multiplex", "full", "timing", "count", "off"}));
-  run.add_option(
-         "--budget", options.budget,
-         "Most that reading counters may cost, in per cent of wall time, or none (1). What 200 s "
-         "earn, 2 s at 1 %, may be spent at the start on kernels without counts")
-      ->check(CLI::Validator(percent_or_none, "PERCENT|none"));
-  run.add_option("--until-covered", options.until_covered,
-                 "Stop measuring once so many per cent of GPU time have complete counts; kernels "
-                 "that cannot be measured are left out")
-      ->check(CLI::Validator(percent, "PERCENT"));
-  run.add_option("--measure-ranks", options.measure_ranks,
-                 "Ranks of the job that read counters, the others count and time: 0,8-15 or all or "
-                 "none (0)")
-      ->check(CLI::Validator(rank_list, "RANKS"));
-  run.add_option(
-         "--never-measure", options.never_measure,
-         "Kernels that wait for the host or for a later launch, and so would hang while "
-         "they are measured: parts of their mangled names, in any case, beside the built-in "
-         "ones that doctor shows. May be repeated")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(name_patterns, "PATTERN[,PATTERN]"));
-  run.add_flag(
-      "--measure-graphs", options.measure_graphs,
-      "Also read counters of CUDA graph launches, for kernels that run in graphs alone. Not "
-      "tried on hardware yet: a graph that cannot run one kernel at a time would hang");
-  run.add_option("--log-level", options.log_level, "What the library says on stderr")
-      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
-  run.add_option("--flush-ms", options.flush_ms,
-                 "Longest time that data stays in memory, in milliseconds")
-      ->check(CLI::Range(10, 1000));
-  run.add_option("--plan-wait-ms", options.plan_wait_ms,
-                 "How long a context's first launch waits for the counters to be ready, in "
-                 "milliseconds, so that it is measured too (0; mode full: 60000)")
-      ->check(CLI::Range(0, 60000));
-  run.add_option("--cupti", options.cupti, "The libcupti to load, where the program brings none");
+  add_recording_options(run, options);
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
   CLI::Option* simulate =
@@ -131,6 +91,17 @@ int write_manual(const std::vector<flopinj::manual::Command>& commands, const st
   return written ? 0 : flopinj::kExitUsage;
 }
 
+// README's table of options and variables.
+int write_option_table() {
+  std::cout << "| option of `flopinj run` | variable | |\n|---|---|---|\n";
+  for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
+    std::string names(setting.option);
+    if (const size_t comma = names.find(','); comma != names.npos) names.replace(comma, 1, "`, `");
+    std::cout << "| `" << names << "` | `" << setting.variable << "` | " << setting.help << " |\n";
+  }
+  return std::cout.flush() ? 0 : flopinj::kExitUsage;
+}
+
 int flopinj_main(std::vector<std::string> arguments) {
   CLI::App app("Profiles the floating-point operations of a CUDA program by injection.", "flopinj");
   app.set_version_flag("--version", "flopinj " FLOPINJ_VERSION);
@@ -151,6 +122,7 @@ int flopinj_main(std::vector<std::string> arguments) {
       "Exit codes: 0 all is well, 1 something is missing, 4 no permission to read the counters.");
 
   if (arguments.size() == 2 && arguments[0] == "--generate") {
+    if (arguments[1] == "options") return write_option_table();
     const std::vector<flopinj::manual::Command> commands = {
         describe(app, ""), describe(*run, "run"), describe(*doctor, "doctor")};
     return write_manual(commands, arguments[1]);

@@ -1,6 +1,6 @@
 #include "output_name.h"
 
-#include <collector/sink.h>
+#include <collector/trace/sink/output_name.h>
 
 #include <cstdlib>
 

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <collector/options/options.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 
 #include "exit_codes.h"
 #include "output_name.h"
@@ -18,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
+constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI";
 
 // The dynamic loader splits these variables at such characters and knows no quoting.
 void require_plain(const fs::path& path, const char* separators, const char* option) {
@@ -65,38 +68,25 @@ int exec_program(const std::vector<std::string>& program) {
 
 Environment injection_environment(const RunOptions& options, const InstallTree& tree,
                                   const fs::path& folder) {
-  if (const std::string problem = output_name_problem(options.output); !problem.empty()) {
-    throw std::invalid_argument(problem);
-  }
   require_file(tree.library, "run");
-
   Environment environment;
   environment.set(kCudaInjection, tree.library);
   environment.set(kNvtxInjection, tree.library);
-  environment.set("FLOPINJ_OUTPUT", absolute_output_name(options.output, folder));
-  if (!options.level.empty()) environment.set("FLOPINJ_LEVEL", options.level);
-  if (!options.mode.empty()) environment.set("FLOPINJ_MODE", options.mode);
-  if (!options.log_level.empty()) environment.set("FLOPINJ_LOG", options.log_level);
-  if (!options.cupti.empty()) {
-    const bool is_path =
-        options.cupti.find('/') != std::string::npos;  // else a name for the dynamic loader
-    environment.set("FLOPINJ_CUPTI", is_path ? (folder / options.cupti).string() : options.cupti);
+  for (const RecordingOption& option : recording_options()) {
+    const auto given = options.given.find(std::string(option.variable));
+    std::string value;
+    if (given != options.given.end())
+      for (const std::string& one : given->second) value += (value.empty() ? "" : ",") + one;
+    if (option.variable == kOutput) {  // relative to where the user is, whatever the program does
+      if (value.empty()) value = Settings{}.output;
+      if (const std::string problem = output_name_problem(value); !problem.empty())
+        throw std::invalid_argument(problem);
+      value = absolute_output_name(value, folder);
+    } else if (option.variable == kCupti && value.find('/') != value.npos) {
+      value = (folder / value).string();  // else a name for the dynamic loader
+    }
+    if (!value.empty()) environment.set(std::string(option.variable), value);
   }
-  if (options.flush_ms) environment.set("FLOPINJ_FLUSH_MS", std::to_string(*options.flush_ms));
-  if (options.plan_wait_ms) {
-    environment.set("FLOPINJ_PLAN_WAIT_MS", std::to_string(*options.plan_wait_ms));
-  }
-  if (!options.budget.empty()) environment.set("FLOPINJ_BUDGET", options.budget);
-  if (!options.until_covered.empty())
-    environment.set("FLOPINJ_UNTIL_COVERED", options.until_covered);
-  if (!options.measure_ranks.empty())
-    environment.set("FLOPINJ_MEASURE_RANKS", options.measure_ranks);
-  std::string patterns;
-  for (const std::string& one : options.never_measure)
-    patterns += (patterns.empty() ? "" : ",") + one;
-  if (!patterns.empty()) environment.set("FLOPINJ_NEVER_MEASURE", patterns);
-  if (options.measure_graphs) environment.set("FLOPINJ_MEASURE_GRAPHS", "1");
-  if (options.force) environment.set("FLOPINJ_FORCE", "1");
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");
     environment.prepend("LD_PRELOAD", tree.library);

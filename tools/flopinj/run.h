@@ -1,6 +1,7 @@
 // `flopinj run`: starts a program with the profiler in its environment.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,14 +12,8 @@
 namespace flopinj {
 
 struct RunOptions {
-  std::string output = "flop-%p.pb";
-  std::string level, mode, log_level;  // empty: the library's default
-  std::string cupti;                   // path of the libcupti to load; empty: the library finds one
-  std::optional<int> flush_ms, plan_wait_ms;
-  std::string budget, until_covered, measure_ranks;  // empty: the library's default
-  std::vector<std::string> never_measure;            // each one pattern or several
-  bool measure_graphs = false;
-  bool force = false;
+  // By variable (recording_options()): what was given for it; nothing: the library's default.
+  std::map<std::string, std::vector<std::string>> given;
   bool preload = false;
   bool simulate = false;
   std::optional<unsigned> sim_devices;

@@ -50,24 +50,24 @@ CUdeviceptr DenseLayer::forward(CUdeviceptr x) {
 
 CUdeviceptr DenseLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
   const int in = spec_.in.size(), out = spec_.out.size();
-  const NodeRange node(counter_, "AddmmBackward0", sequence_, {batch_, out});
+  NodeRange node(counter_, "AddmmBackward0", sequence_, {batch_, out});
+  if (spec_.input_gradient) {
+    const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
+                           {{batch_, out}, {out, in}});
+    kernels_.dense_input_gradient.launch(stream_, one_per_cell(in, batch_), batch_, in, out, dy,
+                                         weight().value.address(), input_gradient_.address());
+  }
   {
     const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
                            {{out, batch_}, {batch_, in}});
     kernels_.dense_weight_gradient.launch(stream_, one_per_cell(in, out), batch_, in, out, x, dy,
                                           weight().gradient.address());
   }
-  {
-    const OperatorRange sum(counter_, "aten::sum", OperatorRange::kNoSequence,
-                            {{batch_, out}, {}, {}, {}});
-    bias_gradient(dy);
-  }
-  if (!spec_.input_gradient) return 0;
-  const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
-                         {{batch_, out}, {out, in}});
-  kernels_.dense_input_gradient.launch(stream_, one_per_cell(in, batch_), batch_, in, out, dy,
-                                       weight().value.address(), input_gradient_.address());
-  return input_gradient_.address();
+  node.end_node();
+  const OperatorRange sum(counter_, "aten::sum", OperatorRange::kNoSequence,
+                          {{batch_, out}, {}, {}, {}});
+  bias_gradient(dy);
+  return spec_.input_gradient ? input_gradient_.address() : 0;
 }
 
 Conv2dLayer::Conv2dLayer(const Stream& stream, const Kernels& kernels, const LayerSpec& spec,

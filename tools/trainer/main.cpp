@@ -1,5 +1,6 @@
 // Trains a small network on synthetic data: the command line.
 #include <CLI/CLI.hpp>
+#include <cinttypes>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -118,9 +119,10 @@ int main(int argc, char** argv) {
   if (training.steps == 0) return 0;
 
   try {
-    trainer::train(network, training, [&](int worker, int step, float loss) {
+    const uint64_t hash = trainer::train(network, training, [&](int worker, int step, float loss) {
       report_loss(training.mode, worker, step, loss);
     });
+    std::fprintf(stderr, "weights %016" PRIx64 "\n", hash);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "trainer: %s\n", error.what());
     return 1;

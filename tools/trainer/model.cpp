@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include <xxhash.h>
+
 namespace trainer {
 
 Model::Model(const Stream& stream, const Kernels& kernels, const NetworkSpec& network,
@@ -73,5 +75,15 @@ void Model::update() {
 }
 
 float Model::read_loss() const { return loss_.download(stream_).front(); }
+
+uint64_t Model::read_weights_hash() const {
+  uint64_t hash = 0;  // each tensor's hash is the seed of the next one's
+  for (const auto& layer : layers_)
+    for (const Parameter& parameter : layer->parameters()) {
+      const std::vector<float> values = parameter.value.download(stream_);
+      hash = XXH3_64bits_withSeed(values.data(), values.size() * sizeof(float), hash);
+    }
+  return hash;
+}
 
 }  // namespace trainer

@@ -22,7 +22,7 @@ struct ModelOptions {
 };
 
 // One training step is set_batch, forward, loss, backward, update, in this order. All but
-// read_loss() only queue work on the stream. Calls may come from any thread whose context is
+// read_loss() and read_weights_hash() only queue work on the stream. Calls may come from any thread whose context is
 // current, one at a time.
 class Model {
  public:
@@ -38,6 +38,8 @@ class Model {
 
   // Waits for the stream; the mean loss of the last batch.
   float read_loss() const;
+  // Waits for the stream; XXH3 of the bytes of all weights and biases, from the first layer on.
+  uint64_t read_weights_hash() const;
   std::span<const std::unique_ptr<Layer>> layers() const { return layers_; }
 
  private:

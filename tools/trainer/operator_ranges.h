@@ -2,7 +2,9 @@
 // operator id and the sizes of their arguments.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nvtx_range.h"
@@ -32,17 +34,22 @@ class OperatorRange {
   NvtxRange range_;
 };
 
-// The ranges around the gradients of an operator: autograd's, and the node's.
+// The ranges around the gradients of an operator: autograd's engine's, without a sequence number, and
+// the node's.
 class NodeRange {
  public:
   // `gradient`: the shape of the gradient by the operator's result.
   NodeRange(OperatorCounter* counter, const std::string& node, uint64_t sequence,
             const std::vector<int>& gradient)
-      : evaluate_(counter, ("autograd::engine::evaluate_function: " + node).c_str(), sequence),
-        node_(counter, node.c_str(), sequence, {gradient}) {}
+      : evaluate_(counter, ("autograd::engine::evaluate_function: " + node).c_str(),
+                  OperatorRange::kNoSequence),
+        node_(std::in_place, counter, node.c_str(), sequence, OperatorRange::Sizes{gradient}) {}
+  // The node has run: what follows is the engine's, such as the sum of a bias gradient over the batch.
+  void end_node() { node_.reset(); }
 
  private:
-  OperatorRange evaluate_, node_;
+  OperatorRange evaluate_;
+  std::optional<OperatorRange> node_;
 };
 
 }  // namespace trainer

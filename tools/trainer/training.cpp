@@ -1,6 +1,7 @@
 #include "training.h"
 
 #include <pthread.h>
+#include <xxhash.h>
 
 #include <chrono>
 #include <mutex>
@@ -43,6 +44,8 @@ class Replica {
     }
     stream_.synchronize();
   }
+
+  uint64_t weights_hash() const { return model_.read_weights_hash(); }
 
  private:
   void run_step(int step) {
@@ -94,10 +97,12 @@ class Replica {
 };
 
 // Runs one replica per thread; throws the first failure after all have ended.
-void train_on_threads(const Context& context, const Kernels& kernels, const NetworkSpec& network,
-                      const TrainingOptions& options, const LossReport& report) {
+uint64_t train_on_threads(const Context& context, const Kernels& kernels,
+                          const NetworkSpec& network, const TrainingOptions& options,
+                          const LossReport& report) {
   std::mutex mutex;
   std::exception_ptr failure;
+  std::vector<uint64_t> hashes(static_cast<size_t>(options.workers));
   const auto work = [&](int worker) {
     pthread_setname_np(pthread_self(), ("worker_" + std::to_string(worker)).c_str());
     try {
@@ -107,6 +112,7 @@ void train_on_threads(const Context& context, const Kernels& kernels, const Netw
         const std::lock_guard lock(mutex);
         report(worker, step, loss);
       });
+      hashes[static_cast<size_t>(worker)] = replica.weights_hash();
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
@@ -117,22 +123,23 @@ void train_on_threads(const Context& context, const Kernels& kernels, const Netw
     for (int worker = 0; worker < options.workers; ++worker) threads.emplace_back(work, worker);
   }
   if (failure) std::rethrow_exception(failure);
+  return XXH3_64bits(hashes.data(), hashes.size() * sizeof hashes[0]);
 }
 
 }  // namespace
 
-void train(const NetworkSpec& network, const TrainingOptions& options, const LossReport& report) {
+uint64_t train(const NetworkSpec& network, const TrainingOptions& options,
+               const LossReport& report) {
   // Before there are threads: NVTX would otherwise start in whichever makes the first range.
   if (options.ranges != Ranges::kOff) nvtxInitialize(nullptr);
   const DriverApi api;
   const Context context(api);
   const Kernels kernels(api, options.kernels);
-  if (options.mode == Mode::kStreams) {
-    train_on_threads(context, kernels, network, options, report);
-    return;
-  }
+  if (options.mode == Mode::kStreams)
+    return train_on_threads(context, kernels, network, options, report);
   Replica replica(context, kernels, network, options, 0);
   replica.run([&](int step, float loss) { report(0, step, loss); });
+  return replica.weights_hash();
 }
 
 }  // namespace trainer

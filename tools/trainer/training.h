@@ -35,7 +35,9 @@ struct TrainingOptions {
 // time.
 using LossReport = std::function<void(int worker, int step, float loss)>;
 
-// Throws CudaError.
-void train(const NetworkSpec& network, const TrainingOptions& options, const LossReport& report);
+// Returns the hash of the final weights (Model::read_weights_hash); in Mode::kStreams those of all
+// workers, combined in their order. Throws CudaError.
+uint64_t train(const NetworkSpec& network, const TrainingOptions& options,
+               const LossReport& report);
 
 }  // namespace trainer

@@ -5,14 +5,30 @@
 namespace probe {
 namespace {
 
+// Where in the sequence of launches a window is opened and read. Launches are counted from 0.
+struct Plan {
+  const char* what;
+  int first;                 // the window is opened at ENTER of this launch
+  int close;                 // and closed at this launch,
+  CUpti_ApiCallbackSite at;  // at this site
+  bool decode_each;          // read without Stop at each ENTER in between
+};
+
 struct InCallback {
+  Plan plan;
   RangeWindows windows;
   int calls = 0;  // of cuLaunchKernel so far
   bool open = false;
-  std::string seen;
+  std::string seen, decoded;
 };
 
-constexpr int kFirst = 2, kLast = 5;  // launches, counted from 0, that the window holds
+std::string values_of(RangeWindows& windows, size_t ranges) {
+  std::string text;
+  for (size_t i = 0; i < ranges; ++i)
+    text +=
+        (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
+  return text;
+}
 
 void CUPTIAPI on_launch(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                         const void* data) {
@@ -21,23 +37,22 @@ void CUPTIAPI on_launch(void* user, CUpti_CallbackDomain domain, CUpti_CallbackI
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API || (id != CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel &&
                                                id != CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx))
     return;
-  if (call->callbackSite == CUPTI_API_ENTER) {
-    if (probe.calls == kFirst) probe.open = probe.windows.open(16);
-    return;
+  const bool enter = call->callbackSite == CUPTI_API_ENTER;
+  if (probe.open && probe.calls == probe.plan.close && call->callbackSite == probe.plan.at) {
+    probe.open = false;
+    probe.seen = values_of(probe.windows, probe.windows.close());
+  } else if (enter && probe.calls == probe.plan.first) {
+    probe.open = probe.windows.open(16);
+  } else if (enter && probe.open && probe.plan.decode_each) {
+    probe.decoded += std::to_string(probe.windows.decode()) + " ";
   }
-  if (probe.calls++ != kLast || !probe.open) return;
-  probe.open = false;
-  const size_t ranges = probe.windows.close();
-  for (size_t i = 0; i < ranges; ++i)
-    probe.seen +=
-        (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(probe.windows.values(i)[0]));
+  if (!enter) ++probe.calls;
 }
 
-}  // namespace
-
-void in_callback() {
+void follow(const Plan& plan) {
   for (const Metrics* metrics : {&kInstructions, &kHardware}) {
     InCallback probe;
+    probe.plan = plan;
     if (!probe.windows.enable() || !probe.windows.plan(*metrics)) return;
     CUpti_SubscriberHandle subscriber{};
     if (observe(cuptiSubscribe(&subscriber, on_launch, &probe), "cuptiSubscribe") != CUPTI_SUCCESS)
@@ -48,14 +63,30 @@ void in_callback() {
               "cuptiEnableCallback");
     for (int i = 0; i < 8; ++i) launch(10 * (i + 1));
     observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    const std::string what =
-        std::string("opened in the callback of launch 3 of 8, closed in that of 6, ") +
-        metrics->front();
+    const std::string what = std::string(plan.what) + ", " + metrics->front();
     say_count(what + ": callbacks", static_cast<uint64_t>(probe.calls));
+    if (plan.decode_each) say(what + ": ranges decoded at each ENTER", probe.decoded.c_str());
     say(what + ": values", probe.seen.c_str());
     observe(cuptiUnsubscribe(subscriber), "cuptiUnsubscribe");
     probe.windows.disable();
   }
+}
+
+}  // namespace
+
+void in_callback() {
+  follow({"opened at ENTER of launch 3 of 8, closed at EXIT of launch 6", 2, 5, CUPTI_API_EXIT,
+          false});
+}
+
+void close_at_enter() {
+  follow({"opened at ENTER of launch 3 of 8, closed at ENTER of launch 7", 2, 6, CUPTI_API_ENTER,
+          false});
+}
+
+void decode_without_stop() {
+  follow({"opened at ENTER of launch 3 of 8, decoded at each ENTER, closed at EXIT of launch 6", 2,
+          5, CUPTI_API_EXIT, true});
 }
 
 void beside_capture() {

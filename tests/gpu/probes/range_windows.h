@@ -186,9 +186,8 @@ class RangeWindows {
     observe(cuptiRangeProfilerStop(&p), "cuptiRangeProfilerStop");
     cost_.stop = watch.microseconds();
   }
-  // Stops, decodes and returns the number of ranges.
-  size_t close() {
-    stop();
+  // Decodes what the window holds so far and returns the number of ranges in its image.
+  size_t decode() {
     CUpti_RangeProfiler_DecodeData_Params decode{CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
     decode.pRangeProfilerObject = object_;
     const Stopwatch watch;
@@ -201,6 +200,11 @@ class RangeWindows {
     info.counterDataImageSize = image_.size();
     observe(cuptiRangeProfilerGetCounterDataInfo(&info), "cuptiRangeProfilerGetCounterDataInfo");
     return info.numTotalRanges;
+  }
+  // Stops, decodes and returns the number of ranges.
+  size_t close() {
+    stop();
+    return decode();
   }
 
   // The metrics of one range, in the order of plan(); -1 where CUPTI gave none.
@@ -229,6 +233,7 @@ class RangeWindows {
   const Cost& cost() const { return cost_; }
   size_t passes() const { return passes_; }
   size_t dropped() const { return dropped_; }
+  size_t image_bytes() const { return image_.size(); }
   CUpti_RangeProfiler_Object* object() const { return object_; }
 
  private:

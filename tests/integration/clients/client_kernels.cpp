@@ -14,6 +14,11 @@ GPU_KERNEL dot(int k, gpu::ptr<const gpu::f32> x, gpu::ptr<gpu::f32> y) {
   y[0] = sum;
 }
 
+// One thread that runs until the word is no longer `value`; no FLOP.
+GPU_KERNEL wait_for_flag(gpu::ptr<const unsigned> flag, unsigned value) {
+  gpu::wait_while(flag, value);
+}
+
 // As many multiply-adds as the data say: no parameter tells.
 GPU_KERNEL data_dependent(gpu::ptr<const int> k, gpu::ptr<gpu::f32> y) {
   gpu::f32 sum = 0.0f;
@@ -109,6 +114,7 @@ GPU_KERNEL ncclDevKernel_AllReduce_Sum_f32_RING_LL(int n, gpu::ptr<gpu::f32> y) 
 GPU_MODULE_BEGIN
 GPU_EXPORT(axpy)
 GPU_EXPORT(dot)
+GPU_EXPORT(wait_for_flag)
 GPU_EXPORT(data_dependent)
 GPU_EXPORT(mixed_precision)
 GPU_EXPORT_SYNC(product_fp16)

@@ -109,6 +109,31 @@ void capture_own_stream(const Gpu& gpu) {
   for (int i = 0; i < 3; ++i) run();
 }
 
+// A kernel's first launch of all is captured in global mode, which loads its module: axpy(100)
+// twice in a graph. Then it is launched 3 times more.
+void first_launch_in_capture(const Gpu& gpu) {
+  CUlibrary library = nullptr;
+  check(cuLibraryLoadFromFile(&library, gpu.module_path.c_str(), nullptr, nullptr, 0, nullptr,
+                              nullptr, 0),
+        "cuLibraryLoadFromFile");
+  CUkernel kernel = nullptr;
+  check(cuLibraryGetKernel(&kernel, library, "axpy"), "cuLibraryGetKernel");
+  int n = 100;
+  float a = 2.0F;
+  CUdeviceptr x = gpu.x, y = gpu.y;
+  void* parameters[] = {&n, &a, &x, &y};
+  const CUstream captured = stream();
+  const auto launch = [&] {
+    check(cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 4, 1, 1, 32, 1, 1, 0, captured,
+                         parameters, nullptr),
+          "axpy");
+  };
+  check(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  launch();
+  end_capture(captured, 2);
+  for (int i = 0; i < 3; ++i) launch();
+}
+
 // A capture is given up with its stream; then axpy(100) 3 times.
 void capture_given_up(const Gpu& gpu) {
   const CUstream captured = stream();
@@ -165,6 +190,8 @@ int main(int argc, char** argv) {
     capture_own_stream(gpu);
   else if (name == "capture_given_up")
     capture_given_up(gpu);
+  else if (name == "first_launch_in_capture")
+    first_launch_in_capture(gpu);
   else if (name == "idle")
     idle(gpu);
   else if (name == "no_memory")

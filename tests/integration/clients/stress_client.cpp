@@ -28,12 +28,13 @@ void launch_dot(const Gpu& gpu, CUfunction dot, int k, unsigned shared_bytes,
   check(cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, shared_bytes, stream, parameters, nullptr), "dot");
 }
 
-// 10,000 signatures: shared memory is part of them. 5 rounds.
+// 10,000 signatures: shared memory is part of them. 40 rounds.
 void signatures(Gpu& gpu) {
   CUfunction dot = gpu.function("dot");
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 40; ++round) {
     for (unsigned i = 0; i < 10'000; ++i) launch_dot(gpu, dot, 1, i);
     Gpu::synchronize();
+    usleep(30'000);  // the writer keeps up: a full ring would drop launches
     tell_memory();
   }
 }

@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "client.h"
@@ -267,93 +266,6 @@ void choosing(Gpu& gpu) {
   launch(instantiate(either.graph), 1);
 }
 
-// Graphs of kernels that run nowhere else, each launched as often as a window for each group and
-// more takes.
-constexpr int kOften = 12;
-
-// One after the other, and their counts are told apart.
-void chain(Gpu& gpu) { launch(instantiate(make(gpu, {11, 13, 11})), kOften); }
-
-void alike(Gpu& gpu) { launch(instantiate(make(gpu, {11, 11, 11, 11})), kOften); }
-
-void single(Gpu& gpu) { launch(instantiate(make(gpu, {11})), kOften); }
-
-// Two streams under capture: 11 on one, 13 on the other.
-void branches(Gpu& gpu) {
-  CUstream streams[2];
-  CUevent forked = nullptr, joined = nullptr;
-  for (CUstream& stream : streams)
-    check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  for (CUevent* event : {&forked, &joined})
-    check(cuEventCreate(event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-  check(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
-  check(cuEventRecord(forked, streams[0]), "cuEventRecord");
-  check(cuStreamWaitEvent(streams[1], forked, 0), "cuStreamWaitEvent");
-  gpu.dot(11, streams[0]);
-  gpu.dot(13, streams[1]);
-  check(cuEventRecord(joined, streams[1]), "cuEventRecord");
-  check(cuStreamWaitEvent(streams[0], joined, 0), "cuStreamWaitEvent");
-  CUgraph graph = nullptr;
-  check(cuStreamEndCapture(streams[0], &graph), "cuStreamEndCapture");
-  launch(instantiate(graph), kOften);
-}
-
-// 11, and beside it 11 in a child graph.
-void alike_in_child(Gpu& gpu) {
-  const CUgraph outer = make(gpu, {11});
-  CUgraphNode node = nullptr;
-  check(cuGraphAddChildGraphNode(&node, outer, nullptr, 0, make(gpu, {11})),
-        "cuGraphAddChildGraphNode");
-  launch(instantiate(outer), kOften);
-}
-
-// 11, then a collective.
-void with_collective(Gpu& gpu) {
-  CUstream stream = nullptr;
-  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
-  gpu.dot(11, stream);
-  int n = 32;
-  void* parameters[] = {&n, &gpu.y};
-  check(cuLaunchKernel(gpu.function("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 1, 1, 1, 32, 1, 1,
-                       0, stream, parameters, nullptr),
-        "collective");
-  CUgraph graph = nullptr;
-  check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
-  launch(instantiate(graph), kOften);
-}
-
-// 11, then a function of the host.
-void with_host(Gpu& gpu) {
-  const CUgraph graph = make(gpu, {});
-  CUgraphNode kernel = add(gpu, graph, 11), node = nullptr;
-  const CUDA_HOST_NODE_PARAMS host{[](void*) {}, nullptr};
-  check(cuGraphAddHostNode(&node, graph, &kernel, 1, &host), "cuGraphAddHostNode");
-  launch(instantiate(graph), kOften);
-}
-
-// Graphs, then as many launches of dot(17) outside of them.
-void then_eager(Gpu& gpu) {
-  chain(gpu);
-  for (int i = 0; i < kOften; ++i) gpu.dot(17);
-}
-
-// The graph changes under the profiler's eyes: 11 and 13, then 13 alone, then 15 and 13.
-void changing(Gpu& gpu) {
-  const CUgraph graph = make(gpu, {});
-  CUgraphNode first = add(gpu, graph, 11);
-  add(gpu, graph, 13, first);
-  const CUgraphExec exec = instantiate(graph);
-  launch(exec, kOften);
-  check(cuGraphNodeSetEnabled(exec, first, 0), "cuGraphNodeSetEnabled");
-  launch(exec, kOften);
-  check(cuGraphNodeSetEnabled(exec, first, 1), "cuGraphNodeSetEnabled");
-  const Dot fifteen(gpu, 15);
-  check(cuGraphExecKernelNodeSetParams(exec, first, &fifteen.node),
-        "cuGraphExecKernelNodeSetParams");
-  launch(exec, kOften);
-}
-
 // The cluster is no parameter of a node but an attribute: 2 x (axpy(128) twice), then axpy(256) and
 // axpy(128), all in clusters of two blocks, as each is launched once outside.
 void clustered(Gpu& gpu) {
@@ -393,26 +305,7 @@ void clustered(Gpu& gpu) {
   launch(exec, 1);
 }
 
-// Four threads on one context, each with a stream and a graph of its own, of 21 and 31, 22 and 32, ...;
-// between its launches dot(5) outside.
-void threads(Gpu& gpu) {
-  std::vector<std::thread> all;
-  for (int t = 1; t <= 4; ++t)
-    all.emplace_back([&gpu, t] {
-      gpu.use();
-      CUstream stream = nullptr;
-      check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-      const CUgraphExec exec = instantiate(make(gpu, {20 + t, 30 + t}));
-      for (int i = 0; i < 10 * kOften; ++i) {
-        check(cuGraphLaunch(exec, stream), "cuGraphLaunch");
-        gpu.dot(5, stream);
-      }
-      check(cuStreamSynchronize(stream), "cuStreamSynchronize");
-    });
-  for (std::thread& thread : all) thread.join();
-}
-
-// A kernel that runs in a graph alone.
+// A kernel that runs only in a graph: dot(11).
 void only_in_graph(Gpu& gpu) { launch(instantiate(make(gpu, {3, 11})), 2); }
 
 }  // namespace
@@ -437,16 +330,6 @@ int main(int argc, char** argv) {
       {"choosing", choosing},
       {"only_in_graph", only_in_graph},
       {"clustered", clustered},
-      {"threads", threads},
-      {"chain", chain},
-      {"alike", alike},
-      {"single", single},
-      {"branches", branches},
-      {"alike_in_child", alike_in_child},
-      {"with_collective", with_collective},
-      {"with_host", with_host},
-      {"then_eager", then_eager},
-      {"changing", changing},
   };
   const auto known = kCases.find(name);
   if (known == kCases.end()) return 2;

@@ -145,7 +145,7 @@ TEST_CASE("eight threads launch while a ninth delivers times") {
     });
   for (auto& t : threads) t.join();
   r.collector.flush();
-  r.collector.close(EndReason::kDetach);
+  r.collector.close(EndReason::kExit);
   const auto trace = r.read();
   CHECK(first_fault(trace) == "");
   const auto ledger = last_ledger(trace);
@@ -226,7 +226,7 @@ TEST_CASE("graph launches stand for their nodes; unknown graphs are dropped and 
   record.graph = GraphId{};
   r.collector.record(*thread, DeviceId{1}, record, 7);
   r.collector.count_dropped("too_many_threads", DeviceId{2}, 5);
-  r.collector.count_duplicate("nested_call", 2);
+  bump(thread->nested_calls, 2);
   r.collector.close(EndReason::kExit);
   const auto trace = r.read();
   CHECK(first_fault(trace) == "");

@@ -1,8 +1,8 @@
 // Merger and columns against a model: what comes out, decoded by the proto's comments, is what went
 // in.
-#include <collector/launch_columns.h>
-#include <collector/merger.h>
-#include <collector/trace_writer.h>
+#include <collector/trace/launch_columns.h>
+#include <collector/trace/trace_writer.h>
+#include <collector/writer/launch_merger.h>
 
 #include <algorithm>
 #include <map>

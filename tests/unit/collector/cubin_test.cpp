@@ -1,6 +1,6 @@
 // Expected layouts are those of C++ structures with the same members; expected hashes come from the
 // xxhash package for Python, given the sections' bytes.
-#include <collector/cubin.h>
+#include <collector/identity/cubin.h>
 
 #include <array>
 #include <cstddef>
@@ -187,6 +187,29 @@ TEST_CASE("kernels that launch work themselves are told") {
   for (const char* name : {"calls", "_Z5childPf"}) {
     CHECK_FALSE(kernels.at(name).launches_kernels);
     CHECK_FALSE(kernels.at(name).launches_graphs);
+  }
+}
+
+TEST_CASE("instructions are known where every function that may run is") {
+  const Kernels kernels = kernels_of(test_cubin("indirect_sm90"));
+  CHECK_FALSE(kernels.at("by_table").instructions.known);
+  CHECK_FALSE(kernels.at("by_argument").instructions.known);
+  const InstructionMix& named = kernels.at("by_name").instructions;
+  CHECK(named.known);
+  // Of the function it calls: a half product, and the way back to float.
+  CHECK(named[SassOperation::kHmul].all + named[SassOperation::kHfma].one == 1);
+  CHECK(named[SassOperation::kHadd] == InstructionCounts{1, 0, 0});
+}
+
+TEST_CASE("code of architectures whose encoding is not known is not read") {
+  Bytes image = test_cubin("moves_sm90");
+  const InstructionMix known = kernels_of(image).at("sgemm").instructions;
+  CHECK(known[SassOperation::kFfma] == InstructionCounts{0, 0, 16});
+  CHECK(known[SassOperation::kHfma] == InstructionCounts{1, 0, 0});
+  const uint32_t flags = at<uint32_t>(image, 48);
+  for (const uint32_t capability : {60U, 70U, 122U, 255U}) {
+    at<uint32_t>(image, 48) = (flags & ~0xff00U) | capability << 8;
+    CHECK_FALSE(kernels_of(image).at("sgemm").instructions.known);
   }
 }
 

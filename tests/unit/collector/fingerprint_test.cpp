@@ -1,6 +1,6 @@
 // The expected hashes come from the xxhash package for Python (4.1), given the canonical bytes that
 // fingerprint.h defines: "pointer\0" for a pointer, little-endian values else, no padding.
-#include <collector/fingerprint.h>
+#include <collector/identity/fingerprint.h>
 
 #include <cstring>
 #include <memory>

@@ -1,8 +1,8 @@
 // The launch path of a known signature allocates nothing and takes no lock: this program counts every
 // allocation and every lock of each thread.
 #include <collector/collector.h>
-#include <collector/fingerprint.h>
-#include <collector/thread_state.h>
+#include <collector/identity/fingerprint.h>
+#include <collector/writer/thread_state.h>
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -99,7 +99,7 @@ struct Program {
     record.signature = s->id;
     record.path = thread.ranges.path();
     record.sequence_plus_1 = thread.ranges.sequence_plus_1();
-    thread.ring.push(record);
+    thread.ring.push({record, 1, 1});
     bump(thread.launches[1].made);
     return s;
   }

@@ -1,5 +1,5 @@
 // Rows and runs of programs of which theory says how many there are.
-#include <collector/launch_patterns.h>
+#include <collector/trace/launch_patterns.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 // A sink that keeps what it is given, and can be told to fail or to hang.
 #pragma once
-#include <collector/sink.h>
+#include <collector/trace/sink/sink.h>
 
 #include <atomic>
 #include <chrono>

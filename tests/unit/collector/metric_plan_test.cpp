@@ -1,5 +1,5 @@
-#include <collector/computed_plan.h>
-#include <collector/metric_plan.h>
+#include <collector/schedule/computed_plan.h>
+#include <collector/schedule/metric_plan.h>
 
 #include <algorithm>
 #include <set>

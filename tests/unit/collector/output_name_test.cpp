@@ -1,4 +1,4 @@
-#include <collector/sink.h>
+#include <collector/trace/sink/output_name.h>
 
 #include <cstring>
 

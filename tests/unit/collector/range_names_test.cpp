@@ -1,4 +1,4 @@
-#include <collector/range_names.h>
+#include <collector/ranges/range_name.h>
 
 #include <random>
 #include <string>
@@ -41,9 +41,24 @@ TEST_CASE("range names: PyTorch's fields that change with every call are cut out
   check("aten::mm, seq = -1, op_id = 12", "aten::mm", 0);
   check("aten::mm, seq = 9, op_id = 8, sizes = [[2, 2]], input_op_ids = [(5,0), (6, 1)]",
         "aten::mm, sizes = [[2, 2]]", 10);
-  check("autograd::engine::evaluate_function: MmBackward0, seq = 41",
-        "autograd::engine::evaluate_function: MmBackward0", 42);
+  // As PyTorch 2 has them: the engine's range has no number, the node's has.
+  check("autograd::engine::evaluate_function: MmBackward0, op_id = 147",
+        "autograd::engine::evaluate_function: MmBackward0", 0);
+  check("MmBackward0, seq = 41, op_id = 148, sizes = [[2, 4]], input_op_ids = [(146,0)]",
+        "MmBackward0, sizes = [[2, 4]]", 42);
   check("f(a, b), seq = 5", "f(a, b)", 6);
+}
+
+TEST_CASE("range names: which range is the node of autograd's engine") {
+  const std::string engine = "autograd::engine::evaluate_function: ";
+  CHECK(evaluates_node(engine + "MmBackward0"));
+  CHECK_FALSE(evaluates_node("autograd::engine::evaluate"));
+  CHECK_FALSE(evaluates_node("MmBackward0"));
+  CHECK(is_node_of("MmBackward0", engine + "MmBackward0"));
+  CHECK(is_node_of("MmBackward0, sizes = [[2, 4]]", engine + "MmBackward0"));
+  CHECK_FALSE(is_node_of("MmBackward01", engine + "MmBackward0"));
+  CHECK_FALSE(is_node_of("aten::mul", engine + "MmBackward0"));
+  CHECK_FALSE(is_node_of("Mm", engine + "MmBackward0"));
 }
 
 TEST_CASE("range names: other names stay as they are") {

@@ -1,4 +1,4 @@
-#include <collector/range_paths.h>
+#include <collector/ranges/range_path_table.h>
 
 #include <map>
 #include <string>

@@ -1,4 +1,6 @@
-#include <collector/range_paths.h>
+#include <collector/ranges/process_ranges.h>
+#include <collector/ranges/range_path_table.h>
+#include <collector/ranges/range_stack.h>
 
 #include <map>
 #include <random>
@@ -84,6 +86,51 @@ TEST_CASE_METHOD(Fixture, "stack: the sequence number of the innermost range tha
   stack.pop({});
   stack.pop({});
   CHECK(stack.sequence_plus_1() == 0);
+}
+
+// As PyTorch 2.15 names them. Beside the node the engine sums a gradient over what was broadcast, and
+// gradients that meet.
+TEST_CASE_METHOD(Fixture,
+                 "stack: what autograd's engine runs beside a node has the node's number") {
+  const std::string engine = "autograd::engine::evaluate_function: ";
+  stack.push({}, engine + "AddmmBackward0, op_id = 147");
+  CHECK(stack.sequence_plus_1() == 0);
+  // A hook before the node, which is none.
+  stack.push({}, "aten::mul, seq = 90, op_id = 148");
+  CHECK(stack.sequence_plus_1() == 91);
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 0);
+  stack.push({}, "AddmmBackward0, seq = 4, op_id = 149, sizes = [[2, 4]]");
+  stack.push({}, "aten::mm, op_id = 150, sizes = [[4, 2], [2, 3]]");
+  CHECK(stack.sequence_plus_1() == 5);
+  stack.pop({});
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 5);
+  stack.push({}, "aten::sum, op_id = 151, sizes = [[2, 4], [], [], []]");
+  CHECK(stack.sequence_plus_1() == 5);
+  stack.pop({});
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 0);
+
+  // The next one begins without, also in the same place of the stack, and a node may have none.
+  stack.push({}, engine + "torch::autograd::AccumulateGrad, op_id = 152");
+  CHECK(stack.sequence_plus_1() == 0);
+  stack.push({}, "torch::autograd::AccumulateGrad, op_id = 153, sizes = [[4]]");
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 0);
+  stack.pop({});
+
+  // A node that evaluates others inside of itself.
+  stack.push({}, engine + "CheckpointFunctionBackward, op_id = 154");
+  stack.push({}, "CheckpointFunctionBackward, seq = 7, op_id = 155");
+  stack.push({}, engine + "MulBackward0, op_id = 156");
+  stack.push({}, "MulBackward0, seq = 2, op_id = 157");
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 3);
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 8);
+  stack.pop({});
+  CHECK(stack.sequence_plus_1() == 8);
 }
 
 TEST_CASE_METHOD(Fixture, "process ranges: lie around the threads' ranges while they are open") {

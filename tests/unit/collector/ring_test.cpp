@@ -1,4 +1,4 @@
-#include <collector/ring.h>
+#include <collector/writer/ring.h>
 
 #include <deque>
 #include <random>

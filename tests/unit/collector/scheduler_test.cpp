@@ -1,4 +1,4 @@
-#include <collector/scheduler.h>
+#include <collector/schedule/scheduler.h>
 
 #include <atomic>
 #include <map>
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Fixture, "scheduler: chips are measured each for itself") {
   const Signature& other = signature("new");
   CHECK(other.wanted_groups == 0b1100);
   CHECK(wants(kGpu1, other) == kScreening);
-  scheduler.disable_all();
+  scheduler.disable(kGpu1);
   CHECK(other.wanted_groups == 0);
   CHECK(signature("newer").wanted_groups == 0);
   CHECK(scheduler.initial_wanted() == 0);

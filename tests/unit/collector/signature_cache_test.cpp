@@ -1,4 +1,4 @@
-#include <collector/signature_cache.h>
+#include <collector/identity/signature_cache.h>
 
 #include <map>
 #include <random>

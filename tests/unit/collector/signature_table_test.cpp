@@ -1,4 +1,4 @@
-#include <collector/signature_table.h>
+#include <collector/identity/signature_table.h>
 
 #include <random>
 #include <set>

@@ -2,8 +2,8 @@
 // the scheduler, as the injector and the collector have them: what measuring costs is known here,
 // because the same program without it takes a known time.
 #pragma once
-#include <collector/launch_counts.h>
-#include <collector/scheduler.h>
+#include <collector/schedule/scheduler.h>
+#include <collector/writer/launch_counts.h>
 
 #include <map>
 #include <optional>

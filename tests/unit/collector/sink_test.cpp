@@ -1,5 +1,5 @@
 // Sinks against real files, FIFOs, pipes and sockets.
-#include <collector/sink.h>
+#include <collector/trace/sink/sink.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // Round trips: everything written is read back by generated protobuf code and compared field by
 // field.
-#include <collector/trace_writer.h>
-#include <collector/utf8.h>
+#include <collector/trace/trace_writer.h>
+#include <collector/trace/utf8.h>
 
 #include <numeric>
 
@@ -44,6 +44,7 @@ TEST_CASE("header") {
   p.command_line = {"python", "train.py", "--name=\xff\xfe"};
   p.rank = -1;
   p.rank_source = "SLURM_PROCID";
+  p.world_size = 4'096;
   p.simulated = true;
   p.cupti_version = 26;
   p.driver_version = 13000;
@@ -59,7 +60,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 2);
+  CHECK(h.format_minor() == 3);
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK(h.producer().size() > 11);
   CHECK(h.pid() == 4711);
@@ -69,6 +70,7 @@ TEST_CASE("header") {
   CHECK(h.command_line(2) == "--name=??");
   CHECK(h.rank() == -1);
   CHECK(h.rank_source() == "SLURM_PROCID");
+  CHECK(h.world_size() == 4'096);
   CHECK(h.level() == pb::LEVEL_TALLY);
   CHECK(h.simulated());
   CHECK(h.cupti_version() == 26);
@@ -154,6 +156,10 @@ TEST_CASE("definitions") {
   function.info.parameters_known = true;
   function.info.registers_per_thread = 40;
   function.info.static_shared_bytes = 1024;
+  function.info.instructions.known = true;
+  function.info.instructions[SassOperation::kFfma] = {0, 0, 112};
+  function.info.instructions[SassOperation::kHadd] = {1, 0, 0};
+  function.info.instructions[SassOperation::kHfma] = {3, 2, 7};
   Signature signature;
   signature.id = SignatureId{6};
   signature.function = &function;
@@ -183,6 +189,13 @@ TEST_CASE("definitions") {
   CHECK(in.functions(0).registers_per_thread() == 40);
   CHECK(in.functions(0).static_shared_bytes() == 1024);
   CHECK(in.functions(0).parameters_known());
+  CHECK(in.functions(0).code_read());
+  REQUIRE(in.functions(0).instructions_size() == 2);  // all of FFMA compute all they can
+  CHECK(in.functions(0).instructions(0).operation() == pb::Interned::SASS_HADD);
+  CHECK(in.functions(0).instructions(0).none() == 1);
+  const auto& half = in.functions(0).instructions(1);
+  CHECK(half.operation() == pb::Interned::SASS_HFMA);
+  CHECK((half.none() == 3 && half.one() == 2 && half.all() == 7));
   REQUIRE(in.signatures_size() == 1);
   const auto& s = in.signatures(0);
   CHECK(s.id() == 6);
@@ -381,7 +394,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   w.writer.ledger(l);
   w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18});
   w.writer.diagnostic(Severity::kError, "cupti.busy", "another profiler \xff", 99);
-  w.writer.end(EndReason::kDetach, 1234);
+  w.writer.end(EndReason::kFailure, 1234);
   const auto trace = w.read();
   REQUIRE(trace.packets.size() == 4);
   const auto& r = trace.packets[0].ledger();
@@ -414,7 +427,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   CHECK(d.time_ns() == 99);
   const auto& e = trace.packets[3].end();
   CHECK(e.time_ns() == 1234);
-  CHECK(e.reason() == pb::End::DETACH);
+  CHECK(e.reason() == pb::End::FAILURE);
   CHECK(e.packets() == 3);
 }
 

@@ -59,9 +59,8 @@ TEST_CASE("run makes the output name absolute and leaves its patterns alone") {
 TEST_CASE("run turns options into variables, and sets none that was not asked for") {
   const InstalledTree tree;
   const std::string plain = tree.run({"run", "--", "env"}).out;
-  for (const char* name :
-       {"LEVEL", "MODE", "FORCE", "LOG", "CUPTI", "FLUSH_MS", "PLAN_WAIT_MS", "BUDGET",
-        "UNTIL_COVERED", "MEASURE_RANKS", "NEVER_MEASURE", "MEASURE_GRAPHS"}) {
+  for (const char* name : {"LEVEL", "MODE", "FORCE", "LOG", "CUPTI", "FLUSH_MS", "PLAN_WAIT_MS",
+                           "BUDGET", "UNTIL_COVERED", "MEASURE_RANKS", "NEVER_MEASURE"}) {
     CHECK(plain.find(std::string("FLOPINJ_") + name) == std::string::npos);
   }
   CHECK(plain.find("LD_") == std::string::npos);
@@ -86,7 +85,6 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
                                     "--never-measure",
                                     "spin,wait",
                                     "--never-measure=hold",
-                                    "--measure-graphs",
                                     "--",
                                     "env"})
                               .out;
@@ -99,7 +97,6 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
   CHECK(has_line(all, "FLOPINJ_UNTIL_COVERED=99"));
   CHECK(has_line(all, "FLOPINJ_MEASURE_RANKS=0,8-15"));
   CHECK(has_line(all, "FLOPINJ_NEVER_MEASURE=spin,wait,hold"));
-  CHECK(has_line(all, "FLOPINJ_MEASURE_GRAPHS=1"));
   CHECK(has_line(tree.run({"run", "--budget", "none", "--mode", "full", "--", "env"}).out,
                  "FLOPINJ_BUDGET=none"));
   CHECK(has_line(all, "FLOPINJ_PLAN_WAIT_MS=5000"));

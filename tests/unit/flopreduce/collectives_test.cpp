@@ -1,5 +1,5 @@
 // The recorder and the reducer name collectives alike.
-#include <collector/waiting_kernels.h>
+#include <collector/identity/never_measured.h>
 
 #include <set>
 #include <string>

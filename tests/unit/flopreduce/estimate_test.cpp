@@ -336,9 +336,9 @@ TEST_CASE("samples that agree are not all launches: how many they are is said") 
   const std::string text = text_of(r);
   CHECK(text.find("exactly") == std::string::npos);
   // 0.74113^10 = 0.05.
-  CHECK(text.find("1,000 launches stand with their kernel's samples, which agree: at least 10 "
-                  "windows each (95 % bound on launches that differ: 25.9 %).") !=
-        std::string::npos);
+  CHECK(text.find("1,000 launches are extrapolated from samples of their kernel that all agree "
+                  "(10 windows or more each; up to 25.9 % of launches could differ unseen, "
+                  "95 % confidence).") != std::string::npos);
 }
 
 TEST_CASE("where a varying kernel ran and nothing was sampled, there is no interval") {

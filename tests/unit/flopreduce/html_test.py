@@ -51,7 +51,8 @@ class Page(unittest.TestCase):
         self.show(page)
 
     def tearDown(self):
-        self.assertEqual(self.browser.problems, [])
+        problems, self.browser.problems = self.browser.problems, []  # the next test has its own
+        self.assertEqual(problems, [])
         self.assertEqual(self.browser.dialogs, [])
         self.assertEqual(len(self.browser.requests), 1, self.browser.requests)  # the page itself
 
@@ -235,8 +236,12 @@ class Page(unittest.TestCase):
         flop = (1024, 0, 2048, 1024, 4096, 0, 0, 4096)
         rows = [[0, 0, "forward", 8192 + i * 1024, 1024, n] for i, n in enumerate(flop)]
         rows += [[0, 0, "<b>x</b>", 12288, 4096, 12288], [1, 3, "loss", 0, 1024, {"n": str(2**60)}]]
-        table = {"key": "flop_over_time", "long_list": False, "when_empty": "", "columns": columns, "rows": rows}
+        table = {"key": "flop_over_time", "long_list": False, "when_empty": "", "columns": columns,
+                 "rows": rows, "processes": ["node1.trace.pb", "<b>node2</b>.trace.pb"]}
         self.open_changed("training", lambda data: data.update(flop_over_time=table))
+        labels = self.browser.run("[...document.querySelectorAll('#flop-over-time option')]"
+                                  ".map((o) => o.textContent)")
+        self.assertEqual(labels, ["node1.trace.pb, device 0", "<b>node2</b>.trace.pb, device 3"])
         bins = [{"forward": 4096.0, "<b>x</b>": 0.0}, {"forward": 8192.0, "<b>x</b>": 12288.0}]  # of 4,096 ns
         (_, zero), *_, (top_value, top) = self.scale("y", "#flop-over-time")
         rate = lambda pixel: (pixel - zero) / (top - zero) * top_value / 1e9 * 4096

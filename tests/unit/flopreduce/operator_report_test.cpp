@@ -12,9 +12,15 @@ namespace {
 constexpr double kConv = 2 * 4 * 64 * 27, kLinear = 2 * 256 * 10;
 struct Network {
   explicit Network(Scene& s)
-      : conv(s.path({"step", "forward", "conv1",
-                     "aten::conv2d, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], []]",
-                     "aten::cudnn_convolution, sizes = [[2, 3, 8, 8], [4, 3, 3, 3]]"})),
+      : conv(
+            s.path({"step", "forward", "conv1",
+                    "aten::conv2d, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], []]",
+                    "aten::convolution, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], [], "
+                    "[], []]",
+                    "aten::_convolution, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], [], "
+                    "[], [], [], [], [], []]",
+                    "aten::cudnn_convolution, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], "
+                    "[], [], []]"})),
         linear(s.path({"step", "forward", "fc", "aten::linear, sizes = [[2, 256], [10, 256], [10]]",
                        "aten::addmm, sizes = [[10], [2, 256], [256, 10], [], []]"})),
         linear_input(s.path({kNode + "AddmmBackward0", "AddmmBackward0, sizes = [[2, 10]]",
@@ -283,6 +289,8 @@ TEST_CASE("operators: backward / forward by forward operator, against theory") {
                                      "aten::threshold_backward, sizes = [[2, 8, 8, 8], [2, 8, 8, "
                                      "8], []]"});
   const uint32_t first = s.kernel("conv_a", kFirst), second = s.kernel("conv_b", kSecond);
+  const uint32_t wgrad1 = s.kernel("wgrad_a", kFirst), wgrad2 = s.kernel("wgrad_b", kSecond);
+  const uint32_t dgrad2 = s.kernel("dgrad_b", kSecond);
   const uint32_t flash = s.kernel("flash", 0, 0, 2 * kScores * (kHead + kValue));
   const uint32_t flash_back = s.kernel("flash_b", 0, 0, 2 * kScores * (3 * kHead + 2 * kValue));
   const uint32_t compare = s.kernel("relu", 0);
@@ -290,9 +298,10 @@ TEST_CASE("operators: backward / forward by forward operator, against theory") {
                    s.at(second, convolution("conv2", "[[2, 4, 8, 8], [8, 4, 3, 3], []]"), 2),
                    s.at(compare, relu, 3), s.at(flash, fused, 4)});
   const uint32_t back2 = gradient("[[2, 8, 8, 8], [2, 4, 8, 8], [8, 4, 3, 3], []]");
-  s.launch(kAutograd, {s.at(flash_back, fused_back, 4), s.at(compare, relu_back, 3),
-                       s.at(second, back2, 2), s.at(second, back2, 2),
-                       s.at(first, gradient("[[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3], []]"), 1)});
+  s.launch(kAutograd,
+           {s.at(flash_back, fused_back, 4), s.at(compare, relu_back, 3), s.at(dgrad2, back2, 2),
+            s.at(wgrad2, back2, 2),
+            s.at(wgrad1, gradient("[[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3], []]"), 1)});
   const Report r = s.reduce();
   // Of the first layer's two gradients one is not needed.
   const double all = kFirst + kSecond, both = kFirst + 2 * kSecond;

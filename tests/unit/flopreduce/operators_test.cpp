@@ -99,11 +99,18 @@ TEST_CASE("names of emit_nvtx") {
 
 TEST_CASE("names of autograd nodes") {
   const auto outer =
-      parse_operator_name("autograd::engine::evaluate_function: ConvolutionBackward0, seq = 3");
+      parse_operator_name("autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 147");
   REQUIRE(outer);
   CHECK(outer->kind == OperatorKind::kAutograd);
   CHECK(outer->name == "ConvolutionBackward");
-  CHECK(outer->sequence == 3U);
+  CHECK_FALSE(outer->sequence);
+  const auto node = parse_operator_name(
+      "ConvolutionBackward0, seq = 3, op_id = 148, sizes = [[4, 16, 4, 4]], input_op_ids = "
+      "[(146,0)]");
+  REQUIRE(node);
+  CHECK(node->name == "ConvolutionBackward");
+  CHECK(node->sequence == 3U);
+  CHECK(node->sizes == std::vector<Shape>{{4, 16, 4, 4}});
   CHECK(parse_operator_name("AddmmBackward0, sizes = [[32, 10]]")->name == "AddmmBackward");
   CHECK(parse_operator_name("AddmmBackward#")->kind == OperatorKind::kAutograd);
   CHECK(parse_operator_name("torch::autograd::AccumulateGrad")->kind == OperatorKind::kAutograd);

@@ -7,7 +7,8 @@ using namespace flopinj::reduce;
 
 namespace {
 
-// The phase of a launch in nested ranges, outermost first, on a thread.
+// The phase of a launch in nested ranges, outermost first, on a thread. "DOMAIN|NAME" is a range of
+// an NVTX domain.
 std::string phase_of(const std::vector<std::string>& ranges, const std::string& thread = "python",
                      PhaseRules rules = {}) {
   TraceBuilder t;
@@ -17,9 +18,12 @@ std::string phase_of(const std::vector<std::string>& ranges, const std::string& 
   t.thread(1, thread);
   t.kernel(1, "k", 11);
   uint32_t id = 0;
-  for (const auto& name : ranges) {
+  for (const auto& range : ranges) {
     ++id;
-    t.path(id, id - 1, name);
+    const size_t bar = range.find('|');
+    const bool domain = bar != std::string::npos;
+    if (domain) t.string(10'000 + id, range.substr(0, bar));
+    t.path(id, id - 1, range.substr(domain ? bar + 1 : 0), domain ? 10'000 + id : 0);
   }
   t.launches({{1, 5, id}});
   t.end();
@@ -107,6 +111,103 @@ TEST_CASE("forward work inside backward is recomputation") {
   CHECK(phase_of({node + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = [[2, 2]]"},
                  "pt_autograd_0") == "backward");
   CHECK(phase_of({"aten::linear, sizes = [[2, 2]]"}) == "other");
+}
+
+TEST_CASE("inside recomputation forward words stay recomputation, at any depth") {
+  const std::string node = "autograd::engine::evaluate_function: ";
+  const std::vector<std::string> checkpoint = {node + "CheckpointFunctionBackward",
+                                               "CheckpointFunctionBackward"};
+  const auto inside = [&](std::vector<std::string> ranges) {
+    ranges.insert(ranges.begin(), checkpoint.begin(), checkpoint.end());
+    return phase_of(ranges, "pt_autograd_0");
+  };
+  CHECK(inside({"forward"}) == "recompute");
+  CHECK(inside({"megatron.core.transformer.transformer_layer.forward.mlp",
+                "megatron.core.transformer.mlp.forward.linear_fc1"}) == "recompute");
+  CHECK(inside({"transformer_engine._Linear.forward.gemm"}) == "recompute");
+  CHECK(inside({"block", "model_fwd", "aten::mm, sizes = [[2, 2], [2, 2]]"}) == "recompute");
+  CHECK(inside({"loss", "aten::nll_loss_nd, sizes = [[2, 2], [2], [], [], []]"}) == "recompute");
+  CHECK(inside({"aten::scaled_dot_product_attention, sizes = [[1, 2, 4, 8]]",
+                "aten::_flash_attention_forward, sizes = [[1, 4, 2, 8]]"}) == "recompute");
+  // Reentrant: a whole backward pass runs inside of the node, and what it recomputes in turn.
+  CHECK(inside({node + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = [[2, 2], [2, 2]]"}) ==
+        "backward");
+  CHECK(inside({node + "CheckpointFunctionBackward", "CheckpointFunctionBackward", "forward"}) ==
+        "recompute");
+  CHECK(inside({node + "_LinearBackward", "_LinearBackward",
+                "transformer_engine._Linear.backward.dgrad_gemm"}) == "backward");
+  // Nodes of TransformerEngine's and Megatron's own checkpoints.
+  for (const char* own : {"_CheckpointFunctionBackward", "CheckpointWithoutOutputFunctionBackward"})
+    CHECK(phase_of({node + own, own, "forward"}, "pt_autograd_0") == "recompute");
+  // Not re-entrant: what the hooks of saved tensors run lies in the node that asks for them.
+  for (const char* name : {"aten::scaled_dot_product_attention, sizes = [[1, 2, 4, 8]]", "forward",
+                           "aten::rms_norm, sizes = [[2, 2], [], [2], []]",
+                           "aten::cross_entropy_loss, sizes = [[2, 2], [2], [], [], [], []]"})
+    CHECK(phase_of({node + "MulBackward0", "MulBackward0", name}, "pt_autograd_0") == "recompute");
+  // A function of the user's may take products in its backward.
+  CHECK(phase_of({node + "OwnFunctionBackward", "OwnFunctionBackward",
+                  "aten::matmul, sizes = [[2, 2], [2, 2]]", "aten::mm, sizes = [[2, 2], [2, 2]]"},
+                 "pt_autograd_0") == "backward");
+  CHECK(phase_of({node + "NllLossBackward0", "NllLossBackward0",
+                  "aten::nll_loss_backward, sizes = [[], [2, 2], [2], [], [], [], []]"},
+                 "pt_autograd_0") == "backward");
+}
+
+TEST_CASE("names of operators decide nothing by their words") {
+  for (const char* name :
+       {"aten::_flash_attention_forward, sizes = [[1, 4, 2, 8], [1, 4, 2, 8], [1, 4, 2, 8]]",
+        "aten::_efficient_attention_forward, sizes = [[1, 4, 2, 8]]",
+        "aten::nll_loss_forward, sizes = [[4, 10], [4], [], [], []]",
+        "aten::mse_loss, sizes = [[4, 10], [4, 10], []]", "aten::nll_loss_forward",
+        "mylib::fused_forward, seq = 3, op_id = 7, sizes = [[2, 2]]",
+        "mylib::detail::loss, sizes = [[2, 2]]",
+        "aten::native_layer_norm_backward, sizes = [[2, 2]]"}) {
+    INFO(name);
+    CHECK(phase_of({name}) == "other");
+    CHECK(phase_of({"forward", name}) == "forward");
+    CHECK(phase_of({"loss", name}) == "loss");
+    CHECK(phase_of({"optimizer", "training", "backward", name}) != "optimizer");
+  }
+  PhaseRules rules;  // a user's rule may say so
+  REQUIRE_FALSE(rules.add_user_rule("loss=nll_loss"));
+  CHECK(phase_of({"aten::nll_loss_forward, sizes = [[4, 10]]"}, "python", rules) == "loss");
+  // Made up: a C++ program's ranges look like operators without sizes.
+  CHECK(phase_of({"Network::forward"}) == "forward");
+  CHECK(phase_of({"FSDP::pre_forward"}) == "forward");
+}
+
+TEST_CASE("a closure inside an optimizer's step") {
+  // Lightning 2.6 with PyTorchProfiler(emit_nvtx=True).
+  const std::vector<std::string> step = {"[pl][profile][LightningModule]Net.optimizer_step",
+                                         "Optimizer.step#SGD.step"};
+  const auto inside = [&](std::vector<std::string> ranges) {
+    ranges.insert(ranges.begin(), step.begin(), step.end());
+    return phase_of(ranges);
+  };
+  const std::string training = "[pl][profile][Strategy]SingleDeviceStrategy.training_step";
+  CHECK(inside({}) == "optimizer");
+  CHECK(inside({training, "aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3]]"}) == "forward");
+  CHECK(inside({training, "aten::add, sizes = [[4, 8], [4, 8], []]"}) == "forward");
+  CHECK(inside({training, "[pl][module]torch.nn.modules.linear.Linear: net.0",
+                "aten::linear, sizes = [[4, 8], [8, 8], [8]]",
+                "aten::addmm, sizes = [[8], [4, 8], [8, 8], [], []]"}) == "forward");
+  CHECK(inside({"[pl][profile][Strategy]SingleDeviceStrategy.backward",
+                "aten::ones_like, sizes = [[]]"}) == "backward");
+  CHECK(inside({"[pl][profile][LightningModule]Net.configure_gradient_clipping",
+                "aten::_foreach_norm, sizes = [[[8, 8], [8]], []]"}) == "optimizer");
+  CHECK(inside({"aten::_foreach_addcdiv_, sizes = [[[8]], [[8]], [[8]], []]"}) == "optimizer");
+  CHECK(phase_of({"[pl][profile][Strategy]SingleDeviceStrategy.validation_step"}) == "other");
+  // A closure without ranges of its own, as for LBFGS.
+  const std::string lbfgs = "Optimizer.step#LBFGS.step";
+  CHECK(phase_of({lbfgs, "aten::linear, sizes = [[4, 8], [8, 8], [8]]",
+                  "aten::addmm, sizes = [[8], [4, 8], [8, 8], [], []]"}) == "forward");
+  CHECK(phase_of({lbfgs, "aten::mse_loss, sizes = [[4, 10], [4, 10], []]"}) == "forward");
+  CHECK(phase_of({lbfgs, "aten::dot, sizes = [[80], [80]]"}) == "optimizer");
+  CHECK(phase_of({lbfgs, "autograd::engine::evaluate_function: MseLossBackward0",
+                  "MseLossBackward0"}) == "backward");
+  // Muon's Newton-Schulz products are the optimizer's.
+  CHECK(phase_of({"Optimizer.step#Muon.step", "aten::matmul, sizes = [[8, 8], [8, 8]]",
+                  "aten::mm, sizes = [[8, 8], [8, 8]]"}) == "optimizer");
 }
 
 TEST_CASE("JAX and XLA") {
@@ -198,7 +299,25 @@ TEST_CASE("names that only look like TensorFlow's") {
   }
 }
 
-TEST_CASE("Megatron and DeepSpeed") {
+TEST_CASE("Megatron's ranges") {
+  const std::string core = "megatron.core.";
+  CHECK(phase_of({core + "transformer.mlp.forward.linear_fc1"}) == "forward");
+  CHECK(phase_of({core + "fusions.fused_bias_swiglu.backward"}) == "backward");
+  CHECK(phase_of({"layer_3f-layer_5b", "mlp wgrad"}) == "backward");
+  CHECK(phase_of({core + "pipeline_parallel.schedules."
+                         "forward_backward_pipelining_with_interleaving.steady"}) == "other");
+  for (const char* name :
+       {"recv_forward", "recv_backward", "send_forward", "send_backward",
+        "send_forward_recv_backward", "send_backward_recv_forward", "send_forward_recv_forward",
+        "send_backward_recv_backward", "send_forward_backward_recv_forward_backward"}) {
+    INFO(name);
+    CHECK(phase_of({core + "pipeline_parallel.p2p_communication." + name}) == "communication");
+  }
+}
+
+// Made up of the names of Megatron's and DeepSpeed's timers, which are no NVTX ranges: for programs
+// that make ranges of them.
+TEST_CASE("names of timers") {
   CHECK(phase_of({"forward-compute"}) == "forward");
   CHECK(phase_of({"backward-compute"}) == "backward");
   CHECK(phase_of({"forward-backward"}) == "other");
@@ -211,9 +330,56 @@ TEST_CASE("Megatron and DeepSpeed") {
   CHECK(phase_of({"fwd_microstep"}) == "forward");
   CHECK(phase_of({"bwd_inner_microstep"}) == "backward");
   CHECK(phase_of({"step_microstep"}) == "optimizer");
-  CHECK(phase_of({"DeepSpeedEngine.step"}) == "optimizer");
-  CHECK(phase_of({"DeepSpeedZeroOptimizer_Stage3.step"}) == "optimizer");
+}
+
+TEST_CASE("DeepSpeed's ranges, in its NVTX domain or in none") {
+  const std::string stage3 = "DeepSpeedZeroOptimizer_Stage3.";
+  for (const std::string domain : {"", "DeepSpeed|"}) {
+    CHECK(phase_of({domain + "DeepSpeedEngine.forward"}) == "forward");
+    CHECK(phase_of({domain + "DeepSpeedEngine.backward"}) == "backward");
+    CHECK(phase_of({domain + "DeepSpeedEngine.allreduce_gradients"}) == "communication");
+    for (const char* name :
+         {"step", "zero_grad", "unscale_and_clip_grads", "_overflow_check_and_loss_scale_update",
+          "_get_norm_groups", "get_grad_norm_direct", "has_overflow", "_prepare_sub_group",
+          "_release_sub_group", "_prepare_fp32_grad_for_sub_group", "_post_step",
+          "_reassign_or_swap_out_partitioned_parameters"}) {
+      INFO(name);
+      CHECK(phase_of({domain + stage3 + name}) == "optimizer");
+    }
+    CHECK(phase_of({domain + "DeepSpeedEngine.step"}) == "optimizer");
+    CHECK(phase_of({domain + "SuperOffloadOptimizer_Stage3.check_clip_grads"}) == "optimizer");
+    CHECK(phase_of({domain + "unscale_and_clip_grads"}) == "optimizer");  // ZenFlow's
+    CHECK(phase_of({"backward", domain + stage3 + "__add_grad_to_ipg_bucket"}) == "backward");
+  }
+  // ZenFlow's step is a function of no class: any program may call a range so.
+  CHECK(phase_of({"DeepSpeed|step"}) == "optimizer");
   CHECK(phase_of({"step"}) == "other");
+  CHECK(phase_of({"mine|step"}) == "other");
+}
+
+// As the examples of NVIDIA's plugins for TensorFlow choose messages and domains.
+TEST_CASE("domains tell TensorFlow's passes apart") {
+  CHECK(phase_of({"Forward|Dense Block"}) == "forward");
+  CHECK(phase_of({"Gradient|Dense Block"}) == "backward");
+  CHECK(phase_of({"forward|Dense 1"}) == "forward");
+  CHECK(phase_of({"backwards|Dense 1 grad"}) == "backward");
+  CHECK(phase_of({"Forward|Loss"}) == "forward");
+  CHECK(phase_of({"Dense Block"}) == "other");
+  CHECK(phase_of({"Forward pass|Dense Block"}) == "other");
+}
+
+TEST_CASE("a rule may name a domain") {
+  PhaseRules rules;
+  REQUIRE_FALSE(rules.add_rule_file("mine",
+                                    "eval range domain:Validation regex .\n"
+                                    "inner range in:eval domain:my-lib word go\n"));
+  CHECK(phase_of({"validation|anything"}, "python", rules) == "eval");
+  CHECK(phase_of({"anything"}, "python", rules) == "other");
+  CHECK(phase_of({"validation|x", "my-lib|go on"}, "python", rules) == "inner");
+  CHECK(phase_of({"validation|x", "go on"}, "python", rules) == "eval");
+  CHECK(PhaseRules::describe(rules.rules()[1]) ==
+        "inside eval, range of domain 'my-lib' has the word 'go'");
+  CHECK(PhaseRules::line_of(rules.rules()[1]) == "inner range in:eval domain:my-lib word go");
 }
 
 TEST_CASE("kernels decide before ranges, user's rules before kernels") {
@@ -278,7 +444,9 @@ TEST_CASE("a wrong rule file is refused as a whole, with the line") {
   CHECK(has(error("\n\na range word"), "my.rules:3: the pattern is missing"));
   CHECK(has(error("a range regex ("), "not a regular expression"));
   CHECK(has(error("a/b range word x"), "no name of a phase"));
-  CHECK(has(error("a kernel in:b word x"), "ranges alone"));
+  CHECK(has(error("a kernel in:b word x"), "is for ranges"));
+  CHECK(has(error("a kernel domain:b word x"), "is for ranges"));
+  CHECK(has(error("a range domain: word x"), "domain:NAME names an NVTX domain"));
   CHECK_FALSE(has(error("a\033[31m range word x"), "\033"));
   std::string many;
   for (int i = 0; i < 5000; ++i) many += "a range word x\n";
@@ -342,7 +510,10 @@ TEST_CASE("backward / forward and what it should be") {
   CHECK(j["backward_forward_ratio"].get<double>() == Approx(700.0 / 410));
   CHECK(j["backward_forward_matrix_ratio"].get<double>() == Approx(1.75));
   CHECK(j["first_layer_share"].get<double>() == Approx(0.25));
-  CHECK(j["backward_forward_expected"].get<double>() == Approx(1.75));
+  // The kernel's name does not say which gradients fc1 has: one or both, and both of fc2.
+  CHECK(j["backward_forward_expected"].is_null());
+  CHECK(j["backward_forward_expected_range"] == nlohmann::json({1.75, 2.0}));
+  CHECK(j["backward_forward_verdict"] == "inside");
   REQUIRE(j["layers"].size() == 2);
   CHECK(j["layers"][0]["path"] == "step/forward/fc1");
   CHECK(j["layers"][0]["first"] == true);

@@ -298,7 +298,7 @@ class Utilization(Base):
         self.assertEqual(outer, 3_200_240_000)
         for name, time in (("matrix_vector", 400e-6), ("outer_product", 410e-6), ("row_sum", 390e-6)):
             k = kernels[name]
-            self.assertEqual(k["bound_by"], "memory")
+            self.assertEqual((k["bound_by"], k["nearer_roof"]), ("memory", "memory"))
             self.assertAlmostEqual(k["byte_per_s"], int(k["dram_bytes"]) / time, delta=1)
             self.assertAlmostEqual(k["roof_share"], int(k["dram_bytes"]) / self.BANDWIDTH / time)
         self.assertAlmostEqual(kernels["matrix_vector"]["flop_per_byte"], self.FLOP / matvec)
@@ -361,7 +361,7 @@ class Utilization(Base):
     def test_people_see_it(self):
         text = run(self.trace["vectors"]).stdout
         for words in ("Utilization", "NVIDIA H200: peaks of H200 SXM 141GB, fp32 67 TFLOP/s", "memory 4.8 TB/s",
-                      "NVIDIA H200 Tensor Core GPU data sheet", "Roofline", "memory binds below 13.96 FLOP/B in fp32",
+                      "NVIDIA H200 Tensor Core GPU data sheet", "Roofline", "ridge point 13.96 FLOP/B (fp32)",
                       "30 assumed, large language models", "4 MobileNetV2", "62 GSPMD"):
             self.assertIn(words, text)
 

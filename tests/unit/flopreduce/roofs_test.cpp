@@ -13,7 +13,7 @@ const std::string kTensor = "sm__ops_path_tensor_";
 // What takes a microsecond. One addition is one operation, one packed half multiply-add four.
 constexpr double kFadd = 19.5e6, kHfma = 78e6 / 4, kDense = 312e6, kSparse = 624e6;
 constexpr double kInt8 = 624e6, kInt8Sparse = 1248e6, kBytes = 2.039e6;
-constexpr int64_t kMicrosecond = 1000;
+constexpr double kMicrosecond = 1000;
 
 // One launch of each kernel that is added.
 class Run {
@@ -37,13 +37,15 @@ class Run {
     double fadd = 0, hfma = 0, dense = 0, sparse = 0, fp8 = 0, int8 = 0, int8_sparse = 0, int4 = 0;
     double bytes = 0;
   };
-  void kernel(const std::string& name, const Work& w, int64_t microseconds) {
+  void kernel(const std::string& name, const Work& w, double microseconds, bool windowed = false) {
     const uint32_t id = ++kernels_;
     trace_.kernel(id, name, 100 + id);
     trace_.samples(1, id, {sass(w.fadd, 0, 0, 0, w.hfma)});
     trace_.samples(2, id, {{w.bytes}});
     trace_.samples(3, id, {{w.dense, w.sparse, w.fp8, w.int8, w.int8_sparse, w.int4}});
-    trace_.launches({{id, microseconds * kMicrosecond}});
+    trace_.launches({{.signature = id,
+                      .duration_ns = static_cast<int64_t>(microseconds * kMicrosecond),
+                      .windowed = windowed}});
   }
   Report report(const std::vector<std::string>& peaks = {}, int fma = 2) {
     TraceBuilder whole = trace_;
@@ -66,11 +68,12 @@ nlohmann::json kernel(const nlohmann::json& report, const std::string& name) {
   return {};
 }
 
-void check(const nlohmann::json& k, double of_peak, double of_roof, const std::string& bound_by) {
+void check(const nlohmann::json& k, double of_peak, double of_roof, const std::string& nearer) {
   INFO(k.dump());
   CHECK(k["utilization"].get<double>() == Approx(of_peak));
   CHECK(k["roof_share"].get<double>() == Approx(of_roof));
-  CHECK(k["bound_by"] == bound_by);
+  CHECK(k["nearer_roof"] == nearer);
+  CHECK(k["bound_by"] == (of_roof >= 0.6 ? nearer : "latency"));
 }
 
 }  // namespace
@@ -90,6 +93,33 @@ TEST_CASE("a kernel's least time is the sum over its precisions, each at its own
   CHECK(j["roofline"]["total"]["roof_share"].get<double>() == Approx(17.0 / 34));
   CHECK(j["utilization"]["run"]["gpu_time"]["utilization"].get<double>() == Approx(14.0 / 34));
   CHECK(j["utilization"]["devices"][0]["no_peak_of"].empty());
+}
+
+TEST_CASE("a kernel is bound by the nearer roof only where it comes near to it") {
+  Run run;
+  // 1 us of arithmetic beside 3 us of memory.
+  const Run::Work copies{.fadd = kFadd, .bytes = 3 * kBytes};
+  const Run::Work multiplies{.fadd = 3 * kFadd, .bytes = kBytes};
+  run.kernel("near memory", copies, 4.9);
+  run.kernel("far", copies, 5.1);
+  run.kernel("near arithmetic", multiplies, 4.9);
+  run.kernel("tiny", {.fadd = kFadd / 100, .bytes = kBytes / 1000}, 2);
+  run.kernel("slowed, near all the same", copies, 4.9, true);
+  run.kernel("slowed", copies, 100, true);
+  const Report report = run.report();
+  const auto j = json_of(report);
+  check(kernel(j, "near memory"), 1 / 4.9, 3 / 4.9, "memory");
+  check(kernel(j, "far"), 1 / 5.1, 3 / 5.1, "memory");
+  CHECK(kernel(j, "far")["bound_by"] == "latency");
+  check(kernel(j, "near arithmetic"), 3 / 4.9, 3 / 4.9, "fp32");
+  check(kernel(j, "tiny"), 0.01 / 2, 0.01 / 2, "fp32");
+  CHECK(kernel(j, "slowed, near all the same")["bound_by"] == "memory");
+  CHECK(kernel(j, "slowed")["nearer_roof"] == "memory");
+  CHECK(kernel(j, "slowed")["bound_by"].is_null());  // without the counters it may be near
+  // ">=" is for missing launches only: of times that are too long the share is ">".
+  const std::string text = text_of(report);
+  CHECK(text.find(">=") == std::string::npos);
+  CHECK(text.find("> 61.2 %") != std::string::npos);
 }
 
 TEST_CASE("sparse work has the sparse peak: as much of it in half the time") {

@@ -1,4 +1,4 @@
-#include <injector/settings.h>
+#include <injector/process/settings.h>
 
 #include "catch.h"
 
@@ -50,13 +50,13 @@ TEST_CASE("every variable is read, others are left alone") {
             "FLOPINJ_FORCE=1", "FLOPINJ_LOG=debug", "FLOPINJ_CUPTI=/x/libcupti.so",
             "FLOPINJ_FLUSH_MS=1000", "FLOPINJ_PLAN_WAIT_MS=60000", "MY_FLOPINJ_OUTPUT=no",
             "FLOPINJ_BUDGET=0.25", "FLOPINJ_UNTIL_COVERED=99.5", "FLOPINJ_MEASURE_RANKS=2",
-            "FLOPINJ_NEVER_MEASURE=spin,Wait", "FLOPINJ_MEASURE_GRAPHS=1"});
+            "FLOPINJ_NEVER_MEASURE=spin,Wait"});
   CHECK(problems.empty());
   CHECK(s.output == "a=b.pb");
   CHECK(s.level == Level::kTally);
   CHECK(s.mode == Mode::kTiming);
   CHECK(s.force);
-  CHECK(s.log_level == log::Level::kDebug);
+  CHECK(s.log_level == LogLevel::kDebug);
   CHECK(s.cupti == "/x/libcupti.so");
   CHECK(s.flush_ms == 1000);
   CHECK(s.plan_wait_ms() == 60000);
@@ -64,8 +64,6 @@ TEST_CASE("every variable is read, others are left alone") {
   CHECK(s.until_covered_percent == 99.5);
   CHECK(s.measure_ranks.contains(2));
   CHECK(s.never_measure == std::vector<std::string>{"spin", "Wait"});
-  CHECK(s.measure_graphs);
-  CHECK_FALSE(read({"PATH=/bin"}).settings.measure_graphs);
   CHECK_FALSE(s.measure_ranks.contains(0));
   CHECK(read({"FLOPINJ_BUDGET=none"}).settings.budget_percent == 0);
   CHECK(read({"FLOPINJ_MODE=full"}).settings.mode == Mode::kFull);
@@ -102,8 +100,7 @@ TEST_CASE("a value that is not understood is named with what would be, and the d
         "FLOPINJ_OUTPUT=", "FLOPINJ_CUPTI=", "FLOPINJ_BUDGET=0", "FLOPINJ_BUDGET=101",
         "FLOPINJ_BUDGET=-1", "FLOPINJ_BUDGET=1%", "FLOPINJ_BUDGET=nan",
         "FLOPINJ_BUDGET=", "FLOPINJ_UNTIL_COVERED=none", "FLOPINJ_UNTIL_COVERED=0",
-        "FLOPINJ_MEASURE_RANKS=", "FLOPINJ_MEASURE_RANKS=0-", "FLOPINJ_NEVER_MEASURE=a,,b",
-        "FLOPINJ_MEASURE_GRAPHS=yes"}) {
+        "FLOPINJ_MEASURE_RANKS=", "FLOPINJ_MEASURE_RANKS=0-", "FLOPINJ_NEVER_MEASURE=a,,b"}) {
     INFO(entry);
     CHECK(read({entry}).problems.size() == 1);
   }

@@ -41,6 +41,7 @@ uint32_t FakeDriver::call(uint32_t cbid, const char* name, const void* params,
     run.context = launch.context;
     run.context_id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(launch.context));
     run.stream_id = launch.stream_id;
+    run.module_id = launch.module_id;
     run.correlation_id = correlation;
     run.graph_id = launch.graph_id;
     run.graph_node_id = launch.graph_node_id;
@@ -59,10 +60,18 @@ uint32_t FakeDriver::call(uint32_t cbid, const char* name, const void* params,
   return correlation;
 }
 
+void FakeDriver::load_module(uint32_t id) {
+  const simgpu::Observer* observer = observer_;
+  if (observer == nullptr) return;
+  const simgpu::ModuleInfo info{id, nullptr, 0};
+  observer->module_loaded(observer->self, context(1), &info);
+}
+
 void FakeDriver::copy(uint64_t bytes) {
   const simgpu::Observer* observer = observer_;
   if (observer == nullptr) return;
   simgpu::MemoryCopy copy{};
+  copy.context = context(1);
   copy.context_id = 1;
   copy.stream_id = 7;
   copy.correlation_id = next_correlation_++;
@@ -78,11 +87,12 @@ const simgpu::Driver* fake_driver_table() {
   static const simgpu::Driver table{
       simgpu::kAbiVersion,
       [](const simgpu::Observer* observer) { FakeDriver::get().observer_ = observer; },
-      [](CUcontext context, uint32_t replays) {
+      [](CUcontext context, const simgpu::Session& session) {
         const std::scoped_lock lock(FakeDriver::get().mutex_);
-        FakeDriver::get().replays_[context] = replays;
+        FakeDriver::get().replays_[context] = session.replays;
       },
-      []() -> uint64_t { return 123456789; }, [] { return 1; }, [](int) { return "GH100"; },
+      []() -> uint64_t { return 123456789; }, [] { return 13000; }, [] { return 1; },
+      [](int) { return "GH100"; },
       // Contexts 1 to 9 exist, and so do streams 1 to 9; 0 is the default stream, with id 7.
       [](CUcontext context) -> uint32_t {
         const auto number = reinterpret_cast<uintptr_t>(context);
@@ -96,7 +106,7 @@ const simgpu::Driver* fake_driver_table() {
       [](CUgraph graph) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph)); },
       [](CUgraphExec graph) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph)); },
       [](CUgraphNode node) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(node)); },
-      [](CUcontext) { return CUDA_SUCCESS; }, [](CUcontext, int) {}};
+      [](CUcontext) { return CUDA_SUCCESS; }};
   return &table;
 }
 

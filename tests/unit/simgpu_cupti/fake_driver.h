@@ -23,7 +23,7 @@ class FakeDriver {
   struct Launch {
     const char* symbol = "kernel";
     CUcontext context = FakeDriver::context(1);
-    uint32_t stream_id = 7;
+    uint32_t stream_id = 7, module_id = 1;
     uint64_t start_ns = 1000, end_ns = 1500, cycles = 700;
     uint32_t grid[3] = {2, 3, 1}, block[3] = {32, 1, 1};
     uint32_t dynamic_shared_bytes = 0, graph_id = 0;
@@ -36,6 +36,7 @@ class FakeDriver {
   uint32_t launch(const Launch& launch);
   uint32_t launch_graph(const std::vector<Launch>& nodes);
   void copy(uint64_t bytes);
+  void load_module(uint32_t id);
 
   // What CUPTI installed; null when nothing is wanted.
   const simgpu::Observer* observer() const { return observer_.load(); }

@@ -71,16 +71,6 @@ TEST_CASE("the fault of this run shows where it should and nowhere else") {
   REQUIRE(client.stop() == CUPTI_SUCCESS);
   CHECK(client.decode() == or_success("decode_fails", CUPTI_ERROR_UNKNOWN));
   if (fault == "decode_fails") return;
-  const size_t lost_ranges = client.dropped, ranges = client.ranges();
-  CHECK(lost_ranges == (fault == "drop_ranges" ? 3U : 0U));
-  CHECK(ranges == (fault == "drop_ranges" ? 6U : 9U));
-
-  REQUIRE(client.reinitialize_image() == CUPTI_SUCCESS);
-  REQUIRE(client.set_config(plan, 20) == CUPTI_SUCCESS);
-  REQUIRE(client.start() == CUPTI_SUCCESS);
-  FakeDriver::Launch node;
-  node.graph_id = 5;
-  FakeDriver::get().launch_graph({node});
-  REQUIRE(client.stop() == CUPTI_SUCCESS);
-  CHECK(client.decode() == or_success("graph_windows_fail", CUPTI_ERROR_UNKNOWN));
+  CHECK(client.dropped == (fault == "drop_ranges" ? 3U : 0U));
+  CHECK(client.ranges() == (fault == "drop_ranges" ? 6U : 9U));
 }

@@ -155,17 +155,4 @@ TEST_CASE("metrics can be listed and described") {
   CHECK(std::string(properties.pDimUnit) == "byte");
   properties.pMetricName = "nope";
   CHECK(cuptiProfilerHostGetMetricProperties(&properties) == CUPTI_ERROR_INVALID_METRIC_NAME);
-
-  CUpti_Profiler_Host_GetSubMetrics_Params sub{};
-  sub.structSize = CUpti_Profiler_Host_GetSubMetrics_Params_STRUCT_SIZE;
-  sub.pHostObject = plan.host;
-  sub.metricType = CUPTI_METRIC_TYPE_COUNTER;
-  sub.pMetricName = "dram__bytes_read";
-  REQUIRE(cuptiProfilerHostGetSubMetrics(&sub) == CUPTI_SUCCESS);
-  for (size_t i = 0; i < sub.numOfSubmetrics; ++i) {
-    const std::string full = std::string("dram__bytes_read") + sub.ppSubMetrics[i];
-    CHECK(HostPlan({full.c_str()}).result == CUPTI_SUCCESS);
-  }
-  sub.metricType = CUPTI_METRIC_TYPE_RATIO;
-  CHECK(cuptiProfilerHostGetSubMetrics(&sub) == CUPTI_ERROR_INVALID_PARAMETER);
 }

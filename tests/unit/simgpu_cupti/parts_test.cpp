@@ -22,16 +22,6 @@ TEST_CASE("versions are told by release or by API number") {
     CHECK(parse_version(text) == 0);
 }
 
-TEST_CASE("faults are a comma list, and names of others are passed over") {
-  const Faults faults =
-      parse_faults("oom=3,no_privileges,drop_ranges=5,,drop_activity=x,cu_init_fails");
-  CHECK(faults.no_privileges);
-  CHECK(faults.drop_ranges == 5);
-  CHECK(faults.drop_activity == 0);
-  CHECK_FALSE(faults.hardware_busy);
-  CHECK_FALSE(faults.second_subscriber);
-}
-
 TEST_CASE("metrics read the counts that their names say") {
   KernelRun run{};
   run.start_ns = 100, run.end_ns = 350, run.cycles = 40;

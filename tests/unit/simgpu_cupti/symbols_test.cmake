@@ -1,5 +1,6 @@
-# Only cupti* functions are exported, under the version name that programs linked with the real library ask for; the
-# variant lacks exactly the range profiler; nothing but the C library is needed.
+# Only cupti* functions are exported, those that programs of others link among them, under the version
+# name that these ask for; the variant lacks exactly the range profiler; nothing but the C library is
+# needed.
 function(exported file out)
   execute_process(COMMAND ${NM} -D --defined-only ${file} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" lines "${text}")
@@ -27,6 +28,16 @@ endforeach()
 if(NOT count EQUAL 12)
   message(FATAL_ERROR "the variant lacks ${count} functions; the range profiler has 12")
 endif()
+
+file(STRINGS ${LINKED} lines REGEX "^[^#]")
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "(.*) (cupti[A-Za-z0-9_]+)" _ "${line}")
+  set(function ${CMAKE_MATCH_2})
+  list(FIND full ${function} found)
+  if(found LESS 0)
+    message(FATAL_ERROR "${line}: it is not there")
+  endif()
+endforeach()
 
 foreach(file ${LIBRARY} ${VARIANT})
   execute_process(COMMAND ${READELF} -d ${file} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)

@@ -60,9 +60,18 @@ void expect_backward(const LayerSpec& layer, int batch, std::vector<Launch>& lau
   } else {
     const std::string prefix = layer.kind == LayerKind::kDense ? "dense_" : "conv2d_";
     const Operations work{0, 0, multiply_adds(layer, batch)};
-    launches.push_back({prefix + "weight_gradient", work});
-    launches.push_back({"bias_gradient", {product({batch, layer.out.size()}), 0, 0}});
-    if (layer.input_gradient) launches.push_back({prefix + "input_gradient", work});
+    const Launch weights{prefix + "weight_gradient", work};
+    const Launch inputs{prefix + "input_gradient", work};
+    const Launch biases{"bias_gradient", {product({batch, layer.out.size()}), 0, 0}};
+    if (layer.kind == LayerKind::kDense) {  // the sum for biases is the engine's, after the node
+      if (layer.input_gradient) launches.push_back(inputs);
+      launches.push_back(weights);
+      launches.push_back(biases);
+    } else {  // one node computes all three
+      launches.push_back(weights);
+      launches.push_back(biases);
+      if (layer.input_gradient) launches.push_back(inputs);
+    }
   }
 }
 

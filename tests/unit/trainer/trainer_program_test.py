@@ -14,6 +14,7 @@ import unittest
 TRAINER = ""
 SIMGPU = ""
 
+WEIGHTS = re.compile(r"^weights ([0-9a-f]{16})$")
 LINE = re.compile(r"^(?:worker (\d+) )?step (\d+) loss (\S+)$")
 
 
@@ -31,7 +32,9 @@ def run(*arguments, simgpu=True):
 def losses(result):
     """{worker: {step: loss as printed}}; worker 0 where none is named."""
     by_worker = {}
-    for line in result.stderr.splitlines():
+    *lines, last = result.stderr.splitlines()
+    assert WEIGHTS.match(last), f"the last line on stderr is not the weights' hash: {last}"
+    for line in lines:
         match = LINE.match(line)
         assert match, f"unexpected line on stderr: {line}"
         worker, step, loss = match.groups()
@@ -71,6 +74,21 @@ class Training(unittest.TestCase):
                 self.assertNotEqual(self.train("--steps", "5", option, value)[0][5], base[0][5])
         self.assertEqual(
             list(self.train("--steps", "5", "--log-every", "2")[0]), [1, 2, 4, 5])
+
+    def weights(self, *arguments):
+        return WEIGHTS.match(run("--steps", "5", *arguments).stderr.splitlines()[-1]).group(1)
+
+    def test_the_hash_of_the_weights_is_that_of_the_numbers(self):
+        for model in ("mlp", "cnn"):
+            plain = self.weights("--model", model)
+            for same in ("plain", "autograd-thread", "graph"):
+                self.assertEqual(self.weights("--model", model, "--mode", same), plain)
+            for other in (("--seed", "2"), ("--lr", "0.100001"), ("--momentum", "0.9"),
+                          ("--batch", "16")):
+                self.assertNotEqual(self.weights("--model", model, *other), plain, other)
+        streams = [self.weights("--mode", "streams", "--workers", n) for n in ("2", "2", "3")]
+        self.assertEqual(streams[0], streams[1])
+        self.assertNotEqual(streams[0], streams[2])
 
     def test_few_steps_in_graph_mode_need_no_graph(self):
         for steps in ("1", "3", "4"):

@@ -75,8 +75,8 @@ std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
   return ProductGradients{(3 * head + 2 * value) / (head + value), 0};
 }
 
-constexpr const char* kFused = "two products: scores and values; no mask, no softmax";
-constexpr const char* kFusedBack = "five products: the scores are computed again";
+constexpr const char* kFused = kForwardProducts;
+constexpr const char* kFusedBack = kBackwardProducts;
 constexpr OperatorRow kRows[] = {
     {"scaled_dot_product_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
     {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, kFused, two_gradients},

@@ -117,7 +117,7 @@ Formula either(const OperatorCall& call, const OperatorRow& row) {
   const Shape* weight = call.shape(row.b);
   if (!fit(input, weight)) return Formula::none(kMismatch);
   if (call.output != nullptr && call.output->size() == input->size())
-    return of_either(*input, *call.output, *weight, nullptr);
+    return of_either(*input, *call.output, *weight, call.forward);
   const int64_t from = channels(*input, *weight);
   const bool plain = grouped(from, (*weight)[0], *weight), turned = from == (*weight)[0];
   if (plain && turned) return Formula::none(kEither);

@@ -38,7 +38,8 @@ struct OperatorCall {
   // the same sequence number.
   const Shape* output = nullptr;
   const OperatorName* gradient = nullptr;  // that backward operator
-  const OperatorName* forward = nullptr;   // of a backward operator: the forward one
+  // Of a backward operator: the forward one. Of a function inside of another operator: that one.
+  const OperatorName* forward = nullptr;
 
   // The shape of argument i, or nullptr where there is none.
   const Shape* shape(size_t i) const {
@@ -73,6 +74,13 @@ struct Formula {
     return part;
   }
 };
+
+// Fused attention. Its formula has the products that the model needs; a fused kernel's backward executes
+// one more, the scores again (Formula::again).
+inline constexpr const char* kForwardProducts = "two products: scores and values";
+inline constexpr const char* kBackwardProducts =
+    "four products: gradients by scores, values, queries and keys";
+inline constexpr const char* kBackwardExecutes = "five products for the formula's four";
 
 // What a product takes in backward.
 struct ProductGradients {

@@ -14,6 +14,7 @@ struct Entry {
   const OperatorRow* row = nullptr;
   const ElementwiseRow* elementwise = nullptr;
   std::span<const ListRow> forms;
+  const OperatorRow* table = nullptr;  // where row is
 
   bool known() const { return row != nullptr || elementwise != nullptr || !forms.empty(); }
 };
@@ -31,7 +32,10 @@ const std::unordered_map<std::string_view, Entry>& index() {
     std::unordered_map<std::string_view, Entry> map;
     for (const auto table : {product_operators(), convolution_operators(), pooling_operators(),
                              attention_operators(), recurrent_operators(), norm_operators()})
-      for (const auto& row : table) map[row.function].row = &row;
+      for (const auto& row : table) {
+        map[row.function].row = &row;
+        map[row.function].table = table.data();
+      }
     for (const auto table : {elementwise_operators(), activation_operators()})
       for (const auto& row : table) map[row.function].elementwise = &row;
     add_forms(map);
@@ -95,6 +99,16 @@ const char* operator_convention(std::string_view name) {
   if (entry.row != nullptr) return entry.row->convention;
   if (entry.elementwise != nullptr) return entry.elementwise->convention;
   return entry.forms.empty() ? "" : entry.forms.front().convention;
+}
+
+bool same_kind_of_work(std::string_view name, std::string_view other) {
+  const Entry entry = find(name);
+  return entry.table != nullptr && entry.table == find(other).table;
+}
+
+bool moves_data(std::string_view name) {
+  const ElementwiseRow* row = find(name).elementwise;
+  return row != nullptr && row->multiply_adds + row->arithmetic + row->uncounted == 0;
 }
 
 Formula operator_formula(const OperatorName& name, const OperatorCall& call) {

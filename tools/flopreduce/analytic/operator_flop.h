@@ -16,8 +16,7 @@
 //   products      mm, addmm, bmm, linear, ...: one multiply-add per element and inner index. A bias
 //                 starts the sum and costs nothing (as in torch.utils.flop_counter and fvcore).
 //   convolutions  elements of the output x inputs of one output element, taps on padding included.
-//   attention     the two products of scores and values, nothing skipped for a causal mask; backward
-//                 of fused kernels five products for two, of which Formula::again is one (the scores).
+//   attention     the products of attention_operators.cpp, nothing skipped for a causal mask.
 //   recurrent     every weight matrix once per time step and sample; gates are left out.
 //   pooling       every element of every window, padding left out.
 //   element-wise  so many operations per element, from the definition.
@@ -35,6 +34,11 @@ namespace flopinj::reduce {
 bool has_operator_formula(std::string_view name);
 // What its formula counts, and where that is from; empty where there is none.
 const char* operator_convention(std::string_view name);
+
+// Whether both are of one table: products, convolutions, pooling, attention, recurrent layers or norms.
+bool same_kind_of_work(std::string_view name, std::string_view other);
+// Whether it has a formula of no operations at all: copies, casts, views, padding.
+bool moves_data(std::string_view name);
 
 // `call.sizes` must be the sizes of that operator's arguments in the order of PyTorch's schema
 // (aten/src/ATen/native/native_functions.yaml).

@@ -6,7 +6,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function: ";
 constexpr std::string_view kCustomNode = "torch::autograd::";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -230,8 +229,8 @@ std::optional<OperatorName> parse_operator_name(std::string_view range) {
   if (range.starts_with("{'")) return parse_pyprof(range);
   OperatorName out;
   std::string_view rest = range;
-  const bool evaluate = rest.starts_with(kEvaluate);
-  if (evaluate) rest.remove_prefix(kEvaluate.size());
+  const bool evaluate = rest.starts_with(kEvaluateFunction);
+  if (evaluate) rest.remove_prefix(kEvaluateFunction.size());
   const size_t first = end_of_field(rest, 0);
   out.name = rest.substr(0, first);
   const bool fields = read_fields(rest, first, out);

@@ -40,6 +40,9 @@ struct OperatorName {
   std::string_view function() const;
 };
 
+// What autograd's engine puts before the name of the node that it evaluates.
+inline constexpr std::string_view kEvaluateFunction = "autograd::engine::evaluate_function: ";
+
 // Arguments and dimensions beyond these make the sizes unknown. A name as long as the recorder
 // writes them has no more arguments.
 inline constexpr size_t kMaxArguments = 8192;
@@ -48,7 +51,8 @@ inline constexpr size_t kMaxDimensions = 16;
 // Nothing where the name is none of an operator. Forms that are read:
 //   aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [], [64]], input_op_ids = [(5,0)]
 //   (torch.autograd.profiler.emit_nvtx: torch/csrc/profiler/util.cpp, getNvtxStr)
-//   autograd::engine::evaluate_function: ConvolutionBackward0, seq = 3
+//   autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 9
+//   ConvolutionBackward0, seq = 3, op_id = 10, sizes = [[64, 64, 112, 112]]
 //   {'mod': 'Conv2d', 'strRepr': '3, 64, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)'}
 //   (PyProf, apex/pyprof/nvtx/nvmarker.py), and the same as Conv2d(3, 64, kernel_size=...)
 //   {'mod': 'torch', 'op': 'matmul', 'args': [{'type': 'tensor', 'shape': (64, 32), ...}, ...]}

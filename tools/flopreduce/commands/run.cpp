@@ -6,23 +6,11 @@
 
 #include "commands/command.h"
 #include "commands/output_file.h"
+#include "sections/notices.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
-
-// One line for everything that damage took from the report.
-std::string what_is_missing(const Report& report) {
-  constexpr size_t kMost = 4;
-  std::string text;
-  size_t kinds = 0;
-  for (const auto& d : report.damage) {
-    if (!damage_text(d.kind).partial || ++kinds > kMost) continue;
-    text += (text.empty() ? "" : "; ") + printable(d.file) + ": " + std::to_string(d.count) + " " +
-            damage_text(d.kind).meaning;
-  }
-  return kinds > kMost ? text + "; and more, see Damage in the report" : text;
-}
 
 // The exit code for the case that one could not be used, which was said.
 int open_traces(Reducer& reducer, const InputArguments& input) {
@@ -45,7 +33,7 @@ Reduced reduce_traces(InputArguments& input) {
   if (!result.report->errors.empty()) {
     result.exit_code = trouble;
   } else if (result.report->partial) {
-    complain("the report is partial: " + what_is_missing(*result.report));
+    complain("the report is partial: " + printable(damage_words(*result.report, 4)));
     result.exit_code = kExitPartial;
   }
   return result;

@@ -16,12 +16,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kShortNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kShortNames = {{
     {"ratio", "backward_forward_ratio"},
     {"matrix_ratio", "backward_forward_matrix_ratio"},
     {"flop", "total.flop"},
     {"launches", "total.launches"},
     {"gpu_time_ns", "total.gpu_time_ns"},
+    {"hfu", "utilization.hfu.utilization"},
+    {"mfu", "utilization.mfu.utilization"},
     {"utilization", "utilization.run.gpu_time.utilization"},
 }};
 

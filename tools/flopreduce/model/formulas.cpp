@@ -15,6 +15,7 @@ struct InstructionFormula {
   Kind kind;
   uint32_t lanes;
 };
+// In the order of trace::Interned::SassOperation.
 constexpr std::array kInstructions = {
     InstructionFormula{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "fp32", Kind::kAdd,
                        1},
@@ -42,6 +43,30 @@ constexpr std::array kInstructions = {
     InstructionFormula{"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", "fp16", Kind::kFma,
                        2},
 };
+
+static_assert(kInstructions.size() == trace::Interned::SassOperation_MAX);
+
+// How much of its instructions is arithmetic, as far as the kernel's code tells.
+void weigh(MetricMeaning& m, std::string_view metric, const KernelCode& code) {
+  const auto* const row = std::find_if(kInstructions.begin(), kInstructions.end(),
+                                       [&](const auto& r) { return r.metric == metric; });
+  if (row == kInstructions.end()) return;
+  if (code.state() == KernelCode::State::kNotRead) {
+    // Most kernels with half instructions have some without arithmetic, others hardly any.
+    if (row->precision == "fp16" && row->kind != Kind::kMul) m.least = 0;
+    return;
+  }
+  const auto operation = static_cast<int>(row - kInstructions.begin()) + 1;
+  const InstructionCounts* const counts =
+      code.find(static_cast<trace::Interned::SassOperation>(operation));
+  if (counts == nullptr) return;
+  m.instructions = *counts;
+  const auto most = [&] { return counts->all > 0 ? m.full : counts->one > 0 ? row->lanes : 0; };
+  const auto least = [&] { return counts->none > 0 ? 0 : counts->one > 0 ? row->lanes : m.full; };
+  m.numerator = most();
+  m.least = std::min(least(), m.numerator);
+  m.matrix = m.matrix && counts->all > 0;
+}
 
 // Operations, a fused multiply-add already counted as two.
 constexpr std::string_view kTensorPrefix = "sm__ops_path_tensor_";
@@ -116,6 +141,12 @@ void Flop::add(uint32_t precision, u128 flop, bool is_matrix) {
   if (is_matrix) overflow = !add_saturating(matrix, flop) || overflow;
 }
 
+u128 Flop::all_doubtful() const {
+  u128 sum = 0;
+  for (const u128 part : doubtful) add_saturating(sum, part);
+  return sum;
+}
+
 void Flop::add_integer(uint32_t format, u128 operations) {
   overflow = !add_saturating(integer[format], operations) || overflow;
 }
@@ -128,6 +159,9 @@ void Flop::add(const Flop& other) {
     overflow = !add_saturating(by_precision[i], other.by_precision[i]) || overflow;
   overflow = !add_saturating(total, other.total) || overflow;
   overflow = !add_saturating(matrix, other.matrix) || overflow;
+  for (size_t i = 0; i < doubtful.size(); ++i)
+    overflow = !add_saturating(doubtful[i], other.doubtful[i]) || overflow;
+  overflow = !add_saturating(left_out, other.left_out) || overflow;
 }
 
 Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
@@ -136,14 +170,26 @@ Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
   for (const auto& part : parts) {
     // With equal samples, sum * launches / samples is value * launches exactly. Where they are not
     // equal, WorkTable has extrapolated.
-    u128 whole = part.counted(all, flop.overflow);
-    whole = mul_div_round(whole, part.meaning.numerator, part.meaning.denominator, flop.overflow);
-    const u128 before = mul_div_round(whole, from, all, flop.overflow);
-    const u128 after = mul_div_round(whole, from + count, all, flop.overflow);
-    if (part.meaning.role == MetricRole::kInteger)
-      flop.add_integer(part.meaning.precision, after - before);
+    const MetricMeaning& m = part.meaning;
+    const u128 counted = part.counted(all, flop.overflow);
+    const auto share = [&](uint32_t numerator) {
+      const u128 whole = mul_div_round(counted, numerator, m.denominator, flop.overflow);
+      const u128 before = mul_div_round(whole, from, all, flop.overflow);
+      return mul_div_round(whole, from + count, all, flop.overflow) - before;
+    };
+    const u128 work = share(m.numerator);
+    if (m.role == MetricRole::kInteger)
+      flop.add_integer(m.precision, work);
     else
-      flop.add(part.meaning.precision, after - before, part.meaning.matrix);
+      flop.add(m.precision, work, m.matrix);
+    if (m.least < m.numerator) {
+      const u128 least = share(m.least);
+      add_saturating(flop.doubtful[m.precision], work > least ? work - least : 0);
+    }
+    if (m.numerator < m.full) {
+      const u128 full = share(m.full);
+      add_saturating(flop.left_out, full > work ? full - work : 0);
+    }
   }
   return flop;
 }
@@ -167,7 +213,7 @@ MetricMeaning Formulas::meaning(std::string_view metric) {
     if (row.metric != metric) continue;
     m.role = MetricRole::kFlop;
     m.matrix = row.kind == Kind::kFma;
-    m.numerator = row.lanes * (m.matrix ? static_cast<uint32_t>(fma_) : 1U);
+    m.numerator = m.least = m.full = row.lanes * (m.matrix ? static_cast<uint32_t>(fma_) : 1U);
     m.precision = precision_index(std::string(row.precision));
     return m;
   }
@@ -178,7 +224,7 @@ MetricMeaning Formulas::meaning(std::string_view metric) {
   }
   auto path = parse_tensor(metric);
   if (!path) return m;
-  m.numerator = 1;
+  m.numerator = m.least = m.full = 1;
   const std::string name =
       "tensor_" + path->source + (path->sparsity == "on" ? "_sparse" : std::string());
   if (path->source.starts_with("int") || path->source.starts_with("uint")) {
@@ -196,7 +242,7 @@ MetricMeaning Formulas::meaning(std::string_view metric) {
 }
 
 SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups& required,
-                                 const NamePool& names) {
+                                 const NamePool& names, const KernelCode* code) {
   SignatureFlop out;
   if (required.always.empty()) {
     out.status = FlopStatus::kNoCounters;
@@ -230,8 +276,11 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
     if (meaning.role == MetricRole::kScreening && stat.max > 0) tensor_seen = tensor_needed;
     if (meaning.role != MetricRole::kFlop && meaning.role != MetricRole::kInteger) continue;
     if (names[stat.metric] == kHalfFma && stat.max > 0) half_fma = true;
-    out.varying = out.varying || stat.min != stat.max;
-    out.inexact = out.inexact || !stat.integral;
+    if (code != nullptr) weigh(meaning, names[stat.metric], *code);
+    if (meaning.numerator > 0) {
+      out.varying = out.varying || stat.min != stat.max;
+      out.inexact = out.inexact || !stat.integral;
+    }
     out.parts.push_back({stat, std::move(meaning), std::nullopt});
   }
   drop_included(out.parts);

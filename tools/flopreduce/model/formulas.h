@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/kernel_code.h"
 #include "model/names.h"
 #include "model/samples.h"
 #include "support/wide.h"
@@ -31,6 +32,10 @@ struct MetricMeaning {
   MetricRole role = MetricRole::kOther;
   uint32_t precision = 0;  // index into Formulas::precisions(), or kIntegerFormats
   uint32_t numerator = 0;  // FLOP = value * numerator / denominator
+  // Where not all instructions that it counts compute all they can (model/kernel_code.h): FLOP are
+  // no less than value * least, and would be value * full if they did.
+  uint32_t least = 0, full = 0;
+  InstructionCounts instructions;  // of the kernel's code; all 0 where nothing is less
   uint32_t denominator = 1;
   bool matrix = false;  // fused multiply-adds and tensor work: what matrix products are made of
   std::optional<TensorPath> tensor;
@@ -43,14 +48,19 @@ inline constexpr std::array<std::string_view, 6> kIntegerFormats = {
 
 // FLOP by precision, and apart from them integer operations.
 inline constexpr size_t kMaxPrecisions = 24;
+inline constexpr size_t kInstructionPrecisions = 3;  // the first: fp64, fp32, fp16
 struct Flop {
   std::array<u128, kMaxPrecisions> by_precision{};
   std::array<u128, kIntegerFormats.size()> integer{};
   u128 total = 0;
   u128 matrix = 0;
+  // Of by_precision and total: at most so much may be of instructions without arithmetic.
+  std::array<u128, kInstructionPrecisions> doubtful{};
+  u128 left_out = 0;  // in nothing above: counted by metrics, and known to be no arithmetic
   bool overflow = false;
 
   void add(uint32_t precision, u128 flop, bool is_matrix);
+  u128 all_doubtful() const;
   void add_integer(uint32_t format, u128 operations);
   void add(const Flop& other);
 };
@@ -96,9 +106,9 @@ class Formulas {
   int fma() const { return fma_; }
   const std::vector<std::string>& precisions() const { return precisions_; }
   MetricMeaning meaning(std::string_view metric);
-  // `samples` may be null.
+  // `samples` may be null, and so may `code`: nothing is said of the kernel's code.
   SignatureFlop evaluate(const SampleSet* samples, const RequiredGroups& required,
-                         const NamePool& names);
+                         const NamePool& names, const KernelCode* code = nullptr);
 
  private:
   uint32_t precision_index(const std::string& name);

@@ -4,12 +4,14 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "flop_trace.pb.h"
 #include "model/coverage_growth.h"
 #include "model/id_map.h"
+#include "model/kernel_code.h"
 #include "model/kernels.h"
 #include "model/names.h"
 #include "model/patterns.h"
@@ -43,6 +45,7 @@ struct Function {
   uint32_t name = 0;  // NamePool: mangled
   uint32_t registers_per_thread = 0, static_shared_bytes = 0;
   uint64_t code_hash = 0;  // 0: not known
+  KernelCode code;
 };
 
 // One process's recording.
@@ -80,7 +83,14 @@ struct Model {
   SampleTable samples_by_device;  // (signature, device)
   std::vector<Device> devices;
   std::deque<TraceState> traces;
-  std::unordered_set<uint32_t> never_measured;  // NamePool: kernels that no process measures
+  std::unordered_set<uint32_t> never_measured;    // NamePool: kernels that no process measures
+  std::unordered_map<uint32_t, KernelCode> code;  // by signature, where something is said of it
+
+  // Null where nothing is said.
+  const KernelCode* code_of(uint32_t signature) const {
+    const auto found = code.find(signature);
+    return found == code.end() ? nullptr : &found->second;
+  }
 
   // Filled by join() when pass one is over.
   SampleTable samples_by_chip;  // (signature, chip)

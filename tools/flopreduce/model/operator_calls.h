@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace flopinj::reduce {
@@ -11,17 +12,31 @@ struct OperatorCalls {
   // By range path: changes of the sequence number among its launches on one thread; 0 where a launch
   // has none, came from a graph (which repeats its numbers), or was not kept apart.
   std::vector<uint64_t> calls;
-  // Launches of a backward path, by the forward path with the same sequence number.
+  // What a backward path has of a forward one: launches, and numbers, each of them one call of the
+  // node and one of the forward operator.
+  struct Joined {
+    uint64_t launches = 0, numbers = 0;
+  };
   static uint64_t key(uint32_t backward, uint32_t forward) {
     return static_cast<uint64_t>(backward) << 32 | forward;
   }
-  std::unordered_map<uint64_t, uint64_t> joined;
-  // Backward launches with a sequence number: each is in one of these.
+  static uint32_t backward_of(uint64_t key) { return static_cast<uint32_t>(key >> 32); }
+  static uint32_t forward_of(uint64_t key) { return static_cast<uint32_t>(key); }
+  // By key(). A forward path is outside of all autograd nodes, or inside of one that runs operators
+  // again and then their gradients (a reentrant checkpoint).
+  std::unordered_map<uint64_t, Joined> joined;
+  // Forward paths of functions that have one node for several operators inside (CompiledFunction of
+  // torch.compile): all below ran forward, and no operator has the backward work for itself.
+  std::unordered_set<uint32_t> functions;
+  // Launches with a number inside of autograd nodes: each is in one of these. Operators that
+  // checkpointing runs again are in none.
   uint64_t joined_launches = 0;
   uint64_t without_forward = 0;  // nobody's forward had that number
-  uint64_t other_operator = 0;   // its forward is of another operator: numbers count per thread
-  uint64_t ambiguous = 0;        // several threads of the device had that number
+  uint64_t other_operator = 0;   // the node is named for none of the operators with that number
+  uint64_t ambiguous = 0;        // operators of several threads fit
   uint64_t out_of_window = 0;    // too far behind, or a table was full
+  // Those that found no forward operator, by backward path.
+  std::unordered_map<uint32_t, uint64_t> unjoined;
 };
 
 }  // namespace flopinj::reduce

@@ -1,6 +1,8 @@
 #include "model/operators.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string>
 #include <unordered_map>
 
 #include "analytic/operator_flop.h"
@@ -14,7 +16,9 @@ namespace {
 // Shapes kept over all names, about 100 bytes each; names beyond have no sizes.
 constexpr size_t kMaxShapes = 1U << 18;
 
-// "AddmmBackward", "scaled_dot_product": letters and digits alone, in lower case.
+constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
+
+// Letters and digits alone, in lower case: "_log_softmax" and "LogSoftmax" are the same.
 std::string plain(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -26,6 +30,33 @@ std::string plain(std::string_view name) {
   return result;
 }
 
+void drop_end(std::string& name, std::string_view end) {
+  if (name.ends_with(end)) name.resize(name.size() - end.size());
+}
+
+// The function that a range is of, or a node's gradient is of; empty where the name does not say.
+std::string function_named(std::string_view range, const OperatorName* name) {
+  if (name == nullptr) {
+    // A Python function without sizes has its class's name alone.
+    const bool word = std::all_of(range.begin(), range.end(),
+                                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    return word ? plain(range) : std::string();
+  }
+  if (name->kind == OperatorKind::kModule) return {};
+  std::string function = plain(name->function());
+  if (name->kind == OperatorKind::kFunction) {
+    drop_end(function, "forward");
+    return function;
+  }
+  if (function.ends_with("backwards"))  // torch::autograd::CopyBackwards
+    drop_end(function, "backwards");
+  else if (function.ends_with("backward"))
+    drop_end(function, "backward");
+  else
+    return {};
+  return function;
+}
+
 }  // namespace
 
 OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
@@ -33,21 +64,35 @@ OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
       phases_(phases),
       name_(model.paths.size(), kNoIndex),
       operator_(model.paths.size(), kNoIndex),
-      layer_(model.paths.size(), PathTable::kRoot) {
-  std::unordered_map<uint32_t, uint32_t> known;
+      layer_(model.paths.size(), PathTable::kRoot),
+      node_(model.paths.size(), kNoIndex),
+      function_(model.paths.size(), 0) {
+  struct Known {
+    uint32_t name = kNoIndex, function = 0;
+  };
+  std::unordered_map<uint32_t, Known> known;
+  std::unordered_map<std::string, uint32_t> functions{{"", 0}};
   size_t shapes = 0;
   for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
-    const auto [entry, fresh] = known.try_emplace(model.paths[i].name, kNoIndex);
+    const auto [entry, fresh] = known.try_emplace(model.paths[i].name);
+    Known& of_name = entry->second;
     if (fresh) {
-      if (auto parsed = parse_operator_name(model.names[model.paths[i].name])) {
+      const std::string& text = model.names[model.paths[i].name];
+      auto parsed = parse_operator_name(text);
+      const std::string function = function_named(text, parsed ? &*parsed : nullptr);
+      of_name.function =
+          functions.try_emplace(function, static_cast<uint32_t>(functions.size())).first->second;
+      if (parsed) {
         shapes += parsed->sizes.size();
         if (shapes > kMaxShapes)
           *parsed = {parsed->kind, parsed->name, parsed->sequence, false, {}, {}};
-        entry->second = static_cast<uint32_t>(names_.size());
+        of_name.name = static_cast<uint32_t>(names_.size());
         names_.push_back(std::move(*parsed));
       }
     }
-    name_[i] = entry->second;
+    name_[i] = of_name.name;
+    function_[i] = of_name.function;
+    find_node(i);
     const OperatorName* name = name_of(i);
     const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
     layer_[i] = layer ? i : layer_[model.paths[i].parent];
@@ -58,6 +103,11 @@ OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
 
 const OperatorName* OperatorMap::name_of(uint32_t path) const {
   return name_[path] == kNoIndex ? nullptr : &names_[name_[path]];
+}
+
+uint32_t OperatorMap::parent_of(uint32_t path) const {
+  const uint32_t parent = model_.paths[path].parent;
+  return parent <= PathTable::kLost ? kNoIndex : parent;
 }
 
 // Parents come before their children.
@@ -95,24 +145,36 @@ std::string OperatorMap::layer_name(uint32_t path) const {
   return cut(name, kLimit);
 }
 
-std::string OperatorMap::autograd_node(uint32_t path) const {
-  for (; path > PathTable::kLost; path = model_.paths[path].parent)
-    if (const OperatorName* name = name_of(path);
-        name != nullptr && name->kind == OperatorKind::kAutograd) {
-      std::string node = plain(name->function());
-      if (node.ends_with("backward")) node.resize(node.size() - 8);
-      return node;
-    }
-  return {};
+// Parents come before their children.
+void OperatorMap::find_node(uint32_t path) {
+  const uint32_t parent = model_.paths[path].parent;
+  const AutogradNode* around = node_of(parent);
+  node_[path] = node_[parent];
+  const OperatorName* name = name_of(path);
+  if (name == nullptr || name->kind != OperatorKind::kAutograd) return;
+  AutogradNode node{function_[path], path, PathTable::kRoot, name->name == kAccumulateGrad};
+  if (around != nullptr) {
+    const bool evaluated = model_.names[model_.paths[path].name].starts_with(kEvaluateFunction);
+    const OperatorName* above = name_of(parent);
+    const bool of_parent =  // the node that evaluate_function's range is of
+        !evaluated && above != nullptr && above->kind == OperatorKind::kAutograd &&
+        above->name == name->name;
+    if (of_parent) return;
+    // A node inside of another without being evaluated is the rest of that one's work, as in CopySlices.
+    node.range = evaluated ? path : around->range;
+    node.inside = evaluated ? around->range : around->inside;
+  }
+  node_[path] = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back(node);
 }
 
-bool OperatorMap::is_function_of(uint32_t path, const std::string& node) const {
+uint32_t OperatorMap::function_of(uint32_t path, const AutogradNode& node) const {
   for (; path > PathTable::kLost; path = model_.paths[path].parent) {
     const OperatorName* name = name_of(path);
-    if (name == nullptr || name->kind != OperatorKind::kFunction) return false;
-    if (plain(name->function()).find(node) != std::string::npos) return true;
+    if (name != nullptr && name->kind == OperatorKind::kAutograd) break;
+    if (function_[path] == node.function && node.function != 0) return path;
   }
-  return false;
+  return kNoIndex;
 }
 
 }  // namespace flopinj::reduce

@@ -24,6 +24,10 @@ bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
+bool same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_letter);
+}
+
 bool contains(std::string_view name, std::string_view part) {
   return std::search(name.begin(), name.end(), part.begin(), part.end(), same_letter) != name.end();
 }
@@ -60,6 +64,8 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
       return is_autograd_node(name, rule.pattern);
     case Match::kRegex:
       return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *rule.regex);
+    case Match::kIs:
+      return name == rule.pattern;
     case Match::kDefault:
       return false;
   }
@@ -76,15 +82,24 @@ PhaseRules::PhaseRules() {
     return std::move(none.rules_);
   }();
   rules_ = kBuiltIn;
-  rules_.push_back({"other", Subject::kRange, "", Match::kDefault, "", nullptr});
+  rules_.push_back({"other", Subject::kRange, "", "", Match::kDefault, "", nullptr});
 }
 
-uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within) const {
+std::string_view PhaseRules::number_name(NumberTells tells) {
+  constexpr std::string_view kNames[kNumberTells] = {"", "between", "unclear"};
+  return kNames[static_cast<size_t>(tells)];
+}
+
+uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within,
+                           std::string_view domain) const {
   name = name.substr(0, subject == Subject::kKernel ? kMatchedKernelBytes : kMatchedBytes);
   for (size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
     const auto applies = [&](const Rule& r) {
-      return r.subject == subject && (r.within.empty() || r.within == within) && matches(r, name);
+      // A number decides only where nothing else does, but for phases that its rule names.
+      const bool anywhere = r.within.empty() && subject != Subject::kNumber;
+      return r.subject == subject && (anywhere || r.within == within) &&
+             (r.domain.empty() || same_word(r.domain, domain)) && matches(r, name);
     };
     if (!applies(rule)) continue;
     // A lone word of another phase takes it back. The same word inside a phase is no other word.
@@ -100,10 +115,17 @@ uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_v
   return kNoIndex;
 }
 
+bool PhaseRules::leaves_unclear(uint32_t rule) const {
+  const Rule& r = rules_[rule];
+  return r.subject == Subject::kNumber && r.pattern == number_name(NumberTells::kUnclear) &&
+         r.phase == rules_.back().phase;
+}
+
 std::string PhaseRules::describe(const Rule& rule) {
-  constexpr const char* kWho[] = {"range ", "thread ", "kernel "};
+  constexpr const char* kWho[] = {"range ", "thread ", "kernel ", "sequence number "};
   const std::string who = (rule.within.empty() ? "" : "inside " + rule.within + ", ") +
-                          std::string(kWho[static_cast<size_t>(rule.subject)]);
+                          std::string(kWho[static_cast<size_t>(rule.subject)]) +
+                          (rule.domain.empty() ? "" : "of domain '" + rule.domain + "' ");
   switch (rule.match) {
     case Match::kWord:
     case Match::kLoneWord:
@@ -116,6 +138,10 @@ std::string PhaseRules::describe(const Rule& rule) {
       return who + "ends in '" + rule.pattern + "' and a number";
     case Match::kRegex:
       return who + "matches /" + rule.pattern + "/";
+    case Match::kIs:
+      return who + (rule.pattern == number_name(NumberTells::kBetween)
+                        ? "between those of one backward pass"
+                        : "in no backward pass, or also before one");
     case Match::kDefault:
       return "no rule matched";
   }
@@ -128,14 +154,14 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const Model& model)
       own_(model.paths.size(), kNoIndex),
       inherited_(model.paths.size(), kNoIndex),
       kernel_(model.signatures.size(), kNoIndex) {
-  std::unordered_map<std::string, uint32_t> known;  // name and the phase around it
+  std::unordered_map<std::string, uint32_t> known;  // name, domain and the phase around it
   for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
     const auto& path = model.paths[i];
     const uint32_t around = inherited_[path.parent];
-    const std::string_view within = around == kNoIndex ? std::string_view{} : phase(around);
-    const auto [entry, fresh] =
-        known.try_emplace(std::to_string(path.name) + ' ' + std::string(within), kNoIndex);
-    if (fresh) entry->second = rules_.match(Subject::kRange, model.names[path.name], within);
+    const std::string within = around == kNoIndex ? std::string() : phase(around);
+    const auto [entry, fresh] = known.try_emplace(
+        std::to_string(path.name) + ' ' + std::to_string(path.domain) + ' ' + within, kNoIndex);
+    if (fresh) entry->second = match_range(i, around);
     own_[i] = entry->second;
     inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
   }
@@ -148,28 +174,51 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const Model& model)
   }
 }
 
+// `around`: the rule that holds around the range, or kNoIndex.
+uint32_t PhaseMap::match_range(uint32_t path, uint32_t around) const {
+  const auto& range = model_.paths[path];
+  return rules_.match(Subject::kRange, model_.names[range.name],
+                      around == kNoIndex ? std::string_view{} : phase(around),
+                      model_.names[range.domain]);
+}
+
 // The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
 uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
   std::vector<uint32_t> levels;
   for (; path > PathTable::kLost; path = model_.paths[path].parent) levels.push_back(path);
   uint32_t rule = thread_rule;
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
-    const uint32_t own =
-        rules_.match(Subject::kRange, model_.names[model_.paths[*level].name], phase(rule));
+    const uint32_t own = match_range(*level, rule);
     if (own != kNoIndex) rule = own;
   }
   return rule;
 }
 
-uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name) {
+uint32_t PhaseMap::rule_of_number(uint32_t rule, NumberTells tells) const {
+  if (tells == NumberTells::kNothing) return rule;
+  const bool decided = rule != rules_.default_rule();
+  const uint32_t found = rules_.match(Subject::kNumber, PhaseRules::number_name(tells),
+                                      decided ? std::string_view(phase(rule)) : std::string_view{});
+  const bool users = rule < rules_.user_rules() && found >= rules_.user_rules();
+  return found == kNoIndex || users ? rule : found;
+}
+
+uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name, NumberTells tells) {
   const auto [thread, fresh] = threads_.try_emplace(thread_name);
   OnThread& on = thread->second;
   if (fresh) on.rule = rules_.match(Subject::kThread, model_.names[thread_name]);
   if (on.rule == kNoIndex)
-    return inherited_[path] != kNoIndex ? inherited_[path] : rules_.default_rule();
+    return rule_of_number(inherited_[path] != kNoIndex ? inherited_[path] : rules_.default_rule(),
+                          tells);
   const auto [entry, fresh_path] = on.paths.try_emplace(path, kNoIndex);
   if (fresh_path) entry->second = rule_inside(path, on.rule);
-  return entry->second;
+  return rule_of_number(entry->second, tells);
+}
+
+bool PhaseMap::number_matters(uint32_t path, uint32_t thread_name) {
+  const uint32_t rule = rule_of(path, thread_name);
+  return rule_of_number(rule, NumberTells::kBetween) != rule ||
+         rule_of_number(rule, NumberTells::kUnclear) != rule;
 }
 
 uint32_t PhaseMap::rule_of_kernel(uint32_t rule, uint32_t signature) const {

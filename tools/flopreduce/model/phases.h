@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/forward_numbers.h"
 #include "model/id_map.h"
 
 namespace re2 {
@@ -24,11 +25,11 @@ struct Model;
 inline constexpr std::string_view kNoPhase = "-";
 
 // Order decides within one name. Of a launch's ranges the innermost that a rule matches decides; if
-// none does, the thread's name; else "other". A rule on the kernel's name goes before both, unless a
-// user's rule decided.
+// none does, the thread's name; if that does not, the launch's sequence number; else "other". A rule
+// on the kernel's name goes before all of them, unless a user's rule decided.
 class PhaseRules {
  public:
-  enum class Subject : uint8_t { kRange, kThread, kKernel };
+  enum class Subject : uint8_t { kRange, kThread, kKernel, kNumber };
   enum class Match : uint8_t {
     kWord,      // a whole word of the name, any case; "_", "-", "." and so on separate words
     kLoneWord,  // the same, but lone words of different phases cancel out ("forward-backward")
@@ -36,13 +37,17 @@ class PhaseRules {
     kContains,  // the pattern is somewhere in the name, any case
     kNode,      // the name's first part ends in the pattern and a number: "ConvolutionBackward0"
     kRegex,     // RE2 syntax: found in the name, any case
+    kIs,        // what a sequence number tells: "between", "unclear"
     kDefault,   // nothing else matched
   };
   struct Rule {
     std::string phase;
     Subject subject = Subject::kRange;
-    // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere.
+    // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere. Of a number,
+    // empty: where nothing else decides.
     std::string within;
+    // Only ranges of the NVTX domain of this name, any case; empty: of any domain.
+    std::string domain;
     Match match = Match::kWord;
     std::string pattern;
     std::shared_ptr<const re2::RE2> regex;
@@ -53,7 +58,8 @@ class PhaseRules {
   // User's rules go in front of the built-in ones, after those added before. An error in one line,
   // or nothing. "NAME=REGEX", on range names:
   std::optional<std::string> add_user_rule(const std::string& text);
-  // A rule file: lines as built_in() explains them. `name` is for messages. All of it or nothing is added.
+  // A rule file: lines as built_in() explains them. `name` is for messages. All of it or nothing is
+  // added.
   std::optional<std::string> add_rule_file(const std::string& name, std::string_view text);
 
   // A line's rule; nothing for a comment or an empty line. `error` is set where it is neither.
@@ -66,9 +72,15 @@ class PhaseRules {
   const std::vector<Rule>& rules() const { return rules_; }
   uint32_t user_rules() const { return user_rules_; }
   uint32_t default_rule() const { return static_cast<uint32_t>(rules_.size() - 1); }
-  // The rule that a name alone decides where the phase around it is `within`, or kNoIndex.
-  uint32_t match(Subject subject, std::string_view name, std::string_view within = {}) const;
+  // What rules call it; empty for kNothing.
+  static std::string_view number_name(NumberTells tells);
+  // The rule that a name by itself decides where the phase around it is `within`, or kNoIndex.
+  // `domain`: of a range, the name of its NVTX domain; empty for the default one.
+  uint32_t match(Subject subject, std::string_view name, std::string_view within = {},
+                 std::string_view domain = {}) const;
   static std::string describe(const Rule& rule);
+  // Whether launches of this rule may have run forward, and their sequence numbers do not tell.
+  bool leaves_unclear(uint32_t rule) const;
 
  private:
   explicit PhaseRules(std::vector<Rule> rules) : rules_(std::move(rules)) {}
@@ -88,7 +100,9 @@ class PhaseMap {
   // The model must be joined, and both must outlive the map.
   PhaseMap(const PhaseRules& rules, const Model& model);
   // Index into PhaseRules::rules(), whatever the kernel.
-  uint32_t rule_of(uint32_t path, uint32_t thread_name);
+  uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells = NumberTells::kNothing);
+  // Whether a number's rule may decide for launches in this path.
+  bool number_matters(uint32_t path, uint32_t thread_name);
   // The same for a launch of a kernel: `rule` is what rule_of() said.
   uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const;
   // The rule that this range's own name decides, or kNoIndex; and the one decided at or above it.
@@ -101,6 +115,8 @@ class PhaseMap {
     std::unordered_map<uint32_t, uint32_t> paths;
   };
   const std::string& phase(uint32_t rule) const { return rules_.rules()[rule].phase; }
+  uint32_t match_range(uint32_t path, uint32_t around) const;
+  uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
   uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
 
   const PhaseRules& rules_;

@@ -58,6 +58,15 @@ struct DeviceRule {
   Counts counts;
 };
 
+// Launches of one signature on one device of one process by one phase rule, as far as they have no
+// time outside of windows.
+struct UntimedRow {
+  uint32_t signature = 0;
+  uint32_t device = 0;  // Model::devices
+  uint32_t rule = 0;    // PhaseRules::rules()
+  uint64_t launches = 0;
+};
+
 // When launches of one device of one process ran.
 struct DeviceTime {
   uint64_t placed = 0;    // launches whose start and end are known
@@ -71,6 +80,7 @@ struct DeviceTime {
 struct Totals {
   std::vector<Row> rows;
   std::vector<DeviceRule> device_rules;
+  std::vector<UntimedRow> untimed_rows;  // without rows of 0 launches
   std::vector<DeviceRow> device_rows;
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to Model::devices

@@ -22,7 +22,7 @@ bool begins_before(const BusyInterval& a, const BusyInterval& b) { return a.begi
 
 }  // namespace
 
-size_t BatchCounter::count(const LaunchBatchReader& batch, uint32_t lane, DeviceTime& device,
+size_t BatchCounter::count(uint32_t trace, const LaunchBatchReader& batch, DeviceTime& device,
                            BusyInterval* intervals, DamageLog& damage) {
   order_ = batch.order();
   run_ = {};
@@ -32,9 +32,16 @@ size_t BatchCounter::count(const LaunchBatchReader& batch, uint32_t lane, Device
   now_ = batch.first_start_ns();
   device_ = &device;
   Columns columns{batch.gaps(), batch.durations()};
+  const std::vector<NumberSplit::Cut>& cuts = split_.of(trace, batch);
+  auto cut = cuts.begin();
+  uint32_t lane = rows_of_.lane(batch.thread(), batch.stream(), cut->tells);
   batch.for_each_stretch([&](const LaunchBatchReader::Stretch& alike) {
     for (size_t at = alike.begin; at < alike.end;) {
-      const size_t launches = std::min(kAtOnce, alike.end - at);
+      if (at == cut->end) {
+        ++cut;
+        lane = rows_of_.lane(batch.thread(), batch.stream(), cut->tells);
+      }
+      const size_t launches = std::min({kAtOnce, alike.end - at, cut->end - at});
       next_rows(lane, launches);
       if (alike.timed)
         timed(alike, launches, columns, damage);

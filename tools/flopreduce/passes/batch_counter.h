@@ -8,6 +8,7 @@
 
 #include "model/totals.h"
 #include "passes/busy_interval.h"
+#include "passes/number_split.h"
 #include "passes/row_table.h"
 #include "reader/damage.h"
 #include "reader/launch_batch.h"
@@ -19,11 +20,11 @@ namespace flopinj::reduce {
 class BatchCounter {
  public:
   BatchCounter(SharedTables& shared, RowTable& rows)
-      : rows_of_(rows), flop_(shared.phases().size()) {}
+      : rows_of_(rows), split_(shared.numbers()), flop_(shared.phases().size()) {}
 
   // Writes to `intervals`, which has room for all launches, when those ran that have a time, in the order
-  // of their beginnings. Returns how many. `device` is that of the lane.
-  size_t count(const LaunchBatchReader& batch, uint32_t lane, DeviceTime& device,
+  // of their beginnings. Returns how many. `device` is that of the batch's lanes.
+  size_t count(uint32_t trace, const LaunchBatchReader& batch, DeviceTime& device,
                BusyInterval* intervals, DamageLog& damage);
   // A sum became too large.
   bool overflow() const { return overflow_; }
@@ -57,6 +58,7 @@ class BatchCounter {
   void sum_flop();
 
   RowTable& rows_of_;
+  NumberSplit split_;
   bool overflow_ = false;
 
   // Of the batch at hand.

@@ -11,9 +11,12 @@
 #include "flop_trace_fields.h"
 #include "model/coverage_growth.h"
 #include "model/totals.h"
+#include "passes/definitions.h"
+#include "passes/number_split.h"
 #include "passes/revisions.h"
 #include "passes/router.h"
 #include "passes/sequence_groups.h"
+#include "passes/sequence_pass.h"
 #include "passes/trace_order.h"
 #include "reader/launch_batch.h"
 #include "reader/message.h"
@@ -30,7 +33,8 @@ constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below k
 // One recorded process.
 class Recording {
  public:
-  void packet(const Packet& packet, const PatternTable& patterns, DamageLog& damage);
+  // `trace`: its index in the model of the numbers.
+  void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers, DamageLog& damage);
   void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
   void finish(DamageLog& damage) { group_messages_ = groups_.take(damage); }
   std::string bytes();                                       // once it is finished
@@ -47,12 +51,14 @@ class Recording {
   struct Key {
     uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
     bool windowed = false;
+    NumberTells number_tells = NumberTells::kNothing;
     auto operator<=>(const Key&) const = default;
   };
   struct Sums {
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
   };
-  void launches(const Packet& packet, const PatternTable& patterns, DamageLog& damage);
+  void launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+                DamageLog& damage);
   void tally(const Packet& packet, DamageLog& damage);
   void define(const Packet& packet);
   void ledger(const Packet& packet, DamageLog& damage);
@@ -75,7 +81,8 @@ class Recording {
   uint32_t sequence_ = 0;
 };
 
-void Recording::packet(const Packet& packet, const PatternTable& patterns, DamageLog& damage) {
+void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+                       DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
   switch (const auto field = static_cast<PacketField>(packet.body_field)) {
     case PacketField::header:
@@ -86,7 +93,7 @@ void Recording::packet(const Packet& packet, const PatternTable& patterns, Damag
       parse_message(summary_, packet.body);
       break;
     case PacketField::launch_batch:
-      launches(packet, patterns, damage);
+      launches(packet, trace, numbers, damage);
       break;
     case PacketField::tally_batch:
       tally(packet, damage);
@@ -147,14 +154,18 @@ Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
   return nullptr;
 }
 
-void Recording::launches(const Packet& packet, const PatternTable& patterns, DamageLog& damage) {
+void Recording::launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+                         DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
+  const PatternTable& patterns = numbers.model.traces[trace].patterns;
   groups_.launches(batch, patterns, damage);
+  ThreadNumbers of_thread(numbers, trace, batch.thread());
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
-    Sums* sums =
-        row({batch.thread(), batch.stream(), launch.range_path, launch.signature, launch.windowed},
-            damage);
+    const NumberTells tells = of_thread.of(launch.range_path, launch.sequence);
+    Sums* sums = row({batch.thread(), batch.stream(), launch.range_path, launch.signature,
+                      launch.windowed, tells},
+                     damage);
     if (sums == nullptr) return;
     ++sums->launches;
     if (launch.graph) ++sums->graph;
@@ -169,7 +180,8 @@ void Recording::tally(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   TallyRow t;
   while (batch.next(t)) {
-    Sums* sums = row({t.thread, t.stream, t.range_path, t.signature, t.windowed}, damage);
+    Sums* sums =
+        row({t.thread, t.stream, t.range_path, t.signature, t.windowed, t.number_tells}, damage);
     if (sums == nullptr) continue;
     bool fits = add_saturating(sums->launches, t.launches);
     fits = add_saturating(sums->graph, std::min(t.graph_launches, t.launches)) && fits;
@@ -218,6 +230,9 @@ void Recording::write(PacketField field, std::string_view body) {
 
 void Recording::write_rows() {
   trace::TallyBatch batch;
+  const bool told = std::any_of(rows_.begin(), rows_.end(), [](const auto& row) {
+    return row.first.number_tells != NumberTells::kNothing;
+  });
   for (const auto& [key, sums] : rows_) {
     batch.add_thread(key.thread);
     batch.add_stream(key.stream);
@@ -228,6 +243,7 @@ void Recording::write_rows() {
     batch.add_gpu_time_ns(sums.time_ns);
     batch.add_graph_launches(sums.graph);
     batch.add_windowed(key.windowed ? 1 : 0);
+    if (told) batch.add_number_tells(static_cast<uint32_t>(key.number_tells));
     if (static_cast<size_t>(batch.thread_size()) < kRowsInPacket) continue;
     write(PacketField::tally_batch, batch.SerializeAsString());
     batch.Clear();
@@ -295,6 +311,22 @@ void for_each_packet(std::span<Input* const> inputs, Router& router, std::vector
   }
 }
 
+// What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a user's
+// come later, and may only say otherwise what is recomputed.
+ForwardNumbers numbers_of(std::span<Input* const> inputs, const Model& model,
+                          const PhaseRules& rules, PhaseMap& phases, const OperatorMap& operators,
+                          Router& router) {
+  if (!operators.any()) return {};
+  SequencePass pass(model, rules, phases, operators);
+  std::vector<DamageLog> said_before(inputs.size());
+  router.reset();
+  for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t, Packet& packet) {
+    if (trace < model.traces.size() && !packet.damaged) pass.packet(trace, packet);
+  });
+  pass.take();
+  return pass.take_numbers(true);
+}
+
 }  // namespace
 
 Condensed condense(std::span<Input* const> inputs) {
@@ -302,16 +334,25 @@ Condensed condense(std::span<Input* const> inputs) {
   Revisions revisions;
   std::vector<DamageLog> logs(inputs.size());
   Router router(model);
+  DefinitionPass definitions(model);
+  DamageLog told_by_readers;  // of the summary
   for_each_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
-    if (revisions.newest_so_far(trace, input, packet, logs[input]))
-      read_patterns(packet, model.traces[trace].patterns, logs[input]);
+    if (!revisions.newest_so_far(trace, input, packet, logs[input])) return;
+    read_patterns(packet, model.traces[trace].patterns, logs[input]);
+    if (!packet.is_batch()) definitions.packet(trace, packet, told_by_readers);
   });
+  model.join();
+  const PhaseRules rules;
+  PhaseMap phases(rules, model);
+  const OperatorMap operators(model, phases);
+  const ForwardNumbers numbers = numbers_of(inputs, model, rules, phases, operators, router);
+  const NumberSource source{model, operators, numbers};
   std::vector<Recording> recordings(model.traces.size());
   std::vector<DamageLog> said_before(inputs.size());
   router.reset();
   for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t input, Packet& packet) {
     if (trace < recordings.size() && revisions.counts(trace, input, packet))
-      recordings[trace].packet(packet, model.traces[trace].patterns, logs[input]);
+      recordings[trace].packet(packet, trace, source, logs[input]);
   });
   for (size_t t = 0; t < recordings.size(); ++t)
     recordings[t].finish(logs[model.traces[t].inputs.back()]);

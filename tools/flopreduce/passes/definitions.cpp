@@ -13,6 +13,11 @@ namespace {
 
 constexpr size_t kMaxDiagnostics = 1000;  // kept per trace; the rest is counted
 
+// Recorders do since minor version 3; simgpu's kernels are no machine code.
+bool looks_at_code(const trace::Header& header) {
+  return header.format_minor() >= 3 && !header.simulated();
+}
+
 }  // namespace
 
 void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& damage) {
@@ -126,7 +131,8 @@ void DefinitionPass::function(const trace::Interned::Function& m) {
   if (!trace_->functions.set(m.id(), index)) return damage_->add(Damage::kBadId);
   if (index == trace_->function_facts.size()) trace_->function_facts.emplace_back();
   trace_->function_facts[index] = {name_of(m.name()), m.registers_per_thread(),
-                                   m.static_shared_bytes(), m.code_hash()};
+                                   m.static_shared_bytes(), m.code_hash(),
+                                   KernelCode(m, looks_at_code(trace_->header))};
   if (m.never_measured()) model_.never_measured.insert(trace_->function_facts[index].name);
 }
 
@@ -153,7 +159,12 @@ void DefinitionPass::signature(const trace::Interned::Signature& m) {
   s.registers_per_thread = facts.registers_per_thread;
   s.static_shared_bytes = facts.static_shared_bytes;
   if (s.stable_hash == 0) s.only_in_trace = trace_index_;
-  define(trace_->signatures, m.id(), model_.signatures.intern(s));
+  const uint32_t index = model_.signatures.intern(s);
+  define(trace_->signatures, m.id(), index);
+  if (index == kNoIndex || facts.code.state() == KernelCode::State::kNotSaid) return;
+  // Equal code: who read it knows more than who did not.
+  KernelCode& known = model_.code[index];
+  if (known.state() < facts.code.state()) known = facts.code;
 }
 
 void DefinitionPass::range_path(const trace::Interned::RangePath& m) {

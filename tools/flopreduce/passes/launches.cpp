@@ -7,10 +7,12 @@
 namespace flopinj::reduce {
 
 Launches::Launches(const Model& model, const Totals& totals, const PhaseRules& rules,
-                   PhaseMap& phases, Formulas& formulas, ReadBatches read)
+                   PhaseMap& phases, const NumberSource& numbers, Formulas& formulas,
+                   ReadBatches read)
     : model_(model),
       rules_(rules),
       phases_(phases),
+      numbers_(numbers),
       formulas_(formulas),
       work_(model, totals, formulas),
       classes_(model),
@@ -37,16 +39,20 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
   const uint32_t device = state.streams.get(batch.stream());
   launch.stream = device != kNoIndex ? batch.stream() : 0;
   launch.device = known(device, unknown_device);
+  ThreadNumbers numbers(numbers_, trace, batch.thread());
   uint64_t path_id = UINT64_MAX;  // none yet
+  NumberTells path_tells = NumberTells::kNothing;
   uint32_t path_rule = 0;
   bool more = true;
   batch.for_each(state.patterns, told, [&](const LaunchRow& row) {
     if (!more || !row.timed || row.start_ns >= kLatestStart) return;
-    if (row.range_path != path_id) {
+    const NumberTells tells = numbers.of(row.range_path, row.sequence);
+    if (row.range_path != path_id || tells != path_tells) {
       path_id = row.range_path;
+      path_tells = tells;
       launch.path = path_id == 0 ? PathTable::kRoot
                                  : known(state.paths.get(row.range_path), PathTable::kLost);
-      path_rule = phases_.rule_of(launch.path, thread_name);
+      path_rule = phases_.rule_of(launch.path, thread_name, tells);
     }
     launch.signature = known(state.signatures.get(row.signature), SignatureTable::kUndefined);
     launch.rule = phases_.rule_of_kernel(path_rule, launch.signature);

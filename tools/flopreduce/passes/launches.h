@@ -10,6 +10,7 @@
 #include "model/phases.h"
 #include "model/totals.h"
 #include "passes/merged_classes.h"
+#include "passes/number_split.h"
 #include "reader/packet_reader.h"
 #include "report/work_table.h"
 
@@ -37,7 +38,7 @@ class Launches {
 
   // All must outlive this. `totals` are those of the report.
   Launches(const Model& model, const Totals& totals, const PhaseRules& rules, PhaseMap& phases,
-           Formulas& formulas, ReadBatches read);
+           const NumberSource& numbers, Formulas& formulas, ReadBatches read);
 
   // Calls visit for each timed launch, in the order of the traces, until it returns false. Damage
   // was told by the passes before.
@@ -67,6 +68,7 @@ class Launches {
   const Model& model_;
   const PhaseRules& rules_;
   PhaseMap& phases_;
+  const NumberSource& numbers_;
   const Formulas& formulas_;
   WorkTable work_;
   MergedClasses classes_;

@@ -79,6 +79,8 @@ void fold_into_merged_classes(const Model& model, Totals& totals) {
   for (Row& row : totals.rows) row.signature = classes.home(row.signature, row.chip);
   for (DeviceRow& row : totals.device_rows)
     row.signature = classes.home(row.signature, model.devices[row.device].chip);
+  for (UntimedRow& row : totals.untimed_rows)
+    row.signature = classes.home(row.signature, model.devices[row.device].chip);
   sort_and_merge(
       totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
       [](Row& to, const Row& from) { to.counts.add(from.counts); });

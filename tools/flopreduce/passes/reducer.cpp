@@ -66,6 +66,16 @@ class SourceDamage {
   std::map<std::string, DamageLog> logs_;
 };
 
+// Something in the middle is lost, and nobody knows of which phase; a trace that was cut is whole as
+// far as it goes.
+bool lacks_launches(const Report& report) {
+  return std::any_of(report.damage.begin(), report.damage.end(), [](const DamageReport& d) {
+    const bool cut =
+        d.kind == Damage::kNoEnd || d.kind == Damage::kTornTail || d.kind == Damage::kStopped;
+    return damage_text(d.kind).partial && !cut;
+  });
+}
+
 bool is_batch(const Packet& packet) {
   return packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch);
 }
@@ -135,10 +145,11 @@ void Reducer::first_pass(Model& model) {
   }
 }
 
-Totals Reducer::second_pass(Model& model, PhaseMap& phases) {
+Totals Reducer::second_pass(Model& model, PhaseMap& phases, const NumberSource& numbers) {
   unsigned jobs = options_.jobs;
   if (jobs == 0) jobs = std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
   SharedTables shared(model, options_.rules, phases, options_.fma);
+  if (numbers.numbers.any()) shared.use_numbers(numbers);
   SecondPass pass{shared, segments_, revisions_, files_, jobs, options_.progress, {}};
   Totals totals = pass.run();
   for (size_t i = 0; i < model.traces.size(); ++i)
@@ -164,14 +175,17 @@ void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& v
   }
 }
 
-OperatorCalls Reducer::sequence_pass(const Model& model, PhaseMap& phases,
-                                     const OperatorMap& operators) {
+std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const Model& model,
+                                                                PhaseMap& phases,
+                                                                const OperatorMap& operators) {
+  if (!operators.any()) return {};
   SequencePass pass(model, options_.rules, phases, operators);
   read_batches([&](uint32_t trace, const Packet& packet) {
     pass.packet(trace, packet);
     return true;
   });
-  return pass.take();
+  OperatorCalls calls = pass.take();
+  return {std::move(calls), pass.take_numbers(false)};
 }
 
 // Of a recording in a summary the files are gone that it was made of.
@@ -207,6 +221,8 @@ void Reducer::name_sources(const Model& model, Report& report) const {
     if (trace.has_summary && !names.empty()) damage.of(names.back()).add(trace.damage);
   }
   damage.list(report);
+  if (report.ratio.verdict != RatioVerdict::kNone && lacks_launches(report))
+    report.ratio.verdict = RatioVerdict::kUndecided;
   for (const auto& error : errors_) report.errors.push_back(error.message);
   report.partial = report.partial || !errors_.empty();
 }
@@ -238,12 +254,12 @@ Report Reducer::run() {
   first_pass(model);
   model.join();
   PhaseMap phases(options_.rules, model);
-  Totals totals = second_pass(model, phases);
+  const OperatorMap operators(model, phases);
+  const auto [calls, numbers] = sequence_pass(model, phases, operators);
+  const NumberSource source{model, operators, numbers};
+  Totals totals = second_pass(model, phases, source);
   fold_into_merged_classes(model, totals);
   Formulas formulas(options_.fma);
-  const OperatorMap operators(model, phases);
-  const OperatorCalls calls =
-      operators.any() ? sequence_pass(model, phases, operators) : OperatorCalls{};
   Report report = build_report(model, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);
   note_missing_ends(model);
@@ -252,7 +268,7 @@ Report Reducer::run() {
     damage_of(model.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());
   name_sources(model, report);
   if (options_.launches) {
-    Launches launches(model, totals, options_.rules, phases, formulas,
+    Launches launches(model, totals, options_.rules, phases, source, formulas,
                       [&](const Launches::Visit& visit) {
                         read_batches([&](uint32_t trace, const Packet& packet) {
                           return !is_batch(packet) || visit(trace, packet);

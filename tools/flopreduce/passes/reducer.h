@@ -3,12 +3,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "model/forward_numbers.h"
 #include "model/model.h"
 #include "model/operator_calls.h"
 #include "model/operators.h"
 #include "model/phases.h"
+#include "passes/number_split.h"
 #include "passes/revisions.h"
 #include "passes/second_pass.h"
 #include "passes/segments.h"
@@ -53,8 +56,10 @@ class Reducer {
   void sort_files();
   DamageLog& damage_of(TraceState& trace);
   void first_pass(Model& model);
-  Totals second_pass(Model& model, PhaseMap& phases);
-  OperatorCalls sequence_pass(const Model& model, PhaseMap& phases, const OperatorMap& operators);
+  Totals second_pass(Model& model, PhaseMap& phases, const NumberSource& numbers);
+  // Sequence numbers decide phases, so this comes first.
+  std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const Model& model, PhaseMap& phases,
+                                                         const OperatorMap& operators);
   // Hands launch batches, and what summaries keep of them, to visit() until it returns false.
   void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
   void note_missing_ends(Model& model);

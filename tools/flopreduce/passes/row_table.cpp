@@ -29,14 +29,14 @@ SharedTables::SharedTables(const Model& model, const PhaseRules& rules, PhaseMap
   }
   Formulas formulas(fma);
   model_.samples_by_chip.for_each([&](uint32_t signature, uint32_t chip, const SampleSet& set) {
-    flop_[static_cast<uint64_t>(signature) << 32 | chip] =
-        flop_per_launch(formulas.evaluate(&set, model_.required[chip], model_.names));
+    flop_[static_cast<uint64_t>(signature) << 32 | chip] = flop_per_launch(
+        formulas.evaluate(&set, model_.required[chip], model_.names, model_.code_of(signature)));
   });
 }
 
-uint32_t SharedTables::rule_of(uint32_t path, uint32_t thread_name) {
+uint32_t SharedTables::rule_of(uint32_t path, uint32_t thread_name, NumberTells tells) {
   const std::lock_guard lock(phases_lock_);
-  return phases_.rule_of(path, thread_name);
+  return phases_.rule_of(path, thread_name, tells);
 }
 
 uint64_t SharedTables::flop_of(uint32_t signature, uint32_t chip) const {
@@ -56,7 +56,7 @@ void RowTable::clear() {
   rows_.clear();
   cache_.fill({});
   lanes_.clear();
-  lane_of_ids_.clear();
+  for (auto& lanes : lane_of_ids_) lanes.clear();
   lane_of_what_.clear();
   patterns_.clear();
   counted_.clear();
@@ -74,10 +74,11 @@ void RowTable::use_trace(uint32_t trace) {
   trace_ = trace;
 }
 
-uint32_t RowTable::lane(uint32_t thread, uint32_t stream) {
+uint32_t RowTable::lane(uint32_t thread, uint32_t stream, NumberTells tells) {
   constexpr size_t kMostIds = 1U << 16;  // hostile ones: looked up again each time
   const uint64_t ids = static_cast<uint64_t>(thread) << 32 | stream;
-  if (const auto found = lane_of_ids_.find(ids); found != lane_of_ids_.end()) return found->second;
+  auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(tells)];
+  if (const auto found = lane_of_ids.find(ids); found != lane_of_ids.end()) return found->second;
   const TraceState& trace = shared_.model().traces[trace_];
   const uint32_t unknown_device =
       trace.devices.get(1);  // id 0, which Model::join() gives every trace
@@ -87,11 +88,14 @@ uint32_t RowTable::lane(uint32_t thread, uint32_t stream) {
   lane.lost = device == kNoIndex || thread_name == kNoIndex;
   lane.device = device != kNoIndex ? device : unknown_device;
   lane.thread_name = thread_name != kNoIndex ? thread_name : NamePool::kEmpty;
-  const uint64_t what = static_cast<uint64_t>(lane.device) << 33 |
-                        static_cast<uint64_t>(lane.thread_name) << 1 | (lane.lost ? 1 : 0);
+  lane.tells = tells;
+  static_assert(NamePool::kMaxNames <= 1U << 28 && kNumberTells <= 4);
+  const uint64_t what = static_cast<uint64_t>(lane.device) << 32 |
+                        static_cast<uint64_t>(lane.thread_name) << 3 |
+                        static_cast<uint64_t>(tells) << 1 | (lane.lost ? 1 : 0);
   const auto [entry, fresh] = lane_of_what_.try_emplace(what, static_cast<uint32_t>(lanes_.size()));
   if (fresh) lanes_.push_back(std::move(lane));
-  if (lane_of_ids_.size() < kMostIds) lane_of_ids_.emplace(ids, entry->second);
+  if (lane_of_ids.size() < kMostIds) lane_of_ids.emplace(ids, entry->second);
   return entry->second;
 }
 
@@ -116,7 +120,7 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   Info info;
   info.device = lane.device;
   info.path = path != kNoIndex ? path : PathTable::kLost;
-  info.rule = shared_.rule_of(info.path, lane.thread_name);
+  info.rule = shared_.rule_of(info.path, lane.thread_name, lane.tells);
   info.lost = lane.lost || path == kNoIndex || signature == kNoIndex;
   info.signature = signature != kNoIndex ? signature : SignatureTable::kUndefined;
   info.rule = shared_.rule_of_kernel(info.rule, info.signature);

@@ -9,10 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/forward_numbers.h"
 #include "model/model.h"
 #include "model/phases.h"
 #include "model/totals.h"
 #include "passes/busy_interval.h"
+#include "passes/number_split.h"
 #include "passes/row_block.h"
 #include "reader/launch_batch.h"
 
@@ -23,9 +25,12 @@ class SharedTables {
  public:
   // The model must be joined, and must outlive this.
   SharedTables(const Model& model, const PhaseRules& rules, PhaseMap& phases, int fma);
+  // Without this, sequence numbers tell nothing. It must outlive this.
+  void use_numbers(const NumberSource& source) { numbers_ = &source; }
   const Model& model() const { return model_; }
+  const NumberSource* numbers() const { return numbers_; }
   const std::vector<std::string>& phases() const { return phase_names_; }
-  uint32_t rule_of(uint32_t path, uint32_t thread_name);
+  uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells);
   uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const {
     return phases_.rule_of_kernel(rule, signature);
   }
@@ -36,6 +41,7 @@ class SharedTables {
  private:
   const Model& model_;
   PhaseMap& phases_;
+  const NumberSource* numbers_ = nullptr;
   std::mutex phases_lock_;
   std::vector<std::string> phase_names_;
   std::vector<uint32_t> phase_of_rule_;
@@ -69,8 +75,8 @@ class RowTable {
   void use_trace(uint32_t trace);
   void clear();
 
-  // A thread on a stream.
-  uint32_t lane(uint32_t thread, uint32_t stream);
+  // A thread on a stream; its launches whose numbers tell the same have a lane of their own.
+  uint32_t lane(uint32_t thread, uint32_t stream, NumberTells tells);
   uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
   uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
   // Rows of the first launches of a run, at most `most`: one or more. They stay where they are until the
@@ -108,6 +114,7 @@ class RowTable {
  private:
   struct Lane {
     uint32_t device = 0, thread_name = 0;
+    NumberTells tells = NumberTells::kNothing;
     bool lost = false;
   };
   struct Key {
@@ -139,10 +146,11 @@ class RowTable {
   std::unordered_map<Key, uint32_t, KeyHash> rows_;
   std::array<Cached, kCached> cache_;
   std::vector<Lane> lanes_;
-  std::unordered_map<uint64_t, uint32_t> lane_of_ids_;   // (thread id, stream id)
-  std::unordered_map<uint64_t, uint32_t> lane_of_what_;  // (device, thread name, lost)
-  std::unordered_map<uint64_t, RowBlock> patterns_;      // by lane and number of the block
-  RowBlock* recent_ = nullptr;                           // the last one used
+  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, that, lost).
+  std::array<std::unordered_map<uint64_t, uint32_t>, kNumberTells> lane_of_ids_;
+  std::unordered_map<uint64_t, uint32_t> lane_of_what_;
+  std::unordered_map<uint64_t, RowBlock> patterns_;  // by lane and number of the block
+  RowBlock* recent_ = nullptr;                       // the last one used
   uint64_t recent_key_ = 0;
   std::vector<RowBlock*> counted_;                      // those of patterns_ that have counted
   std::unordered_map<uint32_t, uint32_t> duration_of_;  // by signature id

@@ -14,12 +14,19 @@ void add_launches(SequenceGroup& group, const NumberedLaunches& more, DamageLog&
   const auto same = std::find_if(group.begin(), group.end(), [&](const NumberedLaunches& l) {
     return l.thread == more.thread && l.stream == more.stream && l.path == more.path;
   });
-  if (same != group.end())
+  if (same != group.end()) {
     add_saturating(same->launches, more.launches);
-  else if (group.size() < SequenceGroups::kMaxInGroup)
+    std::rotate(same, same + 1, group.end());  // the last one now
+  } else if (group.size() < SequenceGroups::kMaxInGroup) {
     group.push_back(more);
-  else
+  } else {
     damage.add(Damage::kTableFull);
+  }
+}
+
+// Threads write their batches when they are full: in which order of threads and streams says nothing.
+bool before(const NumberedLaunches& a, const NumberedLaunches& b) {
+  return a.thread != b.thread ? a.thread < b.thread : a.stream < b.stream;
 }
 
 }  // namespace
@@ -50,10 +57,9 @@ bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage
       message, [&](uint64_t times, const SequenceGroup& group) { close(group, times, damage); });
 }
 
-// Threads write their batches when they are full: in which order says nothing.
 void SequenceGroups::close(SequenceGroup group, uint64_t times, DamageLog& damage) {
   if (group.empty()) return;
-  std::sort(group.begin(), group.end());
+  std::stable_sort(group.begin(), group.end(), before);
   const auto known = times_.find(group);
   if (known != times_.end())
     add_saturating(known->second, times);

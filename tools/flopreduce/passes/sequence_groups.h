@@ -19,6 +19,7 @@ struct NumberedLaunches {
   uint64_t launches = 0;
   auto operator<=>(const NumberedLaunches&) const = default;
 };
+// By thread and stream; of one, in the order of their last launches.
 using SequenceGroup = std::vector<NumberedLaunches>;
 
 // Of one recording.

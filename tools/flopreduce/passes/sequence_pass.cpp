@@ -9,6 +9,14 @@
 #include "reader/message.h"
 
 namespace flopinj::reduce {
+namespace {
+
+uint64_t all_of(uint64_t launches, uint64_t times) {
+  const u128 all = u128{launches} * times;
+  return all > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(all);
+}
+
+}  // namespace
 
 SequencePass::SequencePass(const Model& model, const PhaseRules& rules, PhaseMap& phases,
                            const OperatorMap& operators)
@@ -16,7 +24,8 @@ SequencePass::SequencePass(const Model& model, const PhaseRules& rules, PhaseMap
       rules_(rules),
       phases_(phases),
       operators_(operators),
-      unknown_(model.paths.size(), false) {
+      unknown_(model.paths.size(), false),
+      repeated_(kRepeated) {
   calls_.calls.resize(model.paths.size());
 }
 
@@ -34,7 +43,9 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, told)) return;
   const uint32_t device = device_of(batch.stream());
-  const Where where{&thread_of(batch.thread()), device == kNoIndex ? nullptr : window(device)};
+  const Where where{&thread_of(batch.thread()), batch.stream(),
+                    device == kNoIndex ? nullptr : window(device),
+                    backward_passes_.lane(trace, batch.thread(), batch.stream())};
   batch.for_each_sequence(model_.traces[trace].patterns,
                           [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
                             launches(where, path_id, graph ? 0 : sequence, count);
@@ -65,11 +76,14 @@ SequencePass::OnPath* SequencePass::on_path(Thread& thread, uint32_t path) {
   return &(*page)[path % kPage];
 }
 
+// Whatever the phase, operators outside of nodes may have gradients, and what runs inside of nodes is
+// theirs, but for operators that checkpointing runs again.
 SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
+  const AutogradNode* node = operators_.node_of(path);
+  if (node == nullptr) return Part::kOperator;
+  if (node->of_a_leaf) return Part::kNone;
   const std::string& phase = rules_.rules()[phases_.rule_of(path, thread_name)].phase;
-  if (phase == "backward") return Part::kBackward;
-  // Recomputed operators get new numbers, and belong to no backward operator of their own.
-  return phase == "forward" || phase == "loss" || phase == "other" ? Part::kForward : Part::kNone;
+  return phase == "recompute" ? Part::kAgain : Part::kInNode;
 }
 
 // kNoIndex where it is not known.
@@ -91,22 +105,34 @@ void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t seque
   count_call(on, path, sequence);
   if (sequence == 0) return;
   Part part = on == nullptr ? Part::kNotLookedUp : on->part;
-  if (part == Part::kNotLookedUp) part = part_of(path, where.thread->name);
-  if (on != nullptr) on->part = part;
+  bool in_pass = on != nullptr && on->in_pass;
+  if (part == Part::kNotLookedUp) {
+    part = part_of(path, where.thread->name);
+    // Nodes inside of others are of a backward pass of their own, of what ran again.
+    in_pass = part == Part::kInNode && operators_.node_of(path)->inside == PathTable::kRoot;
+    if (part == Part::kOperator && phases_.number_matters(path, where.thread->name))
+      open_.emplace(trace_, where.thread->id);
+    if (on != nullptr) on->part = part;
+    if (on != nullptr) on->in_pass = in_pass;
+  }
   if (part == Part::kNone) return;
   Slot* slot = where.slots == nullptr ? nullptr : &(*where.slots)[sequence % kWindow];
   if (slot == nullptr || slot->sequence > sequence) {
-    if (part == Part::kBackward) add_saturating(calls_.out_of_window, count);
+    if (part == Part::kInNode) lose(path, Lost::kOutOfWindow, count);
     return;
   }
   if (slot->sequence != sequence) {
-    forget(*slot);
+    close(*slot);
     slot->sequence = sequence;
   }
-  if (part == Part::kBackward)
-    backward(*slot, path, count);
-  else
-    forward(*slot, where, path);
+  if (part == Part::kOperator) {
+    add_operator(slot->group, {path, where.thread->id, where.stream});
+    return;
+  }
+  add_in_node(slot->group, {path, part == Part::kAgain, count});
+  if (!in_pass || where.lane == nullptr) return;
+  const uint32_t pass = backward_passes_.node(*where.lane, sequence);
+  if (slot->backward_pass == BackwardPasses::kNone) slot->backward_pass = pass;
 }
 
 // A summary has the launches of one number together, and how many numbers had the same ones.
@@ -130,29 +156,26 @@ void SequencePass::count_group(uint64_t times, const SequenceGroup& group) {
 }
 
 void SequencePass::group(uint64_t times, const SequenceGroup& group) {
-  std::map<uint32_t, Slot> slots;  // by device
-  for (const Part part : {Part::kForward, Part::kBackward})
-    for (const NumberedLaunches& l : group) {
-      const uint32_t path = path_of(l.path);
-      Thread& thread = thread_of(l.thread);
-      if (path == kNoIndex || part_of(path, thread.name) != part) continue;
-      const uint32_t device = device_of(l.stream);
-      Slot& slot = slots[device];
-      if (part == Part::kForward) {
-        if (device != kNoIndex) forward(slot, {&thread, nullptr}, path);
-        continue;
-      }
-      const u128 all = u128{l.launches} * times;
-      const uint64_t count = all > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(all);
-      if (device == kNoIndex)
-        add_saturating(calls_.out_of_window, count);
-      else if (slot.ambiguous)
-        add_saturating(calls_.ambiguous, count);
-      else if (slot.forward == 0)
-        add_saturating(calls_.without_forward, count);
-      else
-        join(path, slot.forward, count);
+  std::map<uint32_t, Group> groups;  // by device
+  for (const NumberedLaunches& l : group) {
+    const uint32_t path = path_of(l.path);
+    if (path == kNoIndex) continue;
+    const uint32_t device = device_of(l.stream);
+    const Part part = part_of(path, thread_of(l.thread).name);
+    if (part == Part::kNone) continue;
+    if (device == kNoIndex) {
+      if (part == Part::kInNode) lose(path, Lost::kOutOfWindow, all_of(l.launches, times));
+      continue;
     }
+    if (part == Part::kOperator)
+      add_operator(groups[device], {path, l.thread, l.stream});
+    else
+      add_in_node(groups[device], {path, part == Part::kAgain, l.launches});
+  }
+  for (auto& [device, of_device] : groups) {
+    waiting_ -= of_device.in_nodes.size();
+    join_group(of_device, times);
+  }
 }
 
 void SequencePass::count_call(OnPath* on, uint32_t path, uint64_t sequence) {
@@ -164,71 +187,180 @@ void SequencePass::count_call(OnPath* on, uint32_t path, uint64_t sequence) {
   on->last = sequence;
 }
 
-void SequencePass::forward(Slot& slot, const Where& where, uint32_t path) {
-  if (slot.forward != 0) {
-    // The first range of an operator stands for it; another thread's makes the number ambiguous.
-    slot.ambiguous = slot.ambiguous || slot.thread != where.thread->id;
+void SequencePass::add_operator(Group& group, const Operator& added) {
+  auto& list = group.operators;
+  const auto same = [&](const Operator& o) {
+    return o.path == added.path && o.thread == added.thread && o.stream == added.stream;
+  };
+  if (!list.empty() && same(list.back())) return;
+  // An operator that comes again is the last one now.
+  std::erase_if(list, same);
+  if (list.size() == kMaxOperators) {
+    list.erase(list.begin());
+    group.crowded = true;
+  }
+  list.push_back(added);
+}
+
+void SequencePass::add_in_node(Group& group, const InNode& added) {
+  for (InNode& known : group.in_nodes) {
+    if (known.path != added.path || known.again != added.again) continue;
+    add_saturating(known.launches, added.launches);
     return;
   }
-  slot.forward = path;
-  slot.thread = where.thread->id;
-  for (Pending& waiting : slot.pending) {
-    if (waiting.launches > 0) join(waiting.path, path, waiting.launches);
-    waiting = {};
+  if (group.in_nodes.size() == kMaxInNode || waiting_ == kMaxWaiting) {
+    if (!added.again) lose(added.path, Lost::kOutOfWindow, added.launches);
+    return;
+  }
+  ++waiting_;
+  group.in_nodes.push_back(added);
+}
+
+// The first of each tell most groups apart; what does not fit by them is joined at once.
+size_t SequencePass::Group::hash() const {
+  const uint64_t of_operator = operators.empty() ? 0 : operators.front().path + 1;
+  const uint64_t key = of_operator << 32 | in_nodes.front().path;
+  return static_cast<size_t>((key + in_nodes.size()) * 0x9e3779b97f4a7c15U >> 40);
+}
+
+void SequencePass::close(Slot& slot) {
+  constexpr size_t kKept = 4;  // elements' memory that a free slot keeps
+  Group& group = slot.group;
+  waiting_ -= group.in_nodes.size();
+  if (!group.in_nodes.empty()) {
+    Repeated& known = repeated_[group.hash() % kRepeated];
+    if (known.times > 0 && known.group == group) {
+      ++known.times;
+    } else {
+      if (known.times > 0) join_group(known.group, known.times);
+      std::swap(known.group, group);
+      known.times = 1;
+      known.own = own_of(known.group);
+    }
+    backward_passes_.joined(slot.backward_pass, slot.sequence, known.own);
+  }
+  slot.sequence = 0;
+  slot.backward_pass = BackwardPasses::kNone;
+  group.crowded = false;
+  group.operators.clear();
+  group.in_nodes.clear();
+  if (group.operators.capacity() > kKept) group.operators.shrink_to_fit();
+  if (group.in_nodes.capacity() > kKept) group.in_nodes.shrink_to_fit();
+}
+
+BackwardPasses::Own SequencePass::own_of(const Group& group) const {
+  for (const InNode& l : group.in_nodes) {
+    const AutogradNode& node = *operators_.node_of(l.path);
+    if (l.again || node.inside != PathTable::kRoot) continue;
+    const Home home = among_operators(group, node);
+    if (home.path != kNoIndex)
+      return {home.thread, operators_.operator_of(home.path),
+              operators_.function_of(home.path, node)};
+  }
+  return {};
+}
+
+void SequencePass::join_group(const Group& group, uint64_t times) {
+  std::vector<uint32_t> again;  // paths that are forward of others here
+  for (const InNode& l : group.in_nodes) {
+    const AutogradNode* node = operators_.node_of(l.path);
+    if (l.again || node->inside == PathTable::kRoot) continue;
+    if (const Home home = home_of(group, l); home.path != kNoIndex) again.push_back(home.path);
+  }
+  for (const InNode& l : group.in_nodes) {
+    if (l.again || std::find(again.begin(), again.end(), l.path) != again.end()) continue;
+    const Home home = home_of(group, l);
+    if (home.path == kNoIndex)
+      lose(l.path, home.lost, all_of(l.launches, times));
+    else
+      join(l.path, home.path, all_of(l.launches, times), times);
+    if (home.several) calls_.functions.insert(home.path);
   }
 }
 
-void SequencePass::backward(Slot& slot, uint32_t path, uint64_t count) {
-  if (slot.ambiguous) {
-    add_saturating(calls_.ambiguous, count);
-    return;
-  }
-  if (slot.forward != 0) {
-    join(path, slot.forward, count);
-    return;
-  }
-  for (Pending& waiting : slot.pending) {
-    if (waiting.launches != 0 && waiting.path != path) continue;
-    if (count > UINT32_MAX - waiting.launches) break;
-    waiting.path = path;
-    waiting.launches += static_cast<uint32_t>(count);
-    return;
-  }
-  add_saturating(calls_.out_of_window, count);
+SequencePass::Home SequencePass::home_of(const Group& group, const InNode& launches) const {
+  const AutogradNode& node = *operators_.node_of(launches.path);
+  if (node.inside != PathTable::kRoot)
+    if (const uint32_t path = inside_of_its_node(group, node); path != kNoIndex) return {path};
+  return among_operators(group, node);
 }
 
-void SequencePass::join(uint32_t backward, uint32_t forward, uint64_t count) {
+SequencePass::Home SequencePass::among_operators(const Group& group,
+                                                 const AutogradNode& node) const {
+  if (group.operators.empty()) return {kNoIndex, Lost::kWithoutForward};
+  const auto fits = [&](const Operator& o) {
+    return node.function == 0 || operators_.function_of(o.path, node) != kNoIndex;
+  };
+  const auto last = std::find_if(group.operators.rbegin(), group.operators.rend(), fits);
+  if (last == group.operators.rend())
+    return {kNoIndex, group.crowded ? Lost::kOutOfWindow : Lost::kOtherOperator};
+  const uint32_t function = operators_.function_of(last->path, node);
+  // Of the operator's paths always the same one.
+  const uint32_t of = operators_.operator_of(last->path);
+  uint32_t path = last->path;
+  bool several = false;
+  for (const Operator& o : group.operators) {
+    if (!fits(o)) continue;
+    const bool same = operators_.operator_of(o.path) == of;
+    const bool beside = !same && operators_.function_of(o.path, node) == function;
+    // Nothing says in what order threads ran, nor streams.
+    if (o.thread != last->thread || (!same && !beside && o.stream != last->stream))
+      return {kNoIndex, Lost::kAmbiguous};
+    if (same) path = std::min(path, o.path);
+    several = several || beside;
+  }
+  // Paths have higher numbers than what is around them: operators inside of the function share its node.
+  if (several && function != kNoIndex && function < of)
+    return {function, Lost::kNone, true, last->thread};
+  return {path, Lost::kNone, false, last->thread};
+}
+
+// An operator with the number in the node that evaluates this one.
+uint32_t SequencePass::inside_of_its_node(const Group& group, const AutogradNode& node) const {
+  uint32_t path = kNoIndex;
+  for (const InNode& l : group.in_nodes)
+    if (operators_.node_of(l.path)->range == node.inside &&
+        operators_.function_of(l.path, node) != kNoIndex)
+      path = std::min(path, l.path);
+  return path;
+}
+
+void SequencePass::join(uint32_t backward, uint32_t forward, uint64_t launches, uint64_t numbers) {
   const uint64_t key = OperatorCalls::key(backward, forward);
   auto found = calls_.joined.find(key);
   if (found == calls_.joined.end()) {
-    if (is_other_operator(backward, forward)) {
-      add_saturating(calls_.other_operator, count);
-      return;
-    }
-    if (calls_.joined.size() >= kMaxJoined) {
-      add_saturating(calls_.out_of_window, count);
-      return;
-    }
-    found = calls_.joined.emplace(key, 0).first;
+    if (calls_.joined.size() >= kMaxJoined) return lose(backward, Lost::kOutOfWindow, launches);
+    found = calls_.joined.try_emplace(key).first;
   }
-  add_saturating(found->second, count);
-  add_saturating(calls_.joined_launches, count);
+  add_saturating(found->second.launches, launches);
+  add_saturating(found->second.numbers, numbers);
+  add_saturating(calls_.joined_launches, launches);
 }
 
-// An autograd node names the function that it belongs to.
-bool SequencePass::is_other_operator(uint32_t backward, uint32_t forward) {
-  const uint64_t key = OperatorCalls::key(backward, forward);
-  if (other_operator_.contains(key)) return true;
-  const std::string node = operators_.autograd_node(backward);
-  if (node.empty() || operators_.is_function_of(forward, node)) return false;
-  if (other_operator_.size() < kMaxJoined) other_operator_.insert(key);
-  return true;
+void SequencePass::lose(uint32_t backward, Lost lost, uint64_t launches) {
+  switch (lost) {
+    case Lost::kNone:
+      return;
+    case Lost::kWithoutForward:
+      add_saturating(calls_.without_forward, launches);
+      break;
+    case Lost::kOtherOperator:
+      add_saturating(calls_.other_operator, launches);
+      break;
+    case Lost::kAmbiguous:
+      add_saturating(calls_.ambiguous, launches);
+      break;
+    case Lost::kOutOfWindow:
+      add_saturating(calls_.out_of_window, launches);
+      break;
+  }
+  add_saturating(calls_.unjoined[backward], launches);  // as many as there are range paths at most
 }
 
-void SequencePass::forget(Slot& slot) {
-  for (const Pending& waiting : slot.pending)
-    add_saturating(calls_.without_forward, waiting.launches);
-  slot = {};
+ForwardNumbers SequencePass::take_numbers(bool all) {
+  ForwardNumbers numbers = backward_passes_.take();
+  if (!all) numbers.keep(open_);
+  return numbers;
 }
 
 std::vector<SequencePass::Slot>* SequencePass::window(uint32_t device) {
@@ -246,14 +378,16 @@ void SequencePass::end_windows_of_others() {
       ++at;
       continue;
     }
-    for (Slot& slot : at->second) forget(slot);
+    for (Slot& slot : at->second) close(slot);
     at = windows_.erase(at);
   }
 }
 
 OperatorCalls SequencePass::take() {
   for (auto& [device, slots] : windows_)
-    for (Slot& slot : slots) forget(slot);
+    for (Slot& slot : slots) close(slot);
+  for (const Repeated& known : repeated_)
+    if (known.times > 0) join_group(known.group, known.times);
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
   return std::move(calls_);

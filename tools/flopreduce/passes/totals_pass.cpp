@@ -78,11 +78,11 @@ void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) 
 void TotalsPass::launch_batch(const Packet& packet, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream());
+  const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream(), NumberTells::kNothing);
   const uint32_t device = rows_of_.device(lane);
   auto& track =
       times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true).first->second;
-  track.added(counter_.count(batch, lane, devices_[device], track.room(batch.size()), damage));
+  track.added(counter_.count(trace_, batch, devices_[device], track.room(batch.size()), damage));
 }
 
 void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
@@ -90,7 +90,7 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   TallyRow t;
   while (batch.next(t)) {
-    const uint32_t lane = rows_of_.lane(t.thread, t.stream);
+    const uint32_t lane = rows_of_.lane(t.thread, t.stream, t.number_tells);
     const uint32_t row = rows_of_.row(lane, t.range_path, t.signature);
     Counts c;
     c.launches = t.launches;
@@ -134,6 +134,16 @@ void TotalsPass::add_launches(uint64_t signature_device, const Launches& launche
   overflow_ = !add_saturating(to.graph, launches.graph) || overflow_;
 }
 
+void TotalsPass::add_timed(const RowKey& key, const Timed& timed) {
+  if (timed_.size() >= kMaxRows && !timed_.contains(key)) {
+    full_ = true;
+    return;
+  }
+  Timed& to = timed_[key];
+  overflow_ = !add_saturating(to.launches, timed.launches) || overflow_;
+  overflow_ = !add_saturating(to.timed, timed.timed) || overflow_;
+}
+
 void TotalsPass::fold_rows() {
   for (size_t i = 1; i < rows_of_.size(); ++i) {
     const RowTable::Hot& hot = rows_of_.hot()[i];
@@ -149,6 +159,8 @@ void TotalsPass::fold_rows() {
                counts);
     add_launches(signature | info.device, {counts.launches, counts.graph});
     overflow_ = !device_rules_[{info.device, info.rule}].add(counts) || overflow_;
+    if (counts.launches != counts.timed)
+      add_timed({signature | info.device, info.rule}, {counts.launches, counts.timed});
   }
   left_out_ += rows_of_.hot()[RowTable::kDiscard].timed;
   left_out_ += rows_of_.info()[RowTable::kDiscard].other.launches;
@@ -161,6 +173,7 @@ void TotalsPass::fold_rows() {
 void TotalsPass::add(TotalsPass& other) {
   for (const auto& [key, counts] : other.totals_) add_counts(key, counts);
   for (const auto& [key, launches] : other.device_totals_) add_launches(key, launches);
+  for (const auto& [key, timed] : other.timed_) add_timed(key, timed);
   for (const auto& [key, counts] : other.device_rules_)
     overflow_ = !device_rules_[key].add(counts) || overflow_;
   for (size_t i = 0; i < devices_.size(); ++i) {
@@ -192,6 +205,11 @@ Totals TotalsPass::take(DamageLog& damage) {
         {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), of.launches, of.graph});
   for (const auto& [key, counts] : device_rules_)
     totals.device_rules.push_back({key.first, key.second, counts});
+  for (const auto& [key, of] : timed_)
+    if (of.launches > of.timed)
+      totals.untimed_rows.push_back({static_cast<uint32_t>(key.signature_chip >> 32),
+                                     static_cast<uint32_t>(key.signature_chip),
+                                     static_cast<uint32_t>(key.path_rule), of.launches - of.timed});
   std::sort(totals.rows.begin(), totals.rows.end(), [](const Row& a, const Row& b) {
     return std::tie(a.signature, a.chip, a.path, a.rule) <
            std::tie(b.signature, b.chip, b.path, b.rule);
@@ -199,6 +217,11 @@ Totals TotalsPass::take(DamageLog& damage) {
   std::sort(totals.device_rows.begin(), totals.device_rows.end(),
             [](const DeviceRow& a, const DeviceRow& b) {
               return std::tie(a.signature, a.device) < std::tie(b.signature, b.device);
+            });
+  std::sort(totals.untimed_rows.begin(), totals.untimed_rows.end(),
+            [](const UntimedRow& a, const UntimedRow& b) {
+              return std::tie(a.signature, a.device, a.rule) <
+                     std::tie(b.signature, b.device, b.rule);
             });
   totals.phases = shared_.phases();
   totals.devices = std::move(devices_);

@@ -71,11 +71,17 @@ class TotalsPass {
   struct Launches {
     uint64_t launches = 0, graph = 0;  // the latter of the former
   };
+  // Times may be told in another segment than launches are: only the sum over all has a meaning.
+  struct Timed {
+    uint64_t launches = 0, timed = 0;
+  };
   void add_counts(const RowKey& key, const Counts& counts);
+  void add_timed(const RowKey& key, const Timed& timed);
   void add_launches(uint64_t signature_device, const Launches& launches);
   std::unordered_map<RowKey, Counts, RowHash> totals_;
   std::unordered_map<uint64_t, Launches> device_totals_;          // (signature, device)
   std::map<std::pair<uint32_t, uint32_t>, Counts> device_rules_;  // (device, rule)
+  std::unordered_map<RowKey, Timed, RowHash> timed_;              // (signature, device), (rule)
 };
 
 }  // namespace flopinj::reduce

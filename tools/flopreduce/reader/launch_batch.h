@@ -1,6 +1,7 @@
 // LaunchBatch, checked and cut into what can be read in one go.
 #pragma once
 #include <cstdint>
+#include <protozero/varint.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -63,11 +64,31 @@ class LaunchOrder {
 struct LaunchRow {
   uint32_t signature = 0;
   uint32_t range_path = 0;
+  uint64_t sequence = 0;  // of autograd, plus 1; 0 without one, and of a graph launch
   uint64_t start_ns = 0;  // on the trace's clock; 0 with no time, as the duration
   uint64_t duration_ns = 0;
   bool timed = false;
   bool graph = false;
   bool windowed = false;
+};
+
+// Sequence numbers of launches that follow each other; 0 for a launch without one.
+class SequenceSteps {
+ public:
+  explicit SequenceSteps(uint64_t base) : last_(base) {}
+  // Of a launch named by itself.
+  uint64_t is(uint64_t number) {
+    if (number != 0) last_ = number;
+    return number;
+  }
+  // Of a pattern's row: the step plus 1, zigzag, or 0 for none.
+  uint64_t after(uint32_t step) {
+    if (step == 0) return 0;
+    return is(last_ + static_cast<uint64_t>(protozero::decode_zigzag64(step - 1)));
+  }
+
+ private:
+  uint64_t last_;
 };
 
 class LaunchBatchReader {
@@ -157,8 +178,11 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
   uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
   uint64_t now = first_start_ns_;
   uint64_t index = 0;
-  const auto launch = [&](uint32_t signature, uint32_t path) {
-    LaunchRow row{signature, path, 0, 0, false, graph.next() != 0, windowed.next() != 0};
+  const auto launch = [&](uint32_t signature, uint32_t path, uint64_t sequence) {
+    LaunchRow row{.signature = signature, .range_path = path};
+    row.graph = graph.next() != 0;
+    row.windowed = windowed.next() != 0;
+    row.sequence = row.graph ? 0 : sequence;
     const uint64_t start = now + static_cast<uint64_t>(gap.next_signed());
     const int64_t delta = duration.next_signed();
     if (index++ == next_untimed) {
@@ -177,15 +201,17 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     }
     visit(static_cast<const LaunchRow&>(row));
   };
+  RunColumn sequences(views_.sequence);
+  SequenceSteps steps(sequence_base_);
   LaunchOrder order = this->order();
   for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
     for (size_t i = 0; i < run.launches; ++i) {
       if (run.first_row == 0) {
         const LaunchOrder::Named named = order.next_named();
-        launch(named.signature, named.path);
+        launch(named.signature, named.path, steps.is(sequences.next()));
       } else {
         const PatternTable::Row pattern = patterns.get(run.first_row + i);
-        launch(pattern.signature, pattern.path);
+        launch(pattern.signature, pattern.path, steps.after(pattern.sequence_step));
       }
     }
 }
@@ -202,7 +228,7 @@ void LaunchBatchReader::for_each_sequence(const PatternTable& patterns, Visit&& 
     bool operator==(const Alike&) const = default;
   } current;
   uint64_t count = 0;
-  uint64_t last_sequence = sequence_base_;
+  SequenceSteps steps(sequence_base_);
   uint64_t row = 0;
   uint64_t left = views_.pattern.empty() ? size_ : 0;  // of the run at hand
   for (size_t i = 0; i < size_; ++i) {
@@ -215,15 +241,12 @@ void LaunchBatchReader::for_each_sequence(const PatternTable& patterns, Visit&& 
     next.graph = graphs.next() != 0;
     if (row == 0) {
       next.path = paths.next();
-      next.sequence = sequences.next();
+      next.sequence = steps.is(sequences.next());
     } else {
       const PatternTable::Row pattern = patterns.get(row++);
       next.path = pattern.path;
-      if (pattern.sequence_step != 0)
-        next.sequence = last_sequence + static_cast<uint64_t>(
-                                            protozero::decode_zigzag64(pattern.sequence_step - 1));
+      next.sequence = steps.after(pattern.sequence_step);
     }
-    if (next.sequence != 0) last_sequence = next.sequence;
     if (next != current && count > 0) {
       visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
       count = 0;

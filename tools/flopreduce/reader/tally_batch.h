@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "model/forward_numbers.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
 
@@ -19,6 +20,7 @@ struct TallyRow {
   uint64_t gpu_time_ns = 0;
   uint64_t graph_launches = 0;
   bool windowed = false;
+  NumberTells number_tells = NumberTells::kNothing;
 };
 
 class TallyBatchReader {
@@ -28,7 +30,7 @@ class TallyBatchReader {
   bool next(TallyRow& row);
 
  private:
-  static constexpr size_t kColumns = 9;
+  static constexpr size_t kColumns = 10;
   bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
 

@@ -29,6 +29,15 @@ const char* parameters_word(ParameterClass c) {
   return "unspecified";
 }
 
+// Two processes may have one name: two containers may have the same host name and process ids.
+std::string process_name(const TraceState& trace) {
+  if (!trace.has_header) return "header lost";
+  const auto& header = trace.header;
+  const std::string rank =
+      header.rank() >= 0 ? "rank " + std::to_string(header.rank()) + ", " : std::string();
+  return rank + header.hostname() + " pid " + std::to_string(header.pid());
+}
+
 // Adds rows up by phase, rule, kernel and range.
 class Builder {
  public:
@@ -125,6 +134,7 @@ void Builder::add_rows() {
     if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
     if (parameters == ParameterClass::kUnknown) add_saturating(k.opaque_launches, work.launches);
     report_.rules[row.rule].work.add(work);
+    if (rules_.leaves_unclear(row.rule)) report_.unclear.add(work);
     PhaseReport& p = phase(rules_.rules()[row.rule].phase);
     p.work.add(work);
     p.flop.add(flop);
@@ -156,6 +166,7 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
     for (size_t i = 0; i < flop.by_precision.size(); ++i)
       if (const u128 share = part.of(flop.by_precision[i]); share != 0)
         kept.flop.emplace_back(i, share);
+    for (size_t i = 0; i < flop.doubtful.size(); ++i) kept.doubtful[i] = part.of(flop.doubtful[i]);
   });
 }
 
@@ -213,6 +224,9 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     m.counted = part.counted(result.counts.launches, overflow);
     m.numerator = part.meaning.numerator;
     m.denominator = part.meaning.denominator;
+    m.least = part.meaning.least;
+    m.full = part.meaning.full;
+    m.instructions = part.meaning.instructions;
     m.flop = mul_div_round(m.counted, m.numerator, m.denominator, overflow);
     m.precision = part.meaning.role == MetricRole::kInteger
                       ? std::string(kIntegerFormats[part.meaning.precision])
@@ -273,8 +287,17 @@ void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
 
 void Builder::add_traces() {
   std::unordered_map<uint64_t, uint64_t> handed_out;
+  std::vector<bool> has_samples(model_.traces.size());
+  model_.samples_by_device.for_each([&](uint32_t, uint32_t device, const SampleSet&) {
+    has_samples[model_.devices[device].trace] = true;
+  });
+  std::unordered_map<std::string, size_t> names;
   for (const auto& state : model_.traces) {
     TraceReport& t = report_.traces.emplace_back();
+    t.name = process_name(state);
+    if (const size_t same = ++names[t.name]; same > 1) t.name += " (" + std::to_string(same) + ")";
+    t.counters =
+        counter_reading(state.header, has_samples[report_.traces.size() - 1], state.diagnostics);
     t.has_header = state.has_header;
     t.has_end = state.has_end;
     t.has_overhead = state.has_overhead;
@@ -300,7 +323,9 @@ void Builder::add_traces() {
     uint64_t& from = handed_out[static_cast<uint64_t>(row.signature) << 32 | device.chip];
     if (result.estimated()) add_saturating(t.varying, row.launches);
     const uint64_t count = std::min(row.launches, result.counts.launches - from);
-    add_saturating(t.flop, result.flop.of(from, count, result.counts.launches).total);
+    const Flop flop = result.flop.of(from, count, result.counts.launches);
+    add_saturating(t.flop, flop.total);
+    add_saturating(t.doubtful, flop.all_doubtful());
     from += count;
   }
 }
@@ -349,8 +374,17 @@ Report Builder::build() {
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, report_.operators,
                                    forward_matrix_);
+  // Forward may be larger by matrix work that numbers do not place.
+  if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete()) {
+    RatioReport& ratio = report_.ratio;
+    if (!ratio.ratio_partial) ratio.ratio_partial = ratio.ratio;
+    ratio.ratio.reset();
+    ratio.matrix_ratio.reset();
+    ratio.matrix_interval.reset();
+    ratio.verdict = RatioVerdict::kNone;
+  }
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
-  build_ranks(model_, totals_, rules_, report_);
+  build_ranks(model_, totals_, work_, rules_, report_);
   report_.precisions = formulas_.precisions();
   report_.utilization.devices = roofs_.devices();
   report_.utilization.unused_overrides = roofs_.unused_overrides();

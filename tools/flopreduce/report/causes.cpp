@@ -30,16 +30,24 @@ std::string shown(const OperatorKernel& kernel) {
 
 // Of the product that an operator is; nothing for gradients and other operators.
 std::optional<Gemm> gemm_of(const OperatorFacts& facts) {
-  if (!facts.formula.flop || facts.formula.backward) return std::nullopt;
+  if (!facts.formula.flop || facts.formula.backward || facts.forms.size() > 1) return std::nullopt;
   return gemm_of(*facts.name, facts.formula.flop->multiply_adds, Direction::kForward);
 }
 
-// Elements of the result of one call; 0 where they are not known.
+// Elements of the results of all calls; 0 where they are not known.
 u128 result_elements(const OperatorFacts& facts) {
-  if (const auto gemm = gemm_of(facts))
-    return times_saturating(times_saturating(gemm->batch, gemm->rows), gemm->columns);
   const auto& sizes = facts.name->sizes;
-  return facts.formula.backward && !sizes.empty() ? elements(sizes[0]) : 0;
+  if (facts.formula.backward)
+    return sizes.empty() ? 0 : times_saturating(elements(sizes[0]), facts.calls);
+  u128 all = 0;
+  for (const CallForm& form : facts.forms) {
+    if (!form.formula.flop) return 0;
+    const auto gemm = gemm_of(*facts.name, form.formula.flop->multiply_adds, Direction::kForward);
+    if (!gemm) return 0;
+    const u128 each = times_saturating(times_saturating(gemm->batch, gemm->rows), gemm->columns);
+    add_saturating(all, times_saturating(each, form.calls));
+  }
+  return all;
 }
 
 // A product computed in whole tiles; where no name tells them, tensor cores alone do so for sure.
@@ -56,6 +64,7 @@ std::optional<Cause> padding(const OperatorFacts& facts, double ratio) {
 
 const char* missing_gradient_word(const OperatorFacts& facts) {
   if (!facts.formula.backward) return nullptr;
+  if (facts.gradients.shares) return "one gradient of some calls";
   if (facts.gradients.found == Gradients::kNoInput) return "no input gradient";
   if (facts.gradients.found == Gradients::kNoWeight) return "no weight gradient";
   return nullptr;
@@ -99,17 +108,32 @@ std::optional<Cause> algorithm(const OperatorFacts& facts) {
 
 bool differs_by_bias(const OperatorFacts& facts, u128 executed, u128 formula) {
   const u128 result = result_elements(facts);
-  return executed > formula && result > 0 &&
-         executed - formula == times_saturating(result, facts.calls);
+  return executed > formula && result > 0 && executed - formula == result;
 }
 
-// One of a product's two gradients was not computed: half of the formula, padded perhaps.
+// Of the formula of both gradients, those that were computed.
+u128 of_computed(const OperatorFacts& facts, u128 both) {
+  if (missing_gradient_word(facts) == nullptr) return both;
+  if (!facts.gradients.shares) return both / 2;
+  const auto& shares = *facts.gradients.shares;
+  // Shares are of whole calls.
+  const auto calls = static_cast<double>(facts.calls);
+  const auto computed = static_cast<uint64_t>(std::llround((shares.input + shares.weight) * calls));
+  bool overflow = false;
+  return facts.calls == 0 || facts.calls > UINT64_MAX / 2
+             ? both
+             : mul_div_round(both, computed, 2 * facts.calls, overflow);
+}
+
+// Of a product's two gradients not both were computed, or not in all calls: less than the formula,
+// padded perhaps.
 std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed, u128 formula) {
   const char* word = missing_gradient_word(facts);
   if (word == nullptr) return std::nullopt;
-  if (differs_by_bias(facts, executed, formula / 2))
+  const u128 computed = of_computed(facts, formula);
+  if (differs_by_bias(facts, executed, computed))
     return Cause{word, facts.gradients.text + "; and the bias gradient"};
-  if (std::abs(2 * quotient(executed, formula) - 1) <= 0.05)
+  if (computed > 0 && std::abs(quotient(executed, computed) - 1) <= 0.05)
     return Cause{word, facts.gradients.text};
   if (const auto padded = gradient_padding(facts))
     return Cause{std::string(word) + ", tile padding",
@@ -120,7 +144,7 @@ std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed,
 // Of fused attention: what a mask leaves out, what backward computes again, what the formula lacks.
 std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
   if (!facts.formula.attention) return std::nullopt;
-  const double done = quotient(executed, facts.algorithm_flop());
+  const double done = quotient(executed, facts.algorithm().flop(facts.fma));
   const bool half = about_half_of_attention(facts), again = facts.formula.again > 0;
   if (!half && (done < 0.98 || done > 1.1)) return std::nullopt;
   std::array<char, 24> share{};
@@ -136,10 +160,22 @@ std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
             " of the products without a mask: a causal mask is likely, no name tells");
   if (again)
     add("recompute inside the fused backward",
-        "the scores are computed again: five products for the model's four");
+        std::string("the scores are computed again: ") + kBackwardExecutes);
   if (cause.cause.empty())
     add("softmax", std::string(share.data()) + " of the products: the formula has no softmax");
   return cause;
+}
+
+// Types are in no range's name, and formulas are of real numbers: a complex multiply-add is four real ones.
+std::optional<Cause> complex_numbers(const OperatorFacts& facts, double ratio, bool by_name) {
+  static constexpr std::array<std::string_view, 3> kKernels = {"cgemm", "zgemm", "complex<"};
+  if (facts.formula.flop->multiply_adds == 0 || std::abs(ratio - 4) > 0.08) return std::nullopt;
+  const auto* kernel = kernel_with(facts, kKernels);
+  if (by_name && kernel != nullptr)
+    return Cause{"complex numbers", "a complex multiply-add is four real ones: " + shown(*kernel)};
+  if (by_name || !facts.calls_counted) return std::nullopt;
+  return Cause{"complex numbers likely",
+               "four times the formula, which is of real numbers: no range's name tells the type"};
 }
 
 // A kernel that does the work of other operators too does more, never less; what the end of a product
@@ -151,7 +187,7 @@ std::optional<Cause> fused(const OperatorFacts& facts, u128 executed, u128 formu
   constexpr u128 kMostAtEnd = 16;  // a gelu by its polynomial, the most of usual ones
   if (executed <= formula) return std::nullopt;
   if (const auto* kernel = kernel_with(facts, kKernels)) return Cause{"fused", shown(*kernel)};
-  const u128 results = times_saturating(result_elements(facts), facts.calls);
+  const u128 results = result_elements(facts);
   if (executed - formula > times_saturating(results, kMostAtEnd)) return std::nullopt;
   if (const auto* kernel = kernel_with(facts, kEnds))
     return Cause{"fused epilogue",
@@ -163,7 +199,7 @@ std::optional<Cause> bias(const OperatorFacts& facts, u128 executed, u128 formul
   if (!differs_by_bias(facts, executed, formula)) return std::nullopt;
   return Cause{facts.formula.backward ? "bias gradient" : "bias",
                "the difference is one addition per element of the result, " +
-                   to_grouped(result_elements(facts))};
+                   to_grouped(result_elements(facts)) + " in all calls"};
 }
 
 // One call is several kernels: harmless here, since calls are told apart, but whoever counts the
@@ -178,6 +214,7 @@ Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
   const double ratio = formula == 0 ? 0 : quotient(executed, formula);
   if (auto cause = algorithm(facts)) return *cause;
   if (auto cause = attention(facts, executed)) return *cause;
+  if (auto cause = complex_numbers(facts, ratio, true)) return *cause;
   if (auto cause = bias(facts, executed, formula)) return *cause;
   if (auto cause = missing_gradient(facts, executed, formula)) return *cause;
   if (auto cause = padding(facts, ratio)) return *cause;
@@ -189,6 +226,7 @@ Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
       return {"calls estimated", "each launch does 1/" + std::to_string(std::llround(parts)) +
                                      " of the formula: one call may be as many launches"};
   }
+  if (auto cause = complex_numbers(facts, ratio, false)) return *cause;
   return {"unexplained", ""};
 }
 
@@ -222,7 +260,7 @@ Cause cause_of(const OperatorFacts& facts) {
 
 bool about_half_of_attention(const OperatorFacts& facts) {
   if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete()) return false;
-  const u128 whole = facts.algorithm_flop();
+  const u128 whole = facts.algorithm().flop(facts.fma);
   const double done = whole == 0 ? 0 : quotient(facts.work.flop, whole);
   return done >= 0.495 && done <= 0.66;
 }
@@ -230,8 +268,7 @@ bool about_half_of_attention(const OperatorFacts& facts) {
 std::optional<u128> model_flop(const OperatorFacts& facts) {
   if (!facts.formula.flop) return std::nullopt;
   const u128 whole = facts.formula_flop();
-  const bool half = about_half_of_attention(facts) || missing_gradient_word(facts) != nullptr;
-  return half ? whole / 2 : whole;
+  return about_half_of_attention(facts) ? whole / 2 : of_computed(facts, whole);
 }
 
 }  // namespace flopinj::reduce

@@ -21,8 +21,8 @@ Cause cause_of(const OperatorFacts& facts);
 bool about_half_of_attention(const OperatorFacts& facts);
 
 // FLOP that count for model FLOP utilization (MFU); nothing without a formula:
-// - what backward computes again does not count: 4 products of attention, not the 5 executed (PaLM,
-//   appendix B: recomputation belongs to hardware FLOP utilization);
+// - what backward computes again does not count (Formula::again; PaLM, appendix B: recomputation
+//   belongs to hardware FLOP utilization);
 // - of a causal mask what it leaves in counts, half: as Megatron-LM (num_floating_point_operations, "causal
 //   mask (only half of the mask is non-zero)") and FlashAttention's benchmarks have it. PaLM and nanoGPT
 //   (12 L H Q T for each token) count the whole matrix: up to twice as much for attention;

@@ -91,6 +91,11 @@ class Members {
       if (report_.precisions[precision] == figure_.name) return flop;
     return 0;
   }
+  u128 doubtful_of(const RowReport& row) const {
+    for (size_t i = 0; i < row.doubtful.size(); ++i)
+      if (report_.precisions[i] == figure_.name) return row.doubtful[i];
+    return 0;
+  }
   bool holds(const RowReport& row) const {
     if (figure_.kind == FigureKind::kPhase) return row.phase == figure_.name;
     if (figure_.kind == FigureKind::kKernel)
@@ -129,13 +134,15 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
 
 // The work of a row that a precision's figure has. Estimates of several precisions have one interval
 // for them all: then there is none, and `mixed` counts the launches.
-Work of_precision(const RowReport& row, u128 flop, uint64_t& mixed) {
+Work of_precision(const RowReport& row, u128 flop, u128 doubtful, uint64_t& mixed) {
   Work work = row.work;
   if (work.varying > 0 && flop != work.flop) {
     add_saturating(mixed, work.varying);
     work.uncertainty = {};
   }
   work.flop = flop;
+  work.doubtful = doubtful;
+  work.left_out = 0;
   work.matrix_flop = std::min(work.matrix_flop, flop);
   work.roof = {};
   return work;
@@ -223,8 +230,9 @@ Explanation explain(const Report& report, const NamedFigure& figure) {
   const Members members(report, figure);
   for (const RowReport& row : report.rows) {
     if (!members.holds(row)) continue;
-    const Work of_row =
-        one_precision ? of_precision(row, members.flop_of(row), out.mixed_estimates) : row.work;
+    const Work of_row = one_precision ? of_precision(row, members.flop_of(row),
+                                                     members.doubtful_of(row), out.mixed_estimates)
+                                      : row.work;
     out.work.add(of_row);
     auto& [work, ranges] = parts[row.signature];
     work.add(of_row);

@@ -138,7 +138,7 @@ void extrapolate(SignatureResult& result, std::span<const DeviceSamples> devices
     disagree = disagree || !group.uniform();
   }
   result.every_launch = every_launch && sampled_from == launches;
-  if (disagree) result.elsewhere = launches - sampled_from;
+  if (disagree && result.estimated()) result.elsewhere = launches - sampled_from;
   if (!result.estimated()) return;
 
   EstimateError error;

@@ -1,7 +1,7 @@
 #include "report/forward_backward.h"
 
 #include <algorithm>
-#include <cmath>
+#include <unordered_set>
 
 #include "analytic/operator_flop.h"
 
@@ -24,9 +24,7 @@ void add_known(ForwardBackward& row, bool forward, std::optional<u128> formula) 
 
 ForwardBackwardBuilder::ForwardBackwardBuilder(const Model& model, const OperatorMap& operators,
                                                const OperatorJoin& join)
-    : model_(model), operators_(operators), join_(join) {
-  join.for_each_forward([&](uint32_t path) { joined_.insert(operators.operator_of(path)); });
-}
+    : model_(model), operators_(operators), join_(join) {}
 
 ForwardBackward& ForwardBackwardBuilder::Rows::at(const std::string& name) {
   const auto [entry, fresh] = index.try_emplace(name, rows.size());
@@ -55,28 +53,27 @@ std::string ForwardBackwardBuilder::node_name(uint32_t path) const {
   return operator_name(path);
 }
 
-// An operator whose number a backward one has ran forward, whatever the ranges around it say.
-bool ForwardBackwardBuilder::is_forward(uint32_t path, const std::string& phase) const {
-  return phase == "forward" || phase == "loss" ||
-         (phase == "other" && joined_.contains(operators_.operator_of(path)));
+bool ForwardBackwardBuilder::is_forward(const std::string& phase) {
+  return phase == "forward" || phase == "loss";
 }
 
 std::string ForwardBackwardBuilder::row_name(uint32_t path, uint32_t home,
                                              const std::string& phase) const {
-  if (phase == "backward" && home == path) return node_name(path);
-  const bool counts = phase == "backward" || phase == "recompute" || is_forward(home, phase);
+  if (phase == "backward" && (home == path || join_.shares_node(home))) return node_name(path);
+  const bool counts = phase == "backward" || phase == "recompute" || is_forward(phase);
   return counts ? operator_name(home) : std::string();
 }
 
-void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, const Work& work) {
+void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32_t kernel,
+                                 const Work& work) {
   join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
     const Work share = part.of(work);
-    add_to_layer(home, phase, share);
-    if (is_forward(home, phase)) types_pass_.add(share);
+    add_to_layer(home, phase, kernel, share);
+    if (is_forward(phase)) types_pass_.add(share);
     const std::string type = row_name(path, home, phase);
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
-    if (is_forward(home, phase)) {
+    if (is_forward(phase)) {
       add_theory(home, type, share);
     } else if (phase == "backward" && home != path) {
       Backward& backward = backward_[operators_.operator_of(home)];
@@ -86,13 +83,39 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, const 
   });
 }
 
-void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase,
+std::optional<Direction> ForwardBackwardBuilder::direction_of(uint32_t kernel) {
+  const auto [entry, fresh] = directions_.try_emplace(kernel);
+  if (fresh) entry->second = gradient_direction(model_.names[kernel]);
+  return entry->second;
+}
+
+GradientEvidence ForwardBackwardBuilder::LayerKernels::gradients() const {
+  if (input > 0 && input == weight)
+    return {Gradients::kBoth, "as many kernels named for one gradient as for the other", {}};
+  // Up to a hundredth may be small change: a bias, a sum of partial results.
+  if (!measured || matrix - named > matrix / 100 || (input > 0 && weight > 0))
+    return {Gradients::kUnknown, "its kernels' names do not say which", {}};
+  if (weight > 0) return {Gradients::kNoInput, "kernels named for the weights' gradient only", {}};
+  if (input > 0) return {Gradients::kNoWeight, "kernels named for the input's gradient only", {}};
+  return {Gradients::kUnknown, "its kernels' names do not say which", {}};
+}
+
+void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel,
                                           const Work& work) {
   if (phase != "forward" && phase != "backward" && phase != "recompute") return;
   if (phase == "forward") layers_pass_.add(work);
   const std::string& name = layer_name(path);
   if (name.empty()) return;
   part_of(layers_.at(name), phase)->add(work);
+  if (phase == "backward") {
+    LayerKernels& kernels = layer_kernels_[name];
+    const auto direction = direction_of(kernel);
+    if (direction == Direction::kInputGradient) add_saturating(kernels.input, work.launches);
+    if (direction == Direction::kWeightGradient) add_saturating(kernels.weight, work.launches);
+    if (direction) add_saturating(kernels.named, work.matrix_flop);
+    add_saturating(kernels.matrix, work.matrix_flop);
+    kernels.measured = kernels.measured && work.flop_complete();
+  }
   if (phase != "forward") return;
   const auto [first, fresh] = first_path_.try_emplace(name, path);
   if (!fresh) first->second = std::min(first->second, path);
@@ -126,7 +149,7 @@ std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t pa
 void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase,
                                          std::optional<u128> formula,
                                          const std::vector<uint32_t>& launching) {
-  const bool forward = is_forward(path, phase);
+  const bool forward = is_forward(phase);
   const auto add_to = [&](uint32_t home, const std::string& type, std::optional<u128> part) {
     const bool in_layers = phase == "forward" || phase == "backward";
     if (const std::string& name = layer_name(home); in_layers && !name.empty())
@@ -145,7 +168,8 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
       shares.insert(shares.end(), forwards->begin(), forwards->end());
   if (shares.empty()) return add_to(path, node_name(path), formula);
   OperatorJoin::for_each_share(shares, [&](uint32_t home, const Part& part) {
-    add_to(home, operator_name(home), formula ? std::optional(part.of(*formula)) : std::nullopt);
+    const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
+    add_to(home, type, formula ? std::optional(part.of(*formula)) : std::nullopt);
   });
 }
 
@@ -187,7 +211,9 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
   if (theory.measured) flop.forward = theory.matrix;
   if (const auto found = backward_.find(path); found != backward_.end() && found->second.measured)
     flop.backward = found->second.matrix;
-  const GradientEvidence evidence = gradients.of(path, flop);
+  GradientEvidence evidence = gradients.of(path, flop);
+  if (evidence.by_flop)
+    evidence = {Gradients::kUnknown, "neither its kernels' names nor sizes say which", {}};
   const auto because = [&](const std::string& what) {
     const std::string place = theory.layer.empty() ? theory.type : theory.layer;
     sum.basis.push_back(place + ": " + what + " (" + evidence.text + ")");
@@ -195,6 +221,10 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
   if (evidence.found == Gradients::kNone) {
     sum.least = sum.most = 0;
     because("no gradient");
+  } else if (theory.by_input > 0 && evidence.shares) {
+    sum.least = sum.most = (theory.gradients - theory.by_input) * evidence.shares->weight +
+                           theory.by_input * evidence.shares->input;
+    because("not all calls have both gradients");
   } else if (theory.by_input == 0 || evidence.found == Gradients::kBoth) {
     return sum;
   } else if (evidence.found == Gradients::kNoInput) {
@@ -256,15 +286,18 @@ void ForwardBackwardBuilder::set_expected_of_layers() {
       layer.expected = ExpectedRatio{0, 0, "no gradient: no backward work names it"};
       continue;
     }
-    const auto about = [&](double n) { return layer.ratio && std::abs(*layer.ratio - n) <= 0.15; };
-    if (about(2))
+    const GradientEvidence evidence = layer_kernels_[layer.name].gradients();
+    const auto because = [&](const char* what) { return what + (" (" + evidence.text + ")"); };
+    if (evidence.found == Gradients::kBoth)
       layer.expected = ExpectedRatio{2, 2, {}};
-    else if (first && about(1))
-      layer.expected = ExpectedRatio{1, 1, "no input gradient: the FLOP of one"};
+    else if (evidence.found == Gradients::kNoInput)
+      layer.expected = ExpectedRatio{1, 1, because("no input gradient")};
+    else if (evidence.found == Gradients::kNoWeight)
+      layer.expected = ExpectedRatio{1, 1, because("no weight gradient")};
     else if (first)
-      layer.expected = ExpectedRatio{1, 2, "with or without input gradient"};
+      layer.expected = ExpectedRatio{1, 2, because("with or without input gradient")};
     else
-      layer.expected = ExpectedRatio{2, 2, "both gradients assumed"};
+      layer.expected = ExpectedRatio{2, 2, because("both gradients assumed")};
     first = false;
   }
 }

@@ -12,9 +12,13 @@
 //              both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One alone is told only of
 //              the first operator in the order of forward whose number any backward work has: nothing
 //              before it has a gradient, so none is needed by its input.
+//              Layers that share a range may differ: each gradient counts for the calls that have it, by
+//              their numbers (products) or launches (kernels, where each call has at most one of a kind).
 //   nothing    no backward work has the operator's number, though others' was found: no gradient.
-// Where more than a tenth of backward's launches found no forward operator, what is missing is no
-// evidence.
+// Where more than a tenth of backward's launches that do matrix work found no forward operator, what is
+// missing is no evidence. Others do not count: views have nodes whose operators launch nothing. Nor is it
+// evidence for what runs inside of a torch.autograd.Function, such as a checkpoint's: the function has a
+// gradient of its own.
 //
 // Known failures: a second input branch whose kernels' names do not tell (it is not the first operator,
 // so one product for two stays unexplained); one backward range of several convolutions with the same
@@ -27,6 +31,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/id_map.h"
@@ -49,8 +54,9 @@ GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first);
 class GradientFinder {
  public:
   // All must outlive the finder.
-  GradientFinder(const OperatorMap& operators, const OperatorJoin& join,
-                 const OperatorCalls& calls);
+  // `products`: paths whose launches do matrix work, or may.
+  GradientFinder(const OperatorMap& operators, const OperatorJoin& join, const OperatorCalls& calls,
+                 const std::unordered_set<uint32_t>& products);
 
   // Of the backward operator in this path, whose facts are these. All of them are added before of().
   const GradientEvidence& add(uint32_t path, const OperatorFacts& facts);
@@ -67,12 +73,14 @@ class GradientFinder {
  private:
   struct Backward {
     uint32_t path = 0;
-    uint64_t launches = 0;
+    uint64_t launches = 0, numbers = 0;
     bool shared = false;  // with other forward operators
   };
   std::optional<GradientEvidence> by_products(uint32_t path,
                                               const std::vector<Backward>& backwards) const;
   std::optional<GradientEvidence> by_kernels(const std::vector<Backward>& backwards) const;
+  // The torch.autograd.Function that a path is inside of; empty where there is none.
+  std::string own_gradient_around(uint32_t path) const;
   GradientEvidence by_flop(uint32_t path, const MatrixFlop& flop) const;
 
   const OperatorMap& operators_;

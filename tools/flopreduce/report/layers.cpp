@@ -1,8 +1,8 @@
 #include "report/layers.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "analytic/operator_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -13,8 +13,8 @@ bool is_forward(const PhaseRules& rules, uint32_t rule) {
 }
 
 // The layers of a forward pass are the ranges directly below a range that says forward (the
-// outermost one that does), as far as they hold matrix work. Paths are in the order in which they
-// were first entered.
+// outermost one that does, and no operator), as far as they hold matrix work. Paths are in the order
+// in which they were first entered.
 void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
                  const std::vector<u128>& inclusive, RatioReport& report) {
   u128& first = report.first_layers_flop;
@@ -26,6 +26,7 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
     const uint32_t grandparent = model.paths[parent].parent;
     const bool layer =
         is_forward(rules, phases.own_rule(parent)) &&
+        !parse_operator_name(model.names[model.paths[parent].name]) &&
         (grandparent <= PathTable::kLost || !is_forward(rules, phases.path_rule(grandparent)));
     if (!layer) continue;
     const bool is_first = !seen_layer[parent];
@@ -45,7 +46,7 @@ std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
                                                 const OperatorsReport& operators) {
   double least = 0, most = 0, matrix = 0;
   ExpectedRatio expected;
-  bool any = false;
+  bool any = false;  // a layer of matrix work is named in backward too
   for (const ForwardBackward& layer : operators.layers) {
     any = any || (layer.forward.matrix_flop > 0 && layer.backward.launches > 0);
     if (!layer.expected) continue;
@@ -63,17 +64,42 @@ std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
   return expected;
 }
 
-// Where nothing tells of single layers: which of the two the whole is.
+// Where the trace names no layer or operator in backward.
 std::optional<ExpectedRatio> expected_of_whole(const RatioReport& report) {
   if (!report.first_layer_share) return std::nullopt;
-  const double first = *report.first_layer_share, without = 2 - first;
-  const auto fits = [&](double ratio) {
-    return report.matrix_ratio && std::abs(*report.matrix_ratio - ratio) <= first / 4;
-  };
-  if (fits(without))
-    return ExpectedRatio{without, without, "first layer without input gradient: the ratio fits"};
-  if (fits(2)) return ExpectedRatio{2, 2, "first layer with input gradient: the ratio fits"};
-  return ExpectedRatio{without, 2, "first layer with or without input gradient: nothing tells"};
+  return ExpectedRatio{2 - *report.first_layer_share, 2,
+                       "first layer with or without input gradient, all layers trained: "
+                       "no range of backward names a layer"};
+}
+
+// All of the error of a side's FLOP may be of its matrix FLOP.
+std::optional<Limits> matrix_limits(const Work& work) {
+  const auto matrix = static_cast<double>(work.matrix_flop);
+  if (work.varying == 0) return Limits{matrix, matrix};
+  const auto interval = work.interval();
+  if (!interval) return std::nullopt;
+  const auto flop = static_cast<double>(work.flop);
+  return Limits{std::max(0.0, matrix - (flop - static_cast<double>(interval->low))),
+                matrix + (static_cast<double>(interval->high) - flop)};
+}
+
+void add_interval(const Work& forward, const Work& backward, RatioReport& report) {
+  report.estimated = forward.varying > 0 || backward.varying > 0;
+  const auto below = matrix_limits(forward), above = matrix_limits(backward);
+  if (report.matrix_ratio && report.estimated && below && above && below->low > 0)
+    report.matrix_interval = Limits{above->low / below->high, above->high / below->low};
+}
+
+RatioVerdict verdict_of(const RatioReport& report) {
+  if (!report.matrix_ratio || !report.expected) return RatioVerdict::kNone;
+  if (report.estimated && !report.matrix_interval) return RatioVerdict::kUndecided;
+  const Limits found =
+      report.matrix_interval.value_or(Limits{*report.matrix_ratio, *report.matrix_ratio});
+  const double least = report.expected->least * (1 - kRatioTolerance);
+  const double most = report.expected->most * (1 + kRatioTolerance);
+  if (found.high < least || found.low > most) return RatioVerdict::kOutside;
+  return found.low >= least && found.high <= most ? RatioVerdict::kInside
+                                                  : RatioVerdict::kUndecided;
 }
 
 std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& forward,
@@ -115,18 +141,20 @@ RatioReport backward_forward(const Model& model, const PhaseRules& rules, const 
                              const Work& forward, const Work& backward,
                              const OperatorsReport& operators, std::vector<u128> forward_matrix) {
   RatioReport report;
-  if (forward.flop > 0 && backward.launches > 0) {
+  if (forward.flop > 0 && backward.launches > 0 && backward.flop_known()) {
     const double ratio = quotient(backward.flop, forward.flop);
     const bool complete = forward.flop_complete() && backward.flop_complete();
     (complete ? report.ratio : report.ratio_partial) = ratio;
     if (complete && forward.matrix_flop > 0)
       report.matrix_ratio = quotient(backward.matrix_flop, forward.matrix_flop);
+    add_interval(forward, backward, report);
   }
   for (size_t i = forward_matrix.size();
        i-- > PathTable::kLost + 1;)  // children come after their parents
     add_saturating(forward_matrix[model.paths[static_cast<uint32_t>(i)].parent], forward_matrix[i]);
   find_layers(model, rules, phases, forward_matrix, report);
   report.expected = expected_of(report, forward, operators);
+  report.verdict = verdict_of(report);
   return report;
 }
 

@@ -42,29 +42,32 @@ bool counted_by_graphs(const Model& model, uint32_t signature, uint32_t chip) {
          });
 }
 
-std::string device_label(const Model& model, const Device& device) {
-  const auto& trace = model.traces[device.trace];
-  return "process " + (trace.has_header ? std::to_string(trace.header.pid()) : "?") + " device " +
+std::string device_label(const Report& report, const Device& device) {
+  return report.traces[device.trace].name + " device " +
          (device.id == 0 ? "?" : std::to_string(device.id - 1));
 }
 
 // Says where a trace's own ledger disagrees with itself or with the rows. `lost`: recorded launches
 // that no row holds.
 void check_against_trace(const Model& model, const Device& device, uint64_t rows, uint64_t lost,
-                         LedgerReport& ledger) {
+                         Report& report) {
   const auto& trace = model.traces[device.trace];
+  LedgerReport& ledger = report.ledger;
   if (!trace.has_ledger) return;
-  const std::string label = device_label(model, device);
+  const std::string label = device_label(report, device);
   u128 accounted = device.ledger_recorded;
   add_saturating(accounted, device.ledger_dropped);
-  if (accounted != device.ledger_launches)
+  // Before the end of a trace the last ones made are on their way.
+  const bool on_their_way = !trace.has_end && accounted < device.ledger_launches;
+  if (accounted != device.ledger_launches && !on_their_way)
     ledger.disagreements.push_back(label + ": the trace's ledger has " +
                                    to_grouped(device.ledger_launches) + " launches made, but " +
                                    to_grouped(accounted) + " recorded or dropped");
   if (lost > 0)
     ledger.disagreements.push_back(label + ": the trace recorded " +
                                    to_grouped(device.ledger_recorded) + " launches, but only " +
-                                   to_grouped(device.ledger_recorded - lost) + " are readable");
+                                   to_grouped(device.ledger_recorded - lost) +
+                                   " of them are readable (see Damage)");
   // Before the end of a trace the ledger may be older than the last rows.
   if (trace.has_end && device.id != 0 && rows > device.ledger_recorded)
     ledger.disagreements.push_back(label + ": the trace holds " + to_grouped(rows) +
@@ -144,22 +147,32 @@ std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
   return lines;
 }
 
-// Launches that the trace's ledger has as recorded and no row holds, per device. Rows whose device
-// is lost stand for some of them, whichever device they were on.
-std::vector<uint64_t> lost_launches(const Model& model, const std::vector<LedgerLine>& rows) {
+// Launches of one device that its trace's ledger counts and no row holds.
+struct LostLaunches {
+  uint64_t unreadable = 0;   // recorded, in a part of the trace that cannot be read
+  uint64_t not_written = 0;  // made, but not yet recorded when the trace broke off
+};
+
+// Rows whose device is lost stand for some of them, whichever device they were on.
+std::vector<LostLaunches> lost_launches(const Model& model, const std::vector<LedgerLine>& rows) {
   std::vector<uint64_t> homeless(model.traces.size(), 0);
   for (uint32_t d = 0; d < model.devices.size(); ++d) {
     const Device& device = model.devices[d];
     if (device.id == 0 && rows[d].launches > device.ledger_recorded)
       homeless[device.trace] = rows[d].launches - device.ledger_recorded;
   }
-  std::vector<uint64_t> lost(model.devices.size(), 0);
+  std::vector<LostLaunches> lost(model.devices.size());
   for (uint32_t d = 0; d < model.devices.size(); ++d) {
-    const uint64_t recorded = model.devices[d].ledger_recorded;
-    const uint64_t missing = recorded > rows[d].launches ? recorded - rows[d].launches : 0;
-    const uint64_t found = std::min(missing, homeless[model.devices[d].trace]);
-    homeless[model.devices[d].trace] -= found;
-    lost[d] = missing - found;
+    const Device& device = model.devices[d];
+    const uint64_t recorded = device.ledger_recorded;
+    uint64_t made = recorded;
+    if (!model.traces[device.trace].has_end && device.ledger_launches > device.ledger_dropped)
+      made = std::max(made, device.ledger_launches - device.ledger_dropped);
+    const uint64_t missing = made > rows[d].launches ? made - rows[d].launches : 0;
+    const uint64_t found = std::min(missing, homeless[device.trace]);
+    homeless[device.trace] -= found;
+    lost[d].not_written = std::min(missing - found, made - recorded);
+    lost[d].unreadable = missing - found - lost[d].not_written;
   }
   return lost;
 }
@@ -172,16 +185,18 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
   ReasonCounts duplicates;
   ReasonCounts unseen;
   std::vector<LedgerLine> lines = lines_of_rows(model, totals, work, unmeasured, report.ledger);
-  const std::vector<uint64_t> lost = lost_launches(model, lines);
+  const std::vector<LostLaunches> lost = lost_launches(model, lines);
   LedgerReport& ledger = report.ledger;
   for (uint32_t d = 0; d < model.devices.size(); ++d) {
     const Device& device = model.devices[d];
     LedgerLine& line = lines[d];
-    check_against_trace(model, device, line.launches, lost[d], ledger);
-    add_saturating(line.dropped, lost[d]);
+    check_against_trace(model, device, line.launches, lost[d].unreadable, report);
+    add_saturating(line.dropped, lost[d].unreadable);
+    add_saturating(line.dropped, lost[d].not_written);
     add_saturating(line.dropped, device.ledger_dropped);
     add_saturating(line.launches, line.dropped);
-    add_saturating(dropped["lost_in_trace"], lost[d]);
+    add_saturating(dropped["lost_in_trace"], lost[d].unreadable);
+    add_saturating(dropped["not_written"], lost[d].not_written);
     if (line.launches == 0 && device.id == 0) continue;
     report.devices.push_back({device.trace, device.facts, line});
     report.devices.back().facts.set_id(device.id);

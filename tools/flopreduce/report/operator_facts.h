@@ -1,6 +1,7 @@
 // What is known of an operator's launches in one phase: what causes and gradients are taken from.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,29 @@ enum class Gradients : uint8_t {
 struct GradientEvidence {
   Gradients found = Gradients::kUnknown;
   std::string text;  // what it is taken from; of kUnknown, what is missing
+  // Shares of the calls that had each, where some calls of one range had only one: both, by their number.
+  // Nothing where `found` says it of all.
+  struct Shares {
+    double input = 1, weight = 1;
+  };
+  std::optional<Shares> shares;
+  // It is taken from backward's FLOP, so it is no expectation of them.
+  bool by_flop = false;
+};
+
+// Calls of an operator that do the same work.
+struct CallForm {
+  Formula formula;  // of one call
+  uint64_t calls = 0;
 };
 
 struct OperatorFacts {
   const OperatorName* name = nullptr;
   std::string phase;
-  Formula formula;  // of one call
-  uint64_t calls = 0;
-  bool calls_counted = false;  // by sequence numbers; else the launches of the busiest kernel
+  Formula formula;  // of one call, of the first form; without FLOP where any form has none
+  std::vector<CallForm> forms;  // one, but for layers that one range does not tell apart
+  uint64_t calls = 0;           // of all forms
+  bool calls_counted = false;   // by sequence numbers; else the launches of the busiest kernel
   int fma = 2;
   Work work;
   bool tensor = false;                  // tensor cores did some of it
@@ -45,9 +61,17 @@ struct OperatorFacts {
 
   // FLOP by formula of all calls, nothing left out for what was not computed; only where there is
   // a formula. What is computed again does not count.
-  u128 formula_flop() const { return formula.needed().times(calls).flop(fma); }
+  u128 formula_flop() const {
+    OperatorFlop sum;
+    for (const CallForm& form : forms) sum.add(form.formula.needed().times(form.calls));
+    return sum.flop(fma);
+  }
   // The same of all that the algorithm executes.
-  u128 algorithm_flop() const { return formula.flop->times(calls).flop(fma); }
+  OperatorFlop algorithm() const {
+    OperatorFlop sum;
+    for (const CallForm& form : forms) sum.add(form.formula.flop->times(form.calls));
+    return sum;
+  }
 };
 
 }  // namespace flopinj::reduce

@@ -30,6 +30,8 @@ Work Part::of(const Work& work) const {
   out.unscreened = count(work.unscreened);
   out.flop = of(work.flop);
   out.matrix_flop = of(work.matrix_flop);
+  out.doubtful = of(work.doubtful);
+  out.left_out = of(work.left_out);
   out.time = {of(work.time.ns), count(work.time.estimated), count(work.time.windowed),
               count(work.time.unknown)};
   const double share = static_cast<double>(to - from) / static_cast<double>(all);
@@ -46,10 +48,12 @@ Work Part::of(const Work& work) const {
   return out;
 }
 
-OperatorJoin::OperatorJoin(const OperatorCalls& calls) {
-  for (const auto& [key, launches] : calls.joined) {
-    forwards_[static_cast<uint32_t>(key >> 32)].push_back({static_cast<uint32_t>(key), launches});
-    backwards_[static_cast<uint32_t>(key)].push_back(static_cast<uint32_t>(key >> 32));
+OperatorJoin::OperatorJoin(const OperatorCalls& calls) : calls_(calls) {
+  for (const auto& [key, joined] : calls.joined) {
+    const uint32_t backward = OperatorCalls::backward_of(key),
+                   forward = OperatorCalls::forward_of(key);
+    forwards_[backward].push_back({forward, joined.launches});
+    backwards_[forward].push_back({backward, joined.numbers});
   }
   for (auto& [path, shares] : forwards_) std::sort(shares.begin(), shares.end());
   for (auto& [path, backwards] : backwards_) std::sort(backwards.begin(), backwards.end());
@@ -59,7 +63,7 @@ const std::vector<OperatorJoin::Share>* OperatorJoin::forwards_of(uint32_t backw
   return entry_of(forwards_, backward);
 }
 
-const std::vector<uint32_t>* OperatorJoin::backwards_of(uint32_t forward) const {
+const std::vector<OperatorJoin::Calls>* OperatorJoin::backwards_of(uint32_t forward) const {
   return entry_of(backwards_, forward);
 }
 

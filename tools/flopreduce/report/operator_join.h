@@ -1,5 +1,5 @@
-// Which forward operators a backward range's launches belong to, by the sequence numbers that pass
-// three joined.
+// Which forward operators a backward range's launches belong to, by the sequence numbers that
+// passes/sequence_pass.h joined.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,11 +23,15 @@ struct Part {
 class OperatorJoin {
  public:
   using Share = std::pair<uint32_t, uint64_t>;  // forward path, launches
+  using Calls = std::pair<uint32_t, uint64_t>;  // backward path, numbers: calls of the forward one
 
+  // `calls` must outlive the join.
   explicit OperatorJoin(const OperatorCalls& calls);
+  // Whether a forward path is of a function that has one node for several operators inside.
+  bool shares_node(uint32_t forward) const { return calls_.functions.contains(forward); }
   // Nothing where no number of the path was joined.
   const std::vector<Share>* forwards_of(uint32_t backward) const;
-  const std::vector<uint32_t>* backwards_of(uint32_t forward) const;
+  const std::vector<Calls>* backwards_of(uint32_t forward) const;
   // Calls visit(path) with each forward path that a backward one belongs to.
   template <class Visit>
   void for_each_forward(Visit&& visit) const {
@@ -53,8 +57,9 @@ class OperatorJoin {
   }
 
  private:
+  const OperatorCalls& calls_;
   std::unordered_map<uint32_t, std::vector<Share>> forwards_;
-  std::unordered_map<uint32_t, std::vector<uint32_t>> backwards_;
+  std::unordered_map<uint32_t, std::vector<Calls>> backwards_;
 };
 
 }  // namespace flopinj::reduce

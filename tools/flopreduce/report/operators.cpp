@@ -9,6 +9,9 @@
 namespace flopinj::reduce {
 namespace {
 
+constexpr const char* kWhichRanAgain =
+    "operators alike but for the size of their result: nothing tells which ran again";
+
 u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
@@ -22,14 +25,17 @@ OperatorsBuilder::OperatorsBuilder(const Model& model, const PhaseRules& rules,
       calls_(calls),
       formulas_(formulas),
       join_(calls),
+      call_forms_(operators, join_),
       forward_backward_(model, operators, join_) {}
 
 void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
                            const std::string& reason) {
   const std::string& phase = rules_.rules()[row.rule].phase;
-  forward_backward_.add(row.path, phase, work);
+  forward_backward_.add(row.path, phase, model_.signatures[row.signature].name, work);
   const uint32_t path = operators_.operator_of(row.path);
   if (path == kNoIndex) return;
+  if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
+  add_saturating(launches_[row.path], work.launches);
   Place& place = places_[{path, phase}];
   place.work.add(work);
   if (place.reason.empty()) place.reason = reason;
@@ -46,62 +52,15 @@ void OperatorsBuilder::KernelSum::add(const KernelSum& other) {
   add_saturating(matrix_flop, other.matrix_flop);
 }
 
-// The gradient that a backward operator takes has the shape of the forward operator's result.
-const OperatorName* OperatorsBuilder::gradient_of(const Place& place) const {
-  const OperatorName* found = nullptr;
-  for (const auto& [where, kernel] : place.kernels) {
-    const auto* backwards = join_.backwards_of(where.first);
-    if (backwards == nullptr) continue;
-    for (uint32_t path : *backwards) {
-      const OperatorName* name = nullptr;
-      for (; path > PathTable::kLost; path = model_.paths[path].parent) {
-        name = operators_.name_of(path);
-        const bool gradient =
-            name != nullptr && name->has_sizes && !name->sizes.empty() &&
-            (name->kind == OperatorKind::kAutograd || name->function().ends_with("_backward"));
-        if (gradient) break;
-      }
-      if (path <= PathTable::kLost) continue;
-      if (found != nullptr && found->sizes[0] != name->sizes[0]) return nullptr;
-      if (found == nullptr || found->kind == OperatorKind::kAutograd) found = name;
-    }
-  }
-  return found;
-}
-
-void OperatorsBuilder::add_forward(const Place& place, OperatorCall& call) const {
-  const ModuleSettings* settings = nullptr;
-  bool one = true;
-  for (const auto& [where, kernel] : place.kernels) {
-    const auto* forwards = join_.forwards_of(where.first);
-    if (forwards == nullptr) continue;
-    for (const auto& [path, launches] : *forwards) {
-      const uint32_t forward = operators_.operator_of(path);
-      if (forward == kNoIndex) continue;
-      const OperatorName* name = operators_.name_of(forward);
-      const ModuleSettings* around = operators_.settings_of(forward);
-      if (call.forward == nullptr) settings = around;
-      if (call.forward != nullptr && call.forward->function() != name->function()) one = false;
-      if (around == nullptr || settings == nullptr || *settings != *around) settings = nullptr;
-      call.forward = name;
-    }
-  }
-  if (!one) call.forward = nullptr;
-  if (call.settings == nullptr) call.settings = settings;
-}
-
-Formula OperatorsBuilder::formula_of(uint32_t path, const Place& place) const {
-  const OperatorName& name = *operators_.name_of(path);
-  OperatorCall call{.sizes = name.has_sizes ? &name.sizes : nullptr,
-                    .settings = operators_.settings_of(path),
-                    .gradient = gradient_of(place)};
-  if (call.gradient != nullptr) call.output = &call.gradient->sizes[0];
-  add_forward(place, call);
-  return operator_formula(name, call);
+std::vector<CallForm> OperatorsBuilder::forms_of(uint32_t path, const Place& place) const {
+  std::vector<uint32_t> launching;
+  for (const auto& [where, kernel] : place.kernels)
+    if (launching.empty() || launching.back() != where.first) launching.push_back(where.first);
+  return call_forms_.of(path, launching);
 }
 
 std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
-                                                     const Formula& formula) const {
+                                                     const std::vector<CallForm>& forms) const {
   // The kernel that does most, and all launches of the range it is in.
   const auto most = std::max_element(
       place.kernels.begin(), place.kernels.end(), [](const auto& a, const auto& b) {
@@ -109,19 +68,43 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
                                               : a.second.launches < b.second.launches;
       });
   const KernelSum& kernel = most->second;
-  const uint64_t counted = calls_.calls.empty() ? 0 : calls_.calls[most->first.first];
+  const uint32_t path = most->first.first;
+  uint64_t counted = calls_.calls.empty() ? 0 : calls_.calls[path];
   if (counted == 0) return {kernel.launches, false};
+  // Numbers count a path's calls in all phases: each is taken to launch as much.
+  uint64_t here = 0;
+  for (const auto& [where, sum] : place.kernels)
+    if (where.first == path) add_saturating(here, sum.launches);
+  const uint64_t all = std::max(here, launches_.at(path));
+  const u128 share = u128{counted} * here;
+  const bool exact = share % all == 0;
+  counted = std::max<uint64_t>(1, static_cast<uint64_t>(share / all));
   // One number may stand for several calls, as for the two products of a square matrix's gradients:
   // then each launch does the work of a whole call.
-  const u128 each = formula.flop ? formula.flop->flop(formulas_.fma()) : 0;
+  const auto& formula = forms.front().formula;
+  const u128 each = forms.size() == 1 && formula.flop ? formula.flop->flop(formulas_.fma()) : 0;
   const bool whole = each > 0 && kernel.launches > counted &&
                      quotient(kernel.flop, kernel.launches) >= 0.75 * static_cast<double>(each);
   return {whole ? kernel.launches : std::min(counted, std::max<uint64_t>(1, place.work.launches)),
-          true};
+          exact};
+}
+
+void OperatorsBuilder::add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const {
+  std::map<const OperatorName*, std::vector<CallForm>> by_name;
+  for (const auto& [key, place] : places_)
+    if (key.second != "recompute")
+      for (const CallForm& form : forms[&place])
+        if (form.formula.flop) add_form(by_name[operators_.name_of(key.first)], form);
+  for (const auto& [key, place] : places_) {
+    auto& own = forms[&place];
+    if (key.second != "recompute" || own.size() != 1 || own.front().formula.flop) continue;
+    const auto found = by_name.find(operators_.name_of(key.first));
+    if (found != by_name.end()) own = found->second;
+  }
 }
 
 OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase,
-                                         const Place& place) const {
+                                         const Place& place, std::vector<CallForm> forms) const {
   OperatorFacts facts;
   facts.name = operators_.name_of(path);
   facts.phase = phase;
@@ -129,8 +112,24 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.work = place.work;
   facts.tensor = place.tensor;
   facts.unmeasured_reason = place.reason;
-  facts.formula = formula_of(path, place);
-  std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.formula);
+  facts.forms = std::move(forms);
+  std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.forms);
+  // Calls without backward work may be of any form; of those that ran again any may have.
+  uint64_t told = 0;
+  for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
+  if (facts.forms.size() > 1 && told != facts.calls) {
+    facts.calls_counted = false;
+    if (phase == "recompute") facts.forms = {{Formula::none(kWhichRanAgain), 0}};
+  }
+  // Checkpointing leaves its last operator by an exception: the range is there, and no product.
+  const auto& first = facts.forms.front().formula;
+  if (phase == "recompute" && first.flop && first.flop->multiply_adds > 0 &&
+      place.work.flop_complete() && place.work.matrix_flop == 0)
+    facts.calls = 0;
+  deal_calls(facts.forms, facts.calls);
+  facts.formula = facts.forms.front().formula;
+  for (const CallForm& form : facts.forms)
+    if (!form.formula.flop) facts.formula = form.formula;
   std::map<uint32_t, KernelSum> kernels;
   for (const auto& [where, sum] : place.kernels) kernels[where.second].add(sum);
   for (const auto& [kernel, sum] : kernels)
@@ -163,6 +162,8 @@ void OperatorsBuilder::add_types() {
       add_saturating(*type.formula_flop, *place.formula_flop);
       add_saturating(*type.model_flop, *place.model_flop);
       add_saturating(sum.executed, place.work.flop);
+    } else {
+      type.formula_partial = true;
     }
     if (place.cause.empty()) continue;
     const u128 weight =
@@ -196,7 +197,7 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   r.work = place.work;
   if (facts.formula.flop) {
     r.formula_flop = facts.formula_flop();
-    r.formula_uncounted = facts.formula.flop->times(facts.calls).uncounted;
+    r.formula_uncounted = facts.algorithm().uncounted;
     r.model_flop = model_flop(facts);
     if (place.work.flop_complete() && *r.formula_flop > 0)
       r.ratio = quotient(place.work.flop, *r.formula_flop);
@@ -212,9 +213,12 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
 }
 
 OperatorsReport OperatorsBuilder::build() {
-  GradientFinder gradients(operators_, join_, calls_);
+  GradientFinder gradients(operators_, join_, calls_, products_);
+  std::map<const Place*, std::vector<CallForm>> forms;
+  for (const auto& [key, place] : places_) forms[&place] = forms_of(key.first, place);
+  add_forms_again(forms);
   for (const auto& [key, place] : places_) {
-    OperatorFacts facts = facts_of(key.first, key.second, place);
+    OperatorFacts facts = facts_of(key.first, key.second, place, std::move(forms[&place]));
     if (key.second == "backward") facts.gradients = gradients.add(key.first, facts);
     add_place(key.first, place, facts);
   }

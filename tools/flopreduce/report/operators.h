@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "model/operators.h"
 #include "model/phases.h"
 #include "model/totals.h"
+#include "report/call_forms.h"
 #include "report/causes.h"
 #include "report/forward_backward.h"
 #include "report/gradients.h"
@@ -44,16 +46,13 @@ class OperatorsBuilder {
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
   };
-  // The backward operator of a forward one, whose first size is the result's; nullptr where it is not
-  // known, or several differ.
-  const OperatorName* gradient_of(const Place& place) const;
-  // Of a backward operator: the forward one's name and its module's settings, where all that it belongs to
-  // agree.
-  void add_forward(const Place& place, OperatorCall& call) const;
-  Formula formula_of(uint32_t path, const Place& place) const;
+  std::vector<CallForm> forms_of(uint32_t path, const Place& place) const;
+  // Of operators that run again, which have no gradients: those of the same name in forward.
+  void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
   // Calls, and whether sequence numbers count them.
-  std::pair<uint64_t, bool> calls_of(const Place& place, const Formula& formula) const;
-  OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place) const;
+  std::pair<uint64_t, bool> calls_of(const Place& place, const std::vector<CallForm>& forms) const;
+  OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place,
+                         std::vector<CallForm> forms) const;
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
   void add_types();
 
@@ -63,8 +62,11 @@ class OperatorsBuilder {
   const OperatorCalls& calls_;
   const Formulas& formulas_;
   OperatorJoin join_;
+  CallForms call_forms_;
   ForwardBackwardBuilder forward_backward_;
   std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
+  std::unordered_map<uint32_t, uint64_t> launches_;           // by path, in all phases
+  std::unordered_set<uint32_t> products_;                     // paths that do matrix work, or may
   OperatorsReport report_;
 };
 

@@ -7,14 +7,28 @@
 namespace flopinj::reduce {
 namespace {
 
-// GPU time of a process's launches in one phase: those with a time outside windows, and their mean
-// for the others of the same phase.
-u128 time_of(const Counts& counts) {
-  bool overflow = false;
-  if (counts.timed > 0)
-    return mul_div_round(counts.time_ns, std::max(counts.launches, counts.timed), counts.timed,
-                         overflow);
-  return counts.windowed_time_ns;
+using PhaseTimes = std::map<std::string, RankReport::Phase>;
+
+// GPU time of each process by phase.
+std::vector<PhaseTimes> times_of(const Model& model, const Totals& totals, const WorkTable& work,
+                                 const PhaseRules& rules) {
+  std::vector<PhaseTimes> times(model.traces.size());
+  const auto phase_of = [&](uint32_t device, uint32_t rule) -> RankReport::Phase& {
+    return times[model.devices[device].trace][rules.rules()[rule].phase];
+  };
+  for (const auto& row : totals.device_rules) {
+    RankReport::Phase& phase = phase_of(row.device, row.rule);
+    add_saturating(phase.own_ns, row.counts.time_ns);
+    add_saturating(phase.time.ns, row.counts.time_ns);
+  }
+  for (const auto& row : totals.untimed_rows) {
+    Counts untimed;
+    untimed.launches = row.launches;
+    bool overflow = false;
+    const Counts& all = work.result(row.signature, model.devices[row.device].chip).counts;
+    phase_of(row.device, row.rule).time.add(time_of(untimed, all, overflow));
+  }
+  return times;
 }
 
 uint64_t own_time(const trace::SelfOverhead& o) {
@@ -24,16 +38,28 @@ uint64_t own_time(const trace::SelfOverhead& o) {
   return ns;
 }
 
-// Ranks from 0 to the highest seen that no trace has. Several recordings of one rank are one rank.
-std::vector<uint32_t> missing_of(const std::vector<RankReport>& ranks) {
-  constexpr int32_t kMost = 1 << 20;  // a damaged header may claim any rank
-  std::set<int32_t> seen;
-  for (const auto& r : ranks)
-    if (r.rank) seen.insert(*r.rank);
+constexpr uint32_t kMostRanks = 1U << 20;  // a damaged header may claim any number
+
+// Of traces of several jobs the largest.
+std::optional<uint32_t> world_size_of(const Model& model) {
+  uint32_t size = 0;
+  for (const TraceState& trace : model.traces)
+    if (trace.has_header && trace.header.world_size() <= kMostRanks)
+      size = std::max(size, trace.header.world_size());
+  return size > 0 ? std::optional(size) : std::nullopt;
+}
+
+// Ranks of the job that no trace has: up to its size, or else to the highest rank seen. Several
+// recordings of one rank are one rank.
+std::vector<uint32_t> missing_of(const RanksReport& report) {
+  std::set<uint32_t> seen;
+  for (const auto& r : report.ranks)
+    if (r.rank) seen.insert(static_cast<uint32_t>(*r.rank));
   std::vector<uint32_t> missing;
-  if (seen.empty() || *seen.rbegin() > kMost) return missing;
-  for (int32_t rank = 0; rank < *seen.rbegin(); ++rank)
-    if (!seen.contains(rank)) missing.push_back(static_cast<uint32_t>(rank));
+  if (seen.empty() || *seen.rbegin() > kMostRanks) return missing;
+  const uint32_t end = std::max(*seen.rbegin(), report.world_size.value_or(0));
+  for (uint32_t rank = 0; rank < end; ++rank)
+    if (!seen.contains(rank)) missing.push_back(rank);
   return missing;
 }
 
@@ -49,8 +75,8 @@ void add_straggler(const std::vector<RankReport>& ranks, const std::string& phas
                    std::vector<StragglerReport>& to) {
   std::vector<std::pair<u128, size_t>> times;
   for (size_t i = 0; i < ranks.size(); ++i)
-    for (const auto& [name, ns] : ranks[i].phases)
-      if (name == phase && ns > 0) times.emplace_back(ns, i);
+    for (const auto& p : ranks[i].phases)
+      if (p.name == phase && p.time.ns > 0 && p.comparable()) times.emplace_back(p.time.ns, i);
   if (times.size() < 2) return;
   std::sort(times.begin(), times.end());
   const size_t half = times.size() / 2;
@@ -62,12 +88,10 @@ void add_straggler(const std::vector<RankReport>& ranks, const std::string& phas
 
 }  // namespace
 
-void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rules,
-                 Report& report) {
+void build_ranks(const Model& model, const Totals& totals, const WorkTable& work,
+                 const PhaseRules& rules, Report& report) {
   RanksReport& out = report.ranks;
-  std::vector<std::map<std::string, Counts>> phases(model.traces.size());
-  for (const auto& row : totals.device_rules)
-    phases[model.devices[row.device].trace][rules.rules()[row.rule].phase].add(row.counts);
+  std::vector<PhaseTimes> times = times_of(model, totals, work, rules);
   uint64_t first_start = UINT64_MAX;
   for (size_t i = 0; i < model.traces.size(); ++i) {
     const TraceState& trace = model.traces[i];
@@ -81,12 +105,10 @@ void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rul
       r.own_ns = own_time(trace.overhead);
     }
     for (const auto& phase : report.phases) {
-      const auto found = phases[i].find(phase.name);
-      const u128 ns = found == phases[i].end() ? 0 : time_of(found->second);
-      r.estimated =
-          r.estimated || (found != phases[i].end() && found->second.timed < found->second.launches);
-      r.phases.emplace_back(phase.name, ns);
-      add_saturating(r.gpu_time_ns, ns);
+      RankReport::Phase& time = times[i][phase.name];
+      time.name = phase.name;
+      r.gpu_time.add(time.time);
+      r.phases.push_back(std::move(time));
     }
   }
   for (const auto& device : model.devices)
@@ -95,7 +117,8 @@ void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rul
           std::max(out.ranks[device.trace].clock_khz, device.facts.clock_khz());
   for (auto& r : out.ranks)
     if (r.start_ns) r.start_skew_ns = *r.start_ns - first_start;
-  out.missing = missing_of(out.ranks);
+  out.world_size = world_size_of(model);
+  out.missing = missing_of(out);
   out.repeated = repeated_of(out.ranks);
   for (const auto& phase : report.phases) add_straggler(out.ranks, phase.name, out.stragglers);
 }

@@ -4,10 +4,13 @@
 #include "model/phases.h"
 #include "model/totals.h"
 #include "report/report.h"
+#include "report/work_table.h"
 
 namespace flopinj::reduce {
 
-// Fills report.ranks. report.traces must be filled.
-void build_ranks(const Model& model, const Totals& totals, const PhaseRules& rules, Report& report);
+// Fills report.ranks. report.traces must be filled. GPU time is as everywhere in the report: launches
+// without a time outside of windows have the mean of their signature's other launches.
+void build_ranks(const Model& model, const Totals& totals, const WorkTable& work,
+                 const PhaseRules& rules, Report& report);
 
 }  // namespace flopinj::reduce

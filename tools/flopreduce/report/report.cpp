@@ -23,10 +23,26 @@ void Work::add(const Work& o) {
   fits = add_saturating(unscreened, o.unscreened) && fits;
   fits = add_saturating(flop, o.flop) && fits;
   fits = add_saturating(matrix_flop, o.matrix_flop) && fits;
+  fits = add_saturating(doubtful, o.doubtful) && fits;
+  fits = add_saturating(left_out, o.left_out) && fits;
   overflow = overflow || o.overflow || !fits;
   time.add(o.time);
   roof.add(o.roof);
   uncertainty.add(o.uncertainty);
+}
+
+std::optional<Interval> Work::interval() const {
+  if (varying == 0) return std::nullopt;
+  auto interval = uncertainty.interval(flop);
+  if (interval) interval->low -= std::min(interval->low, doubtful);
+  return interval;
+}
+
+const Work& phase_work(const Report& report, std::string_view phase) {
+  static const Work kNoWork;
+  for (const auto& p : report.phases)
+    if (p.name == phase) return p.work;
+  return kNoWork;
 }
 
 void LedgerLine::add(const LedgerLine& o) {

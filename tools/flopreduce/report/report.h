@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flop_trace.pb.h"
@@ -11,6 +12,7 @@
 #include "model/estimate.h"
 #include "model/formulas.h"
 #include "reader/damage.h"
+#include "report/counter_reading.h"
 #include "report/roof.h"
 #include "report/time_report.h"
 #include "report/utilization.h"
@@ -42,19 +44,24 @@ struct Work {
   uint64_t unscreened = 0;      // measured, but nothing says whether there is tensor work too
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
+  // Of flop: at most so much may be of instructions without arithmetic (docs/metrics.md).
+  u128 doubtful = 0;
+  u128 left_out = 0;  // not in flop: instructions that were counted, and are known to be without
   GpuTime time;
   Roof roof;                // the least time that its devices' peaks allow
   Uncertainty uncertainty;  // of `flop`, where launches vary
   bool overflow = false;
 
   // The 95 % interval of `flop`; nothing where it is exact, or where too few samples say nothing.
-  std::optional<Interval> interval() const {
-    return varying > 0 ? uncertainty.interval(flop) : std::nullopt;
-  }
+  std::optional<Interval> interval() const;
+  // What may be no arithmetic reaches the fourth digit: the figure is an upper bound.
+  bool flop_at_most() const { return doubtful > flop / 2000; }
   void add(const Work& o);
   bool flop_complete() const { return unmeasured == 0; }
   // Every launch was measured.
-  bool flop_exact() const { return flop_complete() && varying == 0 && agreeing == 0; }
+  bool flop_exact() const {
+    return flop_complete() && varying == 0 && agreeing == 0 && doubtful == 0;
+  }
   bool flop_known() const { return launches == 0 || unmeasured < launches; }
   bool time_known() const { return launches == 0 || time.unknown < launches; }
 };
@@ -108,6 +115,8 @@ struct MetricReport {
   double mean = 0, spread = 0, min = 0, max = 0;
   u128 counted = 0;  // over all launches of the signature, extrapolated
   uint32_t numerator = 0, denominator = 1;
+  uint32_t least = 0, full = 0;    // as in MetricMeaning
+  InstructionCounts instructions;  // likewise
   u128 flop = 0;  // counted * numerator / denominator; OP where the precision is an integer one
   std::string precision;
 };
@@ -160,6 +169,10 @@ struct StackReport {
   Work work;
 };
 
+struct Limits {
+  double low = 0, high = 0;
+};
+
 struct LayerReport {
   std::string path;
   u128 forward_matrix_flop = 0;
@@ -176,14 +189,27 @@ struct ExpectedRatio {
   std::optional<double> value() const { return certain() ? std::optional(most) : std::nullopt; }
 };
 
-// backward / forward. A product with weights costs twice its forward work in backward, a gradient for its
-// weights and one for its input; what needs none for its input (as a rule the first layer, f1 of the forward
-// pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
+// Whether backward / forward of matrix work is as expected, kRatioTolerance left aside.
+enum class RatioVerdict : uint8_t {
+  kNone,       // the ratio or the expectation is not known
+  kInside,     // of the expected range, or at the expected value
+  kOutside,    // the whole 95 % interval of the ratio is
+  kUndecided,  // the interval reaches beyond the expected range or is not known, or launches are lost
+};
+// What padded tiles and multiply-adds outside of products may add without a mention: a convention.
+inline constexpr double kRatioTolerance = 0.01;
+
+// backward / forward. A product with weights costs twice its forward work in backward, a gradient for
+// its weights and one for its input; what needs none for its input (as a rule the first layer, f1 of
+// the forward pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
 struct RatioReport {
   std::optional<double> ratio;  // all FLOP; nothing where a part is unmeasured or forward is 0
-  std::optional<double> ratio_partial;  // of what is known, where the ratio is not
-  std::optional<double>
-      matrix_ratio;  // fused multiply-adds and tensor work alone: compare this with `expected`
+  std::optional<double> ratio_partial;  // of the measured launches, where both sides have some
+  // Of fused multiply-adds and tensor work only: compare this with `expected`.
+  std::optional<double> matrix_ratio;
+  std::optional<Limits> matrix_interval;  // of 95 %, where launches vary
+  bool estimated = false;                 // launches of either side vary
+  RatioVerdict verdict = RatioVerdict::kNone;
   // f1 and its parts: matrix FLOP of first layers, and of the forward ranges that have layers.
   std::optional<double> first_layer_share;
   u128 first_layers_flop = 0, layered_flop = 0;
@@ -202,7 +228,8 @@ struct OperatorReport {
   Work work;
   // By formula, of all calls; nothing where there is none.
   std::optional<u128> formula_flop;
-  u128 formula_uncounted = 0;  // operations that no FLOP counter counts
+  bool formula_partial = false;  // of all places of a function: some have none
+  u128 formula_uncounted = 0;    // operations that no FLOP counter counts
   // Of it what the model needed: without gradients that nobody computed, without what a mask leaves out.
   std::optional<u128> model_flop;
   // Executed / formula where both are known and the formula is not 0.
@@ -239,6 +266,8 @@ struct OperatorsReport {
 };
 
 struct TraceReport {
+  std::string name;  // "rank 0, host pid 100": of no other trace of the report; raw bytes
+  CounterReport counters;
   std::vector<std::string> files;   // also those that a summary was made of
   std::optional<uint64_t> wall_ns;  // how long it recorded; nothing where it does not say
   bool has_header = false, has_end = false, has_overhead = false;
@@ -251,23 +280,33 @@ struct TraceReport {
   uint64_t unmeasured = 0;
   uint64_t varying = 0;  // whose FLOP are an estimate
   u128 flop = 0;
+  u128 doubtful = 0;  // as in Work
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;
 };
 
 // One recorded process among the others; the same index as in Report::traces.
 struct RankReport {
+  struct Phase {
+    std::string name;
+    GpuTime time;
+    u128 own_ns = 0;  // of `time`: of launches that were timed here, outside of windows
+    // It is this process's own and can be compared with that of others: at least half of it was
+    // timed here, and the rest has the mean of the kernels' other launches.
+    bool comparable() const {
+      return time.windowed == 0 && time.unknown == 0 && own_ns >= time.ns - own_ns;
+    }
+  };
   std::optional<int32_t> rank;
-  std::vector<std::pair<std::string, u128>> phases;  // GPU time in ns of each of Report::phases
-  u128 gpu_time_ns = 0;                              // their sum
-  bool estimated = false;                            // launches without a time stand in it
-  std::optional<uint64_t> wall_ns, own_ns;           // of the recording; our own cost in it
-  std::optional<uint64_t> start_ns;                  // CLOCK_REALTIME
-  std::optional<uint64_t> start_skew_ns;             // after the process that started first
-  uint32_t clock_khz = 0;                            // highest of its devices' clocks; 0: unknown
+  std::vector<Phase> phases;                // each of Report::phases
+  GpuTime gpu_time;                         // their sum
+  std::optional<uint64_t> wall_ns, own_ns;  // of the recording; our own cost in it
+  std::optional<uint64_t> start_ns;         // CLOCK_REALTIME
+  std::optional<uint64_t> start_skew_ns;    // after the process that started first
+  uint32_t clock_khz = 0;                   // highest of its devices' clocks; 0: unknown
 };
 
-// Of a phase, the process with most GPU time, where several have some.
+// Of a phase, the process with most GPU time, where several have some that can be compared.
 struct StragglerReport {
   std::string phase;
   size_t trace = 0;  // Report::traces
@@ -276,8 +315,9 @@ struct StragglerReport {
 
 struct RanksReport {
   std::vector<RankReport> ranks;
-  std::vector<uint32_t> missing;   // below the highest rank seen
-  std::vector<uint32_t> repeated;  // that several recordings have
+  std::optional<uint32_t> world_size;  // ranks of the job; nothing where no launcher said it
+  std::vector<uint32_t> missing;       // of the job's, or else below the highest rank seen
+  std::vector<uint32_t> repeated;      // that several recordings have
   std::vector<StragglerReport> stragglers;
 };
 
@@ -298,6 +338,7 @@ struct RowReport {
   std::string operator_name;  // OperatorsReport::by_forward; empty where it is in none
   Work work;
   std::vector<std::pair<size_t, u128>> flop;  // by precision (Report::precisions), where not 0
+  std::array<u128, kInstructionPrecisions> doubtful{};  // of these, as in Work
 };
 
 struct Report {
@@ -311,6 +352,7 @@ struct Report {
   LedgerReport ledger;
   std::vector<PhaseReport> phases;
   std::vector<RuleReport> rules;
+  Work unclear;  // of phase "other": may have run forward, and sequence numbers do not tell
   RatioReport ratio;
   UtilizationReport utilization;
   std::vector<KernelReport> kernels;  // most FLOP first
@@ -327,5 +369,8 @@ struct Report {
   std::vector<DamageReport> damage;
   std::vector<std::string> errors;  // inputs that could not be used, one line each
 };
+
+// Of a phase without launches: no work. Valid as long as the report.
+const Work& phase_work(const Report& report, std::string_view phase);
 
 }  // namespace flopinj::reduce

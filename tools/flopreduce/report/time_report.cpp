@@ -14,6 +14,16 @@ std::string kernel_name(const Model& model, uint32_t signature) {
   return demangle(model.names[model.signatures[signature].name]);
 }
 
+// A process that starts its recording late, or a clock that jumps, has no such times.
+void add_edges(const TraceState& trace, TimeReport::Device& device) {
+  const uint64_t start = trace.header.clock_trace_ns();
+  if (!device.wall_ns || start == 0 || device.begin_ns < start) return;
+  const uint64_t before = device.begin_ns - start, between = *device.busy_ns + *device.idle_ns;
+  if (before > *device.wall_ns || between > *device.wall_ns - before) return;
+  device.before_ns = before;
+  device.after_ns = *device.wall_ns - before - between;
+}
+
 TimeReport::Device device_of(const Model& model, const Totals& totals, size_t index) {
   const DeviceTime& time = totals.devices[index];
   const Device& device = model.devices[index];
@@ -30,6 +40,7 @@ TimeReport::Device device_of(const Model& model, const Totals& totals, size_t in
   out.idle_ns = 0;
   for (const auto& decade : time.busy.idle) *out.idle_ns += decade.ns;
   out.begin_ns = time.busy.begin_ns;
+  add_edges(model.traces[device.trace], out);
   out.late = time.busy.late;
   out.late_ns = time.busy.late_ns;
   out.idle = time.busy.idle;
@@ -66,11 +77,14 @@ TimeReport build_time_report(const Model& model, const Totals& totals) {
     if (totals.devices[i].placed + totals.devices[i].unplaced > 0)
       report.devices.push_back(device_of(model, totals, i));
   if (!report.devices.empty())
-    report.kernel_ns = report.busy_ns = report.idle_ns = report.wall_ns = u128{0};
+    report.kernel_ns = report.busy_ns = report.idle_ns = report.before_ns = report.after_ns =
+        report.wall_ns = u128{0};
   for (const auto& device : report.devices) {
     add(report.kernel_ns, device.kernel_ns);
     add(report.busy_ns, device.busy_ns);
     add(report.idle_ns, device.idle_ns);
+    add(report.before_ns, device.before_ns);
+    add(report.after_ns, device.after_ns);
     add(report.wall_ns, device.wall_ns);
     report.complete = report.complete && device.unplaced == 0 && device.late == 0;
   }

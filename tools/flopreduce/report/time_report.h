@@ -40,8 +40,10 @@ struct TimeReport {
     std::optional<uint64_t> busy_ns;  // their union: at least one of them ran
     std::optional<uint64_t> idle_ns;  // between the first and the last of them, with none running
     std::optional<uint64_t> wall_ns;  // from the start of the process's recording to its end
-    uint64_t begin_ns = 0;            // of the first of them, on the trace's clock
-    uint64_t late = 0, late_ns = 0;   // parts of kernels that may be missing from busy_ns
+    // Of the wall time: before the first of them begins and after the last of them ends.
+    std::optional<uint64_t> before_ns, after_ns;
+    uint64_t begin_ns = 0;           // of the first of them, on the trace's clock
+    uint64_t late = 0, late_ns = 0;  // parts of kernels that may be missing from busy_ns
     std::array<BusyTime::Decade, BusyTime::kDecades> idle{};
     std::vector<Gap> largest;  // longest first
     std::vector<Series> flop;  // of phases that have any
@@ -50,7 +52,11 @@ struct TimeReport {
 
   // Sums over the devices; absent where one of them has none. The wall time of a process counts
   // once for each of its devices.
-  std::optional<u128> kernel_ns, busy_ns, idle_ns, wall_ns;
+  //
+  // `kernel_ns` and `busy_ns` are as recorded: launches that were slowed while counters were read are
+  // in them as long as they took. Report::total.time, "GPU time", has the mean of their kernel's other
+  // launches for them.
+  std::optional<u128> kernel_ns, busy_ns, idle_ns, before_ns, after_ns, wall_ns;
   std::optional<u128> own_ns;  // what the profiler took of the programs' threads
   std::optional<u128>
       own_wall_ns;       // wall time of those programs, once for each: its share is of this

@@ -16,18 +16,22 @@ Work phases_named(const Report& report, std::initializer_list<std::string_view> 
   return work;
 }
 
-std::string incomplete(const Work& work) {
+std::string without_least_time(const Work& work) {
   if (work.launches == 0) return "no launches";
   if (!work.flop_known()) return "FLOP not measured";
   if (work.roof.no_peak > 0) return "no peak known";
-  if (work.time.unknown > 0) return "GPU time unknown";
   return "";
+}
+
+std::string incomplete(const Work& work) {
+  std::string why = without_least_time(work);
+  return why.empty() && work.time.unknown > 0 ? "GPU time unknown" : why;
 }
 
 // Each trace's wall time counts for every device that it launched on.
 void add_wall(const Report& report, UtilizationReport& out) {
   if (report.simulated.value_or(false)) {
-    out.wall_missing = "simulated GPU time and real wall time do not mix";
+    out.wall_missing = "simulated GPU time and real wall time cannot be compared";
     return;
   }
   double wall = 0;
@@ -50,35 +54,51 @@ void add_wall(const Report& report, UtilizationReport& out) {
 }
 
 void add_busy(const Report& report, UtilizationReport& out) {
-  if (report.time.complete && report.time.busy_ns)
+  if (report.time.complete && report.time.busy_ns) {
     out.busy_ns = static_cast<double>(*report.time.busy_ns);
+    out.span_ns = *out.busy_ns + static_cast<double>(*report.time.idle_ns);
+  } else {
+    out.span_missing = "not every launch has a start and an end";
+  }
+  if (!report.simulated.value_or(false)) return;
+  out.span_ns.reset();  // kernels of simulated length, gaps of real length
+  out.span_missing = out.wall_missing;
 }
 
-// `flop` operations that take the mix of precisions of `mix`, over the time of `timed`.
+// `flop` operations that take the mix of precisions of `mix`, over the time of `timed`. `no_flop`:
+// why there are none, where there are none.
 UtilizationMethod method(const char* name, std::string basis, std::optional<double> flop,
-                         const Work& mix, const Work& timed, bool whole_recording,
-                         const UtilizationReport& report) {
+                         std::string no_flop, const Work& mix, const Work& timed,
+                         bool whole_recording, const UtilizationReport& report) {
   UtilizationMethod m;
   m.name = name;
   m.flop_basis = std::move(basis);
   m.flop = flop;
   m.gpu_time_ns = static_cast<double>(timed.time.ns);
-  std::string missing = flop ? incomplete(mix) : "FLOP not known";
-  if (missing.empty()) missing = incomplete(timed);
+  std::string missing = flop ? without_least_time(mix) : std::move(no_flop);
+  if (missing.empty() && !flop) missing = "FLOP not known";
+  if (missing.empty() && timed.launches == 0) missing = "no launches";
   if (missing.empty() && mix.flop == 0) missing = "no FLOP executed";
   if (!missing.empty()) {
-    m.gpu_time.missing = m.busy.missing = m.wall.missing = missing;
+    m.gpu_time.missing = m.busy.missing = m.span.missing = m.wall.missing = missing;
     return m;
   }
   const double least_ns = *flop / static_cast<double>(mix.flop) * mix.roof.compute_ns;
   m.least_ns = least_ns;
-  m.gpu_time = attained(least_ns, m.gpu_time_ns);
+  if (timed.time.unknown > 0)
+    m.gpu_time.missing = "GPU time unknown";
+  else
+    m.gpu_time = attained(least_ns, m.gpu_time_ns);
   if (!whole_recording)
-    m.busy.missing = "busy time is known of the whole recording alone";
+    m.busy.missing = m.span.missing = "known only of the whole recording";
   else if (!report.busy_ns)
     m.busy.missing = "not every launch has a start and an end";
   else
     m.busy = attained(least_ns, *report.busy_ns);
+  if (whole_recording && report.span_ns)
+    m.span = attained(least_ns, *report.span_ns);
+  else if (whole_recording)
+    m.span.missing = report.span_missing;
   if (report.wall_ns)
     m.wall = attained(least_ns, *report.wall_ns);
   else
@@ -96,27 +116,32 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
-// FLOP by formula of the forward operators that the traces name; 0 where that is not all of the
-// forward pass, as a part says nothing of the whole.
-u128 forward_formulas(const Report& report, const Work& forward) {
-  u128 formula = 0;
-  u128 covered = 0;
-  for (const auto& o : report.operators.types) {
-    if (o.phase != "forward" || !o.model_flop) continue;
-    add_saturating(formula, *o.model_flop);
-    add_saturating(covered, o.work.flop);
+// What operators with a formula hold of the work of some launches. Summed over places: one place of a
+// function may have a formula where another has none.
+struct Covered {
+  u128 formula = 0;  // of them, as it counts for MFU
+  u128 flop = 0;     // executed
+  uint64_t unmeasured = 0;
+  void add(const OperatorReport& place) {
+    if (!place.formula_flop) return;
+    add_saturating(formula, *place.model_flop);
+    add_saturating(flop, place.work.flop);
+    add_saturating(unmeasured, place.work.unmeasured);
   }
-  return covered == forward.flop ? formula : 0;
+  bool all_of(const Work& work) const { return flop == work.flop && unmeasured == work.unmeasured; }
+};
+
+// "87 %": never 100 of what is not all.
+std::string percent(u128 part, u128 whole) {
+  const auto share = static_cast<int>(whole == 0 ? 0 : quotient(part, whole) * 100);
+  return std::to_string(std::min(share, 99)) + " %";
 }
 
-// What of the executed FLOP the operators with a formula hold: "87 %".
+// What of the executed FLOP the operators with a formula hold.
 std::string coverage(const Report& report) {
-  u128 covered = 0;
-  for (const auto& o : report.operators.types)
-    if (o.formula_flop) add_saturating(covered, o.work.flop);
-  if (covered == report.total.flop) return "all";
-  const double share = static_cast<double>(covered) / static_cast<double>(report.total.flop);
-  return std::to_string(static_cast<int>(share * 100)) + " %";
+  Covered covered;
+  for (const auto& place : report.operators.places) covered.add(place);
+  return covered.all_of(report.total) ? "all" : percent(covered.flop, report.total.flop);
 }
 
 }  // namespace
@@ -154,33 +179,45 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
   const auto add = [&](const char* name, std::string from, std::optional<double> flop,
                        const Work& mix, const Work& timed) {
-    out.methods.push_back(
-        method(name, std::move(from), flop, mix, timed, &timed == &report.total, out));
+    std::string no_flop = std::string_view(name) == "formula"
+                              ? "no operator with a formula is named (PyTorch: "
+                                "emit_nvtx(record_shapes=True)), and no --formula-flop is given"
+                              : without_least_time(mix);
+    out.methods.push_back(method(name, std::move(from), flop, std::move(no_flop), mix, timed,
+                                 &timed == &report.total, out));
   };
-  add("executed", "the whole recording (HFU)", executed(report.total), report.total, report.total);
+  add("executed", "the whole recording", executed(report.total), report.total, report.total);
   // What the user says goes before what the operators' names say.
   const auto formula =
       options.formula_flop ? options.formula_flop : known(report.operators.formula_flop);
-  std::string basis = "by operators' formulas (MFU)";
+  std::string basis = "by operators' formulas";
   if (options.formula_flop)
-    basis = "by formula as given (MFU)";
+    basis = "by formula as given";
   else if (formula && report.total.flop > 0)
     basis += ", " + coverage(report) + " covered";
   add("formula", std::move(basis), formula, report.total, report.total);
-  const auto forward_formula =
-      options.forward_flop ? options.forward_flop : known(forward_formulas(report, forward));
-  auto theory = forward_formula ? forward_formula : executed(forward);
+  Covered covered;
+  for (const auto& place : report.operators.places)
+    if (place.phase == "forward") covered.add(place);
+  auto theory = options.forward_flop;
+  std::string forward_basis = "by formula";
+  // A part says nothing of the whole.
+  if (!theory && covered.all_of(forward)) theory = known(covered.formula);
+  if (!theory) {
+    theory = executed(forward);
+    forward_basis = "as executed";
+    if (covered.formula > 0)
+      forward_basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
+  }
   if (theory) *theory *= 3;
-  add("theory",
-      forward_formula ? "3 x forward by formula, forward and backward time"
-                      : "3 x forward as executed, forward and backward time",
-      theory, forward, step);
+  add("theory", "3 x forward " + forward_basis + ", forward and backward time", theory, forward,
+      step);
   const bool single = options.batch_size && *options.batch_size == 1;
   add("one", "executed forward and backward, batch size 1",
       single ? executed(step) : std::optional<double>(), step, step);
   if (!single)
     for (UtilizationMethod& one = out.methods.back();
-         Attained * a : {&one.gpu_time, &one.busy, &one.wall})
+         Attained * a : {&one.gpu_time, &one.busy, &one.span, &one.wall})
       a->missing = "needs a recording with --batch-size 1";
   add("batch", "executed forward and backward, mean of all batches", executed(step), step, step);
   add("epoch", "executed, everything", executed(report.total), report.total, report.total);

@@ -62,6 +62,7 @@ struct UtilizationMethod {
   Attained gpu_time;           // over GPU time, sum of kernels
   double gpu_time_ns = 0;
   Attained busy;  // over the union of the kernels' times: kernels that overlap take it once
+  Attained span;  // over the time from each device's first kernel to its last: no start-up in it
   Attained wall;  // over wall time x devices
 };
 
@@ -71,8 +72,15 @@ struct UtilizationReport {
   bool any_peak = false;
   std::optional<double> wall_ns;  // wall time of each trace x its devices, summed
   std::string wall_missing;
-  std::optional<double> busy_ns;           // of each device, summed
+  std::optional<double> busy_ns;  // of each device, summed
+  std::optional<double> span_ns;  // from the first kernel to the last of each, summed
+  std::string span_missing;
   std::vector<UtilizationMethod> methods;  // executed, formula; theory, one, batch, epoch
+
+  // Hardware and model FLOP utilization are over wall time, executed and by formula: observed
+  // throughput / peak (Chowdhery et al., PaLM, 2022, section 4.1 and appendix B).
+  const Attained* hfu() const { return methods.empty() ? nullptr : &methods[0].wall; }
+  const Attained* mfu() const { return methods.empty() ? nullptr : &methods[1].wall; }
 };
 
 // The run's figures; rows have their roofs already, and the report its times.

@@ -11,8 +11,9 @@ WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formula
   for (const auto& row : totals.rows) {
     auto [entry, fresh] = results_.try_emplace(key(row.signature, row.chip));
     if (fresh && row.signature != SignatureTable::kUndefined)
-      entry->second.flop = formulas.evaluate(model.samples_by_chip.find(row.signature, row.chip),
-                                             model.required[row.chip], model.names);
+      entry->second.flop =
+          formulas.evaluate(model.samples_by_chip.find(row.signature, row.chip),
+                            model.required[row.chip], model.names, model.code_of(row.signature));
     entry->second.counts.add(row.counts);
   }
   std::unordered_map<uint64_t, std::vector<DeviceSamples>> sampled;
@@ -88,6 +89,8 @@ WorkTable::RowWork WorkTable::next(size_t i) {
   else if (result.estimated())
     work.uncertainty.add_unknown(row.counts.launches);
   work.matrix_flop = out.flop.matrix;
+  work.doubtful = out.flop.all_doubtful();
+  work.left_out = out.flop.left_out;
   work.overflow = work.overflow || out.flop.overflow;
   if (count == all) work = in_whole(row, work);
   return out;

@@ -5,10 +5,15 @@
 
 namespace flopinj::reduce {
 
+Mark flop_mark(const Work& work) {
+  return (work.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
+         (work.flop_at_most() ? Mark::kAtMost : Mark::kNone) |
+         (work.varying > 0 ? Mark::kEstimate : Mark::kNone);
+}
+
 Cell flop_cell(const Work& work) {
   if (!work.flop_known()) return Cell::none("not measured");
-  return {work.flop, (work.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
-                         (work.varying > 0 ? Mark::kEstimate : Mark::kNone)};
+  return {work.flop, flop_mark(work)};
 }
 
 Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) : Cell::none(); }
@@ -28,6 +33,17 @@ Cell share_cell(u128 part, u128 whole) {
 
 Cell flop_share_cell(const Work& part, const Work& whole) {
   return part.flop_known() ? share_cell(part.flop, whole.flop) : Cell::none();
+}
+
+std::string marks_text(Mark marks) {
+  std::string text;
+  if (has(marks, Mark::kAtLeast))
+    text += ">=";
+  else if (has(marks, Mark::kMoreThan))
+    text += ">";
+  if (has(marks, Mark::kAtMost)) text += text.empty() ? "<=" : " <=";
+  if (has(marks, Mark::kEstimate)) text += text.empty() ? "~" : " ~";
+  return text;
 }
 
 std::string fixed(double value, int decimals) {

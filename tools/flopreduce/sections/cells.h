@@ -5,14 +5,15 @@
 
 namespace flopinj::reduce {
 
+Mark flop_mark(const Work& work);
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
 Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
 Cell time_cell(const Work& work);
 Cell share_cell(u128 part, u128 whole);                     // nothing where the whole is 0
 Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no launch is measured
 
-// "rank 3, host pid 17": Report::traces[trace].
-std::string process_name(const Report& report, size_t trace);
+// ">=", ">", "<=", "~" or several; empty for none.
+std::string marks_text(Mark marks);
 
 // "0.1234" with that many decimals.
 std::string fixed(double value, int decimals);

@@ -17,8 +17,8 @@ Section diagnostics_section(const Report& report) {
       const bool error = d.severity() == trace::Diagnostic::ERROR;
       s.above.push_back(Line("  ")
                             .then(error ? "error" : "warning", error ? Tone::kBad : Tone::kWarn)
-                            .then(" pid " + std::to_string(t.header.pid()) + ": " +
-                                  cut(d.message(), 1000) + " [" + cut(d.code(), 100) + "]"));
+                            .then(" " + t.name + ": " + cut(d.message(), 1000) + " [" +
+                                  cut(d.code(), 100) + "]"));
     }
     if (t.diagnostics.size() > kMost)
       s.above.emplace_back("  and more of this process: --format json");

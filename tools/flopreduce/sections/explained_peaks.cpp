@@ -32,9 +32,8 @@ std::string clock_text(const DevicePeaksReport& d) {
 
 std::string share_text(const Attained& attained, const Work& work) {
   if (!attained.share) return attained.missing;
-  const Mark mark = share_mark(work);
-  return std::string(has(mark, Mark::kAtLeast) ? ">= " : "") +
-         (has(mark, Mark::kEstimate) ? "~ " : "") + fixed(*attained.share * 100, 2) + " %";
+  const std::string marks = marks_text(share_mark(work));
+  return marks + (marks.empty() ? "" : " ") + fixed(*attained.share * 100, 2) + " %";
 }
 
 std::string source_text(const Peak& peak) { return "      source: " + peak.source; }

@@ -2,20 +2,15 @@
 #include "sections/cells.h"
 #include "sections/explanation.h"
 #include "sections/json_parts.h"
+#include "sections/notices.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Work work_of(const Report& report, std::string_view phase) {
-  for (const auto& p : report.phases)
-    if (p.name == phase) return p.work;
-  return {};
-}
-
 Cell matrix_cell(const Work& work) {
   if (!work.flop_known() || work.launches == 0) return Cell::none();
-  return {work.matrix_flop, work.flop_complete() ? Mark::kNone : Mark::kAtLeast};
+  return {work.matrix_flop, flop_mark(work)};
 }
 
 // "a / b = c".
@@ -26,8 +21,8 @@ std::string quotient_text(u128 backward, u128 forward, const std::optional<doubl
 
 Section quotient_section(const Report& report) {
   const RatioReport& r = report.ratio;
-  const Work backward = work_of(report, "backward");
-  const Work forward = work_of(report, "forward");
+  const Work backward = phase_work(report, "backward");
+  const Work forward = phase_work(report, "forward");
   Table table{"ratio_sides",
               {{"side", "side"},
                {"launches", "launches", Kind::kCount},
@@ -42,7 +37,7 @@ Section quotient_section(const Report& report) {
   s.below.emplace_back(
       "  all FLOP: " +
       quotient_text(backward.flop, forward.flop, r.ratio ? r.ratio : r.ratio_partial) +
-      (r.ratio_partial ? ", of the measured part alone" : ""));
+      (r.ratio_partial ? ", of the measured launches only" : ""));
   s.below.emplace_back("  matrix work (fused multiply-adds and tensor work): " +
                        quotient_text(backward.matrix_flop, forward.matrix_flop, r.matrix_ratio));
   std::string others;
@@ -104,7 +99,8 @@ Section expectation_section(const Report& report) {
   if (r.expected->certain() && r.first_layer_share &&
       fixed(2 - *r.first_layer_share, 6) == fixed(r.expected->most, 6))
     least = "2 - f1 = ";
-  s.below.emplace_back("  expected: " + least + fixed(r.expected->most, 4) + " of matrix work");
+  s.below.emplace_back("  expected: " + least + fixed(r.expected->most, 4) + " of matrix work" +
+                       verdict_text(r));
   if (!r.expected->basis.empty()) s.below.emplace_back("  " + r.expected->basis);
   return s;
 }
@@ -133,8 +129,8 @@ std::vector<Section> explained_ratio(const Report& report) {
 Json explained_ratio_json(const Report& report) {
   const RatioReport& r = report.ratio;
   Json j;
-  j["backward"] = work_json(work_of(report, "backward"));
-  j["forward"] = work_json(work_of(report, "forward"));
+  j["backward"] = work_json(phase_work(report, "backward"));
+  j["forward"] = work_json(phase_work(report, "forward"));
   j["ratio"] = optional_json(r.ratio);
   j["ratio_partial"] = optional_json(r.ratio_partial);
   j["matrix_ratio"] = optional_json(r.matrix_ratio);
@@ -142,6 +138,7 @@ Json explained_ratio_json(const Report& report) {
   if (r.expected && !r.expected->certain())
     j["expected_range"] = {r.expected->least, r.expected->most};
   if (r.expected && !r.expected->basis.empty()) j["expected_basis"] = r.expected->basis;
+  j["verdict"] = verdict_json(r.verdict);
   j["first_layer_share"] = optional_json(r.first_layer_share);
   j["first_layers_matrix_flop"] = decimal(r.first_layers_flop);
   j["layered_matrix_flop"] = decimal(r.layered_flop);

@@ -21,7 +21,8 @@ std::string reached_text(const char* of, const UtilizationMethod& m,
          (attained.above_peak ? " (" + time_text(m.least_ns) + " at peak)" : "");
 }
 
-Section method_section(const Report& report, const UtilizationMethod& m, const char* title) {
+Section method_section(const Report& report, const UtilizationMethod& m, const char* title,
+                       const char* figure) {
   const UtilizationReport& u = report.utilization;
   Section s{title, {}, std::nullopt, {}};
   s.above.emplace_back(
@@ -33,9 +34,11 @@ Section method_section(const Report& report, const UtilizationMethod& m, const c
         (&m == &u.methods.front()
              ? ": each precision at its own peak, one after the other (below)"
              : ": executed FLOP's least time x formula / executed, at their mix of precisions"));
+  s.above.emplace_back(reached_text("wall time", m, u.wall_ns, m.wall) + ", this is " + figure);
   s.above.emplace_back(reached_text("GPU time", m, m.gpu_time_ns, m.gpu_time));
   s.above.emplace_back(reached_text("busy time", m, u.busy_ns, m.busy));
-  s.above.emplace_back(reached_text("wall time", m, u.wall_ns, m.wall));
+  s.above.emplace_back(
+      reached_text("time from the first kernel to the last", m, u.span_ns, m.span));
   return s;
 }
 
@@ -46,10 +49,13 @@ Section times_section(const Report& report) {
   s.above.emplace_back(
       "  GPU time " + (total.time_known() ? to_human_time(total.time.ns) : std::string("unknown")) +
       ": sum over " + to_grouped(total.launches - total.time.unknown) + " kernel launches; " +
-      to_grouped(total.time.estimated) + " stand with their kernel's mean, " +
-      to_grouped(total.time.windowed) + " with times taken while counters were read");
+      to_grouped(total.time.estimated) + " have the mean of their kernel's other launches, " +
+      to_grouped(total.time.windowed) + " have times taken while counters were read");
   s.above.emplace_back("  busy time " + (u.busy_ns ? time_text(*u.busy_ns) : "not known") +
                        ": the union of kernels on each device, devices added up");
+  s.above.emplace_back(
+      "  first to last kernel " + (u.span_ns ? time_text(*u.span_ns) : "not known") +
+      ": busy time and the gaps between kernels, without what comes before and after");
   s.above.emplace_back("  wall time " + (u.wall_ns ? time_text(*u.wall_ns) : u.wall_missing) +
                        ": each process's recording, once for each device that it launched on");
   return s;
@@ -59,8 +65,8 @@ Section times_section(const Report& report) {
 
 std::vector<Section> explained_utilization(const Report& report) {
   const auto& methods = report.utilization.methods;
-  return {method_section(report, methods.at(0), "Executed (HFU)"),
-          method_section(report, methods.at(1), "By formula (MFU)"), times_section(report)};
+  return {method_section(report, methods.at(0), "Executed", "HFU"),
+          method_section(report, methods.at(1), "By formula", "MFU"), times_section(report)};
 }
 
 Json explained_utilization_json(const Report& report) {
@@ -68,6 +74,7 @@ Json explained_utilization_json(const Report& report) {
   Json j;
   j["gpu_time_ns"] = report.total.time_known() ? time_json(report.total.time.ns) : Json(nullptr);
   j["busy_ns"] = optional_json(u.busy_ns);
+  j["first_to_last_kernel_ns"] = optional_json(u.span_ns);
   j["wall_device_ns"] = optional_json(u.wall_ns);
   j["methods"] = list_json(u.methods, [](const UtilizationMethod& m) {
     Json method = method_json(m);

@@ -38,7 +38,9 @@ std::string interval_text(const Work& work, uint64_t mixed_estimates = 0) {
   if (work.varying == 0 && work.agreeing > 0)
     return "extrapolated from samples that agree: at least " +
            counted(work.fewest_windows, "window") + " of each kernel";
-  if (work.varying == 0) return "exact: every launch was measured";
+  if (work.varying == 0)
+    return work.doubtful > 0 ? "of launches that were all measured"
+                             : "exact: every launch was measured";
   const auto interval = work.interval();
   if (!interval && work.uncertainty.elsewhere_launches() > 0)
     return "an estimate; no interval, for kernels also ran where nothing was sampled";
@@ -49,8 +51,8 @@ std::string interval_text(const Work& work, uint64_t mixed_estimates = 0) {
 
 std::string flop_text(const Work& work) {
   if (!work.flop_known()) return "not measured";
-  return std::string(work.flop_complete() ? "" : ">= ") + (work.varying > 0 ? "~ " : "") +
-         to_grouped(work.flop) + " FLOP";
+  return std::string(work.flop_complete() ? "" : ">= ") + (work.flop_at_most() ? "<= " : "") +
+         (work.varying > 0 ? "~ " : "") + to_grouped(work.flop) + " FLOP";
 }
 
 bool is_precision(const Explanation& e) { return e.kind == FigureKind::kPrecision; }
@@ -73,6 +75,12 @@ Section head(const Report& report, const Explanation& e) {
   s.above.emplace_back("One fused multiply-add counts " + std::to_string(report.fma) + ".");
   if (e.work.flop_known())
     s.above.emplace_back("The figure is " + interval_text(e.work, e.mixed_estimates) + ".");
+  if (e.work.doubtful > 0)
+    s.above.emplace_back("At most " + to_grouped(e.work.doubtful) +
+                         " of it are of instructions that only load constants or move values.");
+  if (e.work.left_out > 0)
+    s.above.emplace_back(to_grouped(e.work.left_out) +
+                         " FLOP are left out: instructions that were counted compute less.");
   if (e.work.unmeasured > 0)
     s.above.emplace_back(
         to_grouped(e.work.unmeasured) + " launches have no count and are not in it.", Tone::kWarn);
@@ -113,6 +121,23 @@ Section sum_section(const Explanation& e) {
   return {"Sum over signatures", {}, std::move(table), {}};
 }
 
+// How much of a metric's instructions is arithmetic, as far as the kernel's code tells.
+std::string code_text(const MetricReport& m) {
+  const InstructionCounts& i = m.instructions;
+  if (m.least == m.numerator && m.full == m.numerator) return {};
+  if (i.none + i.one == 0)
+    return "code not read: as little as 0 where it loads constants, moves or converts values";
+  std::string text;
+  const auto add = [&](uint64_t n, const char* what) {
+    if (n > 0) text += (text.empty() ? "" : ", ") + to_grouped(n) + what;
+  };
+  add(i.none, " without arithmetic");
+  add(i.one, " of one operation");
+  add(i.all, " of all it can");
+  return "in the code: " + text +
+         (m.least < m.numerator ? "; how often each ran is not known" : "");
+}
+
 // counted x weight = FLOP. Names of metrics differ in a letter in the middle, so they stand whole.
 void add_metric(std::vector<Line>& lines, const MetricReport& m, uint64_t launches) {
   const std::string sample = m.min == m.max
@@ -126,6 +151,7 @@ void add_metric(std::vector<Line>& lines, const MetricReport& m, uint64_t launch
   lines.emplace_back("      " + sample + counted(m.samples, "sample") + "; " +
                      to_grouped(m.counted) + " in " + counted(launches, "launch", "launches") +
                      "; x " + weight + " = " + to_grouped(m.flop) + " of " + m.precision);
+  if (const std::string code = code_text(m); !code.empty()) lines.emplace_back("      " + code);
 }
 
 // The derivation of one signature.

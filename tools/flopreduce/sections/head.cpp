@@ -1,10 +1,20 @@
 // What the whole is: launches, FLOP, GPU time, and what to know before believing them.
 #include "sections/cells.h"
 #include "sections/json_parts.h"
+#include "sections/notices.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
+
+std::string missing_words(const Report& report) {
+  constexpr size_t kMost = 3;
+  const std::string damage = damage_words(report, kMost);
+  if (report.errors.empty()) return damage;
+  return "not used: " + report.errors.front() +
+         (report.errors.size() > 1 ? "; and more, see Damage below" : "") +
+         (damage.empty() ? "" : "; " + damage);
+}
 
 void add_warnings(const Report& report, std::vector<Line>& lines) {
   if (report.simulated.value_or(false))
@@ -14,9 +24,8 @@ void add_warnings(const Report& report, std::vector<Line>& lines) {
     lines.emplace_back(
         "A header is lost: it is not known whether these numbers were read on hardware.",
         Tone::kWarn);
-  if (report.partial)
-    lines.emplace_back("PARTIAL: something is missing from these traces; see Damage below.",
-                       Tone::kBad);
+  if (report.partial) lines.emplace_back("PARTIAL: " + missing_words(report), Tone::kBad);
+  for (const std::string& notice : notices(report)) lines.emplace_back(notice, Tone::kWarn);
 }
 
 // Of traces in which no launch can be read, the sum of none is no figure.
@@ -26,8 +35,22 @@ bool total_known(const Report& report) {
 
 std::string windows_text(uint64_t n) { return to_grouped(n) + (n == 1 ? " window" : " windows"); }
 
+// Of instructions without arithmetic.
+void add_code_caveats(const Work& total, std::vector<Line>& lines) {
+  if (total.left_out > 0)
+    lines.emplace_back("  " + to_human(total.left_out, "FLOP") +
+                       " are left out: counters hold them, and the kernels' code says that their "
+                       "instructions compute less (constants, moves, plain products).");
+  if (total.doubtful > 0)
+    lines.emplace_back("  At most " + to_human(total.doubtful, "FLOP") +
+                       " are of instructions that only load constants or move values: counters do "
+                       "not tell them apart" +
+                       (total.flop_at_most() ? " (<=)." : "."));
+}
+
 // Indented lines, each about some of the launches.
-void add_caveats(const Work& total, std::vector<Line>& lines) {
+void add_caveats(const Report& report, std::vector<Line>& lines) {
+  const Work& total = report.total;
   const auto say = [&](uint64_t launches, const char* what, Tone tone = Tone::kPlain) {
     if (launches > 0) lines.push_back(Line("  ").then(to_grouped(launches) + what, tone));
   };
@@ -41,14 +64,18 @@ void add_caveats(const Work& total, std::vector<Line>& lines) {
       " graphs): no interval.");
   if (total.agreeing > 0)
     say(total.agreeing,
-        (" launches stand with their kernel's samples, which agree: at least " +
-         windows_text(total.fewest_windows) + " each (95 % bound on launches that differ: " +
-         fixed(100 * unseen_share(total.fewest_windows), 1) + " %).")
+        (" launches are extrapolated from samples of their kernel that all agree (" +
+         windows_text(total.fewest_windows) + " or more each; up to " +
+         fixed(100 * unseen_share(total.fewest_windows), 1) +
+         " % of launches could differ unseen, 95 % confidence).")
             .c_str());
+  add_code_caveats(total, lines);
   say(total.unscreened,
-      " launches have a count of instructions alone: whether they do tensor work is not known.");
-  say(total.unmeasured, " launches have no FLOP count; see Ledger below.", Tone::kWarn);
-  say(total.time.estimated, " launches stand in GPU time with their kernel's mean.");
+      " launches have counts of instructions only: it is not known whether they do tensor work.");
+  say(total.unmeasured, (" launches have no FLOP count: " + unmeasured_cause(report)).c_str(),
+      Tone::kWarn);
+  say(total.time.estimated,
+      " launches have an estimated time: the mean of their kernel's other launches.");
   say(total.time.windowed,
       " launches were timed only while counters were read: their time is an upper bound (<=).");
   say(total.time.unknown, " launches have no time.");
@@ -67,7 +94,8 @@ Section head_section(const Report& report) {
   s.above.push_back(Line("FLOP of " + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
                         .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
   s.above.emplace_back("");
-  const std::string mark = total.flop_complete() ? "" : ">= ";
+  const std::string mark =
+      std::string(total.flop_complete() ? "" : ">= ") + (total.flop_at_most() ? "<= " : "");
   Line flop("  total     ");
   const bool known = total_known(report);
   flop.then(known ? mark + to_human(total.flop, "FLOP") : "not measured", Tone::kTitle);
@@ -79,7 +107,7 @@ Section head_section(const Report& report) {
   if (const auto interval = total.interval())
     s.above.emplace_back("  95 % interval of FLOP " + to_human(interval->low, "FLOP") + " to " +
                          to_human(interval->high, "FLOP"));
-  add_caveats(total, s.above);
+  add_caveats(report, s.above);
   return s;
 }
 
@@ -87,6 +115,7 @@ void head_json(Json& j, const Report& report) {
   j["schema_version"] = kSchemaVersion;
   j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
   j["partial"] = report.partial;
+  j["notices"] = notices(report);
   j["fma"] = report.fma;
   j["total"] = work_json(report.total);
   if (!total_known(report)) j["total"]["flop"] = j["total"]["matrix_flop"] = nullptr;

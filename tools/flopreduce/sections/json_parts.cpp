@@ -21,6 +21,8 @@ Json work_json(const Work& w) {
     if (const uint64_t elsewhere = w.uncertainty.elsewhere_launches(); elsewhere > 0)
       j["not_sampled_everywhere_launches"] = elsewhere;
   }
+  if (w.doubtful > 0) j["flop_doubtful"] = decimal(w.doubtful);
+  if (w.left_out > 0) j["flop_left_out"] = decimal(w.left_out);
   if (w.agreeing > 0) {
     j["agreeing_launches"] = w.agreeing;
     j["fewest_windows"] = w.fewest_windows;
@@ -54,6 +56,20 @@ void add_expected(Json& to, const std::optional<ExpectedRatio>& expected) {
   if (!expected->certain())
     to["backward_forward_expected_range"] = {expected->least, expected->most};
   if (!expected->basis.empty()) to["backward_forward_expected_basis"] = expected->basis;
+}
+
+Json verdict_json(RatioVerdict verdict) {
+  switch (verdict) {
+    case RatioVerdict::kInside:
+      return "inside";
+    case RatioVerdict::kOutside:
+      return "outside";
+    case RatioVerdict::kUndecided:
+      return "undecided";
+    case RatioVerdict::kNone:
+      break;
+  }
+  return nullptr;
 }
 
 Json ledger_line_json(const LedgerLine& l) {

@@ -25,6 +25,7 @@ void add_integer_op(Json& to, const Flop& flop);
 Json signature_json(const SignatureReport& signature);
 // Members "backward_forward_expected" and, where there are such, "..._range" and "..._basis".
 void add_expected(Json& to, const std::optional<ExpectedRatio>& expected);
+Json verdict_json(RatioVerdict verdict);
 Json ledger_line_json(const LedgerLine& line);
 
 template <class Items, class ItemJson>

@@ -11,8 +11,7 @@ namespace {
 constexpr size_t kMostDevices = 32;  // that people see
 
 std::string device_name(const Report& report, const DeviceReport& device) {
-  const auto& header = report.traces[device.trace].header;
-  return "pid " + std::to_string(header.pid()) + " " +
+  return report.traces[device.trace].name + " " +
          (device.facts.id() == 0 ? "device unknown"
                                  : "GPU " + std::to_string(device.facts.id() - 1) + " " +
                                        cut(device.facts.name(), 40));
@@ -62,8 +61,8 @@ Section ledger_section(const Report& report) {
   if (std::ranges::find(report.ledger.unmeasured, kGraphOnly, &Reason::reason) !=
       report.ledger.unmeasured.end())
     s.below.emplace_back(
-        "    graph_only: ran in graphs alone; flopinj run --measure-graphs measures "
-        "them there, where it can");
+        "    graph_only: ran only in CUDA graphs, where counters are not read; a few eager steps "
+        "before the capture give them a count");
   add_reasons(s.below, "dropped", report.ledger.dropped);
   add_reasons(s.below, "duplicate records removed", report.ledger.duplicates);
   add_reasons(s.below, "launches that may have run more, unseen", report.ledger.unseen);

@@ -4,7 +4,9 @@
 
 #include "sections/cells.h"
 #include "sections/json_parts.h"
+#include "sections/notices.h"
 #include "sections/sections.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -12,10 +14,11 @@ namespace {
 // Traces of recorders before minor version 2 say nothing of it.
 bool says(const TraceReport& t) { return t.has_header && !t.header.mode().empty(); }
 
-bool reads_counters(const TraceReport& t) { return t.header.counters() && t.header.measures(); }
+// Was to read counters, whether it could or not.
+bool was_asked(const TraceReport& t) { return t.header.counters() && t.header.measures(); }
 
 Cell budget_cell(const TraceReport& t) {
-  if (!reads_counters(t) || t.header.mode() == "full") return Cell::none();
+  if (!was_asked(t) || t.header.mode() == "full") return Cell::none();
   if (t.header.budget_percent() <= 0) return Cell::none("no limit");
   return t.header.budget_percent() / 100;
 }
@@ -54,9 +57,9 @@ Table process_measuring_table(const Report& report) {
     const TraceReport& t = report.traces[i];
     if (!says(t)) continue;
     const CoveragePoint at = coverage_at(t.ledger);
-    const bool reads = reads_counters(t);
+    const bool reads = was_asked(t);
     table.rows.push_back(
-        {process_name(report, i), t.header.mode(), reads ? "read" : "not read", budget_cell(t),
+        {t.name, t.header.mode(), reading_word(t.counters.reading), budget_cell(t),
          reads ? share_cell(at.covered_launches, at.launches) : Cell::none(),
          reads ? share_cell(at.covered_gpu_time_ns, at.timed_gpu_time_ns) : Cell::none()});
   }
@@ -69,13 +72,11 @@ Section measuring_section(const Report& report) {
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < report.traces.size() && s.below.size() < kShown; ++i) {
     const TraceReport& t = report.traces[i];
-    if (!says(t) || !reads_counters(t)) continue;
+    if (!says(t) || !was_asked(t)) continue;
     const std::string grown = growth_text(t.coverage_growth);
-    if (!grown.empty())
-      s.below.emplace_back("  " + process_name(report, i) + ": covered " + grown, Tone::kDim);
+    if (!grown.empty()) s.below.emplace_back("  " + t.name + ": covered " + grown, Tone::kDim);
     if (!t.ledger.measuring_stopped().empty())
-      s.below.emplace_back("  " + process_name(report, i) +
-                           ": measuring stopped: " + t.ledger.measuring_stopped());
+      s.below.emplace_back("  " + t.name + ": measuring stopped: " + t.ledger.measuring_stopped());
   }
   return s;
 }
@@ -93,7 +94,9 @@ Json process_measuring_json(const Report& report, size_t i) {
   Json j;
   j["trace"] = i;
   j["mode"] = h.mode();
-  j["counters"] = reads_counters(t);
+  j["counters"] = t.counters.reading == CounterReading::kRead;
+  j["counters_state"] = reading_code(t.counters.reading);
+  j["counters_problem"] = t.counters.problem.empty() ? Json() : Json(printable(t.counters.problem));
   j["budget_percent"] = h.budget_percent() > 0 ? Json(h.budget_percent()) : Json(nullptr);
   j["coverage"] = point_json(coverage_at(t.ledger));
   j["coverage_growth"] = list_json(t.coverage_growth, point_json);
@@ -114,7 +117,7 @@ std::vector<Table> measuring_tables(const Report& report) {
               {{"process", "process", Kind::kCount},
                {"launches", "launches", Kind::kCount},
                {"covered_launches", "covered", Kind::kCount},
-               {"timed_gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"timed_gpu_time_ns", "timed GPU time", Kind::kNanoseconds},
                {"covered_gpu_time_ns", "covered", Kind::kNanoseconds}}};
   for (size_t i = 0; i < report.traces.size(); ++i)
     for (const CoveragePoint& at : report.traces[i].coverage_growth)

@@ -9,7 +9,8 @@ namespace {
 
 Cell formula_cell(const OperatorReport& o) {
   if (!o.formula_flop) return Cell::none();
-  return {*o.formula_flop, o.calls_counted ? Mark::kNone : Mark::kEstimate};
+  return {*o.formula_flop, (o.calls_counted ? Mark::kNone : Mark::kEstimate) |
+                               (o.formula_partial ? Mark::kAtLeast : Mark::kNone)};
 }
 
 constexpr Column kCalls = {"calls", "calls", Kind::kCount, Worth::kDetail};
@@ -86,6 +87,7 @@ Json operator_json(const OperatorReport& o) {
   j["calls_counted"] = o.calls_counted;
   j.update(work_json(o.work));
   j["formula_flop"] = o.formula_flop ? Json(decimal(*o.formula_flop)) : Json(nullptr);
+  if (o.formula_flop && o.formula_partial) j["formula_partial"] = true;
   if (o.model_flop && o.model_flop != o.formula_flop) j["model_flop"] = decimal(*o.model_flop);
   if (o.formula_uncounted > 0) j["formula_uncounted"] = decimal(o.formula_uncounted);
   j["executed_formula_ratio"] = optional_json(o.ratio);

@@ -6,6 +6,11 @@
 namespace flopinj::reduce {
 namespace {
 
+std::string unclear_flop(const Work& work) {
+  if (!work.flop_complete()) return ", some of them not measured,";
+  return " (" + to_human(work.flop, "FLOP") + ")";
+}
+
 Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
@@ -18,7 +23,18 @@ Section phases_section(const Report& report) {
     table.rows.push_back({p.name, flop_cell(p.work), exact_cell(p.work),
                           flop_share_cell(p.work, report.total), p.work.launches,
                           time_cell(p.work)});
-  return {"By phase", {}, std::move(table), {}};
+  Section out{"By phase", {}, std::move(table), {}};
+  if (const Work& unclear = report.unclear; unclear.launches > 0) {
+    out.below.push_back({to_grouped(unclear.launches) + " launches of other" +
+                             unclear_flop(unclear) +
+                             " may have run forward: their sequence numbers do not tell.",
+                         Tone::kWarn});
+    out.below.push_back(
+        {"Data preparation, layers without gradients and evaluation with gradients on look the "
+         "same. A range named forward tells, or the rule 'forward number is unclear'.",
+         Tone::kDim});
+  }
+  return out;
 }
 
 void phases_json(Json& j, const Report& report) {
@@ -28,6 +44,7 @@ void phases_json(Json& j, const Report& report) {
     j["phases"][p.name]["precision"] = precision_json(report, p.flop);
     add_integer_op(j["phases"][p.name], p.flop);
   }
+  j["phase_unclear"] = work_json(report.unclear);
 }
 
 }  // namespace

@@ -7,9 +7,17 @@ namespace flopinj::reduce {
 namespace {
 
 // Of one precision, `estimated` of it by estimate.
-Cell sum_cell(const Report& report, u128 operations, u128 estimated) {
-  return {operations, (report.total.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
-                          (estimated > 0 ? Mark::kEstimate : Mark::kNone)};
+Cell sum_cell(const Report& report, u128 operations, u128 estimated, u128 doubtful = 0) {
+  Work of_all;
+  of_all.flop = operations;
+  of_all.doubtful = doubtful;
+  of_all.unmeasured = report.total.unmeasured;
+  of_all.varying = estimated > 0 ? 1 : 0;
+  return {operations, flop_mark(of_all)};
+}
+
+u128 doubtful_of(const Report& report, size_t precision) {
+  return precision < kInstructionPrecisions ? report.flop.doubtful[precision] : 0;
 }
 
 Section precisions_section(const Report& report) {
@@ -20,8 +28,8 @@ Section precisions_section(const Report& report) {
                {"flop_share", "share", Kind::kShare}}};
   table.when_empty = "none counted";
   for (size_t i = 0; i < report.precisions.size(); ++i) {
-    const Cell flop =
-        sum_cell(report, report.flop.by_precision[i], report.estimated_flop.by_precision[i]);
+    const Cell flop = sum_cell(report, report.flop.by_precision[i],
+                               report.estimated_flop.by_precision[i], doubtful_of(report, i));
     if (report.flop.by_precision[i] > 0)
       table.rows.push_back({report.precisions[i], flop, flop,
                             share_cell(report.flop.by_precision[i], report.total.flop)});

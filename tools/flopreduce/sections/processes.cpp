@@ -24,8 +24,8 @@ Section processes_section(const Report& report) {
     u128 cost = o.launch_callback_ns();
     add_saturating(cost, o.window_ns());
     add_saturating(cost, o.startup_ns());
-    table.rows.push_back({"pid " + std::to_string(t.header.pid()), o.launch_callback_ns(),
-                          o.window_ns(), o.startup_ns(), o.helper_cpu_ns(), o.bytes_written(),
+    table.rows.push_back({t.name, o.launch_callback_ns(), o.window_ns(), o.startup_ns(),
+                          o.helper_cpu_ns(), o.bytes_written(),
                           t.wall_ns ? share_cell(cost, *t.wall_ns) : Cell::none()});
   }
   return {"The profiler's own cost", {}, std::move(table), {}};

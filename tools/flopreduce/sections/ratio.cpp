@@ -3,6 +3,7 @@
 
 #include "sections/cells.h"
 #include "sections/json_parts.h"
+#include "sections/notices.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -15,23 +16,33 @@ std::string first_layer_note(const RatioReport& r) {
   return " (2 - f1, first layer " + fixed(*r.first_layer_share * 100, 2) + " %)";
 }
 
+std::string uncounted(const Work& work, const char* phase) {
+  return to_grouped(work.unmeasured) + " of " + to_grouped(work.launches) + " " + phase +
+         " launches";
+}
+
 Section ratio_section(const Report& report) {
   const RatioReport& r = report.ratio;
+  // Forward may be larger by them.
+  const bool unclear = report.unclear.flop > 0 || !report.unclear.flop_complete();
+  const std::string mark = std::string(unclear ? "<= " : "") + (r.estimated ? "~ " : "");
   std::string text = "  ";
-  if (r.ratio)
-    text += fixed(*r.ratio, 4);
-  else if (r.ratio_partial)
-    text += "about " + fixed(*r.ratio_partial, 4) + ", of the measured part alone";
-  else
-    text += "not known: no forward or no backward launches";
-  if (r.matrix_ratio) text += "   matrix work alone " + fixed(*r.matrix_ratio, 4);
+  text += r.ratio ? mark + fixed(*r.ratio, 4) : ratio_missing(report);
+  if (r.matrix_ratio)
+    text +=
+        std::string("   matrix work only ") + (r.estimated ? "~ " : "") + fixed(*r.matrix_ratio, 4);
   if (r.expected && r.expected->certain())
     text += "   expected " + fixed(r.expected->most, 4) + first_layer_note(r);
   else if (r.expected)
     text += "   expected " + fixed(r.expected->least, 4) + " to " + fixed(r.expected->most, 4);
-  Section out{"Backward / forward", {std::move(text)}, {}, {}};
+  Line line(std::move(text));
+  if (r.verdict != RatioVerdict::kNone)
+    line.then(verdict_text(r), r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kPlain);
+  Section out{"Backward / forward", {std::move(line)}, {}, {}};
   if (r.expected && !r.expected->basis.empty())
     out.below.push_back({"  expected: " + r.expected->basis, Tone::kDim});
+  if (unclear && r.ratio)
+    out.below.push_back({"  at most: forward may have more launches, see By phase", Tone::kWarn});
   return out;
 }
 
@@ -39,7 +50,12 @@ void ratio_json(Json& j, const Report& report) {
   const RatioReport& r = report.ratio;
   j["backward_forward_ratio"] = optional_json(r.ratio);
   if (r.ratio_partial) j["backward_forward_ratio_partial"] = *r.ratio_partial;
+  j["backward_forward_missing"] = r.ratio ? Json() : Json(ratio_missing(report));
   j["backward_forward_matrix_ratio"] = optional_json(r.matrix_ratio);
+  if (r.matrix_interval)
+    j["backward_forward_matrix_ratio_interval_95"] = {{"low", r.matrix_interval->low},
+                                                      {"high", r.matrix_interval->high}};
+  j["backward_forward_verdict"] = verdict_json(r.verdict);
   add_expected(j, r.expected);
   j["first_layer_share"] = optional_json(r.first_layer_share);
   j["layers"] = list_json(r.layers, [](const LayerReport& l) -> Json {
@@ -60,6 +76,61 @@ std::vector<Table> ratio_tables(const Report& report) {
 }
 
 }  // namespace
+
+std::string verdict_text(const RatioReport& r) {
+  const ExpectedRatio& expected = *r.expected;
+  switch (r.verdict) {
+    case RatioVerdict::kInside:
+      return expected.certain() ? ": as expected" : ": inside the expected range";
+    case RatioVerdict::kOutside: {
+      const bool below = *r.matrix_ratio < expected.least;
+      const double bound = below ? expected.least : expected.most;
+      const std::string off =
+          bound > 0 ? " by " + fixed(std::abs(*r.matrix_ratio / bound - 1) * 100, 1) + " %" : "";
+      return std::string(expected.certain() ? ": NOT as expected, "
+                                            : ": OUTSIDE the expected range, ") +
+             (below ? "below" : "above") + off;
+    }
+    case RatioVerdict::kUndecided:
+      if (!r.estimated) return ": not decided, parts of the traces are lost";
+      return r.matrix_interval ? ": not decided, the 95 % interval of the ratio reaches beyond it"
+                               : ": not decided, the estimates have no interval";
+    case RatioVerdict::kNone:
+      break;
+  }
+  return {};
+}
+
+std::string ratio_missing(const Report& report) {
+  const Work &forward = phase_work(report, "forward"), &backward = phase_work(report, "backward");
+  if (report.ratio.ratio) return {};
+  if (report.total.launches == 0) return "not known: no launches";
+  if (forward.launches == 0 && backward.launches == 0)
+    return report.ranges.empty()
+               ? "not known: no NVTX range was seen around a launch, and no thread's name says "
+                 "a phase"
+               : "not known: no range, thread or kernel has a name that says forward or backward";
+  if (forward.launches == 0) return "not known: no forward launches";
+  if (backward.launches == 0) return "not known: no backward launches";
+  if (!forward.flop_known() || !backward.flop_known()) {
+    const char* of = backward.flop_known() ? "forward" : "backward";
+    if (!forward.flop_known() && !backward.flop_known()) of = "forward and backward";
+    return std::string("not measured: no FLOP counts of ") + of + ": " + unmeasured_cause(report);
+  }
+  if (forward.flop_complete() && backward.flop_complete() && report.ratio.ratio_partial)
+    return "not known, at most " + fixed(*report.ratio.ratio_partial, 4) +
+           ": matrix work of other may have run forward, see By phase";
+  if (forward.flop_complete() && backward.flop_complete())
+    return "not known: the forward pass executed no FLOP";
+  std::string text = "not known: ";
+  if (!forward.flop_complete()) text += uncounted(forward, "forward");
+  if (!forward.flop_complete() && !backward.flop_complete()) text += " and ";
+  if (!backward.flop_complete()) text += uncounted(backward, "backward");
+  text += " have no FLOP count";
+  if (report.ratio.ratio_partial)
+    text += " (of the measured launches: " + fixed(*report.ratio.ratio_partial, 4) + ")";
+  return text;
+}
 
 const Subject kRatio = {ratio_section, ratio_json, ratio_tables};
 

@@ -1,4 +1,5 @@
-// Roofline: what binds each kernel, memory or arithmetic, and how far below that roof it is.
+// Roofline: which of the two roofs, memory or arithmetic, is nearer for each kernel, how far below it
+// the kernel is, and whether it binds.
 #include <algorithm>
 
 #include "sections/cells.h"
@@ -23,9 +24,8 @@ bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_by
 Cell intensity_cell(const Work& work) {
   if (!work.flop_known() || !bytes_known(work) || work.roof.dram_bytes == 0) return Cell::none();
   // No time is in it: that some are upper bounds does not matter.
-  Mark mark = work.flop_complete() ? Mark::kNone : Mark::kAtLeast;
-  if (work.varying > 0) mark = mark | Mark::kEstimate;
-  return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes), mark};
+  return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes),
+          flop_mark(work)};
 }
 
 Cell bytes_cell(const Work& work) {
@@ -38,13 +38,28 @@ Cell bandwidth_cell(const Work& work) {
   return static_cast<double>(work.roof.dram_bytes) * 1e9 / static_cast<double>(work.time.ns);
 }
 
+// A kernel this far below the nearer roof is bound by neither: by latency, or by a cache. Nsight
+// Compute's rule of section "Speed Of Light Throughput" has the same limit ("below 60.0% of peak
+// typically indicate latency issues").
+constexpr double kBindingShare = 0.6;
+
 // "memory", a precision, or nothing where a roof is not known.
-std::string bound_by(const Work& work, const std::string& slowest) {
+std::string nearer_roof(const Work& work, const std::string& slowest) {
   const Roof& r = work.roof;
   const bool unknown =
       r.no_peak > 0 || r.no_integer_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0;
   if (!work.flop_known() || unknown || r.ns <= 0) return "";
   return r.memory_ns >= r.compute_ns + r.integer_ns ? "memory" : slowest;
+}
+
+// The same where it binds; "latency" where none does. Nothing where times do not say: those taken
+// while counters were read are too long.
+std::string bound_by(const Work& work, const std::string& slowest) {
+  const std::string nearer = nearer_roof(work, slowest);
+  const Attained attained = roofline_of(work);
+  if (nearer.empty() || !attained.share) return "";
+  if (*attained.share >= kBindingShare) return nearer;
+  return work.time.windowed > 0 ? "" : "latency";
 }
 
 std::vector<const KernelReport*> by_time(const Report& report) {
@@ -56,27 +71,30 @@ std::vector<const KernelReport*> by_time(const Report& report) {
 }
 
 std::vector<Cell> row(const std::string& name, const Work& w, const std::string& slowest) {
-  const std::string bound = bound_by(w, slowest);
+  const auto word = [](const std::string& text) {
+    return text.empty() ? Cell::none() : Cell(text);
+  };
   return {name,
           intensity_cell(w),
           rate_cell(w),
           bandwidth_cell(w),
           time_cell(w),
-          bound.empty() ? Cell::none() : Cell(bound),
+          word(bound_by(w, slowest)),
+          word(nearer_roof(w, slowest)),
           share_cell(roofline_of(w), w),
           share_cell(utilization_of(w), w)};
 }
 
-// Where memory and arithmetic take equally long.
+// Where memory and arithmetic take equally long: below it memory is the nearer roof.
 void add_ridges(std::vector<Line>& lines, const Report& report) {
   for (const auto& d : report.utilization.devices) {
     if (!d.memory || d.peaks.empty()) continue;
-    std::string text = "  " + d.name + ": memory binds below";
+    std::string text = "  " + d.name + ": ridge point";
     bool first = true;
     for (const auto& p : d.peaks) {
       if (!executed(report, p.precision)) continue;
       text += (first ? " " : ", ") + format_si(p.peak.per_second / d.memory->per_second) +
-              " FLOP/B in " + p.precision;
+              " FLOP/B (" + p.precision + ")";
       first = false;
     }
     if (!first) lines.emplace_back(std::move(text), Tone::kDim);
@@ -94,6 +112,7 @@ Section roofline_section(const Report& report) {
                {"byte_per_s", "memory", Kind::kBandwidth, Worth::kDetail},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
                {"bound_by", "bound by", Kind::kText, Worth::kMain},
+               {"nearer_roof", "nearer roof", Kind::kText, Worth::kDetail},
                {"roof_share", "of roof", Kind::kShare, Worth::kMain},
                {"utilization", "of peak", Kind::kShare}}};
   table.long_list = true;
@@ -138,13 +157,14 @@ Json work_roof_json(const Work& w, const std::string& slowest) {
     const auto* value = std::get_if<double>(&cell.value);
     return value != nullptr ? Json(*value) : Json(nullptr);
   };
-  const std::string bound = bound_by(w, slowest);
+  const std::string bound = bound_by(w, slowest), nearer = nearer_roof(w, slowest);
   Json j;
   j["dram_bytes"] = bytes_cell(w).empty() ? Json(nullptr) : Json(decimal(w.roof.dram_bytes));
   j["flop_per_byte"] = number(intensity_cell(w));
   j["flop_per_s"] = number(rate_cell(w));
   j["byte_per_s"] = number(bandwidth_cell(w));
   j["bound_by"] = bound.empty() ? Json(nullptr) : Json(bound);
+  j["nearer_roof"] = nearer.empty() ? Json(nullptr) : Json(nearer);
   const Attained roof = roofline_of(w);
   j["roof_share"] = optional_json(roof.share);
   j.update(attained_json(utilization_of(w)));

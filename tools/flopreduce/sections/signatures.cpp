@@ -10,17 +10,22 @@ namespace flopinj::reduce {
 namespace {
 
 Json metric_json(const MetricReport& m) {
-  return {{"metric", m.metric},
-          {"samples", m.samples},
-          {"mean", m.mean},
-          {"standard_deviation", m.spread},
-          {"min", m.min},
-          {"max", m.max},
-          {"counted", decimal(m.counted)},
-          {"weight_numerator", m.numerator},
-          {"weight_denominator", m.denominator},
-          {"flop", decimal(m.flop)},
-          {"precision", m.precision}};
+  Json j = {{"metric", m.metric},
+            {"samples", m.samples},
+            {"mean", m.mean},
+            {"standard_deviation", m.spread},
+            {"min", m.min},
+            {"max", m.max},
+            {"counted", decimal(m.counted)},
+            {"weight_numerator", m.numerator},
+            {"weight_denominator", m.denominator},
+            {"flop", decimal(m.flop)},
+            {"precision", m.precision}};
+  if (m.least != m.numerator) j["weight_least_numerator"] = m.least;
+  if (m.full != m.numerator) j["weight_full_numerator"] = m.full;
+  if (const InstructionCounts& i = m.instructions; i.none + i.one > 0)
+    j["instructions"] = {{"none", i.none}, {"one", i.one}, {"all", i.all}};
+  return j;
 }
 
 }  // namespace

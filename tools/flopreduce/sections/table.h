@@ -33,9 +33,10 @@ enum class Kind : uint8_t {
 // How a number is to be read.
 enum class Mark : uint8_t {
   kNone = 0,
-  kAtLeast = 1,   // ">=": some of it is missing
+  kAtLeast = 1,   // ">=": launches are missing from it
   kAtMost = 2,    // "<=": an upper bound
   kEstimate = 4,  // "~"
+  kMoreThan = 8,  // ">": of a time that was taken while counters were read; the true one is shorter
 };
 constexpr Mark operator|(Mark a, Mark b) {
   return static_cast<Mark>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));

@@ -29,13 +29,26 @@ Section busy_time_section(const Report& report) {
         {name, ns_cell(ns, m), ns && wall ? share_cell(*ns, *wall) : Cell::none()});
   };
   const auto wall = comparable ? time.wall_ns : std::nullopt;
-  row("sum of kernels", time.kernel_ns, mark, wall);
-  row("busy: their union", time.busy_ns, mark, wall);
-  row("idle between kernels", time.idle_ns, time.complete ? Mark::kNone : Mark::kAtMost, wall);
+  const Work& total = report.total;
+  const bool slowed = time.kernel_ns && *time.kernel_ns > total.time.ns;
+  const Mark at_most = time.complete ? Mark::kNone : Mark::kAtMost;
+  if (total.time_known())
+    table.rows.push_back({"GPU time: sum of kernels", time_cell(total),
+                          wall ? share_cell(total.time.ns, *wall) : Cell::none()});
+  if (slowed) row("the same as recorded, slowed by measuring", time.kernel_ns, mark, wall);
+  row("busy: some kernel runs", time.busy_ns, mark, wall);
+  row("idle between kernels", time.idle_ns, at_most, wall);
+  if (time.before_ns) row("before the first kernel", time.before_ns, at_most, wall);
+  if (time.after_ns) row("after the last kernel", time.after_ns, at_most, wall);
   row("wall", time.wall_ns, Mark::kNone, wall);
   // Of the processes' wall time, whatever number of devices each has.
-  row("the profiler's own", time.own_ns, Mark::kNone, comparable ? time.own_wall_ns : std::nullopt);
+  row("profiler overhead", time.own_ns, Mark::kNone, comparable ? time.own_wall_ns : std::nullopt);
   Section s{"Time", {}, std::move(table), {}};
+  if (slowed)
+    s.below.emplace_back(
+        "  Busy time is as recorded too; GPU time has the mean of a kernel's other launches for "
+        "launches that were slowed.",
+        Tone::kDim);
   if (time.devices.size() > 1)
     s.below.emplace_back("  Sums over " + std::to_string(time.devices.size()) +
                          " devices; wall time counts for each.");
@@ -48,9 +61,8 @@ Section busy_time_section(const Report& report) {
     add_saturating(late, d.late);
   }
   if (unplaced > 0)
-    s.below.emplace_back(
-        "  Without a start and an end, and in none of these: " + to_grouped(unplaced) + " of " +
-        to_grouped(u128{placed} + unplaced) + " launches.");
+    s.below.emplace_back("  In GPU time only, without a start and an end: " + to_grouped(unplaced) +
+                         " of " + to_grouped(u128{placed} + unplaced) + " launches.");
   if (late > 0)
     s.below.emplace_back("  Written too late to be joined with the rest: " + to_grouped(late) +
                          " kernels.");
@@ -124,6 +136,8 @@ Json device_time_json(const TimeReport::Device& d) {
           {"kernel_sum_ns", nullable(d.kernel_ns)},
           {"busy_ns", nullable(d.busy_ns)},
           {"idle_ns", nullable(d.idle_ns)},
+          {"before_first_kernel_ns", nullable(d.before_ns)},
+          {"after_last_kernel_ns", nullable(d.after_ns)},
           {"wall_ns", nullable(d.wall_ns)},
           {"begin_ns", d.placed > 0 ? Json(d.begin_ns) : Json(nullptr)},
           {"late", d.late},
@@ -138,6 +152,8 @@ void busy_time_json(Json& j, const Report& report) {
   j["time"] = {{"kernel_sum_ns", nullable(time.kernel_ns)},
                {"busy_ns", nullable(time.busy_ns)},
                {"idle_ns", nullable(time.idle_ns)},
+               {"before_first_kernel_ns", nullable(time.before_ns)},
+               {"after_last_kernel_ns", nullable(time.after_ns)},
                {"wall_ns", nullable(time.wall_ns)},
                {"own_ns", nullable(time.own_ns)},
                {"complete", time.complete},
@@ -155,14 +171,17 @@ Table device_time_table(const TimeReport& time) {
                {"name", "name"},
                {"launches_placed", "placed", Kind::kCount},
                {"launches_unplaced", "unplaced", Kind::kCount},
-               {"kernel_sum_ns", "sum of kernels", Kind::kNanoseconds},
+               {"kernel_sum_ns", "kernels as recorded", Kind::kNanoseconds},
                {"busy_ns", "busy", Kind::kNanoseconds},
                {"idle_ns", "idle", Kind::kNanoseconds},
+               {"before_first_kernel_ns", "before", Kind::kNanoseconds},
+               {"after_last_kernel_ns", "after", Kind::kNanoseconds},
                {"wall_ns", "wall", Kind::kNanoseconds}}};
   const auto cell = [](const auto& ns) { return ns ? Cell(*ns) : Cell::none(); };
   for (const auto& d : time.devices)
     table.rows.push_back({uint64_t{d.trace}, ordinal(d), d.name, d.placed, d.unplaced,
-                          cell(d.kernel_ns), cell(d.busy_ns), cell(d.idle_ns), cell(d.wall_ns)});
+                          cell(d.kernel_ns), cell(d.busy_ns), cell(d.idle_ns), cell(d.before_ns),
+                          cell(d.after_ns), cell(d.wall_ns)});
   return table;
 }
 

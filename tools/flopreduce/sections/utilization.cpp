@@ -23,9 +23,7 @@ bool executed(const Report& report, const std::string& precision) {
 }
 
 Mark share_mark(const Work& work) {
-  // FLOP that are missing, and times that are too long, make a share too small.
-  Mark mark = work.flop_complete() && work.time.windowed == 0 ? Mark::kNone : Mark::kAtLeast;
-  return work.varying > 0 ? mark | Mark::kEstimate : mark;
+  return flop_mark(work) | (work.time.windowed == 0 ? Mark::kNone : Mark::kMoreThan);
 }
 
 Json attained_json(const Attained& attained) {
@@ -42,21 +40,54 @@ Json method_json(const UtilizationMethod& m) {
           {"gpu_time_ns", m.gpu_time_ns},
           {"gpu_time", attained_json(m.gpu_time)},
           {"busy", attained_json(m.busy)},
+          {"first_to_last_kernel", attained_json(m.span)},
           {"wall", attained_json(m.wall)}};
 }
 
 namespace {
 
-Cell method_cell(const Attained& a, const Report& report) {
-  if (!a.share) return Cell::none(a.above_peak ? "above peak" : "-");
-  return {*a.share, share_mark(report.total)};
+// Of FLOP of these launches over GPU time.
+Cell method_cell(const Attained& a, const Report& report) { return share_cell(a, report.total); }
+
+// Over times as they were recorded: they hold launches that were slowed while counters were read.
+Cell recorded_cell(const Attained& a, const Report& report) {
+  Cell cell = share_cell(a, report.total);
+  if (a.share && report.time.kernel_ns > report.total.time.ns)
+    cell.marks = cell.marks | Mark::kMoreThan;
+  return cell;
 }
 
-// Busy time holds launches that were slowed down while counters were read, as long as they took.
-Cell busy_cell(const Attained& a, const Report& report) {
-  const bool slowed = report.time.kernel_ns > report.total.time.ns;
-  if (!a.share || !slowed) return method_cell(a, report);
-  return {*a.share, share_mark(report.total) | Mark::kAtLeast};
+// "41.2 %", or why there is no figure.
+std::string share_words(const Attained& a, const Work& work) {
+  if (!a.share) return "-  " + a.missing;
+  const std::string marks = marks_text(share_mark(work));
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", *a.share * 100);
+  return (marks.empty() ? "" : marks + " ") + text.data() + " %";
+}
+
+// The two figures that are quoted, strictly as the field defines them, and where wall time went.
+void add_wall_shares(std::vector<Line>& lines, const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  const auto say = [&](const char* name, const Attained* share, const char* definition) {
+    if (share == nullptr) return;
+    Line line = Line(name).then(share_words(*share, report.total), Tone::kTitle);
+    if (share->share) line.then(definition, Tone::kDim);
+    lines.push_back(std::move(line));
+  };
+  say("  HFU  ", u.hfu(), "   executed FLOP / (wall time x peak)");
+  say("  MFU  ", u.mfu(), "   FLOP by formula / (wall time x peak)");
+  const TimeReport& time = report.time;
+  if (!u.wall_ns || !time.complete || !time.wall_ns || *time.wall_ns == 0 || !time.before_ns ||
+      !time.after_ns)
+    return;
+  const auto share = [&](u128 ns) {
+    return fixed(static_cast<double>(ns) / static_cast<double>(*time.wall_ns) * 100, 1) + " % ";
+  };
+  lines.push_back({"  wall time: " + share(*time.before_ns) + "before the first kernel, " +
+                       share(*time.busy_ns) + "busy, " + share(*time.idle_ns) +
+                       "idle between kernels, " + share(*time.after_ns) + "after the last kernel",
+                   Tone::kDim});
 }
 
 void add_devices(std::vector<Line>& lines, const Report& report) {
@@ -130,26 +161,27 @@ Section utilization_section(const Report& report) {
     if (out.above.empty()) return {};
     return out;
   }
+  add_wall_shares(out.above, report);
   Table table{"utilization",
               {{"method", "method"},
                {"flop", "FLOP", Kind::kFlop, Worth::kDetail},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"utilization_gpu_time", "of GPU time", Kind::kShare, Worth::kMain},
+               {"utilization_wall", "of wall", Kind::kShare, Worth::kMain},
+               {"utilization_first_to_last", "first to last kernel", Kind::kShare},
                {"utilization_busy", "of busy", Kind::kShare},
-               {"utilization_wall", "of wall", Kind::kShare, Worth::kMain}}};
+               {"utilization_gpu_time", "of GPU time", Kind::kShare, Worth::kMain}}};
   for (const auto& m : u.methods)
     table.rows.push_back({m.name + ": " + m.flop_basis, m.flop ? Cell(*m.flop) : Cell::none(),
                           m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
-                          method_cell(m.gpu_time, report), busy_cell(m.busy, report),
-                          method_cell(m.wall, report)});
+                          method_cell(m.wall, report), recorded_cell(m.span, report),
+                          recorded_cell(m.busy, report), method_cell(m.gpu_time, report)});
   out.table = std::move(table);
   for (const auto& m : u.methods)
-    if (m.gpu_time.above_peak || m.busy.above_peak || m.wall.above_peak)
+    if (m.gpu_time.above_peak || m.busy.above_peak || m.span.above_peak || m.wall.above_peak)
       out.below.emplace_back("  " + m.name +
                                  " is above the devices' peak: its FLOP, its time or the peak is "
                                  "wrong (--peak gives another)",
                              Tone::kBad);
-  if (!u.wall_missing.empty()) out.below.emplace_back("  wall: " + u.wall_missing, Tone::kDim);
   add_references(out.below);
   return out;
 }
@@ -209,10 +241,13 @@ void utilization_json(Json& to, const Report& report) {
       "peaks count a fused multiply-add as two operations; with fma 1 they are halved";
   j["devices"] = list_json(u.devices, device_peaks_json);
   j["wall_device_ns"] = optional_json(u.wall_ns);
+  j["hfu"] = u.hfu() != nullptr ? attained_json(*u.hfu()) : Json();
+  j["mfu"] = u.mfu() != nullptr ? attained_json(*u.mfu()) : Json();
   j["run"] = Json::object();
   if (!u.methods.empty()) {
     j["run"]["gpu_time"] = attained_json(u.methods.front().gpu_time);
     j["run"]["busy"] = attained_json(u.methods.front().busy);
+    j["run"]["first_to_last_kernel"] = attained_json(u.methods.front().span);
     j["run"]["wall"] = attained_json(u.methods.front().wall);
   }
   j["methods"] = list_json(u.methods, method_json);

@@ -48,14 +48,6 @@ std::string human_number(double value, Kind kind) {
 
 }  // namespace
 
-std::string marks_text(Mark marks) {
-  std::string text;
-  if (has(marks, Mark::kAtLeast)) text += ">=";
-  if (has(marks, Mark::kAtMost)) text += text.empty() ? "<=" : " <=";
-  if (has(marks, Mark::kEstimate)) text += text.empty() ? "~" : " ~";
-  return text;
-}
-
 Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c) {
   const bool second = c + 1 < row.size() && table.columns[c + 1].kind == Kind::kExactFlop;
   return second ? row[c].marks | row[c + 1].marks : row[c].marks;

@@ -6,7 +6,7 @@
 
 namespace flopinj::reduce {
 
-// "44.05 MFLOP", "1.064 ms", "37.1 %", with marks in front: ">= ", "<= ", "~ ". Texts are made fit
+// "44.05 MFLOP", "1.064 ms", "37.1 %", with marks in front: ">= ", "<= ", "~ ", "> ". Texts are made fit
 // for a terminal.
 std::string human(const Cell& cell, Kind kind);
 
@@ -19,8 +19,5 @@ constexpr bool can_be_marked(Kind kind) { return kind != Kind::kText && kind != 
 
 // The marks of the cell in column c, and of its second look in the next column where it has one.
 Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c);
-
-// ">=", "<=", "~" or several; empty for none.
-std::string marks_text(Mark marks);
 
 }  // namespace flopinj::reduce

@@ -119,6 +119,8 @@ void add_charts(Json& data, const Report& report) {
     for (const Table& table : subject->tables(report))
       for (const std::string_view key : {"roofs", "flop_over_time"})
         if (table.key == key) data[key] = table_json(table);
+  Json& processes = data["flop_over_time"]["processes"] = Json::array();
+  for (const TraceReport& trace : report.traces) processes.push_back(printable(trace.name));
 }
 
 // Tables for programs that people want at hand where a figure is doubted.

@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
+
+#include "versions.h"
 
 namespace simgpu::cupti {
 namespace {
@@ -16,7 +18,16 @@ namespace {
 // for itself.
 thread_local bool t_in_buffer_callback = false;
 
+// As versions before 12.9 do with a null buffer: they write to it.
+void crash() {
+  volatile uint8_t* volatile nowhere = nullptr;
+  *nowhere = 0;
+}
+
 }  // namespace
+
+ActivityBuffers::ActivityBuffers(uint32_t version)
+    : null_is_refusal_(null_buffer_is_refusal(version)), per_thread_(per_thread_buffers(version)) {}
 
 void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                                     CUpti_BuffersCallbackCompleteFunc complete) {
@@ -47,13 +58,12 @@ void ActivityBuffers::start() {
 void ActivityBuffers::stop() {
   const std::scoped_lock lock(mutex_);
   if (generation_ % 2 == 1) ++generation_;
-  current_ = {};
+  current_.clear();
   full_.clear();
   spare_.clear();
   delivered_count_ = retired_count_;
   request_ = nullptr;
   complete_ = nullptr;
-  period_ms_ = 0;
   work_.notify_all();
   delivered_.notify_all();
 }
@@ -63,17 +73,17 @@ bool ActivityBuffers::fits(const Buffer& buffer, size_t size) const {
          (buffer.max_records == 0 || buffer.records < buffer.max_records);
 }
 
-void ActivityBuffers::retire_current() {
-  if (current_.data == nullptr) return;
-  full_.push_back(current_);
-  current_ = {};
+void ActivityBuffers::retire(Buffer& buffer) {
+  if (buffer.data == nullptr) return;
+  full_.push_back(buffer);
+  buffer = {};
   ++retired_count_;
   work_.notify_one();
 }
 
-void ActivityBuffers::find_buffer(std::unique_lock<std::mutex>& lock) {
+void ActivityBuffers::find_buffer(uint64_t owner, std::unique_lock<std::mutex>& lock) {
   if (!spare_.empty()) {
-    current_ = spare_.front();
+    current_[owner] = spare_.front();
     spare_.pop_front();
     return;
   }
@@ -84,33 +94,43 @@ void ActivityBuffers::find_buffer(std::unique_lock<std::mutex>& lock) {
   t_in_buffer_callback = true;
   request(&fresh.data, &fresh.size, &fresh.max_records);
   t_in_buffer_callback = false;
+  if (fresh.data == nullptr && !null_is_refusal_) crash();
   const bool usable = fresh.data != nullptr &&
                       reinterpret_cast<uintptr_t>(fresh.data) % ACTIVITY_RECORD_ALIGNMENT == 0;
   lock.lock();
   if (!usable) return;
-  if (current_.data == nullptr)
-    current_ = fresh;
+  if (Buffer& current = current_[owner]; current.data == nullptr)
+    current = fresh;
   else
     spare_.push_back(fresh);  // another thread was faster
 }
 
-void ActivityBuffers::append(const void* record, size_t size) {
+uint8_t* ActivityBuffers::room_for(size_t size, uint64_t owner,
+                                   std::unique_lock<std::mutex>& lock) {
+  if (!fits(current_[owner], size)) {
+    retire(current_[owner]);
+    find_buffer(owner, lock);
+  }
+  while (!fits(current_[owner], size) && !spare_.empty()) {  // others have filled it meanwhile
+    retire(current_[owner]);
+    find_buffer(owner, lock);
+  }
+  Buffer& buffer = current_[owner];
+  if (!fits(buffer, size)) return nullptr;
+  ++buffer.records;
+  return buffer.data + std::exchange(buffer.used, buffer.used + size);
+}
+
+void ActivityBuffers::append(std::span<const uint8_t> bytes, size_t size, uint64_t thread) {
   std::unique_lock lock(mutex_);
-  if (!fits(current_, size)) {
-    retire_current();
-    find_buffer(lock);
-  }
-  while (!fits(current_, size) && !spare_.empty()) {  // others have filled it meanwhile
-    retire_current();
-    find_buffer(lock);
-  }
-  if (!fits(current_, size)) {
+  uint8_t* const room = room_for(size, per_thread_ ? thread : 0, lock);
+  if (room == nullptr) {
     ++dropped_;
     return;
   }
-  std::memcpy(current_.data + current_.used, record, size);
-  current_.used += size;
-  ++current_.records;
+  const auto known = bytes.first(std::min(size, bytes.size()));
+  std::ranges::copy(known, room);
+  std::fill(room + known.size(), room + size, uint8_t{0});
 }
 
 void ActivityBuffers::count_dropped() {
@@ -127,37 +147,32 @@ CUptiResult ActivityBuffers::flush(bool forced) {
   if (t_in_buffer_callback) return CUPTI_ERROR_INVALID_OPERATION;
   std::unique_lock lock(mutex_);
   if (request_ == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
-  if (current_.used > 0 || forced) retire_current();
-  while (forced && !spare_.empty()) {
-    current_ = spare_.front();
-    spare_.pop_front();
-    retire_current();
-  }
+  for (auto& [owner, buffer] : current_)
+    if (buffer.used > 0 || forced) retire(buffer);
+  for (; forced && !spare_.empty(); spare_.pop_front()) retire(spare_.front());
   if (full_.empty() && delivered_count_ == retired_count_) return CUPTI_SUCCESS;
   if (generation_ % 2 == 0 || thread_pid_ != getpid()) return CUPTI_ERROR_UNKNOWN;
   const uint64_t target = retired_count_;
-  ++flushers_;
   work_.notify_all();
   delivered_.wait(lock, [&] { return delivered_count_ >= target; });
-  --flushers_;
   return CUPTI_SUCCESS;
 }
 
-void ActivityBuffers::set_period(uint32_t milliseconds) {
+void ActivityBuffers::set_per_thread(bool on) {
   const std::scoped_lock lock(mutex_);
-  period_ms_ = milliseconds;
-  work_.notify_all();
+  per_thread_ = on;
+}
+
+bool ActivityBuffers::per_thread() const {
+  const std::scoped_lock lock(mutex_);
+  return per_thread_;
 }
 
 void ActivityBuffers::deliver_until_stopped(uint64_t generation) {
   std::unique_lock lock(mutex_);
   const auto stopped = [&] { return generation_ != generation; };
   while (!stopped()) {
-    if (period_ms_ != 0)
-      work_.wait_for(lock, std::chrono::milliseconds(period_ms_),
-                     [&] { return stopped() || flushers_ > 0; });
-    else
-      work_.wait(lock, [&] { return stopped() || !full_.empty() || period_ms_ != 0; });
+    work_.wait(lock, [&] { return stopped() || !full_.empty(); });
     while (!stopped() && !full_.empty()) {
       const Buffer buffer = full_.front();
       full_.pop_front();
@@ -170,11 +185,6 @@ void ActivityBuffers::deliver_until_stopped(uint64_t generation) {
       if (!stopped()) ++delivered_count_;
       delivered_.notify_all();
     }
-    // With a period set, a waiting flush has been served above; let it wake and withdraw before
-    // looking again.
-    if (period_ms_ != 0 && flushers_ > 0 && full_.empty())
-      work_.wait_for(lock, std::chrono::milliseconds(1),
-                     [&] { return stopped() || !full_.empty(); });
   }
 }
 

@@ -1,9 +1,10 @@
 // The client's activity buffers: asked for when one is needed, filled record by record, and handed
 // back on CUPTI's own thread.
 //
-// Rules kept from CUPTI: a buffer is handed back when full, or by a flush; with a flush period set,
-// full buffers wait for the period; a record that finds no buffer of sufficient size is dropped and
-// counted; buffers that were not flushed before cuptiFinalize are not handed back.
+// Rules kept from CUPTI: a buffer is handed back when full, or by a flush; a record that finds no
+// buffer of sufficient size is dropped and counted; buffers that were not flushed before
+// cuptiFinalize are not handed back. With a buffer for each thread, records go to the buffer of the
+// thread that launched. A null buffer is a crash in versions before 12.9.
 #pragma once
 #include <cupti.h>
 #include <sys/types.h>
@@ -12,12 +13,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <span>
 
 namespace simgpu::cupti {
 
 class ActivityBuffers {
  public:
+  explicit ActivityBuffers(uint32_t version);
+
   void set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                      CUpti_BuffersCallbackCompleteFunc complete);
   bool has_callbacks() const;
@@ -28,7 +33,9 @@ class ActivityBuffers {
   // forgotten.
   void stop();
 
-  void append(const void* record, size_t size);
+  // `size` is that of the record in the buffer: of `bytes` what fits, and zeros. `thread` is any
+  // number that tells the launching thread from others.
+  void append(std::span<const uint8_t> bytes, size_t size, uint64_t thread);
   void count_dropped();
   size_t take_dropped();
 
@@ -36,7 +43,8 @@ class ActivityBuffers {
   // callback, nor in a forked child, which has no delivering thread.
   // Forced: buffers without a record go back too.
   CUptiResult flush(bool forced);
-  void set_period(uint32_t milliseconds);  // 0: full buffers go at once
+  void set_per_thread(bool on);  // for records from now on
+  bool per_thread() const;
 
  private:
   struct Buffer {
@@ -45,22 +53,23 @@ class ActivityBuffers {
     size_t records = 0, max_records = 0;  // max 0: no limit
   };
   bool fits(const Buffer& buffer, size_t size) const;
-  void retire_current();
-  // A spare one, or one asked for: without the lock, for the client may hold a lock of its own in
-  // other calls that its request callback takes too.
-  void find_buffer(std::unique_lock<std::mutex>& lock);
+  void retire(Buffer& buffer);
+  // Makes `owner`'s buffer a spare one, or one asked for: without the lock, for the client may hold
+  // a lock of its own in other calls that its request callback takes too.
+  void find_buffer(uint64_t owner, std::unique_lock<std::mutex>& lock);
+  uint8_t* room_for(size_t size, uint64_t owner, std::unique_lock<std::mutex>& lock);
   void deliver_until_stopped(uint64_t generation);
 
   mutable std::mutex mutex_;
   std::condition_variable work_, delivered_;
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
-  Buffer current_;
+  const bool null_is_refusal_;
+  bool per_thread_;
+  std::map<uint64_t, Buffer> current_;  // by thread; 0: of all
   std::deque<Buffer> full_, spare_;
   uint64_t retired_count_ = 0, delivered_count_ = 0;
   size_t dropped_ = 0;
-  uint32_t period_ms_ = 0;
-  uint32_t flushers_ = 0;    // threads that wait in flush(): the period is not waited for
   uint64_t generation_ = 0;  // of the running thread; odd while one is wanted
   pid_t thread_pid_ = 0;
 };

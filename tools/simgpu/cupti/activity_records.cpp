@@ -1,19 +1,31 @@
 #include "activity_records.h"
 
+#include <algorithm>
+
+#include "versions.h"
+
 namespace simgpu::cupti {
 namespace {
-
-constexpr uint32_t kCupti128 = 26;
-constexpr uint32_t kCupti130 = 130000;
 
 static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
               offsetof(CUpti_ActivityKernel10, maxActiveClusters));
 static_assert(offsetof(CUpti_ActivityMemcpy5, channelType) ==
               offsetof(CUpti_ActivityMemcpy6, channelType));
-static_assert(sizeof(CUpti_ActivityKernel9) % ACTIVITY_RECORD_ALIGNMENT == 0);
-static_assert(sizeof(CUpti_ActivityKernel10) % ACTIVITY_RECORD_ALIGNMENT == 0);
-static_assert(sizeof(CUpti_ActivityMemcpy5) % ACTIVITY_RECORD_ALIGNMENT == 0);
-static_assert(sizeof(CUpti_ActivityMemcpy6) % ACTIVITY_RECORD_ALIGNMENT == 0);
+
+// CUpti_ActivityKernel9 to 13 and CUpti_ActivityMemcpy5 to 7. Each begins as the one before.
+constexpr SizeSince kKernelSizes[] = {{0, sizeof(CUpti_ActivityKernel9)},
+                                      {kCupti130, sizeof(CUpti_ActivityKernel10)},
+                                      {kCupti131, 224},
+                                      {kCupti133, 232},
+                                      {kCupti134, 248}};
+constexpr SizeSince kMemcpySizes[] = {{0, sizeof(CUpti_ActivityMemcpy5)},
+                                      {kCupti128, sizeof(CUpti_ActivityMemcpy6)},
+                                      {kCupti134, 112}};
+constexpr bool aligned(std::span<const SizeSince> sizes) {
+  return std::ranges::all_of(
+      sizes, [](const SizeSince& step) { return step.size % ACTIVITY_RECORD_ALIGNMENT == 0; });
+}
+static_assert(aligned(kKernelSizes) && aligned(kMemcpySizes));
 
 }  // namespace
 
@@ -21,9 +33,9 @@ size_t record_size(CUpti_ActivityKind kind, uint32_t version) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return version >= kCupti130 ? sizeof(CUpti_ActivityKernel10) : sizeof(CUpti_ActivityKernel9);
+      return size_in(kKernelSizes, version, 0);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return version >= kCupti128 ? sizeof(CUpti_ActivityMemcpy6) : sizeof(CUpti_ActivityMemcpy5);
+      return size_in(kMemcpySizes, version, 0);
     default:
       return 0;
   }

@@ -2,8 +2,10 @@
 //
 // The library that runs decides the layout, not the headers a tool was built with. Each newer
 // structure begins with the older one, so an older layout is a prefix:
-//   kernels       CUpti_ActivityKernel9 in 12.x, CUpti_ActivityKernel10 from 13.0
-//   memory copies CUpti_ActivityMemcpy5 up to 12.6, CUpti_ActivityMemcpy6 from 12.8
+//   kernels       CUpti_ActivityKernel9 in 12.x, 10 from 13.0, 11 from 13.1, 12 from 13.3,
+//                 13 from 13.4
+//   memory copies CUpti_ActivityMemcpy5 up to 12.6, 6 from 12.8, 7 from 13.4
+// What is newer than CUPTI 13.0 in a record is 0.
 #pragma once
 #include <cupti.h>
 #include <simgpu/hooks.h>

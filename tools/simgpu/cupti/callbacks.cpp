@@ -7,6 +7,7 @@ namespace simgpu::cupti {
 namespace {
 
 thread_local bool t_inside_callback = false;
+thread_local uint32_t t_exiting_call = 0;
 
 void copy_name(char* out, size_t size, const std::string& name) {
   if (out == nullptr || size == 0) return;
@@ -108,24 +109,6 @@ CUptiResult Callbacks::enable_domain(bool on, CUpti_SubscriberHandle handle,
   return CUPTI_SUCCESS;
 }
 
-CUptiResult Callbacks::enable_all(bool on, CUpti_SubscriberHandle handle) {
-  for (int domain = CUPTI_CB_DOMAIN_DRIVER_API; domain < CUPTI_CB_DOMAIN_SIZE; ++domain)
-    if (const CUptiResult result =
-            enable_domain(on, handle, static_cast<CUpti_CallbackDomain>(domain));
-        result != CUPTI_SUCCESS)
-      return result;
-  return CUPTI_SUCCESS;
-}
-
-CUptiResult Callbacks::state(uint32_t* on, CUpti_SubscriberHandle handle,
-                             CUpti_CallbackDomain domain, CUpti_CallbackId id) const {
-  const std::scoped_lock lock(mutex_);
-  if (on == nullptr || !is_current(handle) || id >= ids_in(domain))
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  *on = wants(domain, id) ? 1 : 0;
-  return CUPTI_SUCCESS;
-}
-
 void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept {
   const Subscription* subscription = current_.load(std::memory_order_acquire);
   if (subscription == nullptr || subscription->function == nullptr) return;
@@ -150,7 +133,12 @@ void Callbacks::api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept {
   data.contextUid = call.context_id;
   data.correlationData = call.correlation_data;
   data.correlationId = call.correlation_id;
+  const bool exits = site == CUPTI_API_EXIT && !t_inside_callback;
+  if (exits) t_exiting_call = call.correlation_id;
   deliver(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, &data);
+  if (exits) t_exiting_call = 0;
 }
+
+uint32_t Callbacks::exiting_call() noexcept { return t_exiting_call; }
 
 }  // namespace simgpu::cupti

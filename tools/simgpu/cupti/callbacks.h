@@ -29,9 +29,6 @@ class Callbacks {
   CUptiResult enable(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
                      CUpti_CallbackId id);
   CUptiResult enable_domain(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain);
-  CUptiResult enable_all(bool on, CUpti_SubscriberHandle handle);
-  CUptiResult state(uint32_t* on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
-                    CUpti_CallbackId id) const;
   void reset();  // cuptiFinalize: no subscriber, nothing enabled
 
   bool wants(CUpti_CallbackDomain domain, uint32_t id) const noexcept {
@@ -41,6 +38,8 @@ class Callbacks {
   }
   void deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept;
   void api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept;
+  // The API call in whose callback at EXIT this thread is; 0 in none.
+  static uint32_t exiting_call() noexcept;
 
  private:
   // Kept for the life of the process: a callback may still be running on another thread after

@@ -1,38 +1,39 @@
-// What every exported CUPTI function shares: no exception leaves it, and a failure is kept for
-// cuptiGetLastError.
+// What every exported CUPTI function shares: no exception leaves it.
 #pragma once
 #include <cupti_result.h>
 
 #include <cstddef>
 #include <new>
+#include <span>
+
+#include "versions.h"
 
 namespace simgpu::cupti {
 
-// This thread's last failure, for cuptiGetLastError.
-CUptiResult& last_error() noexcept;
+// CUPTI_SUCCESS, or what every call gives while there is no driver that fits: CUPTI_ERROR_UNKNOWN
+// from 13.3 on. 13.2 then calls itself until the stack is used up, and so does this.
+CUptiResult refused_unstarted();
 
-inline CUptiResult report(CUptiResult result) noexcept {
-  if (result != CUPTI_SUCCESS) last_error() = result;
-  return result;
-}
+bool known_size(std::span<const SizeSince> growth, size_t unchanged, size_t size);
 
 template <class Body>
 CUptiResult entry(Body&& body) noexcept {
   try {
-    return report(body());
+    if (refused_unstarted() != CUPTI_SUCCESS) return CUPTI_ERROR_UNKNOWN;
+    return body();
   } catch (const std::bad_alloc&) {
-    return report(CUPTI_ERROR_OUT_OF_MEMORY);
+    return CUPTI_ERROR_OUT_OF_MEMORY;
   } catch (...) {
-    return report(CUPTI_ERROR_UNKNOWN);
+    return CUPTI_ERROR_UNKNOWN;
   }
 }
 
-// For the structures of the profiler APIs: present, and of exactly the size this version knows.
-// CUPTI 13.0 refuses both smaller and larger ones, and does not look at pPriv (tried on the host
-// API).
+// For the structures of the profiler APIs: present, and of a size that the simulated version knows.
+// `unchanged` is the size in the headers of the build. pPriv is not looked at (tried on the host
+// API of CUPTI 13.0).
 template <class Params>
-bool valid(const Params* params, size_t size) noexcept {
-  return params != nullptr && params->structSize == size;
+bool valid(const Params* params, size_t unchanged) {
+  return params != nullptr && known_size(kGrowth<Params>, unchanged, params->structSize);
 }
 
 }  // namespace simgpu::cupti

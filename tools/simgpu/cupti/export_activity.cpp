@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "activity_records.h"
 #include "entry.h"
@@ -18,12 +19,12 @@ template <class Body>
 CUptiResult with_driver(Body&& body) noexcept {
   return entry([&] {
     Process& process = Process::get();
-    return process.attach() == nullptr ? CUPTI_ERROR_UNKNOWN : body(process);
+    return process.attach() == nullptr ? process.no_driver() : body(process);
   });
 }
 
-// Attributes are kept and given back; none of them changes anything here. All are size_t but for
-// two flags.
+// Attributes are kept and given back; only PER_THREAD_ACTIVITY_BUFFER changes something here. All
+// are size_t but for three flags.
 class Attributes {
  public:
   static Attributes& get() {
@@ -60,6 +61,8 @@ class Attributes {
  private:
   std::mutex mutex_;
   std::map<CUpti_ActivityAttribute, size_t> values_{
+      {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER,
+       Process::get().activity.buffers().per_thread() ? 1 : 0},
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 3'200'000},
       {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, 250}};
 };
@@ -69,6 +72,14 @@ CUptiResult check_attribute(CUpti_ActivityAttribute attribute, const size_t* siz
   const size_t needed = Attributes::size_of(attribute);
   if (size == nullptr || value == nullptr || needed == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   return *size < needed ? CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT : CUPTI_SUCCESS;
+}
+
+// The ids that this thread has pushed. No record shows them.
+thread_local std::map<CUpti_ExternalCorrelationKind, std::vector<uint64_t>> t_correlations;
+
+bool known_correlation(CUpti_ExternalCorrelationKind kind) {
+  return kind > CUPTI_EXTERNAL_CORRELATION_KIND_INVALID &&
+         kind < CUPTI_EXTERNAL_CORRELATION_KIND_SIZE;
 }
 
 }  // namespace
@@ -119,13 +130,6 @@ CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
   return entry([&] { return Process::get().activity.buffers().flush(forced); });
 }
 
-CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t time) {
-  return entry([&] {
-    Process::get().activity.buffers().set_period(time);
-    return CUPTI_SUCCESS;
-  });
-}
-
 CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t* valueSize,
                                                void* value) {
   return entry([&] {
@@ -146,6 +150,58 @@ CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, siz
     size_t stored = 0;
     std::memcpy(&stored, value, Attributes::size_of(attr));
     Attributes::get().write(attr, stored);
+    if (attr == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
+      Process::get().activity.buffers().set_per_thread(stored != 0);
+    return CUPTI_SUCCESS;
+  });
+}
+
+// Records of API calls and of events are never made, so that there is nothing to choose.
+CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t) {
+  return entry([&] {
+    const bool known = cbid != 0 && cbid < CUPTI_DRIVER_TRACE_CBID_SIZE;
+    return known ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t) {
+  return entry([&] {
+    const bool known = cbid != 0 && cbid < CUPTI_RUNTIME_TRACE_CBID_SIZE;
+    return known ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) {
+  return entry([] { return CUPTI_SUCCESS; });
+}
+
+// From now on records have the times of the client's clock, whoever else reads them.
+CUptiResult CUPTIAPI
+cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc funcTimestamp) {
+  return with_driver([&](Process& process) {
+    if (funcTimestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    process.activity.shift_times(funcTimestamp() - process.driver()->timestamp_ns());
+    return CUPTI_SUCCESS;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                            uint64_t id) {
+  return entry([&] {
+    if (!known_correlation(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
+    t_correlations[kind].push_back(id);
+    return CUPTI_SUCCESS;
+  });
+}
+
+CUptiResult CUPTIAPI cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                           uint64_t* lastId) {
+  return entry([&] {
+    if (!known_correlation(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
+    std::vector<uint64_t>& ids = t_correlations[kind];
+    if (ids.empty()) return CUPTI_ERROR_QUEUE_EMPTY;
+    if (lastId != nullptr) *lastId = ids.back();
+    ids.pop_back();
     return CUPTI_SUCCESS;
   });
 }

@@ -13,12 +13,12 @@ using simgpu::Driver;
 using simgpu::cupti::entry;
 using simgpu::cupti::Process;
 
-// CUPTI 13.0 answers CUPTI_ERROR_UNKNOWN where it finds no driver.
 template <class Body>
 CUptiResult with_driver(Body&& body) noexcept {
   return entry([&] {
-    const Driver* driver = Process::get().driver();
-    return driver == nullptr ? CUPTI_ERROR_UNKNOWN : body(*driver);
+    Process& process = Process::get();
+    const Driver* driver = process.driver();
+    return driver == nullptr ? process.no_driver() : body(*driver);
   });
 }
 
@@ -32,13 +32,6 @@ CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* version) {
     *version = Process::get().environment.cupti_version;
     return CUPTI_SUCCESS;
   });
-}
-
-CUptiResult CUPTIAPI cuptiGetLastError(void) {
-  CUptiResult& last = simgpu::cupti::last_error();
-  const CUptiResult result = last;
-  last = CUPTI_SUCCESS;
-  return result;
 }
 
 CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t* timestamp) {

@@ -19,9 +19,6 @@ namespace {
 
 using namespace simgpu::cupti;
 
-// More than this many hardware metrics never share a pass on GH100, as the host API says.
-constexpr size_t kMaxHardwareMetrics = 88;
-
 bool known_profiler(CUpti_ProfilerType type) {
   return type == CUPTI_PROFILER_TYPE_RANGE_PROFILER || type == CUPTI_PROFILER_TYPE_PM_SAMPLING;
 }
@@ -116,24 +113,6 @@ cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_Params* pPara
 }
 
 CUptiResult CUPTIAPI
-cuptiProfilerHostGetSubMetrics(CUpti_Profiler_Host_GetSubMetrics_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetSubMetrics_Params_STRUCT_SIZE) ||
-        pParams->pMetricName == nullptr || !known_metric_type(pParams->metricType))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      static const char* suffixes[] = {".avg", ".max", ".min", ".sum"};
-      if (find_metric_info(object.chip, pParams->pMetricName) == nullptr)
-        return CUPTI_ERROR_INVALID_METRIC_NAME;
-      if (pParams->metricType != CUPTI_METRIC_TYPE_COUNTER) return CUPTI_ERROR_INVALID_PARAMETER;
-      pParams->numOfSubmetrics = std::size(suffixes);
-      pParams->ppSubMetrics = suffixes;
-      return CUPTI_SUCCESS;
-    });
-  });
-}
-
-CUptiResult CUPTIAPI
 cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Params* pParams) {
   return entry([&] {
     if (!valid(pParams, CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE) ||
@@ -214,34 +193,6 @@ cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* pPara
     if (!schedule) return CUPTI_ERROR_INVALID_PARAMETER;
     pParams->numOfPasses = schedule->passes.size();
     return CUPTI_SUCCESS;
-  });
-}
-
-CUptiResult CUPTIAPI cuptiProfilerHostGetMaxNumHardwareMetricsPerPass(
-    CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass_Params_STRUCT_SIZE) ||
-        pParams->pChipName == nullptr || !known_profiler(pParams->profilerType))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!chip_named(pParams->pChipName)) return CUPTI_ERROR_INVALID_CHIP_NAME;
-    pParams->maxMetricsPerPass = kMaxHardwareMetrics;
-    return CUPTI_SUCCESS;
-  });
-}
-
-CUptiResult CUPTIAPI
-cuptiProfilerHostGetRangeName(CUpti_Profiler_Host_GetRangeName_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetRangeName_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    const auto image =
-        CounterImage::open(std::span(pParams->pCounterDataImage, pParams->counterDataImageSize));
-    if (!image || pParams->rangeIndex >= image->ranges()) return CUPTI_ERROR_INVALID_PARAMETER;
-    const char* delimiter = pParams->delimiter == nullptr ? "/" : pParams->delimiter;
-    pParams->pRangeName =
-        strdup(delimited_name(image->read(pParams->rangeIndex).name, delimiter).c_str());
-    return pParams->pRangeName == nullptr ? CUPTI_ERROR_OUT_OF_MEMORY
-                                          : CUPTI_SUCCESS;  // the client frees it
   });
 }
 

@@ -18,7 +18,7 @@ CUptiResult with_driver(Body&& body) noexcept {
   return entry([&] {
     Process& process = Process::get();
     const Driver* driver = process.driver();
-    return driver == nullptr ? CUPTI_ERROR_UNKNOWN : body(process, *driver);
+    return driver == nullptr ? process.no_driver() : body(process, *driver);
   });
 }
 
@@ -42,16 +42,6 @@ CUptiResult CUPTIAPI cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p
   });
 }
 
-CUptiResult CUPTIAPI cuptiProfilerDeInitialize(CUpti_Profiler_DeInitialize_Params* pParams) {
-  return with_driver([&](Process& process, const Driver&) {
-    if (!valid(pParams, CUpti_Profiler_DeInitialize_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    if (process.ranges.enabled(nullptr)) return CUPTI_ERROR_INVALID_OPERATION;
-    process.ranges.set_initialized(false);
-    return CUPTI_SUCCESS;
-  });
-}
-
 CUptiResult CUPTIAPI cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params* pParams) {
   return with_driver([&](Process& process, const Driver& driver) {
     if (!valid(pParams, CUpti_Profiler_DeviceSupported_Params_STRUCT_SIZE))
@@ -68,6 +58,10 @@ CUptiResult CUPTIAPI cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported
     pParams->cmp = yes;
     pParams->wsl = yes;
     pParams->isSupported = chip && !virtual_gpu ? yes : CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+    // The enumeration of older headers has no such value.
+    constexpr int kLimitedSupport = 4;
+    if (pParams->isSupported == yes && process.environment.faults.limited_support)
+      std::memcpy(&pParams->isSupported, &kLimitedSupport, sizeof kLimitedSupport);
     return CUPTI_SUCCESS;
   });
 }

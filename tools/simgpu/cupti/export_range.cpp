@@ -22,7 +22,7 @@ CUptiResult on_object(const Params* params, size_t size, Body&& body) noexcept {
   return entry([&] {
     if (!valid(params, size)) return CUPTI_ERROR_INVALID_PARAMETER;
     Process& process = Process::get();
-    if (process.driver() == nullptr) return CUPTI_ERROR_UNKNOWN;
+    if (process.driver() == nullptr) return process.no_driver();
     return process.ranges.with(params->pRangeProfilerObject, body);
   });
 }
@@ -36,18 +36,6 @@ const char* keep(const std::string& name) {
 }
 
 // The driver is never called under the registry's lock.
-
-// Asks the driver for as many runs of each kernel as there are passes, and for serialized launches.
-void begin_session(CUcontext context, uint32_t replays) {
-  const Driver& driver = *Process::get().driver();
-  driver.set_replays(context, replays);
-  driver.set_serialized(context, 1);
-}
-void end_session(CUcontext context) {
-  const Driver& driver = *Process::get().driver();
-  driver.set_replays(context, 1);
-  driver.set_serialized(context, 0);
-}
 
 // What changes a session synchronises its context, which spoils captures under way.
 template <class Params>
@@ -72,14 +60,14 @@ CUptiResult CUPTIAPI cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params*
       return CUPTI_ERROR_INVALID_PARAMETER;
     Process& process = Process::get();
     const Driver* driver = process.driver();
-    if (driver == nullptr) return CUPTI_ERROR_UNKNOWN;
+    if (driver == nullptr) return process.no_driver();
     if (pParams->ctx == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     if (driver->context_id(pParams->ctx) == 0) return CUPTI_ERROR_INVALID_CONTEXT;
-    const auto chip =
-        find_chip(driver->chip_name(static_cast<int>(driver->device_of_context(pParams->ctx))));
+    const uint32_t device = driver->device_of_context(pParams->ctx);
+    const auto chip = find_chip(driver->chip_name(static_cast<int>(device)));
     if (!chip) return CUPTI_ERROR_NOT_SUPPORTED;
     if (driver->synchronize_for_tool(pParams->ctx) != CUDA_SUCCESS) return CUPTI_ERROR_UNKNOWN;
-    return process.ranges.enable(pParams->ctx, *chip, &pParams->pRangeProfilerObject);
+    return process.ranges.enable(pParams->ctx, device, *chip, &pParams->pRangeProfilerObject);
   });
 }
 
@@ -120,16 +108,16 @@ CUptiResult CUPTIAPI cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_P
 
 CUptiResult CUPTIAPI cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* pParams) {
   CUcontext context = nullptr;
-  uint32_t replays = 1;
+  simgpu::Session session{};
   const CUptiResult allowed = synchronize(pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE);
   if (allowed != CUPTI_SUCCESS) return allowed;
   const CUptiResult result =
       on_object(pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
         context = object.context();
-        replays = object.replays();
+        session = object.session();
         return object.start();
       });
-  if (result == CUPTI_SUCCESS) begin_session(context, replays);
+  if (result == CUPTI_SUCCESS) Process::get().driver()->set_session(context, session);
   return result;
 }
 
@@ -140,12 +128,12 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pPa
       on_object(pParams, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
         context = object.context();
         bool all_passes = false;
-        const CUptiResult stopped =
-            object.stop(&pParams->passIndex, &pParams->targetNestingLevel, &all_passes);
+        const CUptiResult stopped = object.stop(Callbacks::exiting_call(), &pParams->passIndex,
+                                                &pParams->targetNestingLevel, &all_passes);
         if (stopped == CUPTI_SUCCESS) pParams->isAllPassSubmitted = all_passes ? 1 : 0;
         return stopped;
       });
-  if (result == CUPTI_SUCCESS) end_session(context);
+  if (result == CUPTI_SUCCESS) Process::get().driver()->set_session(context, {0, 0, 1});
   return result;
 }
 

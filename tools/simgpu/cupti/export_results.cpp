@@ -1,21 +1,13 @@
-// Exported: names and messages of result codes, thread id type.
+// Exported: names of result codes.
 #include <cupti.h>
 
 #include <array>
-#include <atomic>
 
 #include "entry.h"
 
-namespace simgpu::cupti {
-
-CUptiResult& last_error() noexcept {
-  thread_local CUptiResult last = CUPTI_SUCCESS;
-  return last;
-}
-
-}  // namespace simgpu::cupti
-
 namespace {
+
+using simgpu::cupti::entry;
 
 // In the order of CUptiResult, from 0.
 constexpr std::array kNames = {
@@ -75,36 +67,17 @@ const char* name_of(CUptiResult result) {
   return index < kNames.size() ? kNames[index] : nullptr;
 }
 
-std::atomic<CUpti_ActivityThreadIdType> g_thread_id_type{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
-
 }  // namespace
 
 extern "C" {
 
 CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** str) {
-  const char* name = name_of(result);
-  if (str == nullptr || name == nullptr)
-    return simgpu::cupti::report(CUPTI_ERROR_INVALID_PARAMETER);
-  *str = name;
-  return CUPTI_SUCCESS;
-}
-
-// CUPTI has a longer text for a few codes and the name for the others; here it is always the name.
-CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const char** str) {
-  return cuptiGetResultString(result, str);
-}
-
-CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
-  if (type != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT && type != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
-    return simgpu::cupti::report(CUPTI_ERROR_NOT_SUPPORTED);
-  g_thread_id_type.store(type, std::memory_order_relaxed);
-  return CUPTI_SUCCESS;
-}
-
-CUptiResult CUPTIAPI cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
-  if (type == nullptr) return simgpu::cupti::report(CUPTI_ERROR_INVALID_PARAMETER);
-  *type = g_thread_id_type.load(std::memory_order_relaxed);
-  return CUPTI_SUCCESS;
+  return entry([&] {
+    const char* name = name_of(result);
+    if (str == nullptr || name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    *str = name;
+    return CUPTI_SUCCESS;
+  });
 }
 
 }  // extern "C"

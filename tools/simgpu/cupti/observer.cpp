@@ -40,7 +40,9 @@ void kernel_end(void* self, const KernelRun* run) {
 
 void memory_copy(void* self, const MemoryCopy* copy) {
   Process& process = of(self);
-  if (process.activity.wants_copies()) process.activity.copy(*copy);
+  if (process.ranges.any_started()) process.ranges.copy(*copy);
+  const bool fill = copy->kind == CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
+  if (!fill && process.activity.wants_copies()) process.activity.copy(*copy);
 }
 
 void context_created(void* self, CUcontext context, uint32_t, uint32_t) {
@@ -57,6 +59,7 @@ void stream_destroying(void* self, CUcontext context, CUstream stream, uint32_t)
   resource(of(self), CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, context, stream, nullptr);
 }
 void module_loaded(void* self, CUcontext context, const ModuleInfo* module) {
+  if (of(self).ranges.any_started()) of(self).ranges.module_loaded(context, module->module_id);
   module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_LOADED, context, module);
   // The module as it is profiled follows: here always the one that was loaded.
   module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_PROFILED, context, module);

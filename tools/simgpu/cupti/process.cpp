@@ -1,8 +1,35 @@
 #include "process.h"
 
 #include "driver_link.h"
+#include "entry.h"
 
 namespace simgpu::cupti {
+namespace {
+
+// As in 13.2, where cuptiGetVersion and cuptiGetResultString ask each other. The frame is used
+// after the call, so that no compiler makes a loop of it.
+[[gnu::noinline]] int use_up_the_stack(volatile char* above) {
+  volatile char frame[256];
+  frame[0] = above[0];
+  if (frame[0] != 0) return 0;  // never
+  return use_up_the_stack(frame) + frame[0];
+}
+
+}  // namespace
+
+CUptiResult refused_unstarted() {
+  Process& process = Process::get();
+  if (process.version() < kCupti132 || process.driver() != nullptr) return CUPTI_SUCCESS;
+  volatile char top[1] = {0};
+  if (process.version() < kCupti133) use_up_the_stack(top);
+  return CUPTI_ERROR_UNKNOWN;
+}
+
+bool known_size(std::span<const SizeSince> growth, size_t unchanged, size_t size) {
+  const Environment& environment = Process::get().environment;
+  return takes_size(growth, environment.cupti_version, unchanged, environment.faults.exact_sizes,
+                    size);
+}
 
 Process::Process()
     : environment(read_environment()),
@@ -20,7 +47,9 @@ const Driver* Process::driver() {
   if (const Driver* known = driver_.load(std::memory_order_acquire)) return known;
   const std::scoped_lock lock(mutex_);
   if (const Driver* known = driver_.load(std::memory_order_relaxed)) return known;
+  if (environment.faults.cannot_start) return nullptr;
   const Driver* found = link_driver();
+  if (found != nullptr && found->driver_version() / 1000 < driver_major(version())) return nullptr;
   driver_.store(found, std::memory_order_release);
   return found;
 }

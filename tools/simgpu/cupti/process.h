@@ -9,6 +9,7 @@
 #include "callbacks.h"
 #include "environment.h"
 #include "range_registry.h"
+#include "versions.h"
 
 namespace simgpu::cupti {
 
@@ -16,7 +17,7 @@ class Process {
  public:
   static Process& get();
 
-  // Null when there is no simulated driver.
+  // Null when there is no simulated driver, or an older one than the simulated CUPTI needs.
   const Driver* driver();
   // The same, and from now on the driver tells us what happens. For calls that turn something on.
   const Driver* attach();
@@ -24,6 +25,10 @@ class Process {
   // run on other threads, so it must not hold what they wait for; no other CUPTI call may be made
   // meanwhile.
   void detach();
+
+  uint32_t version() const { return environment.cupti_version; }
+  // What a call that needs a driver gives without one.
+  CUptiResult no_driver() const { return no_driver_error(version()); }
 
   const Environment environment;
   Callbacks callbacks;

@@ -1,6 +1,7 @@
 #include "range_profiler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "metrics.h"
 
@@ -72,7 +73,6 @@ CUptiResult RangeProfiler::set_config(const CUpti_RangeProfiler_SetConfig_Params
   finished_.clear();
   next_name_ = 0;
   dropped_ = 0;
-  graph_seen_ = false;
   return CUPTI_SUCCESS;
 }
 
@@ -86,12 +86,20 @@ CUptiResult RangeProfiler::start() {
     next_name_ = 0;
   }
   started_ = true;
+  launcher_ = std::this_thread::get_id();
+  last_launch_ = 0;
+  unpatched_.clear();
   return CUPTI_SUCCESS;
 }
 
-CUptiResult RangeProfiler::stop(size_t* pass, size_t* nesting_level, bool* all_passes) {
+CUptiResult RangeProfiler::stop(uint32_t exiting_call, size_t* pass, size_t* nesting_level,
+                                bool* all_passes) {
+  const Faults& faults = environment_.faults;
   if (!started_ || !open_.empty()) return CUPTI_ERROR_INVALID_OPERATION;
-  finish_graph();
+  if (faults.stop_at_exit && exiting_call != 0) return CUPTI_ERROR_INVALID_OPERATION;
+  if (faults.stop_elsewhere && launcher_ != std::this_thread::get_id())
+    return CUPTI_ERROR_INVALID_OPERATION;
+  if (faults.short_at_exit) forget_last_launch(exiting_call);
   started_ = false;
   stopped_ = true;
   finished_merges_ = replay_ != CUPTI_KernelReplay && pass_ > 0;
@@ -147,44 +155,52 @@ void RangeProfiler::finish(std::string name, const CounterValues& values) {
         range.collected[index] = true;
       }
   finished_.push_back(std::move(range));
+  ++ranges_of_last_;
 }
 
-uint32_t RangeProfiler::replays() const {
-  return replay_ == CUPTI_KernelReplay ? static_cast<uint32_t>(schedule_.passes.size()) : 1;
+// As if its ranges ended behind the callback only.
+void RangeProfiler::forget_last_launch(uint32_t exiting_call) {
+  if (exiting_call == 0 || exiting_call != last_launch_) return;
+  finished_.resize(finished_.size() - std::min(ranges_of_last_, finished_.size()));
 }
 
-void RangeProfiler::auto_range(const KernelRun& run, const CounterValues& values) {
-  const bool of_graph = run.graph_id != 0;
-  graph_seen_ = graph_seen_ || of_graph;
-  const bool whole = of_graph && environment_.graph_ranges == GraphRanges::kLaunch;
-  if (!whole || graph_launch_ != run.correlation_id) finish_graph();
-  if (!whole) return finish(std::to_string(next_name_++), values);
-  graph_launch_ = run.correlation_id;
-  for (size_t i = 0; i < kCounters; ++i) graph_values_[i] += values[i];
+bool RangeProfiler::instrumented() const {
+  for (size_t pass = 0; pass < schedule_.passes.size(); ++pass)
+    if (schedule_.pass_is_sass(pass) && (replay_ == CUPTI_KernelReplay || pass == pass_))
+      return true;
+  return false;
 }
 
-void RangeProfiler::finish_graph() {
-  if (!graph_launch_) return;
-  graph_launch_.reset();
-  finish(std::to_string(next_name_++), graph_values_);
-  graph_values_ = {};
+Session RangeProfiler::session() const {
+  const size_t passes = replay_ == CUPTI_KernelReplay ? schedule_.passes.size() : 1;
+  return {1, instrumented() ? uint8_t{1} : uint8_t{0}, static_cast<uint32_t>(passes)};
 }
 
 uint32_t RangeProfiler::kernel(const KernelRun& run) {
-  const CounterValues values = observe(run);
-  if (range_ == CUPTI_AutoRange) auto_range(run, values);
+  CounterValues values = observe(run);
+  if (environment_.faults.lazy_modules && unpatched_.contains(run.module_id))
+    for (size_t i = 0; i < kCounters; ++i)
+      if (is_sass(static_cast<Counter>(i))) values[i] = 0;
+  if (std::exchange(last_launch_, run.correlation_id) != run.correlation_id) ranges_of_last_ = 0;
+  launcher_ = std::this_thread::get_id();
+  if (range_ == CUPTI_AutoRange) finish(std::to_string(next_name_++), values);
   for (OpenRange& range : open_)
     for (size_t i = 0; i < kCounters; ++i) range.values[i] += values[i];
-  bool patched = false;
-  for (size_t pass = 0; pass < schedule_.passes.size(); ++pass)
-    patched |= schedule_.pass_is_sass(pass) && (replay_ == CUPTI_KernelReplay || pass == pass_);
-  return patched ? kSassSlowDown : 1;
+  return instrumented() ? kSassSlowDown : 1;
 }
+
+void RangeProfiler::copy(const MemoryCopy& copy) {
+  if (!environment_.faults.copy_ranges || range_ != CUPTI_AutoRange) return;
+  CounterValues values{};
+  values[static_cast<size_t>(Counter::kTime)] = copy.end_ns - copy.start_ns;
+  finish(std::to_string(next_name_++), values);
+}
+
+void RangeProfiler::module_loaded(uint32_t module) { unpatched_.insert(module); }
 
 CUptiResult RangeProfiler::decode(size_t* dropped) {
   if (!configured_ || started_ || !stopped_) return CUPTI_ERROR_INVALID_OPERATION;
-  if (environment_.faults.decode_fails || (environment_.faults.graph_windows_fail && graph_seen_))
-    return CUPTI_ERROR_UNKNOWN;
+  if (environment_.faults.decode_fails) return CUPTI_ERROR_UNKNOWN;
   auto image = CounterImage::open(image_);
   if (!image) return CUPTI_ERROR_INVALID_PARAMETER;
   for (const RangeValues& range : finished_)

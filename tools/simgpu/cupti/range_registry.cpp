@@ -4,18 +4,30 @@
 
 namespace simgpu::cupti {
 
-CUptiResult RangeRegistry::enable(CUcontext context, uint32_t chip,
+// Another process holds the counters, for a while or for ever.
+bool RangeRegistry::busy() {
+  using std::chrono::steady_clock;
+  std::call_once(first_enable_, [&] { first_enabled_ = steady_clock::now(); });
+  const Faults& faults = environment_.faults;
+  return faults.hardware_busy ||
+         steady_clock::now() - first_enabled_ < std::chrono::milliseconds(faults.hardware_busy_for);
+}
+
+CUptiResult RangeRegistry::enable(CUcontext context, uint32_t device, uint32_t chip,
                                   CUpti_RangeProfiler_Object** handle) {
   const Faults& faults = environment_.faults;
   if (!initialized_.load(std::memory_order_relaxed)) return CUPTI_ERROR_NOT_INITIALIZED;
   if (faults.unsupported_device) return CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
   if (faults.no_privileges) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-  if (faults.hardware_busy) return CUPTI_ERROR_HARDWARE_BUSY;
+  if (busy()) return CUPTI_ERROR_HARDWARE_BUSY;
   if (faults.enable_fails) return CUPTI_ERROR_UNKNOWN;
   const std::scoped_lock lock(mutex_);
   for (const auto& object : objects_)
     if (object->context() == context) return CUPTI_ERROR_INVALID_OPERATION;
-  objects_.push_back(std::make_unique<RangeProfiler>(environment_, context, chip));
+  if (faults.one_context)
+    for (const auto& object : objects_)
+      if (object->device() == device) return CUPTI_ERROR_HARDWARE_BUSY;
+  objects_.push_back(std::make_unique<RangeProfiler>(environment_, context, device, chip));
   *handle = reinterpret_cast<CUpti_RangeProfiler_Object*>(objects_.back().get());
   return CUPTI_SUCCESS;
 }
@@ -50,10 +62,17 @@ void RangeRegistry::reset() {
 }
 
 uint32_t RangeRegistry::kernel(const KernelRun& run) {
-  const std::scoped_lock lock(mutex_);
-  for (const auto& object : objects_)
-    if (object->context() == run.context && object->started()) return object->kernel(run);
-  return 1;
+  uint32_t slow_down = 1;
+  with_started(run.context, [&](RangeProfiler& object) { slow_down = object.kernel(run); });
+  return slow_down;
+}
+
+void RangeRegistry::copy(const MemoryCopy& copy) {
+  with_started(copy.context, [&](RangeProfiler& object) { object.copy(copy); });
+}
+
+void RangeRegistry::module_loaded(CUcontext context, uint32_t module) {
+  with_started(context, [&](RangeProfiler& object) { object.module_loaded(module); });
 }
 
 RangeProfiler* RangeRegistry::find(const CUpti_RangeProfiler_Object* handle) const {

@@ -8,6 +8,7 @@
 #include <simgpu/hooks.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -25,7 +26,8 @@ class RangeRegistry {
   void set_initialized(bool on) { initialized_.store(on, std::memory_order_relaxed); }
 
   // `chip` is the index of the context's chip.
-  CUptiResult enable(CUcontext context, uint32_t chip, CUpti_RangeProfiler_Object** handle);
+  CUptiResult enable(CUcontext context, uint32_t device, uint32_t chip,
+                     CUpti_RangeProfiler_Object** handle);
   CUptiResult disable(CUpti_RangeProfiler_Object* handle);
   bool enabled(CUcontext context) const;
   void context_destroyed(CUcontext context);  // its object becomes invalid
@@ -46,8 +48,18 @@ class RangeRegistry {
   bool any_started() const noexcept { return started_.load(std::memory_order_relaxed) != 0; }
   // A kernel has run. Returns how many times longer it took because its code was patched.
   uint32_t kernel(const KernelRun& run);
+  void copy(const MemoryCopy& copy);
+  void module_loaded(CUcontext context, uint32_t module);
 
  private:
+  bool busy();
+  // Calls back with the object that is started in the context, if there is one.
+  template <class Call>
+  void with_started(CUcontext context, Call&& call) {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& object : objects_)
+      if (object->context() == context && object->started()) return call(*object);
+  }
   RangeProfiler* find(const CUpti_RangeProfiler_Object* handle) const;
   void count_started();
 
@@ -55,6 +67,8 @@ class RangeRegistry {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<RangeProfiler>> objects_;
   std::atomic<bool> initialized_{false};
+  std::once_flag first_enable_;
+  std::chrono::steady_clock::time_point first_enabled_{};
   std::atomic<uint32_t> started_{0};
 };
 

@@ -1,17 +1,11 @@
 // The driver API's functions without what all of them share (init check, report to the observer,
 // exception barrier): api_exports.cpp puts that around them.
 #pragma once
+// cuda.h then declares every version of a function under its real name.
 #ifndef __CUDA_API_VERSION_INTERNAL
-#define __CUDA_API_VERSION_INTERNAL  // cuda.h: declare every version of a function under its real
-                                     // name
+#define __CUDA_API_VERSION_INTERNAL
 #endif
 #include <cuda.h>
-
-// cudaProfiler.h has these two and nothing else that is needed, and is in no Python wheel with the other headers.
-extern "C" {
-CUresult CUDAAPI cuProfilerStart(void);
-CUresult CUDAAPI cuProfilerStop(void);
-}
 
 namespace simgpu::api {
 

@@ -1,4 +1,4 @@
-// Primary and created contexts, the stack of current ones, limits.
+// Primary and created contexts, the stack of current ones.
 #include "driver/api.h"
 #include "driver/capture.h"
 #include "driver/context.h"
@@ -6,9 +6,6 @@
 
 namespace simgpu::api {
 namespace {
-
-constexpr int kLeastPriority = 0, kGreatestPriority = -5;
-constexpr unsigned int kApiVersion = 3020;  // what the real driver has answered since CUDA 3.2
 
 bool valid_flags(unsigned int flags) {
   return (flags & ~static_cast<unsigned int>(CU_CTX_FLAGS_MASK)) == 0;
@@ -18,7 +15,7 @@ CUresult create(CUcontext* pctx, unsigned int flags, CUdevice dev) {
   if (pctx == nullptr || !valid_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
   Device* device = Runtime::get().device(dev);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  *pctx = HandleTable<CUcontext, Context>::handle_of(create_context(*device, flags, false).get());
+  *pctx = HandleTable<CUcontext, Context>::handle_of(create_context(*device, false).get());
   push_context(*pctx);
   return CUDA_SUCCESS;
 }
@@ -26,25 +23,12 @@ CUresult create(CUcontext* pctx, unsigned int flags, CUdevice dev) {
 CUresult synchronize_and_tell(const std::shared_ptr<Context>& context) {
   if (const CUresult error = refuse_in_context_capture(*context); error != CUDA_SUCCESS)
     return error;
-  synchronize_context(*context);
+  const CUresult failure = synchronize_context(*context);
   const CUcontext handle = HandleTable<CUcontext, Context>::handle_of(context.get());
   notify([&](const Observer& o) {
     if (o.synchronized) o.synchronized(o.self, handle, nullptr);
   });
-  return CUDA_SUCCESS;
-}
-
-size_t default_limit(CUlimit limit) {
-  switch (limit) {
-    case CU_LIMIT_STACK_SIZE:
-      return 1024;
-    case CU_LIMIT_PRINTF_FIFO_SIZE:
-      return size_t{1} << 20;
-    case CU_LIMIT_MALLOC_HEAP_SIZE:
-      return size_t{8} << 20;
-    default:
-      return 0;
-  }
+  return failure;
 }
 
 }  // namespace
@@ -61,33 +45,13 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev) { return api::cuDevicePrimaryCtxRelease_v2(dev); }
 
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
-  Device* device = Runtime::get().device(dev);
-  return device != nullptr ? release_primary(*device, true) : CUDA_ERROR_INVALID_DEVICE;
-}
-CUresult cuDevicePrimaryCtxReset(CUdevice dev) { return api::cuDevicePrimaryCtxReset_v2(dev); }
-
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
-  Device* device = Runtime::get().device(dev);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  if (!valid_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
-  Device::Primary& primary = device->primary();
-  const std::lock_guard lock(primary.mutex);
-  primary.flags = flags;
-  if (primary.context) primary.context->flags = flags;
-  return CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags) {
-  return api::cuDevicePrimaryCtxSetFlags_v2(dev, flags);
-}
-
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int* flags, int* active) {
   Device* device = Runtime::get().device(dev);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Device::Primary& primary = device->primary();
   const std::lock_guard lock(primary.mutex);
-  *flags = primary.flags;
+  *flags = 0;
   *active = primary.context ? 1 : 0;
   return CUDA_SUCCESS;
 }
@@ -152,22 +116,6 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetFlags(unsigned int* flags) {
-  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto context = current_context();
-  if (!context) return context.error;
-  *flags = context->flags;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetId(CUcontext ctx, unsigned long long* ctxId) {
-  if (ctxId == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto context = Runtime::get().contexts.find(ctx != nullptr ? ctx : current_handle());
-  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-  *ctxId = context->id;
-  return CUDA_SUCCESS;
-}
-
 CUresult cuCtxSynchronize() {
   const auto context = current_context();
   return context ? synchronize_and_tell(context.object) : context.error;
@@ -187,49 +135,5 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx) {
   return context ? synchronize_and_tell(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 #endif
-
-CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  const auto context = current_context();
-  if (!context) return context.error;
-  if (limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(context->mutex);
-  context->limits[limit] = value;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
-  if (pvalue == nullptr || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
-  const auto context = current_context();
-  if (!context) return context.error;
-  const std::lock_guard lock(context->mutex);
-  const auto it = context->limits.find(limit);
-  *pvalue = it != context->limits.end() ? it->second : default_limit(limit);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int* version) {
-  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!Runtime::get().contexts.find(ctx != nullptr ? ctx : current_handle()))
-    return CUDA_ERROR_INVALID_CONTEXT;
-  *version = kApiVersion;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
-  const auto context = current_context();
-  if (!context) return context.error;
-  if (leastPriority != nullptr) *leastPriority = kLeastPriority;
-  if (greatestPriority != nullptr) *greatestPriority = kGreatestPriority;
-  return CUDA_SUCCESS;
-}
-
-// All devices' memory is in one address space here, so access needs no enabling.
-CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
-  if (Flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  return Runtime::get().contexts.find(peerContext) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-CUresult cuCtxDisablePeerAccess(CUcontext peerContext) {
-  return Runtime::get().contexts.find(peerContext) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
 
 }  // namespace simgpu::api

@@ -20,8 +20,7 @@ CUresult copy(uint64_t to, uint64_t from, uint64_t bytes) {
   if (!stream) return stream.error;
   if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
   const CUresult result = copy_async(to, from, bytes, nullptr);
-  if (result == CUDA_SUCCESS) synchronize(*stream.object);
-  return result;
+  return result == CUDA_SUCCESS ? synchronize(*stream.object) : result;
 }
 
 // The typed calls insist on their side being device memory.
@@ -56,9 +55,6 @@ CUresult fill(CUdeviceptr to, T value, size_t count) {
 
 }  // namespace
 
-CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
-  return copy(dst, src, ByteCount);
-}
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
   return copy_async(dst, src, ByteCount, hStream);
 }
@@ -95,36 +91,17 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size
   return copy_async(dstDevice, srcDevice, ByteCount, hStream);
 }
 
-CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
-                      CUcontext srcContext, size_t ByteCount) {
-  Runtime& runtime = Runtime::get();
-  if (!runtime.contexts.find(dstContext) || !runtime.contexts.find(srcContext))
-    return CUDA_ERROR_INVALID_CONTEXT;
-  return api::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount);
-}
-CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
-                           CUcontext srcContext, size_t ByteCount, CUstream hStream) {
-  Runtime& runtime = Runtime::get();
-  if (!runtime.contexts.find(dstContext) || !runtime.contexts.find(srcContext))
-    return CUDA_ERROR_INVALID_CONTEXT;
-  return api::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
-}
-
 CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
   return fill(dstDevice, uc, N);
 }
-CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N) {
-  return fill(dstDevice, us, N);
-}
+
 CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N) {
   return fill(dstDevice, ui, N);
 }
 CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
   return fill_async(dstDevice, uc, N, hStream);
 }
-CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) {
-  return fill_async(dstDevice, us, N, hStream);
-}
+
 CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) {
   return fill_async(dstDevice, ui, N, hStream);
 }

@@ -12,9 +12,19 @@ namespace {
 constexpr unsigned int kEventFlags =
     CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
-CUresult completed(Event& event, uint64_t* time) {
+// Where the event is in its stream.
+CUresult look(Event& event, Mark* mark) {
   const std::lock_guard lock(event.mutex);
-  if (event.capture) return CUDA_ERROR_CAPTURED_EVENT;
+  *mark = event.mark;
+  return event.capture ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+}
+
+// CUDA_ERROR_NOT_READY while its stream has not come to it.
+CUresult completed(Event& event, uint64_t* time) {
+  Mark mark;
+  if (const CUresult error = look(event, &mark); error != CUDA_SUCCESS) return error;
+  if (!mark.reached()) return CUDA_ERROR_NOT_READY;
+  const std::lock_guard lock(event.mutex);
   *time = event.recorded ? event.time_ns : 0;
   return CUDA_SUCCESS;
 }
@@ -42,13 +52,7 @@ CUresult cuEventRecord(CUevent hEvent, CUstream hStream) {
   const auto stream = resolve_stream(hStream);
   if (!stream) return stream.error;
   if (stream->context != event->context) return CUDA_ERROR_INVALID_HANDLE;
-  return record_event(stream.object, *event);
-}
-
-CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
-  if ((flags & ~static_cast<unsigned int>(CU_EVENT_RECORD_EXTERNAL)) != 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  return api::cuEventRecord(hEvent, hStream);
+  return record_event(stream.object, event);
 }
 
 CUresult cuEventQuery(CUevent hEvent) {
@@ -62,6 +66,9 @@ CUresult cuEventQuery(CUevent hEvent) {
 CUresult cuEventSynchronize(CUevent hEvent) {
   const auto event = Runtime::get().events.find(hEvent);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  Mark mark;
+  if (const CUresult error = look(*event, &mark); error != CUDA_SUCCESS) return error;
+  mark.wait();
   uint64_t time = 0;
   if (const CUresult error = completed(*event, &time); error != CUDA_SUCCESS) return error;
   wait_until_ns(time);

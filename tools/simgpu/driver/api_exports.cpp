@@ -9,10 +9,8 @@
 #include "driver/observer.h"
 #include "driver/stream.h"
 
-// Calls without parameters have no structure in CUPTI's headers.
+// A call without parameters has no structure in CUPTI's headers.
 struct cuCtxSynchronize_params {};
-struct cuProfilerStart_params {};
-struct cuProfilerStop_params {};
 
 namespace simgpu {
 namespace {

@@ -56,12 +56,6 @@ CUresult give(const std::vector<CUgraphNode>& found, CUgraphNode* nodes, size_t*
   return CUDA_SUCCESS;
 }
 
-std::vector<CUgraphNode> handles(const std::vector<GraphNode*>& nodes) {
-  std::vector<CUgraphNode> all;
-  for (const GraphNode* node : nodes) all.push_back(handle_of(*node));
-  return all;
-}
-
 CUresult give_edges(CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
   const auto graph = find_graph(hGraph);
   if (!graph) return graph.error;
@@ -226,24 +220,10 @@ CUresult cuGraphAddNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphN
                                 nodeParams);
 }
 
-CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
-                                size_t numDependencies) {
-  return change_edges(hGraph, from, to, numDependencies, &add_edge);
-}
 CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
                                    const CUgraphEdgeData* edgeData, size_t numDependencies) {
   if (!plain(edgeData, numDependencies)) return CUDA_ERROR_NOT_SUPPORTED;
-  return api::cuGraphAddDependencies(hGraph, from, to, numDependencies);
-}
-CUresult cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
-                                   size_t numDependencies) {
-  return change_edges(hGraph, from, to, numDependencies, &remove_edge);
-}
-CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode* from,
-                                      const CUgraphNode* to, const CUgraphEdgeData* edgeData,
-                                      size_t numDependencies) {
-  if (!plain(edgeData, numDependencies)) return CUDA_ERROR_NOT_SUPPORTED;
-  return api::cuGraphRemoveDependencies(hGraph, from, to, numDependencies);
+  return change_edges(hGraph, from, to, numDependencies, &add_edge);
 }
 
 CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode* nodes, size_t* numNodes) {
@@ -255,19 +235,6 @@ CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode* nodes, size_t* numNodes) {
   return give(all, nodes, numNodes);
 }
 
-CUresult cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode* rootNodes, size_t* numRootNodes) {
-  const auto graph = find_graph(hGraph);
-  if (!graph) return graph.error;
-  std::vector<CUgraphNode> roots;
-  const std::lock_guard lock(graph->mutex);
-  for (const auto& node : graph->nodes)
-    if (node->dependencies.empty()) roots.push_back(handle_of(*node));
-  return give(roots, rootNodes, numRootNodes);
-}
-
-CUresult cuGraphGetEdges(CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, size_t* numEdges) {
-  return give_edges(hGraph, from, to, numEdges);
-}
 CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode* from, CUgraphNode* to,
                             CUgraphEdgeData* edgeData, size_t* numEdges) {
   const CUresult result = give_edges(hGraph, from, to, numEdges);
@@ -281,32 +248,6 @@ CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType* type) {
   const auto node = find_node(hNode);
   if (node) *type = node->type();
   return node.error;
-}
-
-CUresult cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode* dependencies,
-                                    size_t* numDependencies) {
-  const auto node = find_node(hNode);
-  return node ? give(handles(node->dependencies), dependencies, numDependencies) : node.error;
-}
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode* dependencies,
-                                       CUgraphEdgeData* edgeData, size_t* numDependencies) {
-  const CUresult result = api::cuGraphNodeGetDependencies(hNode, dependencies, numDependencies);
-  if (result == CUDA_SUCCESS && edgeData != nullptr)
-    std::fill_n(edgeData, *numDependencies, CUgraphEdgeData{});
-  return result;
-}
-CUresult cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode* dependentNodes,
-                                      size_t* numDependentNodes) {
-  const auto node = find_node(hNode);
-  return node ? give(handles(node->dependents), dependentNodes, numDependentNodes) : node.error;
-}
-CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode, CUgraphNode* dependentNodes,
-                                         CUgraphEdgeData* edgeData, size_t* numDependentNodes) {
-  const CUresult result =
-      api::cuGraphNodeGetDependentNodes(hNode, dependentNodes, numDependentNodes);
-  if (result == CUDA_SUCCESS && edgeData != nullptr)
-    std::fill_n(edgeData, *numDependentNodes, CUgraphEdgeData{});
-  return result;
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode hNode) {
@@ -340,15 +281,6 @@ CUresult cuGraphKernelNodeSetParams(CUgraphNode hNode,
                                     const CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {
   const auto params = widen(nodeParams);
   return api::cuGraphKernelNodeSetParams_v2(hNode, nodeParams != nullptr ? &params : nullptr);
-}
-
-CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph* phGraph) {
-  const auto node = find_node(hNode);
-  if (!node) return node.error;
-  const auto* child = std::get_if<ChildWork>(&node->work);
-  if (child == nullptr || phGraph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *phGraph = handle_of(**child);
-  return CUDA_SUCCESS;
 }
 
 }  // namespace simgpu::api

@@ -33,7 +33,7 @@ CUresult make(CUgraphExec* phGraphExec, CUgraph hGraph, unsigned long long flags
     return CUDA_ERROR_INVALID_VALUE;
   const bool once = has_conditionals(*graph);
   if (once && !graph->only_exec.expired()) return CUDA_ERROR_NOT_SUPPORTED;
-  const auto exec = instantiate(*graph, flags);
+  const auto exec = instantiate(*graph);
   if (once) graph->only_exec = exec;
   *phGraphExec = handle_of(*exec);
   return CUDA_SUCCESS;
@@ -46,16 +46,6 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* phGraphExec, CUgraph hGraph,
   return make(phGraphExec, hGraph, flags);
 }
 
-CUresult cuGraphInstantiateWithParams(CUgraphExec* phGraphExec, CUgraph hGraph,
-                                      CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams) {
-  if (instantiateParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = make(phGraphExec, hGraph, instantiateParams->flags);
-  instantiateParams->hErrNode_out = nullptr;
-  instantiateParams->result_out =
-      result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
-  return result;
-}
-
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
                                            const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   const auto exec = Runtime::get().execs.find(hGraphExec);
@@ -63,6 +53,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode h
   if (!exec || !original) return CUDA_ERROR_INVALID_VALUE;
   LaunchWork work;
   if (const CUresult error = from_params(nodeParams, work); error != CUDA_SUCCESS) return error;
+  wait_for_launches(*exec);
   const std::lock_guard lock(exec->mutex);
   GraphNode* node = counterpart(*exec, *original);
   auto* present = node != nullptr ? std::get_if<LaunchWork>(&node->work) : nullptr;
@@ -90,6 +81,7 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsign
   const auto exec = Runtime::get().execs.find(hGraphExec);
   const auto original = Runtime::get().nodes.find(hNode);
   if (!exec || !original) return CUDA_ERROR_INVALID_VALUE;
+  wait_for_launches(*exec);
   const std::lock_guard lock(exec->mutex);
   GraphNode* const node = counterpart(*exec, *original);
   // CUDA switches kernels, copies and fills.
@@ -108,23 +100,11 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
   return update_exec(*exec, *graph, resultInfo);
 }
 
-CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t* flags) {
-  const auto exec = Runtime::get().execs.find(hGraphExec);
-  if (!exec || flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = exec->flags;
-  return CUDA_SUCCESS;
-}
-
 CUresult cuGraphExecDestroy(CUgraphExec hGraphExec) {
   const auto exec = Runtime::get().execs.find(hGraphExec);
   if (!exec) return CUDA_ERROR_INVALID_VALUE;
   destroy_exec(exec);
   return CUDA_SUCCESS;
-}
-
-CUresult cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {
-  if (!Runtime::get().execs.find(hGraphExec)) return CUDA_ERROR_INVALID_VALUE;
-  return resolve_stream(hStream).error;
 }
 
 // In a capturing stream the launch becomes a child graph.
@@ -143,7 +123,15 @@ CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) {
   // An empty piece of work first: it finds out whether the legacy stream may be used now.
   if (const CUresult error = submit(stream.object, std::monostate{}); error != CUDA_SUCCESS)
     return error;
-  return launch_exec(*exec, *stream.object);
+  if (serialized(*stream.object)) return launch_exec(*exec, *stream.object);
+  const CUresult given =
+      give(stream.object, [exec, stream = stream.object] { return launch_exec(*exec, *stream); });
+  if (stream->queue != nullptr) {
+    const Mark mark = newest(*stream.object);
+    const std::lock_guard lock(exec->launches_mutex);
+    exec->launched = mark;
+  }
+  return given;
 }
 
 }  // namespace simgpu::api

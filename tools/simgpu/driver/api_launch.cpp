@@ -43,12 +43,6 @@ CUresult apply_attributes(const CUlaunchConfig& config, LaunchShape& shape) {
   return CUDA_SUCCESS;
 }
 
-uint32_t fitting_blocks(const Function& function, int blockSize, size_t shared) {
-  if (blockSize <= 0) return 0;
-  return resident_blocks(function.context->device->chip(), static_cast<uint64_t>(blockSize),
-                         shared);
-}
-
 }  // namespace
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -86,65 +80,13 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned
   return launch(f, shape, hStream, kernelParams, nullptr);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* numBlocks, CUfunction func,
-                                                              int blockSize, size_t dynamicSMemSize,
-                                                              unsigned int) {
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func, int blockSize,
+                                                     size_t dynamicSMemSize) {
   if (numBlocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
   const auto function = find_function(func);
   if (!function) return function.error;
-  *numBlocks = static_cast<int>(fitting_blocks(*function.object, blockSize, dynamicSMemSize));
-  return CUDA_SUCCESS;
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func, int blockSize,
-                                                     size_t dynamicSMemSize) {
-  return api::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize,
-                                                                   dynamicSMemSize, 0);
-}
-
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* blockSize,
-                                                   CUfunction func,
-                                                   CUoccupancyB2DSize blockSizeToDynamicSMemSize,
-                                                   size_t dynamicSMemSize, int blockSizeLimit,
-                                                   unsigned int) {
-  if (minGridSize == nullptr || blockSize == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function(func);
-  if (!function) return function.error;
-  const int limit = blockSizeLimit > 0 && blockSizeLimit < 1024 ? blockSizeLimit : 1024;
-  uint32_t best = 0;
-  *blockSize = 0;
-  *minGridSize = 0;
-  for (int size = limit - limit % 32; size >= 32; size -= 32) {
-    const size_t shared =
-        blockSizeToDynamicSMemSize != nullptr ? blockSizeToDynamicSMemSize(size) : dynamicSMemSize;
-    const uint32_t blocks = fitting_blocks(*function.object, size, shared);
-    const uint32_t threads = blocks * static_cast<uint32_t>(size);
-    if (threads <= best) continue;
-    best = threads;
-    *blockSize = size;
-    *minGridSize = static_cast<int>(blocks * function->context->device->chip().sm_count);
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult cuOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, CUfunction func,
-                                          CUoccupancyB2DSize blockSizeToDynamicSMemSize,
-                                          size_t dynamicSMemSize, int blockSizeLimit) {
-  return api::cuOccupancyMaxPotentialBlockSizeWithFlags(
-      minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
-}
-
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func,
-                                                 int numBlocks, int blockSize) {
-  if (dynamicSmemSize == nullptr || numBlocks <= 0 || blockSize <= 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function(func);
-  if (!function) return function.error;
-  const Chip& chip = function->context->device->chip();
-  const size_t reserved = chip.compute_major >= 8 ? 1024 : 0;
-  const size_t share = chip.shared_per_sm / static_cast<size_t>(numBlocks);
-  *dynamicSmemSize =
-      std::min<size_t>(share > reserved ? share - reserved : 0, chip.shared_per_block_optin);
+  *numBlocks = static_cast<int>(resident_blocks(function->context->device->chip(),
+                                                static_cast<uint64_t>(blockSize), dynamicSMemSize));
   return CUDA_SUCCESS;
 }
 

@@ -21,7 +21,6 @@ CUresult load(CUlibrary* out, const void* data, size_t bytes) {
     kernel->entry = entry;
     kernel->symbol = intern(entry->name);
     kernel->library = library;
-    kernel->library_handle = *out;
     runtime.kernels.insert(kernel);
     library->kernels.emplace(entry->name, std::move(kernel));
   }
@@ -30,26 +29,8 @@ CUresult load(CUlibrary* out, const void* data, size_t bytes) {
 
 // Function of a kernel in the current context.
 Found<Function> function_of(CUkernel handle) {
-  const auto kernel = Runtime::get().kernels.find(handle);
-  if (!kernel) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
-  const auto context = current_context();
-  if (!context) return {context.error, nullptr};
-  return function_in(*kernel, context.object);
-}
-
-// Function of a kernel on a device, in its primary context or the current one.
-Found<Function> function_on(CUkernel handle, CUdevice dev) {
-  Device* device = Runtime::get().device(dev);
-  if (device == nullptr) return {CUDA_ERROR_INVALID_DEVICE, nullptr};
-  const auto kernel = Runtime::get().kernels.find(handle);
-  if (!kernel) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
-  auto context = current_context().object;
-  if (!context || context->device != device) {
-    const std::lock_guard lock(device->primary().mutex);
-    context = device->primary().context;
-  }
-  if (!context) return {CUDA_ERROR_INVALID_CONTEXT, nullptr};
-  return function_in(*kernel, context);
+  if (!Runtime::get().kernels.find(handle)) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
+  return find_function_to_ask(reinterpret_cast<CUfunction>(handle));
 }
 
 }  // namespace
@@ -111,66 +92,11 @@ CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int numKernels, C
   return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryGetModule(CUmodule* pMod, CUlibrary library) {
-  if (pMod == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto found = Runtime::get().libraries.find(library);
-  if (!found) return CUDA_ERROR_INVALID_HANDLE;
-  const auto context = current_context();
-  if (!context) return context.error;
-  if (found->kernels.empty()) return CUDA_ERROR_NOT_FOUND;
-  const auto function = function_in(*found->kernels.begin()->second, context.object);
-  if (function) *pMod = function->module_handle;
-  return function.error;
-}
-
-CUresult cuLibraryGetGlobal(CUdeviceptr*, size_t*, CUlibrary library, const char* name) {
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Runtime::get().libraries.find(library) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
-}
-
 CUresult cuKernelGetFunction(CUfunction* pFunc, CUkernel kernel) {
   if (pFunc == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto function = function_of(kernel);
   if (function) *pFunc = HandleTable<CUfunction, Function>::handle_of(function.object.get());
   return function.error;
-}
-
-CUresult cuKernelGetLibrary(CUlibrary* pLib, CUkernel kernel) {
-  if (pLib == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto found = Runtime::get().kernels.find(kernel);
-  if (!found) return CUDA_ERROR_INVALID_HANDLE;
-  *pLib = found->library_handle;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuKernelGetName(const char** name, CUkernel hfunc) {
-  return api::cuFuncGetName(name, reinterpret_cast<CUfunction>(hfunc));
-}
-
-CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,
-                              size_t* paramSize) {
-  const auto found = Runtime::get().kernels.find(kernel);
-  if (!found) return CUDA_ERROR_INVALID_HANDLE;
-  if (Runtime::get().settings().no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
-  if (paramOffset == nullptr || paramIndex >= found->entry->param_count)
-    return CUDA_ERROR_INVALID_VALUE;
-  *paramOffset = found->entry->params[paramIndex].offset;
-  if (paramSize != nullptr) *paramSize = found->entry->params[paramIndex].bytes;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuKernelGetAttribute(int* pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev) {
-  const auto function = function_on(kernel, dev);
-  if (!function) return function.error;
-  return api::cuFuncGetAttribute(
-      pi, attrib, HandleTable<CUfunction, Function>::handle_of(function.object.get()));
-}
-
-CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev) {
-  const auto function = function_on(kernel, dev);
-  if (!function) return function.error;
-  return api::cuFuncSetAttribute(
-      HandleTable<CUfunction, Function>::handle_of(function.object.get()), attrib, val);
 }
 
 }  // namespace simgpu::api

@@ -11,8 +11,6 @@
 namespace simgpu::api {
 namespace {
 
-constexpr int kDriverVersion = 13000;
-
 struct Entry {
   int version;
   std::string_view base;
@@ -58,7 +56,7 @@ CUresult cuInit(unsigned int Flags) {
 
 CUresult cuDriverGetVersion(int* driverVersion) {
   if (driverVersion == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *driverVersion = kDriverVersion;
+  *driverVersion = driver_version();
   return CUDA_SUCCESS;
 }
 
@@ -86,7 +84,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cu
   const Entry* best = nullptr;
   bool known = false;
   for (const Entry& entry : kEntries) {
-    if (entry.base != symbol) continue;
+    if (entry.base != symbol || entry.version > driver_version()) continue;
     known = true;
     if (entry.version <= cudaVersion && (best == nullptr || entry.version > best->version))
       best = &entry;
@@ -110,12 +108,9 @@ CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTable
   *ppExportTable = nullptr;
   if (std::memcmp(pExportTableId, &kHooksUuid, sizeof kHooksUuid) != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  if (Runtime::get().settings().no_export_table) return CUDA_ERROR_NOT_FOUND;
+  if (Runtime::get().settings().faults.no_export_table) return CUDA_ERROR_NOT_FOUND;
   *ppExportTable = hooks_table();
   return CUDA_SUCCESS;
 }
-
-CUresult cuProfilerStart() { return current_context().error; }
-CUresult cuProfilerStop() { return current_context().error; }
 
 }  // namespace simgpu::api

@@ -41,51 +41,11 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) { return allocate(dptr, bytesize); }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
-                            unsigned int ElementSizeBytes) {
-  constexpr size_t kPitchAlignment = 512;
-  if (pPitch == nullptr || Height == 0 || WidthInBytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (WidthInBytes > (SIZE_MAX - kPitchAlignment) / Height) return CUDA_ERROR_OUT_OF_MEMORY;
-  *pPitch = (WidthInBytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
-  return allocate(dptr, *pPitch * Height);
-}
-
 CUresult cuMemFree_v2(CUdeviceptr dptr) {
   const auto context = current_context();
   if (!context) return context.error;
   if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
   return free_device(dptr);
-}
-
-// Memory nodes are not simulated: in a capture these two are refused.
-CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
-  const auto stream = resolve_stream(hStream);
-  if (!stream) return stream.error;
-  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
-  return allocate_device(*stream->context->device, bytesize, dptr);
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
-  const auto stream = resolve_stream(hStream);
-  if (!stream) return stream.error;
-  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
-  return dptr != 0 ? free_device(dptr) : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr) {
-  Device* device = Runtime::get().device_of_address(dptr);
-  const auto block = device != nullptr ? device->memory().find(dptr) : std::nullopt;
-  if (!block) return CUDA_ERROR_NOT_FOUND;
-  if (pbase != nullptr) *pbase = block->address;
-  if (psize != nullptr) *psize = block->bytes;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuMemAllocHost_v2(void** pp, size_t bytesize) {
-  const auto context = current_context();
-  return context ? allocate_host(bytesize, 0, pp) : context.error;
 }
 
 CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
@@ -106,26 +66,12 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* pdptr, void* p, unsigned int 
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostGetFlags(unsigned int* pFlags, void* p) {
-  HostBlock block;
-  if (pFlags == nullptr || !find_host(reinterpret_cast<uint64_t>(p), block))
-    return CUDA_ERROR_INVALID_VALUE;
-  *pFlags = block.flags;
-  return CUDA_SUCCESS;
-}
-
 CUresult cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
   const auto context = current_context();
   return context ? register_host(p, bytesize, Flags) : context.error;
 }
 
 CUresult cuMemHostUnregister(void* p) { return free_host(p, true); }
-
-// Managed memory is device memory: both sides can reach it as it is.
-CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags) {
-  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
-  return allocate(dptr, bytesize);
-}
 
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
   if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -158,27 +104,6 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }
-}
-
-CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute* attributes,
-                                void** data, CUdeviceptr ptr) {
-  if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (unsigned int i = 0; i < numAttributes; ++i) {
-    // Memory nobody knows is not an error here: its type is 0 and its pointers are null.
-    const CUresult result = api::cuPointerGetAttribute(data[i], attributes[i], ptr);
-    if (result == CUDA_ERROR_NOT_SUPPORTED) return result;
-    if (result != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-      put(data[i], 0U);
-    if (result != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
-      put(data[i], CUcontext{});
-    if (result != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)
-      put(data[i], CUdeviceptr{});
-    if (result != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
-      put(data[i], reinterpret_cast<void*>(ptr));
-    if (result != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-      put(data[i], -2);
-  }
-  return CUDA_SUCCESS;
 }
 
 }  // namespace simgpu::api

@@ -21,7 +21,7 @@ CUresult load(CUmodule* module, const void* data, size_t bytes) {
 }
 
 CUresult param_info(const KernelEntry& kernel, size_t index, size_t* offset, size_t* bytes) {
-  if (Runtime::get().settings().no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
+  if (Runtime::get().settings().faults.no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
   if (offset == nullptr || index >= kernel.param_count) return CUDA_ERROR_INVALID_VALUE;
   *offset = kernel.params[index].offset;
   if (bytes != nullptr) *bytes = kernel.params[index].bytes;
@@ -45,21 +45,11 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, C
   return load(module, image, 0);  // compiler options mean nothing to compiled code
 }
 
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* fatCubin) {
-  return load(module, fatCubin, 0);
-}
-
 CUresult cuModuleUnload(CUmodule hmod) {
   const auto module = Runtime::get().modules.find(hmod);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
   synchronize_context(*module->context);
   unload_module(module);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
-  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *mode = CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
 }
 
@@ -73,33 +63,6 @@ CUresult cuModuleGetFunction(CUfunction* hfunc, CUmodule hmod, const char* name)
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule mod) {
-  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto module = Runtime::get().modules.find(mod);
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  *count = static_cast<unsigned int>(module->functions.size());
-  return CUDA_SUCCESS;
-}
-
-CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int numFunctions,
-                                    CUmodule mod) {
-  if (functions == nullptr || numFunctions == 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto module = Runtime::get().modules.find(mod);
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  unsigned int i = 0;
-  for (const auto& [name, function] : module->functions) {
-    if (i == numFunctions) break;
-    functions[i++] = HandleTable<CUfunction, Function>::handle_of(function.get());
-  }
-  return CUDA_SUCCESS;
-}
-
-// Kernel modules have no global variables.
-CUresult cuModuleGetGlobal_v2(CUdeviceptr*, size_t*, CUmodule hmod, const char* name) {
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Runtime::get().modules.find(hmod) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
-}
-
 CUresult cuFuncGetName(const char** name, CUfunction hfunc) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *name = symbol_of(hfunc);
@@ -108,14 +71,14 @@ CUresult cuFuncGetName(const char** name, CUfunction hfunc) {
 
 CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOffset,
                             size_t* paramSize) {
-  const auto function = find_function(func);
+  const auto function = find_function_to_ask(func);
   if (!function) return function.error;
   return param_info(*function->kernel, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
   if (hmod == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function(hfunc);
+  const auto function = find_function_to_ask(hfunc);
   if (!function) return function.error;
   *hmod = function->module_handle;
   return CUDA_SUCCESS;
@@ -123,7 +86,7 @@ CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
 
 CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfunc) {
   if (pi == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function(hfunc);
+  const auto function = find_function_to_ask(hfunc);
   if (!function) return function.error;
   const Chip& chip = function->context->device->chip();
   switch (attrib) {
@@ -170,14 +133,5 @@ CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int v
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache) { return find_function(hfunc).error; }
-
-CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
-  if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto found = find_function(function);
-  if (found) *state = CU_FUNCTION_LOADING_STATE_LOADED;
-  return found.error;
-}
-
-CUresult cuFuncLoad(CUfunction function) { return find_function(function).error; }
 
 }  // namespace simgpu::api

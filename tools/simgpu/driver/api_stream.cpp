@@ -1,5 +1,6 @@
 // Streams and their capture.
-#include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "driver/api.h"
 #include "driver/capture.h"
@@ -33,25 +34,18 @@ CUstreamCaptureStatus status_of(const std::shared_ptr<Capture>& capture) {
 
 }  // namespace
 
-CUresult cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority) {
-  if (phStream == nullptr || (flags & ~static_cast<unsigned int>(CU_STREAM_NON_BLOCKING)) != 0)
+CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
+  if (phStream == nullptr || (Flags & ~static_cast<unsigned int>(CU_STREAM_NON_BLOCKING)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   const auto context = current_context();
   if (!context) return context.error;
-  int least = 0, greatest = 0;
-  api::cuCtxGetStreamPriorityRange(&least, &greatest);
-  const auto stream = make_stream(context.object, Stream::Kind::kCreated, flags,
-                                  std::clamp(priority, greatest, least));
+  const auto stream = make_stream(context.object, Stream::Kind::kCreated, Flags);
   *phStream = Runtime::get().streams.insert(stream);
   notify([&](const Observer& o) {
     if (o.stream_created)
       o.stream_created(o.self, handle_of(context.object), *phStream, stream->id);
   });
   return CUDA_SUCCESS;
-}
-
-CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
-  return api::cuStreamCreateWithPriority(phStream, Flags, 0);
 }
 
 CUresult cuStreamDestroy_v2(CUstream hStream) {
@@ -68,32 +62,13 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuStreamGetPriority(CUstream hStream, int* priority) {
-  return ask(hStream, priority, [](const Stream& s) { return s.priority; });
-}
-CUresult cuStreamGetFlags(CUstream hStream, unsigned int* flags) {
-  return ask(hStream, flags, [](const Stream& s) { return s.flags; });
-}
-CUresult cuStreamGetId(CUstream hStream, unsigned long long* streamId) {
-  return ask(hStream, streamId,
-             [](const Stream& s) { return static_cast<unsigned long long>(s.id); });
-}
-CUresult cuStreamGetCtx(CUstream hStream, CUcontext* pctx) {
-  return ask(hStream, pctx, [](const Stream& s) { return handle_of(s.context); });
-}
-#if CUDA_VERSION >= 12080
-CUresult cuStreamGetDevice(CUstream hStream, CUdevice* device) {
-  return ask(hStream, device, [](const Stream& s) { return s.context->device->ordinal(); });
-}
-#endif
-
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
   if ((Flags & ~static_cast<unsigned int>(CU_EVENT_WAIT_EXTERNAL)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   const auto event = Runtime::get().events.find(hEvent);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
   const auto stream = resolve_stream(hStream);
-  return stream ? wait_event(stream.object, *event) : stream.error;
+  return stream ? wait_event(stream.object, event) : stream.error;
 }
 
 CUresult cuStreamQuery(CUstream hStream) {
@@ -107,18 +82,49 @@ CUresult cuStreamSynchronize(CUstream hStream) {
   const auto stream = resolve_stream(hStream);
   if (!stream) return stream.error;
   if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
-  synchronize(*stream.object);
+  const CUresult failure = synchronize(*stream.object);
   notify([&](const Observer& o) {
     if (o.synchronized) o.synchronized(o.self, handle_of(stream->context), hStream);
   });
-  return CUDA_SUCCESS;
+  return failure;
 }
 
-// Host functions run at once, on the calling thread: all earlier work is done by then.
+// Host functions are work of the stream. Where that is done at once, it is on the calling thread.
 CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData) {
   if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto stream = resolve_stream(hStream);
   return stream ? submit(stream.object, HostWork{fn, userData}) : stream.error;
+}
+
+// Of the conditions equality and "at least" (by the signed difference, as the manual has it).
+CUresult cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
+                                unsigned int flags) {
+  if (addr == 0 || flags > CU_STREAM_WAIT_VALUE_EQ) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  return give(stream.object, [=] {
+    const auto* const word = reinterpret_cast<const uint32_t*>(addr);
+    const auto met = [&] {
+      const uint32_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+      return flags == CU_STREAM_WAIT_VALUE_EQ ? now == value
+                                              : static_cast<int32_t>(now - value) >= 0;
+    };
+    while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
+                                 unsigned int flags) {
+  if (addr == 0 || flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  return give(stream.object, [=] {
+    __atomic_store_n(reinterpret_cast<uint32_t*>(addr), value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* userData,
@@ -127,8 +133,10 @@ CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* 
   const auto stream = resolve_stream(hStream);
   if (!stream) return stream.error;
   if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
-  callback(hStream, CUDA_SUCCESS, userData);
-  return CUDA_SUCCESS;
+  return give(stream.object, [=] {
+    callback(hStream, CUDA_SUCCESS, userData);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
@@ -166,39 +174,6 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
 
 CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus) {
   return ask(hStream, captureStatus, [](Stream& s) { return status_of(capture_of(s)); });
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
-                                   cuuint64_t* id_out, CUgraph* graph_out,
-                                   const CUgraphNode** dependencies_out,
-                                   const CUgraphEdgeData** edgeData_out,
-                                   size_t* numDependencies_out) {
-  if (captureStatus_out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto stream = resolve_stream(hStream);
-  if (!stream) return stream.error;
-  const auto capture = capture_of(*stream.object);
-  *captureStatus_out = status_of(capture);
-  if (*captureStatus_out != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
-  if (id_out != nullptr) *id_out = capture->id;
-  if (graph_out != nullptr) *graph_out = simgpu::handle_of(*capture->graph);
-  if (edgeData_out != nullptr) *edgeData_out = nullptr;
-  // The list stays valid until the thread's next call, as the manual allows.
-  thread_local std::vector<CUgraphNode> dependencies;
-  const std::lock_guard lock(capture->mutex);
-  dependencies.clear();
-  for (const GraphNode* node : capture->tails[stream.object.get()])
-    dependencies.push_back(simgpu::handle_of(*node));
-  if (dependencies_out != nullptr) *dependencies_out = dependencies.data();
-  if (numDependencies_out != nullptr) *numDependencies_out = dependencies.size();
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
-                                   cuuint64_t* id_out, CUgraph* graph_out,
-                                   const CUgraphNode** dependencies_out,
-                                   size_t* numDependencies_out) {
-  return api::cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out,
-                                        dependencies_out, nullptr, numDependencies_out);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {

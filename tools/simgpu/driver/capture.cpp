@@ -5,6 +5,7 @@
 
 #include "driver/clock.h"
 #include "driver/graph_exec.h"
+#include "driver/memory.h"
 
 namespace simgpu {
 namespace {
@@ -13,7 +14,6 @@ struct Captures {
   std::mutex mutex;
   std::set<std::shared_ptr<Capture>> all;
   std::atomic<uint32_t> count{0};
-  std::atomic<uint64_t> ids{1};
 };
 Captures& captures() {
   static auto* const captures = new Captures;
@@ -64,7 +64,7 @@ CUresult refuse_implicit(const Stream& stream) {
 CUresult capture_node(Stream& stream, Capture& capture, NodeWork work) {
   const std::lock_guard lock(capture.mutex);
   if (capture.invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  if (stream.context->serialized) {
+  if (stream.context->session.load().open != 0) {
     capture.invalidated = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
@@ -85,6 +85,18 @@ bool all_joined(const Capture& capture) {
   return true;
 }
 
+uint64_t time_of(Event& event) {
+  const std::lock_guard lock(event.mutex);
+  return event.time_ns;
+}
+
+bool copies_pageable(const NodeWork& work) {
+  const auto* copy = std::get_if<CopyWork>(&work);
+  HostBlock pinned;
+  return copy != nullptr && ((!copy->from_device && !find_host(copy->from, pinned)) ||
+                             (!copy->to_device && !find_host(copy->to, pinned)));
+}
+
 }  // namespace
 
 std::shared_ptr<Capture> capture_of(Stream& stream) {
@@ -99,7 +111,6 @@ CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMod
   if (capture_of(*stream)) return CUDA_ERROR_ILLEGAL_STATE;
   Captures& known = captures();
   auto capture = std::make_shared<Capture>();
-  capture->id = known.ids.fetch_add(1);
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   capture->own_graph = graph == nullptr;
@@ -158,20 +169,36 @@ CUresult submit(const std::shared_ptr<Stream>& stream, NodeWork work) {
   if (const auto capture = capture_of(*stream))
     return capture_node(*stream, *capture, std::move(work));
   if (const CUresult error = refuse_implicit(*stream); error != CUDA_SUCCESS) return error;
-  return run_work(*stream, work, {});
+  // A launch is serialised in a session; memory that is not pinned is staged, or waited for.
+  if (std::holds_alternative<LaunchWork>(work) && serialized(*stream))
+    return run_work(*stream, work, {});
+  const bool staged = copies_pageable(work);
+  const CUresult result =
+      give(stream, [stream, work = std::move(work)] { return run_work(*stream, work, {}); });
+  if (staged) newest(*stream).wait();
+  return result;
 }
 
-CUresult record_event(const std::shared_ptr<Stream>& stream, Event& event) {
+CUresult record_event(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& shared) {
+  Event& event = *shared;
   const auto capture = capture_of(*stream);
   if (!capture) {
     if (const CUresult error = refuse_implicit(*stream); error != CUDA_SUCCESS) return error;
-    const Interval point = place(*stream, 0, now_ns());
+    {
+      const std::lock_guard lock(event.mutex);
+      event.recorded = true;
+      event.capture.reset();
+      event.capture_nodes.clear();
+    }
+    const CUresult given = give(stream, [stream, shared, issued = now_ns()] {
+      const Interval point = place(*stream, 0, issued);
+      const std::lock_guard lock(shared->mutex);
+      shared->time_ns = point.end_ns;
+      return CUDA_SUCCESS;
+    });
     const std::lock_guard lock(event.mutex);
-    event.recorded = true;
-    event.time_ns = point.end_ns;
-    event.capture.reset();
-    event.capture_nodes.clear();
-    return CUDA_SUCCESS;
+    event.mark = newest(*stream);
+    return given;
   }
   const std::scoped_lock lock(capture->mutex, event.mutex);
   if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -182,17 +209,18 @@ CUresult record_event(const std::shared_ptr<Stream>& stream, Event& event) {
   return CUDA_SUCCESS;
 }
 
-CUresult wait_event(const std::shared_ptr<Stream>& stream, Event& event) {
+CUresult wait_event(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& shared) {
+  Event& event = *shared;
   std::shared_ptr<Capture> of_event;
   std::vector<CUgraphNode> nodes;
   bool recorded = false;
-  uint64_t time = 0;
+  Mark mark;
   {
     const std::lock_guard lock(event.mutex);
     of_event = event.capture;
     nodes = event.capture_nodes;
     recorded = event.recorded;
-    time = event.time_ns;
+    mark = event.mark;
   }
   const auto of_stream = capture_of(*stream);
   if (!of_event) {
@@ -201,8 +229,12 @@ CUresult wait_event(const std::shared_ptr<Stream>& stream, Event& event) {
       return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     }
     if (const CUresult error = refuse_implicit(*stream); error != CUDA_SUCCESS) return error;
-    if (recorded) place(*stream, 0, time);
-    return CUDA_SUCCESS;
+    if (!recorded) return CUDA_SUCCESS;
+    return give(stream, [stream, shared, mark] {
+      mark.wait();
+      place(*stream, 0, time_of(*shared));
+      return CUDA_SUCCESS;
+    });
   }
   if (of_stream && of_stream != of_event) {
     spoil(*of_stream);

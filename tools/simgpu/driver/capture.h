@@ -9,7 +9,6 @@
 namespace simgpu {
 
 struct Capture {
-  uint64_t id = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::thread::id thread;
   std::shared_ptr<Graph> graph;
@@ -35,8 +34,8 @@ std::shared_ptr<Capture> capture_of(Stream& stream);  // null when not capturing
 // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT and spoils the capture.
 CUresult submit(const std::shared_ptr<Stream>& stream, NodeWork work);
 
-CUresult record_event(const std::shared_ptr<Stream>& stream, Event& event);
-CUresult wait_event(const std::shared_ptr<Stream>& stream, Event& event);
+CUresult record_event(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event);
+CUresult wait_event(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event);
 
 // For calls that cannot be captured (synchronise, query): spoils the stream's capture, if there is
 // one, and says so.

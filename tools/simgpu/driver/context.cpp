@@ -23,14 +23,13 @@ CUcontext handle_of(const std::shared_ptr<Context>& c) {
 
 }  // namespace
 
-std::shared_ptr<Context> create_context(Device& device, unsigned int flags, bool primary) {
+std::shared_ptr<Context> create_context(Device& device, bool primary) {
   Runtime& runtime = Runtime::get();
   auto context = std::make_shared<Context>();
   context->id = runtime.next_id(runtime.context_ids);
   context->device = &device;
-  context->flags = flags;
   context->primary = primary;
-  context->legacy_stream = make_stream(context, Stream::Kind::kLegacyDefault, 0, 0);
+  context->legacy_stream = make_stream(context, Stream::Kind::kLegacyDefault, 0);
   runtime.contexts.insert(context);
   notify([&](const Observer& o) {
     if (o.context_created)
@@ -96,7 +95,7 @@ Found<Context> current_context() {
 CUresult retain_primary(Device& device, CUcontext* context) {
   Device::Primary& primary = device.primary();
   const std::lock_guard lock(primary.mutex);
-  if (!primary.context) primary.context = create_context(device, primary.flags, true);
+  if (!primary.context) primary.context = create_context(device, true);
   ++primary.references;
   *context = handle_of(primary.context);
   return CUDA_SUCCESS;

@@ -4,7 +4,7 @@
 
 namespace simgpu {
 
-std::shared_ptr<Context> create_context(Device& device, unsigned int flags, bool primary);
+std::shared_ptr<Context> create_context(Device& device, bool primary);
 // Ends the context and everything made in it: streams, events, modules.
 void destroy_context(const std::shared_ptr<Context>& context);
 

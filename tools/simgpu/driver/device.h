@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "driver/arena.h"
 #include "driver/chip.h"
@@ -25,13 +27,15 @@ class Device {
   // Held while a kernel or a copy runs: one at a time per device. Recursive, so that a tool's
   // callback in the middle of a launch does not lock itself out.
   std::recursive_mutex& engine() { return engine_; }
-  Executor& executor() { return executor_; }  // under engine()
+  // One that no launch uses, and its return; both under engine(). A kernel that waits lets others
+  // run.
+  std::unique_ptr<Executor> lend_executor();
+  void take_back(std::unique_ptr<Executor> executor) { executors_.push_back(std::move(executor)); }
 
   struct Primary {
     std::mutex mutex;
     std::shared_ptr<Context> context;
     uint32_t references = 0;
-    unsigned int flags = 0;
   };
   Primary& primary() { return primary_; }
 
@@ -41,7 +45,7 @@ class Device {
   std::once_flag memory_once_;
   std::unique_ptr<Arena> memory_;
   std::recursive_mutex engine_;
-  Executor executor_;
+  std::vector<std::unique_ptr<Executor>> executors_;
   Primary primary_;
 };
 

@@ -1,8 +1,10 @@
 #include "driver/executor.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "driver/conditional.h"
 #include "driver/settings.h"
@@ -17,6 +19,7 @@ struct Running {
   const KernelEntry* kernel;
   const std::byte* params;
   FiberPool* fibers;
+  std::recursive_mutex* engine;
   bool barrier_misused;
 };
 
@@ -65,12 +68,14 @@ void run_with_barriers(Running& running, size_t threads) {
 }  // namespace
 
 Executor::Result Executor::run(const KernelEntry& kernel, const LaunchShape& shape,
-                               const std::byte* params, const SectorMap& sectors) {
+                               const std::byte* params, const SectorMap& sectors,
+                               std::recursive_mutex& engine) {
   const SharedMemory shared(shape.dynamic_shared_bytes);
   Running running{};
   running.kernel = &kernel;
   running.params = params;
   running.fibers = &fibers_;
+  running.engine = &engine;
   Execution& e = running.execution;
   e.block_dim = shape.block;
   e.grid_dim = shape.grid;
@@ -78,6 +83,12 @@ Executor::Result Executor::run(const KernelEntry& kernel, const LaunchShape& sha
   e.shared_bytes = shape.dynamic_shared_bytes;
   e.sectors = sectors;
   e.set_condition = &set_condition;
+  e.pause = [](Execution* self) {
+    std::recursive_mutex& held = *reinterpret_cast<Running*>(self)->engine;
+    held.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    held.lock();
+  };
   const auto threads = static_cast<size_t>(shape.threads_per_block());
   // A block of one thread has nobody to wait for, so it needs no stacks.
   const bool barriers = kernel.uses_sync != 0 && threads > 1;

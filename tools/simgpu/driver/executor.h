@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 
 #include "driver/fiber.h"
 
@@ -19,16 +20,17 @@ struct LaunchShape {
   uint64_t threads_per_block() const { return uint64_t{block.x} * block.y * block.z; }
 };
 
-// Not thread-safe: a device has one and uses it under its engine lock.
+// One launch at a time.
 class Executor {
  public:
   struct Result {
     Counts counts;
     bool ok;  // false: the kernel met a barrier it was not exported for; one line is on stderr
   };
-  // `params` is the packed parameter buffer of kernel.param_bytes bytes.
+  // `params` is the packed parameter buffer of kernel.param_bytes bytes. `engine` is held, once,
+  // and given away while the kernel waits.
   Result run(const KernelEntry& kernel, const LaunchShape& shape, const std::byte* params,
-             const SectorMap& sectors);
+             const SectorMap& sectors, std::recursive_mutex& engine);
 
  private:
   FiberPool fibers_;

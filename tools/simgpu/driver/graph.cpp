@@ -116,16 +116,6 @@ CUresult add_edge(Graph& graph, CUgraphNode from, CUgraphNode to) {
   return CUDA_SUCCESS;
 }
 
-CUresult remove_edge(Graph& graph, CUgraphNode from, CUgraphNode to) {
-  const std::lock_guard lock(graph.mutex);
-  const auto first = Runtime::get().nodes.find(from), second = Runtime::get().nodes.find(to);
-  if (!first || !second || first->graph != &graph || second->graph != &graph)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (std::erase(second->dependencies, first.get()) == 0) return CUDA_ERROR_INVALID_VALUE;
-  std::erase(first->dependents, second.get());
-  return CUDA_SUCCESS;
-}
-
 CUresult destroy_node(const std::shared_ptr<GraphNode>& node) {
   Graph* const graph = node->graph;
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;

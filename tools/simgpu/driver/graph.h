@@ -62,7 +62,6 @@ CUresult add_node(Graph& graph, std::span<const CUgraphNode> dependencies, NodeW
 // CUDA_ERROR_INVALID_VALUE: not two nodes of this graph, or the edge is there already, or would
 // close a circle.
 CUresult add_edge(Graph& graph, CUgraphNode from, CUgraphNode to);
-CUresult remove_edge(Graph& graph, CUgraphNode from, CUgraphNode to);
 CUresult destroy_node(const std::shared_ptr<GraphNode>& node);
 
 // A copy with nodes of its own, child graphs included.

@@ -96,12 +96,11 @@ CUresult run_work(Stream& stream, const NodeWork& work, const GraphOrigin& origi
   return std::visit(Runner{stream, origin}, work);
 }
 
-std::shared_ptr<GraphExec> instantiate(const Graph& graph, uint64_t flags) {
+std::shared_ptr<GraphExec> instantiate(const Graph& graph) {
   Runtime& runtime = Runtime::get();
   auto exec = std::make_shared<GraphExec>();
   exec->graph = clone_graph(graph);
   exec->id = exec->graph->id;
-  exec->flags = flags;
   runtime.graphs.erase(handle_of(*exec->graph));  // the program has no handle to it
   exec->order = execution_order(*exec->graph);
   runtime.execs.insert(exec);
@@ -112,7 +111,17 @@ std::shared_ptr<GraphExec> instantiate(const Graph& graph, uint64_t flags) {
   return exec;
 }
 
+void wait_for_launches(GraphExec& exec) {
+  Mark launched;
+  {
+    const std::lock_guard lock(exec.launches_mutex);
+    launched = exec.launched;
+  }
+  launched.wait();
+}
+
 void destroy_exec(const std::shared_ptr<GraphExec>& exec) {
+  wait_for_launches(*exec);
   GraphInfo info{};
   info.exec = handle_of(*exec);
   notify_graph(GraphEvent::kExecDestroying, info);
@@ -151,6 +160,7 @@ GraphNode* counterpart(const GraphExec& exec, const GraphNode& original) {
 }
 
 CUresult update_child(GraphExec& exec, const GraphNode& node, const Graph& graph) {
+  wait_for_launches(exec);
   const std::lock_guard lock(exec.mutex);
   const std::lock_guard graph_lock(graph.mutex);
   const GraphNode* const copy = counterpart(exec, node);
@@ -166,6 +176,7 @@ CUresult update_child(GraphExec& exec, const GraphNode& node, const Graph& graph
 }
 
 CUresult update_exec(GraphExec& exec, const Graph& graph, CUgraphExecUpdateResultInfo* info) {
+  wait_for_launches(exec);
   const std::lock_guard lock(exec.mutex);
   const std::lock_guard graph_lock(graph.mutex);
   CUgraphExecUpdateResultInfo why{};

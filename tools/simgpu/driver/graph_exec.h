@@ -6,10 +6,11 @@ namespace simgpu {
 
 struct GraphExec {
   uint32_t id = 0;
-  uint64_t flags = 0;
   std::mutex mutex;               // one launch or update at a time
   std::shared_ptr<Graph> graph;   // its own clone; reachable by no program
   std::vector<GraphNode*> order;  // the clone's nodes, child graphs' nodes in place of theirs
+  std::mutex launches_mutex;
+  Mark launched;  // the newest launch, under launches_mutex
 };
 
 inline CUgraphExec handle_of(const GraphExec& exec) {
@@ -19,8 +20,11 @@ inline CUgraphExec handle_of(const GraphExec& exec) {
 // A graph's nodes as they are run, child graphs' nodes in place of theirs.
 std::vector<GraphNode*> execution_order(const Graph& graph);
 
-std::shared_ptr<GraphExec> instantiate(const Graph& graph, uint64_t flags);
+std::shared_ptr<GraphExec> instantiate(const Graph& graph);
 void destroy_exec(const std::shared_ptr<GraphExec>& exec);
+
+// Waits for launches in flight, before it changes: they run as it was.
+void wait_for_launches(GraphExec& exec);
 
 // Runs every node. A node that fails ends the launch with its error.
 CUresult launch_exec(GraphExec& exec, Stream& stream);

@@ -5,6 +5,7 @@
 #include "driver/context.h"
 #include "driver/graph_exec.h"
 #include "driver/observer.h"
+#include "driver/settings.h"
 #include "driver/stream.h"
 
 namespace simgpu {
@@ -31,11 +32,12 @@ uint32_t stream_id(CUcontext context_handle, CUstream handle) {
 constexpr Driver kTable = {
     .abi_version = kAbiVersion,
     .set_observer = &set_observer,
-    .set_replays =
-        [](CUcontext handle, uint32_t replays) {
-          if (const auto context = find_context(handle)) context->replays = replays;
+    .set_session =
+        [](CUcontext handle, const Session& session) {
+          if (const auto context = find_context(handle)) context->session = session;
         },
     .timestamp_ns = &now_ns,
+    .driver_version = &driver_version,
     .device_count = [] { return Runtime::get().device_count(); },
     .chip_name = [](int ordinal) -> const char* {
       const Device* device = Runtime::get().device(ordinal);
@@ -67,12 +69,9 @@ constexpr Driver kTable = {
       if (!context) return CUDA_ERROR_INVALID_CONTEXT;
       const CUresult here = refuse_in_context_capture(*context);
       const CUresult anywhere = refuse_unsafe_call();
+      drain(*context);
       return here != CUDA_SUCCESS ? here : anywhere;
     },
-    .set_serialized =
-        [](CUcontext handle, int on) {
-          if (const auto context = find_context(handle)) context->serialized = on != 0;
-        },
 };
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace simgpu {
 namespace {
 
 constexpr uint32_t kMaxThreadsPerBlock = 1024;
-constexpr uint32_t kMaxClusterBlocks = 8;     // portable cluster size
-constexpr uint32_t kRegistersPerThread = 32;  // of the modelled code; simulated kernels have none
+constexpr uint32_t kMaxClusterBlocks = 8;       // portable cluster size
+constexpr uint32_t kRegistersPerThread = 32;    // of the modelled code; simulated kernels have none
+constexpr uint64_t kRegistersPerBlock = 65536;  // at most, on all modelled chips
 
 CUresult copy_extra(const KernelEntry& kernel, void** extra, std::vector<std::byte>& params) {
   const void* buffer = nullptr;
@@ -63,6 +64,7 @@ KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrig
   run.device_id = static_cast<uint32_t>(context.device->ordinal());
   run.context_id = context.id;
   run.stream_id = stream.id;
+  run.module_id = work.function->module_id;
   run.correlation_id = ApiScope::current_correlation_id();
   run.graph_id = origin.graph_id;
   run.graph_node_id = origin.node_id;
@@ -82,8 +84,12 @@ Executor::Result execute(Device& device, const LaunchWork& work, uint64_t number
                          uint32_t replays) {
   Arena& memory = device.memory();
   const auto once = [&] {
-    return device.executor().run(*work.function->kernel, work.shape, work.params.data(),
-                                 memory.sectors(number));
+    auto executor = device.lend_executor();
+    const Executor::Result result =
+        executor->run(*work.function->kernel, work.shape, work.params.data(),
+                      memory.sectors(number), device.engine());
+    device.take_back(std::move(executor));
+    return result;
   };
   if (replays <= 1) return once();
   const auto saved = memory.save();
@@ -95,6 +101,18 @@ Executor::Result execute(Device& device, const LaunchWork& work, uint64_t number
     result = once();
   }
   return result;
+}
+
+// What a launch may lack once its code is patched: registers, room for all blocks at once, memory.
+CUresult instrumented_failure(Device& device, const LaunchWork& work, const Faults& faults) {
+  const uint64_t registers =
+      (kRegistersPerThread + faults.instrumented_registers) * work.shape.threads_per_block();
+  if (faults.instrumented_registers != 0 && registers > kRegistersPerBlock)
+    return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  if (faults.instrumented_cooperative && work.shape.cooperative)
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  return device.memory().free_bytes() >> 20 < faults.instrumented_memory ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                         : CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -150,7 +168,12 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
   const uint64_t issued = now_ns();
   const std::lock_guard engine(device.engine());
   const uint64_t number = runtime.launches.fetch_add(1) + 1;
-  if (runtime.settings().failing_launch == number) return CUDA_ERROR_LAUNCH_FAILED;
+  if (runtime.settings().faults.launch_failure == number) return CUDA_ERROR_LAUNCH_FAILED;
+  const Session session = stream.context->session;
+  if (session.instrumented != 0)
+    if (const CUresult error = instrumented_failure(device, work, runtime.settings().faults);
+        error != CUDA_SUCCESS)
+      return error;
   KernelRun run = describe(stream, work, origin, number);
   uint64_t begun_for = 0;
   {
@@ -160,10 +183,9 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
       if (o->kernel_begin) o->kernel_begin(o->self, &run);
     }
   }
-  const uint32_t replays = std::max(1U, stream.context->replays.load());
-  const Executor::Result result = execute(device, work, number, replays);
+  const Executor::Result result = execute(device, work, number, session.replays);
   const uint64_t duration = kernel_duration_ns(device.chip(), result.counts);
-  const Interval interval = place(stream, duration * replays, issued);
+  const Interval interval = place(stream, duration * session.replays, issued);
   run.start_ns = interval.start_ns;
   run.end_ns = interval.start_ns + duration;
   run.cycles = cycles(device.chip(), duration);

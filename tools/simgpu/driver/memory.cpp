@@ -50,13 +50,33 @@ uint8_t activity_kind(const CopyWork& work) {
   return work.to_device ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
 }
 
+// Places it on the timeline and tells the observer.
+void finish(Stream& stream, uint8_t kind, uint64_t bytes, bool within_device, uint64_t issued) {
+  const Device& device = *stream.context->device;
+  const Interval interval =
+      place(stream, copy_duration_ns(device.chip(), bytes, within_device), issued);
+  MemoryCopy copy{};
+  copy.context = HandleTable<CUcontext, Context>::handle_of(stream.context.get());
+  copy.device_id = static_cast<uint32_t>(device.ordinal());
+  copy.context_id = stream.context->id;
+  copy.stream_id = stream.id;
+  copy.correlation_id = ApiScope::current_correlation_id();
+  copy.kind = kind;
+  copy.bytes = bytes;
+  copy.start_ns = interval.start_ns;
+  copy.end_ns = interval.end_ns;
+  notify([&](const Observer& o) {
+    if (o.memory_copy) o.memory_copy(o.self, &copy);
+  });
+}
+
 }  // namespace
 
 CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   Runtime& runtime = Runtime::get();
   const uint64_t number = runtime.allocations.fetch_add(1) + 1;
-  const uint64_t failing = runtime.settings().failing_alloc;
+  const uint64_t failing = runtime.settings().faults.out_of_memory;
   if (failing != 0 && number >= failing) return CUDA_ERROR_OUT_OF_MEMORY;
   const auto found = device.memory().allocate(bytes);
   if (!found) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -67,6 +87,8 @@ CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address) {
 CUresult free_device(CUdeviceptr address) {
   if (address == 0) return CUDA_SUCCESS;
   Device* device = Runtime::get().device_of_address(address);
+  const auto here = [&](const Context& context) { return context.device == device; };
+  for (const auto& context : Runtime::get().contexts.find_all(here)) drain(*context);
   return device != nullptr && device->memory().free(address) ? CUDA_SUCCESS
                                                              : CUDA_ERROR_INVALID_VALUE;
 }
@@ -154,20 +176,7 @@ CUresult run_copy(Stream& stream, const CopyWork& work) {
                                         row * work.from_pitch),
           work.width);
   const bool within = work.from_device && work.to_device;
-  const Interval interval =
-      place(stream, copy_duration_ns(device.chip(), work.bytes(), within), issued);
-  MemoryCopy copy{};
-  copy.device_id = static_cast<uint32_t>(device.ordinal());
-  copy.context_id = stream.context->id;
-  copy.stream_id = stream.id;
-  copy.correlation_id = ApiScope::current_correlation_id();
-  copy.kind = activity_kind(work);
-  copy.bytes = work.bytes();
-  copy.start_ns = interval.start_ns;
-  copy.end_ns = interval.end_ns;
-  notify([&](const Observer& o) {
-    if (o.memory_copy) o.memory_copy(o.self, &copy);
-  });
+  finish(stream, activity_kind(work), work.bytes(), within, issued);
   return CUDA_SUCCESS;
 }
 
@@ -187,7 +196,7 @@ CUresult run_fill(Stream& stream, const FillWork& work) {
       std::memcpy(at, &work.value, work.element_bytes);  // little-endian: the low bytes come first
   }
   const uint64_t bytes = work.width * work.element_bytes * work.rows;
-  place(stream, copy_duration_ns(device.chip(), bytes, true), issued);
+  finish(stream, CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN, bytes, true, issued);
   return CUDA_SUCCESS;
 }
 

@@ -2,9 +2,11 @@
 
 #include <unordered_set>
 
+#include "driver/capture.h"
 #include "driver/context.h"
 #include "driver/cubin_image.h"
 #include "driver/observer.h"
+#include "driver/stream.h"
 
 namespace simgpu {
 namespace {
@@ -30,6 +32,7 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
     function->kernel = kernel;
     function->symbol = intern(kernel->name);
     function->module_handle = handle;
+    function->module_id = module->id;
     function->context = context;
     function->image = module->image;
     runtime.functions.insert(function);
@@ -44,6 +47,7 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
 
 void unload_module(const std::shared_ptr<Module>& module) {
   Runtime& runtime = Runtime::get();
+  drain(*module->context);
   const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
   notify([&](const Observer& o) {
     if (o.module_unloading) o.module_unloading(o.self, handle_of(module->context), &info);
@@ -71,6 +75,23 @@ Found<Function> find_function(CUfunction handle) {
   const auto context = current_context();
   if (!context) return {context.error, nullptr};
   return function_in(*kernel, context.object);
+}
+
+Found<Function> find_function_to_ask(CUfunction handle) {
+  const auto kernel = Runtime::get().kernels.find(reinterpret_cast<CUkernel>(handle));
+  const auto library = kernel ? kernel->library.lock() : nullptr;
+  const auto context = current_context();
+  if (library && context) {
+    bool loaded = false;
+    {
+      const std::lock_guard lock(library->mutex);
+      const auto it = library->modules.find(handle_of(context.object));
+      loaded = it != library->modules.end() && it->second && it->second->context == context.object;
+    }
+    const CUresult error = loaded ? CUDA_SUCCESS : refuse_unsafe_call();
+    if (error != CUDA_SUCCESS) return {error, nullptr};
+  }
+  return find_function(handle);
 }
 
 const char* intern(const char* name) {

@@ -3,6 +3,7 @@
 // error code and no crash.
 #pragma once
 #include <cuda.h>
+#include <simgpu/hooks.h>
 
 #include <atomic>
 #include <map>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "driver/device.h"
+#include "driver/work_queue.h"
 
 namespace simgpu {
 
@@ -25,10 +27,18 @@ struct Stream {
   uint32_t id = 0;
   Kind kind = Kind::kCreated;
   unsigned int flags = 0;
-  int priority = 0;
   std::shared_ptr<Context> context;
   std::atomic<uint64_t> ready_ns{
       0};  // when the work given so far is done, on the modelled timeline
+
+  std::shared_ptr<WorkQueue> queue;  // null: work is done at the call that gives it
+
+  Stream() = default;
+  ~Stream() {
+    if (queue != nullptr) queue->close();
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   std::mutex capture_mutex;
   std::shared_ptr<Capture> capture;  // null: not capturing; under capture_mutex
@@ -45,6 +55,7 @@ struct Event {
 
   std::mutex mutex;
   bool recorded = false;  // false: as if completed long ago
+  Mark mark;              // where in its stream; time_ns is set when it is reached
   uint64_t time_ns = 0;
   std::shared_ptr<Capture>
       capture;  // recorded in a capturing stream: a point in a graph, not in time
@@ -54,15 +65,13 @@ struct Event {
 struct Context {
   uint32_t id = 0;
   Device* device = nullptr;
-  unsigned int flags = 0;
   bool primary = false;
-  std::atomic<uint32_t> replays{1};
-  std::atomic<bool> serialized{false};  // by a profiler session: nothing can be captured
+  std::atomic<Session> session{Session{0, 0, 1}};  // while one is open nothing can be captured
   std::shared_ptr<Stream> legacy_stream;
+  std::atomic<CUresult> failure{CUDA_SUCCESS};  // of asynchronous work; for good
 
   std::mutex mutex;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread_streams;
-  std::map<CUlimit, size_t> limits;
 };
 
 struct Module {
@@ -78,6 +87,7 @@ struct Function {
   const KernelEntry* kernel = nullptr;
   const char* symbol = nullptr;  // its name, valid for ever
   CUmodule module_handle = nullptr;
+  uint32_t module_id = 0;
   std::shared_ptr<Context> context;
   std::shared_ptr<LoadedImage> image;
   std::atomic<uint32_t> max_dynamic_shared{48 * 1024};
@@ -95,7 +105,6 @@ struct Kernel {
   const KernelEntry* entry = nullptr;
   const char* symbol = nullptr;  // its name, valid for ever
   std::weak_ptr<Library> library;
-  CUlibrary library_handle = nullptr;
 };
 
 }  // namespace simgpu

@@ -83,6 +83,7 @@ void ApiScope::finish(CUresult result) {
 ApiScope::~ApiScope() { thread_correlation_id = outer_correlation_id_; }
 
 uint32_t ApiScope::current_correlation_id() { return thread_correlation_id; }
+void ApiScope::set_correlation_id(uint32_t id) { thread_correlation_id = id; }
 
 void ApiScope::fill_context() {
   const auto context = current_context();

@@ -54,8 +54,9 @@ class ApiScope {
   ApiScope(const ApiScope&) = delete;
   ApiScope& operator=(const ApiScope&) = delete;
 
-  // Of the call this thread is in; 0 outside any.
+  // Of the call this thread is in, or does the deferred work of; 0 outside any.
   static uint32_t current_correlation_id();
+  static void set_correlation_id(uint32_t id);
 
  private:
   void fill_context();

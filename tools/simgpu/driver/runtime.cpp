@@ -16,9 +16,10 @@ CUresult Runtime::initialize() {
   const std::lock_guard lock(init_mutex_);
   if (init_result_ != CUDA_ERROR_NOT_INITIALIZED) return init_result_;
   settings_ = read_settings();
-  if (settings_.no_device || settings_.devices == 0) return init_result_ = CUDA_ERROR_NO_DEVICE;
+  if (settings_.faults.no_device || settings_.devices == 0)
+    return init_result_ = CUDA_ERROR_NO_DEVICE;
   for (int i = 0; i < settings_.devices; ++i)
-    devices_.push_back(std::make_unique<Device>(i, *settings_.chip));
+    devices_.push_back(std::make_unique<Device>(i, settings_.chip));
   init_result_ = CUDA_SUCCESS;
   initialized_.store(true, std::memory_order_release);
   load_injection();

@@ -1,23 +1,16 @@
 #include "driver/settings.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace simgpu {
 namespace {
 
 constexpr int kMaxDevices = 16;
-
-// Faults of the simulated CUPTI, which reads the same variable and leaves unknown names to us.
-constexpr std::string_view kCuptiFaults[] = {"second_subscriber",  "no_privileges", "hardware_busy",
-                                             "unsupported_device", "enable_fails",  "decode_fails",
-                                             "drop_ranges",        "drop_activity", "no_modules",
-                                             "repeat_activity",    "slow_host"};
 
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
@@ -26,33 +19,13 @@ std::optional<uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
-// `text` is name=count; false when it is another name. A count that is none is reported.
-bool read_counted(std::string_view text, std::string_view name, uint64_t& count) {
-  if (text.substr(0, name.size()) != name) return false;
-  const std::string_view rest = text.substr(name.size());
-  if (!rest.empty() && rest.front() != '=') return false;
-  const auto number = parse_number(rest.empty() ? rest : rest.substr(1));
-  count = number.value_or(0);
-  if (count == 0)
-    complain("SIMGPU_FAULT: '" + std::string(text) + "' needs a count from 1, as in " +
-             std::string(name) + "=3");
-  return true;
-}
-
-void read_fault(std::string_view fault, Settings& settings) {
-  if (fault == "no_device") {
-    settings.no_device = true;
-  } else if (fault == "no_export_table") {
-    settings.no_export_table = true;
-  } else if (fault == "no_param_info") {
-    settings.no_param_info = true;
-  } else if (!read_counted(fault, "launch_failure", settings.failing_launch) &&
-             !read_counted(fault, "out_of_memory", settings.failing_alloc) &&
-             std::find(std::begin(kCuptiFaults), std::end(kCuptiFaults),
-                       fault.substr(0, fault.find('='))) == std::end(kCuptiFaults)) {
-    complain("SIMGPU_FAULT: '" + std::string(fault) +
-             "' is not a fault; see tools/simgpu/README.md");
-  }
+// 0 for text that is no version.
+int parse_version(std::string_view text) {
+  const size_t dot = text.find('.');
+  const auto major = parse_number(text.substr(0, dot));
+  if (dot == std::string_view::npos) return major && *major >= 1000 ? static_cast<int>(*major) : 0;
+  const auto minor = parse_number(text.substr(dot + 1));
+  return major && minor ? static_cast<int>(*major * 1000 + *minor * 10) : 0;
 }
 
 }  // namespace
@@ -69,10 +42,10 @@ Settings read_settings() {
       complain("SIMGPU_DEVICES='" + std::string(text) + "' is not a number from 0 to 16; using 1");
     }
   }
-  settings.chip = find_chip("GH100");
+  settings.chip = *find_chip("GH100");
   if (const char* text = std::getenv("SIMGPU_CHIP")) {
     if (const Chip* chip = find_chip(text)) {
-      settings.chip = chip;
+      settings.chip = *chip;
     } else {
       std::string known;
       for (const Chip& other : chips())
@@ -81,15 +54,42 @@ Settings read_settings() {
                "); using GH100");
     }
   }
-  if (const char* text = std::getenv("SIMGPU_FAULT")) {
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const size_t comma = rest.find(',');
-      if (comma != 0) read_fault(rest.substr(0, comma), settings);
-      rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  if (const char* text = std::getenv("SIMGPU_MEMORY")) {
+    const auto mebibytes = parse_number(text);
+    if (mebibytes && *mebibytes > 0 && *mebibytes <= settings.chip.memory_bytes >> 20) {
+      settings.chip.memory_bytes = *mebibytes << 20;
+    } else {
+      complain("SIMGPU_MEMORY='" + std::string(text) + "' is not a number of MiB that the chip " +
+               "has; using all of it");
     }
   }
+  if (const char* text = std::getenv("SIMGPU_ASYNC")) {
+    settings.async = std::string_view(text) == "1";
+    if (!settings.async && std::string_view(text) != "0")
+      complain("SIMGPU_ASYNC='" + std::string(text) + "' is neither 0 nor 1; using 0");
+  }
+  if (const char* text = std::getenv("SIMGPU_FAULT")) {
+    if (std::string_view(text) == "list") {
+      std::fputs(list_of_faults().c_str(), stdout);
+      std::exit(0);
+    }
+    std::vector<std::string> complaints;
+    settings.faults = parse_faults(text, complaints);
+    for (const std::string& why : complaints) complain(why);
+  }
   return settings;
+}
+
+int driver_version() {
+  static const int version = [] {
+    constexpr int kDefault = 13000;
+    const char* text = std::getenv("SIMGPU_DRIVER_VERSION");
+    if (text == nullptr || *text == '\0') return kDefault;
+    if (const int wanted = parse_version(text); wanted != 0) return wanted;
+    complain("SIMGPU_DRIVER_VERSION='" + std::string(text) + "' is not a version; using 13.0");
+    return kDefault;
+  }();
+  return version;
 }
 
 }  // namespace simgpu

@@ -2,12 +2,14 @@
 // execution of asynchronous work; when it starts and ends is modelled: it starts when the host
 // gives it or when what it has to wait for is done, whichever is later.
 #pragma once
+#include <functional>
+
 #include "driver/runtime.h"
 
 namespace simgpu {
 
 std::shared_ptr<Stream> make_stream(const std::shared_ptr<Context>& context, Stream::Kind kind,
-                                    unsigned int flags, int priority);
+                                    unsigned int flags);
 
 // Finds the stream behind a handle, 0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD; the last three
 // need a current context. 0 is the legacy default stream, or this thread's own within a
@@ -31,9 +33,21 @@ struct Interval {
 // stream demands, behind that of other streams.
 Interval place(Stream& stream, uint64_t duration_ns, uint64_t issued_ns);
 
-bool is_idle(const Stream& stream);  // by the clock
-void synchronize(const Stream& stream);
-void synchronize_context(const Context& context);
+Mark newest(const Stream& stream);  // of the work given so far
+
+// Has the work done on the stream: now, or by its thread behind what it has to wait for. The error
+// of work that is done later is the context's.
+CUresult give(const std::shared_ptr<Stream>& stream, std::function<CUresult()> work);
+// Waits for all work in flight of the context, waiting kernels and host functions too.
+void drain(const Context& context);
+// Before a launch: in a profiler session it waits for all work in flight, and is done by the
+// calling thread.
+bool serialized(const Stream& stream);
+
+bool is_idle(const Stream& stream);  // by the clock, all work done
+// They give the error of asynchronous work.
+CUresult synchronize(const Stream& stream);
+CUresult synchronize_context(const Context& context);
 uint64_t context_ready_ns(const Context& context);
 
 }  // namespace simgpu

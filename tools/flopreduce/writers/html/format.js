@@ -1,7 +1,7 @@
 // Cells, and numbers as people read them: the same words as on a terminal.
 //
 // A cell is null (nothing; shown "-"), {absent: "not measured"}, a text, a number, or {n, m}: n a number or, beyond
-// 2^53, a decimal string, and m the marks ">=", "<=", "~".
+// 2^53, a decimal string, and m the marks ">=", ">", "<=", "~".
 
 const isNumber = (cell) => typeof cell === "number" || (cell !== null && typeof cell === "object" && "n" in cell);
 const raw = (cell) => (typeof cell === "object" ? cell.n : cell);

@@ -1,13 +1,13 @@
 // FLOP/s over time, one layer for each phase, of one device at a time.
 
-// Devices of a table flop_over_time: {label, bin, begin, phases: [{name, rates}]}. A device's phases may have bins of other
+// Devices of a table flop_over_time, which has the names of processes beside its rows: {label, bin, begin, phases: [{name, rates}]}. A device's phases may have bins of other
 // lengths: all are powers of two and begin at multiples of themselves, so that the longest holds all others exactly.
 function readSeries(table) {
   const [trace, ordinal, phase, begin, bin, flop] =
     ["trace", "ordinal", "phase", "begin_ns", "bin_ns", "flop"].map((key) => columnOf(table, key));
   const devices = new Map();
   for (const row of table.rows) {
-    const label = `process ${human(row[trace], "count")}, device ${human(row[ordinal], "count")}`;
+    const label = `${table.processes[numberOf(row[trace])]}, device ${human(row[ordinal], "count")}`;
     if (!devices.has(label)) devices.set(label, []);
     devices.get(label).push({ phase: row[phase], begin: numberOf(row[begin]), bin: numberOf(row[bin]), flop: numberOf(row[flop]) });
   }

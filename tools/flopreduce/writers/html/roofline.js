@@ -3,8 +3,8 @@
 // elements is bounded; all of them can be pointed at and chosen.
 const kMostCircles = 1000;
 const kReach = 24;  // pixels: how near the pointer has to be
-const kBounds = [["memory", "bound by memory"], ["compute", "bound by compute"], ["above", "above its roof: an error"],
-                 ["unknown", "roof not known"]];
+const kBounds = [["memory", "bound by memory"], ["compute", "bound by compute"], ["latency", "bound by latency: far below both roofs"],
+                 ["above", "above its roof: an error"], ["unknown", "roof not known"]];
 
 const columnOf = (table, key) => table.columns.findIndex((column) => column.key === key);
 
@@ -30,7 +30,8 @@ function readPoints(table) {
     const point = { index, row, x: numberOf(row[x]), y: numberOf(row[y]), time: numberOf(row[time]) };
     if (!(point.x > 0 && point.y > 0)) return;
     const above = [roof, peak].some((c) => row[c]?.absent === "above peak");
-    point.kind = above ? "above" : typeof row[bound] !== "string" ? "unknown" : row[bound] === "memory" ? "memory" : "compute";
+    const kinds = { memory: "memory", latency: "latency" };
+    point.kind = above ? "above" : typeof row[bound] !== "string" ? "unknown" : kinds[row[bound]] ?? "compute";
     points.push(point);
   });
   return points.sort((a, b) => b.time - a.time);

@@ -12,7 +12,7 @@
 
 namespace simgpu {
 
-inline constexpr uint32_t kModuleAbiVersion = 2;
+inline constexpr uint32_t kModuleAbiVersion = 3;
 inline constexpr char kModuleFunction[] = "simgpu_module_v1";
 
 struct Dim3 {
@@ -45,6 +45,7 @@ struct Execution {
   uint64_t shared_bytes;
   SectorMap sectors;
   void (*sync)(Execution*);                                // barrier of the block
+  void (*pause)(Execution*);                               // a moment for other work
   void (*set_condition)(uint64_t handle, uint32_t value);  // of a graph's conditional nodes
 };
 

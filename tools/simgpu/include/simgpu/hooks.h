@@ -4,19 +4,21 @@
 // This mirrors the real pair, which also talk through an export table. No standard containers cross the seam.
 #pragma once
 #include <cuda.h>
+#include <simgpu/counts.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <simgpu/counts.h>
 
 namespace simgpu {
 
-inline constexpr CUuuid kHooksUuid = {{'s', 'i', 'm', 'g', 'p', 'u', '-', 'h', 'o', 'o', 'k', 's', '-', 'v', '0', '1'}};
+inline constexpr CUuuid kHooksUuid = {
+    {'s', 'i', 'm', 'g', 'p', 'u', '-', 'h', 'o', 'o', 'k', 's', '-', 'v', '0', '1'}};
 
 // One driver-API call, as CUPTI shows it. `params` points at the cuXxx_params structure of
 // generated_cuda_meta.h; `cbid` is the CUpti_driver_api_trace_cbid. Only calls listed in driver/api_calls.def report.
 struct ApiCall {
   uint32_t cbid;
-  const char* name;            // "cuLaunchKernel"
+  const char* name;  // "cuLaunchKernel"
   const void* params;
   CUresult result;             // valid at exit only
   CUcontext context;           // current context, may be null
@@ -32,33 +34,44 @@ struct KernelRun {
   CUfunction function;
   CUcontext context;
   uint32_t device_id, context_id, stream_id;
-  uint32_t correlation_id;     // of the launching call; all nodes of a graph launch share it
-  uint32_t graph_id;           // 0 outside a graph; else the executable graph's id
-  uint64_t graph_node_id;      // 0 outside a graph
+  uint32_t module_id;       // as in ModuleInfo
+  uint32_t correlation_id;  // of the launching call; all nodes of a graph launch share it
+  uint32_t graph_id;        // 0 outside a graph; else the executable graph's id
+  uint64_t graph_node_id;   // 0 outside a graph
   uint32_t grid[3], block[3], cluster[3];  // cluster is {0,0,0} when not given
   uint32_t dynamic_shared_bytes, static_shared_bytes, registers_per_thread;
   uint8_t cooperative;
-  int64_t grid_id;             // unique per run
+  int64_t grid_id;  // unique per run
   // Filled in after the run:
-  uint64_t start_ns, end_ns;   // device timeline, comparable with timestamp()
+  uint64_t start_ns, end_ns;  // device timeline, comparable with timestamp()
   uint64_t cycles;
   Counts counts;
 };
 
+// A copy, or a fill (then `kind` is CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN).
 struct MemoryCopy {
+  CUcontext context;
   uint32_t device_id, context_id, stream_id, correlation_id;
-  uint8_t kind;                // CUpti_ActivityMemcpyKind
+  uint8_t kind;  // CUpti_ActivityMemcpyKind
   uint64_t bytes, start_ns, end_ns;
 };
 
 struct ModuleInfo {
-  uint32_t module_id;          // unique per process
-  const void* image;           // a cubin (driver/cubin_image.h), valid during the call
+  uint32_t module_id;  // unique per process
+  const void* image;   // a cubin (driver/cubin_image.h), valid during the call
   size_t image_bytes;
 };
 
-enum class GraphEvent : uint32_t { kCreated, kDestroying, kCloned, kNodeCreated, kNodeCloned, kNodeDestroying,
-                                   kExecCreated, kExecDestroying };
+enum class GraphEvent : uint32_t {
+  kCreated,
+  kDestroying,
+  kCloned,
+  kNodeCreated,
+  kNodeCloned,
+  kNodeDestroying,
+  kExecCreated,
+  kExecDestroying
+};
 struct GraphInfo {
   CUgraph graph, original_graph;
   CUgraphNode node, original_node;
@@ -81,19 +94,30 @@ struct Observer {
   void (*module_loaded)(void* self, CUcontext, const ModuleInfo*);
   void (*module_unloading)(void* self, CUcontext, const ModuleInfo*);
   void (*graph)(void* self, GraphEvent, const GraphInfo*);
-  void (*synchronized)(void* self, CUcontext, CUstream);  // after a successful synchronize call; stream null: context
+  void (*synchronized)(void* self, CUcontext,
+                       CUstream);  // after a successful synchronize call; stream null: context
+};
+
+// What a profiler session asks of a context.
+struct Session {
+  uint8_t open;          // 0: there is none
+  uint8_t instrumented;  // the kernels' code is patched
+  uint32_t replays;      // runs of each kernel, memory restored between them; 1: no replay
 };
 
 // The driver's side.
 struct Driver {
-  uint32_t abi_version;                            // kAbiVersion
-  void (*set_observer)(const Observer*);           // null removes it; returns when no call is inside the old one
-  // Extra cost CUPTI asks for: run each kernel `replays` times, memory restored between (kernel replay). 1 = once.
-  void (*set_replays)(CUcontext, uint32_t replays);
-  uint64_t (*timestamp_ns)();                      // the clock of KernelRun::start_ns
+  uint32_t abi_version;  // kAbiVersion
+  void (*set_observer)(
+      const Observer*);  // null removes it; returns when no call is inside the old one
+  // A profiler session: the context is synchronised after every launch, so that what is captured
+  // meanwhile is invalid.
+  void (*set_session)(CUcontext, const Session&);
+  uint64_t (*timestamp_ns)();  // the clock of KernelRun::start_ns
+  int (*driver_version)();     // 12080
   int (*device_count)();
-  const char* (*chip_name)(int device);            // "GH100"
-  uint32_t (*context_id)(CUcontext);               // 0 when unknown
+  const char* (*chip_name)(int device);  // "GH100"
+  uint32_t (*context_id)(CUcontext);     // 0 when unknown
   uint32_t (*device_of_context)(CUcontext);
   uint32_t (*stream_id)(CUcontext, CUstream);
   uint32_t (*graph_id)(CUgraph);
@@ -102,9 +126,7 @@ struct Driver {
   // For what CUPTI does to a context that synchronises it: where stream capture forbids that, the captures are
   // invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
-  // A profiler session synchronises the context after every launch: what is captured meanwhile is invalid.
-  void (*set_serialized)(CUcontext, int on);
 };
-inline constexpr uint32_t kAbiVersion = 2;
+inline constexpr uint32_t kAbiVersion = 3;
 
 }  // namespace simgpu

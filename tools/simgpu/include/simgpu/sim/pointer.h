@@ -174,4 +174,10 @@ T atomic_add(ptr<T> p, std::type_identity_t<T> v) {
   return atomic_add(p.get(), v);
 }
 
+// Returns when the value at `p`, which the host or another kernel changes, is no longer `value`.
+inline void wait_while(const ptr<const unsigned>& p, unsigned value) {
+  while (__atomic_load_n(p.get(), __ATOMIC_ACQUIRE) == value)
+    simgpu::execution->pause(simgpu::execution);
+}
+
 }  // namespace gpu

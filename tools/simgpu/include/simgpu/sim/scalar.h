@@ -11,133 +11,86 @@
 #include <simgpu/sim/execution.h>
 
 #include <cmath>
+#include <compare>
 #include <concepts>
 #include <type_traits>
 
 namespace gpu {
 
-class f64;
+// What the operations of a precision count as.
+template <std::floating_point T>
+struct Counted;
+template <>
+struct Counted<float> {
+  static constexpr auto kAdd = simgpu::Count::kFadd, kMul = simgpu::Count::kFmul,
+                        kFma = simgpu::Count::kFfma;
+};
+template <>
+struct Counted<double> {
+  static constexpr auto kAdd = simgpu::Count::kDadd, kMul = simgpu::Count::kDmul,
+                        kFma = simgpu::Count::kDfma;
+};
 
-class f32 {
+template <std::floating_point T>
+class scalar {
  public:
-  f32() = default;
-  constexpr f32(float v) : v_(v) {}  // NOLINT: implicit, as float is
+  scalar() = default;
+  constexpr scalar(T v) : v_(v) {}  // NOLINT: implicit, as T is
   template <std::integral I>
-  constexpr f32(I v) : v_(static_cast<float>(v)) {}
+  constexpr scalar(I v) : v_(static_cast<T>(v)) {}
   // In CUDA `a * 0.5` is a double-precision product. Say 0.5f, or f64(a) * 0.5.
   template <std::same_as<double> D>
-  f32(D) = delete;
-  constexpr explicit f32(f64 v);
+  scalar(D) requires std::same_as<T, float>
+  = delete;
+  // To more precision it is implicit, as for T.
+  template <std::floating_point U>
+  requires(!std::same_as<U, T>) constexpr explicit(sizeof(U) > sizeof(T)) scalar(scalar<U> v)
+      : v_(static_cast<T>(U(v))) {}
 
-  constexpr explicit operator float() const { return v_; }
-  constexpr explicit operator double() const { return static_cast<double>(v_); }
-  template <std::integral I>
-  constexpr explicit operator I() const {
-    return static_cast<I>(v_);
+  template <class U>
+  requires std::is_arithmetic_v<U>
+  constexpr explicit operator U() const { return static_cast<U>(v_); }
+
+  friend scalar operator+(scalar a, scalar b) {
+    simgpu::count(Counted<T>::kAdd);
+    return a.v_ + b.v_;
   }
+  friend scalar operator-(scalar a, scalar b) {
+    simgpu::count(Counted<T>::kAdd);
+    return a.v_ - b.v_;
+  }
+  friend scalar operator*(scalar a, scalar b) {
+    simgpu::count(Counted<T>::kMul);
+    return a.v_ * b.v_;
+  }
+  friend scalar operator/(scalar a, scalar b) { return a.v_ / b.v_; }
+  static scalar fused(scalar a, scalar b, scalar c) {
+    simgpu::count(Counted<T>::kFma);
+    return std::fma(a.v_, b.v_, c.v_);
+  }
+  scalar& operator+=(scalar b) { return *this = *this + b; }
+  scalar& operator-=(scalar b) { return *this = *this - b; }
+  scalar& operator*=(scalar b) { return *this = *this * b; }
+  scalar& operator/=(scalar b) { return *this = *this / b; }
+  constexpr scalar operator-() const { return -v_; }
+  constexpr scalar operator+() const { return *this; }
 
-  f32& operator+=(f32 b);
-  f32& operator-=(f32 b);
-  f32& operator*=(f32 b);
-  f32& operator/=(f32 b);
-  constexpr f32 operator-() const { return f32(-v_); }
-  constexpr f32 operator+() const { return *this; }
+  friend constexpr bool operator==(scalar a, scalar b) { return a.v_ == b.v_; }
+  friend constexpr auto operator<=>(scalar a, scalar b) { return a.v_ <=> b.v_; }
 
  private:
-  float v_;
+  T v_;
 };
-
-class f64 {
- public:
-  f64() = default;
-  constexpr f64(double v) : v_(v) {}  // NOLINT: implicit, as double is
-  template <std::integral I>
-  constexpr f64(I v) : v_(static_cast<double>(v)) {}
-  constexpr f64(f32 v) : v_(static_cast<double>(v)) {}
-
-  constexpr explicit operator double() const { return v_; }
-  constexpr explicit operator float() const { return static_cast<float>(v_); }
-  template <std::integral I>
-  constexpr explicit operator I() const {
-    return static_cast<I>(v_);
-  }
-
-  f64& operator+=(f64 b);
-  f64& operator-=(f64 b);
-  f64& operator*=(f64 b);
-  f64& operator/=(f64 b);
-  constexpr f64 operator-() const { return f64(-v_); }
-  constexpr f64 operator+() const { return *this; }
-
- private:
-  double v_;
-};
-
-constexpr f32::f32(f64 v) : v_(static_cast<float>(v)) {}
+using f32 = scalar<float>;
+using f64 = scalar<double>;
 
 static_assert(sizeof(f32) == 4 && alignof(f32) == 4 && std::is_trivially_copyable_v<f32>);
 static_assert(sizeof(f64) == 8 && alignof(f64) == 8 && std::is_trivially_copyable_v<f64>);
 
-inline f32 operator+(f32 a, f32 b) {
-  simgpu::count(simgpu::Count::kFadd);
-  return f32(float(a) + float(b));
-}
-inline f32 operator-(f32 a, f32 b) {
-  simgpu::count(simgpu::Count::kFadd);
-  return f32(float(a) - float(b));
-}
-inline f32 operator*(f32 a, f32 b) {
-  simgpu::count(simgpu::Count::kFmul);
-  return f32(float(a) * float(b));
-}
-inline f32 operator/(f32 a, f32 b) { return f32(float(a) / float(b)); }
-inline f32 fma(f32 a, f32 b, f32 c) {
-  simgpu::count(simgpu::Count::kFfma);
-  return f32(std::fma(float(a), float(b), float(c)));
-}
-
-inline f64 operator+(f64 a, f64 b) {
-  simgpu::count(simgpu::Count::kDadd);
-  return f64(double(a) + double(b));
-}
-inline f64 operator-(f64 a, f64 b) {
-  simgpu::count(simgpu::Count::kDadd);
-  return f64(double(a) - double(b));
-}
-inline f64 operator*(f64 a, f64 b) {
-  simgpu::count(simgpu::Count::kDmul);
-  return f64(double(a) * double(b));
-}
-inline f64 operator/(f64 a, f64 b) { return f64(double(a) / double(b)); }
-inline f64 fma(f64 a, f64 b, f64 c) {
-  simgpu::count(simgpu::Count::kDfma);
-  return f64(std::fma(double(a), double(b), double(c)));
-}
-
-inline f32& f32::operator+=(f32 b) { return *this = *this + b; }
-inline f32& f32::operator-=(f32 b) { return *this = *this - b; }
-inline f32& f32::operator*=(f32 b) { return *this = *this * b; }
-inline f32& f32::operator/=(f32 b) { return *this = *this / b; }
-inline f64& f64::operator+=(f64 b) { return *this = *this + b; }
-inline f64& f64::operator-=(f64 b) { return *this = *this - b; }
-inline f64& f64::operator*=(f64 b) { return *this = *this * b; }
-inline f64& f64::operator/=(f64 b) { return *this = *this / b; }
-
-constexpr bool operator==(f32 a, f32 b) { return float(a) == float(b); }
-constexpr bool operator!=(f32 a, f32 b) { return float(a) != float(b); }
-constexpr bool operator<(f32 a, f32 b) { return float(a) < float(b); }
-constexpr bool operator>(f32 a, f32 b) { return float(a) > float(b); }
-constexpr bool operator<=(f32 a, f32 b) { return float(a) <= float(b); }
-constexpr bool operator>=(f32 a, f32 b) { return float(a) >= float(b); }
-constexpr bool operator==(f64 a, f64 b) { return double(a) == double(b); }
-constexpr bool operator!=(f64 a, f64 b) { return double(a) != double(b); }
-constexpr bool operator<(f64 a, f64 b) { return double(a) < double(b); }
-constexpr bool operator>(f64 a, f64 b) { return double(a) > double(b); }
-constexpr bool operator<=(f64 a, f64 b) { return double(a) <= double(b); }
-constexpr bool operator>=(f64 a, f64 b) { return double(a) >= double(b); }
-
-inline f32 exp(f32 a) { return f32(std::exp(float(a))); }
-inline f32 log(f32 a) { return f32(std::log(float(a))); }
-inline f32 max(f32 a, f32 b) { return f32(std::fmax(float(a), float(b))); }
+inline f32 fma(f32 a, f32 b, f32 c) { return f32::fused(a, b, c); }
+inline f64 fma(f64 a, f64 b, f64 c) { return f64::fused(a, b, c); }
+inline f32 exp(f32 a) { return std::exp(float(a)); }
+inline f32 log(f32 a) { return std::log(float(a)); }
+inline f32 max(f32 a, f32 b) { return std::fmax(float(a), float(b)); }
 
 }  // namespace gpu

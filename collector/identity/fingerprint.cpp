@@ -1,0 +1,156 @@
+#include <collector/identity/fingerprint.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace flopinj {
+namespace {
+
+// Collects the bytes to hash. They are hashed in one piece as long as they fit the buffer, which is
+// much faster for the usual few dozen bytes, and as a stream beyond; the result is the same.
+class Canonical {
+ public:
+  static constexpr size_t kBuffer = 512;
+
+  // `judge`: words of this parameter may be pointers.
+  void add(const unsigned char* from, size_t size, bool judge) noexcept {
+    if (size > static_cast<size_t>(buffer_ + kBuffer - end_)) return add_long(from, size, judge);
+    unsigned char* to = end_;
+    for (; size >= 8; size -= 8, from += 8) {
+      uint64_t word;
+      std::memcpy(&word, from, 8);
+      to = put(to, judge && looks_like_pointer(word) ? kPointerToken : word);
+    }
+    for (; size > 0; --size) *to++ = *from++;
+    end_ = to;
+  }
+
+  // A run of parameters that are read alike; the caller knows that they fit the buffer. Parameters
+  // that are null are left out: the driver refuses such a launch.
+  void add_four_bytes(const void* const* from, size_t count) noexcept {
+    unsigned char* to = end_;
+    for (const void* const* const stop = from + count; from != stop; ++from) {
+      if (*from == nullptr) continue;
+      uint32_t word;
+      std::memcpy(&word, *from, 4);
+      to = put(to, word);
+    }
+    end_ = to;
+  }
+  void add_words(const void* const* from, size_t count) noexcept {
+    unsigned char* to = end_;
+    for (const void* const* const stop = from + count; from != stop; ++from) {
+      if (*from == nullptr) continue;
+      uint64_t word;
+      std::memcpy(&word, *from, 8);
+      to = put(to, looks_like_pointer(word) ? kPointerToken : word);
+    }
+    end_ = to;
+  }
+
+  uint64_t hash() noexcept {
+    const auto used = static_cast<size_t>(end_ - buffer_);
+    if (!streaming_) return used == 0 ? 0 : XXH3_64bits(buffer_, used);
+    flush();
+    return XXH3_64bits_digest(&stream_);
+  }
+
+ private:
+  // The end is kept in a local while it moves: the bytes written might alias the member.
+  template <class Word>
+  static unsigned char* put(unsigned char* to, Word word) noexcept {
+    std::memcpy(to, &word, sizeof word);
+    return to + sizeof word;
+  }
+
+  // In pieces of whole words, so that every word is judged as one.
+  void add_long(const unsigned char* from, size_t size, bool judge) noexcept {
+    while (size > 0) {
+      flush();
+      const size_t piece = std::min(size, kBuffer);
+      add(from, piece, judge);
+      from += piece;
+      size -= piece;
+    }
+  }
+  void flush() noexcept {
+    if (!streaming_) XXH3_64bits_reset(&stream_);
+    streaming_ = true;
+    XXH3_64bits_update(&stream_, buffer_, static_cast<size_t>(end_ - buffer_));
+    end_ = buffer_;
+  }
+
+  unsigned char buffer_[kBuffer];
+  unsigned char* end_ = buffer_;  // of what is used
+  bool streaming_ = false;
+  XXH3_state_t stream_;
+};
+
+bool may_hold_pointers(const ParameterSlot& slot) { return slot.size >= 8 && slot.offset % 8 == 0; }
+
+// The usual case, and nearly all there is to the launch path's time: one pointer per parameter,
+// few bytes.
+uint64_t hash_runs(const ParameterLayout& parameters, const void* const* from) noexcept {
+  using Kind = ParameterLayout::Kind;
+  Canonical canonical;
+  size_t at = 0;
+  for (const ParameterLayout::Run& run : parameters.runs()) {
+    if (run.kind == Kind::kFourBytes) {
+      canonical.add_four_bytes(from + at, run.count);
+    } else if (run.kind == Kind::kOneWord) {
+      canonical.add_words(from + at, run.count);
+    } else {
+      for (size_t i = at; i < at + run.count; ++i)
+        if (from[i] != nullptr)
+          canonical.add(static_cast<const unsigned char*>(from[i]), parameters[i].size,
+                        may_hold_pointers(parameters[i]));
+    }
+    at += run.count;
+  }
+  return canonical.hash();
+}
+
+// Any layout, in either of CUDA's forms.
+uint64_t hash_slots(const ParameterLayout& parameters, const ParameterValues& values) noexcept {
+  Canonical canonical;
+  size_t left = kMaxParameterBytes;
+  const auto* packed = static_cast<const unsigned char*>(values.packed);
+  for (size_t i = 0; i < parameters.size() && left != 0; ++i) {
+    const ParameterSlot& slot = parameters[i];
+    size_t size = std::min<size_t>(slot.size, left);
+    const unsigned char* from = nullptr;
+    if (values.pointers != nullptr) {
+      from = static_cast<const unsigned char*>(values.pointers[i]);
+      if (from == nullptr) continue;
+    } else {
+      if (slot.offset >= values.packed_bytes) continue;
+      size = std::min(size, values.packed_bytes - slot.offset);
+      from = packed + slot.offset;
+    }
+    canonical.add(from, size, may_hold_pointers(slot));
+    left -= size;
+  }
+  return canonical.hash();
+}
+
+}  // namespace
+
+uint64_t fingerprint_of(const FunctionInfo& function, const ParameterValues& values) noexcept {
+  if (!function.parameters_known) return 0;
+  const ParameterLayout& parameters = function.parameters;
+  if (values.pointers != nullptr && parameters.bytes() <= Canonical::kBuffer)
+    return hash_runs(parameters, values.pointers);
+  if (values.pointers == nullptr && values.packed == nullptr) return 0;
+  return hash_slots(parameters, values);
+}
+
+uint64_t fingerprint_of_bytes(const void* bytes, size_t size) noexcept {
+  if (bytes == nullptr) return 0;
+  Canonical canonical;
+  canonical.add(static_cast<const unsigned char*>(bytes),
+                std::min<size_t>(size, kMaxParameterBytes), true);
+  return canonical.hash();
+}
+
+}  // namespace flopinj

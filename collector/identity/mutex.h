@@ -1,0 +1,75 @@
+// Locks that clang checks (-Wthread-safety): a member that a lock guards says so by
+// FLOPINJ_GUARDED_BY, a function that wants it held by FLOPINJ_REQUIRES. For other compilers these
+// are the standard library's locks, and nothing else.
+#pragma once
+#include <mutex>
+#include <shared_mutex>
+
+#ifdef __clang__
+#define FLOPINJ_THREAD_SAFETY(attribute) __attribute__((attribute))
+#else
+#define FLOPINJ_THREAD_SAFETY(attribute)
+#endif
+#define FLOPINJ_GUARDED_BY(mutex) FLOPINJ_THREAD_SAFETY(guarded_by(mutex))
+#define FLOPINJ_REQUIRES(...) FLOPINJ_THREAD_SAFETY(requires_capability(__VA_ARGS__))
+#define FLOPINJ_REQUIRES_SHARED(...) FLOPINJ_THREAD_SAFETY(requires_shared_capability(__VA_ARGS__))
+#define FLOPINJ_ACQUIRE(...) FLOPINJ_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
+#define FLOPINJ_ACQUIRE_SHARED(...) FLOPINJ_THREAD_SAFETY(acquire_shared_capability(__VA_ARGS__))
+#define FLOPINJ_RELEASE(...) FLOPINJ_THREAD_SAFETY(release_capability(__VA_ARGS__))
+#define FLOPINJ_RELEASE_ANY(...) FLOPINJ_THREAD_SAFETY(release_generic_capability(__VA_ARGS__))
+
+namespace flopinj {
+
+class FLOPINJ_THREAD_SAFETY(capability("mutex")) Mutex {
+ private:
+  friend class MutexLock;
+  std::mutex mutex_;
+};
+
+// Held until the end of the scope; may be let go and taken again in between.
+class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) FLOPINJ_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
+  ~MutexLock() FLOPINJ_RELEASE() {}
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+  void lock() FLOPINJ_ACQUIRE() { lock_.lock(); }
+  void unlock() FLOPINJ_RELEASE() { lock_.unlock(); }
+  // For condition variables, which hold it again when they return.
+  std::unique_lock<std::mutex>& native() { return lock_; }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Many readers, or one writer.
+class FLOPINJ_THREAD_SAFETY(capability("shared_mutex")) SharedMutex {
+ private:
+  friend class ReaderLock;
+  friend class WriterLock;
+  std::shared_mutex mutex_;
+};
+
+class FLOPINJ_THREAD_SAFETY(scoped_lockable) ReaderLock {
+ public:
+  explicit ReaderLock(SharedMutex& mutex) FLOPINJ_ACQUIRE_SHARED(mutex) : lock_(mutex.mutex_) {}
+  ~ReaderLock() FLOPINJ_RELEASE_ANY() {}
+  ReaderLock(const ReaderLock&) = delete;
+  ReaderLock& operator=(const ReaderLock&) = delete;
+
+ private:
+  std::shared_lock<std::shared_mutex> lock_;
+};
+
+class FLOPINJ_THREAD_SAFETY(scoped_lockable) WriterLock {
+ public:
+  explicit WriterLock(SharedMutex& mutex) FLOPINJ_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
+  ~WriterLock() FLOPINJ_RELEASE() {}
+  WriterLock(const WriterLock&) = delete;
+  WriterLock& operator=(const WriterLock&) = delete;
+
+ private:
+  std::unique_lock<std::shared_mutex> lock_;
+};
+
+}  // namespace flopinj

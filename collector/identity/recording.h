@@ -1,0 +1,47 @@
+// A recording: what is asked of it, the process and devices it is of, and how it ends. Plain
+// values, no vendor types.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flopinj {
+
+enum class Level : uint8_t { kLaunches, kTally };
+
+// How much is asked of the hardware. Degradation moves down this list, never up.
+enum class Mode : uint8_t { kOff, kCount, kTiming, kMultiplex, kFull };
+// Whether counters are read at all.
+constexpr bool reads_counters(Mode mode) { return mode >= Mode::kMultiplex; }
+
+struct DeviceInfo {
+  std::string name, chip;
+  uint32_t compute_major = 0, compute_minor = 0, multiprocessors = 0;
+  uint64_t memory_bytes = 0;
+  uint32_t clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
+  std::array<uint8_t, 16> uuid{};
+};
+
+struct ProcessInfo {
+  uint32_t pid = 0;
+  std::string hostname;
+  std::vector<std::string> command_line;
+  int32_t rank = -1;
+  std::string rank_source;
+  uint32_t world_size = 0;  // ranks of the job; 0: no launcher says how many
+  bool simulated = false;
+  uint32_t cupti_version = 0, driver_version = 0;
+  bool counters = false;
+  uint64_t clock_trace_ns = 0, clock_realtime_ns = 0, clock_monotonic_ns = 0;
+  uint64_t session_id = 0;
+  std::string mode;           // as the user names it
+  bool measures = false;      // this process of the job reads counters
+  double budget_percent = 0;  // of wall time; 0: without limit
+};
+
+enum class Severity : uint8_t { kInfo, kWarning, kError };
+// As End.reason in the format; 1 there is a detach, which nobody can ask for.
+enum class EndReason : uint8_t { kExit = 0, kFailure = 2 };
+
+}  // namespace flopinj

@@ -1,0 +1,208 @@
+#include <collector/identity/never_measured.h>
+#include <collector/options/options.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+template <class T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+constexpr std::array<Choice<Level>, 2> kLevels{
+    {{"launches", Level::kLaunches}, {"tally", Level::kTally}}};
+constexpr std::array<Choice<Mode>, 5> kModes{{{"multiplex", Mode::kMultiplex},
+                                              {"full", Mode::kFull},
+                                              {"timing", Mode::kTiming},
+                                              {"count", Mode::kCount},
+                                              {"off", Mode::kOff}}};
+constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"off", LogLevel::kOff},
+                                                      {"error", LogLevel::kError},
+                                                      {"warn", LogLevel::kWarn},
+                                                      {"info", LogLevel::kInfo},
+                                                      {"debug", LogLevel::kDebug}}};
+constexpr std::array<Choice<bool>, 2> kSwitch{{{"1", true}, {"0", false}}};
+
+template <const auto& Choices>
+constexpr auto kNames = [] {
+  std::array<std::string_view, Choices.size()> names;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = Choices[i].name;
+  return names;
+}();
+
+template <auto Member, const auto& Choices>
+bool choice(Settings& s, std::string_view text) {
+  for (const auto& choice : Choices)
+    if (choice.name == text) return s.*Member = choice.value, true;
+  return false;
+}
+
+template <auto Member, uint32_t Low, uint32_t High>
+bool number(Settings& s, std::string_view text) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < Low || value > High)
+    return false;
+  s.*Member = value;
+  return true;
+}
+
+template <auto Member>
+bool not_empty(Settings& s, std::string_view text) {
+  if (text.empty()) return false;
+  s.*Member = text;
+  return true;
+}
+
+// Above 0 to 100.
+template <auto Member>
+bool percent(Settings& s, std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) || value > 100)
+    return false;
+  s.*Member = value;
+  return true;
+}
+
+bool budget(Settings& s, std::string_view text) {
+  if (text == "none") return s.budget_percent = 0, true;
+  return percent<&Settings::budget_percent>(s, text);
+}
+
+bool ranks(Settings& s, std::string_view text) {
+  auto list = RankList::parse(text);
+  if (!list) return false;
+  s.measure_ranks = *std::move(list);
+  return true;
+}
+
+bool patterns(Settings& s, std::string_view text) {
+  auto list = parse_patterns(text);
+  if (!list) return false;
+  s.never_measure = *std::move(list);
+  return true;
+}
+
+bool close_site(Settings& s, std::string_view text) {
+  s.close_windows = parse_close_site(text);
+  return s.close_windows.has_value();
+}
+
+const RecordingOption kOptions[] = {
+    {"-o,--output",
+     "FLOPINJ_OUTPUT",
+     "NAME",
+     {},
+     "a file name or pattern (%p %h %r %q{ENV}), - or unix:PATH",
+     "Trace to write (flop-%p.pb): a file, a FIFO, - for stdout, unix:/path for a listening "
+     "socket. %p is the "
+     "process id, %h the host, %r the rank in the job, %q{NAME} an environment variable",
+     false,
+     not_empty<&Settings::output>},
+    {"--force",
+     "FLOPINJ_FORCE",
+     "",
+     {},
+     "0 or 1",
+     "Overwrite an existing trace",
+     false,
+     choice<&Settings::force, kSwitch>},
+    {"--level", "FLOPINJ_LEVEL", "LEVEL", kNames<kLevels>, "launches or tally",
+     "launches: every launch; tally: counts per kernel and range", false,
+     choice<&Settings::level, kLevels>},
+    {"--mode", "FLOPINJ_MODE", "MODE", kNames<kModes>, "multiplex, full, timing, count or off",
+     "multiplex: each distinct kernel is measured a few times, all are timed and counted; full: "
+     "every launch is measured, by replay: slow, the reference; timing: no counters; count: only "
+     "launches; off: nothing",
+     false, choice<&Settings::mode, kModes>},
+    {"--budget",
+     "FLOPINJ_BUDGET",
+     "PERCENT|none",
+     {},
+     "per cent of wall time, above 0 to 100, or none",
+     "Most that reading counters may cost, in per cent of wall time, or none (1). What 200 s earn, "
+     "2 s at 1 %, may be spent at the start on kernels without counts",
+     false,
+     budget},
+    {"--until-covered",
+     "FLOPINJ_UNTIL_COVERED",
+     "PERCENT",
+     {},
+     "per cent of GPU time, above 0 to 100",
+     "Stop measuring once so many per cent of GPU time have had complete counts for 5 s; kernels "
+     "that cannot be measured are left out",
+     false,
+     percent<&Settings::until_covered_percent>},
+    {"--measure-ranks",
+     "FLOPINJ_MEASURE_RANKS",
+     "RANKS",
+     {},
+     "ranks such as 0,8-15, or all, or none",
+     "Ranks of the job that read counters, the others count and time: 0,8-15 or all or none (0)",
+     false,
+     ranks},
+    {"--never-measure",
+     "FLOPINJ_NEVER_MEASURE",
+     "PATTERN[,PATTERN]",
+     {},
+     "parts of kernel names, with commas between",
+     "Kernels that wait for the host or for a later launch, and so would hang while they are "
+     "measured: parts of their mangled names, in any case, beside the built-in ones that doctor "
+     "shows. May be repeated",
+     true,
+     patterns},
+    {"--close-windows", "FLOPINJ_CLOSE_WINDOWS", "SITE", kCloseSiteNames, "exit, enter or own",
+     "Where windows in which counters are read are closed: at the exit of their last launch, at "
+     "the "
+     "enter of the launch behind it, or at that only on the thread that opened them (own). Not "
+     "given: learned from the first windows",
+     false, close_site},
+    {"--log-level", "FLOPINJ_LOG", "LEVEL", kNames<kLogLevels>, "off, error, warn, info or debug",
+     "What the library says on stderr: off, error, warn (the default), info, or debug, which has a "
+     "line for every measurement window",
+     false, choice<&Settings::log_level, kLogLevels>},
+    {"--flush-ms",
+     "FLOPINJ_FLUSH_MS",
+     "N",
+     {},
+     "milliseconds from 10 to 1000",
+     "Longest time that data stays in memory, in milliseconds, 10 to 1000 (250)",
+     false,
+     number<&Settings::flush_ms, 10, 1'000>},
+    {"--plan-wait-ms",
+     "FLOPINJ_PLAN_WAIT_MS",
+     "N",
+     {},
+     "milliseconds from 0 to 60000",
+     "How long a context's first launch waits for the counters to be ready, in milliseconds, so "
+     "that "
+     "it is measured too (0; mode full: 60000)",
+     false,
+     number<&Settings::given_plan_wait_ms, 0, kMostPlanWaitMs>},
+    {"--cupti",
+     "FLOPINJ_CUPTI",
+     "PATH",
+     {},
+     "the path of a libcupti",
+     "The libcupti to load, where the program brings none",
+     false,
+     not_empty<&Settings::cupti>},
+};
+
+}  // namespace
+
+std::span<const RecordingOption> recording_options() { return kOptions; }
+
+const char* name_of(Mode mode) {
+  for (const auto& choice : kModes)
+    if (choice.value == mode) return choice.name.data();
+  return "";
+}
+
+}  // namespace flopinj

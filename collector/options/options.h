@@ -1,0 +1,26 @@
+// The settings of a recording, as one table. From it the library reads its environment; `flopinj
+// run` has its options, their checks and its help from it, and with these the manual page, the
+// shell completions and README's table.
+#pragma once
+#include <collector/options/settings.h>
+
+#include <span>
+#include <string_view>
+
+namespace flopinj {
+
+struct RecordingOption {
+  std::string_view option;    // of flopinj run: "--level", "-o,--output"
+  std::string_view variable;  // of the library: "FLOPINJ_LEVEL"
+  std::string_view value;  // what help calls its value; empty: a flag, whose variable takes 0 or 1
+  std::span<const std::string_view> choices;  // all it takes; empty: see `takes`
+  std::string_view takes;                     // for messages: "launches or tally"
+  std::string_view help;
+  bool many = false;  // may be given several times; the variable takes them with commas between
+  // False, and nothing is changed, where the text is not understood.
+  bool (*read)(Settings&, std::string_view text);
+};
+
+std::span<const RecordingOption> recording_options();
+
+}  // namespace flopinj

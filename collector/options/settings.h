@@ -1,0 +1,42 @@
+// What a user may ask of a recording.
+#pragma once
+#include <collector/identity/recording.h>
+#include <collector/schedule/rank_list.h>
+#include <collector/schedule/window_policy.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flopinj {
+
+inline constexpr uint32_t kMostPlanWaitMs = 60'000;
+
+enum class LogLevel : uint8_t { kOff, kError, kWarn, kInfo, kDebug };
+
+// Each is an entry of recording_options() (options.h), which says what it takes.
+struct Settings {
+  std::string output = "flop-%p.pb";
+  Level level = Level::kLaunches;
+  Mode mode = Mode::kMultiplex;
+  bool force = false;
+  LogLevel log_level = LogLevel::kWarn;
+  std::string cupti;  // library to load when none is in the process; empty: found
+  uint32_t flush_ms = 250;
+  // How long a context's first launch waits for its plan. Not given: not at all; in mode full,
+  // which measures every launch, as long as may be.
+  std::optional<uint32_t> given_plan_wait_ms = {};
+  uint32_t plan_wait_ms() const {
+    return given_plan_wait_ms.value_or(mode == Mode::kFull ? kMostPlanWaitMs : 0);
+  }
+  double budget_percent = 1;         // of wall time; 0: without limit
+  double until_covered_percent = 0;  // of GPU time; 0: never
+  RankList measure_ranks = RankList::only_rank_0();
+  std::vector<std::string> never_measure;  // beside the built-in patterns
+  std::optional<CloseSite> close_windows = {};  // not given: learned from the first windows
+};
+
+const char* name_of(Mode);  // as the user names it
+
+}  // namespace flopinj

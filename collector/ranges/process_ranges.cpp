@@ -1,0 +1,83 @@
+#include <collector/identity/mutex.h>
+#include <collector/ranges/process_ranges.h>
+
+namespace flopinj {
+namespace {
+
+// Ids of ranges that take no part in paths have this bit; only their number is kept.
+constexpr uint64_t kBeyond = uint64_t{1} << 63;
+
+}  // namespace
+
+struct ProcessRanges::State {
+  struct Open {
+    uint64_t id;
+    StringId domain;
+    std::string key;
+  };
+  Mutex mutex;
+  // In the order they were opened.
+  std::vector<Open> open FLOPINJ_GUARDED_BY(mutex);
+  uint64_t last_id FLOPINJ_GUARDED_BY(mutex) = 0;
+  uint64_t beyond FLOPINJ_GUARDED_BY(mutex) = 0;
+  uint64_t unknown_ends FLOPINJ_GUARDED_BY(mutex) = 0;
+  std::atomic<uint32_t> path{0};
+
+  // The path first, then the version: who sees the new version sees the new path.
+  void publish(RangePathTable& table, std::atomic<uint32_t>& version) noexcept
+      FLOPINJ_REQUIRES(mutex) {
+    PathId now;
+    for (const Open& range : open)
+      now = table.child(now, range.domain, range.key, RangeKind::kProcess);
+    path.store(now.value, std::memory_order_relaxed);
+    version.fetch_add(1, std::memory_order_release);
+  }
+};
+
+ProcessRanges::ProcessRanges(RangePathTable& table)
+    : table_(table), state_(std::make_unique<State>()) {}
+ProcessRanges::~ProcessRanges() = default;
+
+PathId ProcessRanges::path() const { return PathId{state_->path.load(std::memory_order_relaxed)}; }
+
+uint64_t ProcessRanges::unknown_ends() const {
+  const MutexLock lock(state_->mutex);
+  return state_->unknown_ends;
+}
+
+uint64_t ProcessRanges::start(StringId domain, std::string_view name) noexcept {
+  State& state = *state_;
+  const MutexLock lock(state.mutex);
+  const uint64_t id = ++state.last_id;
+  if (state.open.size() < kMaxProcessRanges) {
+    try {
+      state.open.push_back({id, domain, parse_range_name(name).key});
+      state.publish(table_, version_);
+      return id;
+    } catch (const std::exception&) {
+    }
+  }
+  ++state.beyond;
+  return id | kBeyond;
+}
+
+void ProcessRanges::end(uint64_t id) noexcept {
+  State& state = *state_;
+  const MutexLock lock(state.mutex);
+  if (id & kBeyond) {
+    if (state.beyond > 0)
+      --state.beyond;
+    else
+      ++state.unknown_ends;
+    return;
+  }
+  for (auto it = state.open.begin(); it != state.open.end(); ++it) {
+    if (it->id != id) continue;
+    state.open.erase(it);
+    state.publish(table_, version_);
+    return;
+  }
+  ++state.unknown_ends;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,37 @@
+// Ranges opened with start/end: they belong to the process and cover every thread's launches while
+// open.
+#pragma once
+#include <collector/ranges/range_path_table.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace flopinj {
+
+inline constexpr uint32_t kMaxProcessRanges = 64;  // open start/end ranges that take part in paths
+
+class ProcessRanges {
+ public:
+  explicit ProcessRanges(RangePathTable&);
+  ~ProcessRanges();
+
+  // Never 0; unique in the process. Past kMaxProcessRanges open ones a range takes no part in paths
+  // for as long as it lives.
+  uint64_t start(StringId domain, std::string_view name) noexcept;
+  void end(uint64_t id) noexcept;  // an unknown id is ignored and counted
+  uint64_t unknown_ends() const;
+
+  // Changes whenever the path does; one load for a thread to see that nothing happened.
+  uint32_t version() const { return version_.load(std::memory_order_acquire); }
+  PathId path() const;
+
+ private:
+  struct State;
+  RangePathTable& table_;
+  std::atomic<uint32_t> version_{1};
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,129 @@
+#include <collector/ranges/range_stack.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+namespace flopinj {
+
+// The children this thread asked for last, direct-mapped. Names are compared in full with the
+// table's own copy.
+struct RangeStack::ChildCache {
+  static constexpr size_t kSlots = 256;
+  struct Slot {
+    PathId parent, path;
+    StringId domain;
+    const std::string* name = nullptr;
+  };
+  std::array<Slot, kSlots> slots;
+
+  Slot& slot_of(PathId parent, StringId domain, std::string_view key) {
+    const uint64_t place = (uint64_t{parent.value} << 32) | domain.value;
+    return slots[XXH3_64bits_withSeed(key.data(), key.size(), place) % kSlots];
+  }
+};
+
+RangeStack::RangeStack(RangePathTable& table, const ProcessRanges& process)
+    : table_(table), process_(process) {}
+RangeStack::~RangeStack() = default;
+
+PathId RangeStack::child(PathId parent, StringId domain, std::string_view key) noexcept {
+  if (!cache_) cache_.reset(new (std::nothrow) ChildCache);
+  if (!cache_) return table_.child(parent, domain, key, RangeKind::kThread);
+  ChildCache::Slot& slot = cache_->slot_of(parent, domain, key);
+  if (slot.name != nullptr && slot.parent == parent && slot.domain == domain && *slot.name == key)
+    return slot.path;
+  const auto found = table_.find_or_add_child(parent, domain, key, RangeKind::kThread);
+  if (found.name != nullptr) slot = {parent, found.path, domain, found.name};
+  return found.path;
+}
+
+uint32_t* RangeStack::beyond(StringId domain) noexcept {
+  for (auto& [d, count] : beyond_)
+    if (d == domain) return &count;
+  return nullptr;
+}
+
+uint32_t RangeStack::level(StringId domain) const noexcept {
+  uint32_t result = 0;
+  for (size_t i = 0; i < depth_; ++i) result += open_[i].domain == domain;
+  for (const auto& [d, count] : beyond_)
+    if (d == domain) result += count;
+  return result;
+}
+
+int RangeStack::push(StringId domain, std::string_view name) noexcept {
+  const int before = static_cast<int>(level(domain));
+  try {
+    if (uint32_t* count = beyond(domain)) {
+      ++*count;
+      return before;
+    }
+    if (depth_ == kMaxDepth) {
+      beyond_.emplace_back(domain, 1);
+      return before;
+    }
+    const PathId below = path();
+    if (depth_ == open_.size()) open_.emplace_back();
+    Open& slot = open_[depth_];
+    slot.sequence_plus_1 = parse_range_name(name, slot.key);
+    slot.evaluates_node = evaluates_node(slot.key);
+    slot.domain = domain;
+    slot.path = child(below, domain, slot.key);
+    ++depth_;
+    top_ = slot.path;
+    if (slot.sequence_plus_1 != 0) sequence_ = slot.sequence_plus_1;
+  } catch (const std::exception&) {
+    // No memory to hold the range: its pop will close the one around it in this domain, or nothing.
+  }
+  return before;
+}
+
+int RangeStack::pop(StringId domain) noexcept {
+  const int after = static_cast<int>(level(domain)) - 1;
+  if (after < 0) {
+    unmatched_pops_.store(unmatched_pops() + 1, std::memory_order_relaxed);  // one writer
+    return after;
+  }
+  if (uint32_t* count = beyond(domain)) {
+    if (--*count == 0) std::erase_if(beyond_, [&](const auto& b) { return b.first == domain; });
+    return after;
+  }
+  size_t at = depth_;
+  while (open_[--at].domain != domain) {
+  }
+  // What comes after a node is still its own.
+  if (at > 0 && open_[at].sequence_plus_1 != 0 && open_[at - 1].evaluates_node &&
+      is_node_of(open_[at].key, open_[at - 1].key))
+    open_[at - 1].sequence_plus_1 = open_[at].sequence_plus_1;
+  // Usually the last one. Where domains' ranges overlap, those above move down by one.
+  const bool last = at + 1 == depth_;
+  if (!last)
+    std::rotate(open_.begin() + static_cast<ptrdiff_t>(at),
+                open_.begin() + static_cast<ptrdiff_t>(at) + 1,
+                open_.begin() + static_cast<ptrdiff_t>(depth_));
+  --depth_;
+  if (last)
+    top_ = path_below(depth_);
+  else
+    rebuild(at);
+  sequence_ = 0;
+  for (size_t i = depth_; i > 0 && sequence_ == 0; --i) sequence_ = open_[i - 1].sequence_plus_1;
+  return after;
+}
+
+void RangeStack::rebuild(size_t from) noexcept {
+  for (size_t i = from; i < depth_; ++i)
+    open_[i].path = child(path_below(i), open_[i].domain, open_[i].key);
+  top_ = path_below(depth_);
+}
+
+void RangeStack::rebase() noexcept {
+  // The version first: a change after this load is seen by the next call.
+  seen_version_ = process_.version();
+  base_ = process_.path();
+  rebuild(0);
+}
+
+}  // namespace flopinj

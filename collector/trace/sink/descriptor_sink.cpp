@@ -1,0 +1,17 @@
+#include <collector/trace/sink/descriptor_sink.h>
+
+#include <cerrno>
+
+namespace flopinj {
+
+bool DescriptorSink::fail(const std::string& why) {
+  if (error_.empty()) error_ = why;
+  return false;
+}
+
+bool DescriptorSink::close() {
+  if (!fd_.close()) return fail(errno_text(errno));
+  return error_.empty();
+}
+
+}  // namespace flopinj

@@ -1,0 +1,69 @@
+#include <collector/trace/sink/output_name.h>
+
+#include <string>
+
+namespace flopinj {
+namespace {
+
+OutputName wrong(std::string_view pattern, size_t position, const std::string& what) {
+  OutputName result;
+  result.error = "output name '" + std::string(pattern) + "', character " +
+                 std::to_string(position + 1) + ": " + what;
+  return result;
+}
+
+}  // namespace
+
+OutputName expand_output_name(std::string_view pattern, const OutputNameContext& context) {
+  OutputName out;
+  if (pattern.empty()) return wrong(pattern, 0, "empty; give a file name");
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      out.name += pattern[i];
+      continue;
+    }
+    const size_t start = i++;
+    const char letter = i < pattern.size() ? pattern[i] : '\0';
+    switch (letter) {
+      case '%':
+        out.name += '%';
+        break;
+      case 'p':
+        out.name += std::to_string(context.pid);
+        break;
+      case 'h':
+        out.name += context.host;
+        break;
+      case 'r':
+        out.name += std::to_string(context.rank < 0 ? 0 : context.rank);
+        break;
+      case 'q': {
+        const size_t close = pattern.find('}', i);
+        if (i + 1 >= pattern.size() || pattern[i + 1] != '{' || close == std::string_view::npos)
+          return wrong(pattern, start, "%q needs a variable in braces, as in %q{SLURM_PROCID}");
+        const std::string name(pattern.substr(i + 2, close - i - 2));
+        if (name.empty())
+          return wrong(pattern, start, "%q{} names no variable; write it as in %q{SLURM_PROCID}");
+        const char* value =
+            context.environment != nullptr ? context.environment(name.c_str()) : nullptr;
+        if (value == nullptr)
+          return wrong(pattern, start,
+                       "environment variable " + name + " is not set; set it, or leave %q{" + name +
+                           "} out");
+        out.name += value;
+        i = close;
+        break;
+      }
+      case '\0':
+        return wrong(pattern, start, "nothing after '%'; write %% for a percent sign");
+      default:
+        return wrong(pattern, start,
+                     std::string("unknown %") + letter +
+                         "; known are %p, %h, %r, %q{ENV}, and %% for a percent sign");
+    }
+  }
+  if (out.name.empty()) return wrong(pattern, 0, "the name is empty once filled in");
+  return out;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,79 @@
+#include <collector/trace/sink/stream_sink.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <thread>
+
+namespace flopinj {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kRetryPeriod = std::chrono::milliseconds(10);
+
+}  // namespace
+
+// A FIFO has no event for "a reader came", so it is tried again and again, on the writer thread.
+bool StreamSink::open_fifo() {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms_);
+  for (;;) {
+    const int fd = ::open(target_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+      fd_.reset(fd);
+      return true;
+    }
+    if (errno != ENXIO && errno != EINTR) return fail(errno_text(errno));
+    if (Clock::now() >= deadline)
+      return fail("no reader within " + std::to_string(timeout_ms_) +
+                  " ms; start the reader of the FIFO first");
+    std::this_thread::sleep_for(kRetryPeriod);
+  }
+}
+
+bool StreamSink::wait_writable() {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms_);
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd p{fd_.get(), POLLOUT, 0};
+    const int ready = ::poll(&p, 1, static_cast<int>(std::max<long>(left, 0)));
+    if (ready > 0) return true;  // an error or hang-up shows at the write
+    if (ready < 0 && errno != EINTR) return fail(errno_text(errno));
+    if (ready == 0)
+      return fail("the reader took nothing for " + std::to_string(timeout_ms_) + " ms");
+  }
+}
+
+long StreamSink::write_some(std::string_view bytes) {
+  if (kind_ == Kind::kSocket)
+    return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // A pipe that polls as writable takes PIPE_BUF bytes without blocking, whatever its mode.
+  if (kind_ == Kind::kShared) bytes = bytes.substr(0, PIPE_BUF);
+  return ::write(fd_.get(), bytes.data(), bytes.size());
+}
+
+bool StreamSink::write(std::string_view packets) {
+  if (!error_.empty()) return false;
+  if (kind_ == Kind::kFifo && fd_.get() < 0 && !open_fifo()) return false;
+  const WriteSignalGuard guard;
+  while (!packets.empty()) {
+    if (!wait_writable()) return false;
+    const long written = write_some(packets);
+    if (written > 0) {
+      packets.remove_prefix(static_cast<size_t>(written));
+      bytes_ += static_cast<uint64_t>(written);
+    } else if (written < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+      return fail("the reader has gone");
+    } else if (written < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
+      return fail(errno_text(errno));
+    }
+  }
+  return true;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,51 @@
+#include <collector/identity/assert.h>
+#include <collector/identity/hash.h>
+#include <collector/trace/tally.h>
+
+namespace flopinj {
+
+size_t Tally::Hash::operator()(const Key& k) const noexcept {
+  uint64_t h = hash_mix(k.windowed ? 1 : 0, hash_pair(k.signature.value, k.path.value));
+  h = hash_mix(h, hash_pair(k.thread.value, k.stream.value));
+  return static_cast<size_t>(h);
+}
+
+void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
+  TallyRow row;
+  row.thread = thread;
+  row.stream = stream;
+  row.signature = launch.signature;
+  row.path = launch.path;
+  row.windowed = launch.windowed;
+  row.launches = 1;
+  row.timed = launch.timed() ? 1 : 0;
+  row.gpu_time_ns = launch.end_ns - launch.start_ns;
+  row.graph_launches = launch.graph ? 1 : 0;
+  add(row);
+}
+
+void Tally::add(const TallyRow& row) {
+  const Key key{row.thread, row.stream, row.signature, row.path, row.windowed};
+  FLOPINJ_ASSERT(!full() || index_.contains(key));
+  const auto [at, inserted] = index_.try_emplace(key, rows_.size());
+  const size_t block = at->second / kBlockRows;
+  if (block == changed_.size()) changed_.push_back(0);
+  changed_[block] = 1;
+  if (inserted) {
+    rows_.push_back(row);
+    return;
+  }
+  TallyRow& sum = rows_[at->second];
+  sum.launches += row.launches;
+  sum.timed += row.timed;
+  sum.gpu_time_ns += row.gpu_time_ns;
+  sum.graph_launches += row.graph_launches;
+}
+
+void Tally::clear() {
+  index_.clear();
+  rows_.clear();
+  changed_.clear();
+}
+
+}  // namespace flopinj

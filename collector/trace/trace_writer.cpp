@@ -1,0 +1,443 @@
+#include <collector/trace/packet_framing.h>
+#include <collector/trace/trace_writer.h>
+#include <collector/trace/utf8.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+using protozero::pbf_builder;
+using RevisedBuilder = pbf_builder<f::RevisedField>;
+
+constexpr size_t kMaxSampleBytes = 1U << 20;
+
+f::Level level_of(Level level) {
+  return level == Level::kTally ? f::Level::LEVEL_TALLY : f::Level::LEVEL_LAUNCHES;
+}
+
+template <class Builder, class Field, class T>
+void add_runs(Builder& builder, Field field, const Runs<T>& runs) {
+  std::vector<uint64_t> flat;
+  flat.reserve(runs.pairs.size() * 2);
+  for (const auto& [value, count] : runs.pairs) {
+    flat.push_back(value);
+    flat.push_back(count);
+  }
+  builder.add_packed_uint64(field, flat.begin(), flat.end());  // the same bytes as packed uint32
+}
+
+template <class Builder, class Field>
+void add_text(Builder& builder, Field field, std::string_view text) {
+  builder.add_string(field, to_utf8(text, kMaxTextBytes));
+}
+
+// One column of a list of rows.
+template <class Builder, class Field, class Get>
+void add_column(Builder& builder, Field field, std::span<const TallyRow> rows, Get&& get) {
+  std::vector<uint64_t> column;
+  column.reserve(rows.size());
+  for (const TallyRow& row : rows) column.push_back(get(row));
+  builder.add_packed_uint64(field, column.begin(), column.end());
+}
+
+// What is written both as a packet of its own and as a revision.
+
+template <class Builder, class Field>
+void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_t begin_ns,
+               uint64_t end_ns) {
+  using F = f::TallyBatchField;
+  pbf_builder<F> b(to, field);
+  b.add_uint64(F::begin_ns, begin_ns);
+  b.add_uint64(F::end_ns, end_ns);
+  add_column(b, F::thread, rows, [](const TallyRow& r) { return r.thread.value; });
+  add_column(b, F::stream, rows, [](const TallyRow& r) { return r.stream.value; });
+  add_column(b, F::signature, rows, [](const TallyRow& r) { return r.signature.value; });
+  add_column(b, F::range_path, rows, [](const TallyRow& r) { return r.path.value; });
+  add_column(b, F::launches, rows, [](const TallyRow& r) { return r.launches; });
+  add_column(b, F::timed, rows, [](const TallyRow& r) { return r.timed; });
+  add_column(b, F::gpu_time_ns, rows, [](const TallyRow& r) { return r.gpu_time_ns; });
+  const auto any = [&](auto&& get) { return std::any_of(rows.begin(), rows.end(), get); };
+  if (any([](const TallyRow& r) { return r.graph_launches != 0; }))
+    add_column(b, F::graph_launches, rows, [](const TallyRow& r) { return r.graph_launches; });
+  if (any([](const TallyRow& r) { return r.windowed; }))
+    add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
+}
+
+template <class Builder, class Field>
+void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
+  using F = f::LedgerField;
+  using D = f::LedgerPerDeviceField;
+  using R = f::LedgerReasonField;
+  pbf_builder<F> l(to, field);
+  for (const auto& device : ledger.devices) {
+    pbf_builder<D> d(l, F::device);
+    d.add_uint32(D::device, device.device.value);
+    d.add_uint64(D::launches, device.launches);
+    d.add_uint64(D::recorded, device.recorded);
+    d.add_uint64(D::dropped, device.dropped);
+  }
+  const auto add_reasons = [&l](F reasons_field, const auto& reasons) {
+    for (const auto& [reason, count] : reasons) {
+      pbf_builder<R> r(l, reasons_field);
+      add_text(r, R::reason, reason);
+      r.add_uint64(R::count, count);
+    }
+  };
+  add_reasons(F::dropped, ledger.dropped);
+  add_reasons(F::duplicate, ledger.duplicates);
+  add_reasons(F::unseen, ledger.unseen);
+  l.add_uint64(F::windows_opened, ledger.windows_opened);
+  l.add_uint64(F::windows_discarded, ledger.windows_discarded);
+  l.add_uint64(F::activity_records, ledger.activity_records);
+  l.add_uint64(F::activity_unmatched, ledger.activity_unmatched);
+  l.add_uint64(F::activity_lost, ledger.activity_lost);
+  l.add_uint64(F::names_cut, ledger.names_cut);
+  l.add_uint64(F::names_generalised, ledger.names_generalised);
+  l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
+  l.add_uint64(F::covered_launches, ledger.covered_launches);
+  l.add_uint64(F::covered_gpu_time_ns, ledger.covered_gpu_time_ns);
+  l.add_uint64(F::timed_gpu_time_ns, ledger.timed_gpu_time_ns);
+  if (!ledger.measuring_stopped.empty())
+    add_text(l, F::measuring_stopped, ledger.measuring_stopped);
+}
+
+template <class Builder, class Field>
+void add_overhead(Builder& to, Field field, const OverheadSnapshot& cost) {
+  using F = f::SelfOverheadField;
+  pbf_builder<F> o(to, field);
+  o.add_uint64(F::launch_callbacks, cost.launch_callbacks);
+  o.add_uint64(F::launch_callback_ns, cost.launch_callback_ns);
+  o.add_uint64(F::window_ns, cost.window_ns);
+  o.add_uint64(F::window_count, cost.window_count);
+  o.add_uint64(F::startup_ns, cost.startup_ns);
+  o.add_uint64(F::helper_cpu_ns, cost.helper_cpu_ns);
+  o.add_uint64(F::bytes_written, cost.bytes_written);
+  o.add_uint64(F::wall_ns, cost.wall_ns);
+}
+
+// The padding field of `bytes` bytes in all, its length always in five: any number from
+// kLeastPadding is possible.
+constexpr size_t kLeastPadding = 6;
+void add_padding(std::string& message, size_t bytes) {
+  constexpr auto kTag = static_cast<uint32_t>(f::RevisedField::padding) << 3 | 2U;
+  static_assert(kTag < 0x80);
+  message.push_back(static_cast<char>(kTag));
+  const size_t length = bytes - kLeastPadding;
+  for (unsigned i = 0; i < 5; ++i)
+    message.push_back(static_cast<char>((length >> (7 * i) & 0x7FU) | (i < 4 ? 0x80U : 0U)));
+  message.append(length, '\0');
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(std::unique_ptr<Sink> sink)
+    : sink_(std::move(sink)), ok_(sink_ != nullptr) {}
+
+template <class Fill>
+void TraceWriter::packet(Fill&& fill) {
+  thread_.check();
+  if (!ok_) return;
+  body_.clear();
+  {
+    PacketBuilder builder(body_);
+    fill(builder);
+  }
+  const size_t before = framed_.size();
+  seal_packet(body_, ++sequence_, framed_);
+  bytes_ += framed_.size() - before;
+  if (framed_.size() >= kMaxGroupBytes) flush();
+}
+
+bool TraceWriter::flush() {
+  thread_.check();
+  if (ok_ && !framed_.empty()) ok_ = sink_->write(framed_);
+  framed_.clear();
+  // After what they may refer to.
+  for (const Rewrite& rewrite : rewrites_)
+    if (ok_) ok_ = sink_->rewrite(rewrite.offset, rewrite.framed);
+  rewrites_.clear();
+  return ok_;
+}
+
+// The older of the two places is written, so that the newer stays whole whatever happens meanwhile.
+// A message that outgrew its places gets new ones, with room for twice as much; what stays in the
+// old ones has been replaced and counts no more.
+template <class Fill>
+void TraceWriter::revise(RevisedMessage& message, size_t room, Fill&& fill) {
+  if (!ok_) return;
+  revised_.clear();
+  {
+    RevisedBuilder builder(revised_);
+    builder.add_uint32(f::RevisedField::key, message.key_);
+    builder.add_uint64(f::RevisedField::revision, ++message.revision_);
+    fill(builder);
+  }
+  const auto put = [this](PacketBuilder& p) {
+    p.add_bytes(f::TracePacketField::revised, revised_);
+  };
+  if (!sink_->rewritable()) return packet(put);
+  const size_t needed = revised_.size() + kLeastPadding;
+  if (needed > message.room_) {
+    message.room_ = std::max(room, 2 * needed);
+    message.places_.clear();
+  }
+  add_padding(revised_, message.room_ - revised_.size());
+  if (message.places_.size() < 2) {
+    message.places_.push_back({bytes_, sequence_ + 1, message.revision_});
+    return packet(put);
+  }
+  auto& places = message.places_;
+  RevisedMessage::Place& place = places[places[0].revision < places[1].revision ? 0 : 1];
+  place.revision = message.revision_;
+  body_.clear();
+  PacketBuilder builder(body_);
+  put(builder);
+  Rewrite& rewrite = rewrites_.emplace_back(Rewrite{place.offset, {}});
+  seal_packet(body_, place.sequence, rewrite.framed);
+  rewritten_bytes_ += rewrite.framed.size();
+}
+
+bool TraceWriter::close() {
+  flush();
+  if (sink_ && !sink_->close()) ok_ = false;
+  return ok_;
+}
+
+void TraceWriter::header(const ProcessInfo& process, Level level) {
+  using F = f::HeaderField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> h(p, f::TracePacketField::header);
+    h.add_uint32(F::format_major, kFormatMajor);
+    h.add_uint32(F::format_minor, kFormatMinor);
+    h.add_string(F::producer, "libflopinj " FLOPINJ_VERSION);
+    h.add_uint32(F::pid, process.pid);
+    add_text(h, F::hostname, process.hostname);
+    size_t room = kMaxTextBytes;  // of all arguments together
+    for (const std::string& argument : process.command_line) {
+      const std::string text = to_utf8(argument, room);
+      h.add_string(F::command_line, text);
+      room -= text.size();
+      if (text.size() < argument.size()) break;
+    }
+    h.add_int32(F::rank, process.rank);
+    add_text(h, F::rank_source, process.rank_source);
+    h.add_enum(F::level, static_cast<int32_t>(level_of(level)));
+    h.add_bool(F::simulated, process.simulated);
+    h.add_uint32(F::cupti_version, process.cupti_version);
+    h.add_uint32(F::driver_version, process.driver_version);
+    h.add_bool(F::counters, process.counters);
+    h.add_uint64(F::clock_trace_ns, process.clock_trace_ns);
+    h.add_uint64(F::clock_realtime_ns, process.clock_realtime_ns);
+    h.add_uint64(F::clock_monotonic_ns, process.clock_monotonic_ns);
+    h.add_fixed64(F::session_id, process.session_id);
+    add_text(h, F::mode, process.mode);
+    h.add_bool(F::measures, process.measures);
+    h.add_double(F::budget_percent, process.budget_percent);
+    h.add_uint32(F::world_size, process.world_size);
+  });
+}
+
+void TraceWriter::device(DeviceId id, const DeviceInfo& device) {
+  using F = f::DeviceField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> d(p, f::TracePacketField::device);
+    d.add_uint32(F::id, id.value);
+    add_text(d, F::name, device.name);
+    add_text(d, F::chip, device.chip);
+    d.add_uint32(F::compute_major, device.compute_major);
+    d.add_uint32(F::compute_minor, device.compute_minor);
+    d.add_uint32(F::multiprocessors, device.multiprocessors);
+    d.add_uint64(F::memory_bytes, device.memory_bytes);
+    d.add_uint32(F::clock_khz, device.clock_khz);
+    d.add_uint32(F::memory_clock_khz, device.memory_clock_khz);
+    d.add_uint32(F::memory_bus_bits, device.memory_bus_bits);
+    d.add_bytes(F::uuid, reinterpret_cast<const char*>(device.uuid.data()), device.uuid.size());
+  });
+}
+
+void TraceWriter::metric_group(GroupId id, DeviceId device, const MetricGroupPlan& plan) {
+  using F = f::MetricGroupField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> g(p, f::TracePacketField::metric_group);
+    g.add_uint32(F::id, id.value);
+    g.add_uint32(F::device, device.value);
+    add_text(g, F::name, plan.name);
+    for (const std::string& metric : plan.metrics) add_text(g, F::metric, metric);
+    g.add_bool(F::instrumented, plan.instrumented);
+    g.add_bool(F::required, plan.required);
+    for (const NeededIf& need : plan.needed_if) {
+      using N = f::MetricGroupNeededIfField;
+      pbf_builder<N> n(g, F::needed_if);
+      add_text(n, N::metric, need.metric);
+      if (!need.included.empty()) add_text(n, N::included, need.included);
+    }
+    if (!plan.unavailable.empty()) add_text(g, F::unavailable, plan.unavailable);
+  });
+}
+
+void TraceWriter::definitions(const Definitions& definitions) {
+  if (definitions.empty()) return;
+  for (DefinitionPackets packets(definitions); !packets.done();)
+    packet([&](PacketBuilder&) { packets.fill(body_); });
+}
+
+// Rows of the patterns from this number on; at most a batch's launches, so that they fit a packet.
+void TraceWriter::patterns(uint32_t from_row) {
+  using I = f::InternedField;
+  using F = f::InternedPatternField;
+  std::vector<uint32_t> signatures;
+  Runs<uint32_t> paths, steps;
+  for (const PatternRow& row : patterns_.from(from_row)) {
+    signatures.push_back(row.signature);
+    paths.add(row.path);
+    steps.add(row.step);
+  }
+  packet([&](PacketBuilder& p) {
+    pbf_builder<I> interned(p, f::TracePacketField::interned);
+    pbf_builder<F> b(interned, I::patterns);
+    b.add_uint32(F::first_row, from_row);
+    b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
+    add_runs(b, F::range_path_run, paths);
+    if (!steps.trivial()) add_runs(b, F::sequence_step_run, steps);
+  });
+}
+
+void TraceWriter::launches(LaunchColumns& columns) {
+  if (columns.size() == 0) return;
+  using F = f::LaunchBatchField;
+  const uint32_t known = patterns_.size();
+  pattern_runs_.clear();
+  if (columns.any_timed())
+    patterns_.code(columns.rows, columns.next_row, pattern_runs_);
+  else
+    pattern_runs_.push_back({0, static_cast<uint32_t>(columns.size())});
+  if (patterns_.size() > known) patterns(known + 1);
+
+  std::vector<uint32_t> signatures;  // of what is in no pattern
+  Runs<uint32_t> paths, runs;
+  Runs<uint64_t> sequences;
+  size_t at = 0;
+  for (const auto& run : pattern_runs_) {
+    runs.pairs.emplace_back(run.first_row, run.count);
+    const size_t end = at + run.count;
+    for (; at < end && run.first_row == 0; ++at) {
+      signatures.push_back(columns.rows[at].signature);
+      paths.add(columns.rows[at].path);
+      sequences.add(columns.sequence_plus_1[at]);
+    }
+    at = end;
+  }
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> b(p, f::TracePacketField::launch_batch);
+    b.add_uint32(F::thread, columns.thread.value);
+    b.add_uint32(F::stream, columns.stream.value);
+    b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
+    add_runs(b, F::range_path_run, paths);
+    if (!sequences.trivial()) add_runs(b, F::sequence_run, sequences);
+    if (columns.any_timed()) {
+      b.add_uint64(F::first_start_ns, columns.first_start_ns);
+      b.add_packed_sint64(F::gap_ns, columns.gap_ns.begin(), columns.gap_ns.end());
+      b.add_packed_sint64(F::duration_delta_ns, columns.duration_delta_ns.begin(),
+                          columns.duration_delta_ns.end());
+      b.add_packed_uint32(F::untimed_delta, columns.untimed_delta.begin(),
+                          columns.untimed_delta.end());
+    }
+    if (!columns.graph.trivial()) add_runs(b, F::graph_run, columns.graph);
+    if (!columns.windowed.trivial()) add_runs(b, F::windowed_run, columns.windowed);
+    if (!runs.trivial()) {
+      add_runs(b, F::pattern_run, runs);
+      b.add_uint64(F::sequence_base, columns.sequence_base);
+    }
+  });
+}
+
+void TraceWriter::tallies(std::span<const TallyRow> all, uint64_t begin_ns, uint64_t end_ns) {
+  while (!all.empty()) {
+    const auto rows = all.first(std::min(all.size(), kMaxTallyRows));
+    all = all.subspan(rows.size());
+    packet([&](PacketBuilder& p) {
+      add_tally(p, f::TracePacketField::tally_batch, rows, begin_ns, end_ns);
+    });
+  }
+}
+
+void TraceWriter::tally(RevisedMessage& message, std::span<const TallyRow> rows, uint64_t begin_ns,
+                        uint64_t end_ns) {
+  // Room for the sums to grow in, so that the size depends on the number of rows alone.
+  constexpr size_t kRowBytes = 40;
+  revise(message, rows.size() * kRowBytes, [&](RevisedBuilder& r) {
+    add_tally(r, f::RevisedField::tally_batch, rows, begin_ns, end_ns);
+  });
+}
+
+void TraceWriter::samples(const SampleBatch& batch) {
+  using F = f::CounterSamplesField;
+  const size_t samples = batch.signatures.size();
+  if (samples == 0 || batch.paths.size() != samples || batch.values.size() % samples != 0) return;
+  const size_t metrics = batch.values.size() / samples;
+  const size_t step = std::max<size_t>(1, kMaxSampleBytes / (metrics * sizeof(double) + 10));
+  for (size_t from = 0; from < samples; from += step) {
+    const size_t count = std::min(step, samples - from);
+    const auto ids = [from, count](const auto& list) {
+      std::vector<uint32_t> values;
+      for (size_t i = from; i < from + count; ++i) values.push_back(list[i].value);
+      return values;
+    };
+    const std::vector<uint32_t> signatures = ids(batch.signatures);
+    const std::vector<uint32_t> paths = ids(batch.paths);
+    const double* values = batch.values.data() + from * metrics;
+    packet([&](PacketBuilder& p) {
+      pbf_builder<F> b(p, f::TracePacketField::counter_samples);
+      b.add_uint32(F::group, batch.group.value);
+      b.add_uint32(F::window, batch.window);
+      b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
+      b.add_packed_uint32(F::range_path, paths.begin(), paths.end());
+      b.add_packed_double(F::value, values, values + count * metrics);
+      if (batch.ordinals.size() == samples)
+        b.add_packed_uint64(F::ordinal, batch.ordinals.data() + from,
+                            batch.ordinals.data() + from + count);
+    });
+  }
+}
+
+void TraceWriter::ledger(const LedgerSnapshot& ledger) {
+  packet([&](PacketBuilder& p) { add_ledger(p, f::TracePacketField::ledger, ledger); });
+}
+void TraceWriter::ledger(RevisedMessage& message, const LedgerSnapshot& ledger) {
+  revise(message, 512, [&](RevisedBuilder& r) { add_ledger(r, f::RevisedField::ledger, ledger); });
+}
+
+void TraceWriter::self_overhead(const OverheadSnapshot& cost) {
+  packet([&](PacketBuilder& p) { add_overhead(p, f::TracePacketField::self_overhead, cost); });
+}
+void TraceWriter::self_overhead(RevisedMessage& message, const OverheadSnapshot& cost) {
+  revise(message, 128,
+         [&](RevisedBuilder& r) { add_overhead(r, f::RevisedField::self_overhead, cost); });
+}
+
+void TraceWriter::diagnostic(Severity severity, std::string_view code, std::string_view message,
+                             uint64_t time_ns) {
+  using F = f::DiagnosticField;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> d(p, f::TracePacketField::diagnostic);
+    d.add_enum(F::severity, static_cast<int32_t>(severity));
+    add_text(d, F::code, code);
+    add_text(d, F::message, message);
+    d.add_uint64(F::time_ns, time_ns);
+  });
+}
+
+void TraceWriter::end(EndReason reason, uint64_t time_ns) {
+  using F = f::EndField;
+  const uint64_t before = sequence_;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> e(p, f::TracePacketField::end);
+    e.add_uint64(F::time_ns, time_ns);
+    e.add_enum(F::reason, static_cast<int32_t>(reason));
+    e.add_uint64(F::packets, before);
+  });
+}
+
+}  // namespace flopinj

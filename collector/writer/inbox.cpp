@@ -1,0 +1,117 @@
+#include <collector/writer/inbox.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flopinj {
+
+void TimeQueue::push(std::span<const KernelTime> times) {
+  const MutexLock lock(mutex_);
+  const size_t room = std::min(times.size(), kMaxQueuedTimes - times_.size());
+  times_.insert(times_.end(), times.begin(), times.begin() + static_cast<std::ptrdiff_t>(room));
+  overflowed_ += times.size() - room;
+}
+
+void TimeQueue::take(std::vector<KernelTime>& out) {
+  out.clear();
+  const MutexLock lock(mutex_);
+  times_.swap(out);
+}
+
+uint64_t TimeQueue::overflowed() const {
+  const MutexLock lock(mutex_);
+  return overflowed_;
+}
+
+bool SampleQueue::push(SampleBatch batch) {
+  const size_t bytes = batch.values.size() * sizeof(double) + batch.signatures.size() * 8;
+  const MutexLock lock(mutex_);
+  if (bytes_ + bytes > kMaxQueuedSampleBytes) return false;
+  bytes_ += bytes;
+  batches_.push_back(std::move(batch));
+  return true;
+}
+
+std::vector<SampleBatch> SampleQueue::take() {
+  const MutexLock lock(mutex_);
+  bytes_ = 0;
+  return std::exchange(batches_, {});
+}
+
+void DiagnosticQueue::push(Severity severity, std::string_view code, std::string_view message,
+                           uint64_t time_ns, uint64_t times) {
+  const MutexLock lock(mutex_);
+  if (entries_.size() >= kMaxDiagnosticCodes && !entries_.contains(code)) {
+    code = "diagnostics.more";
+    message = "there are more kinds of diagnostics than are kept";
+  }
+  auto at = entries_.find(code);
+  if (at == entries_.end()) {
+    at = entries_.try_emplace(std::string(code)).first;
+    at->second.severity = severity;
+    at->second.code = code;
+    at->second.message = message.substr(0, kMaxTextBytes);
+    at->second.time_ns = time_ns;
+  }
+  at->second.count += times;
+}
+
+std::vector<DiagnosticEntry> DiagnosticQueue::take_new() {
+  std::vector<DiagnosticEntry> result;
+  const MutexLock lock(mutex_);
+  for (auto& [code, entry] : entries_) {
+    if (entry.taken) continue;
+    result.push_back(entry);
+    entry.taken = true;
+  }
+  return result;
+}
+
+std::vector<DiagnosticEntry> DiagnosticQueue::repeated() const {
+  std::vector<DiagnosticEntry> result;
+  const MutexLock lock(mutex_);
+  for (const auto& [code, entry] : entries_)
+    if (entry.count > 1) result.push_back(entry);
+  return result;
+}
+
+void DescriptionQueue::device(DeviceId id, const DeviceInfo& info) {
+  const MutexLock lock(mutex_);
+  if (known_devices_.size() >= kMaxDescribedDevices || !known_devices_.insert(id.value).second)
+    return;
+  devices_.push_back({id, info});
+}
+
+StreamId DescriptionQueue::stream(DeviceId device, uint32_t context, uint32_t stream) {
+  const MutexLock lock(mutex_);
+  const auto key = std::make_tuple(device, context, stream);
+  if (const auto at = known_streams_.find(key); at != known_streams_.end()) return at->second;
+  if (known_streams_.size() >= kMaxStreams) return {};
+  const StreamId id{static_cast<uint32_t>(known_streams_.size() + 1)};
+  known_streams_.emplace(key, id);
+  streams_.push_back({id, device, context, stream});
+  return id;
+}
+
+void DescriptionQueue::group(GroupId id, DeviceId device, const MetricGroupPlan& plan) {
+  const MutexLock lock(mutex_);
+  if (!id) id = GroupId{kMaxGroups + ++unnamed_groups_};
+  groups_.push_back({id, device, plan});
+}
+
+std::vector<DescribedGroup> DescriptionQueue::take_groups() {
+  const MutexLock lock(mutex_);
+  return std::exchange(groups_, {});
+}
+
+std::vector<StreamDefinition> DescriptionQueue::take_streams() {
+  const MutexLock lock(mutex_);
+  return std::exchange(streams_, {});
+}
+
+std::vector<DescribedDevice> DescriptionQueue::take_devices() {
+  const MutexLock lock(mutex_);
+  return std::exchange(devices_, {});
+}
+
+}  // namespace flopinj

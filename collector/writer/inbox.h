@@ -1,0 +1,107 @@
+// What reaches the writer from other threads, apart from launches: times, samples, diagnostics, and
+// what the edge has described. Each queue has its own lock, held for a copy; each is bounded.
+#pragma once
+#include <collector/identity/launch.h>
+#include <collector/identity/mutex.h>
+#include <collector/identity/recording.h>
+#include <collector/schedule/metric_plan.h>
+#include <collector/trace/sample_batch.h>
+#include <collector/trace/trace_definitions.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_set>
+#include <vector>
+
+namespace flopinj {
+
+inline constexpr size_t kMaxQueuedTimes = 1U << 20;  // 32 MiB
+inline constexpr size_t kMaxQueuedSampleBytes = 16U << 20;
+inline constexpr size_t kMaxDiagnosticCodes = 256;
+inline constexpr size_t kMaxStreams = 65'536;
+inline constexpr size_t kMaxDescribedDevices = 1'024;
+
+class TimeQueue {
+ public:
+  void push(std::span<const KernelTime>);
+  void take(std::vector<KernelTime>& out);  // replaces `out`, whose capacity is used again
+  uint64_t overflowed() const;              // times that found no room
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<KernelTime> times_ FLOPINJ_GUARDED_BY(mutex_);
+  uint64_t overflowed_ FLOPINJ_GUARDED_BY(mutex_) = 0;
+};
+
+class SampleQueue {
+ public:
+  bool push(SampleBatch);  // false: no room
+  std::vector<SampleBatch> take();
+
+ private:
+  Mutex mutex_;
+  std::vector<SampleBatch> batches_ FLOPINJ_GUARDED_BY(mutex_);
+  size_t bytes_ FLOPINJ_GUARDED_BY(mutex_) = 0;
+};
+
+struct DiagnosticEntry {
+  Severity severity = Severity::kInfo;
+  std::string code, message;
+  uint64_t time_ns = 0, count = 0;
+  bool taken = false;
+};
+
+// The first of each code is written at the next flush; how often it came again, at the end. Past
+// kMaxDiagnosticCodes codes the rest have one in common, "diagnostics.more".
+class DiagnosticQueue {
+ public:
+  void push(Severity, std::string_view code, std::string_view message, uint64_t time_ns,
+            uint64_t times = 1);
+  std::vector<DiagnosticEntry> take_new();
+  std::vector<DiagnosticEntry> repeated() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, DiagnosticEntry, std::less<>> entries_ FLOPINJ_GUARDED_BY(mutex_);
+};
+
+struct DescribedDevice {
+  DeviceId id;
+  DeviceInfo info;
+};
+struct DescribedGroup {
+  GroupId id;
+  DeviceId device;
+  MetricGroupPlan plan;
+};
+
+class DescriptionQueue {
+ public:
+  void device(DeviceId, const DeviceInfo&);  // the first description of an id counts
+  StreamId stream(DeviceId, uint32_t context, uint32_t stream);  // 0 past kMaxStreams
+  // A group without an id, which no sample refers to, gets one past kMaxGroups.
+  void group(GroupId, DeviceId, const MetricGroupPlan&);
+
+  // In this order a description never refers to one that is not taken yet.
+  std::vector<DescribedGroup> take_groups();
+  std::vector<StreamDefinition> take_streams();
+  std::vector<DescribedDevice> take_devices();
+
+ private:
+  Mutex mutex_;
+  std::unordered_set<uint32_t> known_devices_ FLOPINJ_GUARDED_BY(mutex_);
+  std::map<std::tuple<DeviceId, uint32_t, uint32_t>, StreamId> known_streams_
+      FLOPINJ_GUARDED_BY(mutex_);
+  std::vector<DescribedDevice> devices_ FLOPINJ_GUARDED_BY(mutex_);
+  std::vector<StreamDefinition> streams_ FLOPINJ_GUARDED_BY(mutex_);
+  std::vector<DescribedGroup> groups_ FLOPINJ_GUARDED_BY(mutex_);
+  uint32_t unnamed_groups_ FLOPINJ_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace flopinj

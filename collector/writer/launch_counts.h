@@ -1,0 +1,50 @@
+// How often each signature was launched on each device, as the writer thread sees it: what the
+// scheduler is told, and the place of a measured launch among its signature's. Used by the writer
+// thread alone.
+//
+// Bounded: 16 bytes per signature and device that launched it, and the last kMaxMeasured measured
+// launches.
+#pragma once
+#include <collector/identity/assert.h>
+#include <collector/schedule/scheduler.h>
+#include <collector/trace/launch_columns.h>
+#include <collector/writer/correlation_table.h>
+#include <collector/writer/thread_registry.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace flopinj {
+
+class LaunchCounts {
+ public:
+  static constexpr size_t kMaxMeasured = 1U << 16;
+
+  // A launch came out of its thread's ring. `measured`: it was made inside a window. Kernels of
+  // graph launches are not told: samples of theirs have no place among the others.
+  void taken(DeviceId, SignatureId, uint32_t correlation, bool measured);
+  // A launch goes to the trace, with its time or without.
+  void recorded(DeviceId, const TimedLaunch&);
+
+  // What changed since the last call; valid until the next one of any function.
+  const std::vector<LaunchProgress>& changed();
+  // How many launches of the signature were taken before this one; of one that was not taken yet,
+  // how many there are. Asked once for each group that was read.
+  uint64_t ordinal(DeviceId, SignatureId, uint32_t correlation);
+
+ private:
+  struct Entry {
+    uint64_t launches = 0;
+    uint32_t changed = 0;  // place in next_ plus 1
+  };
+  Entry& entry(DeviceId, SignatureId);
+  LaunchProgress& progress(DeviceId, SignatureId);
+
+  std::array<std::vector<Entry>, kDeviceSlots> entries_;
+  std::vector<LaunchProgress> next_, told_;
+  CorrelationTable<uint64_t> measured_{kMaxMeasured};
+  OneThread thread_;
+};
+
+}  // namespace flopinj

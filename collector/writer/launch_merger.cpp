@@ -1,0 +1,299 @@
+#include <collector/identity/assert.h>
+#include <collector/identity/hash.h>
+#include <collector/writer/correlation_table.h>
+#include <collector/writer/launch_merger.h>
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+namespace flopinj {
+namespace {
+
+using Origin = LaunchMerger::Origin;
+
+struct OriginHash {
+  size_t operator()(const Origin& o) const noexcept {
+    const uint64_t h = hash_mix(o.device.value, hash_pair(o.thread.value, o.stream.value));
+    return static_cast<size_t>(h);
+  }
+};
+
+struct Pending {
+  TimedLaunch launch;
+  CorrelationKey key;
+  uint64_t order = 0;  // counts launches of all origins
+  uint64_t born = 0;   // releases before it came
+  bool waiting = false;
+};
+
+struct Queue {
+  std::deque<Pending> entries;
+  uint64_t base = 0;  // index of the front entry since the queue began
+};
+
+struct Reference {
+  Queue* queue = nullptr;
+  uint64_t index = 0;
+  Pending& operator*() const {
+    FLOPINJ_ASSERT(index >= queue->base && index - queue->base < queue->entries.size());
+    return queue->entries[index - queue->base];
+  }
+};
+
+struct EarlyTime {
+  uint64_t start_ns = 0, end_ns = 0, born = 0;
+};
+
+struct Found {
+  Origin origin;
+  TimedLaunch launch;
+};
+
+// Keys seen lately; one that comes back is found unless others took its place.
+class RecentKeys {
+ public:
+  void add(const CorrelationKey& key) { slot(key) = key; }
+  bool contains(const CorrelationKey& key) const {
+    return !keys_.empty() && keys_[CorrelationHash{}(key) % kSlots] == key;
+  }
+
+ private:
+  static constexpr size_t kSlots = 1U << 15;
+  CorrelationKey& slot(const CorrelationKey& key) {
+    if (keys_.empty()) keys_.resize(kSlots);
+    return keys_[CorrelationHash{}(key) % kSlots];
+  }
+  std::vector<CorrelationKey> keys_;
+};
+
+// CUPTI gives zeros for a kernel it could not time.
+bool usable(uint64_t start_ns, uint64_t end_ns) { return start_ns != 0 && end_ns >= start_ns; }
+
+}  // namespace
+
+struct LaunchMerger::State {
+  explicit State(bool expect)
+      : expect_times(expect), early(kMaxEarlyTimes), late(kMaxLate), conditional(kMaxConditional) {}
+
+  void add(const Origin&, const TimedLaunch&, const CorrelationKey&, bool can_be_timed);
+  void set_time(Pending&, uint64_t start_ns, uint64_t end_ns) const;
+  void add_late(const TallyRow&, const KernelTime&);
+  void add_found(const Found&, uint64_t start_ns, uint64_t end_ns);
+  void add_early(const CorrelationKey&, const KernelTime&);
+  bool release_front(const Origin&, Queue&, const Release&);
+
+  bool expect_times;
+  std::unordered_map<Origin, Queue, OriginHash> queues;
+  std::unordered_map<CorrelationKey, Reference, CorrelationHash> waiting;
+  CorrelationTable<EarlyTime> early;
+  CorrelationTable<TallyRow> late;
+  // Further times of nodes whose first one is in `early`.
+  std::unordered_multimap<CorrelationKey, EarlyTime, CorrelationHash> early_again;
+  CorrelationTable<Found> conditional;  // what an execution of such a node is a launch of
+  std::vector<Found> found;             // to be handed out at the next release
+  RecentKeys timed;
+  std::vector<TallyRow> late_rows;  // matched, to be handed out at the next release
+  uint64_t releases = 0, launches = 0, pending = 0;
+  uint64_t records = 0, unmatched = 0, duplicates = 0, unusable = 0;
+};
+
+void LaunchMerger::State::set_time(Pending& p, uint64_t start_ns, uint64_t end_ns) const {
+  p.waiting = false;
+  if (!usable(start_ns, end_ns)) return;
+  p.launch.start_ns = start_ns;
+  p.launch.end_ns = end_ns;
+}
+
+void LaunchMerger::State::add(const Origin& origin, const TimedLaunch& launch,
+                              const CorrelationKey& key, bool can_be_timed) {
+  Queue& queue = queues[origin];
+  Pending& p = queue.entries.emplace_back();
+  p.launch = launch;
+  p.key = key;
+  p.order = launches++;
+  p.born = releases;
+  ++pending;
+  if (!expect_times || !can_be_timed) return;
+  if (!late.empty()) late.take(key);  // the id is in use again: the earlier launch's time is lost
+  if (!early.empty()) {
+    if (const auto time = early.take(key)) {
+      timed.add(key);
+      return set_time(p, time->start_ns, time->end_ns);
+    }
+  }
+  p.waiting = true;
+  const Reference self{&queue, queue.base + queue.entries.size() - 1};
+  const auto [at, inserted] = waiting.try_emplace(key, self);
+  if (inserted) return;
+  (*at->second).waiting = false;
+  at->second = self;
+}
+
+void LaunchMerger::State::add_late(const TallyRow& row, const KernelTime& time) {
+  if (!usable(time.start_ns, time.end_ns)) return;
+  late_rows.push_back(row);
+  late_rows.back().timed = 1;
+  late_rows.back().gpu_time_ns = time.end_ns - time.start_ns;
+}
+
+void LaunchMerger::State::add_found(const Found& of, uint64_t start_ns, uint64_t end_ns) {
+  if (found.size() >= kMaxFound) return void(++unmatched);
+  found.push_back(of);
+  if (!usable(start_ns, end_ns)) return;
+  found.back().launch.start_ns = start_ns;
+  found.back().launch.end_ns = end_ns;
+}
+
+// Nodes of conditional bodies run several times under one key.
+void LaunchMerger::State::add_early(const CorrelationKey& key, const KernelTime& time) {
+  const EarlyTime early_time{time.start_ns, time.end_ns, releases};
+  if (key.node != 0 && early.find(key) != nullptr && early_again.size() < kMaxEarlyTimes)
+    early_again.emplace(key, early_time);
+  else
+    early.insert(key, early_time, [this](const EarlyTime&) { ++unmatched; });
+}
+
+bool LaunchMerger::State::release_front(const Origin& origin, Queue& queue, const Release& out) {
+  Pending& p = queue.entries.front();
+  if (p.waiting) {
+    waiting.erase(p.key);
+    TallyRow row;
+    row.thread = origin.thread;
+    row.stream = origin.stream;
+    row.signature = p.launch.signature;
+    row.path = p.launch.path;
+    row.windowed = p.launch.windowed;
+    late.insert(p.key, row, [](const TallyRow&) {});
+  }
+  const TimedLaunch launch = p.launch;
+  queue.entries.pop_front();
+  ++queue.base;
+  --pending;
+  out(origin, launch);
+  return queue.entries.empty();
+}
+
+LaunchMerger::LaunchMerger(bool expect_times) : state_(std::make_unique<State>(expect_times)) {}
+LaunchMerger::~LaunchMerger() = default;
+
+void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
+  thread_.check();
+  FLOPINJ_ASSERT(!full());
+  TimedLaunch launch;
+  launch.signature = record.signature;
+  launch.path = record.path;
+  launch.sequence_plus_1 = record.sequence_plus_1;
+  launch.windowed = (record.flags & LaunchRecord::kWindowed) != 0;
+  state_->add(origin, launch, {record.correlation, 0}, record.correlation != 0);
+}
+
+void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record,
+                                std::span<const GraphNode> nodes) {
+  thread_.check();
+  FLOPINJ_ASSERT(!full());
+  for (const GraphNode& node : nodes) {
+    TimedLaunch launch;
+    launch.signature = node.signature;
+    launch.path = node.path ? node.path : record.path;
+    launch.sequence_plus_1 =
+        node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
+    launch.graph = true;  // never in a window
+    const bool known = node.node != 0 || nodes.size() == 1;
+    state_->add(origin, launch, {record.correlation, node.node}, known && record.correlation != 0);
+  }
+}
+
+bool LaunchMerger::conditional(const Origin& origin, const LaunchRecord& record,
+                               std::span<const GraphNode> nodes) {
+  State& s = *state_;
+  bool all = true;
+  for (const GraphNode& node : nodes) {
+    if (!s.expect_times || node.node == 0 || record.correlation == 0) {
+      all = false;
+      continue;
+    }
+    Found of{origin, {}};
+    of.launch.signature = node.signature;
+    of.launch.path = node.path ? node.path : record.path;
+    of.launch.sequence_plus_1 =
+        node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
+    of.launch.graph = of.launch.found = true;
+    const CorrelationKey key{record.correlation, node.node};
+    s.conditional.insert(key, of, [](const Found&) {});
+    if (const auto time = s.early.take(key)) s.add_found(of, time->start_ns, time->end_ns);
+    const auto [first, last] = s.early_again.equal_range(key);
+    for (auto at = first; at != last; ++at) s.add_found(of, at->second.start_ns, at->second.end_ns);
+    s.early_again.erase(first, last);
+  }
+  return all;
+}
+
+void LaunchMerger::times(std::span<const KernelTime> times) {
+  thread_.check();
+  State& s = *state_;
+  s.records += times.size();
+  for (const KernelTime& time : times) {
+    if (!usable(time.start_ns, time.end_ns)) ++s.unusable;
+    const CorrelationKey key{time.correlation, time.graph_node};
+    if (const auto at = s.waiting.find(key); at != s.waiting.end()) {
+      s.set_time(*at->second, time.start_ns, time.end_ns);
+      s.waiting.erase(at);
+      s.timed.add(key);
+    } else if (const auto row = s.late.take(key)) {
+      s.add_late(*row, time);
+      s.timed.add(key);
+    } else if (const Found* const of = s.conditional.find(key)) {
+      s.add_found(*of, time.start_ns, time.end_ns);
+    } else if (s.timed.contains(key)) {
+      ++s.duplicates;
+    } else {
+      s.add_early(key, time);
+    }
+  }
+}
+
+bool LaunchMerger::full() const { return state_->pending >= kMaxPending; }
+size_t LaunchMerger::pending() const { return state_->pending; }
+
+void LaunchMerger::release(uint32_t max_age, bool all, const Release& out, const Late& late) {
+  thread_.check();
+  State& s = *state_;
+  // When full, everything but the youngest half goes.
+  const uint64_t oldest_kept = full() ? s.launches - kMaxPending / 2 : 0;
+  for (auto at = s.queues.begin(); at != s.queues.end();) {
+    bool empty = at->second.entries.empty();
+    while (!empty) {
+      const Pending& p = at->second.entries.front();
+      const bool aged = all || s.releases - p.born >= max_age || p.order < oldest_kept;
+      if (p.waiting && !aged) break;
+      empty = s.release_front(at->first, at->second, out);
+    }
+    at = empty ? s.queues.erase(at) : std::next(at);
+  }
+  for (const TallyRow& row : s.late_rows) late(row);
+  s.late_rows.clear();
+  for (const Found& one : s.found) out(one.origin, one.launch);
+  s.found.clear();
+  s.early.expire(
+      [&](const EarlyTime& t) {
+        return all || s.releases - t.born >= uint64_t{max_age} + kEarlyAge;
+      },
+      [&](const EarlyTime&) { ++s.unmatched; });
+  s.unmatched += std::erase_if(s.early_again, [&](const auto& entry) {
+    return all || s.releases - entry.second.born >= uint64_t{max_age} + kEarlyAge;
+  });
+  ++s.releases;
+}
+
+void LaunchMerger::clear() {
+  release(
+      0, true, [](const Origin&, const TimedLaunch&) {}, [](const TallyRow&) {});
+}
+
+uint64_t LaunchMerger::activity_records() const { return state_->records; }
+uint64_t LaunchMerger::duplicates() const { return state_->duplicates; }
+uint64_t LaunchMerger::unusable() const { return state_->unusable; }
+uint64_t LaunchMerger::activity_unmatched() const { return state_->unmatched; }
+
+}  // namespace flopinj

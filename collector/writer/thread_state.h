@@ -1,0 +1,50 @@
+// What one host thread owns: its range stack, its launch ring, its caches and its counters. Written
+// by that thread alone; the writer thread reads the ring and the counters.
+#pragma once
+#include <collector/identity/signature_cache.h>
+#include <collector/ranges/process_ranges.h>
+#include <collector/ranges/range_path_table.h>
+#include <collector/ranges/range_stack.h>
+#include <collector/writer/ring.h>
+#include <collector/writer/ring_record.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace flopinj {
+
+inline constexpr uint32_t kMaxDevices = 32;
+inline constexpr uint32_t kMaxThreads = 4'096;
+inline constexpr uint32_t kRingRecords =
+    16'384;  // 512 KiB per launching thread, allocated at its first launch
+
+struct ThreadState {
+  ThreadState(ThreadId thread, uint32_t tid, RangePathTable& paths, const ProcessRanges& process)
+      : id(thread), os_tid(tid), ranges(paths, process) {}
+
+  const ThreadId id;
+  const uint32_t os_tid;
+  RangeStack ranges;
+  Ring<RingRecord> ring;
+  SignatureCache signatures;
+
+  // Launches of this thread per device (index: device id, the last one for all beyond).
+  struct PerDevice {
+    std::atomic<uint64_t> made{0}, dropped{0};
+  };
+  std::array<PerDevice, kMaxDevices + 1> launches;
+
+  // Counted by this thread, summed by the writer (single writer each: relaxed load + store).
+  std::atomic<uint64_t> callbacks{0}, timed_callbacks{0}, timed_callback_ns{0};
+  std::atomic<uint64_t> timed_calls{0}, timed_call_ns{0};  // launch calls outside of windows
+  std::atomic<uint64_t> nested_calls{0};
+  std::atomic<bool> retired{false};  // its thread has ended: drain once more, then free
+};
+
+// Adds to a counter that has one writer: no locked instruction on the launch path.
+inline void bump(std::atomic<uint64_t>& counter, uint64_t by = 1) {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+}  // namespace flopinj

@@ -1,0 +1,159 @@
+// What the writer thread says about losses and costs.
+#include <collector/writer/writer_loop.h>
+
+#include <cstdio>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace flopinj {
+
+// Mid-run, launches - recorded - dropped are in flight: in a ring, or waiting for their time or for
+// the next tally. In the last ledger nothing is in flight any more; a launch whose record never
+// came (its thread was between counting and pushing when the recording ended) is dropped.
+LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
+  LedgerSnapshot ledger;
+  const LossCounts::Snapshot losses = state_.losses.snapshot();
+  const ThreadTotals totals = state_.threads.totals();
+  auto reasons = losses.dropped_reasons;
+  for (size_t d = 0; d < kDeviceSlots; ++d) {
+    LedgerSnapshot::PerDevice device;
+    device.device = DeviceId{static_cast<uint32_t>(d)};
+    device.launches = totals.made[d] + losses.made[d];
+    device.recorded = recorded_[d];
+    device.dropped = totals.ring_full[d] + losses.dropped[d];
+    if (totals.ring_full[d] != 0) reasons["ring_full"] += totals.ring_full[d];
+    const uint64_t settled = device.recorded + device.dropped;
+    if (last && device.launches > settled) {
+      reasons["unfinished_at_end"] += device.launches - settled;
+      device.dropped = device.launches - device.recorded;
+    }
+    if (device.launches != 0) ledger.devices.push_back(device);
+  }
+  ledger.dropped.assign(reasons.begin(), reasons.end());
+  if (merger_.duplicates() != 0)
+    ledger.duplicates.emplace_back("activity_record", merger_.duplicates());
+  if (totals.nested_calls != 0) ledger.duplicates.emplace_back("nested_call", totals.nested_calls);
+  ledger.unseen.assign(losses.unseen_reasons.begin(), losses.unseen_reasons.end());
+  ledger.windows_opened = state_.scheduler.windows_opened();
+  ledger.windows_discarded = state_.scheduler.windows_discarded();
+  ledger.activity_records = merger_.activity_records();
+  ledger.activity_unmatched = merger_.activity_unmatched();
+  ledger.activity_lost = state_.times.overflowed();
+  state_.control.with_edge([&] {
+    if (state_.hooks.activity_lost) ledger.activity_lost += state_.hooks.activity_lost();
+  });
+  ledger.names_cut = state_.paths.names_cut();
+  ledger.names_generalised = state_.paths.names_generalised();
+  ledger.ranges_overflowed = state_.paths.ranges_overflowed();
+  const Coverage coverage = state_.scheduler.coverage();
+  ledger.covered_launches = coverage.covered_launches;
+  ledger.covered_gpu_time_ns = coverage.covered_gpu_ns;
+  ledger.timed_gpu_time_ns = coverage.gpu_ns;
+  ledger.measuring_stopped = state_.scheduler.stop_reason();
+  return ledger;
+}
+
+OverheadSnapshot WriterLoop::overhead_snapshot() {
+  OverheadSnapshot cost;
+  const ThreadTotals totals = state_.threads.totals();
+  cost.launch_callbacks = totals.callbacks;
+  if (totals.timed_callbacks != 0) {
+    const double each =
+        static_cast<double>(totals.timed_callback_ns) / static_cast<double>(totals.timed_callbacks);
+    cost.launch_callback_ns = static_cast<uint64_t>(each * static_cast<double>(totals.callbacks));
+  }
+  timed_calls_ = totals.timed_calls;
+  timed_call_ns_ = totals.timed_call_ns;
+  cost.window_ns = state_.scheduler.spent_ns();
+  cost.window_count = state_.scheduler.windows_opened();
+  cost.startup_ns = state_.startup_ns.load(std::memory_order_relaxed);
+  state_.control.with_edge([&] {
+    if (state_.hooks.thread_cpu_ns) cost.helper_cpu_ns = state_.hooks.thread_cpu_ns();
+  });
+  cost.bytes_written = writer_.bytes();
+  cost.wall_ns = state_.now() - began_ns_;
+  return cost;
+}
+
+// With everything that brings launches, and else once a second where something changed: an idle
+// program adds nothing.
+void WriterLoop::write_ledger(bool everything) {
+  const auto now = Clock::now();
+  if (!everything && !wrote_launches_ && now < next_ledger_) return;
+  next_ledger_ = now + std::chrono::seconds(1);
+  LedgerSnapshot ledger = ledger_snapshot(closing_);
+  if (!everything && !wrote_launches_ && ledger == last_ledger_) return;
+  wrote_launches_ = false;
+  log_coverage(ledger, everything);
+  if (state_.config.level == Level::kTally) {
+    writer_.ledger(ledger_message_, ledger);
+    writer_.self_overhead(overhead_message_, overhead_snapshot());
+  } else {
+    writer_.ledger(ledger);
+    writer_.self_overhead(overhead_snapshot());
+  }
+  last_ledger_ = std::move(ledger);
+}
+
+// Each time coverage has grown by a step, and at the end.
+void WriterLoop::log_coverage(const LedgerSnapshot& ledger, bool last) {
+  static constexpr double kSteps[] = {0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1};
+  const Coverage coverage = state_.scheduler.coverage();
+  if (coverage.covered_launches == 0 || !state_.hooks.log_info) return;
+  size_t steps = 0;
+  while (steps < std::size(kSteps) && coverage.share() >= kSteps[steps]) ++steps;
+  if (steps <= coverage_logged_ && !(last && closing_)) return;
+  coverage_logged_ = steps;
+  char text[400];
+  std::snprintf(text, sizeof text,
+                "counts are complete for %.1f %% of %s%s; windows %llu, of which %llu discarded, "
+                "cost %.3f s%s%s",
+                coverage.share() * 100, coverage.gpu_ns != 0 ? "GPU time" : "launches",
+                coverage.unmeasurable_launches != 0 ? " that can be measured" : "",
+                static_cast<unsigned long long>(ledger.windows_opened),
+                static_cast<unsigned long long>(ledger.windows_discarded),
+                static_cast<double>(state_.scheduler.spent_ns()) / 1e9,
+                ledger.measuring_stopped.empty() ? "" : "; measuring has stopped: ",
+                ledger.measuring_stopped.c_str());
+  state_.control.with_edge([&] { state_.hooks.log_info(text); });
+}
+
+// What was lost besides launches, which the ledger has: told when it first occurs, its number at
+// the end.
+void WriterLoop::report_losses() {
+  struct Loss {
+    std::string_view code, message;
+    uint64_t count;
+  };
+  const Loss losses[] = {
+      {"table.signatures",
+       "the table of kernels or of their shapes and parameters is full: launches of further ones "
+       "are "
+       "counted, and their work is not",
+       state_.signatures.overflowed()},
+      {"nvtx.unmatched_end", "an NVTX range was closed that was not open",
+       state_.process_ranges.unknown_ends() + state_.threads.totals().unmatched_pops},
+      {"activity.no_time", "CUPTI has a record of a kernel without its time", merger_.unusable()},
+  };
+  static_assert(std::size(losses) == std::tuple_size_v<decltype(losses_reported_)>);
+  for (size_t i = 0; i < std::size(losses); ++i) {
+    const uint64_t before = std::exchange(losses_reported_[i], losses[i].count);
+    if (losses[i].count > before)
+      state_.diagnostics.push(Severity::kInfo, losses[i].code, losses[i].message, state_.now(),
+                              losses[i].count - before);
+  }
+}
+
+void WriterLoop::write_diagnostics(bool last) {
+  for (const DiagnosticEntry& e : state_.diagnostics.take_new())
+    writer_.diagnostic(e.severity, e.code, e.message, e.time_ns);
+  if (!last) return;
+  for (const DiagnosticEntry& e : state_.diagnostics.repeated())
+    writer_.diagnostic(e.severity, e.code, e.message + " (" + std::to_string(e.count) + " times)",
+                       e.time_ns);
+}
+
+}  // namespace flopinj

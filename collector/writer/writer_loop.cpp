@@ -1,0 +1,185 @@
+#include <collector/writer/writer_loop.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+uint64_t steady_ns() {  // the scheduler's clock
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+}  // namespace
+
+WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
+                       const ProcessInfo& process)
+    : state_(state),
+      process_(process),
+      writer_(std::move(sink)),
+      merger_(state.config.expect_times),
+      began_ns_(state.now()),
+      next_flush_(Clock::now()),
+      tally_written_ns_(began_ns_),
+      next_naming_(next_flush_),
+      next_ledger_(next_flush_) {
+  state_.scheduler.begin(steady_ns(), process_.session_id);
+}
+
+void WriterLoop::run() noexcept {
+  try {
+    state_.control.with_edge([&] {
+      if (state_.hooks.thread_started) state_.hooks.thread_started();
+    });
+    writer_.header(process_, state_.config.level);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  for (;;) {
+    const auto request =
+        state_.control.wait(std::chrono::milliseconds(state_.config.drain_period_ms));
+    if (request.abandoned) break;
+    try {
+      step(request);
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+    if (request.flush) state_.control.flushed(request.ticket);
+    if (request.close) break;
+  }
+  state_.control.finished();
+}
+
+void WriterLoop::step(const WriterControl::Request& request) {
+  if (request.close) return finish(request.reason);
+  drain();
+  const auto now = Clock::now();
+  if (!request.flush && now < next_flush_) return;
+  next_flush_ = now + std::chrono::milliseconds(state_.config.flush_period_ms);
+  flush(request.flush);
+}
+
+// Times are taken before launches, so that a time is there before its launch only where the GPU was
+// quicker than the launch callback's end.
+void WriterLoop::drain() {
+  state_.times.take(times_);
+  state_.threads.list(threads_);
+  for (ThreadState*& thread : threads_) {
+    const bool last = thread->retired.load(std::memory_order_acquire);
+    thread->ring.drain([&](const RingRecord& record) {
+      if (!failed_) take(*thread, record);
+    });
+    if (!last) continue;
+    const bool launched = thread->ring.pushed() != 0;
+    const ThreadId id = thread->id;
+    const uint32_t tid = thread->os_tid;
+    const std::string name = state_.threads.reap(thread);
+    thread = nullptr;
+    if (launched) define_thread(id, tid, name);
+    names_.erase(id.value);
+  }
+  std::erase(threads_, nullptr);
+  if (!failed_) merger_.times(times_);
+  tell_scheduler();
+}
+
+void WriterLoop::tell_scheduler() {
+  const auto& changed = counts_.changed();
+  state_.scheduler.progress(changed, timed_calls_, timed_call_ns_, steady_ns());
+}
+
+void WriterLoop::take(const ThreadState& thread, const RingRecord& record) {
+  const LaunchMerger::Origin origin{thread.id, record.stream, DeviceId{record.device_slot}};
+  const LaunchRecord launch = record.launch();
+  if ((launch.flags & LaunchRecord::kGraph) != 0) {
+    take_graph(origin, launch, record.launches);
+  } else {
+    merger_.launch(origin, launch);
+    counts_.taken(origin.device, launch.signature, launch.correlation,
+                  (launch.flags & LaunchRecord::kWindowed) != 0);
+  }
+  count_unseen(launch.flags);
+  if (merger_.full()) {
+    write_definitions();
+    release(false);
+  }
+}
+
+// The launching thread counted so many launches; what the table says otherwise must not unbalance
+// the ledger.
+void WriterLoop::take_graph(const LaunchMerger::Origin& origin, const LaunchRecord& record,
+                            uint32_t counted) {
+  const auto nodes = state_.graphs.nodes(record.graph);
+  const auto known = nodes.first(std::min<size_t>(nodes.size(), counted));
+  merger_.graph_launch(origin, record, known);
+  state_.losses.lost("graph_unknown", origin.device.value, counted - known.size());
+  for (const GraphNode& node : nodes) count_unseen(node.flags);
+  if (!merger_.conditional(origin, record, nodes.subspan(known.size())))
+    state_.losses.unseen("conditional_body", 1);
+}
+
+void WriterLoop::count_unseen(uint32_t flags) {
+  if ((flags & LaunchRecord::kLaunchesKernels) != 0)
+    state_.losses.unseen("kernel_launches_kernels", 1);
+  if ((flags & LaunchRecord::kLaunchesGraphs) != 0)
+    state_.losses.unseen("kernel_launches_graphs", 1);
+}
+
+void WriterLoop::flush(bool everything) {
+  state_.control.with_edge([&] {
+    if (state_.hooks.flush_times) state_.hooks.flush_times();
+  });
+  auto samples = state_.samples.take();  // before the launches that they are of
+  drain();
+  if (failed_) return;
+  write_definitions();
+  release(everything);
+  write_columns();
+  write_tally(everything);
+  write_samples(samples);
+  report_losses();
+  write_diagnostics(false);
+  tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
+  write_ledger(everything);
+  if (!writer_.flush())
+    fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+}
+
+// The launch that closed a window may come out of its ring after the window's samples: then it is
+// the next of its signature.
+void WriterLoop::write_samples(std::vector<SampleBatch>& samples) {
+  for (SampleBatch& batch : samples) {
+    if (batch.correlations.size() == batch.signatures.size())
+      for (size_t i = 0; i < batch.signatures.size(); ++i)
+        batch.ordinals.push_back(
+            counts_.ordinal(batch.device, batch.signatures[i], batch.correlations[i]));
+    writer_.samples(batch);
+  }
+}
+
+void WriterLoop::finish(EndReason reason) {
+  closing_ = true;
+  flush(true);
+  if (failed_) return;
+  write_diagnostics(true);
+  writer_.end(reason, state_.now());
+  if (!writer_.close())
+    fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+}
+
+void WriterLoop::fail(const std::string& why) noexcept {
+  if (std::exchange(failed_, true)) return;
+  try {
+    columns_.clear();
+    tally_.clear();
+    merger_.clear();
+    state_.control.with_edge([&] {
+      if (state_.hooks.log_error)
+        state_.hooks.log_error(why + "; recording stops here, the program goes on");
+    });
+  } catch (...) {  // nobody left to tell
+  }
+}
+
+}  // namespace flopinj

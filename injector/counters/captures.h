@@ -1,0 +1,49 @@
+// Streams under capture, of the whole process.
+//
+// Reading counters synchronises the context. CUDA forbids that while any of its streams is under
+// capture, and in global mode anywhere in the process: the program's capture would become invalid.
+// So no measurement window is open meanwhile (windows.h).
+//
+// A capture counts from the ENTER of the call that begins it until it has ended, or its stream or
+// context is gone.
+//
+// Threads: any. any() is one load; the rest locks.
+#pragma once
+#include <collector/identity/mutex.h>
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace flopinj {
+
+class Captures {
+ public:
+  bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
+
+  void beginning();  // at ENTER; followed by begun or not_begun on the same thread
+  void begun(CUcontext, CUstream);
+  void not_begun();
+  void ended(CUcontext, CUstream);  // the stream is under capture no more
+
+  void stream_destroying(CUstream);
+  void context_destroying(CUcontext);
+
+ private:
+  // The legacy default stream cannot be captured. Threads' own default streams share one handle.
+  struct Captured {
+    CUcontext context = nullptr;
+    CUstream stream = nullptr;
+    std::thread::id thread;  // of a default stream only
+  };
+  template <class Matches>
+  void drop(Matches);
+
+  std::atomic<uint32_t> count_{0};  // beginning, and in `streams_`
+  Mutex mutex_;
+  std::vector<Captured> streams_ FLOPINJ_GUARDED_BY(mutex_);
+};
+
+}  // namespace flopinj

@@ -1,0 +1,67 @@
+#include <injector/counters/contexts.h>
+#include <injector/counters/range_profiler.h>
+#include <injector/counters/windows.h>
+#include <injector/process/thread_context.h>
+#include <injector/vendor/relaxed_capture.h>
+
+namespace flopinj {
+
+Context::Context() = default;
+Context::~Context() = default;
+
+Context* Contexts::find(ThreadContext& thread, CUcontext handle) {
+  if (handle == nullptr) return nullptr;
+  const uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  auto& slot = thread.context;
+  if (slot.handle == handle && slot.epoch == epoch) return slot.context;
+  Context* const context = adopt(handle);
+  slot = {handle, context, epoch};
+  return context;
+}
+
+Context* Contexts::adopt(CUcontext handle) {
+  const MutexLock lock(mutex_);
+  if (const auto known = live_.find(handle); known != live_.end()) return known->second;
+  const RelaxedCapture relaxed(edge_.cuda);
+  uint32_t ordinal = 0, id = 0;
+  if (edge_.cupti.GetDeviceId(handle, &ordinal) != CUPTI_SUCCESS) return nullptr;
+  if (edge_.cupti.GetContextId(handle, &id) != CUPTI_SUCCESS) id = 0;
+  Context* context = nullptr;
+  if (free_.empty()) {
+    context = &storage_.emplace_back();
+  } else {
+    context = free_.back();
+    free_.pop_back();
+  }
+  context->handle = handle;
+  context->id = id;
+  context->ordinal = ordinal;
+  context->device = DeviceId{ordinal + 1};
+  context->plan_awaited.store(false, std::memory_order_relaxed);
+  live_.emplace(handle, context);
+  return context;
+}
+
+Context* Contexts::forget(CUcontext handle) {
+  const MutexLock lock(mutex_);
+  const auto known = live_.find(handle);
+  if (known == live_.end()) return nullptr;
+  Context* const context = known->second;
+  live_.erase(known);
+  epoch_.fetch_add(1, std::memory_order_release);
+  return context;
+}
+
+void Contexts::recycle(Context* context) {
+  const MutexLock lock(mutex_);
+  free_.push_back(context);
+}
+
+std::vector<Context*> Contexts::all() {
+  const MutexLock lock(mutex_);
+  std::vector<Context*> contexts;
+  for (const auto& [handle, context] : live_) contexts.push_back(context);
+  return contexts;
+}
+
+}  // namespace flopinj

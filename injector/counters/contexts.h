@@ -1,0 +1,69 @@
+// CUDA contexts we have seen: created after us, or adopted at their first launch.
+#pragma once
+#include <collector/identity/ids.h>
+#include <collector/identity/mutex.h>
+#include <cuda.h>
+#include <injector/counters/waiting_streams.h>
+#include <injector/process/edge.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace flopinj {
+
+struct OpenWindow;
+struct Signature;
+struct ThreadContext;
+class RangeProfiler;
+
+// One CUDA context. Never freed: a thread may still hold a pointer when the context goes away; the
+// object then serves the next one.
+struct Context {
+  Context();
+  ~Context();
+
+  CUcontext handle = nullptr;
+  uint32_t id = 0;       // CUPTI's, unique in the process
+  uint32_t ordinal = 0;  // of its device
+  DeviceId device;
+
+  // The measurement window; see windows.h for who may touch what.
+  std::timed_mutex lock;
+  std::atomic<bool> gate{false};            // a window is open or about to be
+  std::atomic<bool> plan_awaited{false};    // the first launch has waited for the device's plan
+  std::unique_ptr<OpenWindow> window;       // under `lock`
+  std::unique_ptr<RangeProfiler> profiler;  // under `lock`; made at the first window
+  WaitingStreams waiting;
+  // The launch that is in the window: when it entered, 0 between launches.
+  std::atomic<uint64_t> window_call_began_ns{0};
+  std::atomic<const Signature*> window_call{nullptr};
+};
+
+class Contexts {
+ public:
+  explicit Contexts(Edge& edge) : edge_(edge) {}
+
+  // Null for a null handle, or when CUPTI does not know its device. A hit takes no lock.
+  Context* find(ThreadContext&, CUcontext);
+  // CUCONTEXT_DESTROY_STARTING: the handle may come back as another context.
+  Context* forget(CUcontext);
+  void recycle(Context*);  // after forget, when its window is closed
+
+  std::vector<Context*> all();
+
+ private:
+  Context* adopt(CUcontext);
+
+  Edge& edge_;
+  std::atomic<uint32_t> epoch_{1};  // changes when a context goes away
+  Mutex mutex_;
+  std::deque<Context> storage_ FLOPINJ_GUARDED_BY(mutex_);
+  std::vector<Context*> free_ FLOPINJ_GUARDED_BY(mutex_);
+  std::unordered_map<CUcontext, Context*> live_ FLOPINJ_GUARDED_BY(mutex_);
+};
+
+}  // namespace flopinj

@@ -1,0 +1,37 @@
+// Metric groups made ready for one device: host object, configuration image, pass count checked.
+#pragma once
+#include <collector/schedule/metric_plan.h>
+#include <injector/vendor/cupti_api.h>
+#include <injector/vendor/cupti_check.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace flopinj {
+
+// Shared by the contexts of a device. Only `evaluate` changes after preparation.
+struct MetricGroup {
+  MetricGroupPlan plan;
+  std::vector<const char*> metrics;  // into plan
+  std::vector<uint8_t> config_image;
+  CUpti_Profiler_Host_Object* host = nullptr;
+  std::mutex evaluate;  // the host object serves one evaluation at a time
+};
+
+// In how many passes a group may be read: in more than one, kernels are replayed.
+enum class Passes : uint8_t { kOne, kAny };
+
+// Null, with the reason, when CUPTI does not know a metric or the group needs too many passes.
+// Takes 50-500 ms: not on a thread of the program. Needs no GPU.
+std::unique_ptr<MetricGroup> prepare_group(const CuptiApi&, const std::string& chip,
+                                           const MetricGroupPlan&, Passes, Problem&);
+
+// What CUPTI says of a chip: its metrics, without roll-up (empty: it does not tell), and in how
+// many passes it reads some of them (0: in none). For chips that are in no table.
+std::vector<std::string> metrics_of_chip(const CuptiApi&, const std::string& chip);
+size_t passes_of(const CuptiApi&, const std::string& chip, const std::vector<std::string>& metrics);
+
+}  // namespace flopinj

@@ -1,0 +1,258 @@
+#include <collector/schedule/computed_plan.h>
+#include <injector/counters/device_support.h>
+#include <injector/counters/planner.h>
+#include <injector/process/log.h>
+#include <injector/process/process.h>
+#include <injector/process/this_thread.h>
+#include <injector/vendor/cupti_structs.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace flopinj {
+namespace {
+
+constexpr auto kVisitEvery = std::chrono::milliseconds(50);
+
+}  // namespace
+
+void Planner::device_seen(uint32_t ordinal) {
+  const std::lock_guard lock(mutex_);
+  if (ordinal >= kMostDevices || seen_[ordinal] || stopping_) return;
+  seen_[ordinal] = true;
+  queue_.push_back(ordinal);
+  changed_.notify_all();
+  if (running_) return;
+  try {
+    // Detached: at exit it is waited for by its flag, and no longer than is reasonable.
+    std::thread([this] { run(); }).detach();
+    running_ = true;
+  } catch (const std::exception&) {
+    edge_.collector->diagnostic(Severity::kWarning, "counters.thread",
+                                "no thread for planning measurements: no counters are read");
+  }
+}
+
+void Planner::run() {
+  const RecursionGuard guard;
+  prepare_helper_thread("flopinj-planner");
+  // What this thread asks of the driver must not spoil a capture that the program makes elsewhere.
+  auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (edge_.cuda.ThreadExchangeStreamCaptureMode != nullptr)
+    edge_.cuda.ThreadExchangeStreamCaptureMode(&relaxed);
+  std::unique_lock lock(mutex_);
+  while (!stopping_ || !queue_.empty()) {  // what a device is, a report needs in any case
+    if (queue_.empty()) {
+      if (visiting_)
+        visit(lock);
+      else
+        changed_.wait(lock);
+      continue;
+    }
+    const uint32_t ordinal = queue_.front();
+    queue_.pop_front();
+    const bool ending = stopping_;
+    lock.unlock();
+    try {
+      std::string chip;
+      describe_device(ordinal, chip);
+      if (auto plan = ending ? nullptr : make_plan(ordinal, chip))
+        plans_[ordinal].store(plan.release());
+    } catch (const std::exception& e) {
+      degrade({"counters.failed", e.what()});
+    }
+    lock.lock();
+    done_[ordinal] = true;
+    changed_.notify_all();
+  }
+  running_ = false;
+  changed_.notify_all();
+}
+
+void Planner::visit(std::unique_lock<std::mutex>& lock) {
+  // By the system clock: see within() in windows.cpp.
+  changed_.wait_until(lock, std::chrono::system_clock::now() + kVisitEvery);
+  if (stopping_ || !queue_.empty()) return;
+  visiting_ = false;
+  lock.unlock();
+  const bool again = visit_();
+  lock.lock();
+  visiting_ |= again;
+}
+
+void Planner::visit_soon() {
+  const std::lock_guard lock(mutex_);
+  visiting_ = true;
+  changed_.notify_all();
+}
+
+void Planner::wait(uint32_t ordinal, uint32_t most_ms) {
+  if (ordinal >= kMostDevices) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(most_ms),
+                    [&] { return done_[ordinal] || stopping_ || !running_; });
+}
+
+void Planner::stop() {
+  constexpr auto kMost = std::chrono::seconds(2);
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, kMost, [&] { return !running_; });
+}
+
+void Planner::describe_device(uint32_t ordinal, std::string& chip) {
+  const CudaApi& cuda = edge_.cuda;
+  DeviceInfo info;
+  CUdevice device = 0;
+  if (cuda.DeviceGet != nullptr &&
+      cuda.DeviceGet(&device, static_cast<int>(ordinal)) == CUDA_SUCCESS) {
+    const auto attribute = [&](CUdevice_attribute which) {
+      int value = 0;
+      if (cuda.DeviceGetAttribute == nullptr ||
+          cuda.DeviceGetAttribute(&value, which, device) != CUDA_SUCCESS || value < 0)
+        return 0U;
+      return static_cast<uint32_t>(value);
+    };
+    info.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info.clock_khz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    info.memory_clock_khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+    info.memory_bus_bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+    std::array<char, 256> name{};
+    if (cuda.DeviceGetName != nullptr &&
+        cuda.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device) == CUDA_SUCCESS)
+      info.name = name.data();
+    size_t bytes = 0;
+    if (cuda.DeviceTotalMem != nullptr && cuda.DeviceTotalMem(&bytes, device) == CUDA_SUCCESS)
+      info.memory_bytes = bytes;
+    CUuuid uuid{};
+    if (cuda.DeviceGetUuid != nullptr && cuda.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS)
+      std::memcpy(info.uuid.data(), uuid.bytes, info.uuid.size());
+  }
+  if (edge_.cupti.range_profiler) {
+    auto p = sized<CUpti_Device_GetChipName_Params>();
+    p.deviceIndex = ordinal;
+    if (edge_.cupti.DeviceGetChipName(&p) == CUPTI_SUCCESS && p.pChipName != nullptr)
+      chip = p.pChipName;
+  }
+  info.chip = chip;
+  edge_.collector->add_device(DeviceId{ordinal + 1}, info);
+}
+
+bool Planner::supported(uint32_t ordinal, Problem& problem) {
+  const CuptiApi& cupti = edge_.cupti;
+  // Does not succeed everywhere it could (it returns CUPTI_ERROR_UNKNOWN where there is no driver),
+  // and what follows tells better what is wrong.
+  auto initialize = sized<CUpti_Profiler_Initialize_Params>();
+  cupti.ProfilerInitialize(&initialize);
+
+  CUdevice device = 0;
+  if (edge_.cuda.DeviceGet != nullptr) edge_.cuda.DeviceGet(&device, static_cast<int>(ordinal));
+  auto p = sized<CUpti_Profiler_DeviceSupported_Params>();
+  p.cuDevice = device;
+  p.api = CUPTI_PROFILER_RANGE_PROFILING;
+  if (cupti.ProfilerDeviceSupported(&p) != CUPTI_SUCCESS) return true;  // not known: try
+  const DeviceSupport support = device_support(p, problem);
+  if (support == DeviceSupport::kLimited)
+    edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
+  return support != DeviceSupport::kRefused;
+}
+
+std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::string& chip) {
+  if (!edge_.measures || !edge_.cupti.range_profiler) return nullptr;
+  Problem problem;
+  if (chip.empty()) {
+    degrade({"counters.chip", "CUPTI does not tell the chip of device " + std::to_string(ordinal)});
+    return nullptr;
+  }
+  if (!supported(ordinal, problem)) {
+    degrade(problem);
+    return nullptr;
+  }
+  const ChipPlan* const ready = chip_plan(chip);
+  if (ready == nullptr) return nullptr;
+  auto plan = std::make_unique<DevicePlan>();
+  plan->groups = ready->groups;
+  plan->together = ready->together.get();
+  for (const GroupId id : edge_.collector->add_plan(DeviceId{ordinal + 1}, chip, ready->wanted))
+    if (id) plan->ids.push_back(id);
+  if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
+  if (edge_.settings.mode == Mode::kFull && plan->together == nullptr) return nullptr;
+  log::debug("device " + std::to_string(ordinal) + ", chip " + chip + ": " +
+             std::to_string(plan->groups.size()) + " groups of counters are ready");
+  return plan;
+}
+
+std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
+  std::vector<MetricGroupPlan> wanted = metric_plan_for(chip);
+  if (!wanted.empty()) return wanted;
+  wanted = compute_metric_plan(chip, metrics_of_chip(edge_.cupti, chip),
+                               [&](const std::vector<std::string>& metrics) {
+                                 return passes_of(edge_.cupti, chip, metrics);
+                               });
+  edge_.collector->diagnostic(
+      Severity::kWarning, "counters.chip_unknown",
+      "chip " + chip +
+          " is not in flopinj's table: its metrics were chosen by the names that CUPTI gives them, "
+          "and every kernel is measured with all of them");
+  return wanted;
+}
+
+const ChipPlan* Planner::chip_plan(const std::string& chip) {
+  if (const auto it = chips_.find(chip); it != chips_.end()) return &it->second;
+  const bool full = edge_.settings.mode == Mode::kFull;
+  ChipPlan plan;
+  plan.wanted = wanted_for(chip);
+  Problem problem;
+  std::string lacks_required;
+  for (MetricGroupPlan& wanted : plan.wanted) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return nullptr;
+    }
+    std::unique_ptr<MetricGroup> group;
+    if (wanted.unavailable.empty())
+      group = prepare_group(edge_.cupti, chip, wanted, full ? Passes::kAny : Passes::kOne, problem);
+    else
+      problem = {"counters.chip", wanted.unavailable};
+    if (group != nullptr) {
+      plan.groups.push_back(std::move(group));
+      continue;
+    }
+    wanted.unavailable = problem.line;
+    problem.line =
+        "metric group " + wanted.name + " cannot be measured on " + chip + ": " + problem.line;
+    if (wanted.required) lacks_required = problem.line;
+    edge_.collector->diagnostic(Severity::kWarning, problem.code + "." + wanted.name, problem.line);
+  }
+  if (!lacks_required.empty()) {  // no launch would have a count: nothing is worth its cost
+    for (MetricGroupPlan& group : plan.wanted)
+      if (group.unavailable.empty()) group.unavailable = "not measured: " + lacks_required;
+    plan.groups.clear();
+    degrade({"counters.required", lacks_required});
+  }
+  if (full && !plan.groups.empty()) plan.together = put_together(plan, chip);
+  return &chips_.emplace(chip, std::move(plan)).first->second;
+}
+
+std::unique_ptr<MetricGroup> Planner::put_together(const ChipPlan& plan, const std::string& chip) {
+  MetricGroupPlan all;
+  all.name = "all groups";
+  for (const auto& group : plan.groups)
+    all.metrics.insert(all.metrics.end(), group->plan.metrics.begin(), group->plan.metrics.end());
+  Problem problem;
+  auto group = prepare_group(edge_.cupti, chip, all, Passes::kAny, problem);
+  if (group == nullptr) degrade(problem);
+  return group;
+}
+
+void Planner::degrade(const Problem& problem) {
+  edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
+  if (!std::exchange(counters_said_, true))
+    log::warn(problem.line + "; no counters are read, only launches and times");
+}
+
+}  // namespace flopinj

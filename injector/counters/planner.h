@@ -1,0 +1,87 @@
+// Describes devices and makes their metric plans ready, on a thread of its own; between plans that
+// thread closes measurement windows that have been open for long (windows.h).
+//
+// A device is asked for when its first context appears. Host objects and configuration images take
+// up to half a second each: they are made once per chip, and the program does not wait for them,
+// unless FLOPINJ_PLAN_WAIT_MS or mode full say so. A chip that is in no table has its plan worked
+// out here, from what CUPTI says of its metrics.
+#pragma once
+#include <collector/identity/ids.h>
+#include <injector/counters/metric_groups.h>
+#include <injector/process/edge.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flopinj {
+
+// What is made ready once for all devices of a chip.
+struct ChipPlan {
+  std::vector<MetricGroupPlan> wanted;               // also those that cannot be measured
+  std::vector<std::unique_ptr<MetricGroup>> groups;  // those that can
+  // Mode full: the metrics of all groups, one group after another, read with every launch.
+  std::unique_ptr<MetricGroup> together;
+};
+
+// The groups of a device that can be measured. Never freed, never changed once published.
+struct DevicePlan {
+  std::span<const std::unique_ptr<MetricGroup>> groups;
+  std::vector<GroupId> ids;  // parallel to groups
+  MetricGroup* together = nullptr;
+
+  MetricGroup& read_by(uint32_t group) const { return together ? *together : *groups[group]; }
+};
+
+class Planner {
+ public:
+  explicit Planner(Edge& edge) : edge_(edge) {}
+
+  void device_seen(uint32_t ordinal);  // idempotent; starts the thread at the first call
+  // Null: not ready yet, or the device is not measured.
+  DevicePlan* plan(uint32_t ordinal) const {
+    return ordinal < plans_.size() ? plans_[ordinal].load(std::memory_order_acquire) : nullptr;
+  }
+  void wait(uint32_t ordinal, uint32_t most_ms);  // until the device is done with
+
+  // `visit` is called on the thread every 50 ms from visit_soon() on, until it returns false.
+  // It must not throw. To be set before the first device is seen.
+  void set_visit(std::function<bool()> visit) { visit_ = std::move(visit); }
+  void visit_soon();
+  // The thread ends after what it is doing now; waited for, but not for ever.
+  void stop();
+
+ private:
+  static constexpr uint32_t kMostDevices = 64;
+
+  void run();
+  void visit(std::unique_lock<std::mutex>&);
+  void describe_device(uint32_t ordinal, std::string& chip);
+  std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
+  const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
+  std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
+  std::unique_ptr<MetricGroup> put_together(const ChipPlan&, const std::string& chip);
+  bool supported(uint32_t ordinal, Problem&);
+  void degrade(const Problem&);
+
+  Edge& edge_;
+  std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
+  std::map<std::string, ChipPlan> chips_;  // the planner's thread alone
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<uint32_t> queue_;
+  std::array<bool, kMostDevices> seen_{}, done_{};
+  std::function<bool()> visit_;
+  bool running_ = false, stopping_ = false, visiting_ = false, counters_said_ = false;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,135 @@
+#include <injector/counters/range_profiler.h>
+#include <injector/vendor/cupti_structs.h>
+#include <injector/vendor/relaxed_capture.h>
+
+namespace flopinj {
+
+bool RangeProfiler::enable(Problem& problem) {
+  if (object_ != nullptr) return true;
+  auto p = sized<CUpti_RangeProfiler_Enable_Params>();
+  p.ctx = context_;
+  if (!check(cupti_.RangeProfilerEnable(&p), "cuptiRangeProfilerEnable", problem)) return false;
+  object_ = p.pRangeProfilerObject;
+  return true;
+}
+
+bool RangeProfiler::prepare_image(const MetricGroup& group, size_t max_ranges, Problem& problem) {
+  if (sized_for_ != &group || sized_ranges_ != max_ranges) {
+    auto size = sized<CUpti_RangeProfiler_GetCounterDataSize_Params>();
+    size.pRangeProfilerObject = object_;
+    size.pMetricNames = const_cast<const char**>(group.metrics.data());
+    size.numMetrics = group.metrics.size();
+    size.maxNumOfRanges = max_ranges;
+    size.maxNumRangeTreeNodes = static_cast<uint32_t>(max_ranges);
+    if (!check(cupti_.RangeProfilerGetCounterDataSize(&size),
+               "cuptiRangeProfilerGetCounterDataSize", problem))
+      return false;
+    image_.resize(size.counterDataSize);
+    sized_for_ = &group;
+    sized_ranges_ = max_ranges;
+  }
+  auto p = sized<CUpti_RangeProfiler_CounterDataImage_Initialize_Params>();
+  p.pRangeProfilerObject = object_;
+  p.counterDataSize = image_.size();
+  p.pCounterData = image_.data();
+  return check(cupti_.RangeProfilerCounterDataImageInitialize(&p),
+               "cuptiRangeProfilerCounterDataImageInitialize", problem);
+}
+
+bool RangeProfiler::open(const MetricGroup& group, size_t max_ranges, Problem& problem) {
+  const RelaxedCapture relaxed(cuda_);
+  if (!enable(problem) || !prepare_image(group, max_ranges, problem)) return false;
+
+  auto config = sized<CUpti_RangeProfiler_SetConfig_Params>();
+  config.pRangeProfilerObject = object_;
+  config.configSize = group.config_image.size();
+  config.pConfig = group.config_image.data();
+  config.counterDataImageSize = image_.size();
+  config.pCounterDataImage = image_.data();
+  config.range = CUPTI_AutoRange;
+  config.replayMode = CUPTI_KernelReplay;  // the only one for auto range
+  config.maxRangesPerPass = max_ranges;
+  config.numNestingLevels = 1;
+  config.minNestingLevel = 1;
+  config.passIndex = 0;
+  config.targetNestingLevel = 0;
+  if (!check(cupti_.RangeProfilerSetConfig(&config), "cuptiRangeProfilerSetConfig", problem))
+    return false;
+
+  auto start = sized<CUpti_RangeProfiler_Start_Params>();
+  start.pRangeProfilerObject = object_;
+  return check(cupti_.RangeProfilerStart(&start), "cuptiRangeProfilerStart", problem);
+}
+
+bool RangeProfiler::stop(Problem& problem) {
+  auto p = sized<CUpti_RangeProfiler_Stop_Params>();
+  p.pRangeProfilerObject = object_;
+  return check(cupti_.RangeProfilerStop(&p), "cuptiRangeProfilerStop", problem);
+}
+
+bool RangeProfiler::decode(size_t& ranges, size_t& dropped, Problem& problem) {
+  auto p = sized<CUpti_RangeProfiler_DecodeData_Params>();
+  p.pRangeProfilerObject = object_;
+  if (!check(cupti_.RangeProfilerDecodeData(&p), "cuptiRangeProfilerDecodeData", problem))
+    return false;
+
+  auto info = sized<CUpti_RangeProfiler_GetCounterDataInfo_Params>();
+  info.pCounterDataImage = image_.data();
+  info.counterDataImageSize = image_.size();
+  if (!check(cupti_.RangeProfilerGetCounterDataInfo(&info), "cuptiRangeProfilerGetCounterDataInfo",
+             problem))
+    return false;
+  ranges = info.numTotalRanges;
+  dropped = p.numOfRangeDropped;
+  return true;
+}
+
+bool RangeProfiler::evaluate(MetricGroup& group, size_t ranges, std::vector<double>& values,
+                             Problem& problem) {
+  const std::lock_guard lock(group.evaluate);
+  values.assign(ranges * group.metrics.size(), 0.0);
+  for (size_t range = 0; range < ranges; ++range) {
+    auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>();
+    p.pHostObject = group.host;
+    p.pCounterDataImage = image_.data();
+    p.counterDataImageSize = image_.size();
+    p.rangeIndex = range;
+    p.ppMetricNames = group.metrics.data();
+    p.numMetrics = group.metrics.size();
+    p.pMetricValues = values.data() + range * group.metrics.size();
+    if (!check(cupti_.ProfilerHostEvaluateToGpuValues(&p), "cuptiProfilerHostEvaluateToGpuValues",
+               problem))
+      return false;
+  }
+  return true;
+}
+
+RangeProfiler::Closed RangeProfiler::close(MetricGroup& group, size_t launches,
+                                           std::vector<double>& values, Problem& problem) {
+  const RelaxedCapture relaxed(cuda_);
+  if (!stop(problem)) return {Outcome::kNotClosed, 0};
+  if (launches == 0) return {Outcome::kRead, 0};
+  size_t ranges = 0, dropped = 0;
+  if (!decode(ranges, dropped, problem)) return {Outcome::kFailed, 0};
+  if (ranges != launches || dropped != 0) {
+    problem = {"counters.mismatch", "a measurement window saw " + std::to_string(launches) +
+                                        " launches but CUPTI " + std::to_string(ranges) +
+                                        " ranges (" + std::to_string(dropped) +
+                                        " dropped); it was discarded"};
+    return {Outcome::kMismatch, ranges + dropped};
+  }
+  return {evaluate(group, ranges, values, problem) ? Outcome::kRead : Outcome::kFailed, ranges};
+}
+
+void RangeProfiler::disable() {
+  if (object_ == nullptr) return;
+  const RelaxedCapture relaxed(cuda_);
+  auto p = sized<CUpti_RangeProfiler_Disable_Params>();
+  p.pRangeProfilerObject = object_;
+  // Refused while a window is open that could not be stopped: the object is still the context's.
+  if (cupti_.RangeProfilerDisable(&p) != CUPTI_SUCCESS) return;
+  object_ = nullptr;
+  sized_for_ = nullptr;
+}
+
+}  // namespace flopinj

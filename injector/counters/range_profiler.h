@@ -1,0 +1,73 @@
+// CUPTI's range profiler on one context.
+//
+//   once per process   cuptiProfilerInitialize, DeviceSupported          (planner.cpp)
+//   once per group     host object, configuration image, pass count      (metric_groups.cpp)
+//   once per context   RangeProfilerEnable, on a thread that launches; RangeProfilerDisable
+//   per window         counter image initialised (DecodeData fills the very image that SetConfig is
+//                      given, and would add to what is in it); SetConfig; Start
+//                      ... launches: in auto-range mode each is one range, numbered in execution
+//                      order, and the context is synchronised after it ...
+//                      Stop; DecodeData; number of ranges against the number of launches;
+//                      EvaluateToGpuValues per range
+//
+// A configuration has one pass, so kernels are not replayed and their memory is not saved; but for
+// that of mode full, where CUPTI runs every kernel as often as there are passes, its memory saved
+// before and restored between.
+//
+// Threads: one at a time (the window's lock), with the context current. CUPTI is called in relaxed
+// capture mode (relaxed_capture.h).
+#pragma once
+#include <cuda.h>
+#include <injector/counters/metric_groups.h>
+#include <injector/vendor/cuda_api.h>
+#include <injector/vendor/cupti_api.h>
+#include <injector/vendor/cupti_check.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace flopinj {
+
+class RangeProfiler {
+ public:
+  RangeProfiler(const CudaApi& cuda, const CuptiApi& cupti, CUcontext context)
+      : cuda_(cuda), cupti_(cupti), context_(context) {}
+  ~RangeProfiler() = default;  // disable() is asked for: at exit the context may be gone
+  RangeProfiler(const RangeProfiler&) = delete;
+  RangeProfiler& operator=(const RangeProfiler&) = delete;
+
+  // Enables the profiler at the first call. False, with the reason: no window is open.
+  bool open(const MetricGroup&, size_t max_ranges, Problem&);
+
+  enum class Outcome : uint8_t {
+    kRead,      // one row of values per launch
+    kMismatch,  // ranges and launches do not agree: nothing may be taken from this window
+    kFailed,    // CUPTI refused; the profiler has to be disabled
+    kNotClosed  // CUPTI refused to stop: the window may be open still
+  };
+  struct Closed {
+    Outcome outcome;
+    size_t ranges;  // that CUPTI counted, where it told
+  };
+  // `values`: launches x metrics, row by row.
+  Closed close(MetricGroup&, size_t launches, std::vector<double>& values, Problem&);
+
+  void disable();
+
+ private:
+  bool enable(Problem&);
+  bool prepare_image(const MetricGroup&, size_t max_ranges, Problem&);
+  bool stop(Problem&);
+  bool decode(size_t& ranges, size_t& dropped, Problem&);
+  bool evaluate(MetricGroup&, size_t ranges, std::vector<double>& values, Problem&);
+
+  const CudaApi& cuda_;
+  const CuptiApi& cupti_;
+  CUcontext context_;
+  CUpti_RangeProfiler_Object* object_ = nullptr;
+  const MetricGroup* sized_for_ = nullptr;  // group and number of ranges the image has room for
+  size_t sized_ranges_ = 0;
+  std::vector<uint8_t> image_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,214 @@
+// The end of a window: its samples, or what becomes of a window without any.
+#include <injector/counters/shut_gate.h>
+#include <injector/counters/windows.h>
+#include <injector/process/log.h>
+#include <injector/process/process.h>
+#include <injector/process/thread_context.h>
+
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+// Free device memory below which no kernel is instrumented: its code and counters need some, and
+// the program's launch fails where they find none.
+constexpr size_t kReservedBytes = size_t{512} << 20;
+
+// What a program's own mistake in a launch ends with, whether a window is open or not.
+bool is_programs_mistake(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_NOT_SUPPORTED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// The program's launch needs what instrumented code needs too, and fails where it is not there.
+bool Windows::may_instrument(Context& context, const ThreadContext& thread, const DevicePlan& plan,
+                             uint32_t group) {
+  if (thread.launch.asked.cooperative) {  // all its blocks must be resident at once
+    if (!cooperative_said_.exchange(true, std::memory_order_relaxed))
+      edge_.collector->diagnostic(Severity::kWarning, "counters.cooperative",
+                                  "cooperative launches are never instrumented: kernels that are "
+                                  "only launched so have no FLOP count");
+    return false;
+  }
+  size_t available = 0, total = 0;
+  if (edge_.cuda.MemGetInfo == nullptr || edge_.cuda.MemGetInfo(&available, &total) != CUDA_SUCCESS)
+    return true;
+  if (available >= kReservedBytes) return true;
+  refused(context, plan, group,
+          {"counters.device_memory",
+           "less than " + std::to_string(kReservedBytes >> 20) +
+               " MiB of device memory is free: kernels are not instrumented meanwhile"},
+          Refusals::Kind::kShortage);
+  return false;
+}
+
+// A launch inside a window failed, and perhaps would not have failed outside: no window of its kind
+// is opened any more.
+void Windows::launch_failed(const Context& context, const OpenWindow& window,
+                            const Signature* signature, CUresult result) {
+  if (is_programs_mistake(result)) return;
+  auto& failed = window.instrumented ? instrumented_failed_ : counted_failed_;
+  if (failed.exchange(true, std::memory_order_relaxed)) return;
+  scheduler_.disable(context.device, window.measured.group);
+  const std::string line =
+      "a launch of " + name_of(signature) + " failed with CUDA error " +
+      std::to_string(static_cast<int>(result)) + " inside a window " +
+      (window.instrumented ? "that instruments kernels" : "that reads hardware counters") +
+      ": no such window is opened any more in this process. Where the program ends by that "
+      "failure, run it with --mode timing, or name the kernel with --never-measure";
+  edge_.collector->diagnostic(Severity::kError, "counters.launch_failed", line);
+  log::warn(line);
+}
+
+void Windows::close(Context& context, CloseCause cause) {
+  const uint64_t began = monotonic_ns();
+  ShutGate gate(context);
+  auto window = std::move(context.window);
+  MeasurementWindow& measured = window->measured;
+  MetricGroup& group = window->plan->read_by(measured.group);
+  std::vector<double> values;
+  Problem problem;
+  RangeProfiler::Closed closed{RangeProfiler::Outcome::kFailed, 0};
+  try {
+    closed = context.profiler->close(group, measured.rows.size(), values, problem);
+  } catch (const std::exception&) {  // the window is closed, its counters are not read
+    edge_.collector->diagnostic(Severity::kWarning, "counters.memory",
+                                "no memory for a window's counters: it was discarded");
+    return scheduler_.window_unread(measured);
+  }
+  measured.cost.open_ns = began - measured.opened_ns;
+  measured.cost.overhead_ns += monotonic_ns() - began;
+  log_closed(context, *window);
+
+  if (closed.outcome == RangeProfiler::Outcome::kRead) {
+    if (!measured.rows.empty()) policy_.agreed(cause);
+    refusals_.accepted(measured.device, measured.group);
+    scheduler_.window_succeeded(measured, values);
+    const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (window->plan->together == nullptr)
+      return deliver(*window, number, measured.group, values, 0);
+    size_t column = 0;
+    for (uint32_t g = 0; g < window->plan->groups.size(); ++g) {
+      deliver(*window, number, g, values, column);
+      column += window->plan->groups[g]->metrics.size();
+    }
+    return;
+  }
+  if (discard(context, std::move(window), closed, cause, problem)) gate.keep();
+}
+
+// The counters of a window could not be had. True when the window is open still.
+bool Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
+                      RangeProfiler::Closed closed, CloseCause cause, Problem& problem) {
+  using Verdict = WindowPolicy::Verdict;
+  const MeasurementWindow& measured = window->measured;
+  const bool mismatch = closed.outcome == RangeProfiler::Outcome::kMismatch;
+  std::string news;
+  const Verdict verdict = mismatch
+                              ? policy_.disagreed(cause, measured.rows.size(), closed.ranges, news)
+                              : policy_.refused(cause, news);
+  if (!news.empty())
+    edge_.collector->diagnostic(Severity::kWarning, "counters.windows", problem.line + ". " + news);
+  const bool elsewhere = verdict == Verdict::kLeftOpen || verdict == Verdict::kAgain;
+  if (elsewhere && closed.outcome == RangeProfiler::Outcome::kNotClosed) {
+    window->finished = true;
+    context.window = std::move(window);
+    return true;
+  }
+  if (!mismatch) context.profiler->disable();
+  if (verdict == Verdict::kBlame && mismatch) {
+    scheduler_.window_failed(measured);
+    edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
+    return false;
+  }
+  scheduler_.window_unread(measured);
+  if (verdict == Verdict::kBlame) refused(context, *window->plan, measured.group, problem);
+  if (verdict == Verdict::kGiveUp) {
+    problem.code = "counters.closing";
+    give_up(context, problem);
+  }
+  return false;
+}
+
+void Windows::log_closed(const Context& context, const OpenWindow& window) const {
+  if (!log::debugging()) return;
+  const MeasurementWindow& measured = window.measured;
+  log::debug("window on device " + std::to_string(context.ordinal) + ": group " +
+             window.plan->groups[measured.group]->plan.name + ", " +
+             std::to_string(measured.rows.size()) + " launches, open for " +
+             std::to_string(measured.cost.open_ns / 1'000) + " us, opening and closing took " +
+             std::to_string(measured.cost.overhead_ns / 1'000) + " us");
+}
+
+// The rows that were chosen, as samples of a group whose metrics begin at `column`.
+void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
+                      std::span<const double> values, size_t column) {
+  const auto& rows = window.measured.rows;
+  const size_t width = rows.empty() ? 0 : values.size() / rows.size();
+  const size_t metrics = window.plan->groups[group]->metrics.size();
+  SampleBatch batch;
+  batch.device = window.measured.device;
+  batch.group = window.plan->ids[group];
+  batch.window = number;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].chosen) continue;
+    batch.signatures.push_back(rows[i].signature->id);
+    batch.paths.push_back(rows[i].path);
+    batch.correlations.push_back(rows[i].correlation);
+    const auto row = values.subspan(i * width + column, metrics);
+    batch.values.insert(batch.values.end(), row.begin(), row.end());
+  }
+  if (!batch.signatures.empty()) edge_.collector->samples(std::move(batch));
+}
+
+// CUPTI refused to open a window of the group, or to close one.
+void Windows::refused(Context& context, const DevicePlan& plan, uint32_t group,
+                      const Problem& problem, Refusals::Kind kind) {
+  if (context.profiler != nullptr) context.profiler->disable();
+  if (problem.lasting) return give_up(context, problem);
+  const std::string name = plan.together != nullptr ? "all groups" : plan.groups[group]->plan.name;
+  const auto answer = refusals_.refused(context.device, group, kind, monotonic_ns());
+  const std::string where =
+      "metric group " + name + " on device " + std::to_string(context.ordinal);
+  if (answer.pause_ns == 0) {
+    scheduler_.disable(context.device, group);
+    const std::string line = problem.line + "; " + where + " is not measured any more after " +
+                             std::to_string(answer.attempt) + " refusals";
+    edge_.collector->diagnostic(Severity::kError, problem.code, line);
+    return log::warn(line);
+  }
+  scheduler_.pause(context.device, group);
+  const std::string line = problem.line + "; " + where + " is tried again in " +
+                           std::to_string(answer.pause_ns / 1'000'000'000) + " s (refusal " +
+                           std::to_string(answer.attempt) + ")";
+  edge_.collector->diagnostic(Severity::kWarning, problem.code, line);
+  if (!refusal_said_.exchange(true))
+    log::warn(line);
+  else
+    log::info(line);
+  planner_.visit_soon();
+}
+
+// Nothing on this device can be measured, now or later.
+void Windows::give_up(const Context& context, const Problem& problem) {
+  context.profiler->disable();
+  scheduler_.disable(context.device);
+  edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
+  log::warn(problem.line + "; device " + std::to_string(context.ordinal) +
+            " goes on without counters, launches and times are recorded");
+}
+
+}  // namespace flopinj

@@ -1,0 +1,333 @@
+#include <injector/counters/shut_gate.h>
+#include <injector/counters/windows.h>
+#include <injector/process/log.h>
+#include <injector/process/process.h>
+#include <injector/process/this_thread.h>
+#include <injector/process/thread_context.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace flopinj {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto kMostWaitAtEnd = 500ms;
+// A launch that has been inside a window for so long is reported.
+constexpr uint64_t kLongLaunchNs = 10'000'000'000;
+
+bool is_instrumented(const DevicePlan& plan, uint32_t group) {
+  if (plan.together == nullptr) return plan.groups[group]->plan.instrumented;
+  return std::ranges::any_of(plan.groups, [](const auto& g) { return g->plan.instrumented; });
+}
+
+// How long a launch waits for another one in a window, and a window for launches that are being
+// made. Where every launch is to be measured, one that waits too little is a count that lacks.
+constexpr WindowPatience kSampling{2s, 20ms};
+constexpr WindowPatience kEveryLaunch{20s, 20s};
+
+// A deadline on the system clock: thread sanitizers do not understand a lock that is waited for by
+// any other. Should the clock jump, one wait is shorter or longer.
+auto within(std::chrono::system_clock::duration most) {
+  return std::chrono::system_clock::now() + most;
+}
+
+// The window's CUPTI calls at exit are made on a thread that may have no context.
+class WithContext {
+ public:
+  WithContext(const CudaApi& cuda, CUcontext context) : cuda_(cuda) {
+    pushed_ = cuda.CtxPushCurrent != nullptr && cuda.CtxPushCurrent(context) == CUDA_SUCCESS;
+  }
+  ~WithContext() {
+    CUcontext popped = nullptr;
+    if (pushed_ && cuda_.CtxPopCurrent != nullptr) cuda_.CtxPopCurrent(&popped);
+  }
+  WithContext(const WithContext&) = delete;
+  WithContext& operator=(const WithContext&) = delete;
+  explicit operator bool() const { return pushed_; }
+
+ private:
+  const CudaApi& cuda_;
+  bool pushed_;
+};
+
+}  // namespace
+
+Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
+    : edge_(edge),
+      planner_(planner),
+      contexts_(contexts),
+      captures_(captures),
+      scheduler_(edge.collector->scheduler()),
+      patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
+      policy_(edge.settings.close_windows, scheduler_.config().max_ranges),
+      on_(edge.measures && edge.cupti.range_profiler) {
+  planner_.set_visit([this] { return visit(); });
+}
+
+void Windows::await_plan(Context& context) {
+  if (context.plan_awaited.load(std::memory_order_relaxed)) return;
+  planner_.device_seen(context.ordinal);
+  if (on_.load(std::memory_order_relaxed) && edge_.settings.plan_wait_ms() > 0)
+    planner_.wait(context.ordinal, edge_.settings.plan_wait_ms());
+  context.plan_awaited.store(true, std::memory_order_relaxed);
+}
+
+void Windows::enter(Context& context, ThreadContext& thread, const Signature* signature) {
+  if (!on_.load(std::memory_order_relaxed)) return;
+  // Measuring has stopped: from the last window on, launches are only counted.
+  if (scheduler_.stopped() && !context.gate.load(std::memory_order_relaxed)) return;
+  // This store and the load of the gate, and in open() the store of the gate and the loads of
+  // `launching`, are sequentially consistent: at least one of the two threads sees the other.
+  thread.launching.store(&context, std::memory_order_seq_cst);
+  const bool wants = signature != nullptr &&
+                     signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
+                     planner_.plan(context.ordinal) != nullptr &&
+                     scheduler_.may_want(context.device, *signature) && !captures_.any() &&
+                     !context.waiting.unfinished(edge_.cuda);
+  if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
+  thread.launching.store(nullptr, std::memory_order_release);
+  thread.slow_callback = true;
+  enter_slowly(context, thread, signature);
+}
+
+void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
+  std::unique_lock lock(context.lock, within(patience_.for_lock));
+  if (lock.owns_lock()) {
+    if (context.window != nullptr && due(context, thread, signature))
+      close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
+    LaunchDecision decision;
+    if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
+      const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
+      decision = scheduler_.decide(context.device, *signature, window, monotonic_ns());
+      if (decision.close) {
+        close(context, CloseCause::kEarly);
+        if (!decision.open)
+          decision = scheduler_.decide(context.device, *signature, nullptr, monotonic_ns());
+      }
+      // A window that could not be read may have ended all measuring of this device.
+      if (decision.open && scheduler_.may_want(context.device, *signature))
+        open(context, thread, decision);
+    }
+    if (context.window != nullptr) {
+      thread.launch.in_window = true;
+      thread.launch.chosen = decision.chosen;
+      thread.launch.window_call_began_ns = monotonic_ns();
+      context.window_call.store(signature, std::memory_order_relaxed);
+      context.window_call_began_ns.store(thread.launch.window_call_began_ns,
+                                         std::memory_order_release);
+      lock.release();  // until exit()
+      return;
+    }
+  }
+  thread.launching.store(&context, std::memory_order_seq_cst);
+}
+
+void Windows::open(Context& context, const ThreadContext& thread, const LaunchDecision& decision) {
+  DevicePlan* const plan = planner_.plan(context.ordinal);
+  if (plan == nullptr || *decision.open >= plan->groups.size()) return;
+  const bool instrumented = is_instrumented(*plan, *decision.open);
+  if ((instrumented ? instrumented_failed_ : counted_failed_).load(std::memory_order_relaxed))
+    return scheduler_.disable(context.device, *decision.open);
+  if (instrumented && !may_instrument(context, thread, *plan, *decision.open)) return;
+
+  const uint64_t began = monotonic_ns();
+  ShutGate gate(context);
+  // capture_beginning() reads the gate after it has counted itself: one of the two sees the other.
+  if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
+  const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
+  while (others_launching(thread, context)) {
+    if (std::chrono::steady_clock::now() > give_up) {  // the next launch tries again
+      scheduler_.add_cost(monotonic_ns() - began);
+      return;
+    }
+    std::this_thread::yield();
+  }
+
+  if (context.profiler == nullptr)
+    context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
+  const size_t most = scheduler_.config().max_ranges;
+  auto window = std::make_unique<OpenWindow>();
+  window->plan = plan;
+  window->opener = &thread;
+  window->instrumented = instrumented;
+  window->measured.device = context.device;
+  window->measured.group = *decision.open;
+  window->measured.shared = decision.shared;
+  window->measured.rows.reserve(most);
+  Problem problem;
+  if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
+    scheduler_.add_cost(monotonic_ns() - began);
+    return refused(context, *plan, *decision.open, problem);
+  }
+  window->measured.opened_ns = monotonic_ns();
+  window->measured.cost.overhead_ns = window->measured.opened_ns - began;
+  context.window = std::move(window);
+  gate.keep();
+  planner_.visit_soon();
+}
+
+// Is the open window to be closed before the launch `next`?
+bool Windows::due(const Context& context, const ThreadContext& thread,
+                  const Signature* next) const {
+  if (scheduler_.close_before(next)) return true;
+  const OpenWindow& window = *context.window;
+  if (window.instrumented && thread.launch.asked.cooperative) return true;
+  if (!window.finished) return false;
+  return policy_.site() != CloseSite::kOpener || window.opener == &thread ||
+         window.measured.rows.size() >= scheduler_.config().max_ranges;
+}
+
+bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUresult result) {
+  if (!thread.launch.in_window) {
+    leave(thread);
+    return false;
+  }
+  thread.launch.in_window = false;
+  thread.slow_callback = true;
+  const std::unique_lock lock(context.lock, std::adopt_lock);
+  context.window_call_began_ns.store(0, std::memory_order_relaxed);
+  if (context.window == nullptr) return false;
+  if (result != CUDA_SUCCESS) {
+    launch_failed(context, *context.window, row.signature, result);
+    return false;
+  }
+  // Of a launch that has no signature there is a range and no row: the window will be discarded.
+  if (row.signature == nullptr) return false;
+  const uint64_t now = monotonic_ns();
+  row.chosen = thread.launch.chosen;
+  row.call_ns = now - thread.launch.window_call_began_ns;
+  OpenWindow& window = *context.window;
+  const bool finished = scheduler_.row_added(window.measured, row, now);
+  if (!finished && window.measured.rows.size() < policy_.most_rows()) return true;
+  window.finished = true;
+  if (policy_.site() == CloseSite::kExit) close(context, CloseCause::kFinished);
+  return true;
+}
+
+void Windows::leave(ThreadContext& thread) noexcept {
+  thread.launching.store(nullptr, std::memory_order_release);
+  if (!std::exchange(thread.launch.in_window, false)) return;
+  thread.launch.context->window_call_began_ns.store(0, std::memory_order_relaxed);
+  thread.launch.context->lock.unlock();
+}
+
+void Windows::wait_beginning(Context& context) {
+  context.waiting.begin();
+  if (!context.gate.load(std::memory_order_seq_cst)) return;
+  const std::unique_lock lock(context.lock, within(patience_.for_lock));
+  if (lock.owns_lock() && context.window != nullptr) close(context, CloseCause::kEarly);
+}
+
+void Windows::wait_begun(Context& context, CUstream stream, bool per_thread, bool made) {
+  if (made) context.waiting.add(stream, per_thread);
+  context.waiting.end();
+}
+
+bool Windows::context_destroying(Context& context) {
+  const std::unique_lock lock(context.lock, within(kMostWaitAtEnd));
+  if (!lock.owns_lock()) return false;
+  if (context.window != nullptr) close(context, CloseCause::kEarly);
+  if (context.profiler != nullptr) context.profiler->disable();
+  context.profiler.reset();
+  context.waiting.clear();
+  return true;
+}
+
+// On a thread that may have another context, or none.
+void Windows::close_from_outside(Context& context) {
+  const WithContext current(edge_.cuda, context.handle);
+  if (current) return close(context, CloseCause::kOutside);
+  context.window.reset();  // the driver is already gone, and the counters with it
+  context.gate.store(false, std::memory_order_seq_cst);
+}
+
+void Windows::capture_beginning() {
+  for (Context* const context : contexts_.all()) {
+    if (!context->gate.load(std::memory_order_seq_cst)) continue;
+    const std::unique_lock lock(context->lock, within(patience_.for_lock));
+    if (!lock.owns_lock() || context->window == nullptr) continue;
+    close_from_outside(*context);
+    if (context->window == nullptr) continue;
+    // It could not be closed here. Left open, its closing would disturb the capture.
+    context->profiler->disable();
+    scheduler_.window_unread(context->window->measured);
+    context->window.reset();
+    context->gate.store(false, std::memory_order_seq_cst);
+  }
+}
+
+// On the planner's thread. True while there is a reason to come again.
+bool Windows::visit() noexcept {
+  try {
+    const bool open = close_old();
+    const bool launching = watch_launches();
+    return resume_paused() || open || launching;
+  } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
+    return true;
+  }
+}
+
+// True while a window is open that is to be looked at again.
+bool Windows::close_old() {
+  bool open = false;
+  if (!policy_.closes_from_outside()) return false;
+  for (Context* const context : contexts_.all()) {
+    if (!context->gate.load(std::memory_order_relaxed)) continue;
+    // Taken: by a launch in the window, which closes it itself if it is the last one for long.
+    const std::unique_lock lock(context->lock, std::try_to_lock);
+    if (lock.owns_lock() && context->window == nullptr) continue;
+    const bool old = lock.owns_lock() && monotonic_ns() - context->window->measured.opened_ns >=
+                                             scheduler_.config().max_open_ns;
+    if (old)
+      close_from_outside(*context);
+    else
+      open = true;
+  }
+  return open;
+}
+
+// Reports a launch that stays in its window. True while one is in a window.
+bool Windows::watch_launches() {
+  bool launching = false;
+  for (Context* const context : contexts_.all()) {
+    uint64_t began = context->window_call_began_ns.load(std::memory_order_acquire);
+    if (began == 0) continue;
+    launching = true;
+    const uint64_t now = monotonic_ns();
+    if (now < began + kLongLaunchNs ||
+        !context->window_call_began_ns.compare_exchange_strong(began, now))
+      continue;
+    const Signature* const signature = context->window_call.load(std::memory_order_relaxed);
+    const std::string line =
+        "a launch of " + name_of(signature) +
+        " has been inside a measurement window for 10 s: it may wait for work that the program "
+        "makes later. If it does not end, run the program with --never-measure and this kernel, "
+        "or with --mode timing";
+    edge_.collector->diagnostic(Severity::kWarning, "counters.long_launch", line);
+    log::warn(line);
+  }
+  return launching;
+}
+
+// True while a group is paused.
+bool Windows::resume_paused() {
+  bool waiting = false;
+  for (const auto& [device, group] : refusals_.take_due(monotonic_ns(), waiting))
+    scheduler_.resume(device, group);
+  return waiting;
+}
+
+void Windows::finish() {
+  on_.store(false, std::memory_order_relaxed);
+  for (Context* const context : contexts_.all()) {
+    const std::unique_lock lock(context->lock, within(kMostWaitAtEnd));
+    if (!lock.owns_lock() || context->profiler == nullptr) continue;
+    if (context->window != nullptr) close_from_outside(*context);
+    const WithContext current(edge_.cuda, context->handle);
+    if (current) context->profiler->disable();
+  }
+}
+
+}  // namespace flopinj

@@ -1,0 +1,126 @@
+// Measurement windows: stretches of launches on one context whose counters are read.
+//
+// Protocol
+//   1. A launch whose signature wants a group (or that finds the gate shut) takes the context's
+//      lock at its ENTER, and the scheduler decides. A window is to be opened: the gate is shut,
+//      launches that other threads are in the middle of are waited for, and CUPTI is started.
+//   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
+//      rows are in the order of execution. A launch that succeeded appends its row.
+//   3. It is closed before a launch that must not be inside (a graph, a collective) or that wants
+//      another group's window, after the launch that fills or finishes it, when a stream is about
+//      to be captured (captures.h), when its context is destroyed, and at exit. Where exactly
+//      "after" is, and how many launches a window holds, WindowPolicy learns from the first
+//      windows (window_policy.h). One that has been open for max_open_ns is closed by the planner's
+//      thread, unless a launch is in it just then: the counts of a program that idles are written,
+//      however it ends. As many ranges as rows, and none dropped: the counters of rows that the
+//      scheduler chose become samples. Else all are thrown away.
+//   4. A call that CUPTI refuses ends the window. The group is tried again after a pause, or never,
+//      by the reason (refusals.h); other groups go on.
+//
+// A launch that finds no window and wants none says so in its thread's context (`launching`) and
+// takes no lock.
+//
+// Order of locks: context's window lock -> list of threads' contexts | group's evaluation | the
+// planner's, the collector's and CUPTI's own. No callback takes a window lock while holding another
+// of ours.
+// Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
+// which will have seen one range too many, is discarded.
+#pragma once
+#include <collector/schedule/refusals.h>
+#include <collector/schedule/scheduler.h>
+#include <collector/schedule/window_policy.h>
+#include <injector/counters/captures.h>
+#include <injector/counters/contexts.h>
+#include <injector/counters/planner.h>
+#include <injector/counters/range_profiler.h>
+#include <injector/process/edge.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace flopinj {
+
+struct OpenWindow {
+  DevicePlan* plan = nullptr;
+  const ThreadContext* opener = nullptr;
+  bool finished = false;  // to be closed at the next ENTER
+  bool instrumented = false;
+  MeasurementWindow measured;
+};
+
+struct WindowPatience {
+  std::chrono::milliseconds for_lock, for_launches;
+};
+
+// For messages; null: a kernel without a signature.
+inline std::string name_of(const Signature* signature) {
+  return signature != nullptr ? signature->function->info.name : "an unknown kernel";
+}
+
+class Windows {
+ public:
+  Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures);
+
+  // Before the first launch on a context: the wait that Settings::plan_wait_ms() tells.
+  void await_plan(Context&);
+  // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
+  // thread.
+  void enter(Context&, ThreadContext&, const Signature*);
+  // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
+  // filled in.
+  bool exit(Context&, ThreadContext&, WindowRow, CUresult);
+  // For an EXIT that fails before it comes to exit(); after exit() it does nothing. The window, if
+  // there is one, will be discarded.
+  void leave(ThreadContext&) noexcept;
+
+  // ENTER of a call that puts waiting work into a stream (waiting_streams.h), and EXIT.
+  void wait_beginning(Context&);
+  static void wait_begun(Context&, CUstream, bool per_thread, bool made);
+
+  // ENTER of a call that begins a capture, which Captures knows of already.
+  void capture_beginning();
+
+  // False when a launch on it does not return: then nothing is left to serve another context.
+  bool context_destroying(Context&);
+  // At exit: no new windows, open ones are closed. Any thread, with or without a context.
+  void finish();
+
+ private:
+  void enter_slowly(Context&, ThreadContext&, const Signature*);
+  void open(Context&, const ThreadContext&, const LaunchDecision&);
+  void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
+               size_t column);
+  bool due(const Context&, const ThreadContext&, const Signature* next) const;
+  void close(Context&, CloseCause);
+  void log_closed(const Context&, const OpenWindow&) const;
+  void close_from_outside(Context&);
+  bool visit() noexcept;
+  bool close_old();
+  bool watch_launches();
+  bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, uint32_t group);
+  void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
+  bool resume_paused();
+  bool discard(Context&, std::unique_ptr<OpenWindow>, RangeProfiler::Closed, CloseCause, Problem&);
+  void refused(Context&, const DevicePlan&, uint32_t group, const Problem&,
+               Refusals::Kind = Refusals::Kind::kPassing);
+  void give_up(const Context&, const Problem&);
+
+  Edge& edge_;
+  Planner& planner_;
+  Contexts& contexts_;
+  const Captures& captures_;
+  MeasurementScheduler& scheduler_;
+  const WindowPatience patience_;
+  WindowPolicy policy_;
+  Refusals refusals_;
+  std::atomic<bool> instrumented_failed_{false}, counted_failed_{false};  // a launch did, in one
+  std::atomic<bool> cooperative_said_{false};
+  std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
+  std::atomic<bool> on_;
+  std::atomic<uint32_t> windows_{0};  // number of the last window
+};
+
+}  // namespace flopinj

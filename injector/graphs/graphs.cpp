@@ -1,0 +1,332 @@
+#include <injector/graphs/graphs.h>
+
+#include <algorithm>
+
+namespace flopinj {
+
+void Graphs::report(const char* code, std::string_view message) {
+  edge_.collector->diagnostic(Severity::kWarning, code, message);
+}
+
+// --- calls -------------------------------------------------------------------------------------
+
+void Graphs::call_enter(ThreadContext& thread, const GraphFunction& function) {
+  if (thread.graph_call.depth++ > 0) return;
+  thread.graph_call.makes_exec =
+      function.action == GraphAction::kInstantiate || function.action == GraphAction::kUpdate;
+  thread.graph_call.conditional = false;
+  thread.graph_call.clones.clear();
+  thread.graph_call.graphs.clear();
+  if (function.action == GraphAction::kBeginCapture) captures_.beginning();
+}
+
+void Graphs::call_exit(ThreadContext& thread, const GraphFunction& function,
+                       const CUpti_CallbackData& data) {
+  if (thread.graph_call.depth == 0 || --thread.graph_call.depth > 0) return;
+  const CUresult result = data.functionReturnValue == nullptr
+                              ? CUDA_ERROR_UNKNOWN
+                              : *static_cast<const CUresult*>(data.functionReturnValue);
+  GraphCall call{};
+  call.action = function.action;
+  call.relevant = true;
+  if (call.action == GraphAction::kEndCapture) {
+    function.read(data.functionParams, call);
+    // A capture that was invalidated ends here too.
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+        result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_ILLEGAL_STATE)
+      captures_.ended(data.context, call.stream);
+    return;
+  }
+  if (result != CUDA_SUCCESS) {
+    if (call.action == GraphAction::kBeginCapture) captures_.not_begun();
+    return;
+  }
+  function.read(data.functionParams, call);
+  if (!call.relevant) return;
+  switch (call.action) {
+    case GraphAction::kBeginCapture:
+      return captures_.begun(data.context, call.stream);
+    case GraphAction::kAddKernel:
+    case GraphAction::kSetKernel: {
+      if (call.action == GraphAction::kSetKernel) add_cluster(call);
+      const NodeKernel kernel = kernel_of(thread, call);
+      const MutexLock lock(mutex_);
+      return put(call.graph, call.node, kernel);
+    }
+    case GraphAction::kAddChild:
+      return add_child(thread, call);
+    case GraphAction::kAddConditional: {
+      const MutexLock lock(mutex_);
+      return nodes_.add_conditional(call.graph, call.node,
+                                    {call.bodies.begin(), call.bodies.end()});
+    }
+    case GraphAction::kInstantiate:
+      return instantiate(thread, call);
+    case GraphAction::kSetAttribute:
+      return set_attribute(thread, call);
+    case GraphAction::kSetExecKernel:
+      add_cluster(call);
+      return change_exec(call, kernel_of(thread, call));
+    case GraphAction::kSetExecChild:
+    case GraphAction::kEnable:
+    case GraphAction::kUpdate:
+      return change_exec(call, {});
+    case GraphAction::kEndCapture:
+      return;
+  }
+}
+
+NodeKernel Graphs::kernel_of(ThreadContext& thread, const GraphCall& call) {
+  NodeKernel kernel;
+  kernel.path = thread.state->ranges.path();
+  kernel.sequence_plus_1 = thread.state->ranges.sequence_plus_1();
+  const KernelFunction* const function =
+      call.kernel_call.function != nullptr
+          ? functions_.find(thread, call.kernel_call.function, nullptr)
+          : functions_.of_kernel(thread, call.kernel);
+  const Signature* signature = nullptr;
+  if (function != nullptr)
+    signature = edge_.collector->signature(*thread.state, *function, call.kernel_call.shape,
+                                           call.kernel_call.parameters);
+  if (signature != nullptr) {
+    kernel.signature = signature->id;
+    kernel.flags = work_flags(*signature->function);
+  } else {
+    report("graph.unnamed_kernel",
+           "the driver does not tell the name of a kernel added to a graph by hand (it can since "
+           "CUDA 12.3); its launches have no count");
+  }
+  return kernel;
+}
+
+void Graphs::add_child(ThreadContext& thread, const GraphCall& call) {
+  const MutexLock lock(mutex_);
+  ChildGraph child;
+  child.node = call.node;
+  if (!thread.graph_call.graphs.empty())
+    child.copy = thread.graph_call.graphs.front();  // the outermost copy is told first
+  else
+    child.contents = nodes_.flatten(call.other);
+  nodes_.add_child(call.graph, std::move(child));
+}
+
+// Steps: the graph's kernel nodes as we know them; for each, the copy that CUPTI told of during
+// this call, for its id; and the copies of nodes that we did not know.
+void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
+  if (call.for_device) {
+    edge_.collector->count_unseen("graph_for_device");
+    report("graph.for_device",
+           "a graph was made to be launched by kernels: such launches are in no count; those from "
+           "the host are");
+  }
+  std::vector<SourceNode> source;
+  {
+    const MutexLock lock(mutex_);
+    source = nodes_.flatten(call.graph);
+  }
+  // A copy may be copied again: the last one is what runs, the first original is what we know.
+  std::unordered_map<CUgraphNode, CUgraphNode> origin_of;  // copy -> first original
+  std::unordered_map<CUgraphNode, CUgraphNode> runs_as;    // first original -> last copy
+  std::vector<CUgraphNode> origins;                        // in the order they were told
+  for (const auto& [copy, original] : thread.graph_call.clones) {
+    const auto before = origin_of.find(original);
+    const CUgraphNode origin = before != origin_of.end() ? before->second : original;
+    origin_of[copy] = origin;
+    if (runs_as.insert_or_assign(origin, copy).second) origins.push_back(origin);
+  }
+
+  ExecutableGraph exec;
+  for (const SourceNode& node : source) {
+    const auto copy = runs_as.find(node.node);
+    exec.nodes.push_back({node.node, node.kernel,
+                          id_of(copy != runs_as.end() ? copy->second : node.node), true,
+                          node.conditional});
+    if (copy != runs_as.end()) runs_as.erase(copy);
+  }
+  // A node that we did not see made may be in a body: then its records say how often it ran.
+  const bool conditional = thread.graph_call.conditional ||
+                           std::ranges::any_of(source, [](auto& node) { return node.conditional; });
+  for (const CUgraphNode origin : origins) {
+    const auto copy = runs_as.find(origin);
+    if (copy == runs_as.end()) continue;
+    const std::optional<NodeKernel> kernel = ask_driver(thread, origin);
+    exec.nodes.push_back(
+        {origin, kernel.value_or(NodeKernel{}), id_of(copy->second), true, conditional});
+  }
+
+  const MutexLock lock(mutex_);
+  if (!nodes_.put_executable(call.exec, std::move(exec)))
+    return report("graph.too_many",
+                  "more executable graphs than can be followed; launches of the "
+                  "rest are not counted");
+  epoch_.fetch_add(1, std::memory_order_release);
+}
+
+std::optional<NodeKernel> Graphs::ask_driver(ThreadContext& thread, CUgraphNode node) {
+  {
+    const MutexLock lock(mutex_);
+    if (const NodeKernel* const known = nodes_.find(node)) return *known;
+  }
+  if (std::optional<NodeKernel> kernel = read_node(thread, node)) {
+    kernel->path = {};  // not made here
+    kernel->sequence_plus_1 = 0;
+    return kernel;
+  }
+  report("graph.unknown_node",
+         "a graph holds a kernel node that was made before profiling began; its launches have no "
+         "count");
+  return std::nullopt;
+}
+
+void Graphs::change_exec(const GraphCall& call, const NodeKernel& kernel) {
+  const MutexLock lock(mutex_);
+  ExecutableGraph* const exec = nodes_.executable(call.exec);
+  if (exec == nullptr) return;  // reported when it is launched
+  exec->changed = true;
+  epoch_.fetch_add(1, std::memory_order_release);
+
+  if (call.action == GraphAction::kUpdate || call.action == GraphAction::kSetExecChild) {
+    std::vector<SourceNode> places;
+    if (call.action == GraphAction::kSetExecChild)
+      places = nodes_.contents_of_child(call.node);
+    else
+      for (const ExecNode& node : exec->nodes)
+        places.push_back({node.origin, node.kernel, node.conditional});
+    if (!exec->update(places, nodes_.flatten(call.other)))
+      report("graph.update",
+             "an executable graph was updated from a graph whose nodes are not all known; its "
+             "launches may be counted with former parameters");
+    return;
+  }
+  ExecNode* const node = exec->find(call.node);
+  if (node == nullptr)
+    return report("graph.unknown_node",
+                  "an unknown kernel node of an executable graph was changed; launches of that "
+                  "graph may be counted with its former parameters");
+  if (call.action == GraphAction::kEnable) {
+    node->enabled = call.enabled;
+  } else {  // it stays where it was captured
+    node->kernel.signature = kernel.signature;
+    node->kernel.flags = kernel.flags;
+  }
+}
+
+void Graphs::put(CUgraph graph, CUgraphNode node, const NodeKernel& kernel) {
+  if (!nodes_.put(graph, node, kernel))
+    report("graph.too_many",
+           "more graph nodes than can be followed; launches of the rest are not counted");
+}
+
+LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
+  const uint64_t epoch = epoch_.load(std::memory_order_acquire);
+  const auto place = reinterpret_cast<uintptr_t>(handle);
+  GraphSlot& slot = thread.graphs[(place >> 4 ^ place >> 12) % thread.graphs.size()];
+  if (slot.exec == handle && slot.epoch == epoch) return slot.graph;
+
+  const MutexLock lock(mutex_);
+  ExecutableGraph* const known = nodes_.executable(handle);
+  if (known == nullptr) {
+    report("graph.unknown",
+           "a graph was launched that was instantiated before profiling began; its kernels are not "
+           "counted");
+    edge_.collector->count_unseen("graph_before_recording");
+    return {};
+  }
+  ExecutableGraph& exec = *known;
+  if (exec.changed) {
+    std::vector<GraphNode> nodes;
+    for (const bool conditional : {false, true}) {
+      for (const ExecNode& node : exec.nodes)
+        if (node.enabled && node.conditional == conditional)
+          nodes.push_back({node.kernel.signature, node.kernel.path, node.kernel.sequence_plus_1,
+                           node.id, node.kernel.flags, conditional});
+      if (!conditional) exec.launched.kernels = static_cast<uint32_t>(nodes.size());
+    }
+    const bool bodies = nodes.size() > exec.launched.kernels;
+    exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
+    exec.launched.bodies_lost = bodies && !exec.launched.id;
+    exec.changed = false;
+  }
+  slot = {handle, exec.launched, epoch};
+  return exec.launched;
+}
+
+uint64_t Graphs::id_of(CUgraphNode node) const {
+  uint64_t id = 0;
+  if (edge_.cupti.GetGraphNodeId == nullptr ||
+      edge_.cupti.GetGraphNodeId(node, &id) != CUPTI_SUCCESS)
+    return 0;
+  return id;
+}
+
+// --- what CUPTI tells --------------------------------------------------------------------------
+
+void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
+                      const CUpti_GraphData& data) {
+  GraphCallInProgress& call = thread.graph_call;
+  const bool kernel = data.nodeType == CU_GRAPH_NODE_TYPE_KERNEL;
+  switch (id) {
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+      if (data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        report("graph.conditional",
+               "a graph has conditional nodes: how often their bodies run is decided on the GPU; "
+               "kernels in them are counted by CUPTI's records of them, where times are recorded");
+      if (data.nodeType == CU_GRAPH_NODE_TYPE_HOST ||
+          data.nodeType == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT ||
+          data.nodeType == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        may_wait_.store(true, std::memory_order_relaxed);
+      if (!kernel) return;
+      if (thread.launch_depth > 0) {  // a launch under capture
+        const LaunchInProgress& launch = thread.launch;
+        if (launch.waits) may_wait_.store(true, std::memory_order_relaxed);
+        if (launch.asked.device_updatable) {
+          edge_.collector->count_unseen("device_updatable_node");
+          report("graph.device_updatable",
+                 "a graph holds a kernel node that kernels may change, switch off or on: it is "
+                 "counted as it was captured");
+        }
+        thread.launch.captured = true;
+        NodeKernel captured{{}, launch.record.path, launch.record.sequence_plus_1, 0};
+        if (launch.signature != nullptr) {
+          captured.signature = launch.signature->id;
+          captured.flags = work_flags(*launch.signature->function);
+        }
+        const MutexLock lock(mutex_);
+        put(data.graph, data.node, captured);
+      }
+      return;  // by hand: known at the EXIT of that call
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED: {
+      call.conditional |= data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+      if (!kernel) return;
+      if (call.depth > 0 && call.makes_exec) {
+        call.clones.push_back({data.node, data.originalNode});
+        return;
+      }
+      const MutexLock lock(mutex_);
+      if (const NodeKernel* const original = nodes_.find(data.originalNode))
+        put(data.graph, data.node, NodeKernel{*original});
+      return;
+    }
+    case CUPTI_CBID_RESOURCE_GRAPH_CLONED:
+      if (call.depth > 0) call.graphs.push_back(data.graph);
+      return;
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING: {
+      const MutexLock lock(mutex_);
+      return nodes_.drop_node(data.node, data.nodeType == CU_GRAPH_NODE_TYPE_GRAPH ||
+                                             data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    }
+    case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING: {
+      const MutexLock lock(mutex_);
+      return nodes_.drop_graph(data.graph);
+    }
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING: {
+      const MutexLock lock(mutex_);
+      if (nodes_.drop_executable(data.graphExec)) epoch_.fetch_add(1, std::memory_order_release);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+}  // namespace flopinj

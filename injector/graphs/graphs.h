@@ -1,0 +1,73 @@
+// What the kernel nodes of CUDA graphs run, so that a graph launch can be counted kernel by kernel.
+//
+// Nodes come into being by capture (a launch call makes a node instead of running: CUPTI tells of
+// the node inside that call), by hand (cuGraphAddKernelNode) or as copies (cuGraphClone, child
+// graphs). Instantiation copies every node once more; the copies' ids are the ones in activity
+// records. An executable graph has its own list, which cuGraphExec*SetParams, cuGraphNodeSetEnabled
+// and cuGraphExecUpdate change.
+//
+// Kernel nodes that we did not see made are asked for their parameters. What stays unknown (graphs
+// instantiated before we came) is reported, never left out in silence.
+//
+// How often the bodies of conditional nodes run is decided on the GPU. Their kernels are followed
+// like others, but a graph launch is no launch of them: each activity record is.
+//
+// Threads: every function may be called on any thread. No CUDA or CUPTI call is made under the
+// lock, for CUPTI may hold its own while it tells us something.
+#pragma once
+#include <collector/identity/mutex.h>
+#include <cupti.h>
+#include <injector/counters/captures.h>
+#include <injector/graphs/graph_nodes.h>
+#include <injector/handles/functions.h>
+#include <injector/process/edge.h>
+#include <injector/process/thread_context.h>
+#include <injector/vendor/driver_calls.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flopinj {
+
+class Graphs {
+ public:
+  Graphs(Edge& edge, Functions& functions, Captures& captures)
+      : edge_(edge), functions_(functions), captures_(captures) {}
+
+  void call_enter(ThreadContext&, const GraphFunction&);
+  void call_exit(ThreadContext&, const GraphFunction&, const CUpti_CallbackData&);
+  void resource(ThreadContext&, CUpti_CallbackIdResource, const CUpti_GraphData&);
+
+  // Whether graph launches may wait for the host or for another device: once a node of such work
+  // was made in any graph of the process.
+  bool may_wait() const noexcept { return may_wait_.load(std::memory_order_relaxed); }
+
+  // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
+  LaunchedGraph launched(ThreadContext&, CUgraphExec);
+
+ private:
+  NodeKernel kernel_of(ThreadContext&, const GraphCall&);
+  void instantiate(ThreadContext&, const GraphCall&);
+  void add_child(ThreadContext&, const GraphCall&);
+  void change_exec(const GraphCall&, const NodeKernel&);
+  std::optional<NodeKernel> ask_driver(ThreadContext&, CUgraphNode);
+  std::optional<NodeKernel> read_node(ThreadContext&, CUgraphNode);
+  void add_cluster(GraphCall&) const;
+  void set_attribute(ThreadContext&, const GraphCall&);
+  uint64_t id_of(CUgraphNode) const;
+  void report(const char* code, std::string_view message);
+
+  void put(CUgraph, CUgraphNode, const NodeKernel&) FLOPINJ_REQUIRES(mutex_);
+
+  Edge& edge_;
+  Functions& functions_;
+  Captures& captures_;
+  std::atomic<bool> may_wait_{false};
+  std::atomic<uint64_t> epoch_{1};  // changes with every change of any executable graph
+  Mutex mutex_;
+  GraphNodes nodes_ FLOPINJ_GUARDED_BY(mutex_);
+};
+
+}  // namespace flopinj

@@ -1,0 +1,33 @@
+// (context, CUstream) -> the trace's stream ids.
+#pragma once
+#include <collector/identity/mutex.h>
+#include <cuda.h>
+#include <injector/counters/contexts.h>
+#include <injector/process/edge.h>
+
+#include <atomic>
+#include <map>
+
+namespace flopinj {
+
+class Streams {
+ public:
+  explicit Streams(Edge& edge) : edge_(edge) {}
+
+  // A null `stream` is the legacy default stream or, with `per_thread`, the calling thread's. None
+  // when CUPTI does not know it. A hit takes no lock.
+  StreamId find(ThreadContext&, const Context&, CUstream stream, bool per_thread);
+  void stream_destroying();  // its handle may come back as another stream
+
+ private:
+  static constexpr size_t kMost = 65'536;
+  StreamId look_up(const Context&, CUstream stream, bool per_thread);
+
+  Edge& edge_;
+  std::atomic<uint32_t> epoch_{1};
+  Mutex mutex_;
+  // CUPTI's ids of (context, stream) are never reused, so these entries do not go stale.
+  std::map<std::pair<uint32_t, uint32_t>, StreamId> ids_ FLOPINJ_GUARDED_BY(mutex_);
+};
+
+}  // namespace flopinj

@@ -1,0 +1,95 @@
+#include <injector/process/process.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+namespace flopinj {
+namespace {
+
+// Launchers, the variable each gives a process's rank in and the one with the number of ranks, the
+// most specific first. PMIx has none for the number.
+struct Launcher {
+  const char* rank;
+  const char* size;
+};
+constexpr Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE"},
+                                   {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   {"PMIX_RANK", nullptr},
+                                   {"PMI_RANK", "PMI_SIZE"},
+                                   {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+constexpr size_t kMaxArguments = 1'024;
+
+// The number in an environment variable; -1 where it holds none.
+int32_t number_in(const char* variable) {
+  const char* text = variable != nullptr ? std::getenv(variable) : nullptr;
+  if (text == nullptr) return -1;
+  int32_t number = -1;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, number);
+  return error == std::errc{} && rest == end && number >= 0 ? number : -1;
+}
+
+void read_rank(ProcessInfo& info) {
+  for (const Launcher& launcher : kLaunchers) {
+    const int32_t rank = number_in(launcher.rank);
+    if (rank < 0) continue;
+    info.rank = rank;
+    info.rank_source = launcher.rank;
+    const int32_t size = number_in(launcher.size);
+    if (size > rank) info.world_size = static_cast<uint32_t>(size);
+    return;
+  }
+}
+
+uint64_t clock_ns(clockid_t clock) noexcept {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+ProcessInfo describe_process() {
+  ProcessInfo info;
+  info.pid = static_cast<uint32_t>(getpid());
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) == 0) info.hostname = host;
+  std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
+  for (std::string one;
+       info.command_line.size() < kMaxArguments && std::getline(arguments, one, '\0');)
+    info.command_line.push_back(one);
+  read_rank(info);
+  info.clock_realtime_ns = realtime_ns();
+  info.clock_monotonic_ns = monotonic_ns();
+  std::random_device random;
+  info.session_id = (uint64_t{random()} << 32) ^ random() ^ info.clock_realtime_ns;
+  return info;
+}
+
+std::string thread_name(uint32_t os_tid) {
+  std::ifstream comm("/proc/self/task/" + std::to_string(os_tid) + "/comm");
+  std::string name;
+  std::getline(comm, name);
+  return name;
+}
+
+uint64_t thread_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+uint64_t realtime_ns() noexcept { return clock_ns(CLOCK_REALTIME); }
+uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+
+void prepare_helper_thread(const char* name) noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // the program's signals are for the program's threads
+  prctl(PR_SET_NAME, name);
+}
+
+}  // namespace flopinj

@@ -1,0 +1,144 @@
+#include <collector/identity/mutex.h>
+#include <injector/process/edge.h>
+#include <injector/process/this_thread.h>
+#include <injector/process/thread_context.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace flopinj {
+
+constinit thread_local ThreadSlot this_thread_slot
+    __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr, 0, false};
+
+namespace {
+
+std::atomic<uint32_t> g_epoch{1};
+
+// Never destroyed: threads may outlive static objects.
+struct Registry {
+  Mutex mutex;
+  std::vector<ThreadContext*> contexts;
+};
+union Leaked {
+  constexpr Leaked() : registry{} {}
+  ~Leaked() {}
+  Registry registry;
+};
+constinit Leaked g_leaked;
+Registry& registry() { return g_leaked.registry; }
+
+bool is_current() noexcept {
+  return this_thread_slot.epoch == g_epoch.load(std::memory_order_relaxed);
+}
+
+void end_of_thread(void*) {
+  ThreadSlot& slot = this_thread_slot;
+  const ThreadSlot ended = slot;
+  slot.state = nullptr;
+  slot.context = nullptr;
+  if (ended.epoch != g_epoch.load(std::memory_order_relaxed)) return;  // the parent's
+  if (ended.context != nullptr) {
+    const std::unique_ptr<ThreadContext> context(ended.context);
+    const MutexLock lock(registry().mutex);
+    std::erase(registry().contexts, context.get());
+  }
+  if (Edge* const edge = session_edge(); edge != nullptr && ended.state != nullptr)
+    edge->collector->retire_thread(ended.state);
+}
+
+struct Key {
+  pthread_key_t key{};
+  bool made;
+  Key() : made(pthread_key_create(&key, end_of_thread) == 0) {}
+};
+
+// The thread has something of ours from now on.
+void hand_back_at_end(Collector& collector) noexcept {
+  static const Key key;
+  // Any value that is not null makes the destructor run.
+  if (key.made && pthread_setspecific(key.key, &this_thread_slot) == 0) return;
+  collector.diagnostic(Severity::kWarning, "process.thread_keys",
+                       "the program has taken all pthread keys: what its threads leave behind is "
+                       "kept, and launches of threads past the 4096th are dropped");
+}
+
+// What a slot of another epoch holds is the parent's, and stays where it is.
+void begin_epoch() noexcept {
+  if (is_current()) return;
+  this_thread_slot.state = nullptr;
+  this_thread_slot.context = nullptr;
+  this_thread_slot.epoch = g_epoch.load(std::memory_order_relaxed);
+}
+
+ThreadState* make_state() noexcept {
+  begin_epoch();
+  Edge* const edge = session_edge();
+  if (edge == nullptr) return nullptr;
+  ThreadState* const state =
+      edge->collector->add_thread(static_cast<uint32_t>(syscall(SYS_gettid)));
+  if (state == nullptr) return nullptr;
+  this_thread_slot.state = state;
+  hand_back_at_end(*edge->collector);
+  return state;
+}
+
+// Also where there is one whose state found no room before.
+ThreadContext* make_context(const RecursionGuard& guard) noexcept {
+  ThreadState* const state = thread_state(guard);
+  begin_epoch();
+  if (this_thread_slot.context != nullptr) {
+    this_thread_slot.context->state = state;
+    return this_thread_slot.context;
+  }
+  Edge* const edge = session_edge();
+  if (edge == nullptr) return nullptr;
+  try {
+    auto context = std::make_unique<ThreadContext>();
+    context->state = state;
+    {
+      const MutexLock lock(registry().mutex);
+      registry().contexts.push_back(context.get());
+    }
+    this_thread_slot.context = context.release();
+    hand_back_at_end(*edge->collector);
+    return this_thread_slot.context;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+ThreadState* thread_state(const RecursionGuard&) noexcept {
+  const ThreadSlot& slot = this_thread_slot;
+  return slot.state != nullptr && is_current() ? slot.state : make_state();
+}
+
+ThreadContext* thread_context(const RecursionGuard& guard) noexcept {
+  const ThreadSlot& slot = this_thread_slot;
+  return slot.context != nullptr && slot.context->state != nullptr && is_current()
+             ? slot.context
+             : make_context(guard);
+}
+
+bool others_launching(const ThreadContext& self, const Context& context) noexcept {
+  const MutexLock lock(registry().mutex);
+  return std::ranges::any_of(registry().contexts, [&](const ThreadContext* other) {
+    return other != &self && other->launching.load(std::memory_order_seq_cst) == &context;
+  });
+}
+
+void forget_threads() noexcept {
+  g_epoch.fetch_add(1, std::memory_order_relaxed);
+  // Another thread of the parent may have held the lock, and been in the middle of a change.
+  new (&registry()) Registry;
+}
+
+}  // namespace flopinj

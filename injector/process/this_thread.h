@@ -1,0 +1,56 @@
+// The calling thread as we know it: one thread-local record, reached without a call into the
+// loader, and one key of the C library that hands everything back when the thread ends.
+//
+// Whoever works on a thread's state is inside our own code, and proves it by a RecursionGuard: CUDA
+// calls that we make (or that CUPTI makes for us) are then not taken for the program's.
+//
+// Where the program has taken all keys of the C library, threads that end keep their memory and
+// their place in the collector's table. That is reported once (diagnostic process.thread_keys).
+#pragma once
+#include <collector/writer/thread_state.h>
+
+#include <cstdint>
+
+namespace flopinj {
+
+struct Context;
+struct ThreadContext;
+
+struct ThreadSlot {
+  ThreadState* state;
+  ThreadContext* context;
+  uint32_t epoch;  // of both; a forked child begins a new one
+  bool inside;     // our own code
+};
+// initial-exec: a plain %fs-relative access. The few bytes fit the reserve that glibc keeps for
+// libraries loaded later.
+extern constinit thread_local ThreadSlot this_thread_slot
+    __attribute__((tls_model("initial-exec")));
+
+class RecursionGuard {
+ public:
+  RecursionGuard() noexcept : outer_(this_thread_slot.inside) { this_thread_slot.inside = true; }
+  ~RecursionGuard() { this_thread_slot.inside = outer_; }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
+  static bool inside() noexcept { return this_thread_slot.inside; }
+
+ private:
+  bool outer_;
+};
+
+// The collector's part, made at the thread's first call and retired when it ends. Null when
+// recording is off or the table of threads is full.
+ThreadState* thread_state(const RecursionGuard&) noexcept;
+// All of it, made at the thread's first callback of CUPTI and freed when it ends. Null without
+// memory.
+ThreadContext* thread_context(const RecursionGuard&) noexcept;
+
+// True while a thread other than `self` is launching on `context` outside of a window.
+bool others_launching(const ThreadContext& self, const Context&) noexcept;
+
+// In a forked child, whose only thread is the caller: what the parent's threads had is not the
+// child's. Async-signal-safe.
+void forget_threads() noexcept;
+
+}  // namespace flopinj

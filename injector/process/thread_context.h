@@ -1,0 +1,111 @@
+// What one host thread keeps between CUPTI callbacks: the launch it is in, and its own copies of
+// handle tables, so that the steady state takes no lock. Used by its own thread, but for
+// `launching`. this_thread.h finds the caller's.
+#pragma once
+#include <collector/identity/launch_record.h>
+#include <collector/identity/signature_table.h>
+#include <cuda.h>
+#include <injector/vendor/launch_calls.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace flopinj {
+
+struct Context;
+struct ThreadState;
+
+struct FunctionSlot {
+  CUfunction handle = nullptr;
+  const char* symbol = nullptr;  // CUPTI's pointer, compared only
+  const KernelFunction* function = nullptr;
+  uint32_t epoch = 0;
+};
+
+struct StreamSlot {
+  const Context* context = nullptr;
+  CUstream stream = nullptr;
+  StreamId id;
+  uint32_t epoch = 0;
+  bool per_thread = false;
+};
+
+struct ContextSlot {
+  CUcontext handle = nullptr;
+  Context* context = nullptr;
+  uint32_t epoch = 0;
+};
+
+struct LaunchedGraph {
+  GraphId id;
+  uint32_t kernels = 0;      // launches that one launch of the graph stands for, bodies left out
+  bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
+};
+
+struct GraphSlot {
+  CUgraphExec exec = nullptr;
+  LaunchedGraph graph;
+  uint64_t epoch = 0;
+};
+
+// Between ENTER and EXIT of the outermost launch call; a new one at each ENTER.
+struct LaunchInProgress {
+  LaunchCall asked;  // as it was at ENTER; nothing of a launch on several devices
+  Context* context = nullptr;
+  const Signature* signature = nullptr;
+  LaunchRecord record;  // path, sequence and correlation as of ENTER
+  bool captured = false;
+  bool waits = false;                 // it may wait for work that the program makes later
+  bool in_window = false;             // this thread holds its context's window lock
+  bool chosen = false;                // and the launch becomes a sample
+  uint64_t window_call_began_ns = 0;  // in a window
+  uint64_t timed_call_began_ns = 0;   // where the call is timed; else 0
+};
+
+// Between ENTER and EXIT of a graph call: what CUPTI told of it on this thread.
+struct GraphCallInProgress {
+  uint32_t depth = 0;
+  bool makes_exec = false;   // the copies are an executable graph's
+  bool conditional = false;  // and a conditional node is among them
+  struct Clone {
+    CUgraphNode node, original;
+  };
+  std::vector<Clone> clones;    // kernel nodes, in the order they were told
+  std::vector<CUgraph> graphs;  // clones of graphs
+};
+
+// Modules that CUPTI told of on this thread since the call it is in began.
+struct LoadedModules {
+  uint32_t count = 0;
+  uint32_t last = 0;  // CUPTI's id
+  void push(uint32_t id) {
+    ++count;
+    last = id;
+  }
+};
+
+struct ThreadContext {
+  // The collector's part; null where its table of threads is full.
+  ThreadState* state = nullptr;
+
+  uint32_t launch_depth =
+      0;  // launch calls inside one another; only the outermost is the program's
+  LaunchInProgress launch;
+  LoadedModules modules_loaded;
+  GraphCallInProgress graph_call;
+  bool timing_due = false;     // the next launch callback that does no window work is timed
+  bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
+
+  ContextSlot context;
+  std::array<GraphSlot, 8> graphs;
+  std::array<StreamSlot, 16> streams;
+  std::array<FunctionSlot, 1'024> functions;
+
+  // The context on which this thread is launching outside of any window; read by the thread that
+  // wants to open one.
+  std::atomic<const Context*> launching{nullptr};
+};
+
+}  // namespace flopinj

@@ -1,0 +1,51 @@
+// The few driver functions we call, taken from the libcuda.so.1 already in the process (we run
+// inside it).
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace flopinj {
+
+// clang-format off
+#define FLOPINJ_CUDA_FUNCTIONS(f)                                       \
+  f(DriverGetVersion, cuDriverGetVersion)                               \
+  f(DeviceGet, cuDeviceGet)                                             \
+  f(DeviceGetName, cuDeviceGetName)                                     \
+  f(DeviceGetAttribute, cuDeviceGetAttribute)                           \
+  f(DeviceTotalMem, cuDeviceTotalMem_v2)                                \
+  f(DeviceGetUuid, cuDeviceGetUuid_v2)                                  \
+  f(FuncGetParamInfo, cuFuncGetParamInfo)                               \
+  f(FuncGetAttribute, cuFuncGetAttribute)                               \
+  f(FuncGetName, cuFuncGetName)                                         \
+  f(KernelGetFunction, cuKernelGetFunction)                             \
+  f(FuncGetModule, cuFuncGetModule)                                     \
+  f(StreamIsCapturing, cuStreamIsCapturing)                             \
+  f(StreamQuery, cuStreamQuery)                                         \
+  f(MemGetInfo, cuMemGetInfo_v2)                                        \
+  f(CtxPushCurrent, cuCtxPushCurrent_v2)                                \
+  f(CtxPopCurrent, cuCtxPopCurrent_v2)                                  \
+  f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)            \
+  f(GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)         \
+  f(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
+// clang-format on
+
+struct CudaApi {
+#define FLOPINJ_MEMBER(name, symbol) decltype(&symbol) name = nullptr;
+  FLOPINJ_CUDA_FUNCTIONS(FLOPINJ_MEMBER)
+#undef FLOPINJ_MEMBER
+  bool simulated = false;  // the driver is simgpu
+};
+
+// What is not there stays null (older drivers lack some). False when no libcuda.so.1 is in the
+// process.
+bool load_cuda(CudaApi&);
+
+// As cuDriverGetVersion has it: 12040 is CUDA 12.4. 0: not known. Can be asked before cuInit.
+uint32_t driver_version(const CudaApi&);
+
+// False where the driver has no device to talk to, by the files that it opens: a CUPTI that cannot
+// start says nothing better than CUPTI_ERROR_UNKNOWN. A simulated GPU needs none.
+bool has_gpu(const CudaApi&);
+
+}  // namespace flopinj

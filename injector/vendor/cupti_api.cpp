@@ -1,0 +1,190 @@
+#include <dlfcn.h>
+#include <injector/vendor/cupti_api.h>
+#include <injector/vendor/cupti_check.h>
+#include <link.h>
+
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace flopinj {
+namespace {
+
+constexpr uint32_t kOldestMajor = 12;
+constexpr uint32_t kNewestMajor = 13;  // looked for where the driver does not tell its version
+
+struct Library {
+  void* handle = nullptr;
+  std::string path;
+  uint32_t major = 0;  // of its name (libcupti.so.13); 0: it has none
+};
+
+// Of "libcupti.so.13"; 0 of "libcupti.so", and of toolkits' own "libcupti.so.2025.3.1".
+uint32_t major_in(std::string_view name) {
+  constexpr std::string_view kName = "libcupti.so.";
+  if (const size_t slash = name.rfind('/'); slash != name.npos) name.remove_prefix(slash + 1);
+  uint32_t major = 0;
+  if (!name.starts_with(kName)) return 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data() + kName.size(), end, major);
+  return error == std::errc{} && rest == end ? major : 0;
+}
+
+// By its name, without a call into the library: one that does not fit the driver may crash in any.
+uint32_t major_of(const link_map& map) {
+  if (const uint32_t major = map.l_name != nullptr ? major_in(map.l_name) : 0; major != 0)
+    return major;
+  const char* strings = nullptr;
+  size_t soname = 0;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+    if (entry->d_tag == DT_SONAME) soname = entry->d_un.d_val;
+  }
+  return strings != nullptr && soname != 0 ? major_in(strings + soname) : 0;
+}
+
+Library open(const std::string& name, int flags = 0) {
+  void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
+  if (handle == nullptr) return {};
+  link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return {handle, name, 0};
+  return {handle, map->l_name != nullptr ? map->l_name : name, major_of(*map)};
+}
+
+// File names of what is loaded, of those whose own name begins so.
+std::vector<std::filesystem::path> loaded_libraries(std::string_view begins) {
+  struct Search {
+    std::string_view begins;
+    std::vector<std::filesystem::path> found;
+  } search{begins, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& out = *static_cast<Search*>(data);
+        std::filesystem::path name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+        if (name.filename().native().starts_with(out.begins)) out.found.push_back(std::move(name));
+        return 0;
+      },
+      &search);
+  return std::move(search.found);
+}
+
+// Sonames that may work, best first: the driver's own major, then older ones.
+std::vector<std::string> sonames(uint32_t driver_major) {
+  std::vector<std::string> names;
+  for (uint32_t major = driver_major != 0 ? driver_major : kNewestMajor; major >= kOldestMajor;
+       --major)
+    names.push_back("libcupti.so." + std::to_string(major));
+  return names;
+}
+
+bool fits(const Library& library, uint32_t driver_major) {
+  return driver_major == 0 || library.major <= driver_major;
+}
+
+// Of what the process has already loaded (JAX loads a CUPTI of each wheel), the best that fits;
+// where none does, one that does not.
+Library loaded_cupti(uint32_t driver_major) {
+  Library best;
+  for (const auto& path : loaded_libraries("libcupti.so")) {
+    Library library = open(path.native(), RTLD_NOLOAD);
+    if (library.handle == nullptr) continue;
+    const bool better = !fits(best, driver_major)
+                            ? fits(library, driver_major) || library.major < best.major
+                            : fits(library, driver_major) && library.major > best.major;
+    if (best.handle == nullptr || better) best = std::move(library);
+  }
+  return best;
+}
+
+// Where the driver's own major is preferred to what is nearer: first all places with one name.
+Library search(uint32_t driver_major) {
+  // PyTorch's wheels put CUPTI next to the CUDA runtime of the process, in a folder of its own.
+  std::vector<std::filesystem::path> folders;
+  for (const auto& runtime : loaded_libraries("libcudart.so")) {
+    const auto beside = runtime.parent_path();
+    for (const auto& folder :
+         {beside, beside / "../../cuda_cupti/lib", beside / "../extras/CUPTI/lib64"})
+      folders.push_back(folder);
+  }
+  folders.emplace_back();  // the loader's path
+  folders.emplace_back("/usr/local/cuda/extras/CUPTI/lib64");
+  folders.emplace_back("/usr/local/cuda/lib64");
+  for (const std::string& soname : sonames(driver_major))
+    for (const auto& folder : folders)
+      if (Library l = open((folder / soname).string()); l.handle != nullptr) return l;
+  return {};
+}
+
+std::string version_text(uint32_t driver) {
+  return std::to_string(driver / 1'000) + "." + std::to_string(driver % 1'000 / 10);
+}
+
+// Nothing, with one line in `error`, where there is none that can work.
+Library find_cupti(const std::string& preferred, uint32_t driver, std::string& error) {
+  const uint32_t driver_major = driver / 1'000;
+  Library library = loaded_cupti(driver_major);
+  if (library.handle == nullptr)
+    library = preferred.empty() ? search(driver_major) : open(preferred);  // nothing else will do
+  if (library.handle == nullptr) {
+    const auto names = sonames(driver_major);
+    const bool wheel_12 = driver_major == 12;
+    error = preferred.empty()
+                ? "no " + names.front() + (names.size() > 1 ? " or older" : "") + " found" +
+                      (driver != 0 ? " for this driver (CUDA " + version_text(driver) + ")" : "") +
+                      "; put it on LD_LIBRARY_PATH, set FLOPINJ_CUPTI to it, or: pip install " +
+                      (wheel_12 ? "nvidia-cuda-cupti-cu12" : "nvidia-cuda-cupti")
+                : "FLOPINJ_CUPTI=" + preferred + " cannot be loaded";
+    return {};
+  }
+  if (fits(library, driver_major)) return library;
+  error = library.path + " is of CUDA " + std::to_string(library.major) +
+          " and the driver of CUDA " + version_text(driver) +
+          ", where it does not work; update the driver, or use packages for CUDA " +
+          std::to_string(driver_major);
+  return {};
+}
+
+template <class Function>
+bool resolve(void* library, const char* symbol, Function& out) {
+  out = reinterpret_cast<Function>(dlsym(library, symbol));
+  return out != nullptr;
+}
+
+}  // namespace
+
+bool load_cupti(const std::string& preferred_path, const CudaApi& cuda, CuptiApi& api,
+                std::string& error) {
+  const Library library = find_cupti(preferred_path, driver_version(cuda), error);
+  if (library.handle == nullptr) return false;
+  api.path = library.path;
+  const char* missing_required = nullptr;
+  const char* missing_range = nullptr;
+#define FLOPINJ_REQUIRED(name) \
+  if (!resolve(library.handle, "cupti" #name, api.name)) missing_required = "cupti" #name;
+#define FLOPINJ_RANGE(name) \
+  if (!resolve(library.handle, "cupti" #name, api.name)) missing_range = "cupti" #name;
+#define FLOPINJ_OPTIONAL(name) resolve(library.handle, "cupti" #name, api.name);
+  FLOPINJ_CUPTI_FUNCTIONS(FLOPINJ_REQUIRED, FLOPINJ_RANGE, FLOPINJ_OPTIONAL)
+#undef FLOPINJ_REQUIRED
+#undef FLOPINJ_RANGE
+#undef FLOPINJ_OPTIONAL
+  if (missing_required != nullptr) {
+    error = library.path + " has no " + missing_required +
+            ": it is too old; CUPTI 12.6 or later is needed";
+    return false;
+  }
+  api.range_profiler = missing_range == nullptr;
+  if (missing_range != nullptr) api.missing = missing_range;
+  return true;
+}
+
+bool read_version(CuptiApi& api, std::string& error) {
+  Problem problem;
+  if (check(api.GetVersion(&api.version), "cuptiGetVersion", problem)) return true;
+  error = api.path + ": " + problem.line;
+  return false;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,45 @@
+// What the program does to graphs and captures, as calls of the driver say it.
+#pragma once
+#include <cuda.h>
+#include <injector/vendor/launch_calls.h>
+
+#include <cstdint>
+#include <span>
+
+namespace flopinj {
+
+enum class GraphAction : uint8_t {
+  kAddKernel,       // a node, by hand
+  kSetKernel,       // new parameters for a node of a graph
+  kAddChild,        // a node that holds a copy of another graph
+  kAddConditional,  // a node with graphs of its own, its bodies
+  kInstantiate,
+  kSetExecKernel,  // new parameters for a node of an executable graph
+  kSetExecChild,
+  kSetAttribute,  // of a kernel node of a graph: what is part of a launch's shape
+  kEnable,        // a node of an executable graph on or off
+  kUpdate,        // all parameters of an executable graph from another graph
+  kBeginCapture,  // of a stream
+  kEndCapture,
+};
+
+// What a call was given. Only the fields of its action are set. Out parameters are valid at EXIT.
+struct GraphCall {
+  GraphAction action;    // the function's, or another one where it adds any type of node
+  bool relevant = true;  // false: a node of a type that runs no kernels
+  CUgraph graph = nullptr;
+  CUgraph other = nullptr;  // the child; the source of an update
+  CUgraphNode node = nullptr;
+  CUgraphExec exec = nullptr;
+  CUkernel kernel = nullptr;  // where kernel_call.function is null
+  LaunchCall kernel_call;
+  bool enabled = true;
+  CUstream stream = nullptr;        // of a capture; CU_STREAM_PER_THREAD for the thread's own
+  std::span<const CUgraph> bodies;  // of a conditional node; the driver's
+  bool for_device = false;          // an executable graph that kernels may launch
+};
+
+// The kernel of a node as cuGraphKernelNodeGetParams and the like tell it.
+void read_kernel_node(const CUDA_KERNEL_NODE_PARAMS_v2&, GraphCall&);
+
+}  // namespace flopinj

@@ -1,0 +1,52 @@
+// Compiled, and nothing more, against the headers of every CUPTI of cmake/cupti-wheels.txt: what
+// the library takes for granted of them holds.
+#include <cupti_activity.h>
+#include <cupti_activity_deprecated.h>
+#include <cupti_callbacks.h>
+#include <cupti_version.h>
+#include <injector/vendor/cupti_structs.h>  // has assertions of its own
+
+#include <cstddef>
+
+namespace {
+
+// Kernel records have only grown at their end.
+template <class Record>
+constexpr bool laid_out_as_we_read() {
+  return offsetof(Record, start) == 16 && offsetof(Record, end) == 24 &&
+         offsetof(Record, correlationId) == 92 && offsetof(Record, graphNodeId) == 144;
+}
+static_assert(laid_out_as_we_read<CUpti_ActivityKernel9>());
+#if CUPTI_API_VERSION >= 130000
+static_assert(laid_out_as_we_read<CUpti_ActivityKernel10>());
+#endif
+#if CUPTI_API_VERSION >= 130100
+static_assert(laid_out_as_we_read<CUpti_ActivityKernel11>());
+#endif
+#if CUPTI_API_VERSION >= 130300
+static_assert(laid_out_as_we_read<CUpti_ActivityKernel12>());
+#endif
+#if CUPTI_API_VERSION >= 130400
+static_assert(laid_out_as_we_read<CUpti_ActivityKernel13>());
+#endif
+static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == 10);
+static_assert(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER == 9);
+
+// What callbacks are given.
+static_assert(sizeof(CUpti_CallbackData) == 72);
+static_assert(sizeof(CUpti_ModuleResourceData) == 24);
+static_assert(sizeof(CUpti_GraphData) == 56);
+static_assert(sizeof(CUpti_ResourceData) == 24);
+static_assert(CUPTI_CBID_RESOURCE_MODULE_LOADED == 6);
+static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == 20);
+
+// How well a device is supported.
+static_assert(CUPTI_PROFILER_CONFIGURATION_UNKNOWN == 0);
+static_assert(CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED == 1);
+static_assert(CUPTI_PROFILER_CONFIGURATION_DISABLED == 2);
+static_assert(CUPTI_PROFILER_CONFIGURATION_SUPPORTED == 3);
+#if CUPTI_API_VERSION >= 130300
+static_assert(CUPTI_PROFILER_CONFIGURATION_LIMITED_SUPPORT == 4);
+#endif
+
+}  // namespace

@@ -1,0 +1,145 @@
+"""A stream's report against the oracle: figures by name, as the report has them and as they
+truly are."""
+
+import json
+import subprocess
+from collections import defaultdict
+
+import as_gpu
+
+
+def write_trace(build, gpu, path):
+    with open(path, "wb") as out:
+        subprocess.run([build / "test-bin/write_trace"], input="\n".join(gpu.lines) + "\n",
+                       encoding="utf-8", stdout=out, check=True, timeout=60)
+
+
+def report(build, trace):
+    command = [build / "bin/flopreduce", "--format", "json", "--peak", f"fp32={PEAK:g}", trace]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    if done.returncode != 0:
+        raise AssertionError(f"flopreduce ended with {done.returncode}: {done.stderr.decode()}")
+    return json.loads(done.stdout)
+
+
+THEORY = "theory: 3 x forward holds all of its matrix work"
+ALL_COVERED = "utilization: 'all covered' by formulas where they are not"
+PEAK = 1e13  # FLOP/s, made up: without a peak nothing is said of utilization
+PHASES = {
+    "forward": "forward", "loss": "forward", "backward": "backward", "recompute": "recompute",
+    "optimizer": "optimizer"
+}
+
+
+def truth(launches):
+    """What the report has to say. The loss is part of the forward pass here: without ranges of
+    the user's nothing tells them apart."""
+    figures, phases, matrix = defaultdict(int), defaultdict(int), defaultdict(int)
+    for launch in launches:
+        phase = PHASES.get(launch.phase)
+        if phase is None:
+            continue
+        phases[phase] += launch.work.flop
+        macs = 2 * launch.work.multiply_adds
+        matrix[phase] += macs
+        if macs and launch.operator:
+            if phase != "optimizer":  # not said by operator
+                figures[f"operator {launch.operator}: {phase} matrix FLOP"] += macs
+            figures[f"formula of {launch.formula}: {phase}"] += macs - 2 * launch.work.again
+    for phase in set(PHASES.values()):
+        figures[f"phase {phase}: FLOP"], figures[f"phase {phase}: matrix FLOP"] = phases[
+            phase], matrix[phase]
+    if matrix["forward"]:
+        figures["backward / forward, matrix work"] = matrix["backward"] / matrix["forward"]
+        if any(launch.operator for launch in launches):
+            figures["backward / forward, expected"] = matrix["backward"] / matrix["forward"]
+            figures[THEORY], figures[ALL_COVERED] = True, False
+    return dict(figures)
+
+
+def _flop(work, key):
+    return int(work[key]) if work.get(key) is not None else None
+
+
+def said(found, names):
+    """What it says, of the same figures; None where it says that it does not know. Products that
+    it has and nothing is true of are figures too."""
+    figures = {}
+    for phase in set(PHASES.values()):
+        parts = [
+            found["phases"][p] for p, as_ in PHASES.items() if as_ == phase and p in found["phases"]
+        ]
+        figures[f"phase {phase}: FLOP"] = sum(int(p["flop"]) for p in parts)
+        figures[f"phase {phase}: matrix FLOP"] = sum(int(p["matrix_flop"]) for p in parts)
+    figures["backward / forward, matrix work"] = found["backward_forward_matrix_ratio"]
+    if not any(name.startswith("operator ") for name in names):
+        return figures  # nothing names operators: it is not said which gradients there are
+    figures["backward / forward, expected"] = found["backward_forward_expected"]
+    methods = {method["name"]: method for method in found["utilization"]["methods"]}
+    theory, forward = methods["theory"]["flop"], names.get("phase forward: matrix FLOP", 0)
+    figures[THEORY] = None if theory is None else theory >= 3 * forward
+    lacking = any(place["formula_flop"] is None and place["flop"] not in (None, "0")
+                  for place in found["operators"]["places"])
+    figures[ALL_COVERED] = lacking and "all covered" in methods["formula"]["basis"]
+    for row in found["operator_work"]:
+        for phase in ("forward", "backward", "recompute"):
+            figures[f"operator {row['operator']}: {phase} matrix FLOP"] = _flop(
+                row[phase], "matrix_flop")
+    formulas = defaultdict(int)
+    for row in found["operators"]["types"]:
+        key = f"formula of {row['operator']}: {PHASES.get(row['phase'], row['phase'])}"
+        flop = _flop(row, "model_flop" if "model_flop" in row else "formula_flop")
+        formulas[key] = None if flop is None or formulas[key] is None else formulas[key] + flop
+    figures |= {key: value for key, value in formulas.items() if key in names}
+    return {key: value for key, value in figures.items() if key in names or value}
+
+
+def slack(found, figure):
+    """By how much a figure of forward may be more than what is said of it: the work of launches of
+    which the report says that sequence numbers do not tell."""
+    if figure == "phase forward: FLOP":
+        return int(found["phase_unclear"]["flop"] or 0)
+    if figure == "phase forward: matrix FLOP" or figure.endswith((": forward matrix FLOP",
+                                                                  ": forward")):
+        return int(found["phase_unclear"]["matrix_flop"] or 0)
+    return 0
+
+
+def is_said(value, right, more):
+    """Whether a figure is as it truly is, or as much less as the report says that it may be."""
+    if same(value, right):
+        return True
+    return more > 0 and None not in (value, right) and value <= right <= value + more
+
+
+def same(a, b):
+    if isinstance(a, float) or isinstance(b, float):
+        return a is not None and b is not None and abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+    return a == b
+
+
+# Kernels whose names say which gradient they compute, as most of cuDNN's do; and without that, as
+# some of its are.
+SAYING = ("convolution_input_gradient", "convolution_weight_gradient")
+SILENT = ("convolution_first", "convolution_second")
+
+
+def differences(build, stream_path, trace):
+    """[(figure, as reported, as it is)]; what is reported as not known is None, and differs too.
+    What differs only where kernels' names do not tell gradients apart says so."""
+    gpu = as_gpu.convert(stream_path)
+    true, found = truth(gpu.launches), {}
+    for note in ("", " (kernels do not say which gradient)"):
+        write_trace(build, gpu, trace)
+        made = report(build, trace)
+        reported = said(made, true)
+        for figure in sorted(true | reported):
+            value, right = reported.get(figure, 0), true.get(figure, 0)
+            if not is_said(value, right, slack(made, figure)) and figure not in found:
+                found[figure + note] = (value, right)
+        if not any(name in line for line in gpu.lines for name in SAYING):
+            break
+        gpu.lines = [
+            line.replace(SAYING[0], SILENT[0]).replace(SAYING[1], SILENT[1]) for line in gpu.lines
+        ]
+    return [(figure, value, right) for figure, (value, right) in found.items()]

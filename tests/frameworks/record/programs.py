@@ -1,0 +1,323 @@
+"""The programs whose streams are recorded. Each is a function of a Recorder; its docstring says
+what is particular."""
+
+import contextlib
+
+import networks
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def checkpointed(recorder, module, reentrant):
+    """The module's forward under torch.utils.checkpoint."""
+    inner = recorder.forward(module.forward)
+    module.forward = lambda *a: checkpoint(inner, *a, use_reentrant=reentrant)
+
+
+def train(recorder, model, loss, inputs, steps=1, optimizer=None, autocast=False, micro_batches=1,
+          inputs_by_name=None, watched=True):
+    """Plain training: no range but PyTorch's own. `inputs` are the model's; `loss` is a function
+    of what it gives. A model that is not watched has its forward pass marked inside."""
+    if watched:
+        recorder.watch(model)
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    cast = torch.autocast("cpu", torch.bfloat16) if autocast else contextlib.nullcontext()
+    with recorder.recording():
+        for _ in range(steps):
+            optimizer.zero_grad()
+            for _ in range(micro_batches):
+                with cast:
+                    out = model(*inputs, **(inputs_by_name or {}))
+                    with recorder.phase("loss"):
+                        value = loss(out)
+                value.backward()
+            optimizer.step()
+
+
+def classes(batch, number):
+    return torch.arange(batch) % number
+
+
+# --- networks: each in fp32 and under autocast, plain and checkpointed
+
+
+def variants(name, make):
+    """`make()` gives (model, loss, inputs, modules to checkpoint)."""
+    def run(recorder, autocast, checkpointing):
+        model, loss, inputs, parts = make()
+        if checkpointing:
+            for part in parts:
+                checkpointed(recorder, part, reentrant=checkpointing == "reentrant")
+        train(recorder, model, loss, inputs, autocast=autocast)
+
+    for autocast in (False, True):
+        for checkpointing in (None, "checkpoint"):
+            title = "-".join([name] + ["autocast"] * autocast +
+                             [checkpointing] * bool(checkpointing))
+            PROGRAMS[title] = lambda recorder, a=autocast, c=checkpointing: run(recorder, a, c)
+
+
+for _name, _make in networks.NETWORKS.items():
+    variants(_name, _make)
+
+# --- ways to train
+
+
+def small(width=8, classes_=10):
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(),
+                         nn.MaxPool2d(2),
+                         nn.Conv2d(width, 2 * width, 3, stride=2, padding=1, bias=False),
+                         nn.BatchNorm2d(2 * width), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
+                         nn.Flatten(), nn.Linear(2 * width, classes_))
+
+
+def perceptron():
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(),
+                         nn.Linear(64, 10))
+
+
+def cross_entropy(number=10):
+    return lambda out: functional.cross_entropy(out, classes(len(out), number))
+
+
+IMAGES = (4, 3, 16, 16)
+
+
+@program
+def cnn(recorder):
+    train(recorder, small(), cross_entropy(), [torch.randn(IMAGES)], steps=2)
+
+
+@program
+def cnn_autocast(recorder):
+    train(recorder, small(), cross_entropy(), [torch.randn(IMAGES)], autocast=True)
+
+
+@program
+def cnn_micro_batches(recorder):
+    train(recorder, small(), cross_entropy(), [torch.randn(IMAGES)], micro_batches=3)
+
+
+@program
+def cnn_channels_last(recorder):
+    train(recorder,
+          small().to(memory_format=torch.channels_last), cross_entropy(),
+          [torch.randn(IMAGES).to(memory_format=torch.channels_last)])
+
+
+@program
+def cnn_frozen(recorder):
+    """The first convolution and its norm are frozen."""
+    model = small()
+    for parameter in [*model[0].parameters(), *model[1].parameters()]:
+        parameter.requires_grad_(False)
+    train(recorder, model, cross_entropy(), [torch.randn(IMAGES)])
+
+
+class Normalising(nn.Module):
+    """What is done to images before the first layer, which needs no gradient."""
+    def __init__(self, model, as_bytes):
+        super().__init__()
+        self.model, self.as_bytes = model, as_bytes
+
+    def forward(self, images):
+        images = images.float() if self.as_bytes else (images - 0.45) / 0.22
+        return self.model(images)
+
+
+@program
+def cnn_normalised(recorder):
+    train(recorder, Normalising(small(), False), cross_entropy(), [torch.rand(IMAGES)])
+
+
+@program
+def cnn_uint8(recorder):
+    train(recorder, Normalising(small(), True), cross_entropy(),
+          [torch.randint(0, 255, IMAGES, dtype=torch.uint8)])
+
+
+@program
+def cnn_same_padding(recorder):
+    """Even kernels with padding="same" are padded by an operator of their own."""
+    model = nn.Sequential(nn.Conv2d(3, 6, 4, padding="same"), nn.ReLU(),
+                          nn.Conv2d(6, 6, 4, padding="same", groups=3), nn.AdaptiveAvgPool2d(1),
+                          nn.Flatten(), nn.Linear(6, 10))
+    train(recorder, model, cross_entropy(), [torch.randn(IMAGES)])
+
+
+@program
+def cnn_unbatched(recorder):
+    """One image without a batch dimension."""
+    model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.Conv2d(6, 8, 3, stride=2), nn.ReLU())
+    train(recorder, model, lambda out: out.square().mean(), [torch.randn(IMAGES[1:])])
+
+
+@program
+def cnn_twins(recorder):
+    """Two convolutions alike but for their stride, in the first layer."""
+    class Twins(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(3, 8, 3, stride=2, padding=1)
+            self.head = nn.Linear(8, 10)
+
+        def forward(self, x):
+            return self.head(self.a(x).relu().mean((2, 3)) + self.b(x).relu().mean((2, 3)))
+
+    train(recorder, Twins(), cross_entropy(), [torch.randn(IMAGES)])
+
+
+@program
+def cnn_user_ranges(recorder):
+    """torch.cuda.nvtx ranges by hand."""
+    model, loss = recorder.watch(small()), cross_entropy()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    images = torch.randn(IMAGES)
+    with recorder.recording():
+        for _ in range(2):
+            with torch.cuda.nvtx.range("step"):
+                optimizer.zero_grad()
+                with torch.cuda.nvtx.range("forward"):
+                    out = model(images)
+                with torch.cuda.nvtx.range("loss"), recorder.phase("loss"):
+                    value = loss(out)
+                with torch.cuda.nvtx.range("backward"):
+                    value.backward()
+                with torch.cuda.nvtx.range("optimizer"):
+                    optimizer.step()
+
+
+@program
+def mlp(recorder):
+    train(recorder, perceptron(), cross_entropy(), [torch.randn(16, 32)], steps=2)
+
+
+@program
+def mlp_adam_foreach(recorder):
+    model = perceptron()
+    train(recorder, model, cross_entropy(), [torch.randn(16, 32)], steps=2,
+          optimizer=torch.optim.Adam(model.parameters(), foreach=True))
+
+
+@program
+def mlp_adamw_fused(recorder):
+    model = perceptron()
+    train(recorder, model, cross_entropy(), [torch.randn(16, 32)], steps=2,
+          optimizer=torch.optim.AdamW(model.parameters(), fused=True))
+
+
+def with_closure(recorder, optimizer_of):
+    model, loss, x = recorder.watch(perceptron()), cross_entropy(), torch.randn(16, 32)
+    optimizer = optimizer_of(model)
+    with recorder.recording():
+
+        def closure():
+            optimizer.zero_grad()
+            out = model(x)
+            with recorder.phase("loss"):
+                value = loss(out)
+            value.backward()
+            return value
+
+        for _ in range(2):
+            optimizer.step(closure)
+
+
+@program
+def mlp_closure(recorder):
+    """optimizer.step(closure): forward and backward run inside Optimizer.step."""
+    with_closure(recorder, lambda model: torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True))
+
+
+@program
+def mlp_lbfgs(recorder):
+    with_closure(recorder, lambda model: torch.optim.LBFGS(model.parameters(), max_iter=4))
+
+
+@program
+def mlp_gradient_penalty(recorder):
+    """create_graph: the backward pass is itself differentiated."""
+    model, loss, x = recorder.watch(perceptron()), cross_entropy(), torch.randn(
+        16, 32, requires_grad=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    with recorder.recording():
+        out = model(x)
+        with recorder.phase("loss"):
+            value = loss(out)
+        gradient, = torch.autograd.grad(value, x, create_graph=True)
+        with recorder.phase("loss"):
+            penalty = value + gradient.square().sum()
+        penalty.backward()
+        optimizer.step()
+
+
+@program
+def mlp_hooks(recorder):
+    """A hook of a tensor and one after each accumulated gradient, with work of their own."""
+    def halve(parameter):
+        parameter.grad.mul_(0.5)
+
+    model = perceptron()
+    model[2].weight.register_hook(lambda g: g * 0.5)
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(halve)
+    train(recorder, model, cross_entropy(), [torch.randn(16, 32)])
+
+
+def gpt_step(recorder, fused=True, reentrant=None, cast=torch.float32, **options):
+    model, loss, inputs, parts = networks.gpt(fused)
+    model.to(cast)
+    if reentrant is not None:
+        for part in parts:
+            checkpointed(recorder, part, reentrant)
+    train(recorder, model, loss, inputs, **options)
+
+
+@program
+def gpt_checkpoint_reentrant(recorder):
+    gpt_step(recorder, reentrant=True)
+
+
+@program
+def gpt_accumulation(recorder):
+    gpt_step(recorder, micro_batches=2, steps=2)
+
+
+@program
+def lightning(recorder):
+    """Lightning with its own profiler: it passes forward and backward to the optimizer as a
+    closure."""
+    import lightning
+    from lightning.pytorch.profilers import PyTorchProfiler
+    recorder.versions = {"with": f"lightning {lightning.__version__}"}
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = recorder.watch(small())
+
+        def training_step(self, batch, _):
+            images, labels = batch
+            out = self.net(images)
+            with recorder.phase("loss"):
+                return functional.cross_entropy(out, labels)
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=1e-3, foreach=True)
+
+    data = torch.utils.data.TensorDataset(torch.randn(8, 3, 16, 16), classes(8, 10))
+    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", devices=1, logger=False,
+                                enable_checkpointing=False, enable_progress_bar=False,
+                                enable_model_summary=False,
+                                profiler=PyTorchProfiler(emit_nvtx=True, record_shapes=True))
+    with recorder.observing():
+        trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=4))

@@ -1,0 +1,348 @@
+"""Networks made up by a seed: random operators, shapes, strides, groups, types, frozen layers,
+checkpointing, micro-batches. A network is a description (plain dicts and lists), so that a
+failure can be made smaller piece by piece and be recorded again later."""
+
+import contextlib
+import copy
+import random
+
+import torch
+from networks import Attention
+from programs import checkpointed
+from torch import nn
+from torch.nn import functional
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+
+# --- descriptions
+
+
+def image_layer(pick, depth=0):
+    kind = pick.choice(["conv"] * 6 + [
+        "transposed", "depthwise", "batch_norm", "batch_norm", "group_norm", "activation",
+        "activation", "max_pool", "average_pool", "dropout", "upsample", "gate", "twins"
+    ] + ["residual", "branches"] * (depth < 2))
+    layer = {"kind": kind}
+    if kind in ("conv", "transposed", "twins"):
+        layer |= {
+            "out": pick.choice([2, 4, 6, 8, 12]), "kernel": pick.choice([1, 2, 3, 3, 3, 5]),
+            "stride": pick.choice([1, 1, 1, 2, 3]), "groups": pick.choice([1, 1, 1, 2]),
+            "bias": pick.random() < 0.5
+        }
+        layer["padding"] = pick.choice(
+            [0, 1, layer["kernel"] // 2, "same" if layer["stride"] == 1 and kind == "conv" else 0])
+        layer["dilation"] = pick.choice([1, 1, 1, 2])
+    if kind == "depthwise":
+        layer |= {
+            "kernel": pick.choice([3, 5]), "stride": pick.choice([1, 2]),
+            "times": pick.choice([1, 1, 2]), "bias": pick.random() < 0.5
+        }
+    if kind == "activation":
+        layer["name"] = pick.choice([
+            "ReLU", "ReLU", "GELU", "SiLU", "LeakyReLU", "Sigmoid", "Tanh", "ReLU6", "Hardswish",
+            "Softplus"
+        ])
+        layer["inplace"] = pick.random() < 0.3
+    if kind in ("residual", "branches"):
+        layer["inside"] = [[image_layer(pick, depth + 1) for _ in range(pick.randint(1, 3))]
+                           for _ in range(1 if kind == "residual" else pick.randint(2, 3))]
+    return layer
+
+
+def sequence_layer(pick, depth=0):
+    kind = pick.choice(["linear"] * 4 + [
+        "layer_norm", "rms_norm", "activation", "attention", "attention", "mha", "mlp", "product",
+        "einsum", "line", "dropout", "lstm", "softmax"
+    ] + ["residual"] * 2 * (depth < 2))
+    layer = {"kind": kind}
+    if kind in ("linear", "product", "einsum", "line", "lstm"):
+        layer |= {
+            "out": pick.choice([4, 8, 12, 16]), "bias": pick.random() < 0.6,
+            "kernel": pick.choice([1, 3])
+        }
+    if kind == "attention":
+        layer |= {
+            "heads": pick.choice([1, 2]), "fused": pick.random() < 0.6, "causal": pick.random()
+            < 0.5
+        }
+    if kind == "activation":
+        layer["name"] = pick.choice(["ReLU", "GELU", "SiLU", "Tanh"])
+    if kind == "residual":
+        layer["inside"] = [[sequence_layer(pick, depth + 1) for _ in range(pick.randint(1, 3))]]
+    return layer
+
+
+def describe(seed):
+    pick = random.Random(seed)
+    images = pick.random() < 0.6
+    make = image_layer if images else sequence_layer
+    inputs = ["plain", "plain", "gradient"] + (["normalised", "uint8"] if images else ["tokens"])
+    part = [pick.randint(0, 3), pick.randint(1, 3), pick.random() < 0.3]  # first, how many, way
+    return {
+        "images": images, "batch": pick.choice([1, 2, 3]), "side": pick.choice([7, 8, 12]),
+        "channels": pick.choice([1, 3, 4]),
+        "layers": [make(pick) for _ in range(pick.randint(2, 7))],
+        "frozen": pick.sample(range(8), pick.choice([0, 0, 1, 2])),
+        "checkpoint": pick.choice([None, None, None, part]),
+        "dtype": pick.choice(["float32"] * 4 + ["bfloat16", "float64"]),
+        "autocast": pick.random() < 0.25, "micro_batches": pick.choice([1, 1, 1, 2]),
+        "optimizer": pick.choice(["SGD", "Adam", "AdamW fused", "closure"]),
+        "input": pick.choice(inputs), "channels_last": pick.random() < 0.15,
+        "steps": pick.choice([1, 1, 2]), "ranges": pick.random() < 0.5}
+
+
+# The least: a linear layer.
+PLAIN = {
+    "images": False, "layers": [], "batch": 1, "side": 8, "channels": 3, "frozen": [],
+    "checkpoint": None, "dtype": "float32", "autocast": False, "micro_batches": 1,
+    "optimizer": "SGD", "input": "plain", "channels_last": False, "steps": 1, "ranges": True}
+
+
+def smaller(description):
+    """Descriptions with one thing less."""
+    def without(layers, put):
+        for at, layer in enumerate(layers):
+            yield put(layers[:at] + layers[at + 1:])
+            for branch, inside in enumerate(layer.get("inside", ())):
+                yield put(layers[:at] + inside + layers[at + 1:])
+                for fewer in without(inside, lambda x: x):
+                    changed = copy.deepcopy(layer)
+                    changed["inside"][branch] = fewer
+                    yield put(layers[:at] + [changed] + layers[at + 1:])
+
+    for layers in without(description["layers"], lambda x: x):
+        yield description | {"layers": layers}
+    for key, value in PLAIN.items():
+        if description[key] != value and key not in ("images", "layers"):
+            yield description | {key: value}
+
+
+# --- modules
+
+
+class Upsample(nn.Module):
+    def forward(self, x):
+        return functional.interpolate(x, scale_factor=2)
+
+
+class Gate(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inside = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(width, 2, 1), nn.ReLU(),
+                                    nn.Conv2d(2, width, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        return x * self.inside(x)
+
+
+class Twins(nn.Module):
+    """Two convolutions alike but for their stride."""
+    def __init__(self, width, layer):
+        super().__init__()
+        self.a, self.b = (nn.Conv2d(width, layer["out"], 3, stride, 1, bias=layer["bias"])
+                          for stride in (1, 2))
+
+    def forward(self, x):
+        return self.a(x) + self.b(x).mean((2, 3), keepdim=True)
+
+
+class Residual(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, x):
+        return x + self.inside(x)
+
+
+class Beside(nn.Module):
+    """Branches, joined where their sizes agree."""
+    def __init__(self, branches):
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+
+    def forward(self, x):
+        return torch.cat([branch(x) for branch in self.branches], 1)
+
+
+class Product(nn.Module):
+    """A product with a parameter, as people write it by hand."""
+    def __init__(self, width, out, einsum):
+        super().__init__()
+        self.weight, self.einsum = nn.Parameter(torch.randn(width, out)), einsum
+
+    def forward(self, x):
+        return torch.einsum("btc,cd->btd", x, self.weight) if self.einsum else x @ self.weight
+
+
+class Line(nn.Module):
+    def __init__(self, width, layer):
+        super().__init__()
+        self.inside = nn.Conv1d(width, layer["out"], layer["kernel"], padding=layer["kernel"] // 2,
+                                bias=layer["bias"])
+
+    def forward(self, x):
+        return self.inside(x.transpose(1, 2)).transpose(1, 2)
+
+
+class First(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, *x):
+        return self.inside(*x)[0]
+
+
+class Thrice(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, x):
+        return self.inside(x, x, x, need_weights=False)[0]
+
+
+def module(layer, x):
+    """Of one layer, for an input like x."""
+    kind, width = layer["kind"], x.shape[1] if x.dim() == 4 else x.shape[-1]
+    if kind == "conv":
+        return nn.Conv2d(width, layer["out"], layer["kernel"], layer["stride"], layer["padding"],
+                         layer["dilation"], layer["groups"], layer["bias"])
+    if kind == "transposed":
+        return nn.ConvTranspose2d(width, layer["out"], layer["kernel"], layer["stride"],
+                                  layer["padding"] if layer["padding"] != "same" else 0, 0,
+                                  layer["groups"], layer["bias"])
+    if kind == "depthwise":
+        return nn.Conv2d(width, width * layer["times"], layer["kernel"], layer["stride"],
+                         layer["kernel"] // 2, groups=width, bias=layer["bias"])
+    if kind == "activation":
+        made = getattr(nn, layer["name"])
+        return made(
+            inplace=True) if layer.get("inplace") and layer["name"] in ("ReLU", "SiLU", "ReLU6",
+                                                                        "LeakyReLU") else made()
+    if kind in ("residual", "branches"):
+        inside = [sequential(branch, x) for branch in layer["inside"]]
+        return Residual(inside[0]) if kind == "residual" else Beside(inside)
+    return {
+        "twins": lambda: Twins(width, layer),
+        "batch_norm": lambda: nn.BatchNorm2d(width),
+        "group_norm": lambda: nn.GroupNorm(1, width),
+        "max_pool": lambda: nn.MaxPool2d(2),
+        "average_pool": lambda: nn.AvgPool2d(2),
+        "dropout": lambda: nn.Dropout(0.2),
+        "upsample": Upsample,
+        "gate": lambda: Gate(width),
+        "linear": lambda: nn.Linear(width, layer["out"], layer["bias"]),
+        "layer_norm": lambda: nn.LayerNorm(width),
+        "rms_norm": lambda: nn.RMSNorm(width),
+        "softmax": lambda: nn.Softmax(-1),
+        "attention": lambda: Attention(width, layer["heads"], layer["fused"], layer["causal"]),
+        "mha": lambda: Thrice(nn.MultiheadAttention(width, 2, batch_first=True)),
+        "mlp": lambda: nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(),
+                                     nn.Linear(2 * width, width)),
+        "product": lambda: Product(width, layer["out"], False),
+        "einsum": lambda: Product(width, layer["out"], True),
+        "line": lambda: Line(width, layer),
+        "lstm": lambda: First(nn.LSTM(width, layer["out"], batch_first=True)),
+    }[kind]()
+
+
+def sequential(layers, x):
+    """Layers that do not fit what comes before them are left out."""
+    fitting = []
+    for layer in layers:
+        try:
+            made = module(layer, x).to(x.dtype)
+            with torch.no_grad():
+                y = made(x.clone())
+        except (RuntimeError, ValueError, AssertionError, IndexError):
+            continue
+        if y.numel() <= 4000:
+            fitting.append(made)
+            x = y
+    return nn.Sequential(*fitting)
+
+
+class Network(nn.Module):
+    def __init__(self, description):
+        super().__init__()
+        batch, side, width = description["batch"], description["side"], description["channels"]
+        self.kind, dtype = description["input"], DTYPES[description["dtype"]]
+        if description["images"]:
+            self.x = torch.randn(batch, width, side, side).to(dtype)
+            if self.kind == "uint8":
+                self.x = torch.randint(0, 255, self.x.shape, dtype=torch.uint8)
+        else:
+            self.x = torch.randn(batch, side, 4 * width).to(dtype)
+            if self.kind == "tokens":
+                self.x, self.tokens = torch.randint(0, 16, (batch, side)), nn.Embedding(
+                    16, 4 * width).to(dtype)
+        self.to(dtype)
+        self.layers = sequential(description["layers"], self.prepared(self.x).detach())
+        with torch.no_grad():
+            out = self.layers(self.prepared(self.x))
+        self.head = nn.Linear(out.shape[1] if out.dim() == 4 else out.shape[-1], 5).to(dtype)
+        if self.kind == "gradient":
+            self.x.requires_grad_()
+        if description["channels_last"] and description["images"]:
+            self.to(memory_format=torch.channels_last)
+            self.x = self.x.detach().to(memory_format=torch.channels_last)
+        for number in description["frozen"]:
+            for part in list(self.layers)[number:number + 1]:
+                part.requires_grad_(False)
+
+    def prepared(self, x):
+        if self.kind == "normalised":
+            return (x - 0.45) / 0.22
+        if self.kind == "uint8":
+            return x.to(
+                next(self.parameters(), torch.zeros(1)).dtype if len(list(self.parameters())
+                                                                     ) else torch.float32) / 255
+        return self.tokens(x) if self.kind == "tokens" else x
+
+    def forward(self, x):
+        out = self.layers(self.prepared(x).to(self.head.weight.dtype))
+        return self.head(out.mean((2, 3)) if out.dim() == 4 else out.mean(1))
+
+
+def program(description):
+    """Trains it, under a recorder."""
+    def run(recorder):
+        torch.manual_seed(7)
+        model = Network(description)
+        if description["checkpoint"]:
+            first, number, reentrant = description["checkpoint"]
+            for part in list(model.layers)[first:first + number]:
+                checkpointed(recorder, part, reentrant)
+        recorder.watch(model)
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        name, _, fused = description["optimizer"].partition(" ")
+        optimizer = (torch.optim.AdamW(parameters, fused=True)
+                     if fused else torch.optim.Adam(parameters, foreach=True)
+                     if name == "Adam" else torch.optim.SGD(parameters, lr=1e-3, foreach=True))
+        cast = torch.autocast(
+            "cpu", torch.bfloat16) if description["autocast"] else contextlib.nullcontext()
+
+        def named(name):
+            return torch.cuda.nvtx.range(name) if description["ranges"] else contextlib.nullcontext()
+
+        def passes():
+            for _ in range(description["micro_batches"]):
+                with cast, named("forward"):
+                    out = model(model.x)
+                    with recorder.phase("loss"):
+                        value = functional.cross_entropy(out.float(), torch.arange(len(out)) % 5)
+                value.backward()
+            return value
+
+        with recorder.recording():
+            for _ in range(description["steps"]):
+                optimizer.zero_grad()
+                if name == "closure":
+                    optimizer.step(passes)
+                else:
+                    passes()
+                    optimizer.step()
+
+    return run

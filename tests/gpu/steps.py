@@ -1,0 +1,274 @@
+"""The steps of tests/gpu/run, and their order. Each step returns rows of the report."""
+
+import json
+import os
+
+import check
+import facts
+import findings
+import machine
+import ncu
+from networks import TABLES
+from runner import Fail, Runner, Skip
+from theory import Expected
+
+HERE = machine.HERE
+TRAINED = [(model, mode) for model in ("mlp", "cnn")
+           for mode in ("plain", "autograd-thread", "graph", "streams")]
+# Windows that hang or count wrong where they are most used: the other windowed steps would only
+# lose time.
+GATE = "probe.in_callback"
+FIRST_NETWORKS = [("small", 64), ("resnet18", 64), ("alexnet", 64)]
+WORKLOADS = ("bf16", "attention", "compiled", "torch_profiler", "ddp", "jax", "checkpointed",
+             "loader")
+OVERHEAD = ("count", "timing", "multiplex")
+
+
+class Steps(Runner):
+    def __init__(self, options, folder):
+        super().__init__(options, folder)
+        self.built, self.failed = {}, {}
+        self.windowed = {}  # rows measured in windows, to be compared with full replay
+        self.about, self.probed, self.tables = {}, {}, {}
+
+    # --- the machine, and the programs that are compiled on it
+
+    def build(self, names):
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        if self.toolkit.nvcc is None:
+            raise Skip("there is no nvcc")
+        architecture = machine.architecture(*self.options.capability)
+        self.built.update(self.toolkit.compile_all(self.folder, [architecture], names))
+        self.log += [problem + "\n" for problem in self.built.values() if problem]
+        broken = [name for name in names if self.built[name]]
+        if broken:
+            raise Fail("does not build: " + ", ".join(broken))
+        return []
+
+    def program(self, name):
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        if name not in self.built:
+            raise Skip("there is no nvcc")
+        if self.built[name]:
+            raise Fail(f"{name} does not build, see run.log")
+        return f"./{name}"
+
+    def facts(self):
+        self.about.update(facts.facts())
+        return []
+
+    def doctor(self):
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        code, _ = self.execute([self.tree / "bin/flopinj", "doctor"], 30)
+        if code != 0:
+            raise Fail(f"flopinj doctor ended with {code}")
+        return []
+
+    # --- questions about CUPTI
+
+    def probe(self, name):
+        program = self.program("probes")
+        code, stdout = self.execute([program, name], 15)
+        ended = "hung and was killed" if code is None else f"ended with {code}"
+        self.probed[name] = (ended, stdout)
+        if name == "machine":
+            self.about.update((item, value) for item, value, _ in findings.observations(stdout))
+        if code != 0:
+            raise Fail(ended)
+        if not findings.observations(stdout):
+            raise Fail("observed nothing")
+        return []
+
+    # --- programs whose operations are known
+
+    def windows_allowed(self):
+        if self.failed.get(GATE):
+            raise Skip(f"{GATE} failed: windows are not tried further")
+
+    def known(self, name, mode="multiplex"):
+        program, step = self.program(name), name if mode == "multiplex" else f"{name}.{mode}"
+        if not self.knows_mode(mode):
+            raise Skip(f"this flopinj has no mode {mode}")
+        self.windows_allowed()
+        stdout, trace = self.profile(step, [program], 110, mode)
+        cases = [json.loads(line) for line in stdout.splitlines() if line.startswith('{"case"')]
+        report = self.reduce(trace, [case["case"] for case in cases])
+        rows = check.check_cases(step, cases, report)
+        if mode == "multiplex":
+            self.windowed[name] = rows
+            self.kernels_report = report
+        return rows + check.same_figures(step, self.windowed.get(name, []), rows)
+
+    def reference(self):
+        """ncu reads the counters of `kernels`; the report of the step `kernels` has them too."""
+        program, report = self.program("kernels"), getattr(self, "kernels_report", None)
+        if self.about.get("ncu") is None:
+            raise Skip("there is no ncu")
+        if report is None:
+            raise Skip("the step kernels has left no report to compare with")
+        code, stdout = self.execute(ncu.command(program), 90)
+        if code != 0:
+            raise Fail(f"ncu ended with {code}")
+        return ncu.compare("ncu", stdout, report)
+
+    # --- the trainer, whose every kernel has a formula
+
+    def trainer(self):
+        trainer = self.tree / "lib/flopinj/trainer/trainer"
+        fat_binary = trainer.parent / "trainer_kernels.fatbin"
+        if not self.options.simulate and not fat_binary.exists():
+            raise Skip("the tree was built without nvcc: no trainer_kernels.fatbin")
+        return trainer
+
+    def train(self, model, mode, measuring="multiplex", suffix="", **rest):
+        step = f"trainer.{model}.{mode}" + suffix
+        if not self.knows_mode(measuring):
+            raise Skip(f"this flopinj has no mode {measuring}")
+        if measuring != "timing":
+            self.windows_allowed()
+        # Long enough for every counter group to be sampled, graph mode's three eager steps apart.
+        command = [self.trainer(), "--model", model, "--mode", mode, "--steps", 40,
+                   "--print-shapes"]
+        stdout, trace = self.profile(step, command, 40, measuring, **rest)
+        shapes, _ = json.JSONDecoder().raw_decode(stdout[stdout.index("{"):])
+        report = self.reduce(trace)
+        if measuring == "timing":
+            return check.check_timing(step, Expected(shapes), report)
+        return check.check_trainer(step, shapes, Expected(shapes), report)
+
+    def without_rights(self):
+        """Another user than root, who may not read counters on most machines: launches and times
+        are recorded all the same, and the report says why there are no counts."""
+        if os.getuid() != 0:
+            raise Skip("only root can become another user")
+        self.folder.chmod(0o777)
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+                   self.tree / "bin/flopinj", "run", "--force", "-o", "no_rights.pb",
+                   *(["--simulate"] if self.options.simulate else self.cupti()), "--",
+                   self.trainer(), "--model", "mlp", "--mode", "plain", "--steps", 10]
+        code, _ = self.execute(command, 40)
+        if code != 0:
+            raise Fail(f"the program ended with {code}")
+        report = self.reduce("no_rights.pb")
+        said = [d["message"] for t in report["traces"] for d in t["diagnostics"]]
+        counted = report["total"]["flop"] is not None
+        self.about["counters without rights"] = "read" if counted else "; ".join(said) or None
+        return [check.Row("no rights: counts, or a reason", "", None, None,
+                          "" if counted or said else "NOT EXPLAINED", bool(counted or said))]
+
+    def killed(self):
+        """SIGTERM in the middle: the trace is readable, and lacks the last second at most."""
+        command = [self.trainer(), "--model", "mlp", "--mode", "plain", "--steps", 100000000]
+        _, trace = self.profile("killed", command, 30, stop_after=8)
+        report = self.reduce(trace)
+        launches = report["ledger"]["launches"]
+        return [check.Row("killed: launches recorded", "", None, None,
+                          f"{launches:,}" if launches else "NOT EXPLAINED", launches > 0)]
+
+    # --- frameworks
+
+    def network(self, name, batch, mode="multiplex"):
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        if mode != "timing":
+            self.windows_allowed()
+        step = f"pytorch.{name}.batch{batch}" + ("" if mode == "multiplex" else f".{mode}")
+        command = ["python3", HERE / "network.py", name, batch]
+        stdout, trace = self.profile(step, command, 80, mode)
+        report = self.reduce(trace)
+        if mode == "timing":
+            return check.check_timed(step, report)
+        return check.check_network(step, json.loads(stdout.splitlines()[-1]), report)
+
+    def workload(self, name):
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        self.windows_allowed()
+        step = f"workload.{name}"
+        stdout, trace = self.profile(step, ["python3", HERE / "workloads.py", name], 90)
+        formula = json.loads(stdout.splitlines()[-1])
+        report = self.reduce(trace)
+        if "forward" in formula and "forward" in report["phases"]:
+            return check.check_network(step, formula, report)
+        return check.check_timed(step, report)
+
+    def stopped_workload(self):
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        command = ["python3", HERE / "workloads.py", "forever"]
+        _, trace = self.profile("workload.stopped", command, 60, stop_after=30)
+        return check.check_timed("workload.stopped", self.reduce(trace))
+
+    def overhead(self):
+        """Milliseconds per step of a program of many small launches, plain and profiled."""
+        if self.options.simulate:
+            raise Skip("times of the simulated GPU say nothing")
+        command = ["python3", HERE / "workloads.py", "overhead"]
+        runs = [("plain", lambda: self.execute(command, 60)[1])]
+        runs += [(f"flopinj --mode {mode}", lambda m=mode: self.profile(
+            f"overhead.{m}", command, 60, m, defaults=True)[0]) for mode in OVERHEAD]
+        runs += [("torch.profiler", lambda: self.execute(
+            ["python3", HERE / "workloads.py", "profiled_overhead"], 60)[1]),
+            ("plain again", lambda: self.execute(command, 60)[1])]
+        table = []
+        for name, measure in runs:
+            try:
+                said = [line for line in measure().splitlines() if line.startswith("{")]
+                result = json.loads(said[-1]) if said else None
+            except Fail as problem:
+                result = None
+                self.log.append(f"{name}: {problem}\n")
+            table.append((name, result))
+        self.tables["Milliseconds per step of 32 small layers with Adam"] = findings.overhead(table)
+        if table[0][1] is None:
+            raise Skip("the program lacks its requirements here")
+        return []
+
+    # --- the order
+
+    def plan(self, first_ten_minutes=False):
+        """Name of each step and the function that does it, those that say most first."""
+        yield "facts", self.facts
+        yield "build.probes", lambda: self.build(["probes"])
+        yield "doctor", self.doctor
+        yield "probe.machine", lambda: self.probe("machine")
+        for name in findings.QUESTIONS:
+            yield f"probe.{name}", lambda a=name: self.probe(a)
+        # Half of the product needs no window: launches, times, graphs, ranges.
+        for model, mode in (("mlp", "plain"), ("mlp", "graph"), ("cnn", "autograd-thread")):
+            yield (f"trainer.{model}.{mode}.timing",
+                   lambda a=model, b=mode: self.train(a, b, "timing", ".timing"))
+        yield "pytorch.resnet18.batch64.timing", lambda: self.network("resnet18", 64, "timing")
+        yield "trainer.mlp.plain", lambda: self.train("mlp", "plain")
+        yield "trainer.cnn.autograd-thread", lambda: self.train("cnn", "autograd-thread")
+        yield "build.programs", lambda: self.build(["kernels", "products"])
+        yield "kernels", lambda: self.known("kernels")
+        yield "ncu", self.reference
+        yield "pytorch.resnet18.batch64", lambda: self.network("resnet18", 64)
+        yield "workload.bf16", lambda: self.workload("bf16")
+        yield "overhead", self.overhead
+        if first_ten_minutes:
+            return
+        for model, mode in TRAINED:
+            if (model, mode) not in (("mlp", "plain"), ("cnn", "autograd-thread")):
+                yield f"trainer.{model}.{mode}", lambda a=model, b=mode: self.train(a, b)
+        yield ("trainer.mlp.plain.defaults",
+               lambda: self.train("mlp", "plain", suffix=".defaults", defaults=True))
+        yield "without_rights", self.without_rights
+        yield "killed", self.killed
+        yield "products", lambda: self.known("products")
+        for name in WORKLOADS:
+            if name != "bf16":
+                yield f"workload.{name}", lambda a=name: self.workload(a)
+        yield "workload.stopped", self.stopped_workload
+        # The reference: every launch replayed. It must say what the windows said, since both must
+        # say what theory says.
+        yield "kernels.full", lambda: self.known("kernels", "full")
+        yield "trainer.mlp.plain.full", lambda: self.train("mlp", "plain", "full", ".full")
+        later = [(name, batch) for batch in (64, 1, 128) for name in TABLES]
+        for name, batch in dict.fromkeys(FIRST_NETWORKS + later):
+            if (name, batch) != ("resnet18", 64):
+                yield f"pytorch.{name}.batch{batch}", lambda a=name, b=batch: self.network(a, b)

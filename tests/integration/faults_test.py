@@ -1,0 +1,178 @@
+"""The promise to the program under every fault of the simulated GPU, and under pairs of them: the
+trainer's final weights and its exit code are those of a run without the profiler, it ends in time,
+and the trace says what was lost and why.
+
+FLOPINJ_FAULT_SEED chooses the pairs, FLOPINJ_FAULT_PAIRS their number.
+"""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+from known_failures import KnownFailures
+
+# Arguments of the faults that take a number, such that a short run meets them.
+NUMBERS = {
+    "launch_failure": 200, "out_of_memory": 12, "instrumented_memory": 512,
+    "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
+    "take_activity": 20, "slow_host": 300, "hardware_busy_for": 300, "drop_ranges": 2,
+}
+# What a fault needs beside itself: environment, and arguments of the trainer.
+SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}
+# Closing windows of an idle program is the helper thread's business.
+ARGUMENTS = {"stop_elsewhere": ["--sleep-ms", "250"]}
+
+# Versions of CUPTI, and each where it cannot start.
+VERSIONS = ("12.6", "12.8", "12.9", "12.9.1", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
+
+RECURSES = "CUPTI is called before it is known that it can start"
+KNOWN = KnownFailures({
+    "take_activity": "nobody notices that another client has taken the activity callbacks",
+    "CUPTI 13.2 cannot start": RECURSES,
+    "wide": "launches that leave no registers are instrumented",
+})
+
+GRACE_S = 10  # for a machine that others use
+
+
+def all_faults():
+    done = harness.run([harness.TRAINER, "--steps", 1], library_path(SIMGPU_FAULT="list"))
+    names = [line.split()[0].split("=") for line in done.stdout.splitlines()]
+    return [f"{name}={NUMBERS[name]}" if unit else name for name, *unit in names]
+
+
+def library_path(**settings):
+    """The environment of a program on simgpu without a profiler."""
+    env = harness.clean_environment()
+    env["LD_LIBRARY_PATH"] = f"{harness.SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
+    env.update({k: str(v) for k, v in settings.items()})
+    return env
+
+
+class Run:
+    """One run of the trainer; the weights are None where it did not come so far."""
+
+    def __init__(self, env, arguments):
+        self.began = time.monotonic()
+        command = [harness.TRAINER, "--steps", 12, "--batch", 8, *arguments]
+        try:
+            done = harness.run(command, env, timeout=120)
+            self.code, self.stderr, self.hung = done.returncode, done.stderr, False
+        except subprocess.TimeoutExpired as late:
+            self.code, self.hung = None, True
+            self.stderr = bytes(late.stderr or b"").decode()
+        self.seconds = time.monotonic() - self.began
+        hashes = re.findall(r"^weights ([0-9a-f]{16})$", self.stderr, re.MULTILINE)
+        self.weights = hashes[0] if hashes else None
+
+
+class UnderFaults(harness.TestCase):
+    usual = {}
+
+    def settings(self, faults):
+        settings = {"SIMGPU_FAULT": ",".join(faults)}
+        arguments = []
+        for fault in faults:
+            settings.update(SETTINGS.get(fault.split("=")[0], {}))
+            arguments += ARGUMENTS.get(fault.split("=")[0], [])
+        return settings, arguments
+
+    def usual_seconds(self, arguments):
+        """Of the profiled run without a fault, once for each set of arguments."""
+        key = tuple(arguments)
+        if key not in self.usual:
+            env = harness.injected_environment(self.folder / "usual.pb", FLOPINJ_FORCE=1)
+            self.usual[key] = max(Run(env, arguments).seconds for _ in range(2))
+        return self.usual[key]
+
+    def check(self, settings, arguments):
+        self.trace.unlink(missing_ok=True)
+        plain = Run(library_path(**settings), arguments)
+        self.assertFalse(plain.hung)
+        env = harness.injected_environment(self.trace, FLOPINJ_FORCE=1, **settings)
+        profiled = Run(env, arguments)
+        self.assertFalse(profiled.hung, "it hangs")
+        self.assertEqual(profiled.code, plain.code, profiled.stderr)
+        self.assertEqual(profiled.weights, plain.weights, profiled.stderr)
+        self.assertLessEqual(profiled.seconds, 1.5 * self.usual_seconds(arguments) + GRACE_S)
+        if self.trace.exists():
+            self.check_trace(harness.reduce(self.trace, check=None), profiled.stderr)
+        elif plain.code == 0:
+            self.assertIn("flopinj", profiled.stderr, "no trace, and not a word")
+
+    def check_trace(self, report, stderr):
+        """Whatever is missing has a reason in the report."""
+        self.assert_balanced(report)
+        ledger, trace = report["ledger"], report["traces"][0]
+        recorder = trace["recorder"]
+        for lost in ("unmeasured", "dropped"):
+            reasons = ledger["reasons"][lost]
+            self.assertEqual(sum(int(r["launches"]) for r in reasons), ledger[lost], reasons)
+        if ledger["unmeasured"] + ledger["dropped"] > 0:
+            self.assertTrue(trace["diagnostics"] or recorder["windows_discarded"],
+                            f"launches have no count, and nothing says why: {ledger}; {stderr}")
+        untimed = sum(device["launches_unplaced"] for device in report["time"]["devices"])
+        if untimed > recorder["activity_lost"]:
+            self.assertTrue(trace["diagnostics"],
+                            f"{untimed} launches have no time, and nothing says why: {recorder}")
+
+    def in_turn(self, cases):
+        """`cases`: name to settings and arguments of the trainer."""
+        for name, (settings, arguments) in cases.items():
+            with self.subTest(name):
+                failure = KNOWN.check(
+                    self, name, lambda s=settings, a=arguments: self.check(s, a))
+                if failure is not None:
+                    print(f"known failure: {name}: {failure.splitlines()[0]}", file=sys.stderr)
+
+    def test_every_fault(self):
+        self.in_turn({fault.split("=")[0]: self.settings([fault]) for fault in all_faults()})
+
+    def test_every_version_of_cupti(self):
+        """Of the driver's major version; with a newer one CUPTI cannot start."""
+        cases = {}
+        for version in VERSIONS:
+            major = version.split(".")[0]
+            for driver in ("12.8", "13.0") if major == "12" else ("13.0", "12.8"):
+                cases[f"CUPTI {version}, driver {driver}"] = (
+                    {"SIMGPU_CUPTI_VERSION": version, "SIMGPU_DRIVER_VERSION": driver}, [])
+            cases[f"CUPTI {version} cannot start"] = (
+                {"SIMGPU_CUPTI_VERSION": version, "SIMGPU_FAULT": "cannot_start"}, [])
+        self.in_turn(cases)
+
+    def test_random_pairs(self):
+        seed = int(os.environ.get("FLOPINJ_FAULT_SEED", random.randrange(1 << 32)))
+        print(f"FLOPINJ_FAULT_SEED={seed}", file=sys.stderr)
+        chance = random.Random(seed)
+        faults = [f for f in all_faults() if f.split("=")[0] not in KNOWN]
+        count = int(os.environ.get("FLOPINJ_FAULT_PAIRS", 12))
+        pairs = [chance.sample(faults, 2) for _ in range(count)]
+        for pair in pairs:
+            with self.subTest(f"{pair[0]},{pair[1]}, seed {seed}"):
+                self.check(*self.settings(pair))
+
+
+class TightLaunches(harness.TestCase):
+    """Launches that fit as they are and would not with instrumented code: no call fails."""
+
+    def test_no_launch_fails(self):
+        for case, fault in (("cooperative", "instrumented_cooperative"),
+                            ("wide", "instrumented_registers=64"),
+                            ("full_memory", "instrumented_memory=256")):
+            with self.subTest(case):
+                def run(case=case, fault=fault):
+                    self.run_profiled([harness.CLIENTS / "tight_client", case],
+                                      SIMGPU_FAULT=fault, FLOPINJ_FORCE=1)
+                    self.assert_balanced(harness.reduce(self.trace))
+                failure = KNOWN.check(self, case, run)
+                if failure is not None:
+                    print(f"known failure: {case}: {failure.splitlines()[0]}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,101 @@
+"""What a report says of itself: why a figure is missing, what became of the counters, who is slow, which ranks are missing."""
+
+import harness
+from harness import run
+
+TRAINER = (harness.TRAINER, "--model", "mlp", "--batch", 8)
+
+
+def text_of(*traces):
+    return run([harness.FLOPREDUCE, "--color", "never", *traces], harness.clean_environment()).stdout
+
+
+class CountersThatWereNotRead(harness.TestCase):
+    def check(self, state, cause, remedy, **settings):
+        self.run_profiled([*TRAINER, "--steps", 3], **settings)
+        report = harness.reduce(self.trace)
+        process, = report["measuring"]
+        self.assertEqual((process["counters"], process["counters_state"]), (False, state))
+        self.assertEqual(report["backward_forward_missing"],
+                         f"not measured: no FLOP counts of forward and backward: {cause}")
+        # Both passes ran: "no forward or no backward launches" would be false.
+        self.assertGreater(min(report["phases"][phase]["launches"] for phase in ("forward", "backward")), 0)
+        notice = report["notices"][0]
+        self.assertIn(cause, notice)
+        self.assertIn(remedy, notice)
+        text = text_of(self.trace)
+        self.assertLess(text.index(notice[:60]), text.index("kernel launches"))
+        self.assertIn(report["backward_forward_missing"], text)
+
+    def test_no_permission(self):
+        self.check("refused", "counters were refused: no permission", "CAP_PERFMON", SIMGPU_FAULT="no_privileges")
+
+    def test_held_by_another_profiler(self):
+        self.check("busy", "another profiler held the counters", "dcgmi profile --pause", SIMGPU_FAULT="hardware_busy")
+
+    def test_modes_without_counters(self):
+        for mode in ("timing", "count"):
+            with self.subTest(mode=mode):
+                self.check("not_asked", "counters were not asked for", "--mode multiplex", FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
+
+    def test_a_lone_rank_that_leaves_them_to_others(self):
+        self.check("other_ranks", "other ranks of the job read the counters", "--measure-ranks all", RANK=1)
+
+
+class Ranks(harness.TestCase):
+    def ranks(self, *numbers, size, steps=5):
+        traces = []
+        for rank in numbers:
+            traces.append(self.folder / f"{rank}.pb")
+            self.run_profiled([*TRAINER, "--steps", steps], output=traces[-1], RANK=rank, WORLD_SIZE=size)
+        return traces
+
+    def test_the_rank_that_measures_is_no_straggler(self):
+        # In so short a run all launches of rank 0 are slowed by windows.
+        traces = self.ranks(0, 1, 2, 3, size=4)
+        report = harness.reduce(*traces)
+        self.assertNotIn("times the median", text_of(*traces))
+        times = [p["gpu_time_ns"] for p in report["ranks"]["processes"]]
+        # Simulated times are modelled: equal work takes equal time, and rank 0 has the others' mean.
+        self.assertLess(max(times) / min(times), 1.01, times)
+        self.assertAlmostEqual(sum(times), report["total"]["gpu_time_ns"], delta=1000)
+        self.assertTrue(all(s["trace"] != 0 for s in report["ranks"]["stragglers"]))
+
+    def test_missing_ranks_are_known_from_the_size_of_the_job(self):
+        report = harness.reduce(*self.ranks(0, size=3))
+        self.assertEqual((report["ranks"]["world_size"], report["ranks"]["missing"]), (3, [1, 2]))
+        self.assertIn("No trace of ranks 1, 2 of 3", report["notices"][0])
+        self.trace = self.folder / "slurm.pb"
+        self.run_profiled([*TRAINER, "--steps", 1], SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=2)
+        self.assertEqual(harness.reduce(self.trace)["ranks"]["missing"], [1])
+        self.trace = self.folder / "none.pb"  # a size without a rank, or below it, is none
+        self.run_profiled([*TRAINER, "--steps", 1], WORLD_SIZE=8)
+        self.assertIsNone(harness.reduce(self.trace)["ranks"]["world_size"])
+
+
+class Wall(harness.TestCase):
+    def test_start_up_busy_and_gaps_make_up_the_wall_time(self):
+        self.run_profiled([*TRAINER, "--steps", 12])
+        time = harness.reduce(self.trace)["time"]
+        parts = [time[part] for part in ("before_first_kernel_ns", "busy_ns", "idle_ns", "after_last_kernel_ns")]
+        self.assertEqual(sum(parts), time["wall_ns"], parts)
+        self.assertGreater(min(parts), 0, parts)
+
+
+class CutTrace(harness.TestCase):
+    def test_a_cut_file_names_the_cut(self):
+        self.run_profiled([*TRAINER, "--steps", 200], FLOPINJ_FLUSH_MS=10)
+        whole = self.trace.read_bytes()
+        for share in (0.2, 0.5, 0.8):
+            cut = self.folder / "cut.pb"
+            cut.write_bytes(whole[:int(len(whole) * share)])
+            report = harness.reduce(cut, check=3)
+            self.assertTrue(report["ledger"]["balanced"], report["ledger"])
+            self.assert_balanced(report)
+            first = text_of(cut).splitlines()[1]  # after the mark of simulated traces
+            self.assertTrue(first.startswith("PARTIAL: "), first)
+            self.assertIn("no end mark: the program was killed or is still running", first)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,129 @@
+// Activity with a CUPTI that the test plays: when it is called, and with what.
+#include <injector/activity.h>
+#include <injector/process/this_thread.h>
+#include <injector/vendor/kernel_record.h>
+
+#include <string>
+#include <vector>
+
+#include "catch.h"
+
+namespace flopinj {
+// The library's is in a file that needs all the rest.
+constinit thread_local ThreadSlot this_thread_slot
+    __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr, 0, false};
+}  // namespace flopinj
+
+using namespace flopinj;
+
+namespace {
+
+struct Played {
+  std::vector<std::string> calls;
+  CUpti_BuffersCallbackRequestFunc request = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+  int per_thread = -1;
+};
+Played* played = nullptr;
+
+struct Scene {
+  explicit Scene(uint32_t version) : collector({}, {}) {
+    played = &cupti;
+    edge.collector = &collector;
+    edge.cupti.version = version;
+    edge.cupti.ActivitySetAttribute = [](CUpti_ActivityAttribute attribute, size_t* size,
+                                         void* value) {
+      played->calls.emplace_back("set");
+      if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER && *size == 1)
+        played->per_thread = *static_cast<uint8_t*>(value);
+      return CUPTI_SUCCESS;
+    };
+    edge.cupti.ActivityRegisterCallbacks = [](CUpti_BuffersCallbackRequestFunc requested,
+                                              CUpti_BuffersCallbackCompleteFunc completed) {
+      played->calls.emplace_back("register");
+      played->request = requested;
+      played->complete = completed;
+      return CUPTI_SUCCESS;
+    };
+    edge.cupti.ActivityEnable = [](CUpti_ActivityKind) {
+      played->calls.emplace_back("enable");
+      return CUPTI_SUCCESS;
+    };
+    edge.cupti.ActivityDisable = [](CUpti_ActivityKind) {
+      played->calls.emplace_back("disable");
+      return CUPTI_SUCCESS;
+    };
+    edge.cupti.ActivityFlushAll = [](uint32_t) { return CUPTI_SUCCESS; };
+    edge.cupti.ActivityGetNextRecord = [](uint8_t*, size_t, CUpti_Activity**) {
+      return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    };
+    edge.cupti.ActivityGetNumDroppedRecords = [](CUcontext, uint32_t, size_t* dropped) {
+      *dropped = 3;
+      return CUPTI_SUCCESS;
+    };
+    std::string error;
+    activity.emplace(
+        edge, ActivityBuffers::Limits{.buffer_bytes = 4'096, .most_bytes = 4 * 4'096, .kept = 2});
+    REQUIRE(activity->start(error));
+  }
+
+  uint8_t* request() const {
+    uint8_t* buffer = nullptr;
+    size_t size = 0, records = 1;
+    cupti.request(&buffer, &size, &records);
+    CHECK(records == 0);
+    CHECK((size != 0) == (buffer != nullptr));
+    return buffer;
+  }
+  void complete(uint8_t* buffer) const { cupti.complete(nullptr, 0, buffer, 4'096, 0); }
+
+  Played cupti;
+  Edge edge;
+  Collector collector;
+  std::optional<Activity> activity;
+};
+
+}  // namespace
+
+TEST_CASE("buffers for each thread are switched off before anything else is asked of CUPTI") {
+  const Scene scene(130'001);
+  CHECK(scene.cupti.calls == std::vector<std::string>{"set", "register", "enable"});
+  CHECK(scene.cupti.per_thread == 0);
+}
+
+TEST_CASE("CUPTI 12.6 is never answered null; it is stopped at the bound and goes on after") {
+  for (const uint32_t version : {24U, 26U}) {
+    Scene scene(version);
+    std::vector<uint8_t*> held;
+    for (int i = 0; i < 7; ++i) {
+      held.push_back(scene.request());
+      REQUIRE(held.back() != nullptr);
+    }
+    scene.cupti.calls.clear();
+    scene.activity->flush();
+    scene.activity->flush();
+    CHECK(scene.cupti.calls == std::vector<std::string>{"disable"});  // once
+    for (int i = 0; i < 4; ++i) {
+      scene.complete(held.back());
+      held.pop_back();
+    }
+    scene.activity->flush();
+    CHECK(scene.cupti.calls.size() == 1);  // not before half of the bound is free
+    scene.complete(held.back());
+    scene.activity->flush();
+    scene.activity->flush();
+    CHECK(scene.cupti.calls == std::vector<std::string>{"disable", "enable"});
+    CHECK(scene.activity->lost() == 5 * 3);  // what CUPTI says it dropped
+  }
+}
+
+TEST_CASE("CUPTI 12.9 and later gets no buffer past the bound and counts what it drops") {
+  for (const uint32_t version : {27U, 130'000U}) {
+    Scene scene(version);
+    for (int i = 0; i < 4; ++i) REQUIRE(scene.request() != nullptr);
+    CHECK(scene.request() == nullptr);
+    scene.cupti.calls.clear();
+    scene.activity->flush();
+    CHECK(scene.cupti.calls.empty());
+  }
+}

@@ -1,0 +1,95 @@
+"""Rules of the sources that no compiler checks: who may include whom, and how large things are."""
+
+import re
+import unittest
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+MOST_LINES, MOST_COLUMNS, MOST_FILES = 450, 100, 24
+
+# Each room may include itself and the rooms after it.
+COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trace/sink",
+             "collector/options", "collector/schedule", "collector/ranges", "collector/identity"]
+INJECTOR = ["injector", "injector/graphs", "injector/handles", "injector/counters",
+            "injector/process", "injector/vendor"]
+
+# Rooms that do not keep the sizes yet. A room that does is to be taken out of the list.
+NOT_YET_COLUMNS = {"proto", "tools/flopinj", "tools/manual", "tools/simgpu", "tools/trainer",
+                   "tools/flopreduce"}
+NOT_YET_FILES = {"tools/simgpu/driver", "tools/simgpu/cupti", "tools/flopreduce/model",
+                 "tools/flopreduce/report", "tools/flopreduce/sections", "tools/flopreduce/writers",
+                 "tools/flopreduce/commands", "tools/flopreduce/passes", "tools/trainer"}
+NOT_YET_LINES = set()
+
+
+def sources(*folders):
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".h", ".cpp"):
+                yield path
+
+
+def room_of(path):
+    return str(path.parent.relative_to(ROOT))
+
+
+def includes(path):
+    return re.findall(r'^\s*#include\s+[<"]([^>"]+)[>"]', path.read_text(), re.M)
+
+
+class Includes(unittest.TestCase):
+    def test_the_reducer_never_includes_the_collector_or_the_injector(self):
+        for path in sources("tools/flopreduce"):
+            for name in includes(path):
+                self.assertFalse(name.startswith(("collector/", "injector/")), f"{path}: {name}")
+        for text in (ROOT / "tools/flopreduce").rglob("CMakeLists.txt"):
+            self.assertNotIn("flopinj_collector", text.read_text())
+
+    def test_no_room_includes_one_above_it(self):
+        for rooms in (COLLECTOR, INJECTOR):
+            for path in sources(rooms[0]):
+                self.assertIn(room_of(path), rooms)
+                own = rooms.index(room_of(path))
+                for name in includes(path):
+                    other = str(Path(name).parent)
+                    if other in rooms:
+                        self.assertGreaterEqual(rooms.index(other), own,
+                                                f"{path.relative_to(ROOT)} includes {name}")
+
+    def test_the_collector_knows_no_vendor_and_no_injector(self):
+        for path in sources("collector"):
+            for name in includes(path):
+                foreign = name.startswith(("cu", "nv", "injector/", "spdlog/", "google/"))
+                self.assertFalse(foreign, f"{path}: {name}")
+
+
+class Sizes(unittest.TestCase):
+    FOLDERS = ("collector", "injector", "proto", "tools")
+
+    def offenders(self, offends):
+        return {room_of(path) for path in sources(*self.FOLDERS)
+                if offends(path.read_text().splitlines())}
+
+    def assert_kept(self, offenders, not_yet):
+        def listed(room):
+            return {entry for entry in not_yet if room == entry or room.startswith(entry + "/")}
+        self.assertEqual({room for room in offenders if not listed(room)}, set())
+        self.assertEqual(set().union(*map(listed, offenders)), not_yet,
+                         "these rooms keep the rule now: take the others out of the list")
+
+    def test_lines_of_a_file(self):
+        self.assert_kept(self.offenders(lambda lines: len(lines) > MOST_LINES), NOT_YET_LINES)
+
+    def test_columns_of_a_line(self):
+        def wide(lines):
+            return any(len(line) > MOST_COLUMNS for line in lines)
+        self.assert_kept(self.offenders(wide), NOT_YET_COLUMNS)
+
+    def test_files_of_a_folder(self):
+        files = Counter(room_of(path) for path in sources(*self.FOLDERS))
+        self.assert_kept({room for room, n in files.items() if n > MOST_FILES}, NOT_YET_FILES)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+// The list of faults and its parser.
+#include "faults/faults.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "catch.h"
+
+using simgpu::Faults;
+
+TEST_CASE("faults are a comma list, and each item that is none is reported") {
+  std::vector<std::string> complaints;
+  const Faults faults = simgpu::parse_faults(
+      "oom=3,no_privileges,drop_ranges=5,,drop_activity=x,no_device=1,slow_host", complaints);
+  CHECK(faults.no_privileges);
+  CHECK(faults.drop_ranges == 5);
+  CHECK(faults.drop_activity == 0);
+  CHECK(faults.slow_host == 0);
+  CHECK_FALSE(faults.no_device);
+  CHECK_FALSE(faults.hardware_busy);
+  REQUIRE(complaints.size() == 4);
+  CHECK(complaints[0] == "SIMGPU_FAULT: 'oom=3' is not a fault; SIMGPU_FAULT=list prints them");
+  CHECK(complaints[1] ==
+        "SIMGPU_FAULT: 'drop_activity=x' needs a number from 1, as in drop_activity=3");
+  CHECK(complaints[2] == "SIMGPU_FAULT: 'no_device=1' takes no number");
+  CHECK(complaints[3] == "SIMGPU_FAULT: 'slow_host' needs a number from 1, as in slow_host=3");
+}
+
+TEST_CASE("the list has one fault a line, and the parser takes each of them") {
+  std::istringstream list(simgpu::list_of_faults());
+  size_t faults = 0;
+  for (std::string line; std::getline(list, line); ++faults) {
+    CAPTURE(line);
+    CHECK(line.size() <= 100);
+    std::string name = line.substr(0, line.find(' '));
+    REQUIRE(line.find_first_not_of(' ', name.size()) != std::string::npos);
+    if (const size_t unit = name.find('='); unit != std::string::npos)
+      name = name.substr(0, unit) + "=7";
+    std::vector<std::string> complaints;
+    simgpu::parse_faults(name, complaints);
+    CHECK(complaints.empty());
+  }
+  CHECK(faults > 15);
+}
+
+TEST_CASE("the table in the README has the faults of the list, in its order") {
+  std::istringstream list(simgpu::list_of_faults());
+  std::string wanted;
+  for (std::string line; std::getline(list, line);) {
+    const size_t end = line.find(' ');
+    wanted += "| `" + line.substr(0, end) + "` | " + line.substr(line.find_first_not_of(' ', end)) +
+              " |\n";
+  }
+  std::ifstream file(README);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string readme = text.str();
+  const std::string header = "| Fault | Effect |\n|---|---|\n";
+  const size_t table = readme.find(header);
+  REQUIRE(table != std::string::npos);
+  const size_t begin = table + header.size();
+  CHECK(readme.substr(begin, readme.find("\n\n", begin) + 1 - begin) == wanted);
+}

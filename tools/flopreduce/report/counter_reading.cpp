@@ -1,0 +1,52 @@
+#include "report/counter_reading.h"
+
+#include <array>
+#include <string_view>
+
+namespace flopinj::reduce {
+namespace {
+
+struct CodeMeaning {
+  std::string_view code;  // of diagnostics: injector/cupti_check.cpp
+  CounterReading reading;
+};
+constexpr std::array kMeanings{
+    CodeMeaning{"counters.privileges", CounterReading::kRefused},
+    CodeMeaning{"counters.vgpu", CounterReading::kRefused},
+    CodeMeaning{"counters.busy", CounterReading::kBusy},
+    CodeMeaning{"cupti.subscriber", CounterReading::kBusy},
+};
+
+CounterReading meaning_of(const trace::Diagnostic& diagnostic) {
+  if (diagnostic.severity() == trace::Diagnostic::INFO) return CounterReading::kUnknown;
+  for (const CodeMeaning& known : kMeanings)
+    if (known.code == diagnostic.code()) return known.reading;
+  const bool about_counters =
+      diagnostic.code().starts_with("counters.") || diagnostic.code() == "cupti.no_range_profiler";
+  return about_counters ? CounterReading::kFailed : CounterReading::kUnknown;
+}
+
+}  // namespace
+
+CounterReport counter_reading(const trace::Header& header, bool samples,
+                              const std::vector<trace::Diagnostic>& diagnostics) {
+  if (samples) return {CounterReading::kRead, {}};
+  CounterReport found;
+  for (const auto& diagnostic : diagnostics) {
+    const CounterReading meaning = meaning_of(diagnostic);
+    const bool known = meaning == CounterReading::kRefused || meaning == CounterReading::kBusy;
+    const bool first = found.reading == CounterReading::kUnknown;
+    if (meaning == CounterReading::kUnknown || (!first && !known)) continue;
+    found = {meaning, diagnostic.message()};
+    if (known) break;
+  }
+  if (found.reading == CounterReading::kRefused || found.reading == CounterReading::kBusy)
+    return found;
+  if (header.mode().empty()) return found;
+  if (!header.counters()) return {CounterReading::kNotAsked, {}};
+  if (!header.measures()) return {CounterReading::kOtherRanks, {}};
+  if (found.reading == CounterReading::kUnknown) found.reading = CounterReading::kNoneRead;
+  return found;
+}
+
+}  // namespace flopinj::reduce

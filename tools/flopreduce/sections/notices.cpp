@@ -1,0 +1,154 @@
+#include "sections/notices.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+struct ReadingText {
+  const char* word;
+  const char* code;
+  const char* cause;  // why no FLOP were measured
+};
+
+const ReadingText& text_of(CounterReading reading) {
+  static constexpr std::array<ReadingText, 8> kText = {{
+      {"-", "unknown", "no counters were read"},
+      {"not asked", "not_asked", "counters were not asked for"},
+      {"other ranks", "other_ranks", "other ranks of the job read the counters"},
+      {"read", "read", ""},
+      {"refused", "refused", "counters were refused: no permission"},
+      {"busy", "busy", "another profiler held the counters"},
+      {"failed", "failed", "reading counters failed"},
+      {"none read", "none_read", "no counters were read"},
+  }};
+  return kText[static_cast<size_t>(reading)];
+}
+
+std::string reason_words(const std::string& reason) {
+  static const std::map<std::string, const char*> kWords = {
+      {"never_measured", "kernels that wait for others are never measured"},
+      {kGraphOnly,
+       "their kernels ran only in CUDA graphs, where counters are not read; a few eager steps "
+       "before the capture measure them"},
+      {"no_counters", "no counters of their device were read"},
+      {"device_unknown", "their device is not known"},
+      {"tensor_not_sampled", "their tensor work was not sampled"},
+      {"tensor_not_covered", "no metric counts their tensor instructions"},
+      {"definition_lost", "their definitions are in a lost part of the trace"},
+  };
+  const auto found = kWords.find(reason);
+  if (found != kWords.end()) return found->second;
+  if (const std::string group = "not_sampled:"; reason.starts_with(group))
+    return "their kernels have no sample of the counters '" + reason.substr(group.size()) + "'";
+  if (const std::string group = "unavailable:"; reason.starts_with(group))
+    return "the program's CUPTI cannot read the counters '" + reason.substr(group.size()) + "'";
+  return reason;
+}
+
+// What all processes' counters came to, where none was read.
+const TraceReport* first_without(const Report& report) {
+  const TraceReport* worst = nullptr;
+  for (const TraceReport& t : report.traces) {
+    if (t.counters.reading == CounterReading::kRead) return nullptr;
+    const auto rank = [](const TraceReport& trace) {  // a problem says more than a setting
+      return trace.counters.reading < CounterReading::kRefused ? 0 : 1;
+    };
+    if (worst == nullptr || rank(t) > rank(*worst)) worst = &t;
+  }
+  return worst;
+}
+
+std::string remedy_of(const TraceReport& t) {
+  switch (t.counters.reading) {
+    case CounterReading::kNotAsked:
+      return "mode '" + t.header.mode() +
+             "' reads none: record with --mode multiplex, the default.";
+    case CounterReading::kOtherRanks:
+      return "add the traces of ranks that read them (by default rank 0), or record with "
+             "--measure-ranks all.";
+    default:
+      return t.counters.problem.empty() ? "see Diagnostics below."
+                                        : cut(t.counters.problem, 600) + ".";
+  }
+}
+
+std::string list_of(const std::vector<uint32_t>& ranks) {
+  constexpr size_t kShown = 16;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, ranks.size()); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > kShown) text += " and " + std::to_string(ranks.size() - kShown) + " more";
+  return text;
+}
+
+void add_counters(const Report& report, std::vector<std::string>& lines) {
+  if (report.total.launches == 0 || report.total.flop_complete()) return;
+  if (const TraceReport* t = first_without(report)) {
+    lines.push_back(std::string("No FLOP were measured: ") + text_of(t->counters.reading).cause +
+                    "; " + remedy_of(*t));
+    return;
+  }
+  for (const auto reading :
+       {CounterReading::kRefused, CounterReading::kBusy, CounterReading::kFailed}) {
+    size_t processes = 0;
+    const TraceReport* first = nullptr;
+    for (const TraceReport& t : report.traces) {
+      if (t.counters.reading != reading) continue;
+      ++processes;
+      if (first == nullptr) first = &t;
+    }
+    if (first != nullptr)
+      lines.push_back("Counters of " + std::to_string(processes) + " of " +
+                      std::to_string(report.traces.size()) + " processes, first " + first->name +
+                      ": " + text_of(reading).cause + "; " + remedy_of(*first));
+  }
+}
+
+void add_ranks(const Report& report, std::vector<std::string>& lines) {
+  const RanksReport& ranks = report.ranks;
+  const bool one = ranks.missing.size() == 1;
+  if (!ranks.missing.empty())
+    lines.push_back(
+        "No trace of " + std::string(one ? "rank " : "ranks ") + list_of(ranks.missing) +
+        (ranks.world_size ? " of " + std::to_string(*ranks.world_size) : std::string()) +
+        ": totals are of the other ranks only; add " + (one ? "its trace." : "their traces."));
+  if (!ranks.repeated.empty())
+    lines.push_back("Several recordings of rank " + list_of(ranks.repeated) +
+                    " are added up here. If they are of several runs, reduce each run apart.");
+}
+
+}  // namespace
+
+const char* reading_word(CounterReading reading) { return text_of(reading).word; }
+const char* reading_code(CounterReading reading) { return text_of(reading).code; }
+
+std::string unmeasured_cause(const Report& report) {
+  if (report.ledger.unmeasured.empty()) return {};
+  if (const TraceReport* t = first_without(report)) return text_of(t->counters.reading).cause;
+  return reason_words(report.ledger.unmeasured.front().reason);
+}
+
+std::string damage_words(const Report& report, size_t most) {
+  std::string text;
+  size_t kinds = 0;
+  for (const auto& d : report.damage) {
+    if (!damage_text(d.kind).partial || ++kinds > most) continue;
+    const std::string count = d.count > 1 ? to_grouped(d.count) + " " : std::string();
+    text += (text.empty() ? "" : "; ") + d.file + ": " + count + damage_text(d.kind).meaning;
+  }
+  return kinds > most ? text + "; and more, see Damage in the report" : text;
+}
+
+std::vector<std::string> notices(const Report& report) {
+  std::vector<std::string> lines;
+  add_counters(report, lines);
+  add_ranks(report, lines);
+  return lines;
+}
+
+}  // namespace flopinj::reduce

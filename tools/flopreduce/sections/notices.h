@@ -1,0 +1,32 @@
+// Words for what is missing from a report and why, with the remedy where there is one.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+
+namespace flopinj::reduce {
+
+// "read", "refused", "busy", "not asked", ...
+const char* reading_word(CounterReading reading);
+// The same for programs: "not_asked".
+const char* reading_code(CounterReading reading);
+
+// Why most of the launches without a FLOP count have none; empty where all have one.
+std::string unmeasured_cause(const Report& report);
+
+// Why backward / forward is not known; empty where it is.
+std::string ratio_missing(const Report& report);
+
+// Of the ratio against its expectation, as the end of a line that has both: ": inside the expected
+// range"; empty without a verdict.
+std::string verdict_text(const RatioReport& ratio);
+
+// What took something from the report, with the file: at most `most` of them, and whether there is
+// more. Raw bytes, as all texts here.
+std::string damage_words(const Report& report, size_t most);
+
+// One line each, most important first: what a reader has to know before any figure.
+std::vector<std::string> notices(const Report& report);
+
+}  // namespace flopinj::reduce

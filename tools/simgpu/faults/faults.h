@@ -1,0 +1,26 @@
+// What SIMGPU_FAULT asks for: a comma list of the names in faults.def, some with "=N". Both
+// simulated libraries read it with this parser.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace simgpu {
+
+struct Faults {
+#define SIMGPU_FLAG(name, effect) bool name = false;
+#define SIMGPU_NUMBER(name, unit, effect) uint64_t name = 0;  // 0: not asked for
+#include "faults/faults.def"
+#undef SIMGPU_FLAG
+#undef SIMGPU_NUMBER
+};
+
+// An item that is no fault, or lacks its number from 1, is passed over and gets one line in
+// `complaints`.
+Faults parse_faults(std::string_view text, std::vector<std::string>& complaints);
+
+// Every fault and its effect, one a line.
+std::string list_of_faults();
+
+}  // namespace simgpu
