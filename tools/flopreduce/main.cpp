@@ -3,8 +3,8 @@
 #include <exception>
 #include <string_view>
 
-#include "commands/command.h"
-#include "commands/manual.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/manual.h"
 
 int main(int argc, char** argv) {
   using namespace flopinj::reduce;

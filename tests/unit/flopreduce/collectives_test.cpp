@@ -5,7 +5,7 @@
 #include <string>
 
 #include "catch.h"
-#include "model/phases.h"
+#include "phases/phases.h"
 
 TEST_CASE("collectives, which are never measured, are the communication of the built-in rules") {
   using flopinj::reduce::PhaseRules;

@@ -1,5 +1,5 @@
 // Intervals of extrapolated sums. The truth is the sum of the generated sequence itself.
-#include "model/estimate.h"
+#include "tables/estimate.h"
 
 #include <algorithm>
 #include <cmath>

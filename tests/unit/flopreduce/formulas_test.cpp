@@ -1,5 +1,5 @@
 // Weights per metric, and which tensor metrics hold which.
-#include "model/formulas.h"
+#include "tables/formulas.h"
 
 #include <map>
 #include <string>

@@ -3,10 +3,10 @@
 // while they are off (aten/src/ATen/core/dispatch/Dispatcher.cpp,
 // sequenceNumberForRunningRecordFunction); autograd runs the node with the highest number first
 // (torch/csrc/autograd/engine.cpp, CompareNodeTaskTime). Recorded ones are in tests/frameworks.
-#include "model/forward_numbers.h"
+#include "phases/forward_numbers.h"
 
 #include "operator_scene.h"
-#include "passes/backward_passes.h"
+#include "passes/sequence/backward_passes.h"
 
 using namespace flopinj::test;
 

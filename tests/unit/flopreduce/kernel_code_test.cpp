@@ -2,7 +2,7 @@
 #include "catch.h"
 #include "reduce_bytes.h"
 #include "report/explain.h"
-#include "sections/explanation.h"
+#include "sections/explained/explanation.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;

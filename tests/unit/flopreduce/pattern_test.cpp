@@ -4,7 +4,7 @@
 #include <random>
 
 #include "catch.h"
-#include "passes/place_rows.h"
+#include "passes/rows/place_rows.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;

@@ -1,7 +1,7 @@
 // Which forward operator backward work belongs to, on ranges as PyTorch 2.15 emits them: every operator
 // carries the number that the next node will get. Executed figures are samples made up here.
 #include "operator_scene.h"
-#include "passes/sequence_pass.h"
+#include "passes/sequence/sequence_pass.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;

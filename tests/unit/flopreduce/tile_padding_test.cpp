@@ -1,8 +1,8 @@
 // Whole tiles as the cause of a difference: sizes and tiles by hand.
-#include "report/tile_padding.h"
+#include "report/operators/tile_padding.h"
 
 #include "operator_scene.h"
-#include "report/causes.h"
+#include "report/operators/causes.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;

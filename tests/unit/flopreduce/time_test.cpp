@@ -3,7 +3,7 @@
 #include <random>
 
 #include "catch.h"
-#include "passes/busy_track.h"
+#include "passes/rows/busy_track.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;

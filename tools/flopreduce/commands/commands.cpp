@@ -1,6 +1,6 @@
 #include <array>
 
-#include "commands/command.h"
+#include "commands/arguments/command.h"
 
 namespace flopinj::reduce {
 

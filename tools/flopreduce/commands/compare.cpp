@@ -1,8 +1,8 @@
 // flopreduce compare A B: what changed between two runs, kernel by kernel.
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
-#include "commands/gate_arguments.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/gate_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"
 #include "report/comparison.h"

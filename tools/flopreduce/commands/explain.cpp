@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/utilization_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"
-#include "commands/utilization_arguments.h"
-#include "sections/explanation.h"
+#include "sections/explained/explanation.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
-#include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/output_file.h"
 #include "commands/result.h"
 #include "sections/sections.h"
 #include "support/text.h"
 #include "writers/folded_writer.h"
-#include "writers/html_writer.h"
+#include "writers/html/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/markdown_writer.h"
 #include "writers/sqlite_writer.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/arguments.h"
+#include "commands/arguments/arguments.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {

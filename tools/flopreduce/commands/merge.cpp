@@ -1,5 +1,5 @@
 // flopreduce merge: traces and summaries joined into one summary.
-#include "commands/command.h"
+#include "commands/arguments/command.h"
 #include "commands/run.h"
 
 namespace flopinj::reduce {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
+#include "commands/arguments/command.h"
 #include "commands/result.h"
 #include "peaks/simulated.h"
 #include "support/text.h"

@@ -1,7 +1,7 @@
 // flopreduce project train | infer: what a whole training run or an inference takes.
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
+#include "commands/arguments/command.h"
 #include "commands/projection_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"

@@ -1,5 +1,5 @@
 // flopreduce project train: training compute by operations, by device time, or both.
-#include "commands/command.h"
+#include "commands/arguments/command.h"
 #include "commands/measured_steps.h"
 #include "commands/projection_arguments.h"
 #include "commands/result.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
+#include "commands/arguments/command.h"
 #include "commands/result.h"
 #include "peaks/peaks.h"
 #include "support/si_number.h"

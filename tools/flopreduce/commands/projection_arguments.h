@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/arguments.h"
+#include "commands/arguments/arguments.h"
 #include "report/report.h"
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

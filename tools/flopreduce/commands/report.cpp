@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/gate_arguments.h"
+#include "commands/arguments/utilization_arguments.h"
 #include "commands/forms.h"
-#include "commands/gate_arguments.h"
 #include "commands/run.h"
-#include "commands/utilization_arguments.h"
 #include "sections/sections.h"
 #include "support/text.h"
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/output_file.h"
 #include "support/text.h"
 #include "writers/csv_writer.h"
 #include "writers/json_writer.h"

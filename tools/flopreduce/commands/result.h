@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "commands/arguments.h"
-#include "sections/table.h"
+#include "commands/arguments/arguments.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

@@ -1,9 +1,9 @@
 // flopreduce rules: how phases are told apart, as a rule file.
 #include <iostream>
 
-#include "commands/arguments.h"
-#include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/arguments/arguments.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/output_file.h"
 
 namespace flopinj::reduce {
 namespace {

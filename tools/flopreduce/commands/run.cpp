@@ -4,8 +4,8 @@
 
 #include <ostream>
 
-#include "commands/command.h"
-#include "commands/output_file.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/output_file.h"
 #include "sections/notices.h"
 #include "support/text.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "commands/arguments.h"
+#include "commands/arguments/arguments.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {

@@ -9,19 +9,19 @@
 
 #include "crc32c.h"
 #include "flop_trace_fields.h"
-#include "model/coverage_growth.h"
-#include "model/totals.h"
 #include "passes/definitions.h"
-#include "passes/number_split.h"
 #include "passes/revisions.h"
 #include "passes/router.h"
-#include "passes/sequence_groups.h"
-#include "passes/sequence_pass.h"
+#include "passes/rows/number_split.h"
+#include "passes/sequence/sequence_groups.h"
+#include "passes/sequence/sequence_pass.h"
 #include "passes/trace_order.h"
 #include "reader/launch_batch.h"
 #include "reader/message.h"
 #include "reader/patterns.h"
 #include "reader/tally_batch.h"
+#include "tables/coverage_growth.h"
+#include "tables/totals.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <protozero/pbf_message.hpp>
 
 #include "flop_trace_fields.h"
-#include "passes/sequence_groups.h"
+#include "passes/sequence/sequence_groups.h"
 #include "reader/message.h"
 #include "reader/patterns.h"
 

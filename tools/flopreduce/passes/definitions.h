@@ -3,9 +3,9 @@
 #pragma once
 #include <protozero/data_view.hpp>
 
-#include "model/model.h"
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

@@ -5,14 +5,14 @@
 #include <functional>
 #include <unordered_map>
 
-#include "model/formulas.h"
-#include "model/model.h"
-#include "model/phases.h"
-#include "model/totals.h"
 #include "passes/merged_classes.h"
-#include "passes/number_split.h"
+#include "passes/rows/number_split.h"
+#include "phases/phases.h"
 #include "reader/packet_reader.h"
 #include "report/work_table.h"
+#include "tables/formulas.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/model.h"
-#include "model/totals.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

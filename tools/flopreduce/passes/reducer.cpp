@@ -8,17 +8,17 @@
 #include <tuple>
 
 #include "flop_trace_fields.h"
-#include "model/formulas.h"
 #include "passes/condense.h"
 #include "passes/definitions.h"
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
 #include "passes/router.h"
-#include "passes/sequence_pass.h"
+#include "passes/sequence/sequence_pass.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
-#include "report/build_report.h"
+#include "report/build/build_report.h"
 #include "support/text.h"
+#include "tables/formulas.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -6,18 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "model/forward_numbers.h"
-#include "model/model.h"
-#include "model/operator_calls.h"
-#include "model/operators.h"
-#include "model/phases.h"
-#include "passes/number_split.h"
 #include "passes/revisions.h"
+#include "passes/rows/number_split.h"
 #include "passes/second_pass.h"
 #include "passes/segments.h"
+#include "phases/forward_numbers.h"
+#include "phases/operator_calls.h"
+#include "phases/operators.h"
+#include "phases/phases.h"
 #include "reader/damage.h"
 #include "reader/input.h"
 #include "report/report.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

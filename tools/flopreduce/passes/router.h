@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-#include "model/model.h"
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

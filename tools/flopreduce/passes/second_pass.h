@@ -3,13 +3,13 @@
 #include <memory>
 #include <vector>
 
-#include "model/totals.h"
 #include "passes/revisions.h"
-#include "passes/row_table.h"
+#include "passes/rows/row_table.h"
 #include "passes/segments.h"
 #include "passes/trace_order.h"
 #include "reader/damage.h"
 #include "reader/input.h"
+#include "tables/totals.h"
 
 namespace flopinj::reduce {
 

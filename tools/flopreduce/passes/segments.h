@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/id_map.h"
 #include "reader/packet_reader.h"
+#include "tables/id_map.h"
 
 namespace flopinj::reduce {
 

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "model/totals.h"
-#include "passes/batch_counter.h"
-#include "passes/busy_track.h"
-#include "passes/row_table.h"
+#include "passes/rows/batch_counter.h"
+#include "passes/rows/busy_track.h"
+#include "passes/rows/row_table.h"
 #include "passes/segments.h"
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
+#include "tables/totals.h"
 
 namespace flopinj::reduce {
 

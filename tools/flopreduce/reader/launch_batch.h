@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/patterns.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
+#include "reader/pattern_table.h"
 
 namespace flopinj::reduce {
 

@@ -1,8 +1,8 @@
 // Launch orders as a trace defines them.
 #pragma once
 #include "flop_trace.pb.h"
-#include "model/patterns.h"
 #include "reader/damage.h"
+#include "reader/pattern_table.h"
 
 namespace flopinj::reduce {
 

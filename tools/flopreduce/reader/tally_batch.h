@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "model/forward_numbers.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
+#include "reader/number_tells.h"
 
 namespace flopinj::reduce {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "model/phases.h"
+#include "phases/phases.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {

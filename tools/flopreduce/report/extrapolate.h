@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "model/model.h"
 #include "report/work_table.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

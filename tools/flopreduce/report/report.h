@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
-#include "model/coverage_growth.h"
-#include "model/estimate.h"
-#include "model/formulas.h"
 #include "reader/damage.h"
 #include "report/counter_reading.h"
 #include "report/roof.h"
 #include "report/time_report.h"
 #include "report/utilization.h"
 #include "support/wide.h"
+#include "tables/coverage_growth.h"
+#include "tables/estimate.h"
+#include "tables/formulas.h"
 
 namespace flopinj::reduce {
 

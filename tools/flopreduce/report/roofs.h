@@ -9,12 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/formulas.h"
-#include "model/model.h"
-#include "model/totals.h"
 #include "peaks/peaks.h"
 #include "report/roof.h"
 #include "report/utilization.h"
+#include "tables/formulas.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "model/model.h"
-#include "model/totals.h"
 #include "support/text.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 namespace {

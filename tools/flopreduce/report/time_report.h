@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/busy_time.h"
 #include "support/wide.h"
+#include "tables/busy_time.h"
 
 namespace flopinj::reduce {
 

@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/estimate.h"
-#include "model/formulas.h"
-#include "model/model.h"
-#include "model/totals.h"
 #include "report/report.h"
+#include "tables/estimate.h"
+#include "tables/formulas.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sections/json_parts.h"
+#include "sections/parts/json_parts.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {

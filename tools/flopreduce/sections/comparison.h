@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/comparison.h"
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

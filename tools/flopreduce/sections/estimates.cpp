@@ -2,7 +2,7 @@
 // kernels. In JSON every sum carries its interval (work_json).
 #include <algorithm>
 
-#include "sections/cells.h"
+#include "sections/parts/cells.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

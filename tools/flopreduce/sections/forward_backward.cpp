@@ -1,6 +1,6 @@
 // Forward and backward side by side: by layer, and by forward operator.
-#include "sections/cells.h"
-#include "sections/json_parts.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

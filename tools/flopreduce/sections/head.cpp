@@ -1,7 +1,7 @@
 // What the whole is: launches, FLOP, GPU time, and what to know before believing them.
-#include "sections/cells.h"
-#include "sections/json_parts.h"
 #include "sections/notices.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

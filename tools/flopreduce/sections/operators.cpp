@@ -1,6 +1,6 @@
 // Operators by function: executed, formula, ratio and why; and where backward found its forward.
-#include "sections/cells.h"
-#include "sections/json_parts.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 #include "support/text.h"
 

@@ -1,8 +1,8 @@
 // NVTX ranges, by what was launched inside them.
 #include <algorithm>
 
-#include "sections/cells.h"
-#include "sections/json_parts.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

@@ -1,9 +1,9 @@
 // Backward over forward, and what it should be.
 #include <cmath>
 
-#include "sections/cells.h"
-#include "sections/json_parts.h"
 #include "sections/notices.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

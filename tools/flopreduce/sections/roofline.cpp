@@ -2,9 +2,9 @@
 // the kernel is, and whether it binds.
 #include <algorithm>
 
-#include "sections/cells.h"
-#include "sections/json_parts.h"
-#include "sections/peak_cells.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
+#include "sections/parts/peak_cells.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 

@@ -1,6 +1,6 @@
 // The rules that tell phases apart, and how much each decided.
-#include "sections/cells.h"
-#include "sections/json_parts.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

@@ -3,8 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "model/phases.h"
-#include "sections/json_parts.h"
+#include "phases/phases.h"
+#include "sections/parts/json_parts.h"
 
 namespace flopinj::reduce {
 

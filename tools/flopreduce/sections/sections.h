@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/report.h"
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

@@ -2,8 +2,8 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "sections/cells.h"
-#include "sections/json_parts.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

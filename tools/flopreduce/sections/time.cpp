@@ -1,8 +1,8 @@
 // When devices were busy and when they idled: rows for people, all of it for programs.
 #include <algorithm>
 
-#include "sections/cells.h"
-#include "sections/json_parts.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
 #include "sections/sections.h"
 #include "support/text.h"
 

@@ -3,9 +3,9 @@
 #include <cstdio>
 
 #include "projection/projection.h"
-#include "sections/cells.h"
-#include "sections/json_parts.h"
-#include "sections/peak_cells.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
+#include "sections/parts/peak_cells.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sections/cells.h"
+#include "sections/parts/cells.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

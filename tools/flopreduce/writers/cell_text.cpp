@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sections/cells.h"
+#include "sections/parts/cells.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

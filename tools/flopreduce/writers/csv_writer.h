@@ -2,7 +2,7 @@
 #pragma once
 #include <ostream>
 
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

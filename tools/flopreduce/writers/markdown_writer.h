@@ -4,7 +4,7 @@
 #include <ostream>
 #include <span>
 
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

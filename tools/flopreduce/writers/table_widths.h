@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

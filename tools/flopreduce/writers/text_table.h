@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "report/report.h"
-#include "sections/table.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

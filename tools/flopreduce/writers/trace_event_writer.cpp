@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/flop_series.h"
-#include "report/layers.h"
+#include "report/operators/layers.h"
 #include "support/text.h"
+#include "tables/flop_series.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -50,7 +50,7 @@ string(SUBSTRING "${page}" 0 ${at} before)
 math(EXPR at "${at} + 6")
 string(SUBSTRING "${page}" ${at} -1 after)
 file(WRITE "${OUT}" "// Made by writers/html/embed.cmake from the files beside it.
-#include \"writers/html_page.h\"
+#include \"writers/html/html_page.h\"
 namespace flopinj::reduce {
 const std::string_view kPageBeforeData = R\"PAGE(${before})PAGE\";
 const std::string_view kPageAfterData = R\"PAGE(${after})PAGE\";

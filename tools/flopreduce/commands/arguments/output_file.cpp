@@ -1,0 +1,134 @@
+#include "commands/arguments/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+
+#include "commands/arguments/arguments.h"
+#include "commands/arguments/command.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Of a regular file; of nothing else can it be said that reading and writing it meet.
+std::optional<struct stat> file_state(const std::string& path) {
+  struct stat state {};
+  if (::stat(path.c_str(), &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
+  return state;
+}
+std::optional<struct stat> file_state(int descriptor) {
+  struct stat state {};
+  if (::fstat(descriptor, &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
+  return state;
+}
+
+bool same_file(const std::optional<struct stat>& a, const std::optional<struct stat>& b) {
+  return a && b && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool is_standard_output(const std::string& file) {
+  return file.empty() || file == "/dev/stdout" || file == "/dev/fd/1" || file == "/proc/self/fd/1";
+}
+
+// A new file beside `place`, which a symbolic link is followed to. Removed unless it was moved.
+class Beside {
+ public:
+  explicit Beside(const std::string& file) {
+    std::error_code error;
+    const auto place = std::filesystem::weakly_canonical(file, error);
+    place_ = error ? std::filesystem::path(file) : place;
+    const auto old = file_state(place_.string());
+    constexpr int kAttempts = 100;
+    for (int i = 0; i < kAttempts && name_.empty(); ++i) {
+      const std::string name =
+          place_.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp";
+      const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor < 0 && errno == EEXIST) continue;
+      if (descriptor < 0) return;
+      name_ = name;
+      if (old) static_cast<void>(::fchmod(descriptor, old->st_mode & 07777));
+      ::close(descriptor);
+    }
+  }
+  ~Beside() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  const std::string& name() const { return name_; }  // empty where none could be made
+  bool move() {
+    if (::rename(name_.c_str(), place_.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+ private:
+  std::filesystem::path place_;
+  std::string name_;
+};
+
+int cannot_write(const std::string& file, int code) {
+  complain(printable(file) +
+           ": cannot be written: " + (code != 0 ? std::strerror(code) : "write failed"));
+  return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
+}
+
+bool write_file(const std::string& name, const std::function<void(std::ostream&)>& write) {
+  std::ofstream file(name, std::ios::binary | std::ios::trunc);
+  if (file) {
+    write(file);
+    file.close();
+  }
+  return static_cast<bool>(file);
+}
+
+}  // namespace
+
+int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write) {
+  const std::string& file = output.file;
+  if (is_standard_output(file)) {
+    write(std::cout);
+    std::cout.flush();
+    if (std::cout) return kExitFine;
+    complain("standard output cannot be written");
+    return kExitUsage;
+  }
+  if (const int code = refuse_to_overwrite(file, output.inputs); code >= 0) return code;
+  errno = 0;
+  struct stat state {};
+  const bool there = ::stat(file.c_str(), &state) == 0;
+  if (there && (!S_ISREG(state.st_mode) || same_file(state, file_state(STDERR_FILENO))))
+    return write_file(file, write) ? kExitFine : cannot_write(file, errno);
+  // A file that must not be written is not replaced either.
+  if (there && ::access(file.c_str(), W_OK) != 0) return cannot_write(file, errno);
+  Beside beside(file);
+  if (beside.name().empty()) {
+    if (!there) return cannot_write(file, errno);
+    return write_file(file, write) ? kExitFine : cannot_write(file, errno);
+  }
+  return write_file(beside.name(), write) && beside.move() ? kExitFine : cannot_write(file, errno);
+}
+
+int refuse_to_overwrite(const std::string& file, const std::vector<std::string>& inputs) {
+  const bool standard = is_standard_output(file);
+  const auto output = standard ? file_state(STDOUT_FILENO) : file_state(file);
+  for (const auto& input : inputs) {
+    if (!same_file(output, input == "-" ? file_state(STDIN_FILENO) : file_state(input))) continue;
+    complain(
+        (standard ? "standard output" : "-o " + printable(file)) +
+        " is an input: it would be overwritten before it can be read again; name another file");
+    return kExitUsage;
+  }
+  return -1;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,82 @@
+// The launches of one batch: each is added to its row, and has its place in time.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "passes/rows/busy_interval.h"
+#include "passes/rows/number_split.h"
+#include "passes/rows/row_table.h"
+#include "reader/damage.h"
+#include "reader/launch_batch.h"
+#include "reader/unpack.h"
+#include "tables/totals.h"
+
+namespace flopinj::reduce {
+
+// One per reading thread.
+class BatchCounter {
+ public:
+  BatchCounter(SharedTables& shared, RowTable& rows)
+      : rows_of_(rows), split_(shared.numbers()), flop_(shared.phases().size()) {}
+
+  // Writes to `intervals`, which has room for all launches, when those ran that have a time, in the order
+  // of their beginnings. Returns how many. `device` is that of the batch's lanes.
+  size_t count(uint32_t trace, const LaunchBatchReader& batch, DeviceTime& device,
+               BusyInterval* intervals, DamageLog& damage);
+  // A sum became too large.
+  bool overflow() const { return overflow_; }
+
+ private:
+  static constexpr size_t kAtOnce = RowBlock::kRows;  // launches
+
+  struct Columns {
+    PackedColumn gaps, durations;
+  };
+  // Of launches that follow each other: the times before them, and how much longer they took than the
+  // last ones of their signatures.
+  struct Deltas {
+    std::array<int64_t, kAtOnce + kUnpackRoom> gaps;
+    std::array<int64_t, kAtOnce + kUnpackRoom> longer;
+  };
+  void next_rows(uint32_t lane, size_t launches);
+  RowStretch name_rows(uint32_t lane, size_t most);
+  void note_durations(const RowStretch& rows);
+  void forget_durations();
+  // Calls visit(number of a launch among those at hand, its row).
+  template <typename Visit>
+  void for_each_row(Visit&& visit) const;
+  void untimed(const LaunchBatchReader::Stretch& alike, Columns& columns);
+  void timed(const LaunchBatchReader::Stretch& alike, size_t launches, Columns& columns,
+             DamageLog& damage);
+  bool place(const Deltas& deltas, size_t launches);
+  void take_back(const Deltas& deltas, size_t launches);
+  void place_one(uint32_t row, int64_t gap, int64_t longer, bool windowed, DamageLog& damage);
+  void add_flop(std::span<const BusyInterval> placed, bool ends_in_order);
+  void sum_flop();
+
+  RowTable& rows_of_;
+  NumberSplit split_;
+  bool overflow_ = false;
+
+  // Of the batch at hand.
+  LaunchOrder order_;
+  LaunchOrder::Run run_;  // what is left of it
+  bool run_is_pattern_ = false;
+  std::vector<RowStretch> rows_;  // of the launches at hand
+  RowBlock named_;                // of those at hand that are in no pattern
+  size_t named_rows_ = 0;
+  BusyInterval* interval_ = nullptr;  // of those placed in time
+  size_t intervals_ = 0;
+  bool in_order_ = true;
+  std::vector<uint64_t> last_duration_;       // zeros between batches
+  std::vector<uint32_t> durations_to_clear_;  // beyond the first
+  uint64_t now_ = 0;                          // end of the last timed launch
+  DeviceTime* device_ = nullptr;
+  // By phase: of the launches at hand, what is not in the device's yet; zeros between them.
+  std::vector<uint64_t> flop_;
+};
+
+}  // namespace flopinj::reduce

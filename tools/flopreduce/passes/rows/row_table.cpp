@@ -1,0 +1,235 @@
+#include "passes/rows/row_table.h"
+
+#include <algorithm>
+
+#include "tables/formulas.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
+
+// The mean over many launches, so that it is that of a kernel whose samples disagree, too.
+uint64_t flop_per_launch(const SignatureFlop& flop) {
+  constexpr uint64_t kMany = 1U << 20;
+  if (flop.status != FlopStatus::kMeasured) return 0;
+  const Flop many = flop.of(0, kMany, kMany);
+  const u128 each = many.total / kMany;
+  return many.overflow || each > UINT64_MAX ? 0 : static_cast<uint64_t>(each);
+}
+
+}  // namespace
+
+SharedTables::SharedTables(const Model& model, const PhaseRules& rules, PhaseMap& phases, int fma)
+    : model_(model), phases_(phases) {
+  for (const auto& rule : rules.rules()) {
+    const auto known = std::find(phase_names_.begin(), phase_names_.end(), rule.phase);
+    phase_of_rule_.push_back(static_cast<uint32_t>(known - phase_names_.begin()));
+    if (known == phase_names_.end()) phase_names_.push_back(rule.phase);
+  }
+  Formulas formulas(fma);
+  model_.samples_by_chip.for_each([&](uint32_t signature, uint32_t chip, const SampleSet& set) {
+    flop_[static_cast<uint64_t>(signature) << 32 | chip] = flop_per_launch(
+        formulas.evaluate(&set, model_.required[chip], model_.names, model_.code_of(signature)));
+  });
+}
+
+uint32_t SharedTables::rule_of(uint32_t path, uint32_t thread_name, NumberTells tells) {
+  const std::lock_guard lock(phases_lock_);
+  return phases_.rule_of(path, thread_name, tells);
+}
+
+uint64_t SharedTables::flop_of(uint32_t signature, uint32_t chip) const {
+  const auto found = flop_.find(static_cast<uint64_t>(signature) << 32 | chip);
+  return found == flop_.end() ? 0 : found->second;
+}
+
+size_t RowTable::KeyHash::operator()(const Key& k) const {
+  const uint64_t h = (k.lane_path ^ uint64_t{k.signature} << 20) * kPrime;
+  return static_cast<size_t>(h ^ (h >> 32));
+}
+
+void RowTable::clear() {
+  hot_.assign(1, {});
+  info_.assign(1, {});
+  lost_.clear();
+  rows_.clear();
+  cache_.fill({});
+  lanes_.clear();
+  for (auto& lanes : lane_of_ids_) lanes.clear();
+  lane_of_what_.clear();
+  patterns_.clear();
+  counted_.clear();
+  recent_ = nullptr;
+  duration_of_.clear();
+  durations_ = 1;
+  most_flop_ = 0;
+  flop_fit_ = SIZE_MAX;
+  full_ = false;
+}
+
+void RowTable::use_trace(uint32_t trace) {
+  if (trace == trace_) return;
+  clear();
+  trace_ = trace;
+}
+
+uint32_t RowTable::lane(uint32_t thread, uint32_t stream, NumberTells tells) {
+  constexpr size_t kMostIds = 1U << 16;  // hostile ones: looked up again each time
+  const uint64_t ids = static_cast<uint64_t>(thread) << 32 | stream;
+  auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(tells)];
+  if (const auto found = lane_of_ids.find(ids); found != lane_of_ids.end()) return found->second;
+  const TraceState& trace = shared_.model().traces[trace_];
+  const uint32_t unknown_device =
+      trace.devices.get(1);  // id 0, which Model::join() gives every trace
+  const uint32_t device = stream == 0 ? unknown_device : trace.streams.get(stream);
+  const uint32_t thread_name = thread == 0 ? NamePool::kEmpty : trace.threads.get(thread);
+  Lane lane;
+  lane.lost = device == kNoIndex || thread_name == kNoIndex;
+  lane.device = device != kNoIndex ? device : unknown_device;
+  lane.thread_name = thread_name != kNoIndex ? thread_name : NamePool::kEmpty;
+  lane.tells = tells;
+  static_assert(NamePool::kMaxNames <= 1U << 28 && kNumberTells <= 4);
+  const uint64_t what = static_cast<uint64_t>(lane.device) << 32 |
+                        static_cast<uint64_t>(lane.thread_name) << 3 |
+                        static_cast<uint64_t>(tells) << 1 | (lane.lost ? 1 : 0);
+  const auto [entry, fresh] = lane_of_what_.try_emplace(what, static_cast<uint32_t>(lanes_.size()));
+  if (fresh) lanes_.push_back(std::move(lane));
+  if (lane_of_ids.size() < kMostIds) lane_of_ids.emplace(ids, entry->second);
+  return entry->second;
+}
+
+// Ids count from 1 and are few; the deltas of a batch are between launches of one id.
+uint32_t RowTable::duration_of(uint32_t signature) {
+  const auto [entry, fresh] =
+      duration_of_.try_emplace(signature, static_cast<uint32_t>(durations_));
+  if (fresh) ++durations_;
+  return entry->second;
+}
+
+uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
+  if (hot_.size() >= kMaxRows) {
+    full_ = true;
+    return kDiscard;
+  }
+  const Model& model = shared_.model();
+  const TraceState& trace = model.traces[trace_];
+  const Lane& lane = lanes_[static_cast<size_t>(key.lane_path >> 32)];
+  const uint32_t path = path_id == 0 ? PathTable::kRoot : trace.paths.get(path_id);
+  const uint32_t signature = trace.signatures.get(key.signature);
+  Info info;
+  info.device = lane.device;
+  info.path = path != kNoIndex ? path : PathTable::kLost;
+  info.rule = shared_.rule_of(info.path, lane.thread_name, lane.tells);
+  info.lost = lane.lost || path == kNoIndex || signature == kNoIndex;
+  info.signature = signature != kNoIndex ? signature : SignatureTable::kUndefined;
+  info.rule = shared_.rule_of_kernel(info.rule, info.signature);
+  Hot hot;
+  hot.kernel = BusyInterval::packed_kernel(info.signature);
+  hot.flop = shared_.flop_of(info.signature, model.devices[info.device].chip);
+  if (hot.flop > most_flop_) {
+    most_flop_ = hot.flop;
+    flop_fit_ = static_cast<size_t>(UINT64_MAX / most_flop_);
+  }
+  hot.duration = duration_of(key.signature);
+  hot.phase = shared_.phase_of(info.rule);
+  const auto row = static_cast<uint32_t>(hot_.size());
+  if (info.lost) lost_.push_back(row);
+  hot_.push_back(hot);
+  info_.push_back(info);
+  return row;
+}
+
+uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature) {
+  const Key key{static_cast<uint64_t>(lane) << 32 | path, signature};
+  Cached& cached = cache_[(KeyHash{}(key)*kPrime) >> 52];
+  if (cached.key == key) return cached.row;
+  const auto found = rows_.find(key);
+  uint32_t row = kDiscard;
+  if (found != rows_.end()) {
+    row = found->second;
+  } else {
+    row = add_row(key, path);
+    if (row == kDiscard) return row;
+    rows_.emplace(key, row);
+  }
+  cached = {key, row};
+  return row;
+}
+
+void RowTable::make_room(size_t blocks) {
+  if (patterns_.size() + blocks <= kMaxBlocks) return;
+  take_patterns();
+  patterns_.clear();
+}
+
+void RowTable::use_block(uint64_t key) {
+  recent_ = &patterns_[key];
+  recent_key_ = key;
+  if (!recent_->counted) counted_.push_back(recent_);
+  recent_->counted = true;
+}
+
+void RowTable::look_up(uint32_t lane, uint64_t first, const RowStretch& stretch) {
+  const PatternTable& patterns = shared_.model().traces[trace_].patterns;
+  RowBlock& block = *stretch.block;
+  const size_t end = stretch.at + stretch.count;
+  bool fresh = false;
+  for (size_t i = 0; i < stretch.count; ++i) {
+    uint32_t& known = block.row[stretch.at + i];
+    if (known != kNoIndex) continue;
+    const PatternTable::Row pattern = patterns.get(first + 1 + i);
+    known = row(lane, pattern.path, pattern.signature);
+    fresh = true;
+  }
+  if (fresh) describe(block, stretch.at, end);
+  if (block.known_begin == block.known_end) block.known_begin = block.known_end = stretch.at;
+  if (stretch.at > block.known_end || end < block.known_begin) return;
+  block.known_begin = std::min(block.known_begin, stretch.at);
+  block.known_end = std::max(block.known_end, end);
+}
+
+void RowTable::describe(RowBlock& block, size_t begin, size_t end) const {
+  uint64_t flop = block.flop_to[begin];
+  for (size_t i = begin; i < end; ++i) {
+    const Hot& hot = hot_[block.row[i]];
+    block.duration[i] = hot.duration;
+    block.kernel[i] = hot.kernel;
+    block.phase[i] = hot.phase;
+    block.flop_to[i] = flop;
+    flop += hot.flop;
+  }
+  const uint64_t more = flop - block.flop_to[end];
+  for (size_t i = end; i <= RowBlock::kRows; ++i) block.flop_to[i] += more;
+  for (size_t i = end; i-- > 0;) {
+    const bool goes_on = i + 1 < RowBlock::kRows && block.phase[i] == block.phase[i + 1];
+    const auto to = goes_on ? block.phase_to[i + 1] : static_cast<uint8_t>(i + 1);
+    if (i < begin && block.phase_to[i] == to) return;
+    block.phase_to[i] = to;
+  }
+}
+
+void RowTable::take(RowBlock& block, size_t begin, size_t end) {
+  uint32_t launches = 0;
+  for (size_t i = begin; i < end; ++i) {
+    launches += block.begun[i];
+    if (launches == 0) continue;
+    Hot& hot = hot_[block.row[i]];
+    hot.timed += launches;
+    overflow_ = !add_saturating(hot.time_ns, block.time_ns[i]) || overflow_;
+    block.time_ns[i] = 0;
+  }
+  std::fill(block.begun.begin() + static_cast<std::ptrdiff_t>(begin),
+            block.begun.begin() + static_cast<std::ptrdiff_t>(end) + 1, 0);
+}
+
+void RowTable::take_patterns() {
+  for (RowBlock* const block : counted_) {
+    take(*block, 0, RowBlock::kRows);
+    block->counted = false;
+  }
+  counted_.clear();
+  recent_ = nullptr;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,163 @@
+// Rows of (signature, range path, phase rule, device) of one trace, and what pass two adds up in them.
+// One per reading thread.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/rows/busy_interval.h"
+#include "passes/rows/number_split.h"
+#include "passes/rows/row_block.h"
+#include "phases/forward_numbers.h"
+#include "phases/phases.h"
+#include "reader/launch_batch.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+
+// What all reading threads share.
+class SharedTables {
+ public:
+  // The model must be joined, and must outlive this.
+  SharedTables(const Model& model, const PhaseRules& rules, PhaseMap& phases, int fma);
+  // Without this, sequence numbers tell nothing. It must outlive this.
+  void use_numbers(const NumberSource& source) { numbers_ = &source; }
+  const Model& model() const { return model_; }
+  const NumberSource* numbers() const { return numbers_; }
+  const std::vector<std::string>& phases() const { return phase_names_; }
+  uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells);
+  uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const {
+    return phases_.rule_of_kernel(rule, signature);
+  }
+  uint32_t phase_of(uint32_t rule) const { return phase_of_rule_[rule]; }
+  // FLOP of one launch, as far as samples tell; 0 where they do not.
+  uint64_t flop_of(uint32_t signature, uint32_t chip) const;
+
+ private:
+  const Model& model_;
+  PhaseMap& phases_;
+  const NumberSource* numbers_ = nullptr;
+  std::mutex phases_lock_;
+  std::vector<std::string> phase_names_;
+  std::vector<uint32_t> phase_of_rule_;
+  std::unordered_map<uint64_t, uint64_t> flop_;
+};
+
+class RowTable {
+ public:
+  static constexpr size_t kMaxRows = 1U << 20;
+  static constexpr uint32_t kDiscard = 0;  // stands for all rows beyond kMaxRows
+
+  // What a launch outside windows touches, and nothing else.
+  struct Hot {
+    uint64_t timed = 0;
+    uint64_t time_ns = 0;
+    uint64_t flop = 0;      // of one launch
+    uint64_t kernel = 0;    // BusyInterval::packed_kernel() of the signature
+    uint32_t duration = 0;  // place of the signature's last duration
+    uint32_t phase = 0;     // SharedTables::phases()
+  };
+  struct Info {
+    uint32_t signature = 0;  // Model::signatures
+    uint32_t device = 0, path = 0, rule = 0;
+    bool lost = false;      // some id of it was never defined
+    uint64_t reported = 0;  // of its launches, those that are in the damage log
+    Counts other;           // all that Hot does not hold
+  };
+
+  explicit RowTable(SharedTables& shared) : shared_(shared) { clear(); }
+  // Ids change their meaning with the trace.
+  void use_trace(uint32_t trace);
+  void clear();
+
+  // A thread on a stream; its launches whose numbers tell the same have a lane of their own.
+  uint32_t lane(uint32_t thread, uint32_t stream, NumberTells tells);
+  uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
+  uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
+  // Rows of the first launches of a run, at most `most`: one or more. They stay where they are until the
+  // next make_room().
+  RowStretch pattern_rows(uint32_t lane, const LaunchOrder::Run& run, size_t most) {
+    const uint64_t first = run.first_row - 1;
+    // Of rows that no pattern can have, all are in the last block.
+    const uint64_t key =
+        static_cast<uint64_t>(lane) << 32 | std::min<uint64_t>(first / RowBlock::kRows, UINT32_MAX);
+    if (recent_ == nullptr || key != recent_key_) use_block(key);
+    const auto at = static_cast<size_t>(first % RowBlock::kRows);
+    const RowStretch stretch{recent_, at, std::min({most, run.launches, RowBlock::kRows - at})};
+    if (at < recent_->known_begin || at + stretch.count > recent_->known_end) [[unlikely]]
+      look_up(lane, first, stretch);
+    return stretch;
+  }
+  // For so many calls of pattern_rows().
+  void make_room(size_t blocks);
+  // What follows from the rows [begin, end) of a block.
+  void describe(RowBlock& block, size_t begin, size_t end) const;
+  // Adds to the rows what these rows of the block have counted, and what all those of patterns have.
+  void take(RowBlock& block, size_t begin, size_t end);
+  void take_patterns();
+
+  size_t size() const { return hot_.size(); }
+  Hot* hot() { return hot_.data(); }
+  Info* info() { return info_.data(); }
+  size_t durations() const { return durations_; }
+  // So many launches have FLOP that fit into a number.
+  size_t flop_fit() const { return flop_fit_; }
+  bool full() const { return full_; }
+  bool overflow() const { return overflow_; }  // of a row's time; clear() does not change it
+  const std::vector<uint32_t>& lost() const { return lost_; }
+
+ private:
+  struct Lane {
+    uint32_t device = 0, thread_name = 0;
+    NumberTells tells = NumberTells::kNothing;
+    bool lost = false;
+  };
+  struct Key {
+    uint64_t lane_path = 0;
+    uint32_t signature = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& k) const;
+  };
+  struct Cached {
+    Key key{UINT64_MAX, 0};
+    uint32_t row = 0;
+  };
+  static constexpr size_t kCached = 4096;
+  // Over all lanes: 10 MiB, and four times as many rows as our writer makes patterns of.
+  static constexpr size_t kMaxBlocks = 2048;
+
+  uint32_t add_row(const Key& key, uint32_t path);
+  void use_block(uint64_t key);
+  void look_up(uint32_t lane, uint64_t first, const RowStretch& stretch);
+  uint32_t duration_of(uint32_t signature);
+
+  SharedTables& shared_;
+  uint32_t trace_ = kNoIndex;
+  std::vector<Hot> hot_;
+  std::vector<Info> info_;
+  std::vector<uint32_t> lost_;
+  std::unordered_map<Key, uint32_t, KeyHash> rows_;
+  std::array<Cached, kCached> cache_;
+  std::vector<Lane> lanes_;
+  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, that, lost).
+  std::array<std::unordered_map<uint64_t, uint32_t>, kNumberTells> lane_of_ids_;
+  std::unordered_map<uint64_t, uint32_t> lane_of_what_;
+  std::unordered_map<uint64_t, RowBlock> patterns_;  // by lane and number of the block
+  RowBlock* recent_ = nullptr;                       // the last one used
+  uint64_t recent_key_ = 0;
+  std::vector<RowBlock*> counted_;                      // those of patterns_ that have counted
+  std::unordered_map<uint32_t, uint32_t> duration_of_;  // by signature id
+  size_t durations_ = 0;
+  uint64_t most_flop_ = 0;  // of a launch of any row
+  size_t flop_fit_ = SIZE_MAX;
+  bool full_ = false, overflow_ = false;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,79 @@
+// Which launches ran in a forward pass, by autograd's sequence numbers.
+//
+// PyTorch counts the nodes of autograd's graph per thread, and an operator carries the number that
+// the next node will get, as long as gradients are on. So an operator whose number lies above that of
+// the first node of a backward pass, and not above that of its last one, ran after the first and
+// before the last node was made: in the forward pass that they belong to. The first node's own
+// operator did too. Other launches with that first number ran at any time since the node before it
+// was made: data that needs no gradient (normalised images), layers without gradients (a frozen
+// backbone) and evaluation with gradients on look the same. They are unclear, and so are numbers
+// between two passes.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "reader/number_tells.h"
+#include "tables/id_map.h"
+
+namespace flopinj::reduce {
+
+// Sequence numbers are those of a trace: plus 1, and 0 for none.
+class ForwardNumbers {
+ public:
+  // The numbers of a backward pass's nodes that are joined to operators of one thread.
+  struct Pass {
+    uint64_t first = 0, last = 0;
+    // Of the first node's operator: OperatorMap::operator_of(), and function_of() or kNoIndex.
+    uint32_t first_operator = kNoIndex, first_function = kNoIndex;
+  };
+  // Of one thread: in order, and none lies inside of another.
+  using Passes = std::vector<Pass>;
+
+  // Adds the passes of all threads, in any order. Those inside of others are parts of backward that
+  // ran again, or on a stream of their own.
+  void add(uint32_t trace, uint32_t thread, const Pass& pass) {
+    passes_[{trace, thread}].push_back(pass);
+  }
+  void sort();
+  // Forgets all other threads, given as (trace, thread).
+  void keep(const std::set<std::pair<uint32_t, uint32_t>>& threads) {
+    std::erase_if(passes_, [&](const auto& entry) { return !threads.contains(entry.first); });
+  }
+  bool any() const { return !passes_.empty(); }
+  // By the trace's index and the thread's id in it; nullptr where no operator of it has gradients.
+  const Passes* of(uint32_t trace, uint32_t thread) const {
+    const auto found = passes_.find({trace, thread});
+    return found == passes_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<std::pair<uint32_t, uint32_t>, Passes> passes_;
+};
+
+// Asks for one number after another of a thread.
+class NumberReader {
+ public:
+  // What ForwardNumbers::of() gave, which must outlive this.
+  explicit NumberReader(const ForwardNumbers::Passes* passes) : passes_(passes) {}
+  // `is_of(pass)`: whether the launch is of the first node's operator; asked where it matters.
+  template <class IsOf>
+  NumberTells tells(uint64_t number, IsOf&& is_of) {
+    if (number == 0 || passes_ == nullptr) return NumberTells::kNothing;
+    if (number < pass_.first || number >= next_first_) find(number);
+    if (number > pass_.last) return NumberTells::kUnclear;
+    if (number > pass_.first) return NumberTells::kBetween;
+    return number == pass_.first && is_of(pass_) ? NumberTells::kBetween : NumberTells::kUnclear;
+  }
+
+ private:
+  void find(uint64_t number);
+
+  const ForwardNumbers::Passes* passes_;
+  ForwardNumbers::Pass pass_;  // the last one that does not begin after the number
+  uint64_t next_first_ = 0;
+};
+
+}  // namespace flopinj::reduce

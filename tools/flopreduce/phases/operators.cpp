@@ -1,0 +1,180 @@
+#include "phases/operators.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <unordered_map>
+
+#include "analytic/operator_flop.h"
+#include "phases/phases.h"
+#include "support/text.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Shapes kept over all names, about 100 bytes each; names beyond have no sizes.
+constexpr size_t kMaxShapes = 1U << 18;
+
+constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
+
+// Letters and digits alone, in lower case: "_log_softmax" and "LogSoftmax" are the same.
+std::string plain(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z')
+      result += static_cast<char>(c - 'A' + 'a');
+    else if (c != '_')
+      result += c;
+  }
+  return result;
+}
+
+void drop_end(std::string& name, std::string_view end) {
+  if (name.ends_with(end)) name.resize(name.size() - end.size());
+}
+
+// The function that a range is of, or a node's gradient is of; empty where the name does not say.
+std::string function_named(std::string_view range, const OperatorName* name) {
+  if (name == nullptr) {
+    // A Python function without sizes has its class's name alone.
+    const bool word = std::all_of(range.begin(), range.end(),
+                                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    return word ? plain(range) : std::string();
+  }
+  if (name->kind == OperatorKind::kModule) return {};
+  std::string function = plain(name->function());
+  if (name->kind == OperatorKind::kFunction) {
+    drop_end(function, "forward");
+    return function;
+  }
+  if (function.ends_with("backwards"))  // torch::autograd::CopyBackwards
+    drop_end(function, "backwards");
+  else if (function.ends_with("backward"))
+    drop_end(function, "backward");
+  else
+    return {};
+  return function;
+}
+
+}  // namespace
+
+OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
+    : model_(model),
+      phases_(phases),
+      name_(model.paths.size(), kNoIndex),
+      operator_(model.paths.size(), kNoIndex),
+      layer_(model.paths.size(), PathTable::kRoot),
+      node_(model.paths.size(), kNoIndex),
+      function_(model.paths.size(), 0) {
+  struct Known {
+    uint32_t name = kNoIndex, function = 0;
+  };
+  std::unordered_map<uint32_t, Known> known;
+  std::unordered_map<std::string, uint32_t> functions{{"", 0}};
+  size_t shapes = 0;
+  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
+    const auto [entry, fresh] = known.try_emplace(model.paths[i].name);
+    Known& of_name = entry->second;
+    if (fresh) {
+      const std::string& text = model.names[model.paths[i].name];
+      auto parsed = parse_operator_name(text);
+      const std::string function = function_named(text, parsed ? &*parsed : nullptr);
+      of_name.function =
+          functions.try_emplace(function, static_cast<uint32_t>(functions.size())).first->second;
+      if (parsed) {
+        shapes += parsed->sizes.size();
+        if (shapes > kMaxShapes)
+          *parsed = {parsed->kind, parsed->name, parsed->sequence, false, {}, {}};
+        of_name.name = static_cast<uint32_t>(names_.size());
+        names_.push_back(std::move(*parsed));
+      }
+    }
+    name_[i] = of_name.name;
+    function_[i] = of_name.function;
+    find_node(i);
+    const OperatorName* name = name_of(i);
+    const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
+    layer_[i] = layer ? i : layer_[model.paths[i].parent];
+    any_ = any_ || !layer;
+    if (!layer) find_operator(i);
+  }
+}
+
+const OperatorName* OperatorMap::name_of(uint32_t path) const {
+  return name_[path] == kNoIndex ? nullptr : &names_[name_[path]];
+}
+
+uint32_t OperatorMap::parent_of(uint32_t path) const {
+  const uint32_t parent = model_.paths[path].parent;
+  return parent <= PathTable::kLost ? kNoIndex : parent;
+}
+
+// Parents come before their children.
+void OperatorMap::find_operator(uint32_t path) {
+  operator_[path] = path;
+  if (name_of(path)->kind != OperatorKind::kFunction) return;
+  const uint32_t parent = model_.paths[path].parent;
+  const OperatorName* above = name_of(parent);
+  if (above == nullptr || above->kind != OperatorKind::kFunction) return;
+  const uint32_t outer = operator_[parent];
+  const bool outer_has = has_operator_formula(name_of(outer)->name);
+  if (outer_has || !has_operator_formula(name_of(path)->name)) operator_[path] = outer;
+}
+
+const ModuleSettings* OperatorMap::settings_of(uint32_t path) const {
+  for (; path > PathTable::kLost; path = model_.paths[path].parent)
+    if (const OperatorName* name = name_of(path);
+        name != nullptr && name->kind == OperatorKind::kModule)
+      return &name->settings;
+  return nullptr;
+}
+
+std::string OperatorMap::layer_name(uint32_t path) const {
+  constexpr size_t kLimit = 1024;
+  std::vector<uint32_t> levels;  // innermost first
+  size_t kept = kNoIndex;        // of them, below the outermost that tells the phase
+  for (path = layer_[path]; path > PathTable::kLost; path = model_.paths[path].parent) {
+    if (phases_.own_rule(path) != kNoIndex) kept = levels.size();
+    levels.push_back(path);
+  }
+  kept = std::min(kept, levels.size());
+  std::string name;
+  for (size_t i = kept; i-- > 0 && name.size() <= kLimit;)
+    name += (name.empty() ? "" : "/") + model_.names[model_.paths[levels[i]].name];
+  return cut(name, kLimit);
+}
+
+// Parents come before their children.
+void OperatorMap::find_node(uint32_t path) {
+  const uint32_t parent = model_.paths[path].parent;
+  const AutogradNode* around = node_of(parent);
+  node_[path] = node_[parent];
+  const OperatorName* name = name_of(path);
+  if (name == nullptr || name->kind != OperatorKind::kAutograd) return;
+  AutogradNode node{function_[path], path, PathTable::kRoot, name->name == kAccumulateGrad};
+  if (around != nullptr) {
+    const bool evaluated = model_.names[model_.paths[path].name].starts_with(kEvaluateFunction);
+    const OperatorName* above = name_of(parent);
+    const bool of_parent =  // the node that evaluate_function's range is of
+        !evaluated && above != nullptr && above->kind == OperatorKind::kAutograd &&
+        above->name == name->name;
+    if (of_parent) return;
+    // A node inside of another without being evaluated is the rest of that one's work, as in CopySlices.
+    node.range = evaluated ? path : around->range;
+    node.inside = evaluated ? around->range : around->inside;
+  }
+  node_[path] = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back(node);
+}
+
+uint32_t OperatorMap::function_of(uint32_t path, const AutogradNode& node) const {
+  for (; path > PathTable::kLost; path = model_.paths[path].parent) {
+    const OperatorName* name = name_of(path);
+    if (name != nullptr && name->kind == OperatorKind::kAutograd) break;
+    if (function_[path] == node.function && node.function != 0) return path;
+  }
+  return kNoIndex;
+}
+
+}  // namespace flopinj::reduce

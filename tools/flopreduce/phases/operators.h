@@ -1,0 +1,77 @@
+// Operators among range paths: which range says what operator a launch belongs to, and which layer.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analytic/operator_name.h"
+#include "tables/id_map.h"
+
+namespace flopinj::reduce {
+
+struct Model;
+class PhaseMap;
+
+// A node of autograd's graph, as ranges show it: autograd::engine::evaluate_function, and inside of it
+// the node.
+struct AutogradNode {
+  // The function that its name says it is the gradient of, as a number; 0 where the name does not say.
+  // PyTorch names nodes for functions (tools/autograd/load_derivatives.py, _create_op_prefix):
+  // _scaled_dot_product_flash_attention has ScaledDotProductFlashAttentionBackward0, nll_loss_forward
+  // NllLossBackward0, class MyFunction(torch.autograd.Function) MyFunctionBackward. A node of C++
+  // (torch::autograd::CppNode<...>) has the name of its type.
+  uint32_t function = 0;
+  uint32_t range = 0;  // its outermost range
+  // The node that evaluates this one as part of itself: its range, or PathTable::kRoot.
+  uint32_t inside = 0;
+  // AccumulateGrad: it adds to a leaf's gradient, has no number, and belongs to no operator. A number
+  // among its launches is that of a node around it.
+  bool of_a_leaf = false;
+};
+
+class OperatorMap {
+ public:
+  // The model must be joined, and both must outlive the map.
+  OperatorMap(const Model& model, const PhaseMap& phases);
+
+  // Whether any range names an operator.
+  bool any() const { return any_; }
+  // The range that names the operator that launches in this path belong to, or kNoIndex: of the
+  // functions called by each other down to this path the outermost that has a formula; if none has,
+  // the outermost; without a function, the autograd node.
+  uint32_t operator_of(uint32_t path) const { return operator_[path]; }
+  // kNoIndex of the outermost ranges.
+  uint32_t parent_of(uint32_t path) const;
+  // What the range of this path says of an operator, or nullptr.
+  const OperatorName* name_of(uint32_t path) const;
+  // Settings of the innermost module around a path, or nullptr.
+  const ModuleSettings* settings_of(uint32_t path) const;
+  // The innermost range at or above a path that is no operator; PathTable::kRoot where there is none.
+  uint32_t layer_of(uint32_t path) const { return layer_[path]; }
+  // Of the layer: its ranges below the outermost one whose name tells the phase, "/" between; the same
+  // for forward and backward. Empty where no range is a layer.
+  std::string layer_name(uint32_t path) const;
+  // The innermost autograd node that a path is inside of, or nullptr.
+  const AutogradNode* node_of(uint32_t path) const {
+    return node_[path] == kNoIndex ? nullptr : &nodes_[node_[path]];
+  }
+  // The innermost range around a path, up to the next node, of the function that a node is named for;
+  // kNoIndex where there is none.
+  uint32_t function_of(uint32_t path, const AutogradNode& node) const;
+
+ private:
+  void find_operator(uint32_t path);
+  void find_node(uint32_t path);
+
+  const Model& model_;
+  const PhaseMap& phases_;
+  bool any_ = false;
+  std::vector<OperatorName> names_;
+  std::vector<uint32_t> name_;  // by path: index in names_, or kNoIndex
+  std::vector<uint32_t> operator_, layer_;
+  std::vector<AutogradNode> nodes_;
+  std::vector<uint32_t> node_;      // by path: index in nodes_, or kNoIndex
+  std::vector<uint32_t> function_;  // by path: as in AutogradNode
+};
+
+}  // namespace flopinj::reduce

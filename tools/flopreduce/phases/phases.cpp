@@ -1,0 +1,230 @@
+#include "phases/phases.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using Match = PhaseRules::Match;
+using Subject = PhaseRules::Subject;
+
+// Longer names are not read further: patterns sit at the start, and user rules stay cheap. Mangled
+// kernel names are longer, and what tells them apart may be at their end.
+constexpr size_t kMatchedBytes = 512;
+constexpr size_t kMatchedKernelBytes = 16384;
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_letter);
+}
+
+bool contains(std::string_view name, std::string_view part) {
+  return std::search(name.begin(), name.end(), part.begin(), part.end(), same_letter) != name.end();
+}
+
+bool has_word(std::string_view name, std::string_view word) {
+  auto from = name.begin();
+  while (true) {
+    const auto at = std::search(from, name.end(), word.begin(), word.end(), same_letter);
+    if (at == name.end()) return false;
+    const auto after = at + static_cast<std::ptrdiff_t>(word.size());
+    if ((at == name.begin() || !is_word(*(at - 1))) && (after == name.end() || !is_word(*after)))
+      return true;
+    from = at + 1;
+  }
+}
+
+bool is_autograd_node(std::string_view name, std::string_view suffix) {
+  name = name.substr(0, name.find_first_of(", "));
+  size_t end = name.size();
+  while (end > 0 && (is_digit(name[end - 1]) || name[end - 1] == '#')) --end;
+  return end < name.size() && name.substr(0, end).ends_with(suffix);
+}
+
+bool matches(const PhaseRules::Rule& rule, std::string_view name) {
+  switch (rule.match) {
+    case Match::kWord:
+    case Match::kLoneWord:
+      return has_word(name, rule.pattern);
+    case Match::kPrefix:
+      return name.starts_with(rule.pattern);
+    case Match::kContains:
+      return contains(name, rule.pattern);
+    case Match::kNode:
+      return is_autograd_node(name, rule.pattern);
+    case Match::kRegex:
+      return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *rule.regex);
+    case Match::kIs:
+      return name == rule.pattern;
+    case Match::kDefault:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+PhaseRules::PhaseRules() {
+  // Regular expressions take milliseconds to compile: once for all.
+  static const std::vector<Rule> kBuiltIn = [] {
+    PhaseRules none{std::vector<Rule>{}};
+    none.add_rule_file("built-in rules", built_in());
+    return std::move(none.rules_);
+  }();
+  rules_ = kBuiltIn;
+  rules_.push_back({"other", Subject::kRange, "", "", Match::kDefault, "", nullptr});
+}
+
+std::string_view PhaseRules::number_name(NumberTells tells) {
+  constexpr std::string_view kNames[kNumberTells] = {"", "between", "unclear"};
+  return kNames[static_cast<size_t>(tells)];
+}
+
+uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within,
+                           std::string_view domain) const {
+  name = name.substr(0, subject == Subject::kKernel ? kMatchedKernelBytes : kMatchedBytes);
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    const Rule& rule = rules_[i];
+    const auto applies = [&](const Rule& r) {
+      // A number decides only where nothing else does, but for phases that its rule names.
+      const bool anywhere = r.within.empty() && subject != Subject::kNumber;
+      return r.subject == subject && (anywhere || r.within == within) &&
+             (r.domain.empty() || same_word(r.domain, domain)) && matches(r, name);
+    };
+    if (!applies(rule)) continue;
+    // A lone word of another phase takes it back. The same word inside a phase is no other word.
+    const auto cancels = [&](const Rule& r) {
+      return r.match == Match::kLoneWord && r.phase != rule.phase && r.pattern != rule.pattern &&
+             r.within.empty() && applies(r);
+    };
+    const bool cancelled =
+        rule.match == Match::kLoneWord &&
+        std::any_of(rules_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rules_.end(), cancels);
+    return cancelled || rule.phase == kNoPhase ? kNoIndex : static_cast<uint32_t>(i);
+  }
+  return kNoIndex;
+}
+
+bool PhaseRules::leaves_unclear(uint32_t rule) const {
+  const Rule& r = rules_[rule];
+  return r.subject == Subject::kNumber && r.pattern == number_name(NumberTells::kUnclear) &&
+         r.phase == rules_.back().phase;
+}
+
+std::string PhaseRules::describe(const Rule& rule) {
+  constexpr const char* kWho[] = {"range ", "thread ", "kernel ", "sequence number "};
+  const std::string who = (rule.within.empty() ? "" : "inside " + rule.within + ", ") +
+                          std::string(kWho[static_cast<size_t>(rule.subject)]) +
+                          (rule.domain.empty() ? "" : "of domain '" + rule.domain + "' ");
+  switch (rule.match) {
+    case Match::kWord:
+    case Match::kLoneWord:
+      return who + "has the word '" + rule.pattern + "'";
+    case Match::kPrefix:
+      return who + "starts with '" + rule.pattern + "'";
+    case Match::kContains:
+      return who + "contains '" + rule.pattern + "'";
+    case Match::kNode:
+      return who + "ends in '" + rule.pattern + "' and a number";
+    case Match::kRegex:
+      return who + "matches /" + rule.pattern + "/";
+    case Match::kIs:
+      return who + (rule.pattern == number_name(NumberTells::kBetween)
+                        ? "between those of one backward pass"
+                        : "in no backward pass, or also before one");
+    case Match::kDefault:
+      return "no rule matched";
+  }
+  return {};
+}
+
+PhaseMap::PhaseMap(const PhaseRules& rules, const Model& model)
+    : rules_(rules),
+      model_(model),
+      own_(model.paths.size(), kNoIndex),
+      inherited_(model.paths.size(), kNoIndex),
+      kernel_(model.signatures.size(), kNoIndex) {
+  std::unordered_map<std::string, uint32_t> known;  // name, domain and the phase around it
+  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
+    const auto& path = model.paths[i];
+    const uint32_t around = inherited_[path.parent];
+    const std::string within = around == kNoIndex ? std::string() : phase(around);
+    const auto [entry, fresh] = known.try_emplace(
+        std::to_string(path.name) + ' ' + std::to_string(path.domain) + ' ' + within, kNoIndex);
+    if (fresh) entry->second = match_range(i, around);
+    own_[i] = entry->second;
+    inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
+  }
+  std::unordered_map<uint32_t, uint32_t> kernels;
+  for (uint32_t i = SignatureTable::kUndefined + 1; i < model.signatures.size(); ++i) {
+    const uint32_t name = model.signatures[i].name;
+    const auto [entry, fresh] = kernels.try_emplace(name, kNoIndex);
+    if (fresh) entry->second = rules_.match(Subject::kKernel, model.names[name]);
+    kernel_[i] = entry->second;
+  }
+}
+
+// `around`: the rule that holds around the range, or kNoIndex.
+uint32_t PhaseMap::match_range(uint32_t path, uint32_t around) const {
+  const auto& range = model_.paths[path];
+  return rules_.match(Subject::kRange, model_.names[range.name],
+                      around == kNoIndex ? std::string_view{} : phase(around),
+                      model_.names[range.domain]);
+}
+
+// The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
+uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
+  std::vector<uint32_t> levels;
+  for (; path > PathTable::kLost; path = model_.paths[path].parent) levels.push_back(path);
+  uint32_t rule = thread_rule;
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    const uint32_t own = match_range(*level, rule);
+    if (own != kNoIndex) rule = own;
+  }
+  return rule;
+}
+
+uint32_t PhaseMap::rule_of_number(uint32_t rule, NumberTells tells) const {
+  if (tells == NumberTells::kNothing) return rule;
+  const bool decided = rule != rules_.default_rule();
+  const uint32_t found = rules_.match(Subject::kNumber, PhaseRules::number_name(tells),
+                                      decided ? std::string_view(phase(rule)) : std::string_view{});
+  const bool users = rule < rules_.user_rules() && found >= rules_.user_rules();
+  return found == kNoIndex || users ? rule : found;
+}
+
+uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name, NumberTells tells) {
+  const auto [thread, fresh] = threads_.try_emplace(thread_name);
+  OnThread& on = thread->second;
+  if (fresh) on.rule = rules_.match(Subject::kThread, model_.names[thread_name]);
+  if (on.rule == kNoIndex)
+    return rule_of_number(inherited_[path] != kNoIndex ? inherited_[path] : rules_.default_rule(),
+                          tells);
+  const auto [entry, fresh_path] = on.paths.try_emplace(path, kNoIndex);
+  if (fresh_path) entry->second = rule_inside(path, on.rule);
+  return rule_of_number(entry->second, tells);
+}
+
+bool PhaseMap::number_matters(uint32_t path, uint32_t thread_name) {
+  const uint32_t rule = rule_of(path, thread_name);
+  return rule_of_number(rule, NumberTells::kBetween) != rule ||
+         rule_of_number(rule, NumberTells::kUnclear) != rule;
+}
+
+uint32_t PhaseMap::rule_of_kernel(uint32_t rule, uint32_t signature) const {
+  const uint32_t kernel = kernel_[signature];
+  const bool users = rule < rules_.user_rules() && kernel >= rules_.user_rules();
+  return kernel == kNoIndex || users ? rule : kernel;
+}
+
+}  // namespace flopinj::reduce

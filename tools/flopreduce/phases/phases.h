@@ -1,0 +1,130 @@
+// Which part of training a launch belongs to, by a table of rules that the user can see and put
+// others in front of.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "phases/forward_numbers.h"
+#include "tables/id_map.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace flopinj::reduce {
+
+struct Model;
+
+// The "phase" of rules that decide nothing: a name that they match is as if no rule matched it.
+inline constexpr std::string_view kNoPhase = "-";
+
+// Order decides within one name. Of a launch's ranges the innermost that a rule matches decides; if
+// none does, the thread's name; if that does not, the launch's sequence number; else "other". A rule
+// on the kernel's name goes before all of them, unless a user's rule decided.
+class PhaseRules {
+ public:
+  enum class Subject : uint8_t { kRange, kThread, kKernel, kNumber };
+  enum class Match : uint8_t {
+    kWord,      // a whole word of the name, any case; "_", "-", "." and so on separate words
+    kLoneWord,  // the same, but lone words of different phases cancel out ("forward-backward")
+    kPrefix,    // the name starts with the pattern
+    kContains,  // the pattern is somewhere in the name, any case
+    kNode,      // the name's first part ends in the pattern and a number: "ConvolutionBackward0"
+    kRegex,     // RE2 syntax: found in the name, any case
+    kIs,        // what a sequence number tells: "between", "unclear"
+    kDefault,   // nothing else matched
+  };
+  struct Rule {
+    std::string phase;
+    Subject subject = Subject::kRange;
+    // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere. Of a number,
+    // empty: where nothing else decides.
+    std::string within;
+    // Only ranges of the NVTX domain of this name, any case; empty: of any domain.
+    std::string domain;
+    Match match = Match::kWord;
+    std::string pattern;
+    std::shared_ptr<const re2::RE2> regex;
+  };
+
+  PhaseRules();
+
+  // User's rules go in front of the built-in ones, after those added before. An error in one line,
+  // or nothing. "NAME=REGEX", on range names:
+  std::optional<std::string> add_user_rule(const std::string& text);
+  // A rule file: lines as built_in() explains them. `name` is for messages. All of it or nothing is
+  // added.
+  std::optional<std::string> add_rule_file(const std::string& name, std::string_view text);
+
+  // A line's rule; nothing for a comment or an empty line. `error` is set where it is neither.
+  static std::optional<Rule> parse_line(std::string_view line, std::string& error);
+  // The rule as a line of a rule file.
+  static std::string line_of(const Rule& rule);
+  // The built-in rules as a rule file, with comments.
+  static std::string_view built_in();
+
+  const std::vector<Rule>& rules() const { return rules_; }
+  uint32_t user_rules() const { return user_rules_; }
+  uint32_t default_rule() const { return static_cast<uint32_t>(rules_.size() - 1); }
+  // What rules call it; empty for kNothing.
+  static std::string_view number_name(NumberTells tells);
+  // The rule that a name by itself decides where the phase around it is `within`, or kNoIndex.
+  // `domain`: of a range, the name of its NVTX domain; empty for the default one.
+  uint32_t match(Subject subject, std::string_view name, std::string_view within = {},
+                 std::string_view domain = {}) const;
+  static std::string describe(const Rule& rule);
+  // Whether launches of this rule may have run forward, and their sequence numbers do not tell.
+  bool leaves_unclear(uint32_t rule) const;
+
+ private:
+  explicit PhaseRules(std::vector<Rule> rules) : rules_(std::move(rules)) {}
+
+  std::vector<Rule> rules_;
+  uint32_t user_rules_ = 0;
+};
+
+// Bounds of rule files: what goes beyond is an error.
+inline constexpr size_t kMaxRules = 4096;
+inline constexpr size_t kMaxRuleFileBytes = 1U << 20;
+inline constexpr size_t kMaxPatternBytes = 1024;
+
+// Rules applied to whole paths, each path, thread name and kernel name worked out once.
+class PhaseMap {
+ public:
+  // The model must be joined, and both must outlive the map.
+  PhaseMap(const PhaseRules& rules, const Model& model);
+  // Index into PhaseRules::rules(), whatever the kernel.
+  uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells = NumberTells::kNothing);
+  // Whether a number's rule may decide for launches in this path.
+  bool number_matters(uint32_t path, uint32_t thread_name);
+  // The same for a launch of a kernel: `rule` is what rule_of() said.
+  uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const;
+  // The rule that this range's own name decides, or kNoIndex; and the one decided at or above it.
+  uint32_t own_rule(uint32_t path) const { return own_[path]; }
+  uint32_t path_rule(uint32_t path) const { return inherited_[path]; }
+
+ private:
+  struct OnThread {
+    uint32_t rule = kNoIndex;  // of the thread's name
+    std::unordered_map<uint32_t, uint32_t> paths;
+  };
+  const std::string& phase(uint32_t rule) const { return rules_.rules()[rule].phase; }
+  uint32_t match_range(uint32_t path, uint32_t around) const;
+  uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
+  uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
+
+  const PhaseRules& rules_;
+  const Model& model_;
+  std::vector<uint32_t> own_;
+  std::vector<uint32_t> inherited_;
+  std::vector<uint32_t> kernel_;  // by signature
+  std::unordered_map<uint32_t, OnThread> threads_;
+};
+
+}  // namespace flopinj::reduce

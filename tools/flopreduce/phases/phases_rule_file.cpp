@@ -1,0 +1,181 @@
+// Rules as text: the lines of a rule file, and NAME=REGEX.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "phases/phases.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+using Rule = PhaseRules::Rule;
+using Match = PhaseRules::Match;
+using Subject = PhaseRules::Subject;
+
+constexpr std::array<std::pair<std::string_view, Subject>, 4> kSubjects = {
+    {{"range", Subject::kRange},
+     {"thread", Subject::kThread},
+     {"kernel", Subject::kKernel},
+     {"number", Subject::kNumber}}};
+constexpr std::array<std::pair<std::string_view, Match>, 7> kMatches = {
+    {{"word", Match::kWord},
+     {"lone-word", Match::kLoneWord},
+     {"prefix", Match::kPrefix},
+     {"contains", Match::kContains},
+     {"node", Match::kNode},
+     {"regex", Match::kRegex},
+     {"is", Match::kIs}}};
+
+template <class Names, class Value>
+std::string_view name_of(const Names& names, Value value) {
+  for (const auto& [name, v] : names)
+    if (v == value) return name;
+  return {};
+}
+template <class Names, class Value>
+bool read(const Names& names, std::string_view text, Value& value) {
+  for (const auto& [name, v] : names)
+    if (name == text) {
+      value = v;
+      return true;
+    }
+  return false;
+}
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// Takes the next word off `rest`.
+std::string_view word(std::string_view& rest) {
+  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+  size_t end = 0;
+  while (end < rest.size() && !is_space(rest[end])) ++end;
+  const std::string_view found = rest.substr(0, end);
+  rest.remove_prefix(end);
+  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+  return found;
+}
+
+// Of phases, and of NVTX domains in rules.
+bool is_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-' || c == '.';
+         });
+}
+
+// The regular expression of a rule; the error in `error`, or empty. RE2 matches in time linear in
+// the name, and its memory is bounded. Names may hold any bytes, so they are matched as bytes.
+std::shared_ptr<const re2::RE2> compile(const std::string& pattern, std::string& error) {
+  RE2::Options options;
+  options.set_case_sensitive(false);
+  options.set_log_errors(false);
+  options.set_encoding(RE2::Options::EncodingLatin1);
+  options.set_max_mem(1 << 20);
+  auto regex = std::make_shared<const re2::RE2>(pattern, options);
+  if (!regex->ok()) error = "not a regular expression: " + regex->error();
+  return regex;
+}
+
+std::string complete(Rule& rule) {
+  std::string error;
+  if ((rule.subject == Subject::kNumber) != (rule.match == Match::kIs))
+    return "'is' is for numbers, and numbers have no other match";
+  if (rule.match == Match::kIs && rule.pattern != "between" && rule.pattern != "unclear")
+    return "a number is 'between' or 'unclear'";
+  if (rule.pattern.size() > kMaxPatternBytes)
+    return "the pattern is longer than " + std::to_string(kMaxPatternBytes) + " bytes";
+  if (rule.match == Match::kRegex) rule.regex = compile(rule.pattern, error);
+  return error;
+}
+
+}  // namespace
+
+std::optional<Rule> PhaseRules::parse_line(std::string_view line, std::string& error) {
+  std::string_view rest = line;
+  while (!rest.empty() && is_space(rest.back())) rest.remove_suffix(1);
+  const std::string_view phase = word(rest);
+  if (phase.empty() || phase[0] == '#') return std::nullopt;
+  Rule rule;
+  const auto fail = [&](const std::string& what) {
+    error = what;
+    return std::nullopt;
+  };
+  if (!is_name(phase))
+    return fail("'" + printable(cut(phase, 80)) +
+                "' is no name of a phase: use at most 64 letters, digits, '_', '-', '.'");
+  rule.phase = phase;
+  if (const std::string_view subject = word(rest); !read(kSubjects, subject, rule.subject))
+    return fail("'" + printable(cut(subject, 80)) + "' is none of range, thread, kernel, number");
+  std::string_view kind = word(rest);
+  for (const auto& [key, form, to] :
+       {std::tuple{"in:"sv, "in:PHASE names a phase"sv, &rule.within},
+        std::tuple{"domain:"sv, "domain:NAME names an NVTX domain"sv, &rule.domain}}) {
+    if (!kind.starts_with(key)) continue;
+    *to = kind.substr(key.size());
+    const bool fits =
+        rule.subject == Subject::kRange || (rule.subject == Subject::kNumber && to == &rule.within);
+    if (!is_name(*to) || !fits)
+      return fail(std::string(form) + " in letters, digits, '_', '-', '.', and is for ranges");
+    kind = word(rest);
+  }
+  if (!read(kMatches, kind, rule.match))
+    return fail("'" + printable(cut(kind, 80)) +
+                "' is none of word, lone-word, prefix, contains, node, regex, is");
+  rule.pattern = rest;
+  if (rule.pattern.empty()) return fail("the pattern is missing");
+  if (error = complete(rule); !error.empty()) return std::nullopt;
+  return rule;
+}
+
+std::string PhaseRules::line_of(const Rule& rule) {
+  std::string line = rule.phase + " " + std::string(name_of(kSubjects, rule.subject)) + " ";
+  if (!rule.within.empty()) line += "in:" + rule.within + " ";
+  if (!rule.domain.empty()) line += "domain:" + rule.domain + " ";
+  return line + std::string(name_of(kMatches, rule.match)) + " " + rule.pattern;
+}
+
+std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string phase = text.substr(0, equals);
+  if (equals == std::string::npos || equals + 1 == text.size() || !is_name(phase))
+    return "--phase " + printable(text) +
+           ": expected NAME=REGEX, for example --phase 'recompute=checkpoint'";
+  Rule rule{phase, Subject::kRange, "", "", Match::kRegex, text.substr(equals + 1), nullptr};
+  if (const std::string error = complete(rule); !error.empty())
+    return "--phase " + printable(text) + ": " + printable(error);
+  rules_.insert(rules_.begin() + user_rules_++, std::move(rule));
+  return std::nullopt;
+}
+
+std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
+                                                     std::string_view text) {
+  if (text.size() > kMaxRuleFileBytes)
+    return printable(name) + ": larger than " + std::to_string(kMaxRuleFileBytes) + " bytes";
+  std::vector<Rule> rules;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    std::string error;
+    auto rule = parse_line(line, error);
+    if (error.empty() && rules.size() + user_rules_ >= kMaxRules)
+      error = "more than " + std::to_string(kMaxRules) + " rules";
+    if (!error.empty())
+      return printable(name) + ":" + std::to_string(number) + ": " + printable(error) +
+             " (a line is PHASE SUBJECT [in:PHASE] [domain:NAME] MATCH PATTERN; see flopreduce "
+             "rules)";
+    if (rule) rules.push_back(std::move(*rule));
+  }
+  rules_.insert(rules_.begin() + user_rules_, rules.begin(), rules.end());
+  user_rules_ += static_cast<uint32_t>(rules.size());
+  return std::nullopt;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,15 @@
+// What the sequence number of a launch tells of its place, as launches are told apart by it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace flopinj::reduce {
+
+enum class NumberTells : uint8_t {
+  kNothing = 0,  // there is none, or no operator of its thread has gradients
+  kBetween = 1,  // the launch ran in a forward pass
+  kUnclear = 2,  // in a forward pass or outside of all: nothing tells
+};
+inline constexpr size_t kNumberTells = 3;
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,408 @@
+#include "report/build/build_report.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "report/build/ledger.h"
+#include "report/build/ranks.h"
+#include "report/operators/layers.h"
+#include "report/operators/operators.h"
+#include "report/roofs.h"
+#include "report/work_table.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+const char* parameters_word(ParameterClass c) {
+  switch (c) {
+    case ParameterClass::kExact:
+      return "exact";
+    case ParameterClass::kUnknown:
+      return "unknown";
+    case ParameterClass::kMerged:
+      return "merged";
+    case ParameterClass::kUnspecified:
+      break;
+  }
+  return "unspecified";
+}
+
+// Two processes may have one name: two containers may have the same host name and process ids.
+std::string process_name(const TraceState& trace) {
+  if (!trace.has_header) return "header lost";
+  const auto& header = trace.header;
+  const std::string rank =
+      header.rank() >= 0 ? "rank " + std::to_string(header.rank()) + ", " : std::string();
+  return rank + header.hostname() + " pid " + std::to_string(header.pid());
+}
+
+// Adds rows up by phase, rule, kernel and range.
+class Builder {
+ public:
+  Builder(const Model& model, const Totals& totals, const PhaseRules& rules, const PhaseMap& phases,
+          const OperatorMap& operators, const OperatorCalls& calls, Formulas& formulas,
+          const UtilizationOptions& utilization, bool keep_rows)
+      : model_(model),
+        totals_(totals),
+        rules_(rules),
+        phases_(phases),
+        operator_map_(operators),
+        formulas_(formulas),
+        keep_rows_(keep_rows),
+        work_(model, totals, formulas),
+        roofs_(model, totals, formulas, utilization.peaks),
+        utilization_(utilization),
+        operators_(model, rules, operators, calls, formulas),
+        exclusive_(model.paths.size()),
+        forward_matrix_(model.paths.size()),
+        range_of_(model.paths.size(), kNoRange) {}
+
+  Report build();
+
+ private:
+  void add_rows();
+  void keep_row(const Row& row, const Work& work, const Flop& flop, const std::string& phase_name);
+  void add_signature(const Row& row, const Work& work);
+  void describe_signature(const Row& row, SignatureReport& out);
+  void add_phases();
+  void add_ranges();
+  void tell_apart(const std::vector<uint32_t>& path_of);
+  void add_traces();
+  std::vector<uint32_t> sort_kernels();
+  void add_stacks();
+  KernelReport& kernel(uint32_t signature);
+  PhaseReport& phase(const std::string& name);
+
+  const Model& model_;
+  const Totals& totals_;
+  const PhaseRules& rules_;
+  const PhaseMap& phases_;
+  const OperatorMap& operator_map_;
+  Formulas& formulas_;
+  bool keep_rows_;
+  WorkTable work_;
+  Roofs roofs_;  // after work_, which makes all precisions known
+  const UtilizationOptions& utilization_;
+  OperatorsBuilder operators_;
+  Report report_;
+  std::vector<Work> exclusive_;
+  std::unordered_map<uint64_t, Work> stacks_;  // (range path, report_.kernels)
+  std::vector<u128> forward_matrix_;
+  std::vector<uint32_t> range_of_;                     // path -> report_.ranges
+  std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
+  uint32_t last_signature_ = kNoIndex;
+  uint32_t last_chip_ = kNoIndex;
+};
+
+PhaseReport& Builder::phase(const std::string& name) {
+  for (auto& p : report_.phases)
+    if (p.name == name) return p;
+  report_.phases.push_back({name, {}, {}});
+  return report_.phases.back();
+}
+
+KernelReport& Builder::kernel(uint32_t signature) {
+  const bool undefined = signature == SignatureTable::kUndefined;
+  const uint32_t name = undefined ? kNoIndex : model_.signatures[signature].name;
+  const auto [entry, fresh] = kernel_index_.try_emplace(name, report_.kernels.size());
+  if (fresh) {
+    KernelReport& k = report_.kernels.emplace_back();
+    k.mangled = undefined ? "" : cut(model_.names[name], 2048);
+    k.name = undefined ? "(lost kernel)" : demangle(model_.names[name]);
+    if (k.name.empty()) k.name = "(kernel without a name)";
+  }
+  return report_.kernels[entry->second];
+}
+
+void Builder::add_rows() {
+  for (size_t i = 0; i < totals_.rows.size(); ++i) {
+    const Row& row = totals_.rows[i];
+    auto [work, flop] = work_.next(i);
+    work.roof = roofs_.of(row, flop, work.launches);
+    const Work in_whole = work_.in_whole(row, work);
+    report_.total.add(in_whole);
+    report_.flop.add(flop);
+    if (in_whole.varying > 0) report_.estimated_flop.add(flop);
+    KernelReport& k = kernel(row.signature);
+    const auto kernel_index = static_cast<uint64_t>(&k - report_.kernels.data());
+    stacks_[static_cast<uint64_t>(row.path) << 32 | kernel_index].add(work);
+    k.work.add(in_whole);
+    k.flop.add(flop);
+    const auto parameters = model_.signatures[row.signature].parameter_class;
+    if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
+    if (parameters == ParameterClass::kUnknown) add_saturating(k.opaque_launches, work.launches);
+    report_.rules[row.rule].work.add(work);
+    if (rules_.leaves_unclear(row.rule)) report_.unclear.add(work);
+    PhaseReport& p = phase(rules_.rules()[row.rule].phase);
+    p.work.add(work);
+    p.flop.add(flop);
+    add_signature(row, in_whole);
+    operators_.add(row, work, flop,
+                   work.unmeasured == 0 ? std::string()
+                                        : reason_of(work_.result(row.signature, row.chip).flop,
+                                                    row.signature, model_));
+    if (keep_rows_) keep_row(row, work, flop, p.name);
+    exclusive_[row.path].add(work);
+    if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
+  }
+}
+
+// What explanations are made of.
+void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
+                       const std::string& phase_name) {
+  operators_.join().for_each_home(row.path, phase_name, [&](uint32_t home, const Part& part) {
+    RowReport& kept = report_.rows.emplace_back();
+    kept.signature = report_.signatures.size() - 1;
+    kept.chip = row.chip;
+    kept.range = row.path;  // until ranges have their places: add_ranges()
+    kept.phase = phase_name;
+    kept.layer = operator_map_.layer_name(home);
+    if (kept.layer == path_string(model_, home))
+      kept.layer.clear();  // no range tells the phase: just a range
+    kept.operator_name = operators_.forward_backward().row_name(row.path, home, phase_name);
+    kept.work = part.of(work);
+    for (size_t i = 0; i < flop.by_precision.size(); ++i)
+      if (const u128 share = part.of(flop.by_precision[i]); share != 0)
+        kept.flop.emplace_back(i, share);
+    for (size_t i = 0; i < flop.doubtful.size(); ++i) kept.doubtful[i] = part.of(flop.doubtful[i]);
+  });
+}
+
+// Where the figures come from. Rows are sorted by signature and chip.
+void Builder::add_signature(const Row& row, const Work& work) {
+  const bool fresh = row.signature != last_signature_ || row.chip != last_chip_;
+  if (fresh) {
+    if (row.signature != last_signature_) ++kernel(row.signature).signatures;
+    last_signature_ = row.signature;
+    last_chip_ = row.chip;
+    describe_signature(row, report_.signatures.emplace_back());
+  }
+  report_.signatures.back().work.add(work);
+}
+
+void Builder::describe_signature(const Row& row, SignatureReport& out) {
+  const Signature& s = model_.signatures[row.signature];
+  const SignatureFlop& flop = work_.result(row.signature, row.chip).flop;
+  out.kernel = kernel(row.signature).name;
+  out.chip = model_.chips[row.chip];
+  out.grid = s.grid;
+  out.block = s.block;
+  out.cluster = s.cluster;
+  out.dynamic_shared_bytes = s.dynamic_shared_bytes;
+  out.stable_hash = s.stable_hash;
+  out.parameters = parameters_word(s.parameter_class);
+  out.unmeasured_reason = reason_of(flop, row.signature, model_);
+  out.varying = flop.varying || flop.inexact;
+  out.rounded = flop.inexact && !flop.varying;
+  if (flop.status == FlopStatus::kMeasured && !out.varying)
+    out.flop_per_launch = flop.of(0, 1, 1).total;
+  const SignatureResult& result = work_.result(row.signature, row.chip);
+  if (out.varying && result.counts.launches > 0) {
+    const u128 whole = flop.of(0, result.counts.launches, result.counts.launches).total;
+    out.flop_mean = static_cast<double>(whole) / static_cast<double>(result.counts.launches);
+    out.flop_spread = result.spread;
+  }
+  out.windows = result.windows;
+  const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
+  const auto& required = model_.required[row.chip].always;
+  for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {
+    const uint64_t n = samples->group_samples(required[i]);
+    if (i == 0 || n < out.samples) out.graph_samples = samples->graph_samples(required[i]);
+    out.samples = i == 0 ? n : std::min(out.samples, n);
+  }
+  for (const auto& part : flop.parts) {
+    MetricReport& m = out.metrics.emplace_back();
+    m.metric = model_.names[part.stat.metric];
+    m.samples = part.stat.n;
+    m.mean = part.stat.mean;
+    m.spread = part.stat.spread();
+    m.min = part.stat.min;
+    m.max = part.stat.max;
+    bool overflow = false;
+    m.counted = part.counted(result.counts.launches, overflow);
+    m.numerator = part.meaning.numerator;
+    m.denominator = part.meaning.denominator;
+    m.least = part.meaning.least;
+    m.full = part.meaning.full;
+    m.instructions = part.meaning.instructions;
+    m.flop = mul_div_round(m.counted, m.numerator, m.denominator, overflow);
+    m.precision = part.meaning.role == MetricRole::kInteger
+                      ? std::string(kIntegerFormats[part.meaning.precision])
+                      : formulas_.precisions()[part.meaning.precision];
+  }
+}
+
+// The usual phases come first; those without launches are left out in the end.
+void Builder::add_phases() {
+  for (const char* name :
+       {"forward", "loss", "recompute", "backward", "optimizer", "communication"})
+    phase(name);
+  for (const auto& rule : rules_.rules())
+    report_.rules.push_back({PhaseRules::describe(rule), rule.phase, {}});
+}
+
+void Builder::add_ranges() {
+  std::vector<Work> inclusive = exclusive_;
+  std::vector<std::vector<uint32_t>> children(model_.paths.size());
+  for (auto i = static_cast<uint32_t>(model_.paths.size()); i-- > PathTable::kLost + 1;) {
+    const uint32_t parent = model_.paths[i].parent;
+    if (parent != PathTable::kRoot) inclusive[parent].add(inclusive[i]);
+    children[parent].push_back(i);  // in falling order, so a stack pops them in rising order
+  }
+  std::vector<uint32_t> stack = children[PathTable::kRoot];
+  stack.insert(stack.begin(), PathTable::kLost);
+  std::vector<uint32_t> path_of;  // of each of report_.ranges
+  while (!stack.empty()) {
+    const uint32_t path = stack.back();
+    stack.pop_back();
+    stack.insert(stack.end(), children[path].begin(), children[path].end());
+    if (inclusive[path].launches == 0) continue;
+    range_of_[path] = static_cast<uint32_t>(report_.ranges.size());
+    path_of.push_back(path);
+    const std::string whole = path_string(model_, path);
+    report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(model_, path) : whole,
+                              model_.paths[path].depth, inclusive[path], exclusive_[path]});
+  }
+  report_.outside_ranges = exclusive_[PathTable::kRoot];
+  tell_apart(path_of);
+  for (RowReport& row : report_.rows) row.range = range_of_[row.range];
+}
+
+// Names may hold "/": then the paths of two ranges can be one text. Those, and what is inside of them,
+// get their names' slashes escaped.
+void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
+  std::unordered_map<std::string_view, size_t> seen;
+  for (const RangeReport& range : report_.ranges) ++seen[range.path];
+  std::vector<std::pair<size_t, std::string>> changed;
+  uint32_t inside = kNoIndex;  // the depth of such a range
+  for (size_t i = 0; i < report_.ranges.size(); ++i) {
+    const RangeReport& range = report_.ranges[i];
+    if (range.depth <= inside) inside = seen[range.path] > 1 ? range.depth : kNoIndex;
+    if (inside != kNoIndex) changed.emplace_back(i, path_string(model_, path_of[i], true));
+  }
+  for (auto& [i, path] : changed) report_.ranges[i].path = std::move(path);
+}
+
+void Builder::add_traces() {
+  std::unordered_map<uint64_t, uint64_t> handed_out;
+  std::vector<bool> has_samples(model_.traces.size());
+  model_.samples_by_device.for_each([&](uint32_t, uint32_t device, const SampleSet&) {
+    has_samples[model_.devices[device].trace] = true;
+  });
+  std::unordered_map<std::string, size_t> names;
+  for (const auto& state : model_.traces) {
+    TraceReport& t = report_.traces.emplace_back();
+    t.name = process_name(state);
+    if (const size_t same = ++names[t.name]; same > 1) t.name += " (" + std::to_string(same) + ")";
+    t.counters =
+        counter_reading(state.header, has_samples[report_.traces.size() - 1], state.diagnostics);
+    t.has_header = state.has_header;
+    t.has_end = state.has_end;
+    t.has_overhead = state.has_overhead;
+    t.header = state.header;
+    t.end = state.end;
+    t.overhead = state.overhead;
+    t.wall_ns = wall_of(state);
+    t.ledger = state.ledger;
+    t.coverage_growth = state.coverage_growth.points();
+    t.diagnostics = state.diagnostics;
+    t.diagnostics_left_out = state.diagnostics_left_out;
+    if (state.has_header && state.header.simulated()) report_.simulated = true;
+  }
+  for (const auto& row : totals_.device_rows) {
+    const Device& device = model_.devices[row.device];
+    TraceReport& t = report_.traces[device.trace];
+    add_saturating(t.launches, row.launches);
+    const SignatureResult& result = work_.result(row.signature, device.chip);
+    if (result.flop.status != FlopStatus::kMeasured) {
+      add_saturating(t.unmeasured, row.launches);
+      continue;
+    }
+    uint64_t& from = handed_out[static_cast<uint64_t>(row.signature) << 32 | device.chip];
+    if (result.estimated()) add_saturating(t.varying, row.launches);
+    const uint64_t count = std::min(row.launches, result.counts.launches - from);
+    const Flop flop = result.flop.of(from, count, result.counts.launches);
+    add_saturating(t.flop, flop.total);
+    add_saturating(t.doubtful, flop.all_doubtful());
+    from += count;
+  }
+}
+
+// Most FLOP first. Where each kernel went.
+std::vector<uint32_t> Builder::sort_kernels() {
+  std::vector<uint32_t> order(report_.kernels.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const Work& x = report_.kernels[a].work;
+    const Work& y = report_.kernels[b].work;
+    return x.flop != y.flop ? x.flop > y.flop : x.launches > y.launches;
+  });
+  std::vector<KernelReport> sorted;
+  std::vector<uint32_t> place(order.size());
+  for (const uint32_t from : order) {
+    place[from] = static_cast<uint32_t>(sorted.size());
+    sorted.push_back(std::move(report_.kernels[from]));
+  }
+  report_.kernels = std::move(sorted);
+  return place;
+}
+
+// When kernels and ranges have their places in the report.
+void Builder::add_stacks() {
+  const std::vector<uint32_t> place = sort_kernels();
+  for (const auto& [key, work] : stacks_)
+    report_.stacks.push_back({range_of_[key >> 32], place[key & 0xFFFFFFFFU], work});
+  std::sort(report_.stacks.begin(), report_.stacks.end(), [](const auto& a, const auto& b) {
+    return a.range != b.range ? a.range < b.range : a.kernel < b.kernel;
+  });
+}
+
+Report Builder::build() {
+  const bool headers = std::all_of(model_.traces.begin(), model_.traces.end(),
+                                   [](const auto& t) { return t.has_header; });
+  if (headers) report_.simulated = false;
+  report_.fma = formulas_.fma();
+  add_phases();
+  add_rows();
+  report_.operators = operators_.build();
+  add_ranges();
+  add_traces();
+  build_ledger(model_, totals_, work_, report_);
+  const Work forward = phase("forward").work;
+  const Work backward = phase("backward").work;
+  report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, report_.operators,
+                                   forward_matrix_);
+  // Forward may be larger by matrix work that numbers do not place.
+  if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete()) {
+    RatioReport& ratio = report_.ratio;
+    if (!ratio.ratio_partial) ratio.ratio_partial = ratio.ratio;
+    ratio.ratio.reset();
+    ratio.matrix_ratio.reset();
+    ratio.matrix_interval.reset();
+    ratio.verdict = RatioVerdict::kNone;
+  }
+  std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
+  build_ranks(model_, totals_, work_, rules_, report_);
+  report_.precisions = formulas_.precisions();
+  report_.utilization.devices = roofs_.devices();
+  report_.utilization.unused_overrides = roofs_.unused_overrides();
+  for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
+  report_.time = build_time_report(model_, totals_);
+  build_utilization(utilization_, report_);
+  add_stacks();
+  return std::move(report_);
+}
+
+}  // namespace
+
+Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
+                    const PhaseMap& phases, const OperatorMap& operators,
+                    const OperatorCalls& calls, Formulas& formulas,
+                    const UtilizationOptions& utilization, bool keep_rows) {
+  return Builder(model, totals, rules, phases, operators, calls, formulas, utilization, keep_rows)
+      .build();
+}
+
+}  // namespace flopinj::reduce

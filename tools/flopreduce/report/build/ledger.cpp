@@ -1,0 +1,219 @@
+#include "report/build/ledger.h"
+
+#include <algorithm>
+#include <map>
+
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr const char* kNeverMeasured = "never_measured";
+
+using ReasonCounts = std::map<std::string, uint64_t>;
+
+struct Measured {
+  uint64_t launches = 0;
+  uint64_t in_graphs = 0;  // of them
+};
+
+// Launches whose counters were read on this very device: every group that is required for all
+// kernels has that many samples.
+Measured measured_on(const Model& model, const DeviceRow& row) {
+  const auto& required = model.required[model.devices[row.device].chip].always;
+  const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
+  if (samples == nullptr || required.empty()) return {};
+  Measured least{row.launches, std::min(row.graph, row.launches)};
+  for (const uint32_t group : required) {
+    least.launches = std::min(least.launches, samples->group_samples(group));
+    least.in_graphs = std::min(least.in_graphs, samples->graph_samples(group));
+  }
+  least.in_graphs = std::min(least.in_graphs, least.launches);
+  return least;
+}
+
+// The signature's counts come from graph launches alone, whichever device and process made them.
+bool counted_by_graphs(const Model& model, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
+  const auto& required = model.required[chip].always;
+  return samples != nullptr && std::any_of(required.begin(), required.end(), [&](uint32_t group) {
+           const uint64_t of_graphs = samples->graph_samples(group);
+           return of_graphs > 0 && of_graphs == samples->group_samples(group);
+         });
+}
+
+std::string device_label(const Report& report, const Device& device) {
+  return report.traces[device.trace].name + " device " +
+         (device.id == 0 ? "?" : std::to_string(device.id - 1));
+}
+
+// Says where a trace's own ledger disagrees with itself or with the rows. `lost`: recorded launches
+// that no row holds.
+void check_against_trace(const Model& model, const Device& device, uint64_t rows, uint64_t lost,
+                         Report& report) {
+  const auto& trace = model.traces[device.trace];
+  LedgerReport& ledger = report.ledger;
+  if (!trace.has_ledger) return;
+  const std::string label = device_label(report, device);
+  u128 accounted = device.ledger_recorded;
+  add_saturating(accounted, device.ledger_dropped);
+  // Before the end of a trace the last ones made are on their way.
+  const bool on_their_way = !trace.has_end && accounted < device.ledger_launches;
+  if (accounted != device.ledger_launches && !on_their_way)
+    ledger.disagreements.push_back(label + ": the trace's ledger has " +
+                                   to_grouped(device.ledger_launches) + " launches made, but " +
+                                   to_grouped(accounted) + " recorded or dropped");
+  if (lost > 0)
+    ledger.disagreements.push_back(label + ": the trace recorded " +
+                                   to_grouped(device.ledger_recorded) + " launches, but only " +
+                                   to_grouped(device.ledger_recorded - lost) +
+                                   " of them are readable (see Damage)");
+  // Before the end of a trace the ledger may be older than the last rows.
+  if (trace.has_end && device.id != 0 && rows > device.ledger_recorded)
+    ledger.disagreements.push_back(label + ": the trace holds " + to_grouped(rows) +
+                                   " launches, but its ledger has " +
+                                   to_grouped(device.ledger_recorded) + " recorded");
+}
+
+void append(std::vector<Reason>& to, const ReasonCounts& from) {
+  for (const auto& [reason, launches] : from)
+    if (launches > 0) to.push_back({reason, launches});
+  std::stable_sort(to.begin(), to.end(),
+                   [](const auto& a, const auto& b) { return a.launches > b.launches; });
+}
+
+}  // namespace
+
+std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model& model) {
+  switch (flop.status) {
+    case FlopStatus::kMeasured:
+      return {};
+    case FlopStatus::kNoCounters:
+      return "no_counters";
+    case FlopStatus::kGroupNotSampled:
+      if (model.never_measured.contains(model.signatures[signature].name)) return kNeverMeasured;
+      return "not_sampled:" + printable(model.names[flop.missing_group]);
+    case FlopStatus::kGroupUnavailable:
+      return "unavailable:" + printable(model.names[flop.missing_group]);
+    case FlopStatus::kTensorNotSampled:
+      return "tensor_not_sampled";
+    case FlopStatus::kTensorNotCovered:
+      return "tensor_not_covered";
+    case FlopStatus::kUndefined:
+      return "definition_lost";
+  }
+  return {};
+}
+
+namespace {
+
+// The same, where the row itself says more.
+std::string reason_of_row(const SignatureFlop& flop, const Model& model, const Device& device,
+                          const DeviceRow& row) {
+  const bool not_sampled =
+      flop.status == FlopStatus::kGroupNotSampled || flop.status == FlopStatus::kTensorNotSampled;
+  if (device.id == 0 && flop.status == FlopStatus::kNoCounters) return "device_unknown";
+  std::string reason = reason_of(flop, row.signature, model);
+  const bool graph_only = not_sampled && reason != kNeverMeasured && row.graph == row.launches;
+  return graph_only ? kGraphOnly : reason;
+}
+
+// Measured, extrapolated and unmeasured launches of each device, from the rows.
+std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
+                                      const WorkTable& work, ReasonCounts& unmeasured,
+                                      LedgerReport& ledger) {
+  std::vector<LedgerLine> lines(model.devices.size());
+  for (const auto& row : totals.device_rows) {
+    const Device& device = model.devices[row.device];
+    const SignatureFlop& flop = work.result(row.signature, device.chip).flop;
+    LedgerLine add;
+    add.launches = row.launches;
+    if (flop.status == FlopStatus::kMeasured) {
+      const Measured measured = measured_on(model, row);
+      add.measured = measured.launches;
+      add.extrapolated = row.launches - add.measured;
+      add_saturating(ledger.measured_in_graphs, measured.in_graphs);
+      add_saturating(
+          ledger.extrapolated_in_graphs,
+          std::min(row.graph - std::min(row.graph, measured.in_graphs), add.extrapolated));
+      if (counted_by_graphs(model, row.signature, device.chip))
+        add_saturating(ledger.counted_by_graphs, row.launches);
+    } else {
+      add.unmeasured = row.launches;
+      add_saturating(unmeasured[reason_of_row(flop, model, device, row)], row.launches);
+    }
+    lines[row.device].add(add);
+  }
+  return lines;
+}
+
+// Launches of one device that its trace's ledger counts and no row holds.
+struct LostLaunches {
+  uint64_t unreadable = 0;   // recorded, in a part of the trace that cannot be read
+  uint64_t not_written = 0;  // made, but not yet recorded when the trace broke off
+};
+
+// Rows whose device is lost stand for some of them, whichever device they were on.
+std::vector<LostLaunches> lost_launches(const Model& model, const std::vector<LedgerLine>& rows) {
+  std::vector<uint64_t> homeless(model.traces.size(), 0);
+  for (uint32_t d = 0; d < model.devices.size(); ++d) {
+    const Device& device = model.devices[d];
+    if (device.id == 0 && rows[d].launches > device.ledger_recorded)
+      homeless[device.trace] = rows[d].launches - device.ledger_recorded;
+  }
+  std::vector<LostLaunches> lost(model.devices.size());
+  for (uint32_t d = 0; d < model.devices.size(); ++d) {
+    const Device& device = model.devices[d];
+    const uint64_t recorded = device.ledger_recorded;
+    uint64_t made = recorded;
+    if (!model.traces[device.trace].has_end && device.ledger_launches > device.ledger_dropped)
+      made = std::max(made, device.ledger_launches - device.ledger_dropped);
+    const uint64_t missing = made > rows[d].launches ? made - rows[d].launches : 0;
+    const uint64_t found = std::min(missing, homeless[device.trace]);
+    homeless[device.trace] -= found;
+    lost[d].not_written = std::min(missing - found, made - recorded);
+    lost[d].unreadable = missing - found - lost[d].not_written;
+  }
+  return lost;
+}
+
+}  // namespace
+
+void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report) {
+  ReasonCounts unmeasured;
+  ReasonCounts dropped;
+  ReasonCounts duplicates;
+  ReasonCounts unseen;
+  std::vector<LedgerLine> lines = lines_of_rows(model, totals, work, unmeasured, report.ledger);
+  const std::vector<LostLaunches> lost = lost_launches(model, lines);
+  LedgerReport& ledger = report.ledger;
+  for (uint32_t d = 0; d < model.devices.size(); ++d) {
+    const Device& device = model.devices[d];
+    LedgerLine& line = lines[d];
+    check_against_trace(model, device, line.launches, lost[d].unreadable, report);
+    add_saturating(line.dropped, lost[d].unreadable);
+    add_saturating(line.dropped, lost[d].not_written);
+    add_saturating(line.dropped, device.ledger_dropped);
+    add_saturating(line.launches, line.dropped);
+    add_saturating(dropped["lost_in_trace"], lost[d].unreadable);
+    add_saturating(dropped["not_written"], lost[d].not_written);
+    if (line.launches == 0 && device.id == 0) continue;
+    report.devices.push_back({device.trace, device.facts, line});
+    report.devices.back().facts.set_id(device.id);
+    ledger.total.add(line);
+  }
+  for (const auto& trace : model.traces) {
+    for (const auto& r : trace.ledger.dropped()) add_saturating(dropped[r.reason()], r.count());
+    for (const auto& r : trace.ledger.unseen()) add_saturating(unseen[r.reason()], r.count());
+    for (const auto& r : trace.ledger.duplicate()) {
+      add_saturating(duplicates[r.reason()], r.count());
+      add_saturating(ledger.duplicates_removed, r.count());
+    }
+  }
+  append(ledger.unmeasured, unmeasured);
+  append(ledger.dropped, dropped);
+  append(ledger.duplicates, duplicates);
+  append(ledger.unseen, unseen);
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,17 @@
+// What became of every launch: made = measured + extrapolated + unmeasured + dropped, per device
+// and in total.
+#pragma once
+#include "report/report.h"
+#include "report/work_table.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+
+// Why launches of a signature have no FLOP count; empty where they have one.
+std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model& model);
+
+// Fills report.ledger and report.devices.
+void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report);
+
+}  // namespace flopinj::reduce

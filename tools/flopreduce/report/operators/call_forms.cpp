@@ -1,0 +1,155 @@
+#include "report/operators/call_forms.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analytic/operator_flop.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// How well the work of an operator fits a node for `inner`, a function in it: 0 not at all.
+int fitness(const OperatorName& outer, const OperatorName& inner) {
+  if (outer.name == inner.name) return 3;
+  if (same_kind_of_work(outer.name, inner.name)) return 2;
+  return moves_data(inner.name) ? 0 : 1;
+}
+
+bool same(const Formula& a, const Formula& b) {
+  return a.flop.has_value() == b.flop.has_value() && (!a.flop || *a.flop == *b.flop) &&
+         a.again == b.again;
+}
+
+}  // namespace
+
+// The function that computes the gradient before its node: the name that says more.
+const OperatorName* CallForms::gradient_in(uint32_t backward, uint32_t node) const {
+  const OperatorName* found = nullptr;
+  for (uint32_t path = backward; path != kNoIndex; path = operators_.parent_of(path)) {
+    const OperatorName* name = operators_.name_of(path);
+    if (name != nullptr && name->has_sizes && !name->sizes.empty()) {
+      if (name->kind == OperatorKind::kFunction && name->function().ends_with("_backward"))
+        found = name;
+      else if (name->kind == OperatorKind::kAutograd && found == nullptr)
+        found = name;
+    }
+    if (path == node) break;
+  }
+  return found;
+}
+
+std::vector<CallForms::Told> CallForms::told(uint32_t path,
+                                             const std::vector<uint32_t>& launching) const {
+  const OperatorName& own = *operators_.name_of(path);
+  std::map<Shape, Told> by_result;
+  int best = 1;
+  for (const uint32_t launch : launching) {
+    const auto* backwards = join_.backwards_of(launch);
+    if (backwards == nullptr) continue;
+    std::map<Shape, uint64_t> calls;  // several ranges of a node share its numbers
+    for (const auto& [backward, numbers] : *backwards) {
+      const AutogradNode& node = *operators_.node_of(backward);
+      const OperatorName* gradient = gradient_in(backward, node.range);
+      const uint32_t function = operators_.function_of(launch, node);
+      if (gradient == nullptr || (function == kNoIndex && node.function != 0)) continue;
+      const OperatorName& inner = function == kNoIndex ? own : *operators_.name_of(function);
+      const int fits = fitness(own, inner);
+      if (fits < best) continue;
+      if (fits > best) {
+        best = fits;
+        by_result.clear();
+        calls.clear();
+      }
+      Told& told = by_result[gradient->sizes[0]];
+      const bool better =
+          told.gradient == nullptr || (told.gradient->kind == OperatorKind::kAutograd &&
+                                       gradient->kind == OperatorKind::kFunction);
+      if (better) told.gradient = gradient;
+      told.function = function;
+      uint64_t& of_result = calls[gradient->sizes[0]];
+      of_result = std::max(of_result, numbers);
+    }
+    for (const auto& [result, numbers] : calls)
+      if (const auto at = by_result.find(result); at != by_result.end())
+        add_saturating(at->second.calls, numbers);
+  }
+  std::vector<Told> all;
+  for (const auto& [result, told] : by_result) all.push_back(told);
+  return all;
+}
+
+void CallForms::add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const {
+  const ModuleSettings* settings = nullptr;
+  bool one = true;
+  for (const uint32_t launch : launching) {
+    const auto* forwards = join_.forwards_of(launch);
+    if (forwards == nullptr) continue;
+    for (const auto& [path, launches] : *forwards) {
+      const uint32_t forward = operators_.operator_of(path);
+      if (forward == kNoIndex) continue;
+      const OperatorName* name = operators_.name_of(forward);
+      const ModuleSettings* around = operators_.settings_of(forward);
+      if (call.forward == nullptr) settings = around;
+      if (call.forward != nullptr && call.forward->function() != name->function()) one = false;
+      if (around == nullptr || settings == nullptr || *settings != *around) settings = nullptr;
+      call.forward = name;
+    }
+  }
+  if (!one) call.forward = nullptr;
+  if (call.settings == nullptr) call.settings = settings;
+}
+
+// By the operator's own sizes; where these do not fit its node's, by those of the function inside that
+// the node is named for: of an image without a batch dimension aten::convolution has one.
+Formula CallForms::formula_of(uint32_t path, const OperatorCall& call, const Told& told) const {
+  const OperatorName& name = *operators_.name_of(path);
+  OperatorCall own = call;
+  own.gradient = told.gradient;
+  if (told.gradient != nullptr) own.output = &told.gradient->sizes[0];
+  const Formula formula = operator_formula(name, own);
+  if (formula.flop || told.function == kNoIndex || told.function == path) return formula;
+  const OperatorName& inner = *operators_.name_of(told.function);
+  if (!same_kind_of_work(name.name, inner.name)) return formula;
+  own.sizes = inner.has_sizes ? &inner.sizes : nullptr;
+  own.forward = &name;
+  const Formula of_inner = operator_formula(inner, own);
+  return of_inner.flop ? of_inner : formula;
+}
+
+std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& launching) const {
+  const OperatorName& name = *operators_.name_of(path);
+  OperatorCall call{.sizes = name.has_sizes ? &name.sizes : nullptr,
+                    .settings = operators_.settings_of(path)};
+  add_forward(launching, call);
+  std::vector<CallForm> forms;
+  for (const Told& one : told(path, launching))
+    add_form(forms, {formula_of(path, call, one), one.calls});
+  if (forms.empty()) forms.push_back({formula_of(path, call, {}), 0});
+  return forms;
+}
+
+void add_form(std::vector<CallForm>& forms, const CallForm& form) {
+  const auto known = std::find_if(forms.begin(), forms.end(), [&](const CallForm& one) {
+    return same(one.formula, form.formula);
+  });
+  if (known == forms.end())
+    forms.push_back(form);
+  else
+    add_saturating(known->calls, form.calls);
+}
+
+void deal_calls(std::vector<CallForm>& forms, uint64_t calls) {
+  uint64_t all = 0, before = 0;
+  uint64_t dealt = 0;
+  for (const CallForm& form : forms) add_saturating(all, form.calls);
+  for (CallForm& form : forms) {
+    add_saturating(before, form.calls);
+    const bool last = &form == &forms.back();
+    bool overflow = false;
+    const u128 end = last || all == 0 ? u128{calls} : mul_div_round(calls, before, all, overflow);
+    form.calls = static_cast<uint64_t>(end) - dealt;
+    dealt = static_cast<uint64_t>(end);
+  }
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,346 @@
+#include "report/operators/forward_backward.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "analytic/operator_flop.h"
+
+namespace flopinj::reduce {
+namespace {
+
+Work* part_of(ForwardBackward& row, const std::string& phase) {
+  if (phase == "backward") return &row.backward;
+  if (phase == "recompute") return &row.recompute;
+  return &row.forward;
+}
+
+void add_known(ForwardBackward& row, bool forward, std::optional<u128> formula) {
+  add_saturating(forward ? row.forward_formula : row.backward_formula, formula.value_or(0));
+  bool& partial = forward ? row.forward_formula_partial : row.backward_formula_partial;
+  partial = partial || !formula;
+}
+
+}  // namespace
+
+ForwardBackwardBuilder::ForwardBackwardBuilder(const Model& model, const OperatorMap& operators,
+                                               const OperatorJoin& join)
+    : model_(model), operators_(operators), join_(join) {}
+
+ForwardBackward& ForwardBackwardBuilder::Rows::at(const std::string& name) {
+  const auto [entry, fresh] = index.try_emplace(name, rows.size());
+  if (fresh) rows.emplace_back().name = name;
+  return rows[entry->second];
+}
+
+const std::string& ForwardBackwardBuilder::layer_name(uint32_t path) {
+  const uint32_t at = operators_.layer_of(path);
+  const auto [entry, fresh] = layer_names_.try_emplace(at);
+  if (fresh) entry->second = operators_.layer_name(at);
+  return entry->second;
+}
+
+std::string ForwardBackwardBuilder::operator_name(uint32_t path) const {
+  const uint32_t at = operators_.operator_of(path);
+  return at == kNoIndex ? std::string() : std::string(operators_.name_of(at)->name);
+}
+
+// Of a backward path that found no forward operator: its autograd node, or whatever operator it names.
+std::string ForwardBackwardBuilder::node_name(uint32_t path) const {
+  for (uint32_t at = path; at > PathTable::kLost; at = model_.paths[at].parent)
+    if (const OperatorName* name = operators_.name_of(at);
+        name != nullptr && name->kind == OperatorKind::kAutograd)
+      return std::string(name->name);
+  return operator_name(path);
+}
+
+bool ForwardBackwardBuilder::is_forward(const std::string& phase) {
+  return phase == "forward" || phase == "loss";
+}
+
+std::string ForwardBackwardBuilder::row_name(uint32_t path, uint32_t home,
+                                             const std::string& phase) const {
+  if (phase == "backward" && (home == path || join_.shares_node(home))) return node_name(path);
+  const bool counts = phase == "backward" || phase == "recompute" || is_forward(phase);
+  return counts ? operator_name(home) : std::string();
+}
+
+void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32_t kernel,
+                                 const Work& work) {
+  join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
+    const Work share = part.of(work);
+    add_to_layer(home, phase, kernel, share);
+    if (is_forward(phase)) types_pass_.add(share);
+    const std::string type = row_name(path, home, phase);
+    if (type.empty()) return;
+    part_of(types_.at(type), phase)->add(share);
+    if (is_forward(phase)) {
+      add_theory(home, type, share);
+    } else if (phase == "backward" && home != path) {
+      Backward& backward = backward_[operators_.operator_of(home)];
+      add_saturating(backward.matrix, share.matrix_flop);
+      backward.measured = backward.measured && share.flop_complete();
+    }
+  });
+}
+
+std::optional<Direction> ForwardBackwardBuilder::direction_of(uint32_t kernel) {
+  const auto [entry, fresh] = directions_.try_emplace(kernel);
+  if (fresh) entry->second = gradient_direction(model_.names[kernel]);
+  return entry->second;
+}
+
+GradientEvidence ForwardBackwardBuilder::LayerKernels::gradients() const {
+  if (input > 0 && input == weight)
+    return {Gradients::kBoth, "as many kernels named for one gradient as for the other", {}};
+  // Up to a hundredth may be small change: a bias, a sum of partial results.
+  if (!measured || matrix - named > matrix / 100 || (input > 0 && weight > 0))
+    return {Gradients::kUnknown, "its kernels' names do not say which", {}};
+  if (weight > 0) return {Gradients::kNoInput, "kernels named for the weights' gradient only", {}};
+  if (input > 0) return {Gradients::kNoWeight, "kernels named for the input's gradient only", {}};
+  return {Gradients::kUnknown, "its kernels' names do not say which", {}};
+}
+
+void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel,
+                                          const Work& work) {
+  if (phase != "forward" && phase != "backward" && phase != "recompute") return;
+  if (phase == "forward") layers_pass_.add(work);
+  const std::string& name = layer_name(path);
+  if (name.empty()) return;
+  part_of(layers_.at(name), phase)->add(work);
+  if (phase == "backward") {
+    LayerKernels& kernels = layer_kernels_[name];
+    const auto direction = direction_of(kernel);
+    if (direction == Direction::kInputGradient) add_saturating(kernels.input, work.launches);
+    if (direction == Direction::kWeightGradient) add_saturating(kernels.weight, work.launches);
+    if (direction) add_saturating(kernels.named, work.matrix_flop);
+    add_saturating(kernels.matrix, work.matrix_flop);
+    kernels.measured = kernels.measured && work.flop_complete();
+  }
+  if (phase != "forward") return;
+  const auto [first, fresh] = first_path_.try_emplace(name, path);
+  if (!fresh) first->second = std::min(first->second, path);
+}
+
+void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, const Work& work) {
+  Theory& theory = theory_[operators_.operator_of(path)];
+  theory.type = type;
+  theory.layer = layer_name(path);
+  theory.measured = theory.measured && work.flop_complete();
+  if (work.matrix_flop == 0) return;
+  add_saturating(theory.matrix, work.matrix_flop);
+  const auto gradients = gradients_of(path);
+  theory.known = theory.known && gradients.has_value();
+  if (!gradients) return;
+  theory.gradients += gradients->all * static_cast<double>(work.matrix_flop);
+  theory.by_input += gradients->by_input * static_cast<double>(work.matrix_flop);
+}
+
+// By the innermost of an operator's functions that tells: which kernels of attention ran.
+std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t path) const {
+  const uint32_t outermost = operators_.operator_of(path);
+  for (; path > PathTable::kLost; path = model_.paths[path].parent) {
+    if (const OperatorName* name = operators_.name_of(path))
+      if (const auto gradients = operator_gradients(*name)) return gradients;
+    if (path == outermost) break;
+  }
+  return std::nullopt;
+}
+
+void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase,
+                                         std::optional<u128> formula,
+                                         const std::vector<uint32_t>& launching) {
+  const bool forward = is_forward(phase);
+  const auto add_to = [&](uint32_t home, const std::string& type, std::optional<u128> part) {
+    const bool in_layers = phase == "forward" || phase == "backward";
+    if (const std::string& name = layer_name(home); in_layers && !name.empty())
+      add_known(layers_.at(name), forward, part);
+    if (!type.empty()) add_known(types_.at(type), forward, part);
+  };
+  if (forward) {
+    if (const auto theory = theory_.find(path); theory != theory_.end())
+      theory->second.formula = formula;
+    return add_to(path, operator_name(path), formula);
+  }
+  if (phase != "backward") return;
+  std::vector<OperatorJoin::Share> shares;
+  for (const uint32_t p : launching)
+    if (const auto* forwards = join_.forwards_of(p))
+      shares.insert(shares.end(), forwards->begin(), forwards->end());
+  if (shares.empty()) return add_to(path, node_name(path), formula);
+  OperatorJoin::for_each_share(shares, [&](uint32_t home, const Part& part) {
+    const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
+    add_to(home, type, formula ? std::optional(part.of(*formula)) : std::nullopt);
+  });
+}
+
+void ForwardBackwardBuilder::Sum::add(const Sum& other) {
+  matrix += other.matrix;
+  least += other.least;
+  most += other.most;
+  known = known && other.known;
+  for (const std::string& text : other.basis)
+    if (std::find(basis.begin(), basis.end(), text) == basis.end()) basis.push_back(text);
+}
+
+std::optional<ExpectedRatio> ForwardBackwardBuilder::Sum::ratio() const {
+  constexpr size_t kMostShown = 3;
+  if (!known || matrix <= 0) return std::nullopt;
+  ExpectedRatio ratio{least / matrix, most / matrix, {}};
+  for (size_t i = 0; i < basis.size() && i < kMostShown; ++i)
+    ratio.basis += (i == 0 ? "" : "; ") + basis[i];
+  if (basis.size() > kMostShown)
+    ratio.basis += "; " + std::to_string(basis.size() - kMostShown) + " more";
+  return ratio;
+}
+
+// In the order of forward, of those whose input may need no gradient.
+uint32_t ForwardBackwardBuilder::first_product() const {
+  const auto found = std::find_if(theory_.begin(), theory_.end(),
+                                  [](const auto& entry) { return entry.second.by_input > 0; });
+  return found == theory_.end() ? kNoIndex : found->first;
+}
+
+// Of a forward operator's products.
+ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
+    uint32_t path, const Theory& theory, const GradientFinder& gradients) const {
+  Sum sum;
+  sum.matrix = static_cast<double>(theory.matrix);
+  sum.known = theory.known;
+  sum.least = sum.most = theory.gradients;
+  GradientFinder::MatrixFlop flop{std::nullopt, theory.formula, std::nullopt};
+  if (theory.measured) flop.forward = theory.matrix;
+  if (const auto found = backward_.find(path); found != backward_.end() && found->second.measured)
+    flop.backward = found->second.matrix;
+  GradientEvidence evidence = gradients.of(path, flop);
+  if (evidence.by_flop)
+    evidence = {Gradients::kUnknown, "neither its kernels' names nor sizes say which", {}};
+  const auto because = [&](const std::string& what) {
+    const std::string place = theory.layer.empty() ? theory.type : theory.layer;
+    sum.basis.push_back(place + ": " + what + " (" + evidence.text + ")");
+  };
+  if (evidence.found == Gradients::kNone) {
+    sum.least = sum.most = 0;
+    because("no gradient");
+  } else if (theory.by_input > 0 && evidence.shares) {
+    sum.least = sum.most = (theory.gradients - theory.by_input) * evidence.shares->weight +
+                           theory.by_input * evidence.shares->input;
+    because("not all calls have both gradients");
+  } else if (theory.by_input == 0 || evidence.found == Gradients::kBoth) {
+    return sum;
+  } else if (evidence.found == Gradients::kNoInput) {
+    sum.least = sum.most = theory.gradients - theory.by_input;
+    because("no input gradient");
+  } else if (evidence.found == Gradients::kNoWeight) {
+    sum.least = sum.most = theory.by_input;
+    because("no weight gradient");
+  } else if (gradients.first(path) || (!gradients.any() && path == first_product())) {
+    sum.least = theory.gradients - theory.by_input;
+    because("with or without input gradient");
+  } else {
+    because("both gradients assumed");
+  }
+  return sum;
+}
+
+void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
+                                          OperatorsReport& report) {
+  std::map<std::string, Sum> types, layers;
+  Sum all;
+  for (const auto& [path, theory] : theory_) {
+    if (theory.matrix == 0) continue;
+    const Sum sum = expected_of(path, theory, gradients);
+    types[theory.type].add(sum);
+    if (!sum.known) continue;
+    layers[theory.layer].add(sum);
+    all.add(sum);
+    add_saturating(report.products_matrix_flop, theory.matrix);
+  }
+  for (ForwardBackward& type : types_.rows)
+    if (const auto found = types.find(type.name); found != types.end())
+      type.expected = found->second.ratio();
+  for (ForwardBackward& layer : layers_.rows) {
+    const auto found = layers.find(layer.name);
+    if (found == layers.end()) continue;
+    const auto matrix = static_cast<double>(layer.forward.matrix_flop);
+    if (found->second.matrix >= 0.5 * matrix) layer.expected = found->second.ratio();
+  }
+  report.products_expected = all.ratio();
+}
+
+// Of layers in the order of forward whose ranges name no operators.
+void ForwardBackwardBuilder::set_expected_of_layers() {
+  std::unordered_set<std::string> named;
+  for (const auto& [path, theory] : theory_) named.insert(theory.layer);
+  const auto has_backward = [](const ForwardBackward& layer) {
+    return layer.forward.matrix_flop > 0 && layer.backward.launches > 0;
+  };
+  const bool any = std::any_of(layers_.rows.begin(), layers_.rows.end(), has_backward);
+  bool first = true;
+  for (ForwardBackward& layer : layers_.rows) {
+    if (layer.forward.matrix_flop == 0) continue;
+    if (named.contains(layer.name)) {  // its operators have told, or have no theory
+      first = first && layer.backward.launches == 0;
+      continue;
+    }
+    if (any && layer.backward.launches == 0) {
+      layer.expected = ExpectedRatio{0, 0, "no gradient: no backward work names it"};
+      continue;
+    }
+    const GradientEvidence evidence = layer_kernels_[layer.name].gradients();
+    const auto because = [&](const char* what) { return what + (" (" + evidence.text + ")"); };
+    if (evidence.found == Gradients::kBoth)
+      layer.expected = ExpectedRatio{2, 2, {}};
+    else if (evidence.found == Gradients::kNoInput)
+      layer.expected = ExpectedRatio{1, 1, because("no input gradient")};
+    else if (evidence.found == Gradients::kNoWeight)
+      layer.expected = ExpectedRatio{1, 1, because("no weight gradient")};
+    else if (first)
+      layer.expected = ExpectedRatio{1, 2, because("with or without input gradient")};
+    else
+      layer.expected = ExpectedRatio{2, 2, because("both gradients assumed")};
+    first = false;
+  }
+}
+
+void ForwardBackwardBuilder::set_ratio(ForwardBackward& row) {
+  const Work &forward = row.forward, &backward = row.backward;
+  if (forward.matrix_flop > 0 && forward.flop_complete() && backward.flop_complete() &&
+      backward.launches > 0)
+    row.ratio = quotient(backward.matrix_flop, forward.matrix_flop);
+}
+
+void ForwardBackwardBuilder::set_share(ForwardBackward& row, const Work& pass) {
+  if (row.forward.launches > 0 && pass.flop > 0 && pass.flop_complete())
+    row.forward_share = quotient(row.forward.flop, pass.flop);
+}
+
+void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsReport& report) {
+  for (ForwardBackward& layer : layers_.rows) {
+    set_ratio(layer);
+    set_share(layer, layers_pass_);
+  }
+  for (ForwardBackward& type : types_.rows) {
+    set_ratio(type);
+    set_share(type, types_pass_);
+  }
+  set_expected(gradients, report);
+  const auto first_path = [&](const ForwardBackward& layer) {
+    const auto found = first_path_.find(layer.name);
+    return found == first_path_.end() ? kNoIndex : found->second;
+  };
+  std::stable_sort(layers_.rows.begin(), layers_.rows.end(),
+                   [&](const auto& a, const auto& b) { return first_path(a) < first_path(b); });
+  set_expected_of_layers();
+  const auto flop = [](const ForwardBackward& row) {
+    u128 sum = row.forward.flop;
+    add_saturating(sum, row.backward.flop);
+    return sum;
+  };
+  std::stable_sort(types_.rows.begin(), types_.rows.end(), [&](const auto& a, const auto& b) {
+    return flop(a) != flop(b) ? flop(a) > flop(b) : a.name < b.name;
+  });
+  report.layers = std::move(layers_.rows);
+  report.by_forward = std::move(types_.rows);
+}
+
+}  // namespace flopinj::reduce

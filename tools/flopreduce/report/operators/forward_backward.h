@@ -1,0 +1,112 @@
+// Forward and backward work side by side: by layer, and by the operator that forward called; and what their
+// ratio should be.
+//
+// An expectation comes from theory and from evidence, operator by operator: all gradients that the
+// formula knows, without those of which report/gradients.h says that they were not computed.
+// Evidence by FLOP is left out here, since FLOP are what the expectation is to judge. Without other
+// evidence the first operator that has gradients gets the range with and without its input's
+// gradient, and any other is assumed to have all; the basis says so.
+//
+// A layer without operators that have a theory (plain ranges) has the names of its backward kernels
+// as evidence: named for both gradients in equal numbers, both; all matrix work by kernels named for
+// one of them, that one. Otherwise the first layer that has backward work gets the range from one
+// gradient to both, and any other is assumed to have both.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analytic/formula.h"
+#include "phases/operators.h"
+#include "report/operators/gradients.h"
+#include "report/operators/operator_join.h"
+#include "report/report.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+
+class ForwardBackwardBuilder {
+ public:
+  // All must outlive the builder.
+  ForwardBackwardBuilder(const Model& model, const OperatorMap& operators,
+                         const OperatorJoin& join);
+  // Takes one kernel's work in one range path and phase. `kernel`: its name in Model::names.
+  void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
+  // After all work. Of one operator in one phase: its formula, or nothing where it has none, and the
+  // paths that it launches in.
+  void add_formula(uint32_t path, const std::string& phase, std::optional<u128> formula,
+                   const std::vector<uint32_t>& launching);
+  void finish(const GradientFinder& gradients, OperatorsReport& report);
+
+  // Empty where the path is in no layer.
+  const std::string& layer_name(uint32_t path);
+  // The row of a path's work that belongs to `home`, one of OperatorJoin::for_each_home: the function
+  // that forward called, or the autograd node that found none; empty where it is in no row.
+  std::string row_name(uint32_t path, uint32_t home, const std::string& phase) const;
+
+ private:
+  // Rows by name, in the order in which names came.
+  struct Rows {
+    std::vector<ForwardBackward> rows;
+    std::unordered_map<std::string, size_t> index;
+    ForwardBackward& at(const std::string& name);
+  };
+  // Matrix work of one operator in forward, and what theory says of its gradients.
+  struct Theory {
+    std::string type, layer;
+    u128 matrix = 0;
+    double gradients = 0, by_input = 0;  // multiply-adds times `matrix`
+    bool known = true, measured = true;
+    std::optional<u128> formula;
+  };
+  struct Backward {
+    u128 matrix = 0;
+    bool measured = true;
+  };
+  // Kernels of a layer's backward work, by the gradient that their names say they compute.
+  struct LayerKernels {
+    uint64_t input = 0, weight = 0;  // launches
+    u128 named = 0, matrix = 0;      // matrix FLOP: of these, of all
+    bool measured = true;
+    GradientEvidence gradients() const;
+  };
+  // Expectations of several operators.
+  struct Sum {
+    double matrix = 0, least = 0, most = 0;
+    bool known = true;
+    std::vector<std::string> basis;
+    void add(const Sum& other);
+    std::optional<ExpectedRatio> ratio() const;
+  };
+
+  void add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
+  std::optional<Direction> direction_of(uint32_t kernel);
+  void add_theory(uint32_t path, const std::string& type, const Work& work);
+  Sum expected_of(uint32_t path, const Theory& theory, const GradientFinder& gradients) const;
+  uint32_t first_product() const;
+  void set_expected(const GradientFinder& gradients, OperatorsReport& report);
+  void set_expected_of_layers();
+  static bool is_forward(const std::string& phase);
+  std::string operator_name(uint32_t path) const;
+  std::string node_name(uint32_t path) const;
+  std::optional<ProductGradients> gradients_of(uint32_t path) const;
+  static void set_ratio(ForwardBackward& row);
+  static void set_share(ForwardBackward& row, const Work& pass);
+
+  const Model& model_;
+  const OperatorMap& operators_;
+  const OperatorJoin& join_;
+  Rows layers_, types_;
+  Work layers_pass_, types_pass_;  // the forward work that rows are shares of
+  std::unordered_map<uint32_t, std::string> layer_names_;  // by layer's path
+  std::unordered_map<std::string, uint32_t> first_path_;   // of a layer, in forward
+  std::unordered_map<std::string, LayerKernels> layer_kernels_;
+  std::unordered_map<uint32_t, std::optional<Direction>> directions_;  // by kernel
+  std::map<uint32_t, Theory> theory_;                                  // by forward operator's path
+  std::unordered_map<uint32_t, Backward> backward_;                    // the same
+};
+
+}  // namespace flopinj::reduce

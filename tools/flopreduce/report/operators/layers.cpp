@@ -1,0 +1,161 @@
+#include "report/operators/layers.h"
+
+#include <algorithm>
+
+#include "analytic/operator_name.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+bool is_forward(const PhaseRules& rules, uint32_t rule) {
+  return rule != kNoIndex && rules.rules()[rule].phase == "forward";
+}
+
+// The layers of a forward pass are the ranges directly below a range that says forward (the
+// outermost one that does, and no operator), as far as they hold matrix work. Paths are in the order
+// in which they were first entered.
+void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
+                 const std::vector<u128>& inclusive, RatioReport& report) {
+  u128& first = report.first_layers_flop;
+  u128& all = report.layered_flop;
+  std::vector<bool> seen_layer(model.paths.size(), false);  // of a forward range
+  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
+    const uint32_t parent = model.paths[i].parent;
+    if (parent <= PathTable::kLost || inclusive[i] == 0) continue;
+    const uint32_t grandparent = model.paths[parent].parent;
+    const bool layer =
+        is_forward(rules, phases.own_rule(parent)) &&
+        !parse_operator_name(model.names[model.paths[parent].name]) &&
+        (grandparent <= PathTable::kLost || !is_forward(rules, phases.path_rule(grandparent)));
+    if (!layer) continue;
+    const bool is_first = !seen_layer[parent];
+    seen_layer[parent] = true;
+    if (is_first) {
+      add_saturating(first, inclusive[i]);
+      add_saturating(all, inclusive[parent]);  // forward ranges without layers say nothing
+    }
+    report.layers.push_back({path_string(model, i), inclusive[i], is_first});
+  }
+  if (report.layers.empty() || all == 0) return;
+  report.first_layer_share = quotient(first, all);
+}
+
+// Of all layers that have an expectation.
+std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
+                                                const OperatorsReport& operators) {
+  double least = 0, most = 0, matrix = 0;
+  ExpectedRatio expected;
+  bool any = false;  // a layer of matrix work is named in backward too
+  for (const ForwardBackward& layer : operators.layers) {
+    any = any || (layer.forward.matrix_flop > 0 && layer.backward.launches > 0);
+    if (!layer.expected) continue;
+    const auto weight = static_cast<double>(layer.forward.matrix_flop);
+    matrix += weight;
+    least += weight * layer.expected->least;
+    most += weight * layer.expected->most;
+    if (!layer.expected->basis.empty() && expected.basis.size() < 256)
+      expected.basis +=
+          (expected.basis.empty() ? "" : "; ") + layer.name + ": " + layer.expected->basis;
+  }
+  if (!any || 2 * matrix < static_cast<double>(forward.matrix_flop)) return std::nullopt;
+  expected.least = least / matrix;
+  expected.most = most / matrix;
+  return expected;
+}
+
+// Where the trace names no layer or operator in backward.
+std::optional<ExpectedRatio> expected_of_whole(const RatioReport& report) {
+  if (!report.first_layer_share) return std::nullopt;
+  return ExpectedRatio{2 - *report.first_layer_share, 2,
+                       "first layer with or without input gradient, all layers trained: "
+                       "no range of backward names a layer"};
+}
+
+// All of the error of a side's FLOP may be of its matrix FLOP.
+std::optional<Limits> matrix_limits(const Work& work) {
+  const auto matrix = static_cast<double>(work.matrix_flop);
+  if (work.varying == 0) return Limits{matrix, matrix};
+  const auto interval = work.interval();
+  if (!interval) return std::nullopt;
+  const auto flop = static_cast<double>(work.flop);
+  return Limits{std::max(0.0, matrix - (flop - static_cast<double>(interval->low))),
+                matrix + (static_cast<double>(interval->high) - flop)};
+}
+
+void add_interval(const Work& forward, const Work& backward, RatioReport& report) {
+  report.estimated = forward.varying > 0 || backward.varying > 0;
+  const auto below = matrix_limits(forward), above = matrix_limits(backward);
+  if (report.matrix_ratio && report.estimated && below && above && below->low > 0)
+    report.matrix_interval = Limits{above->low / below->high, above->high / below->low};
+}
+
+RatioVerdict verdict_of(const RatioReport& report) {
+  if (!report.matrix_ratio || !report.expected) return RatioVerdict::kNone;
+  if (report.estimated && !report.matrix_interval) return RatioVerdict::kUndecided;
+  const Limits found =
+      report.matrix_interval.value_or(Limits{*report.matrix_ratio, *report.matrix_ratio});
+  const double least = report.expected->least * (1 - kRatioTolerance);
+  const double most = report.expected->most * (1 + kRatioTolerance);
+  if (found.high < least || found.low > most) return RatioVerdict::kOutside;
+  return found.low >= least && found.high <= most ? RatioVerdict::kInside
+                                                  : RatioVerdict::kUndecided;
+}
+
+std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& forward,
+                                         const OperatorsReport& operators) {
+  if (operators.products_expected &&
+      2 * operators.products_matrix_flop >= std::max<u128>(1, forward.matrix_flop))
+    return operators.products_expected;
+  if (auto expected = expected_of_layers(forward, operators)) return expected;
+  return expected_of_whole(report);
+}
+
+}  // namespace
+
+std::string range_label(const Model& model, uint32_t path) {
+  constexpr size_t kLimit = 256;
+  const auto& range = model.paths[path];
+  const std::string domain =
+      range.domain == NamePool::kEmpty ? "" : model.names[range.domain] + ":";
+  return cut(domain + model.names[range.name], kLimit);
+}
+
+std::string path_string(const Model& model, uint32_t path, bool escaped) {
+  constexpr size_t kLimit = 1024;
+  if (path == PathTable::kRoot) return "(no range)";
+  std::vector<uint32_t> levels;
+  for (; path > PathTable::kLost; path = model.paths[path].parent) levels.push_back(path);
+  std::string text = path == PathTable::kLost ? "(lost range)" : "";
+  for (auto level = levels.rbegin(); level != levels.rend() && text.size() <= kLimit; ++level) {
+    if (!text.empty()) text += "/";
+    for (const char c : range_label(model, *level)) {
+      if (escaped && c == '/') text += '\\';
+      text += c;
+    }
+  }
+  return cut(text, kLimit);
+}
+
+RatioReport backward_forward(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
+                             const Work& forward, const Work& backward,
+                             const OperatorsReport& operators, std::vector<u128> forward_matrix) {
+  RatioReport report;
+  if (forward.flop > 0 && backward.launches > 0 && backward.flop_known()) {
+    const double ratio = quotient(backward.flop, forward.flop);
+    const bool complete = forward.flop_complete() && backward.flop_complete();
+    (complete ? report.ratio : report.ratio_partial) = ratio;
+    if (complete && forward.matrix_flop > 0)
+      report.matrix_ratio = quotient(backward.matrix_flop, forward.matrix_flop);
+    add_interval(forward, backward, report);
+  }
+  for (size_t i = forward_matrix.size();
+       i-- > PathTable::kLost + 1;)  // children come after their parents
+    add_saturating(forward_matrix[model.paths[static_cast<uint32_t>(i)].parent], forward_matrix[i]);
+  find_layers(model, rules, phases, forward_matrix, report);
+  report.expected = expected_of(report, forward, operators);
+  report.verdict = verdict_of(report);
+  return report;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,240 @@
+#include "report/operators/operators.h"
+
+#include <algorithm>
+
+#include "analytic/operator_flop.h"
+#include "report/operators/layers.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr const char* kWhichRanAgain =
+    "operators alike but for the size of their result: nothing tells which ran again";
+
+u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
+
+}  // namespace
+
+OperatorsBuilder::OperatorsBuilder(const Model& model, const PhaseRules& rules,
+                                   const OperatorMap& operators, const OperatorCalls& calls,
+                                   const Formulas& formulas)
+    : model_(model),
+      rules_(rules),
+      operators_(operators),
+      calls_(calls),
+      formulas_(formulas),
+      join_(calls),
+      call_forms_(operators, join_),
+      forward_backward_(model, operators, join_) {}
+
+void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
+                           const std::string& reason) {
+  const std::string& phase = rules_.rules()[row.rule].phase;
+  forward_backward_.add(row.path, phase, model_.signatures[row.signature].name, work);
+  const uint32_t path = operators_.operator_of(row.path);
+  if (path == kNoIndex) return;
+  if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
+  add_saturating(launches_[row.path], work.launches);
+  Place& place = places_[{path, phase}];
+  place.work.add(work);
+  if (place.reason.empty()) place.reason = reason;
+  for (size_t i = 0; i < formulas_.precisions().size(); ++i)
+    if (flop.by_precision[i] > 0 && formulas_.precisions()[i].starts_with("tensor"))
+      place.tensor = true;
+  place.kernels[{row.path, model_.signatures[row.signature].name}].add(
+      {work.launches, work.flop, work.matrix_flop});
+}
+
+void OperatorsBuilder::KernelSum::add(const KernelSum& other) {
+  add_saturating(launches, other.launches);
+  add_saturating(flop, other.flop);
+  add_saturating(matrix_flop, other.matrix_flop);
+}
+
+std::vector<CallForm> OperatorsBuilder::forms_of(uint32_t path, const Place& place) const {
+  std::vector<uint32_t> launching;
+  for (const auto& [where, kernel] : place.kernels)
+    if (launching.empty() || launching.back() != where.first) launching.push_back(where.first);
+  return call_forms_.of(path, launching);
+}
+
+std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
+                                                     const std::vector<CallForm>& forms) const {
+  // The kernel that does most, and all launches of the range it is in.
+  const auto most = std::max_element(
+      place.kernels.begin(), place.kernels.end(), [](const auto& a, const auto& b) {
+        return a.second.flop != b.second.flop ? a.second.flop < b.second.flop
+                                              : a.second.launches < b.second.launches;
+      });
+  const KernelSum& kernel = most->second;
+  const uint32_t path = most->first.first;
+  uint64_t counted = calls_.calls.empty() ? 0 : calls_.calls[path];
+  if (counted == 0) return {kernel.launches, false};
+  // Numbers count a path's calls in all phases: each is taken to launch as much.
+  uint64_t here = 0;
+  for (const auto& [where, sum] : place.kernels)
+    if (where.first == path) add_saturating(here, sum.launches);
+  const uint64_t all = std::max(here, launches_.at(path));
+  const u128 share = u128{counted} * here;
+  const bool exact = share % all == 0;
+  counted = std::max<uint64_t>(1, static_cast<uint64_t>(share / all));
+  // One number may stand for several calls, as for the two products of a square matrix's gradients:
+  // then each launch does the work of a whole call.
+  const auto& formula = forms.front().formula;
+  const u128 each = forms.size() == 1 && formula.flop ? formula.flop->flop(formulas_.fma()) : 0;
+  const bool whole = each > 0 && kernel.launches > counted &&
+                     quotient(kernel.flop, kernel.launches) >= 0.75 * static_cast<double>(each);
+  return {whole ? kernel.launches : std::min(counted, std::max<uint64_t>(1, place.work.launches)),
+          exact};
+}
+
+void OperatorsBuilder::add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const {
+  std::map<const OperatorName*, std::vector<CallForm>> by_name;
+  for (const auto& [key, place] : places_)
+    if (key.second != "recompute")
+      for (const CallForm& form : forms[&place])
+        if (form.formula.flop) add_form(by_name[operators_.name_of(key.first)], form);
+  for (const auto& [key, place] : places_) {
+    auto& own = forms[&place];
+    if (key.second != "recompute" || own.size() != 1 || own.front().formula.flop) continue;
+    const auto found = by_name.find(operators_.name_of(key.first));
+    if (found != by_name.end()) own = found->second;
+  }
+}
+
+OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase,
+                                         const Place& place, std::vector<CallForm> forms) const {
+  OperatorFacts facts;
+  facts.name = operators_.name_of(path);
+  facts.phase = phase;
+  facts.fma = formulas_.fma();
+  facts.work = place.work;
+  facts.tensor = place.tensor;
+  facts.unmeasured_reason = place.reason;
+  facts.forms = std::move(forms);
+  std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.forms);
+  // Calls without backward work may be of any form; of those that ran again any may have.
+  uint64_t told = 0;
+  for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
+  if (facts.forms.size() > 1 && told != facts.calls) {
+    facts.calls_counted = false;
+    if (phase == "recompute") facts.forms = {{Formula::none(kWhichRanAgain), 0}};
+  }
+  // Checkpointing leaves its last operator by an exception: the range is there, and no product.
+  const auto& first = facts.forms.front().formula;
+  if (phase == "recompute" && first.flop && first.flop->multiply_adds > 0 &&
+      place.work.flop_complete() && place.work.matrix_flop == 0)
+    facts.calls = 0;
+  deal_calls(facts.forms, facts.calls);
+  facts.formula = facts.forms.front().formula;
+  for (const CallForm& form : facts.forms)
+    if (!form.formula.flop) facts.formula = form.formula;
+  std::map<uint32_t, KernelSum> kernels;
+  for (const auto& [where, sum] : place.kernels) kernels[where.second].add(sum);
+  for (const auto& [kernel, sum] : kernels)
+    facts.kernels.push_back({model_.names[kernel], sum.launches, sum.flop, sum.matrix_flop});
+  std::stable_sort(facts.kernels.begin(), facts.kernels.end(),
+                   [](const auto& a, const auto& b) { return a.flop > b.flop; });
+  return facts;
+}
+
+// By function and phase. The cause is that of the place where most differs.
+void OperatorsBuilder::add_types() {
+  struct Sum {
+    OperatorReport report;
+    u128 executed = 0;  // where a formula is known too
+    u128 most = 0;
+    std::vector<std::string> causes;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const OperatorReport& place : report_.places) {
+    Sum& sum = sums[{place.name, place.phase}];
+    OperatorReport& type = sum.report;
+    type.name = place.name;
+    type.phase = place.phase;
+    type.calls_counted = (type.calls == 0 || type.calls_counted) && place.calls_counted;
+    add_saturating(type.calls, place.calls);
+    type.work.add(place.work);
+    add_saturating(type.formula_uncounted, place.formula_uncounted);
+    if (place.formula_flop && place.work.flop_complete()) {
+      if (!type.formula_flop) type.formula_flop = type.model_flop = 0;
+      add_saturating(*type.formula_flop, *place.formula_flop);
+      add_saturating(*type.model_flop, *place.model_flop);
+      add_saturating(sum.executed, place.work.flop);
+    } else {
+      type.formula_partial = true;
+    }
+    if (place.cause.empty()) continue;
+    const u128 weight =
+        place.formula_flop ? difference(place.work.flop, *place.formula_flop) : place.work.flop;
+    if (sum.causes.empty() || weight > sum.most) {
+      sum.most = weight;
+      type.evidence = place.evidence;
+      std::erase(sum.causes, place.cause);
+      sum.causes.insert(sum.causes.begin(), place.cause);
+    } else if (std::find(sum.causes.begin(), sum.causes.end(), place.cause) == sum.causes.end()) {
+      sum.causes.push_back(place.cause);
+    }
+  }
+  for (auto& [key, sum] : sums) {
+    OperatorReport& type = sum.report;
+    if (type.formula_flop && *type.formula_flop > 0)
+      type.ratio = quotient(sum.executed, *type.formula_flop);
+    for (const auto& cause : sum.causes) type.cause += (type.cause.empty() ? "" : ", ") + cause;
+    report_.types.push_back(std::move(type));
+  }
+}
+
+void OperatorsBuilder::add_place(uint32_t path, const Place& place, const OperatorFacts& facts) {
+  OperatorReport& r = report_.places.emplace_back();
+  r.name = facts.name->name;
+  r.range = range_label(model_, path);
+  r.layer = forward_backward_.layer_name(path);
+  r.phase = facts.phase;
+  r.calls = facts.calls;
+  r.calls_counted = facts.calls_counted;
+  r.work = place.work;
+  if (facts.formula.flop) {
+    r.formula_flop = facts.formula_flop();
+    r.formula_uncounted = facts.algorithm().uncounted;
+    r.model_flop = model_flop(facts);
+    if (place.work.flop_complete() && *r.formula_flop > 0)
+      r.ratio = quotient(place.work.flop, *r.formula_flop);
+    if (r.phase != "recompute") add_saturating(report_.formula_flop, *r.model_flop);
+  }
+  std::vector<uint32_t> launching;
+  for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
+  forward_backward_.add_formula(path, r.phase, r.formula_flop, launching);
+  const Cause cause = cause_of(facts);
+  r.cause = cause.cause;
+  r.evidence = cause.evidence;
+  if (r.phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
+}
+
+OperatorsReport OperatorsBuilder::build() {
+  GradientFinder gradients(operators_, join_, calls_, products_);
+  std::map<const Place*, std::vector<CallForm>> forms;
+  for (const auto& [key, place] : places_) forms[&place] = forms_of(key.first, place);
+  add_forms_again(forms);
+  for (const auto& [key, place] : places_) {
+    OperatorFacts facts = facts_of(key.first, key.second, place, std::move(forms[&place]));
+    if (key.second == "backward") facts.gradients = gradients.add(key.first, facts);
+    add_place(key.first, place, facts);
+  }
+  add_types();
+  forward_backward_.finish(gradients, report_);
+  const auto most_first = [](const OperatorReport& a, const OperatorReport& b) {
+    return a.work.flop > b.work.flop;
+  };
+  std::stable_sort(report_.types.begin(), report_.types.end(), most_first);
+  std::stable_sort(report_.places.begin(), report_.places.end(), most_first);
+  report_.joined = calls_.joined_launches;
+  report_.without_forward = calls_.without_forward;
+  report_.other_operator = calls_.other_operator;
+  report_.ambiguous = calls_.ambiguous;
+  report_.out_of_window = calls_.out_of_window;
+  return std::move(report_);
+}
+
+}  // namespace flopinj::reduce

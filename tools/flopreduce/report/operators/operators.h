@@ -1,0 +1,73 @@
+// Operators: what the hardware executed, what the formula says, and why the two differ.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "phases/operator_calls.h"
+#include "phases/operators.h"
+#include "phases/phases.h"
+#include "report/operators/call_forms.h"
+#include "report/operators/causes.h"
+#include "report/operators/forward_backward.h"
+#include "report/operators/gradients.h"
+#include "report/operators/operator_join.h"
+#include "report/report.h"
+#include "tables/totals.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+
+class OperatorsBuilder {
+ public:
+  // All must outlive the builder. `formulas` is done: every signature was evaluated.
+  OperatorsBuilder(const Model& model, const PhaseRules& rules, const OperatorMap& operators,
+                   const OperatorCalls& calls, const Formulas& formulas);
+  // Takes one row of the totals. `reason`: why it is unmeasured, where it is.
+  void add(const Row& row, const Work& work, const Flop& flop, const std::string& reason);
+  OperatorsReport build();
+
+  const OperatorJoin& join() const { return join_; }
+  const ForwardBackwardBuilder& forward_backward() const { return forward_backward_; }
+
+ private:
+  struct KernelSum {
+    uint64_t launches = 0;
+    u128 flop = 0, matrix_flop = 0;
+    void add(const KernelSum& other);
+  };
+  // One operator range in one phase.
+  struct Place {
+    Work work;
+    bool tensor = false;
+    std::string reason;
+    std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
+  };
+  std::vector<CallForm> forms_of(uint32_t path, const Place& place) const;
+  // Of operators that run again, which have no gradients: those of the same name in forward.
+  void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
+  // Calls, and whether sequence numbers count them.
+  std::pair<uint64_t, bool> calls_of(const Place& place, const std::vector<CallForm>& forms) const;
+  OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place,
+                         std::vector<CallForm> forms) const;
+  void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
+  void add_types();
+
+  const Model& model_;
+  const PhaseRules& rules_;
+  const OperatorMap& operators_;
+  const OperatorCalls& calls_;
+  const Formulas& formulas_;
+  OperatorJoin join_;
+  CallForms call_forms_;
+  ForwardBackwardBuilder forward_backward_;
+  std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
+  std::unordered_map<uint32_t, uint64_t> launches_;           // by path, in all phases
+  std::unordered_set<uint32_t> products_;                     // paths that do matrix work, or may
+  OperatorsReport report_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,87 @@
+// Utilization explained: numerators, time bases, and what they come to.
+#include "sections/explained/explanation.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/json_parts.h"
+#include "sections/parts/peak_cells.h"
+#include "support/si_number.h"
+
+namespace flopinj::reduce {
+namespace {
+
+std::string time_text(double ns) { return to_human_time(static_cast<u128>(ns + 0.5)); }
+
+// "12.30 us / 49.20 us = 25.00 %", or why not.
+std::string reached_text(const char* of, const UtilizationMethod& m,
+                         const std::optional<double>& time_ns, const Attained& attained) {
+  const std::string text = std::string("  of ") + of + ": ";
+  if (attained.share)
+    return text + time_text(m.least_ns) + " / " + time_text(*time_ns) + " = " +
+           fixed(*attained.share * 100, 2) + " %";
+  return text + "none: " + attained.missing +
+         (attained.above_peak ? " (" + time_text(m.least_ns) + " at peak)" : "");
+}
+
+Section method_section(const Report& report, const UtilizationMethod& m, const char* title,
+                       const char* figure) {
+  const UtilizationReport& u = report.utilization;
+  Section s{title, {}, std::nullopt, {}};
+  s.above.emplace_back(
+      "  FLOP: " + (m.flop ? format_si(*m.flop) + "FLOP" : std::string("not known")) + ", " +
+      m.flop_basis);
+  if (m.least_ns > 0)
+    s.above.emplace_back(
+        "  At peak they take " + time_text(m.least_ns) +
+        (&m == &u.methods.front()
+             ? ": each precision at its own peak, one after the other (below)"
+             : ": executed FLOP's least time x formula / executed, at their mix of precisions"));
+  s.above.emplace_back(reached_text("wall time", m, u.wall_ns, m.wall) + ", this is " + figure);
+  s.above.emplace_back(reached_text("GPU time", m, m.gpu_time_ns, m.gpu_time));
+  s.above.emplace_back(reached_text("busy time", m, u.busy_ns, m.busy));
+  s.above.emplace_back(
+      reached_text("time from the first kernel to the last", m, u.span_ns, m.span));
+  return s;
+}
+
+Section times_section(const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  const Work& total = report.total;
+  Section s{"Time bases", {}, std::nullopt, {}};
+  s.above.emplace_back(
+      "  GPU time " + (total.time_known() ? to_human_time(total.time.ns) : std::string("unknown")) +
+      ": sum over " + to_grouped(total.launches - total.time.unknown) + " kernel launches; " +
+      to_grouped(total.time.estimated) + " have the mean of their kernel's other launches, " +
+      to_grouped(total.time.windowed) + " have times taken while counters were read");
+  s.above.emplace_back("  busy time " + (u.busy_ns ? time_text(*u.busy_ns) : "not known") +
+                       ": the union of kernels on each device, devices added up");
+  s.above.emplace_back(
+      "  first to last kernel " + (u.span_ns ? time_text(*u.span_ns) : "not known") +
+      ": busy time and the gaps between kernels, without what comes before and after");
+  s.above.emplace_back("  wall time " + (u.wall_ns ? time_text(*u.wall_ns) : u.wall_missing) +
+                       ": each process's recording, once for each device that it launched on");
+  return s;
+}
+
+}  // namespace
+
+std::vector<Section> explained_utilization(const Report& report) {
+  const auto& methods = report.utilization.methods;
+  return {method_section(report, methods.at(0), "Executed", "HFU"),
+          method_section(report, methods.at(1), "By formula", "MFU"), times_section(report)};
+}
+
+Json explained_utilization_json(const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  Json j;
+  j["gpu_time_ns"] = report.total.time_known() ? time_json(report.total.time.ns) : Json(nullptr);
+  j["busy_ns"] = optional_json(u.busy_ns);
+  j["first_to_last_kernel_ns"] = optional_json(u.span_ns);
+  j["wall_device_ns"] = optional_json(u.wall_ns);
+  j["methods"] = list_json(u.methods, [](const UtilizationMethod& m) {
+    Json method = method_json(m);
+    method["least_ns"] = m.least_ns > 0 ? Json(m.least_ns) : Json(nullptr);
+    return method;
+  });
+  return j;
+}
+
+}  // namespace flopinj::reduce

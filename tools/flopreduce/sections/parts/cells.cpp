@@ -1,0 +1,55 @@
+#include "sections/parts/cells.h"
+
+#include <array>
+#include <cstdio>
+
+namespace flopinj::reduce {
+
+Mark flop_mark(const Work& work) {
+  return (work.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
+         (work.flop_at_most() ? Mark::kAtMost : Mark::kNone) |
+         (work.varying > 0 ? Mark::kEstimate : Mark::kNone);
+}
+
+Cell flop_cell(const Work& work) {
+  if (!work.flop_known()) return Cell::none("not measured");
+  return {work.flop, flop_mark(work)};
+}
+
+Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) : Cell::none(); }
+
+Cell time_cell(const Work& work) {
+  if (!work.time_known()) return Cell::none("unknown");
+  Cell cell(work.time.ns);
+  if (work.time.unknown > 0) cell.marks = cell.marks | Mark::kAtLeast;
+  if (work.time.windowed > 0) cell.marks = cell.marks | Mark::kAtMost;
+  return cell;
+}
+
+Cell share_cell(u128 part, u128 whole) {
+  if (whole == 0) return Cell::none();
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Cell flop_share_cell(const Work& part, const Work& whole) {
+  return part.flop_known() ? share_cell(part.flop, whole.flop) : Cell::none();
+}
+
+std::string marks_text(Mark marks) {
+  std::string text;
+  if (has(marks, Mark::kAtLeast))
+    text += ">=";
+  else if (has(marks, Mark::kMoreThan))
+    text += ">";
+  if (has(marks, Mark::kAtMost)) text += text.empty() ? "<=" : " <=";
+  if (has(marks, Mark::kEstimate)) text += text.empty() ? "~" : " ~";
+  return text;
+}
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,21 @@
+// Cells that many tables have.
+#pragma once
+#include "report/report.h"
+#include "sections/parts/table.h"
+
+namespace flopinj::reduce {
+
+Mark flop_mark(const Work& work);
+Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
+Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
+Cell time_cell(const Work& work);
+Cell share_cell(u128 part, u128 whole);                     // nothing where the whole is 0
+Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no launch is measured
+
+// ">=", ">", "<=", "~" or several; empty for none.
+std::string marks_text(Mark marks);
+
+// "0.1234" with that many decimals.
+std::string fixed(double value, int decimals);
+
+}  // namespace flopinj::reduce

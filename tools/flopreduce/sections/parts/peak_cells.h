@@ -1,0 +1,18 @@
+// Cells and JSON of shares of peak, for the subjects that have them.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/report.h"
+#include "sections/parts/table.h"
+
+namespace flopinj::reduce {
+
+// False for a precision that no launch used: its peak does not matter to this report.
+bool executed(const Report& report, const std::string& precision);
+Mark share_mark(const Work& work);
+Cell share_cell(const Attained& attained, const Work& work);  // "above peak" where it cannot be
+Cell rate_cell(const Work& work);                             // FLOP / GPU time
+nlohmann::ordered_json attained_json(const Attained& attained);
+nlohmann::ordered_json method_json(const UtilizationMethod& method);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,129 @@
+#include "tables/samples.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace flopinj::reduce {
+
+bool is_counter_value(double value) { return value >= 0 && value < 9.2e18; }  // false for NaN
+
+void MetricStat::add(double value) {
+  constexpr double kExactBelow = 9007199254740992.0;  // 2^53
+  min = n == 0 ? value : std::min(min, value);
+  max = n == 0 ? value : std::max(max, value);
+  ++n;
+  const double before = value - mean;
+  mean += before / static_cast<double>(n);
+  squares += before * (value - mean);
+  integral = integral && value < kExactBelow && std::floor(value) == value;
+  add_saturating(sum, static_cast<u128>(std::floor(value + 0.5)));
+}
+
+void MetricStat::merge(const MetricStat& other) {
+  if (other.n == 0) return;
+  if (n == 0) {
+    const uint32_t name = metric;
+    *this = other;
+    metric = name;
+    return;
+  }
+  const auto a = static_cast<double>(n);
+  const auto b = static_cast<double>(other.n);
+  const double difference = other.mean - mean;
+  mean += difference * b / (a + b);
+  squares += other.squares + difference * difference * a * b / (a + b);
+  n += other.n;
+  min = std::min(min, other.min);
+  max = std::max(max, other.max);
+  integral = integral && other.integral;
+  add_saturating(sum, other.sum);
+}
+
+double MetricStat::spread() const {
+  return n < 2 ? 0 : std::sqrt(std::max(0.0, squares) / static_cast<double>(n - 1));
+}
+
+MetricStat& SampleSet::metric(uint32_t name) {
+  for (auto& m : metrics)
+    if (m.metric == name) return m;
+  metrics.emplace_back().metric = name;
+  return metrics.back();
+}
+
+const MetricStat* SampleSet::find_metric(uint32_t name) const {
+  for (const auto& m : metrics)
+    if (m.metric == name) return &m;
+  return nullptr;
+}
+
+GroupSamples& SampleSet::group(uint32_t name) {
+  for (auto& g : groups)
+    if (g.group == name) return g;
+  groups.emplace_back().group = name;
+  return groups.back();
+}
+
+uint64_t SampleSet::group_samples(uint32_t name) const {
+  for (const auto& g : groups)
+    if (g.group == name) return g.n;
+  return 0;
+}
+
+uint64_t SampleSet::graph_samples(uint32_t name) const {
+  for (const auto& g : groups)
+    if (g.group == name) return g.of_graphs;
+  return 0;
+}
+
+void SampleSet::merge(const SampleSet& other) {
+  for (const auto& m : other.metrics) metric(m.metric).merge(m);
+  for (const auto& g : other.groups) {
+    GroupSamples& joined = group(g.group);
+    joined.n += g.n;
+    joined.of_graphs += g.of_graphs;
+  }
+}
+
+void RequiredGroups::add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,
+                         bool lacking) {
+  if (lacking && !is_unavailable(group)) unavailable.push_back(group);
+  if (!needed_if.empty()) {
+    const auto known = std::find_if(conditional.begin(), conditional.end(),
+                                    [&](const Conditional& c) { return c.group == group; });
+    if (known == conditional.end()) conditional.push_back({group, needed_if});
+  } else if (required && std::find(always.begin(), always.end(), group) == always.end()) {
+    always.push_back(group);
+  }
+}
+
+bool RequiredGroups::is_unavailable(uint32_t group) const {
+  return std::find(unavailable.begin(), unavailable.end(), group) != unavailable.end();
+}
+
+Need need_of(const RequiredGroups::Conditional& group, const SampleSet& samples) {
+  Need need = Need::kNo;
+  for (const NeededIf& condition : group.needed_if) {
+    const MetricStat* metric = samples.find_metric(condition.metric);
+    const MetricStat* included = samples.find_metric(condition.included);
+    if (metric == nullptr || metric->n == 0)
+      need = Need::kUnknown;
+    else if (metric->mean > (included != nullptr ? included->mean : 0.0))
+      return Need::kYes;
+  }
+  return need;
+}
+
+SampleSet* SampleTable::at(uint32_t signature, uint32_t where) {
+  const uint64_t key = static_cast<uint64_t>(signature) << 32 | where;
+  const auto found = sets_.find(key);
+  if (found != sets_.end()) return &found->second;
+  if (sets_.size() >= kMax) return nullptr;
+  return &sets_[key];
+}
+
+const SampleSet* SampleTable::find(uint32_t signature, uint32_t where) const {
+  const auto found = sets_.find(static_cast<uint64_t>(signature) << 32 | where);
+  return found == sets_.end() ? nullptr : &found->second;
+}
+
+}  // namespace flopinj::reduce

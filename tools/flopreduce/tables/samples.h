@@ -1,0 +1,105 @@
+// Counter samples, summed per signature, device and metric.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "support/wide.h"
+#include "tables/clusters.h"
+
+namespace flopinj::reduce {
+
+// Statistics of one metric over the samples of one signature.
+struct MetricStat {
+  uint32_t metric = 0;  // NamePool
+  uint64_t n = 0;
+  u128 sum = 0;  // of the values rounded to integers
+  double min = 0;
+  double max = 0;
+  double mean = 0;  // running mean and sum of squared differences (Welford)
+  double squares = 0;
+  bool integral = true;  // every value was a whole number below 2^53
+
+  void add(double value);
+  void merge(const MetricStat& other);
+  bool fixed() const { return integral && min == max; }
+  double spread() const;  // standard deviation; 0 for one sample
+};
+
+struct GroupSamples {
+  uint32_t group = 0;  // NamePool: the group's name
+  uint64_t n = 0;
+  std::vector<uint32_t> metrics;  // NamePool: what `clusters` hold, in this order
+  ClusterList clusters;           // of one device; empty in a joined set
+  uint64_t of_graphs = 0;         // of n: read in windows around graph launches,
+  ClusterList graph_clusters;     // which have no place among the other launches
+};
+
+struct SampleSet {
+  std::vector<MetricStat> metrics;
+  std::vector<GroupSamples> groups;
+
+  MetricStat& metric(uint32_t name);
+  const MetricStat* find_metric(uint32_t name) const;
+  GroupSamples& group(uint32_t name);
+  uint64_t group_samples(uint32_t name) const;
+  uint64_t graph_samples(uint32_t name) const;  // of them
+  void merge(const SampleSet& other);
+};
+
+// Metrics, one part of the other, that say which kernels need a group: those for which `metric`
+// counts more than `included`.
+struct NeededIf {
+  static constexpr uint32_t kNothing = ~0U;
+  uint32_t metric = 0;           // NamePool
+  uint32_t included = kNothing;  // NamePool
+  bool operator==(const NeededIf&) const = default;
+};
+
+// Groups without which a launch has no FLOP count.
+struct RequiredGroups {
+  struct Conditional {
+    uint32_t group = 0;  // NamePool: the group's name
+    std::vector<NeededIf> needed_if;
+  };
+  std::vector<uint32_t> always;  // NamePool
+  std::vector<Conditional> conditional;
+  std::vector<uint32_t> unavailable;  // NamePool: could not be measured in some process
+
+  void add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,
+           bool unavailable = false);
+  bool is_unavailable(uint32_t group) const;
+};
+
+// Whether a kernel needs a conditional group.
+enum class Need : uint8_t {
+  kNo,       // what could make it necessary was sampled, and does not
+  kYes,      //
+  kUnknown,  // nothing that could make it necessary was sampled
+};
+Need need_of(const RequiredGroups::Conditional&, const SampleSet&);
+
+// Keyed by two indices: (signature, device) while reading, (signature, chip) when samples of all
+// processes are joined.
+class SampleTable {
+ public:
+  static constexpr size_t kMax = 1U << 20;
+  // nullptr when the table is full.
+  SampleSet* at(uint32_t signature, uint32_t where);
+  const SampleSet* find(uint32_t signature, uint32_t where) const;
+  // Calls visit(signature, where, set).
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [key, set] : sets_)
+      visit(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), set);
+  }
+
+ private:
+  std::unordered_map<uint64_t, SampleSet> sets_;
+};
+
+// A counter value that can be one: finite, not negative, below 2^63.
+bool is_counter_value(double value);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,89 @@
+// What pass two adds up.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/wide.h"
+#include "tables/busy_time.h"
+#include "tables/flop_series.h"
+
+namespace flopinj::reduce {
+
+// Launches and their GPU time. Times of launches made while counters were read are kept apart:
+// those launches ran one at a time, and slower where the kernel was instrumented.
+struct Counts {
+  uint64_t launches = 0;  // all of them
+  uint64_t timed = 0;     // outside windows
+  uint64_t time_ns = 0;
+  uint64_t windowed = 0;  // of launches
+  uint64_t windowed_timed = 0;
+  uint64_t windowed_time_ns = 0;
+  uint64_t graph = 0;  // of launches, from graph launches
+
+  // False when a sum was held at its largest value.
+  bool add(const Counts& o) {
+    bool fits = add_saturating(launches, o.launches);
+    fits = add_saturating(timed, o.timed) && fits;
+    fits = add_saturating(time_ns, o.time_ns) && fits;
+    fits = add_saturating(windowed, o.windowed) && fits;
+    fits = add_saturating(windowed_timed, o.windowed_timed) && fits;
+    fits = add_saturating(windowed_time_ns, o.windowed_time_ns) && fits;
+    return add_saturating(graph, o.graph) && fits;
+  }
+};
+
+// One line of the joined table.
+struct Row {
+  uint32_t signature = 0;
+  uint32_t chip = 0;
+  uint32_t path = 0;
+  uint32_t rule = 0;  // PhaseRules::rules()
+  Counts counts;
+};
+
+// Launches of one signature on one device of one process, for the ledger.
+struct DeviceRow {
+  uint32_t signature = 0;
+  uint32_t device = 0;  // Model::devices
+  uint64_t launches = 0;
+  uint64_t graph = 0;  // of launches, from graph launches
+};
+
+// Launches on one device of one process by one phase rule.
+struct DeviceRule {
+  uint32_t device = 0;  // Model::devices
+  uint32_t rule = 0;    // PhaseRules::rules()
+  Counts counts;
+};
+
+// Launches of one signature on one device of one process by one phase rule, as far as they have no
+// time outside of windows.
+struct UntimedRow {
+  uint32_t signature = 0;
+  uint32_t device = 0;  // Model::devices
+  uint32_t rule = 0;    // PhaseRules::rules()
+  uint64_t launches = 0;
+};
+
+// When launches of one device of one process ran.
+struct DeviceTime {
+  uint64_t placed = 0;    // launches whose start and end are known
+  uint64_t unplaced = 0;  // launches without: counted by a tally, or never timed
+  u128 kernel_ns = 0;     // sum of the durations of those placed
+  BusyTime busy;
+  std::vector<FlopSeries>
+      flop;  // by phase: Totals::phases; of launches that are placed and measured
+};
+
+struct Totals {
+  std::vector<Row> rows;
+  std::vector<DeviceRule> device_rules;
+  std::vector<UntimedRow> untimed_rows;  // without rows of 0 launches
+  std::vector<DeviceRow> device_rows;
+  std::vector<std::string> phases;  // every name in the rule table once, in its order
+  std::vector<DeviceTime> devices;  // parallel to Model::devices
+};
+
+}  // namespace flopinj::reduce

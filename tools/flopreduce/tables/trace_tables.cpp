@@ -1,0 +1,49 @@
+#include "tables/trace_tables.h"
+
+#include <map>
+
+namespace flopinj::reduce {
+
+uint32_t Model::device_index(uint32_t trace, uint32_t id) {
+  constexpr uint32_t kMaxDeviceId = 1024;
+  if (id > kMaxDeviceId) id = 0;
+  IdMap& ids = traces[trace].devices;  // shifted by one: id 0 has a device too
+  const uint32_t found = ids.get(id + 1);
+  if (found != kNoIndex) return found;
+  const auto index = static_cast<uint32_t>(devices.size());
+  Device& device = devices.emplace_back();
+  device.trace = trace;
+  device.id = id;
+  ids.set(id + 1, index);
+  return index;
+}
+
+void Model::join() {
+  for (uint32_t i = 0; i < traces.size(); ++i) device_index(i, 0);
+  std::map<std::string, uint32_t> chip_index;
+  for (auto& device : devices) {
+    // The same kernel on another chip is other machine code, so counters are shared only between
+    // devices of a kind.
+    std::string kind = device.facts.chip();
+    if (kind.empty()) kind = device.facts.name();
+    if (kind.empty()) kind = "unknown device of process " + std::to_string(device.trace);
+    const auto [entry, fresh] = chip_index.try_emplace(kind, static_cast<uint32_t>(chips.size()));
+    if (fresh) chips.push_back(kind);
+    device.chip = entry->second;
+  }
+  required.resize(chips.size());
+  for (const auto& trace : traces)
+    for (const auto& group : trace.group_list)
+      required[devices[group.device].chip].add(group.name, group.required, group.needed_if,
+                                               group.unavailable);
+  // In a fixed order: floating-point means depend on it.
+  std::map<std::pair<uint32_t, uint32_t>, const SampleSet*> ordered;
+  samples_by_device.for_each([&](uint32_t signature, uint32_t device, const SampleSet& set) {
+    ordered[{signature, device}] = &set;
+  });
+  for (const auto& [key, set] : ordered)
+    if (SampleSet* joined = samples_by_chip.at(key.first, devices[key.second].chip))
+      joined->merge(*set);
+}
+
+}  // namespace flopinj::reduce

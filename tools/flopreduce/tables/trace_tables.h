@@ -1,0 +1,106 @@
+// Everything pass one learns from all traces.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "reader/damage.h"
+#include "reader/pattern_table.h"
+#include "tables/coverage_growth.h"
+#include "tables/id_map.h"
+#include "tables/kernel_code.h"
+#include "tables/kernels.h"
+#include "tables/names.h"
+#include "tables/samples.h"
+
+namespace flopinj::reduce {
+
+struct MetricGroup {
+  uint32_t device = 0;            // Model::devices
+  uint32_t name = 0;              // NamePool
+  std::vector<uint32_t> metrics;  // NamePool
+  bool required = false;
+  std::vector<NeededIf> needed_if;
+  bool unavailable = false;
+};
+
+// A device as one process saw it.
+struct Device {
+  uint32_t trace = 0;  // Model::traces
+  uint32_t id = 0;     // in that trace; 0 for launches whose device is not known
+  trace::Device facts;
+  uint32_t chip = 0;             // Model::chips: devices of one kind share counters
+  uint64_t ledger_launches = 0;  // as the trace's own ledger says
+  uint64_t ledger_recorded = 0;
+  uint64_t ledger_dropped = 0;
+};
+
+// A kernel function of one trace.
+struct Function {
+  uint32_t name = 0;  // NamePool: mangled
+  uint32_t registers_per_thread = 0, static_shared_bytes = 0;
+  uint64_t code_hash = 0;  // 0: not known
+  KernelCode code;
+};
+
+// One process's recording.
+struct TraceState {
+  uint64_t session = 0;
+  std::vector<uint32_t> inputs;  // files it is in, as indices of the reducer's inputs
+  bool has_header = false;
+  trace::Header header;
+  bool has_end = false;
+  trace::End end;
+  bool has_ledger = false;
+  trace::Ledger ledger;
+  CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
+  bool has_overhead = false;
+  trace::SelfOverhead overhead;
+  bool from_summary = false;  // as its header says
+  bool has_summary = false;   // it is a recording in a summary, made of other files
+  trace::Summary summary;
+  DamageLog damage;  // of such a recording; of others it is the file's
+  std::vector<trace::Diagnostic> diagnostics;
+  uint64_t diagnostics_left_out = 0;
+
+  IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
+  IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
+  PatternTable patterns;
+  std::vector<MetricGroup> group_list;
+  std::vector<Function> function_facts;  // what `functions` gives the index of
+  uint32_t last_sequence = 0;
+};
+
+struct Model {
+  NamePool names;
+  SignatureTable signatures;
+  PathTable paths;
+  SampleTable samples_by_device;  // (signature, device)
+  std::vector<Device> devices;
+  std::deque<TraceState> traces;
+  std::unordered_set<uint32_t> never_measured;    // NamePool: kernels that no process measures
+  std::unordered_map<uint32_t, KernelCode> code;  // by signature, where something is said of it
+
+  // Null where nothing is said.
+  const KernelCode* code_of(uint32_t signature) const {
+    const auto found = code.find(signature);
+    return found == code.end() ? nullptr : &found->second;
+  }
+
+  // Filled by join() when pass one is over.
+  SampleTable samples_by_chip;  // (signature, chip)
+  std::vector<std::string> chips;
+  std::vector<RequiredGroups> required;  // per chip: what a FLOP count needs
+
+  // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
+  uint32_t device_index(uint32_t trace, uint32_t id);
+  // Gives devices of one kind one chip index, and joins their samples and required groups.
+  void join();
+};
+
+}  // namespace flopinj::reduce
