@@ -33,7 +33,7 @@ constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below k
 // One recorded process.
 class Recording {
  public:
-  // `trace`: its index in the model of the numbers.
+  // `trace`: its index in the tables of the numbers.
   void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers, DamageLog& damage);
   void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
   void finish(DamageLog& damage) { group_messages_ = groups_.take(damage); }
@@ -158,7 +158,7 @@ void Recording::launches(const Packet& packet, uint32_t trace, const NumberSourc
                          DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  const PatternTable& patterns = numbers.model.traces[trace].patterns;
+  const PatternTable& patterns = numbers.tables.traces[trace].patterns;
   groups_.launches(batch, patterns, damage);
   ThreadNumbers of_thread(numbers, trace, batch.thread());
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
@@ -313,15 +313,15 @@ void for_each_packet(std::span<Input* const> inputs, Router& router, std::vector
 
 // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a user's
 // come later, and may only say otherwise what is recomputed.
-ForwardNumbers numbers_of(std::span<Input* const> inputs, const Model& model,
+ForwardNumbers numbers_of(std::span<Input* const> inputs, const TraceTables& tables,
                           const PhaseRules& rules, PhaseMap& phases, const OperatorMap& operators,
                           Router& router) {
   if (!operators.any()) return {};
-  SequencePass pass(model, rules, phases, operators);
+  SequencePass pass(tables, rules, phases, operators);
   std::vector<DamageLog> said_before(inputs.size());
   router.reset();
   for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t, Packet& packet) {
-    if (trace < model.traces.size() && !packet.damaged) pass.packet(trace, packet);
+    if (trace < tables.traces.size() && !packet.damaged) pass.packet(trace, packet);
   });
   pass.take();
   return pass.take_numbers(true);
@@ -330,24 +330,24 @@ ForwardNumbers numbers_of(std::span<Input* const> inputs, const Model& model,
 }  // namespace
 
 Condensed condense(std::span<Input* const> inputs) {
-  Model model;
+  TraceTables tables;
   Revisions revisions;
   std::vector<DamageLog> logs(inputs.size());
-  Router router(model);
-  DefinitionPass definitions(model);
+  Router router(tables);
+  DefinitionPass definitions(tables);
   DamageLog told_by_readers;  // of the summary
   for_each_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
     if (!revisions.newest_so_far(trace, input, packet, logs[input])) return;
-    read_patterns(packet, model.traces[trace].patterns, logs[input]);
+    read_patterns(packet, tables.traces[trace].patterns, logs[input]);
     if (!packet.is_batch()) definitions.packet(trace, packet, told_by_readers);
   });
-  model.join();
+  tables.join();
   const PhaseRules rules;
-  PhaseMap phases(rules, model);
-  const OperatorMap operators(model, phases);
-  const ForwardNumbers numbers = numbers_of(inputs, model, rules, phases, operators, router);
-  const NumberSource source{model, operators, numbers};
-  std::vector<Recording> recordings(model.traces.size());
+  PhaseMap phases(rules, tables);
+  const OperatorMap operators(tables, phases);
+  const ForwardNumbers numbers = numbers_of(inputs, tables, rules, phases, operators, router);
+  const NumberSource source{tables, operators, numbers};
+  std::vector<Recording> recordings(tables.traces.size());
   std::vector<DamageLog> said_before(inputs.size());
   router.reset();
   for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t input, Packet& packet) {
@@ -355,10 +355,10 @@ Condensed condense(std::span<Input* const> inputs) {
       recordings[trace].packet(packet, trace, source, logs[input]);
   });
   for (size_t t = 0; t < recordings.size(); ++t)
-    recordings[t].finish(logs[model.traces[t].inputs.back()]);
+    recordings[t].finish(logs[tables.traces[t].inputs.back()]);
   std::vector<bool> told(inputs.size(), false);  // an input's damage goes to its first recording
   for (size_t t = 0; t < recordings.size(); ++t)
-    for (const uint32_t input : model.traces[t].inputs) {
+    for (const uint32_t input : tables.traces[t].inputs) {
       recordings[t].add_source(inputs[input]->name(), logs[input], !told[input]);
       told[input] = true;
     }

@@ -16,14 +16,14 @@ void DefinitionPass::metric_group(const trace::MetricGroup& group) {
     return;
   }
   MetricGroup known;
-  known.device = model_.device_index(trace_index_, group.device());
+  known.device = tables_.device_index(trace_index_, group.device());
   known.name = intern_name(group.name());
   known.required = group.required();
   known.unavailable = !group.unavailable().empty();
   for (const auto& metric : group.metric()) {
-    const size_t before = model_.names.size();
+    const size_t before = tables_.names.size();
     known.metrics.push_back(intern_name(metric));
-    metric_names_ += model_.names.size() - before;
+    metric_names_ += tables_.names.size() - before;
   }
   for (const auto& need : group.needed_if())
     known.needed_if.push_back({intern_name(need.metric()), need.included().empty()
@@ -67,7 +67,7 @@ void DefinitionPass::counter_samples(protozero::data_view body) {
       damage_->add(good ? Damage::kUndefinedId : Damage::kBadCounter);
       continue;
     }
-    SampleSet* set = model_.samples_by_device.at(signature, group.device);
+    SampleSet* set = tables_.samples_by_device.at(signature, group.device);
     if (set == nullptr) {
       damage_->add(Damage::kTableFull);
       continue;

@@ -23,7 +23,7 @@ bool looks_at_code(const trace::Header& header) {
 void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& damage) {
   using Field = trace_fields::TracePacketField;
   trace_index_ = trace;
-  trace_ = &model_.traces[trace];
+  trace_ = &tables_.traces[trace];
   damage_ = &damage;
   bool ok = true;
   try {
@@ -95,7 +95,7 @@ void DefinitionPass::interned(const trace::Interned& message) {
   for (const auto& m : message.signatures()) signature(m);
   for (const auto& m : message.range_paths()) range_path(m);
   for (const auto& m : message.streams()) {
-    define(trace_->streams, m.id(), model_.device_index(trace_index_, m.device()));
+    define(trace_->streams, m.id(), tables_.device_index(trace_index_, m.device()));
     trace_->stream_numbers.set(m.id(), m.stream());  // define() told where it is refused
   }
   for (const auto& m : message.patterns()) add_pattern(m, trace_->patterns, *damage_);
@@ -111,7 +111,7 @@ void DefinitionPass::define(IdMap& ids, uint32_t id, uint32_t index) {
 
 uint32_t DefinitionPass::intern_name(std::string_view name) {
   bool full = false;
-  const uint32_t index = model_.names.intern(name, full);
+  const uint32_t index = tables_.names.intern(name, full);
   if (full) damage_->add(Damage::kTableFull);
   return index;
 }
@@ -133,7 +133,7 @@ void DefinitionPass::function(const trace::Interned::Function& m) {
   trace_->function_facts[index] = {name_of(m.name()), m.registers_per_thread(),
                                    m.static_shared_bytes(), m.code_hash(),
                                    KernelCode(m, looks_at_code(trace_->header))};
-  if (m.never_measured()) model_.never_measured.insert(trace_->function_facts[index].name);
+  if (m.never_measured()) tables_.never_measured.insert(trace_->function_facts[index].name);
 }
 
 void DefinitionPass::signature(const trace::Interned::Signature& m) {
@@ -159,11 +159,11 @@ void DefinitionPass::signature(const trace::Interned::Signature& m) {
   s.registers_per_thread = facts.registers_per_thread;
   s.static_shared_bytes = facts.static_shared_bytes;
   if (s.stable_hash == 0) s.only_in_trace = trace_index_;
-  const uint32_t index = model_.signatures.intern(s);
+  const uint32_t index = tables_.signatures.intern(s);
   define(trace_->signatures, m.id(), index);
   if (index == kNoIndex || facts.code.state() == KernelCode::State::kNotSaid) return;
   // Equal code: who read it knows more than who did not.
-  KernelCode& known = model_.code[index];
+  KernelCode& known = tables_.code[index];
   if (known.state() < facts.code.state()) known = facts.code;
 }
 
@@ -176,18 +176,18 @@ void DefinitionPass::range_path(const trace::Interned::RangePath& m) {
   const uint32_t label = m.kind() == trace::Interned::RANGE_OVERFLOW
                              ? intern_name("(more ranges than the recorder keeps)")
                              : name_of(m.name());
-  uint32_t path = model_.paths.intern(parent, label, name_of(m.domain()),
-                                      m.kind() == trace::Interned::RANGE_PROCESS);
+  uint32_t path = tables_.paths.intern(parent, label, name_of(m.domain()),
+                                       m.kind() == trace::Interned::RANGE_PROCESS);
   if (path == kNoIndex) {
-    damage_->add(model_.paths[parent].depth >= PathTable::kMaxDepth ? Damage::kParentLoop
-                                                                    : Damage::kTableFull);
+    damage_->add(tables_.paths[parent].depth >= PathTable::kMaxDepth ? Damage::kParentLoop
+                                                                     : Damage::kTableFull);
     path = parent;
   }
   define(trace_->paths, m.id(), path);
 }
 
 void DefinitionPass::device(const trace::Device& facts) {
-  model_.devices[model_.device_index(trace_index_, facts.id())].facts = facts;
+  tables_.devices[tables_.device_index(trace_index_, facts.id())].facts = facts;
 }
 
 void DefinitionPass::ledger(trace::Ledger& ledger) {
@@ -198,7 +198,7 @@ void DefinitionPass::ledger(trace::Ledger& ledger) {
     return;
   }
   for (const auto& row : ledger.device()) {
-    Device& device = model_.devices[model_.device_index(trace_index_, row.device())];
+    Device& device = tables_.devices[tables_.device_index(trace_index_, row.device())];
     device.ledger_launches = row.launches();
     device.ledger_recorded = row.recorded();
     device.ledger_dropped = row.dropped();

@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 
 class DefinitionPass {
  public:
-  explicit DefinitionPass(Model& model) : model_(model) {}
+  explicit DefinitionPass(TraceTables& tables) : tables_(tables) {}
   void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
 
  private:
@@ -30,7 +30,7 @@ class DefinitionPass {
   uint32_t name_of(uint32_t string_id);
   uint32_t intern_name(std::string_view name);
 
-  Model& model_;
+  TraceTables& tables_;
   TraceState* trace_ = nullptr;  // of the packet at hand
   uint32_t trace_index_ = 0;
   DamageLog* damage_ = nullptr;

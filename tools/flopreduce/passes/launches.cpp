@@ -6,16 +6,16 @@
 
 namespace flopinj::reduce {
 
-Launches::Launches(const Model& model, const Totals& totals, const PhaseRules& rules,
+Launches::Launches(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
                    PhaseMap& phases, const NumberSource& numbers, Formulas& formulas,
                    ReadBatches read)
-    : model_(model),
+    : tables_(tables),
       rules_(rules),
       phases_(phases),
       numbers_(numbers),
       formulas_(formulas),
-      work_(model, totals, formulas),
-      classes_(model),
+      work_(tables, totals, formulas),
+      classes_(tables),
       read_(std::move(read)) {}
 
 void Launches::for_each(const std::function<bool(const TimedLaunch&)>& visit) {
@@ -28,7 +28,7 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
   DamageLog told;
   LaunchBatchReader batch;
   if (!batch.open(packet.body, told)) return true;
-  const TraceState& state = model_.traces[trace];
+  const TraceState& state = tables_.traces[trace];
   const auto known = [](uint32_t index, uint32_t otherwise) {
     return index != kNoIndex ? index : otherwise;
   };
@@ -66,7 +66,7 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
 }
 
 Launches::Share& Launches::share(const TimedLaunch& launch) {
-  const uint32_t chip = model_.devices[launch.device].chip;
+  const uint32_t chip = tables_.devices[launch.device].chip;
   const auto [entry, fresh] =
       shares_.try_emplace(static_cast<uint64_t>(launch.signature) << 32 | chip);
   Share& share = entry->second;

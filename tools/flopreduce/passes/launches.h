@@ -20,11 +20,11 @@ namespace flopinj::reduce {
 struct TimedLaunch {
   uint64_t start_ns = 0;  // on its trace's clock, below kLatestStart
   uint64_t duration_ns = 0;
-  uint32_t trace = 0;      // Model::traces
-  uint32_t device = 0;     // Model::devices
+  uint32_t trace = 0;      // TraceTables::traces
+  uint32_t device = 0;     // TraceTables::devices
   uint32_t stream = 0;     // id in its trace; 0 where it is not known
-  uint32_t signature = 0;  // Model::signatures
-  uint32_t path = 0;       // Model::paths
+  uint32_t signature = 0;  // TraceTables::signatures
+  uint32_t path = 0;       // TraceTables::paths
   uint32_t rule = 0;       // PhaseRules::rules()
   bool windowed = false, graph = false;
 };
@@ -37,8 +37,8 @@ class Launches {
   using ReadBatches = std::function<void(const Visit&)>;
 
   // All must outlive this. `totals` are those of the report.
-  Launches(const Model& model, const Totals& totals, const PhaseRules& rules, PhaseMap& phases,
-           const NumberSource& numbers, Formulas& formulas, ReadBatches read);
+  Launches(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
+           PhaseMap& phases, const NumberSource& numbers, Formulas& formulas, ReadBatches read);
 
   // Calls visit for each timed launch, in the order of the traces, until it returns false. Damage
   // was told by the passes before.
@@ -49,7 +49,7 @@ class Launches {
   // True where what next_flop() says is an estimate.
   bool estimated(const TimedLaunch& launch);
 
-  const Model& model() const { return model_; }
+  const TraceTables& tables() const { return tables_; }
   const std::string& phase(const TimedLaunch& launch) const {
     return rules_.rules()[launch.rule].phase;
   }
@@ -65,7 +65,7 @@ class Launches {
              const std::function<bool(const TimedLaunch&)>& visit);
   Share& share(const TimedLaunch& launch);
 
-  const Model& model_;
+  const TraceTables& tables_;
   const PhaseRules& rules_;
   PhaseMap& phases_;
   const NumberSource& numbers_;

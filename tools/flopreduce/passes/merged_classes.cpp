@@ -15,18 +15,18 @@ auto kernel_of(const Signature& s) {
 }
 
 // Are there samples of every group that all kernels need?
-bool has_counts(const Model& model, uint32_t signature, uint32_t chip) {
-  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
-  const auto& required = model.required[chip].always;
+bool has_counts(const TraceTables& tables, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = tables.samples_by_chip.find(signature, chip);
+  const auto& required = tables.required[chip].always;
   return samples != nullptr && !required.empty() &&
          std::all_of(required.begin(), required.end(),
                      [&](uint32_t group) { return samples->group_samples(group) > 0; });
 }
 
 // Do samples say which of the other groups the kernel needs?
-bool is_screened(const Model& model, uint32_t signature, uint32_t chip) {
-  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
-  const auto& conditional = model.required[chip].conditional;
+bool is_screened(const TraceTables& tables, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = tables.samples_by_chip.find(signature, chip);
+  const auto& conditional = tables.required[chip].conditional;
   return samples != nullptr &&
          std::none_of(conditional.begin(), conditional.end(), [&](const auto& group) {
            return need_of(group, *samples) == Need::kUnknown;
@@ -49,16 +49,16 @@ void sort_and_merge(Rows& rows, Key&& key, Merge&& merge) {
 
 }  // namespace
 
-MergedClasses::MergedClasses(const Model& model) : model_(model) {
+MergedClasses::MergedClasses(const TraceTables& tables) : tables_(tables) {
   const auto less = [&](uint32_t a, uint32_t b) {
-    return kernel_of(model.signatures[a]) < kernel_of(model.signatures[b]);
+    return kernel_of(tables.signatures[a]) < kernel_of(tables.signatures[b]);
   };
   std::map<uint32_t, uint32_t, decltype(less)> classes(less);
-  for (uint32_t i = 1; i < model.signatures.size(); ++i)
-    if (model.signatures[i].parameter_class == ParameterClass::kMerged) classes.emplace(i, i);
+  for (uint32_t i = 1; i < tables.signatures.size(); ++i)
+    if (tables.signatures[i].parameter_class == ParameterClass::kMerged) classes.emplace(i, i);
   if (classes.empty()) return;
-  for (uint32_t i = 0; i < model.signatures.size(); ++i) {
-    const auto found = model.signatures[i].parameter_class == ParameterClass::kExact
+  for (uint32_t i = 0; i < tables.signatures.size(); ++i) {
+    const auto found = tables.signatures[i].parameter_class == ParameterClass::kExact
                            ? classes.find(i)
                            : classes.end();
     class_of_.push_back(found != classes.end() ? found->second : i);
@@ -67,20 +67,21 @@ MergedClasses::MergedClasses(const Model& model) : model_(model) {
 
 uint32_t MergedClasses::home(uint32_t signature, uint32_t chip) const {
   const uint32_t merged = class_of_.empty() ? signature : class_of_[signature];
-  const bool folds = merged != signature && has_counts(model_, merged, chip) &&
-                     (!has_counts(model_, signature, chip) ||
-                      (!is_screened(model_, signature, chip) && is_screened(model_, merged, chip)));
+  const bool folds =
+      merged != signature && has_counts(tables_, merged, chip) &&
+      (!has_counts(tables_, signature, chip) ||
+       (!is_screened(tables_, signature, chip) && is_screened(tables_, merged, chip)));
   return folds ? merged : signature;
 }
 
-void fold_into_merged_classes(const Model& model, Totals& totals) {
-  const MergedClasses classes(model);
+void fold_into_merged_classes(const TraceTables& tables, Totals& totals) {
+  const MergedClasses classes(tables);
   if (!classes.any()) return;
   for (Row& row : totals.rows) row.signature = classes.home(row.signature, row.chip);
   for (DeviceRow& row : totals.device_rows)
-    row.signature = classes.home(row.signature, model.devices[row.device].chip);
+    row.signature = classes.home(row.signature, tables.devices[row.device].chip);
   for (UntimedRow& row : totals.untimed_rows)
-    row.signature = classes.home(row.signature, model.devices[row.device].chip);
+    row.signature = classes.home(row.signature, tables.devices[row.device].chip);
   sort_and_merge(
       totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
       [](Row& to, const Row& from) { to.counts.add(from.counts); });

@@ -13,22 +13,22 @@
 
 namespace flopinj::reduce {
 
-// The merged classes of a joined model.
+// The merged classes of joined tables.
 class MergedClasses {
  public:
-  explicit MergedClasses(const Model& model);
+  explicit MergedClasses(const TraceTables& tables);
   bool any() const { return !class_of_.empty(); }
   // The signature that launches count with: their own, or the merged class of the same function and
   // shape, where that has complete counts on this kind of device and they have none.
   uint32_t home(uint32_t signature, uint32_t chip) const;
 
  private:
-  const Model& model_;
+  const TraceTables& tables_;
   std::vector<uint32_t> class_of_;  // by signature; empty where there are no classes
 };
 
 // Gives rows of such signatures to the merged class of the same function and shape on the same kind of
-// device, where there is one with complete counts. The model must be joined; rows stay in order.
-void fold_into_merged_classes(const Model& model, Totals& totals);
+// device, where there is one with complete counts. The tables must be joined; rows stay in order.
+void fold_into_merged_classes(const TraceTables& tables, Totals& totals);
 
 }  // namespace flopinj::reduce

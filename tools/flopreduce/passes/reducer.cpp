@@ -124,9 +124,9 @@ void Reducer::add(std::unique_ptr<Input> input) {
   files_.push_back({std::move(input), first.sequence, {}, order_of(first)});
 }
 
-void Reducer::first_pass(Model& model) {
-  Router router(model);
-  DefinitionPass definitions(model);
+void Reducer::first_pass(TraceTables& tables) {
+  Router router(tables);
+  DefinitionPass definitions(tables);
   for (uint32_t i = 0; i < files_.size(); ++i) {
     TraceFile& file = files_[i];
     PacketReader reader(*file.input, file.damage, Batches::kSkip);
@@ -138,22 +138,22 @@ void Reducer::first_pass(Model& model) {
         file.damage.add(Damage::kTableFull);
       if (trace == kNoIndex || packet.is_batch()) continue;
       if (!revisions_.newest_so_far(trace, i, packet, file.damage)) continue;
-      TraceState& state = model.traces[trace];
+      TraceState& state = tables.traces[trace];
       definitions.packet(trace, packet, state.has_summary ? state.damage : file.damage);
     }
     if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
   }
 }
 
-Totals Reducer::second_pass(Model& model, PhaseMap& phases, const NumberSource& numbers) {
+Totals Reducer::second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers) {
   unsigned jobs = options_.jobs;
   if (jobs == 0) jobs = std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
-  SharedTables shared(model, options_.rules, phases, options_.fma);
+  SharedTables shared(tables, options_.rules, phases, options_.fma);
   if (numbers.numbers.any()) shared.use_numbers(numbers);
   SecondPass pass{shared, segments_, revisions_, files_, jobs, options_.progress, {}};
   Totals totals = pass.run();
-  for (size_t i = 0; i < model.traces.size(); ++i)
-    model.traces[i].damage.add(pass.damage_of_trace[i]);
+  for (size_t i = 0; i < tables.traces.size(); ++i)
+    tables.traces[i].damage.add(pass.damage_of_trace[i]);
   return totals;
 }
 
@@ -175,11 +175,11 @@ void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& v
   }
 }
 
-std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const Model& model,
+std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTables& tables,
                                                                 PhaseMap& phases,
                                                                 const OperatorMap& operators) {
   if (!operators.any()) return {};
-  SequencePass pass(model, options_.rules, phases, operators);
+  SequencePass pass(tables, options_.rules, phases, operators);
   read_batches([&](uint32_t trace, const Packet& packet) {
     pass.packet(trace, packet);
     return true;
@@ -193,8 +193,8 @@ DamageLog& Reducer::damage_of(TraceState& trace) {
   return trace.has_summary ? trace.damage : files_[trace.inputs.back()].damage;
 }
 
-void Reducer::note_missing_ends(Model& model) {
-  for (auto& trace : model.traces) {
+void Reducer::note_missing_ends(TraceTables& tables) {
+  for (auto& trace : tables.traces) {
     DamageLog& damage = damage_of(trace);
     if (!trace.has_header) damage.add(Damage::kNoHeader);
     if (!trace.has_end)
@@ -204,11 +204,11 @@ void Reducer::note_missing_ends(Model& model) {
   }
 }
 
-void Reducer::name_sources(const Model& model, Report& report) const {
+void Reducer::name_sources(const TraceTables& tables, Report& report) const {
   SourceDamage damage;
   for (const auto& file : files_) damage.of(file.input->name()).add(file.damage);
-  for (size_t i = 0; i < model.traces.size(); ++i) {
-    const TraceState& trace = model.traces[i];
+  for (size_t i = 0; i < tables.traces.size(); ++i) {
+    const TraceState& trace = tables.traces[i];
     auto& names = report.traces[i].files;
     if (!trace.has_summary)
       for (const uint32_t file : trace.inputs) names.push_back(files_[file].input->name());
@@ -250,25 +250,25 @@ std::string Reducer::summary() {
 
 Report Reducer::run() {
   sort_files();
-  Model model;
-  first_pass(model);
-  model.join();
-  PhaseMap phases(options_.rules, model);
-  const OperatorMap operators(model, phases);
-  const auto [calls, numbers] = sequence_pass(model, phases, operators);
-  const NumberSource source{model, operators, numbers};
-  Totals totals = second_pass(model, phases, source);
-  fold_into_merged_classes(model, totals);
+  TraceTables tables;
+  first_pass(tables);
+  tables.join();
+  PhaseMap phases(options_.rules, tables);
+  const OperatorMap operators(tables, phases);
+  const auto [calls, numbers] = sequence_pass(tables, phases, operators);
+  const NumberSource source{tables, operators, numbers};
+  Totals totals = second_pass(tables, phases, source);
+  fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
-  Report report = build_report(model, totals, options_.rules, phases, operators, calls, formulas,
+  Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);
-  note_missing_ends(model);
-  if (report.total.overflow) damage_of(model.traces.front()).add(Damage::kOverflow);
+  note_missing_ends(tables);
+  if (report.total.overflow) damage_of(tables.traces.front()).add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())
-    damage_of(model.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());
-  name_sources(model, report);
+    damage_of(tables.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());
+  name_sources(tables, report);
   if (options_.launches) {
-    Launches launches(model, totals, options_.rules, phases, source, formulas,
+    Launches launches(tables, totals, options_.rules, phases, source, formulas,
                       [&](const Launches::Visit& visit) {
                         read_batches([&](uint32_t trace, const Packet& packet) {
                           return !is_batch(packet) || visit(trace, packet);

@@ -55,15 +55,16 @@ class Reducer {
  private:
   void sort_files();
   DamageLog& damage_of(TraceState& trace);
-  void first_pass(Model& model);
-  Totals second_pass(Model& model, PhaseMap& phases, const NumberSource& numbers);
+  void first_pass(TraceTables& tables);
+  Totals second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers);
   // Sequence numbers decide phases, so this comes first.
-  std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const Model& model, PhaseMap& phases,
+  std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const TraceTables& tables,
+                                                         PhaseMap& phases,
                                                          const OperatorMap& operators);
   // Hands launch batches, and what summaries keep of them, to visit() until it returns false.
   void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
-  void note_missing_ends(Model& model);
-  void name_sources(const Model& model, Report& report) const;
+  void note_missing_ends(TraceTables& tables);
+  void name_sources(const TraceTables& tables, Report& report) const;
 
   ReduceOptions options_;
   std::vector<TraceFile> files_;

@@ -14,7 +14,7 @@ constexpr uint32_t kMaxInSummary = 1U << 14;
 }  // namespace
 
 void Router::reset() {
-  for (auto& trace : model_.traces) trace.last_sequence = 0;
+  for (auto& trace : tables_.traces) trace.last_sequence = 0;
 }
 
 void Router::start(uint32_t input) {
@@ -26,8 +26,8 @@ void Router::start(uint32_t input) {
 
 // Session 0 means that the header is lost or gives none: then a file is a trace of its own.
 uint32_t Router::find_or_add(uint64_t session) {
-  for (uint32_t i = 0; i < model_.traces.size(); ++i) {
-    auto& trace = model_.traces[i];
+  for (uint32_t i = 0; i < tables_.traces.size(); ++i) {
+    auto& trace = tables_.traces[i];
     const bool seen_here =
         std::find(trace.inputs.begin(), trace.inputs.end(), input_) != trace.inputs.end();
     if (trace.session == session && (session != 0 || seen_here)) {
@@ -35,15 +35,15 @@ uint32_t Router::find_or_add(uint64_t session) {
       return i;
     }
   }
-  auto& trace = model_.traces.emplace_back();
+  auto& trace = tables_.traces.emplace_back();
   trace.session = session;
   trace.inputs.push_back(input_);
-  return static_cast<uint32_t>(model_.traces.size() - 1);
+  return static_cast<uint32_t>(tables_.traces.size() - 1);
 }
 
 // A recording in a summary is whole: where it was seen before, it is left out.
 bool Router::known_elsewhere(const trace::Header& header) const {
-  return std::any_of(model_.traces.begin(), model_.traces.end(), [&](const TraceState& t) {
+  return std::any_of(tables_.traces.begin(), tables_.traces.end(), [&](const TraceState& t) {
     return t.session == header.session_id() && t.session != 0 &&
            (header.summary() || t.from_summary) &&
            std::find(t.inputs.begin(), t.inputs.end(), input_) == t.inputs.end();
@@ -57,7 +57,7 @@ uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
     damage.add(Damage::kMalformedPacket);
     return kNoIndex;
   }
-  if (current_ != kNoIndex && model_.traces[current_].session == header.session_id())
+  if (current_ != kNoIndex && tables_.traces[current_].session == header.session_id())
     return current_;
   if (known_elsewhere(header)) {
     repeated_ = true;
@@ -69,7 +69,7 @@ uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
     return kNoIndex;
   }
   const uint32_t trace = find_or_add(header.session_id());
-  model_.traces[trace].from_summary = header.summary();
+  tables_.traces[trace].from_summary = header.summary();
   return trace;
 }
 
@@ -80,7 +80,7 @@ uint32_t Router::route(const Packet& packet, DamageLog& damage) {
     current_ = find_or_add(0);
   if (repeated_) damage.add(Damage::kRepeatedPackets);
   if (current_ == kNoIndex) return kNoIndex;
-  TraceState& trace = model_.traces[current_];
+  TraceState& trace = tables_.traces[current_];
   sequence_before_ = trace.last_sequence;
   if (packet.sequence <= trace.last_sequence) {
     damage.add(Damage::kRepeatedPackets);

@@ -15,7 +15,7 @@ inline constexpr uint32_t kFormatMajor = 1;
 // changes the current one. Call start() for each input.
 class Router {
  public:
-  explicit Router(Model& model) : model_(model) {}
+  explicit Router(TraceTables& tables) : tables_(tables) {}
   void start(uint32_t input);
   void reset();  // before all inputs are read once more
   // The trace of this packet, or kNoIndex for a packet to leave out: seen before, or of an unknown
@@ -31,7 +31,7 @@ class Router {
   uint32_t find_or_add(uint64_t session);
   bool known_elsewhere(const trace::Header& header) const;
 
-  Model& model_;
+  TraceTables& tables_;
   uint32_t input_ = 0;
   uint32_t current_ = kNoIndex;
   uint32_t sequence_before_ = 0;

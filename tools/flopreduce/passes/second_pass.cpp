@@ -20,8 +20,11 @@ namespace {
 // Appends the times of segments in their order, whoever is done first.
 class TimesInOrder {
  public:
-  TimesInOrder(const Model& model, const std::vector<Segment>& segments, size_t most_ahead)
-      : model_(model), segments_(segments), most_ahead_(most_ahead), busy_(model.devices.size()) {
+  TimesInOrder(const TraceTables& tables, const std::vector<Segment>& segments, size_t most_ahead)
+      : tables_(tables),
+        segments_(segments),
+        most_ahead_(most_ahead),
+        busy_(tables.devices.size()) {
     for (size_t i = 0; i < segments.size(); ++i) last_of_trace_[segments[i].trace] = i;
   }
 
@@ -53,11 +56,11 @@ class TimesInOrder {
   void append_next(const SegmentTimes& times) {
     const uint32_t trace = segments_[appended_].trace;
     for (const auto& [device, track] : times)
-      tracks_.try_emplace(device, most_open_intervals(model_, trace), false)
+      tracks_.try_emplace(device, most_open_intervals(tables_, trace), false)
           .first->second.append(track);
     if (last_of_trace_[trace] == appended_++)
       for (auto at = tracks_.begin(); at != tracks_.end();) {
-        if (model_.devices[at->first].trace != trace) {
+        if (tables_.devices[at->first].trace != trace) {
           ++at;
           continue;
         }
@@ -66,7 +69,7 @@ class TimesInOrder {
       }
   }
 
-  const Model& model_;
+  const TraceTables& tables_;
   const std::vector<Segment>& segments_;
   const size_t most_ahead_;
   std::mutex lock_;
@@ -86,9 +89,9 @@ class Readers {
       : pass_(pass),
         segments_(pass.segments.all()),
         progress_(bytes_of(segments_), pass.progress),
-        times_(pass.shared.model(), segments_, size_t{2} * jobs),
+        times_(pass.shared.tables(), segments_, size_t{2} * jobs),
         damage_(pass.files.size()),
-        damage_of_trace_(pass.shared.model().traces.size()) {
+        damage_of_trace_(pass.shared.tables().traces.size()) {
     for (unsigned i = 0; i < jobs; ++i) totals_.emplace_back(pass.shared);
   }
 
@@ -126,7 +129,8 @@ class Readers {
   }
 
   DamageLog& damage_of(uint32_t trace, uint32_t file) {
-    return pass_.shared.model().traces[trace].has_summary ? damage_of_trace_[trace] : damage_[file];
+    return pass_.shared.tables().traces[trace].has_summary ? damage_of_trace_[trace]
+                                                           : damage_[file];
   }
 
   void read_segments(TotalsPass& totals) noexcept {

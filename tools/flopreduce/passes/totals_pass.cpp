@@ -13,8 +13,8 @@ constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
 
 }  // namespace
 
-size_t most_open_intervals(const Model& model, uint32_t trace) {
-  const auto devices = std::count_if(model.devices.begin(), model.devices.end(),
+size_t most_open_intervals(const TraceTables& tables, uint32_t trace) {
+  const auto devices = std::count_if(tables.devices.begin(), tables.devices.end(),
                                      [&](const Device& d) { return d.trace == trace; });
   return std::max<size_t>(1024, kMostOpenIntervals / static_cast<size_t>(devices + 1));
 }
@@ -28,7 +28,7 @@ TotalsPass::TotalsPass(SharedTables& shared)
     : shared_(shared),
       rows_of_(shared),
       counter_(shared, rows_of_),
-      devices_(shared.model().devices.size()) {
+      devices_(shared.tables().devices.size()) {
   for (auto& device : devices_) device.flop.resize(shared.phases().size());
 }
 
@@ -80,8 +80,8 @@ void TotalsPass::launch_batch(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream(), NumberTells::kNothing);
   const uint32_t device = rows_of_.device(lane);
-  auto& track =
-      times_->try_emplace(device, most_open_intervals(shared_.model(), trace_), true).first->second;
+  auto& track = times_->try_emplace(device, most_open_intervals(shared_.tables(), trace_), true)
+                    .first->second;
   track.added(counter_.count(trace_, batch, devices_[device], track.room(batch.size()), damage));
 }
 
@@ -154,7 +154,7 @@ void TotalsPass::fold_rows() {
     outside_windows.time_ns = hot.time_ns;
     overflow_ = !counts.add(outside_windows) || overflow_;
     const uint64_t signature = static_cast<uint64_t>(info.signature) << 32;
-    add_counts({signature | shared_.model().devices[info.device].chip,
+    add_counts({signature | shared_.tables().devices[info.device].chip,
                 static_cast<uint64_t>(info.path) << 32 | info.rule},
                counts);
     add_launches(signature | info.device, {counts.launches, counts.graph});

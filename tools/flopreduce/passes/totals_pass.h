@@ -24,7 +24,7 @@ using SegmentTimes = std::map<uint32_t, BusyTrack>;
 // of half a second where a device runs 100,000 in a second, and each is in the file a quarter of a
 // second after it ran.
 inline constexpr size_t kMostOpenIntervals = 1U << 16;
-size_t most_open_intervals(const Model& model, uint32_t trace);
+size_t most_open_intervals(const TraceTables& tables, uint32_t trace);
 
 class TotalsPass {
  public:

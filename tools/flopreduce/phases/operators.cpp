@@ -59,25 +59,25 @@ std::string function_named(std::string_view range, const OperatorName* name) {
 
 }  // namespace
 
-OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
-    : model_(model),
+OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases)
+    : tables_(tables),
       phases_(phases),
-      name_(model.paths.size(), kNoIndex),
-      operator_(model.paths.size(), kNoIndex),
-      layer_(model.paths.size(), PathTable::kRoot),
-      node_(model.paths.size(), kNoIndex),
-      function_(model.paths.size(), 0) {
+      name_(tables.paths.size(), kNoIndex),
+      operator_(tables.paths.size(), kNoIndex),
+      layer_(tables.paths.size(), PathTable::kRoot),
+      node_(tables.paths.size(), kNoIndex),
+      function_(tables.paths.size(), 0) {
   struct Known {
     uint32_t name = kNoIndex, function = 0;
   };
   std::unordered_map<uint32_t, Known> known;
   std::unordered_map<std::string, uint32_t> functions{{"", 0}};
   size_t shapes = 0;
-  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
-    const auto [entry, fresh] = known.try_emplace(model.paths[i].name);
+  for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
+    const auto [entry, fresh] = known.try_emplace(tables.paths[i].name);
     Known& of_name = entry->second;
     if (fresh) {
-      const std::string& text = model.names[model.paths[i].name];
+      const std::string& text = tables.names[tables.paths[i].name];
       auto parsed = parse_operator_name(text);
       const std::string function = function_named(text, parsed ? &*parsed : nullptr);
       of_name.function =
@@ -95,7 +95,7 @@ OperatorMap::OperatorMap(const Model& model, const PhaseMap& phases)
     find_node(i);
     const OperatorName* name = name_of(i);
     const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
-    layer_[i] = layer ? i : layer_[model.paths[i].parent];
+    layer_[i] = layer ? i : layer_[tables.paths[i].parent];
     any_ = any_ || !layer;
     if (!layer) find_operator(i);
   }
@@ -106,7 +106,7 @@ const OperatorName* OperatorMap::name_of(uint32_t path) const {
 }
 
 uint32_t OperatorMap::parent_of(uint32_t path) const {
-  const uint32_t parent = model_.paths[path].parent;
+  const uint32_t parent = tables_.paths[path].parent;
   return parent <= PathTable::kLost ? kNoIndex : parent;
 }
 
@@ -114,7 +114,7 @@ uint32_t OperatorMap::parent_of(uint32_t path) const {
 void OperatorMap::find_operator(uint32_t path) {
   operator_[path] = path;
   if (name_of(path)->kind != OperatorKind::kFunction) return;
-  const uint32_t parent = model_.paths[path].parent;
+  const uint32_t parent = tables_.paths[path].parent;
   const OperatorName* above = name_of(parent);
   if (above == nullptr || above->kind != OperatorKind::kFunction) return;
   const uint32_t outer = operator_[parent];
@@ -123,7 +123,7 @@ void OperatorMap::find_operator(uint32_t path) {
 }
 
 const ModuleSettings* OperatorMap::settings_of(uint32_t path) const {
-  for (; path > PathTable::kLost; path = model_.paths[path].parent)
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent)
     if (const OperatorName* name = name_of(path);
         name != nullptr && name->kind == OperatorKind::kModule)
       return &name->settings;
@@ -134,27 +134,27 @@ std::string OperatorMap::layer_name(uint32_t path) const {
   constexpr size_t kLimit = 1024;
   std::vector<uint32_t> levels;  // innermost first
   size_t kept = kNoIndex;        // of them, below the outermost that tells the phase
-  for (path = layer_[path]; path > PathTable::kLost; path = model_.paths[path].parent) {
+  for (path = layer_[path]; path > PathTable::kLost; path = tables_.paths[path].parent) {
     if (phases_.own_rule(path) != kNoIndex) kept = levels.size();
     levels.push_back(path);
   }
   kept = std::min(kept, levels.size());
   std::string name;
   for (size_t i = kept; i-- > 0 && name.size() <= kLimit;)
-    name += (name.empty() ? "" : "/") + model_.names[model_.paths[levels[i]].name];
+    name += (name.empty() ? "" : "/") + tables_.names[tables_.paths[levels[i]].name];
   return cut(name, kLimit);
 }
 
 // Parents come before their children.
 void OperatorMap::find_node(uint32_t path) {
-  const uint32_t parent = model_.paths[path].parent;
+  const uint32_t parent = tables_.paths[path].parent;
   const AutogradNode* around = node_of(parent);
   node_[path] = node_[parent];
   const OperatorName* name = name_of(path);
   if (name == nullptr || name->kind != OperatorKind::kAutograd) return;
   AutogradNode node{function_[path], path, PathTable::kRoot, name->name == kAccumulateGrad};
   if (around != nullptr) {
-    const bool evaluated = model_.names[model_.paths[path].name].starts_with(kEvaluateFunction);
+    const bool evaluated = tables_.names[tables_.paths[path].name].starts_with(kEvaluateFunction);
     const OperatorName* above = name_of(parent);
     const bool of_parent =  // the node that evaluate_function's range is of
         !evaluated && above != nullptr && above->kind == OperatorKind::kAutograd &&
@@ -169,7 +169,7 @@ void OperatorMap::find_node(uint32_t path) {
 }
 
 uint32_t OperatorMap::function_of(uint32_t path, const AutogradNode& node) const {
-  for (; path > PathTable::kLost; path = model_.paths[path].parent) {
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
     const OperatorName* name = name_of(path);
     if (name != nullptr && name->kind == OperatorKind::kAutograd) break;
     if (function_[path] == node.function && node.function != 0) return path;

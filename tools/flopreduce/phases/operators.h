@@ -9,7 +9,7 @@
 
 namespace flopinj::reduce {
 
-struct Model;
+struct TraceTables;
 class PhaseMap;
 
 // A node of autograd's graph, as ranges show it: autograd::engine::evaluate_function, and inside of it
@@ -31,8 +31,8 @@ struct AutogradNode {
 
 class OperatorMap {
  public:
-  // The model must be joined, and both must outlive the map.
-  OperatorMap(const Model& model, const PhaseMap& phases);
+  // The tables must be joined, and both must outlive the map.
+  OperatorMap(const TraceTables& tables, const PhaseMap& phases);
 
   // Whether any range names an operator.
   bool any() const { return any_; }
@@ -63,7 +63,7 @@ class OperatorMap {
   void find_operator(uint32_t path);
   void find_node(uint32_t path);
 
-  const Model& model_;
+  const TraceTables& tables_;
   const PhaseMap& phases_;
   bool any_ = false;
   std::vector<OperatorName> names_;

@@ -148,15 +148,15 @@ std::string PhaseRules::describe(const Rule& rule) {
   return {};
 }
 
-PhaseMap::PhaseMap(const PhaseRules& rules, const Model& model)
+PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables)
     : rules_(rules),
-      model_(model),
-      own_(model.paths.size(), kNoIndex),
-      inherited_(model.paths.size(), kNoIndex),
-      kernel_(model.signatures.size(), kNoIndex) {
+      tables_(tables),
+      own_(tables.paths.size(), kNoIndex),
+      inherited_(tables.paths.size(), kNoIndex),
+      kernel_(tables.signatures.size(), kNoIndex) {
   std::unordered_map<std::string, uint32_t> known;  // name, domain and the phase around it
-  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
-    const auto& path = model.paths[i];
+  for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
+    const auto& path = tables.paths[i];
     const uint32_t around = inherited_[path.parent];
     const std::string within = around == kNoIndex ? std::string() : phase(around);
     const auto [entry, fresh] = known.try_emplace(
@@ -166,26 +166,26 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const Model& model)
     inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
   }
   std::unordered_map<uint32_t, uint32_t> kernels;
-  for (uint32_t i = SignatureTable::kUndefined + 1; i < model.signatures.size(); ++i) {
-    const uint32_t name = model.signatures[i].name;
+  for (uint32_t i = SignatureTable::kUndefined + 1; i < tables.signatures.size(); ++i) {
+    const uint32_t name = tables.signatures[i].name;
     const auto [entry, fresh] = kernels.try_emplace(name, kNoIndex);
-    if (fresh) entry->second = rules_.match(Subject::kKernel, model.names[name]);
+    if (fresh) entry->second = rules_.match(Subject::kKernel, tables.names[name]);
     kernel_[i] = entry->second;
   }
 }
 
 // `around`: the rule that holds around the range, or kNoIndex.
 uint32_t PhaseMap::match_range(uint32_t path, uint32_t around) const {
-  const auto& range = model_.paths[path];
-  return rules_.match(Subject::kRange, model_.names[range.name],
+  const auto& range = tables_.paths[path];
+  return rules_.match(Subject::kRange, tables_.names[range.name],
                       around == kNoIndex ? std::string_view{} : phase(around),
-                      model_.names[range.domain]);
+                      tables_.names[range.domain]);
 }
 
 // The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
 uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
   std::vector<uint32_t> levels;
-  for (; path > PathTable::kLost; path = model_.paths[path].parent) levels.push_back(path);
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent) levels.push_back(path);
   uint32_t rule = thread_rule;
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
     const uint32_t own = match_range(*level, rule);
@@ -206,7 +206,7 @@ uint32_t PhaseMap::rule_of_number(uint32_t rule, NumberTells tells) const {
 uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name, NumberTells tells) {
   const auto [thread, fresh] = threads_.try_emplace(thread_name);
   OnThread& on = thread->second;
-  if (fresh) on.rule = rules_.match(Subject::kThread, model_.names[thread_name]);
+  if (fresh) on.rule = rules_.match(Subject::kThread, tables_.names[thread_name]);
   if (on.rule == kNoIndex)
     return rule_of_number(inherited_[path] != kNoIndex ? inherited_[path] : rules_.default_rule(),
                           tells);

@@ -19,7 +19,7 @@ class RE2;
 
 namespace flopinj::reduce {
 
-struct Model;
+struct TraceTables;
 
 // The "phase" of rules that decide nothing: a name that they match is as if no rule matched it.
 inline constexpr std::string_view kNoPhase = "-";
@@ -97,8 +97,8 @@ inline constexpr size_t kMaxPatternBytes = 1024;
 // Rules applied to whole paths, each path, thread name and kernel name worked out once.
 class PhaseMap {
  public:
-  // The model must be joined, and both must outlive the map.
-  PhaseMap(const PhaseRules& rules, const Model& model);
+  // The tables must be joined, and both must outlive the map.
+  PhaseMap(const PhaseRules& rules, const TraceTables& tables);
   // Index into PhaseRules::rules(), whatever the kernel.
   uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells = NumberTells::kNothing);
   // Whether a number's rule may decide for launches in this path.
@@ -120,7 +120,7 @@ class PhaseMap {
   uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
 
   const PhaseRules& rules_;
-  const Model& model_;
+  const TraceTables& tables_;
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;
   std::vector<uint32_t> kernel_;  // by signature

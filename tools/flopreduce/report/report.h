@@ -180,7 +180,7 @@ struct LayerReport {
 };
 
 // What backward / forward of matrix work should be, by theory and by what is known of the gradients that were
-// computed (report/gradients.h). From `least` to `most` where something is not known.
+// computed (report/operators/gradients.h). From `least` to `most` where something is not known.
 struct ExpectedRatio {
   double least = 0, most = 0;
   std::string basis;  // what is not plain about it, and what is assumed; may be empty
@@ -331,7 +331,7 @@ struct DamageReport {
 // launches of several forward operators are a row for each.
 struct RowReport {
   size_t signature = 0;       // Report::signatures
-  uint32_t chip = 0;          // Model::chips
+  uint32_t chip = 0;          // TraceTables::chips
   uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
   std::string phase;
   std::string layer;          // empty where it is in none

@@ -21,27 +21,27 @@ bool same_peaks(const DevicePeaksReport& a, const DevicePeaksReport& b) {
          (!a.memory || a.memory->per_second == b.memory->per_second);
 }
 
-DeviceFacts facts_of(const Model& model, const Device& device) {
+DeviceFacts facts_of(const TraceTables& tables, const Device& device) {
   const auto& facts = device.facts;
   return {facts.name(), facts.chip(), facts.multiprocessors(), facts.clock_khz(),
-          model.traces[device.trace].header.simulated()};
+          tables.traces[device.trace].header.simulated()};
 }
 
 }  // namespace
 
-Roofs::Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
+Roofs::Roofs(const TraceTables& tables, const Totals& totals, const Formulas& formulas,
              std::vector<PeakOverride> overrides)
-    : model_(model), formulas_(formulas), chips_(model.chips.size()) {
-  std::vector<uint64_t> launches(model.devices.size());
+    : tables_(tables), formulas_(formulas), chips_(tables.chips.size()) {
+  std::vector<uint64_t> launches(tables.devices.size());
   for (const auto& row : totals.device_rows) add_saturating(launches[row.device], row.launches);
   std::vector<DeviceFacts> facts;
-  for (const Device& device : model.devices) facts.push_back(facts_of(model, device));
+  for (const Device& device : tables.devices) facts.push_back(facts_of(tables, device));
   note_whole_names(overrides, facts);
   for (const auto& option : overrides)
     if (std::none_of(facts.begin(), facts.end(), [&](const auto& f) { return applies(option, f); }))
       unused_.push_back(option.device);
-  for (size_t i = 0; i < model.devices.size(); ++i)
-    if (launches[i] > 0) add_device(model.devices[i], facts[i], launches[i], overrides);
+  for (size_t i = 0; i < tables.devices.size(); ++i)
+    if (launches[i] > 0) add_device(tables.devices[i], facts[i], launches[i], overrides);
   for (Chip& chip : chips_) chip.flop_per_ns.resize(formulas.precisions().size());
   for (const auto& device : devices_) {
     Chip& chip = chips_[device.chip];
@@ -61,7 +61,7 @@ Roofs::Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
     if (device.memory) chip.bytes_per_ns = device.memory->per_second * 1e-9;
   }
   for (const auto name : kByteMetrics)
-    if (const auto found = model.names.find(name)) byte_metrics_.push_back(*found);
+    if (const auto found = tables.names.find(name)) byte_metrics_.push_back(*found);
 }
 
 void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
@@ -124,7 +124,7 @@ Roof Roofs::of(const Row& row, const Flop& flop, uint64_t launches) {
   for (size_t i = 0; i < kIntegerFormats.size(); ++i)
     add(flop.integer[i], chip.op_per_ns[i], kIntegerFormats[i], roof.integer_ns,
         roof.no_integer_peak);
-  const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
+  const SampleSet* samples = tables_.samples_by_chip.find(row.signature, row.chip);
   bool any_bytes = false;
   for (const uint32_t name : byte_metrics_) {
     const MetricStat* stat = samples != nullptr ? samples->find_metric(name) : nullptr;

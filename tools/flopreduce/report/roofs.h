@@ -21,7 +21,7 @@ namespace flopinj::reduce {
 class Roofs {
  public:
   // `formulas` must know all precisions of the rows.
-  Roofs(const Model& model, const Totals& totals, const Formulas& formulas,
+  Roofs(const TraceTables& tables, const Totals& totals, const Formulas& formulas,
         std::vector<PeakOverride> overrides);
 
   // `flop` and `launches` of one row. What ran without a known peak is kept for devices().
@@ -34,7 +34,7 @@ class Roofs {
   const std::vector<std::string>& unused_overrides() const { return unused_; }
 
  private:
-  // Of one kind of device (Model::chips).
+  // Of one kind of device (TraceTables::chips).
   struct Chip {
     std::vector<double> flop_per_ns;  // by precision; 0: no peak
     std::array<double, kIntegerFormats.size()> op_per_ns{};
@@ -44,7 +44,7 @@ class Roofs {
   void add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
                   const std::vector<PeakOverride>& overrides);
 
-  const Model& model_;
+  const TraceTables& tables_;
   const Formulas& formulas_;
   std::vector<Chip> chips_;
   std::vector<DevicePeaksReport> devices_;

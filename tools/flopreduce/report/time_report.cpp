@@ -9,9 +9,9 @@
 namespace flopinj::reduce {
 namespace {
 
-std::string kernel_name(const Model& model, uint32_t signature) {
+std::string kernel_name(const TraceTables& tables, uint32_t signature) {
   if (signature == SignatureTable::kUndefined) return "(lost kernel)";
-  return demangle(model.names[model.signatures[signature].name]);
+  return demangle(tables.names[tables.signatures[signature].name]);
 }
 
 // A process that starts its recording late, or a clock that jumps, has no such times.
@@ -24,29 +24,29 @@ void add_edges(const TraceState& trace, TimeReport::Device& device) {
   device.after_ns = *device.wall_ns - before - between;
 }
 
-TimeReport::Device device_of(const Model& model, const Totals& totals, size_t index) {
+TimeReport::Device device_of(const TraceTables& tables, const Totals& totals, size_t index) {
   const DeviceTime& time = totals.devices[index];
-  const Device& device = model.devices[index];
+  const Device& device = tables.devices[index];
   TimeReport::Device out;
   out.trace = device.trace;
   out.id = device.id;
   out.name = device.facts.name();
   out.placed = time.placed;
   out.unplaced = time.unplaced;
-  out.wall_ns = wall_of(model.traces[device.trace]);
+  out.wall_ns = wall_of(tables.traces[device.trace]);
   if (time.placed == 0) return out;
   out.kernel_ns = time.kernel_ns;
   out.busy_ns = time.busy.busy_ns;
   out.idle_ns = 0;
   for (const auto& decade : time.busy.idle) *out.idle_ns += decade.ns;
   out.begin_ns = time.busy.begin_ns;
-  add_edges(model.traces[device.trace], out);
+  add_edges(tables.traces[device.trace], out);
   out.late = time.busy.late;
   out.late_ns = time.busy.late_ns;
   out.idle = time.busy.idle;
   for (const IdleGap& gap : time.busy.largest)
     out.largest.push_back({gap.begin_ns - time.busy.begin_ns, gap.length_ns,
-                           kernel_name(model, gap.before), kernel_name(model, gap.after)});
+                           kernel_name(tables, gap.before), kernel_name(tables, gap.after)});
   for (size_t phase = 0; phase < time.flop.size(); ++phase)
     if (const FlopSeries& series = time.flop[phase]; !series.empty())
       out.flop.push_back({totals.phases[phase], series.begin_ns(), series.bin_ns(), series.bins()});
@@ -71,11 +71,11 @@ std::optional<uint64_t> wall_of(const TraceState& trace) {
   return std::nullopt;
 }
 
-TimeReport build_time_report(const Model& model, const Totals& totals) {
+TimeReport build_time_report(const TraceTables& tables, const Totals& totals) {
   TimeReport report;
   for (size_t i = 0; i < totals.devices.size(); ++i)
     if (totals.devices[i].placed + totals.devices[i].unplaced > 0)
-      report.devices.push_back(device_of(model, totals, i));
+      report.devices.push_back(device_of(tables, totals, i));
   if (!report.devices.empty())
     report.kernel_ns = report.busy_ns = report.idle_ns = report.before_ns = report.after_ns =
         report.wall_ns = u128{0};
@@ -88,7 +88,7 @@ TimeReport build_time_report(const Model& model, const Totals& totals) {
     add(report.wall_ns, device.wall_ns);
     report.complete = report.complete && device.unplaced == 0 && device.late == 0;
   }
-  for (const auto& trace : model.traces) {
+  for (const auto& trace : tables.traces) {
     if (!trace.has_overhead) continue;
     if (!report.own_ns) report.own_ns = report.own_wall_ns = u128{0};
     add(report.own_wall_ns, wall_of(trace));

@@ -11,7 +11,7 @@
 
 namespace flopinj::reduce {
 
-struct Model;
+struct TraceTables;
 struct Totals;
 struct TraceState;
 
@@ -67,6 +67,6 @@ struct TimeReport {
 // are this one.
 std::optional<uint64_t> wall_of(const TraceState& trace);
 
-TimeReport build_time_report(const Model& model, const Totals& totals);
+TimeReport build_time_report(const TraceTables& tables, const Totals& totals);
 
 }  // namespace flopinj::reduce

@@ -31,7 +31,7 @@ struct PeakUsed {
 };
 // One kind of device.
 struct DevicePeaksReport {
-  uint32_t chip = 0;  // Model::chips
+  uint32_t chip = 0;  // TraceTables::chips
   std::string name;   // as CUDA has it
   uint64_t launches = 0;
   std::string row;  // of the table; empty where all peaks are the user's

@@ -6,31 +6,31 @@
 
 namespace flopinj::reduce {
 
-WorkTable::WorkTable(const Model& model, const Totals& totals, Formulas& formulas)
+WorkTable::WorkTable(const TraceTables& tables, const Totals& totals, Formulas& formulas)
     : totals_(totals) {
   for (const auto& row : totals.rows) {
     auto [entry, fresh] = results_.try_emplace(key(row.signature, row.chip));
     if (fresh && row.signature != SignatureTable::kUndefined)
       entry->second.flop =
-          formulas.evaluate(model.samples_by_chip.find(row.signature, row.chip),
-                            model.required[row.chip], model.names, model.code_of(row.signature));
+          formulas.evaluate(tables.samples_by_chip.find(row.signature, row.chip),
+                            tables.required[row.chip], tables.names, tables.code_of(row.signature));
     entry->second.counts.add(row.counts);
   }
   std::unordered_map<uint64_t, std::vector<DeviceSamples>> sampled;
   for (const auto& row : totals.device_rows) {
-    const auto found = results_.find(key(row.signature, model.devices[row.device].chip));
+    const auto found = results_.find(key(row.signature, tables.devices[row.device].chip));
     if (found == results_.end() || found->second.flop.status != FlopStatus::kMeasured) continue;
     SignatureFlop& flop = found->second.flop;
-    const auto parameters = model.signatures[row.signature].parameter_class;
+    const auto parameters = tables.signatures[row.signature].parameter_class;
     flop.varying = flop.varying || parameters == ParameterClass::kMerged;
-    const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
+    const SampleSet* samples = tables.samples_by_device.find(row.signature, row.device);
     const uint64_t in_graphs = std::min(row.graph, row.launches);
     if (samples != nullptr)
       sampled[found->first].push_back({samples, row.launches - in_graphs, in_graphs});
   }
   for (auto& [where, devices] : sampled)
     extrapolate(results_.at(where), devices,
-                model.signatures[static_cast<uint32_t>(where >> 32)].parameter_class ==
+                tables.signatures[static_cast<uint32_t>(where >> 32)].parameter_class ==
                     ParameterClass::kMerged);
   classify();
 }

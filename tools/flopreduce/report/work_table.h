@@ -33,7 +33,7 @@ struct SignatureResult {
 
 class WorkTable {
  public:
-  WorkTable(const Model& model, const Totals& totals, Formulas& formulas);
+  WorkTable(const TraceTables& tables, const Totals& totals, Formulas& formulas);
 
   struct RowWork {
     Work work;

@@ -7,7 +7,7 @@
 
 namespace flopinj::reduce {
 
-// Between two kernels, with none running. Kernels as indices of Model::signatures.
+// Between two kernels, with none running. Kernels as indices of TraceTables::signatures.
 struct IdleGap {
   uint64_t begin_ns = 0;  // the trace's clock
   uint64_t length_ns = 0;

@@ -32,7 +32,7 @@ struct MetricMeaning {
   MetricRole role = MetricRole::kOther;
   uint32_t precision = 0;  // index into Formulas::precisions(), or kIntegerFormats
   uint32_t numerator = 0;  // FLOP = value * numerator / denominator
-  // Where not all instructions that it counts compute all they can (model/kernel_code.h): FLOP are
+  // Where not all instructions that it counts compute all they can (tables/kernel_code.h): FLOP are
   // no less than value * least, and would be value * full if they did.
   uint32_t least = 0, full = 0;
   InstructionCounts instructions;  // of the kernel's code; all 0 where nothing is less

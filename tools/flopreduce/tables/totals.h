@@ -46,14 +46,14 @@ struct Row {
 // Launches of one signature on one device of one process, for the ledger.
 struct DeviceRow {
   uint32_t signature = 0;
-  uint32_t device = 0;  // Model::devices
+  uint32_t device = 0;  // TraceTables::devices
   uint64_t launches = 0;
   uint64_t graph = 0;  // of launches, from graph launches
 };
 
 // Launches on one device of one process by one phase rule.
 struct DeviceRule {
-  uint32_t device = 0;  // Model::devices
+  uint32_t device = 0;  // TraceTables::devices
   uint32_t rule = 0;    // PhaseRules::rules()
   Counts counts;
 };
@@ -62,7 +62,7 @@ struct DeviceRule {
 // time outside of windows.
 struct UntimedRow {
   uint32_t signature = 0;
-  uint32_t device = 0;  // Model::devices
+  uint32_t device = 0;  // TraceTables::devices
   uint32_t rule = 0;    // PhaseRules::rules()
   uint64_t launches = 0;
 };
@@ -83,7 +83,7 @@ struct Totals {
   std::vector<UntimedRow> untimed_rows;  // without rows of 0 launches
   std::vector<DeviceRow> device_rows;
   std::vector<std::string> phases;  // every name in the rule table once, in its order
-  std::vector<DeviceTime> devices;  // parallel to Model::devices
+  std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
 };
 
 }  // namespace flopinj::reduce

@@ -4,7 +4,7 @@
 
 namespace flopinj::reduce {
 
-uint32_t Model::device_index(uint32_t trace, uint32_t id) {
+uint32_t TraceTables::device_index(uint32_t trace, uint32_t id) {
   constexpr uint32_t kMaxDeviceId = 1024;
   if (id > kMaxDeviceId) id = 0;
   IdMap& ids = traces[trace].devices;  // shifted by one: id 0 has a device too
@@ -18,7 +18,7 @@ uint32_t Model::device_index(uint32_t trace, uint32_t id) {
   return index;
 }
 
-void Model::join() {
+void TraceTables::join() {
   for (uint32_t i = 0; i < traces.size(); ++i) device_index(i, 0);
   std::map<std::string, uint32_t> chip_index;
   for (auto& device : devices) {

@@ -21,7 +21,7 @@
 namespace flopinj::reduce {
 
 struct MetricGroup {
-  uint32_t device = 0;            // Model::devices
+  uint32_t device = 0;            // TraceTables::devices
   uint32_t name = 0;              // NamePool
   std::vector<uint32_t> metrics;  // NamePool
   bool required = false;
@@ -31,10 +31,10 @@ struct MetricGroup {
 
 // A device as one process saw it.
 struct Device {
-  uint32_t trace = 0;  // Model::traces
+  uint32_t trace = 0;  // TraceTables::traces
   uint32_t id = 0;     // in that trace; 0 for launches whose device is not known
   trace::Device facts;
-  uint32_t chip = 0;             // Model::chips: devices of one kind share counters
+  uint32_t chip = 0;             // TraceTables::chips: devices of one kind share counters
   uint64_t ledger_launches = 0;  // as the trace's own ledger says
   uint64_t ledger_recorded = 0;
   uint64_t ledger_dropped = 0;
@@ -76,7 +76,7 @@ struct TraceState {
   uint32_t last_sequence = 0;
 };
 
-struct Model {
+struct TraceTables {
   NamePool names;
   SignatureTable signatures;
   PathTable paths;

@@ -67,14 +67,14 @@ class Texts {
 class Writer {
  public:
   Writer(std::ostream& out, Launches& launches)
-      : out_(out), launches_(launches), model_(launches.model()) {
-    for (const TraceState& trace : model_.traces)
+      : out_(out), launches_(launches), tables_(launches.tables()) {
+    for (const TraceState& trace : tables_.traces)
       if (const uint64_t begin = trace.header.clock_realtime_ns(); begin != 0)
         first_begin_ = std::min(first_begin_, begin);
   }
 
   uint64_t write(std::string_view program, int fma) {
-    const bool simulated = std::any_of(model_.traces.begin(), model_.traces.end(),
+    const bool simulated = std::any_of(tables_.traces.begin(), tables_.traces.end(),
                                        [](const auto& t) { return t.header.simulated(); });
     out_ << R"({"displayTimeUnit":"ns","otherData":{"producer":)" << json_text(program)
          << R"(,"fma":)" << fma << R"(,"simulated":)" << (simulated ? "true" : "false")
@@ -108,7 +108,7 @@ class Writer {
   // From a trace's clock to the file's time. Traces without clocks in their header stand on their
   // own.
   i128 time_of(uint32_t trace, uint64_t ns) const {
-    const trace::Header& header = model_.traces[trace].header;
+    const trace::Header& header = tables_.traces[trace].header;
     i128 time = static_cast<i128>(ns) - header.clock_trace_ns();
     if (header.clock_realtime_ns() != 0)
       time += static_cast<i128>(header.clock_realtime_ns()) - first_begin_;
@@ -128,7 +128,7 @@ class Writer {
 
   std::ostream& out_;
   Launches& launches_;
-  const Model& model_;
+  const TraceTables& tables_;
   uint64_t first_begin_ = UINT64_MAX;
   uint64_t written_ = 0;
   uint64_t any_ = 0;
@@ -140,9 +140,9 @@ class Writer {
 };
 
 void Writer::name_device(uint32_t index) {
-  const Device& device = model_.devices[index];
-  const trace::Header& header = model_.traces[device.trace].header;
-  std::string text = header.rank() >= 0 && model_.traces[device.trace].has_header
+  const Device& device = tables_.devices[index];
+  const trace::Header& header = tables_.traces[device.trace].header;
+  std::string text = header.rank() >= 0 && tables_.traces[device.trace].has_header
                          ? "rank " + std::to_string(header.rank()) + ", "
                          : "";
   text += header.hostname() + " process " + std::to_string(header.pid()) + ", ";
@@ -162,7 +162,7 @@ std::optional<uint32_t> Writer::track_of(const TimedLaunch& launch) {
     uint32_t& tracks = tracks_[launch.device];
     if (tracks == 0) name_device(launch.device);
     const uint32_t track = ++tracks;
-    const uint32_t number = model_.traces[launch.trace].stream_numbers.get(launch.stream);
+    const uint32_t number = tables_.traces[launch.trace].stream_numbers.get(launch.stream);
     std::string text = number == kNoIndex ? "stream not known" : "stream " + std::to_string(number);
     if (!lanes.empty()) text += " (" + std::to_string(lanes.size() + 1) + ")";
     name(launch.device, track, "thread_name", R"("name":)" + json_text(text));
@@ -187,7 +187,7 @@ void Writer::write(const TimedLaunch& launch, uint32_t track) {
   const std::string& kernel = kernels_.of(launch.signature, [&](uint32_t signature) {
     return json_text(signature == SignatureTable::kUndefined
                          ? "(lost kernel)"
-                         : demangle(model_.names[model_.signatures[signature].name]));
+                         : demangle(tables_.names[tables_.signatures[signature].name]));
   });
   event() << R"({"ph":"X","pid":)" << launch.device + 1 << R"(,"tid":)" << track << R"(,"ts":)"
           << microseconds(time_of(launch.trace, launch.start_ns)) << R"(,"dur":)"
@@ -218,9 +218,9 @@ void Writer::arguments(const TimedLaunch& launch, const Flop* flop) {
   }
   if (launch.path != PathTable::kRoot)
     out_ << R"(,"range":)" << paths_.of(launch.path, [&](uint32_t path) {
-      return json_text(path_string(model_, path));
+      return json_text(path_string(tables_, path));
     });
-  const Signature& s = model_.signatures[launch.signature];
+  const Signature& s = tables_.signatures[launch.signature];
   for (const auto& [key, size] : {std::pair{"grid", &s.grid}, std::pair{"block", &s.block}})
     out_ << ",\"" << key << "\":[" << (*size)[0] << ',' << (*size)[1] << ',' << (*size)[2] << ']';
   if (launch.windowed) out_ << R"(,"windowed":true)";
@@ -230,7 +230,7 @@ void Writer::arguments(const TimedLaunch& launch, const Flop* flop) {
 // FLOP/s of a device, bin by bin; it ends at 0.
 void Writer::counter(uint32_t device, FlopSeries& series) {
   series.finish();
-  const uint32_t trace = model_.devices[device].trace;
+  const uint32_t trace = tables_.devices[device].trace;
   const auto at = [&](uint64_t ns, double rate) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), "%.17g", rate);

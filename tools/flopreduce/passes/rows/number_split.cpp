@@ -9,7 +9,7 @@ bool ThreadNumbers::is_of(const ForwardNumbers::Pass& pass, uint32_t path_id) co
   if (source_.operators.operator_of(path) == pass.first_operator) return true;
   // Paths have higher numbers than what is around them.
   if (pass.first_function == kNoIndex) return false;
-  while (path > pass.first_function) path = source_.model.paths[path].parent;
+  while (path > pass.first_function) path = source_.tables.paths[path].parent;
   return path == pass.first_function;
 }
 
@@ -22,7 +22,7 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
   }
   ThreadNumbers numbers(*source_, trace, batch.thread());
   size_t end = 0;
-  batch.for_each_sequence(source_->model.traces[trace].patterns,
+  batch.for_each_sequence(source_->tables.traces[trace].patterns,
                           [&](uint32_t path_id, uint64_t number, bool graph, uint64_t launches) {
                             // A graph repeats the numbers of its capture.
                             const NumberTells tells = numbers.of(path_id, graph ? 0 : number);

@@ -13,7 +13,7 @@ namespace flopinj::reduce {
 
 // What the numbers were found from; all must outlive who uses it.
 struct NumberSource {
-  const Model& model;
+  const TraceTables& tables;
   const OperatorMap& operators;
   const ForwardNumbers& numbers;
 };
@@ -23,7 +23,7 @@ class ThreadNumbers {
  public:
   ThreadNumbers(const NumberSource& source, uint32_t trace, uint32_t thread)
       : source_(source),
-        trace_(source.model.traces[trace]),
+        trace_(source.tables.traces[trace]),
         passes_(source.numbers.of(trace, thread)),
         reader_(passes_) {}
   // Whether any number tells something.

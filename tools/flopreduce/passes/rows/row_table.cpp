@@ -20,17 +20,18 @@ uint64_t flop_per_launch(const SignatureFlop& flop) {
 
 }  // namespace
 
-SharedTables::SharedTables(const Model& model, const PhaseRules& rules, PhaseMap& phases, int fma)
-    : model_(model), phases_(phases) {
+SharedTables::SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
+                           int fma)
+    : tables_(tables), phases_(phases) {
   for (const auto& rule : rules.rules()) {
     const auto known = std::find(phase_names_.begin(), phase_names_.end(), rule.phase);
     phase_of_rule_.push_back(static_cast<uint32_t>(known - phase_names_.begin()));
     if (known == phase_names_.end()) phase_names_.push_back(rule.phase);
   }
   Formulas formulas(fma);
-  model_.samples_by_chip.for_each([&](uint32_t signature, uint32_t chip, const SampleSet& set) {
+  tables_.samples_by_chip.for_each([&](uint32_t signature, uint32_t chip, const SampleSet& set) {
     flop_[static_cast<uint64_t>(signature) << 32 | chip] = flop_per_launch(
-        formulas.evaluate(&set, model_.required[chip], model_.names, model_.code_of(signature)));
+        formulas.evaluate(&set, tables_.required[chip], tables_.names, tables_.code_of(signature)));
   });
 }
 
@@ -79,9 +80,9 @@ uint32_t RowTable::lane(uint32_t thread, uint32_t stream, NumberTells tells) {
   const uint64_t ids = static_cast<uint64_t>(thread) << 32 | stream;
   auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(tells)];
   if (const auto found = lane_of_ids.find(ids); found != lane_of_ids.end()) return found->second;
-  const TraceState& trace = shared_.model().traces[trace_];
+  const TraceState& trace = shared_.tables().traces[trace_];
   const uint32_t unknown_device =
-      trace.devices.get(1);  // id 0, which Model::join() gives every trace
+      trace.devices.get(1);  // id 0, which TraceTables::join() gives every trace
   const uint32_t device = stream == 0 ? unknown_device : trace.streams.get(stream);
   const uint32_t thread_name = thread == 0 ? NamePool::kEmpty : trace.threads.get(thread);
   Lane lane;
@@ -112,8 +113,8 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
     full_ = true;
     return kDiscard;
   }
-  const Model& model = shared_.model();
-  const TraceState& trace = model.traces[trace_];
+  const TraceTables& tables = shared_.tables();
+  const TraceState& trace = tables.traces[trace_];
   const Lane& lane = lanes_[static_cast<size_t>(key.lane_path >> 32)];
   const uint32_t path = path_id == 0 ? PathTable::kRoot : trace.paths.get(path_id);
   const uint32_t signature = trace.signatures.get(key.signature);
@@ -126,7 +127,7 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   info.rule = shared_.rule_of_kernel(info.rule, info.signature);
   Hot hot;
   hot.kernel = BusyInterval::packed_kernel(info.signature);
-  hot.flop = shared_.flop_of(info.signature, model.devices[info.device].chip);
+  hot.flop = shared_.flop_of(info.signature, tables.devices[info.device].chip);
   if (hot.flop > most_flop_) {
     most_flop_ = hot.flop;
     flop_fit_ = static_cast<size_t>(UINT64_MAX / most_flop_);
@@ -171,7 +172,7 @@ void RowTable::use_block(uint64_t key) {
 }
 
 void RowTable::look_up(uint32_t lane, uint64_t first, const RowStretch& stretch) {
-  const PatternTable& patterns = shared_.model().traces[trace_].patterns;
+  const PatternTable& patterns = shared_.tables().traces[trace_].patterns;
   RowBlock& block = *stretch.block;
   const size_t end = stretch.at + stretch.count;
   bool fresh = false;

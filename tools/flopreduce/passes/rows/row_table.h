@@ -23,11 +23,11 @@ namespace flopinj::reduce {
 // What all reading threads share.
 class SharedTables {
  public:
-  // The model must be joined, and must outlive this.
-  SharedTables(const Model& model, const PhaseRules& rules, PhaseMap& phases, int fma);
+  // The tables must be joined, and must outlive this.
+  SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases, int fma);
   // Without this, sequence numbers tell nothing. It must outlive this.
   void use_numbers(const NumberSource& source) { numbers_ = &source; }
-  const Model& model() const { return model_; }
+  const TraceTables& tables() const { return tables_; }
   const NumberSource* numbers() const { return numbers_; }
   const std::vector<std::string>& phases() const { return phase_names_; }
   uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells);
@@ -39,7 +39,7 @@ class SharedTables {
   uint64_t flop_of(uint32_t signature, uint32_t chip) const;
 
  private:
-  const Model& model_;
+  const TraceTables& tables_;
   PhaseMap& phases_;
   const NumberSource* numbers_ = nullptr;
   std::mutex phases_lock_;
@@ -63,7 +63,7 @@ class RowTable {
     uint32_t phase = 0;     // SharedTables::phases()
   };
   struct Info {
-    uint32_t signature = 0;  // Model::signatures
+    uint32_t signature = 0;  // TraceTables::signatures
     uint32_t device = 0, path = 0, rule = 0;
     bool lost = false;      // some id of it was never defined
     uint64_t reported = 0;  // of its launches, those that are in the damage log

@@ -18,15 +18,15 @@ uint64_t all_of(uint64_t launches, uint64_t times) {
 
 }  // namespace
 
-SequencePass::SequencePass(const Model& model, const PhaseRules& rules, PhaseMap& phases,
+SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
                            const OperatorMap& operators)
-    : model_(model),
+    : tables_(tables),
       rules_(rules),
       phases_(phases),
       operators_(operators),
-      unknown_(model.paths.size(), false),
+      unknown_(tables.paths.size(), false),
       repeated_(kRepeated) {
-  calls_.calls.resize(model.paths.size());
+  calls_.calls.resize(tables.paths.size());
 }
 
 void SequencePass::packet(uint32_t trace, const Packet& packet) {
@@ -46,7 +46,7 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   const Where where{&thread_of(batch.thread()), batch.stream(),
                     device == kNoIndex ? nullptr : window(device),
                     backward_passes_.lane(trace, batch.thread(), batch.stream())};
-  batch.for_each_sequence(model_.traces[trace].patterns,
+  batch.for_each_sequence(tables_.traces[trace].patterns,
                           [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
                             launches(where, path_id, graph ? 0 : sequence, count);
                           });
@@ -57,10 +57,10 @@ SequencePass::Thread& SequencePass::thread_of(uint32_t id) {
   if (found != threads_.end()) return found->second;
   const bool listed = threads_.size() < kMaxThreads;
   Thread& thread = listed ? threads_[id] : unlisted_;
-  const uint32_t name = id == 0 ? NamePool::kEmpty : model_.traces[trace_].threads.get(id);
+  const uint32_t name = id == 0 ? NamePool::kEmpty : tables_.traces[trace_].threads.get(id);
   thread.id = id;
   thread.name = name == kNoIndex ? NamePool::kEmpty : name;
-  if (listed) thread.pages.resize(model_.paths.size() / kPage + 1);
+  if (listed) thread.pages.resize(tables_.paths.size() / kPage + 1);
   return thread;
 }
 
@@ -88,12 +88,12 @@ SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
 
 // kNoIndex where it is not known.
 uint32_t SequencePass::device_of(uint32_t stream) const {
-  const TraceState& state = model_.traces[trace_];
+  const TraceState& state = tables_.traces[trace_];
   return stream == 0 ? state.devices.get(1) : state.streams.get(stream);
 }
 
 uint32_t SequencePass::path_of(uint32_t id) const {
-  const uint32_t path = id == 0 ? PathTable::kRoot : model_.traces[trace_].paths.get(id);
+  const uint32_t path = id == 0 ? PathTable::kRoot : tables_.traces[trace_].paths.get(id);
   return path == kNoIndex || path <= PathTable::kLost ? kNoIndex : path;
 }
 
@@ -374,7 +374,7 @@ std::vector<SequencePass::Slot>* SequencePass::window(uint32_t device) {
 // Traces come one after another, as a rule; parts of one trace are read together.
 void SequencePass::end_windows_of_others() {
   for (auto at = windows_.begin(); at != windows_.end();) {
-    if (model_.devices[at->first].trace == trace_) {
+    if (tables_.devices[at->first].trace == trace_) {
       ++at;
       continue;
     }

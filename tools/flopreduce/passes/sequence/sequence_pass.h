@@ -4,7 +4,7 @@
 // PyTorch counts the nodes of autograd's graph, per thread. Every operator carries the number that the next
 // node will get, also one that makes none: `aten::add_, seq = 7` (a counter of batches) before
 // `aten::batch_norm, seq = 7`. So a number has several operators, and its node says by name which of them is
-// its own (model/operators.h); where the name does not say, it is the last one, since a number is given
+// its own (phases/operators.h); where the name does not say, it is the last one, since a number is given
 // out once. Nodes run on another thread, and either may come first in a trace. So for each device of a
 // trace a window of the last numbers is kept, with the operators and the nodes' launches of each; they are
 // joined when a number leaves it. A number is looked up by its remainder, and what is in its place with a
@@ -44,7 +44,7 @@ class SequencePass {
   static constexpr size_t kMaxWaiting = 1U << 20;  // of these in all windows
 
   // All must outlive the pass.
-  SequencePass(const Model& model, const PhaseRules& rules, PhaseMap& phases,
+  SequencePass(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
                const OperatorMap& operators);
   // Looks at launch batches, and at a summary's groups. Damage was told by the passes before.
   void packet(uint32_t trace, const Packet& packet);
@@ -140,7 +140,7 @@ class SequencePass {
   std::vector<Slot>* window(uint32_t device);
   void end_windows_of_others();
 
-  const Model& model_;
+  const TraceTables& tables_;
   const PhaseRules& rules_;
   PhaseMap& phases_;
   const OperatorMap& operators_;

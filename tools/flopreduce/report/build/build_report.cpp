@@ -41,23 +41,23 @@ std::string process_name(const TraceState& trace) {
 // Adds rows up by phase, rule, kernel and range.
 class Builder {
  public:
-  Builder(const Model& model, const Totals& totals, const PhaseRules& rules, const PhaseMap& phases,
-          const OperatorMap& operators, const OperatorCalls& calls, Formulas& formulas,
-          const UtilizationOptions& utilization, bool keep_rows)
-      : model_(model),
+  Builder(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
+          const PhaseMap& phases, const OperatorMap& operators, const OperatorCalls& calls,
+          Formulas& formulas, const UtilizationOptions& utilization, bool keep_rows)
+      : tables_(tables),
         totals_(totals),
         rules_(rules),
         phases_(phases),
         operator_map_(operators),
         formulas_(formulas),
         keep_rows_(keep_rows),
-        work_(model, totals, formulas),
-        roofs_(model, totals, formulas, utilization.peaks),
+        work_(tables, totals, formulas),
+        roofs_(tables, totals, formulas, utilization.peaks),
         utilization_(utilization),
-        operators_(model, rules, operators, calls, formulas),
-        exclusive_(model.paths.size()),
-        forward_matrix_(model.paths.size()),
-        range_of_(model.paths.size(), kNoRange) {}
+        operators_(tables, rules, operators, calls, formulas),
+        exclusive_(tables.paths.size()),
+        forward_matrix_(tables.paths.size()),
+        range_of_(tables.paths.size(), kNoRange) {}
 
   Report build();
 
@@ -75,7 +75,7 @@ class Builder {
   KernelReport& kernel(uint32_t signature);
   PhaseReport& phase(const std::string& name);
 
-  const Model& model_;
+  const TraceTables& tables_;
   const Totals& totals_;
   const PhaseRules& rules_;
   const PhaseMap& phases_;
@@ -105,12 +105,12 @@ PhaseReport& Builder::phase(const std::string& name) {
 
 KernelReport& Builder::kernel(uint32_t signature) {
   const bool undefined = signature == SignatureTable::kUndefined;
-  const uint32_t name = undefined ? kNoIndex : model_.signatures[signature].name;
+  const uint32_t name = undefined ? kNoIndex : tables_.signatures[signature].name;
   const auto [entry, fresh] = kernel_index_.try_emplace(name, report_.kernels.size());
   if (fresh) {
     KernelReport& k = report_.kernels.emplace_back();
-    k.mangled = undefined ? "" : cut(model_.names[name], 2048);
-    k.name = undefined ? "(lost kernel)" : demangle(model_.names[name]);
+    k.mangled = undefined ? "" : cut(tables_.names[name], 2048);
+    k.name = undefined ? "(lost kernel)" : demangle(tables_.names[name]);
     if (k.name.empty()) k.name = "(kernel without a name)";
   }
   return report_.kernels[entry->second];
@@ -130,7 +130,7 @@ void Builder::add_rows() {
     stacks_[static_cast<uint64_t>(row.path) << 32 | kernel_index].add(work);
     k.work.add(in_whole);
     k.flop.add(flop);
-    const auto parameters = model_.signatures[row.signature].parameter_class;
+    const auto parameters = tables_.signatures[row.signature].parameter_class;
     if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
     if (parameters == ParameterClass::kUnknown) add_saturating(k.opaque_launches, work.launches);
     report_.rules[row.rule].work.add(work);
@@ -142,7 +142,7 @@ void Builder::add_rows() {
     operators_.add(row, work, flop,
                    work.unmeasured == 0 ? std::string()
                                         : reason_of(work_.result(row.signature, row.chip).flop,
-                                                    row.signature, model_));
+                                                    row.signature, tables_));
     if (keep_rows_) keep_row(row, work, flop, p.name);
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
@@ -159,7 +159,7 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
     kept.range = row.path;  // until ranges have their places: add_ranges()
     kept.phase = phase_name;
     kept.layer = operator_map_.layer_name(home);
-    if (kept.layer == path_string(model_, home))
+    if (kept.layer == path_string(tables_, home))
       kept.layer.clear();  // no range tells the phase: just a range
     kept.operator_name = operators_.forward_backward().row_name(row.path, home, phase_name);
     kept.work = part.of(work);
@@ -183,17 +183,17 @@ void Builder::add_signature(const Row& row, const Work& work) {
 }
 
 void Builder::describe_signature(const Row& row, SignatureReport& out) {
-  const Signature& s = model_.signatures[row.signature];
+  const Signature& s = tables_.signatures[row.signature];
   const SignatureFlop& flop = work_.result(row.signature, row.chip).flop;
   out.kernel = kernel(row.signature).name;
-  out.chip = model_.chips[row.chip];
+  out.chip = tables_.chips[row.chip];
   out.grid = s.grid;
   out.block = s.block;
   out.cluster = s.cluster;
   out.dynamic_shared_bytes = s.dynamic_shared_bytes;
   out.stable_hash = s.stable_hash;
   out.parameters = parameters_word(s.parameter_class);
-  out.unmeasured_reason = reason_of(flop, row.signature, model_);
+  out.unmeasured_reason = reason_of(flop, row.signature, tables_);
   out.varying = flop.varying || flop.inexact;
   out.rounded = flop.inexact && !flop.varying;
   if (flop.status == FlopStatus::kMeasured && !out.varying)
@@ -205,8 +205,8 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     out.flop_spread = result.spread;
   }
   out.windows = result.windows;
-  const SampleSet* samples = model_.samples_by_chip.find(row.signature, row.chip);
-  const auto& required = model_.required[row.chip].always;
+  const SampleSet* samples = tables_.samples_by_chip.find(row.signature, row.chip);
+  const auto& required = tables_.required[row.chip].always;
   for (size_t i = 0; samples != nullptr && i < required.size(); ++i) {
     const uint64_t n = samples->group_samples(required[i]);
     if (i == 0 || n < out.samples) out.graph_samples = samples->graph_samples(required[i]);
@@ -214,7 +214,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   }
   for (const auto& part : flop.parts) {
     MetricReport& m = out.metrics.emplace_back();
-    m.metric = model_.names[part.stat.metric];
+    m.metric = tables_.names[part.stat.metric];
     m.samples = part.stat.n;
     m.mean = part.stat.mean;
     m.spread = part.stat.spread();
@@ -245,9 +245,9 @@ void Builder::add_phases() {
 
 void Builder::add_ranges() {
   std::vector<Work> inclusive = exclusive_;
-  std::vector<std::vector<uint32_t>> children(model_.paths.size());
-  for (auto i = static_cast<uint32_t>(model_.paths.size()); i-- > PathTable::kLost + 1;) {
-    const uint32_t parent = model_.paths[i].parent;
+  std::vector<std::vector<uint32_t>> children(tables_.paths.size());
+  for (auto i = static_cast<uint32_t>(tables_.paths.size()); i-- > PathTable::kLost + 1;) {
+    const uint32_t parent = tables_.paths[i].parent;
     if (parent != PathTable::kRoot) inclusive[parent].add(inclusive[i]);
     children[parent].push_back(i);  // in falling order, so a stack pops them in rising order
   }
@@ -261,9 +261,9 @@ void Builder::add_ranges() {
     if (inclusive[path].launches == 0) continue;
     range_of_[path] = static_cast<uint32_t>(report_.ranges.size());
     path_of.push_back(path);
-    const std::string whole = path_string(model_, path);
-    report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(model_, path) : whole,
-                              model_.paths[path].depth, inclusive[path], exclusive_[path]});
+    const std::string whole = path_string(tables_, path);
+    report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(tables_, path) : whole,
+                              tables_.paths[path].depth, inclusive[path], exclusive_[path]});
   }
   report_.outside_ranges = exclusive_[PathTable::kRoot];
   tell_apart(path_of);
@@ -280,19 +280,19 @@ void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
   for (size_t i = 0; i < report_.ranges.size(); ++i) {
     const RangeReport& range = report_.ranges[i];
     if (range.depth <= inside) inside = seen[range.path] > 1 ? range.depth : kNoIndex;
-    if (inside != kNoIndex) changed.emplace_back(i, path_string(model_, path_of[i], true));
+    if (inside != kNoIndex) changed.emplace_back(i, path_string(tables_, path_of[i], true));
   }
   for (auto& [i, path] : changed) report_.ranges[i].path = std::move(path);
 }
 
 void Builder::add_traces() {
   std::unordered_map<uint64_t, uint64_t> handed_out;
-  std::vector<bool> has_samples(model_.traces.size());
-  model_.samples_by_device.for_each([&](uint32_t, uint32_t device, const SampleSet&) {
-    has_samples[model_.devices[device].trace] = true;
+  std::vector<bool> has_samples(tables_.traces.size());
+  tables_.samples_by_device.for_each([&](uint32_t, uint32_t device, const SampleSet&) {
+    has_samples[tables_.devices[device].trace] = true;
   });
   std::unordered_map<std::string, size_t> names;
-  for (const auto& state : model_.traces) {
+  for (const auto& state : tables_.traces) {
     TraceReport& t = report_.traces.emplace_back();
     t.name = process_name(state);
     if (const size_t same = ++names[t.name]; same > 1) t.name += " (" + std::to_string(same) + ")";
@@ -312,7 +312,7 @@ void Builder::add_traces() {
     if (state.has_header && state.header.simulated()) report_.simulated = true;
   }
   for (const auto& row : totals_.device_rows) {
-    const Device& device = model_.devices[row.device];
+    const Device& device = tables_.devices[row.device];
     TraceReport& t = report_.traces[device.trace];
     add_saturating(t.launches, row.launches);
     const SignatureResult& result = work_.result(row.signature, device.chip);
@@ -360,7 +360,7 @@ void Builder::add_stacks() {
 }
 
 Report Builder::build() {
-  const bool headers = std::all_of(model_.traces.begin(), model_.traces.end(),
+  const bool headers = std::all_of(tables_.traces.begin(), tables_.traces.end(),
                                    [](const auto& t) { return t.has_header; });
   if (headers) report_.simulated = false;
   report_.fma = formulas_.fma();
@@ -369,10 +369,10 @@ Report Builder::build() {
   report_.operators = operators_.build();
   add_ranges();
   add_traces();
-  build_ledger(model_, totals_, work_, report_);
+  build_ledger(tables_, totals_, work_, report_);
   const Work forward = phase("forward").work;
   const Work backward = phase("backward").work;
-  report_.ratio = backward_forward(model_, rules_, phases_, forward, backward, report_.operators,
+  report_.ratio = backward_forward(tables_, rules_, phases_, forward, backward, report_.operators,
                                    forward_matrix_);
   // Forward may be larger by matrix work that numbers do not place.
   if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete()) {
@@ -384,12 +384,12 @@ Report Builder::build() {
     ratio.verdict = RatioVerdict::kNone;
   }
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
-  build_ranks(model_, totals_, work_, rules_, report_);
+  build_ranks(tables_, totals_, work_, rules_, report_);
   report_.precisions = formulas_.precisions();
   report_.utilization.devices = roofs_.devices();
   report_.utilization.unused_overrides = roofs_.unused_overrides();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
-  report_.time = build_time_report(model_, totals_);
+  report_.time = build_time_report(tables_, totals_);
   build_utilization(utilization_, report_);
   add_stacks();
   return std::move(report_);
@@ -397,11 +397,11 @@ Report Builder::build() {
 
 }  // namespace
 
-Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
+Report build_report(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
                     const PhaseMap& phases, const OperatorMap& operators,
                     const OperatorCalls& calls, Formulas& formulas,
                     const UtilizationOptions& utilization, bool keep_rows) {
-  return Builder(model, totals, rules, phases, operators, calls, formulas, utilization, keep_rows)
+  return Builder(tables, totals, rules, phases, operators, calls, formulas, utilization, keep_rows)
       .build();
 }
 

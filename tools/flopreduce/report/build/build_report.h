@@ -11,7 +11,7 @@
 namespace flopinj::reduce {
 
 // Fills everything but damage, errors and the traces' file names.
-Report build_report(const Model& model, const Totals& totals, const PhaseRules& rules,
+Report build_report(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
                     const PhaseMap& phases, const OperatorMap& operators,
                     const OperatorCalls& calls, Formulas& formulas,
                     const UtilizationOptions& utilization, bool keep_rows);

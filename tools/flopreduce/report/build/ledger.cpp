@@ -19,9 +19,9 @@ struct Measured {
 
 // Launches whose counters were read on this very device: every group that is required for all
 // kernels has that many samples.
-Measured measured_on(const Model& model, const DeviceRow& row) {
-  const auto& required = model.required[model.devices[row.device].chip].always;
-  const SampleSet* samples = model.samples_by_device.find(row.signature, row.device);
+Measured measured_on(const TraceTables& tables, const DeviceRow& row) {
+  const auto& required = tables.required[tables.devices[row.device].chip].always;
+  const SampleSet* samples = tables.samples_by_device.find(row.signature, row.device);
   if (samples == nullptr || required.empty()) return {};
   Measured least{row.launches, std::min(row.graph, row.launches)};
   for (const uint32_t group : required) {
@@ -33,9 +33,9 @@ Measured measured_on(const Model& model, const DeviceRow& row) {
 }
 
 // The signature's counts come from graph launches alone, whichever device and process made them.
-bool counted_by_graphs(const Model& model, uint32_t signature, uint32_t chip) {
-  const SampleSet* samples = model.samples_by_chip.find(signature, chip);
-  const auto& required = model.required[chip].always;
+bool counted_by_graphs(const TraceTables& tables, uint32_t signature, uint32_t chip) {
+  const SampleSet* samples = tables.samples_by_chip.find(signature, chip);
+  const auto& required = tables.required[chip].always;
   return samples != nullptr && std::any_of(required.begin(), required.end(), [&](uint32_t group) {
            const uint64_t of_graphs = samples->graph_samples(group);
            return of_graphs > 0 && of_graphs == samples->group_samples(group);
@@ -49,9 +49,9 @@ std::string device_label(const Report& report, const Device& device) {
 
 // Says where a trace's own ledger disagrees with itself or with the rows. `lost`: recorded launches
 // that no row holds.
-void check_against_trace(const Model& model, const Device& device, uint64_t rows, uint64_t lost,
-                         Report& report) {
-  const auto& trace = model.traces[device.trace];
+void check_against_trace(const TraceTables& tables, const Device& device, uint64_t rows,
+                         uint64_t lost, Report& report) {
+  const auto& trace = tables.traces[device.trace];
   LedgerReport& ledger = report.ledger;
   if (!trace.has_ledger) return;
   const std::string label = device_label(report, device);
@@ -84,17 +84,17 @@ void append(std::vector<Reason>& to, const ReasonCounts& from) {
 
 }  // namespace
 
-std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model& model) {
+std::string reason_of(const SignatureFlop& flop, uint32_t signature, const TraceTables& tables) {
   switch (flop.status) {
     case FlopStatus::kMeasured:
       return {};
     case FlopStatus::kNoCounters:
       return "no_counters";
     case FlopStatus::kGroupNotSampled:
-      if (model.never_measured.contains(model.signatures[signature].name)) return kNeverMeasured;
-      return "not_sampled:" + printable(model.names[flop.missing_group]);
+      if (tables.never_measured.contains(tables.signatures[signature].name)) return kNeverMeasured;
+      return "not_sampled:" + printable(tables.names[flop.missing_group]);
     case FlopStatus::kGroupUnavailable:
-      return "unavailable:" + printable(model.names[flop.missing_group]);
+      return "unavailable:" + printable(tables.names[flop.missing_group]);
     case FlopStatus::kTensorNotSampled:
       return "tensor_not_sampled";
     case FlopStatus::kTensorNotCovered:
@@ -108,39 +108,39 @@ std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model
 namespace {
 
 // The same, where the row itself says more.
-std::string reason_of_row(const SignatureFlop& flop, const Model& model, const Device& device,
-                          const DeviceRow& row) {
+std::string reason_of_row(const SignatureFlop& flop, const TraceTables& tables,
+                          const Device& device, const DeviceRow& row) {
   const bool not_sampled =
       flop.status == FlopStatus::kGroupNotSampled || flop.status == FlopStatus::kTensorNotSampled;
   if (device.id == 0 && flop.status == FlopStatus::kNoCounters) return "device_unknown";
-  std::string reason = reason_of(flop, row.signature, model);
+  std::string reason = reason_of(flop, row.signature, tables);
   const bool graph_only = not_sampled && reason != kNeverMeasured && row.graph == row.launches;
   return graph_only ? kGraphOnly : reason;
 }
 
 // Measured, extrapolated and unmeasured launches of each device, from the rows.
-std::vector<LedgerLine> lines_of_rows(const Model& model, const Totals& totals,
+std::vector<LedgerLine> lines_of_rows(const TraceTables& tables, const Totals& totals,
                                       const WorkTable& work, ReasonCounts& unmeasured,
                                       LedgerReport& ledger) {
-  std::vector<LedgerLine> lines(model.devices.size());
+  std::vector<LedgerLine> lines(tables.devices.size());
   for (const auto& row : totals.device_rows) {
-    const Device& device = model.devices[row.device];
+    const Device& device = tables.devices[row.device];
     const SignatureFlop& flop = work.result(row.signature, device.chip).flop;
     LedgerLine add;
     add.launches = row.launches;
     if (flop.status == FlopStatus::kMeasured) {
-      const Measured measured = measured_on(model, row);
+      const Measured measured = measured_on(tables, row);
       add.measured = measured.launches;
       add.extrapolated = row.launches - add.measured;
       add_saturating(ledger.measured_in_graphs, measured.in_graphs);
       add_saturating(
           ledger.extrapolated_in_graphs,
           std::min(row.graph - std::min(row.graph, measured.in_graphs), add.extrapolated));
-      if (counted_by_graphs(model, row.signature, device.chip))
+      if (counted_by_graphs(tables, row.signature, device.chip))
         add_saturating(ledger.counted_by_graphs, row.launches);
     } else {
       add.unmeasured = row.launches;
-      add_saturating(unmeasured[reason_of_row(flop, model, device, row)], row.launches);
+      add_saturating(unmeasured[reason_of_row(flop, tables, device, row)], row.launches);
     }
     lines[row.device].add(add);
   }
@@ -154,19 +154,20 @@ struct LostLaunches {
 };
 
 // Rows whose device is lost stand for some of them, whichever device they were on.
-std::vector<LostLaunches> lost_launches(const Model& model, const std::vector<LedgerLine>& rows) {
-  std::vector<uint64_t> homeless(model.traces.size(), 0);
-  for (uint32_t d = 0; d < model.devices.size(); ++d) {
-    const Device& device = model.devices[d];
+std::vector<LostLaunches> lost_launches(const TraceTables& tables,
+                                        const std::vector<LedgerLine>& rows) {
+  std::vector<uint64_t> homeless(tables.traces.size(), 0);
+  for (uint32_t d = 0; d < tables.devices.size(); ++d) {
+    const Device& device = tables.devices[d];
     if (device.id == 0 && rows[d].launches > device.ledger_recorded)
       homeless[device.trace] = rows[d].launches - device.ledger_recorded;
   }
-  std::vector<LostLaunches> lost(model.devices.size());
-  for (uint32_t d = 0; d < model.devices.size(); ++d) {
-    const Device& device = model.devices[d];
+  std::vector<LostLaunches> lost(tables.devices.size());
+  for (uint32_t d = 0; d < tables.devices.size(); ++d) {
+    const Device& device = tables.devices[d];
     const uint64_t recorded = device.ledger_recorded;
     uint64_t made = recorded;
-    if (!model.traces[device.trace].has_end && device.ledger_launches > device.ledger_dropped)
+    if (!tables.traces[device.trace].has_end && device.ledger_launches > device.ledger_dropped)
       made = std::max(made, device.ledger_launches - device.ledger_dropped);
     const uint64_t missing = made > rows[d].launches ? made - rows[d].launches : 0;
     const uint64_t found = std::min(missing, homeless[device.trace]);
@@ -179,18 +180,19 @@ std::vector<LostLaunches> lost_launches(const Model& model, const std::vector<Le
 
 }  // namespace
 
-void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report) {
+void build_ledger(const TraceTables& tables, const Totals& totals, const WorkTable& work,
+                  Report& report) {
   ReasonCounts unmeasured;
   ReasonCounts dropped;
   ReasonCounts duplicates;
   ReasonCounts unseen;
-  std::vector<LedgerLine> lines = lines_of_rows(model, totals, work, unmeasured, report.ledger);
-  const std::vector<LostLaunches> lost = lost_launches(model, lines);
+  std::vector<LedgerLine> lines = lines_of_rows(tables, totals, work, unmeasured, report.ledger);
+  const std::vector<LostLaunches> lost = lost_launches(tables, lines);
   LedgerReport& ledger = report.ledger;
-  for (uint32_t d = 0; d < model.devices.size(); ++d) {
-    const Device& device = model.devices[d];
+  for (uint32_t d = 0; d < tables.devices.size(); ++d) {
+    const Device& device = tables.devices[d];
     LedgerLine& line = lines[d];
-    check_against_trace(model, device, line.launches, lost[d].unreadable, report);
+    check_against_trace(tables, device, line.launches, lost[d].unreadable, report);
     add_saturating(line.dropped, lost[d].unreadable);
     add_saturating(line.dropped, lost[d].not_written);
     add_saturating(line.dropped, device.ledger_dropped);
@@ -202,7 +204,7 @@ void build_ledger(const Model& model, const Totals& totals, const WorkTable& wor
     report.devices.back().facts.set_id(device.id);
     ledger.total.add(line);
   }
-  for (const auto& trace : model.traces) {
+  for (const auto& trace : tables.traces) {
     for (const auto& r : trace.ledger.dropped()) add_saturating(dropped[r.reason()], r.count());
     for (const auto& r : trace.ledger.unseen()) add_saturating(unseen[r.reason()], r.count());
     for (const auto& r : trace.ledger.duplicate()) {

@@ -9,9 +9,10 @@
 namespace flopinj::reduce {
 
 // Why launches of a signature have no FLOP count; empty where they have one.
-std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Model& model);
+std::string reason_of(const SignatureFlop& flop, uint32_t signature, const TraceTables& tables);
 
 // Fills report.ledger and report.devices.
-void build_ledger(const Model& model, const Totals& totals, const WorkTable& work, Report& report);
+void build_ledger(const TraceTables& tables, const Totals& totals, const WorkTable& work,
+                  Report& report);
 
 }  // namespace flopinj::reduce

@@ -10,11 +10,11 @@ namespace {
 using PhaseTimes = std::map<std::string, RankReport::Phase>;
 
 // GPU time of each process by phase.
-std::vector<PhaseTimes> times_of(const Model& model, const Totals& totals, const WorkTable& work,
-                                 const PhaseRules& rules) {
-  std::vector<PhaseTimes> times(model.traces.size());
+std::vector<PhaseTimes> times_of(const TraceTables& tables, const Totals& totals,
+                                 const WorkTable& work, const PhaseRules& rules) {
+  std::vector<PhaseTimes> times(tables.traces.size());
   const auto phase_of = [&](uint32_t device, uint32_t rule) -> RankReport::Phase& {
-    return times[model.devices[device].trace][rules.rules()[rule].phase];
+    return times[tables.devices[device].trace][rules.rules()[rule].phase];
   };
   for (const auto& row : totals.device_rules) {
     RankReport::Phase& phase = phase_of(row.device, row.rule);
@@ -25,7 +25,7 @@ std::vector<PhaseTimes> times_of(const Model& model, const Totals& totals, const
     Counts untimed;
     untimed.launches = row.launches;
     bool overflow = false;
-    const Counts& all = work.result(row.signature, model.devices[row.device].chip).counts;
+    const Counts& all = work.result(row.signature, tables.devices[row.device].chip).counts;
     phase_of(row.device, row.rule).time.add(time_of(untimed, all, overflow));
   }
   return times;
@@ -41,9 +41,9 @@ uint64_t own_time(const trace::SelfOverhead& o) {
 constexpr uint32_t kMostRanks = 1U << 20;  // a damaged header may claim any number
 
 // Of traces of several jobs the largest.
-std::optional<uint32_t> world_size_of(const Model& model) {
+std::optional<uint32_t> world_size_of(const TraceTables& tables) {
   uint32_t size = 0;
-  for (const TraceState& trace : model.traces)
+  for (const TraceState& trace : tables.traces)
     if (trace.has_header && trace.header.world_size() <= kMostRanks)
       size = std::max(size, trace.header.world_size());
   return size > 0 ? std::optional(size) : std::nullopt;
@@ -88,13 +88,13 @@ void add_straggler(const std::vector<RankReport>& ranks, const std::string& phas
 
 }  // namespace
 
-void build_ranks(const Model& model, const Totals& totals, const WorkTable& work,
+void build_ranks(const TraceTables& tables, const Totals& totals, const WorkTable& work,
                  const PhaseRules& rules, Report& report) {
   RanksReport& out = report.ranks;
-  std::vector<PhaseTimes> times = times_of(model, totals, work, rules);
+  std::vector<PhaseTimes> times = times_of(tables, totals, work, rules);
   uint64_t first_start = UINT64_MAX;
-  for (size_t i = 0; i < model.traces.size(); ++i) {
-    const TraceState& trace = model.traces[i];
+  for (size_t i = 0; i < tables.traces.size(); ++i) {
+    const TraceState& trace = tables.traces[i];
     RankReport& r = out.ranks.emplace_back();
     if (trace.has_header && trace.header.rank() >= 0) r.rank = trace.header.rank();
     if (trace.has_header && trace.header.clock_realtime_ns() != 0)
@@ -111,13 +111,13 @@ void build_ranks(const Model& model, const Totals& totals, const WorkTable& work
       r.phases.push_back(std::move(time));
     }
   }
-  for (const auto& device : model.devices)
+  for (const auto& device : tables.devices)
     if (device.facts.clock_khz() != 0)
       out.ranks[device.trace].clock_khz =
           std::max(out.ranks[device.trace].clock_khz, device.facts.clock_khz());
   for (auto& r : out.ranks)
     if (r.start_ns) r.start_skew_ns = *r.start_ns - first_start;
-  out.world_size = world_size_of(model);
+  out.world_size = world_size_of(tables);
   out.missing = missing_of(out);
   out.repeated = repeated_of(out.ranks);
   for (const auto& phase : report.phases) add_straggler(out.ranks, phase.name, out.stragglers);

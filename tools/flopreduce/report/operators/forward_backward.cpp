@@ -22,9 +22,10 @@ void add_known(ForwardBackward& row, bool forward, std::optional<u128> formula) 
 
 }  // namespace
 
-ForwardBackwardBuilder::ForwardBackwardBuilder(const Model& model, const OperatorMap& operators,
+ForwardBackwardBuilder::ForwardBackwardBuilder(const TraceTables& tables,
+                                               const OperatorMap& operators,
                                                const OperatorJoin& join)
-    : model_(model), operators_(operators), join_(join) {}
+    : tables_(tables), operators_(operators), join_(join) {}
 
 ForwardBackward& ForwardBackwardBuilder::Rows::at(const std::string& name) {
   const auto [entry, fresh] = index.try_emplace(name, rows.size());
@@ -46,7 +47,7 @@ std::string ForwardBackwardBuilder::operator_name(uint32_t path) const {
 
 // Of a backward path that found no forward operator: its autograd node, or whatever operator it names.
 std::string ForwardBackwardBuilder::node_name(uint32_t path) const {
-  for (uint32_t at = path; at > PathTable::kLost; at = model_.paths[at].parent)
+  for (uint32_t at = path; at > PathTable::kLost; at = tables_.paths[at].parent)
     if (const OperatorName* name = operators_.name_of(at);
         name != nullptr && name->kind == OperatorKind::kAutograd)
       return std::string(name->name);
@@ -85,7 +86,7 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32
 
 std::optional<Direction> ForwardBackwardBuilder::direction_of(uint32_t kernel) {
   const auto [entry, fresh] = directions_.try_emplace(kernel);
-  if (fresh) entry->second = gradient_direction(model_.names[kernel]);
+  if (fresh) entry->second = gradient_direction(tables_.names[kernel]);
   return entry->second;
 }
 
@@ -138,7 +139,7 @@ void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, 
 // By the innermost of an operator's functions that tells: which kernels of attention ran.
 std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t path) const {
   const uint32_t outermost = operators_.operator_of(path);
-  for (; path > PathTable::kLost; path = model_.paths[path].parent) {
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
     if (const OperatorName* name = operators_.name_of(path))
       if (const auto gradients = operator_gradients(*name)) return gradients;
     if (path == outermost) break;

@@ -2,7 +2,7 @@
 // ratio should be.
 //
 // An expectation comes from theory and from evidence, operator by operator: all gradients that the
-// formula knows, without those of which report/gradients.h says that they were not computed.
+// formula knows, without those of which report/operators/gradients.h says that they were not computed.
 // Evidence by FLOP is left out here, since FLOP are what the expectation is to judge. Without other
 // evidence the first operator that has gradients gets the range with and without its input's
 // gradient, and any other is assumed to have all; the basis says so.
@@ -31,9 +31,9 @@ namespace flopinj::reduce {
 class ForwardBackwardBuilder {
  public:
   // All must outlive the builder.
-  ForwardBackwardBuilder(const Model& model, const OperatorMap& operators,
+  ForwardBackwardBuilder(const TraceTables& tables, const OperatorMap& operators,
                          const OperatorJoin& join);
-  // Takes one kernel's work in one range path and phase. `kernel`: its name in Model::names.
+  // Takes one kernel's work in one range path and phase. `kernel`: its name in TraceTables::names.
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
   // After all work. Of one operator in one phase: its formula, or nothing where it has none, and the
   // paths that it launches in.
@@ -96,7 +96,7 @@ class ForwardBackwardBuilder {
   static void set_ratio(ForwardBackward& row);
   static void set_share(ForwardBackward& row, const Work& pass);
 
-  const Model& model_;
+  const TraceTables& tables_;
   const OperatorMap& operators_;
   const OperatorJoin& join_;
   Rows layers_, types_;

@@ -15,18 +15,18 @@ bool is_forward(const PhaseRules& rules, uint32_t rule) {
 // The layers of a forward pass are the ranges directly below a range that says forward (the
 // outermost one that does, and no operator), as far as they hold matrix work. Paths are in the order
 // in which they were first entered.
-void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
+void find_layers(const TraceTables& tables, const PhaseRules& rules, const PhaseMap& phases,
                  const std::vector<u128>& inclusive, RatioReport& report) {
   u128& first = report.first_layers_flop;
   u128& all = report.layered_flop;
-  std::vector<bool> seen_layer(model.paths.size(), false);  // of a forward range
-  for (uint32_t i = PathTable::kLost + 1; i < model.paths.size(); ++i) {
-    const uint32_t parent = model.paths[i].parent;
+  std::vector<bool> seen_layer(tables.paths.size(), false);  // of a forward range
+  for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
+    const uint32_t parent = tables.paths[i].parent;
     if (parent <= PathTable::kLost || inclusive[i] == 0) continue;
-    const uint32_t grandparent = model.paths[parent].parent;
+    const uint32_t grandparent = tables.paths[parent].parent;
     const bool layer =
         is_forward(rules, phases.own_rule(parent)) &&
-        !parse_operator_name(model.names[model.paths[parent].name]) &&
+        !parse_operator_name(tables.names[tables.paths[parent].name]) &&
         (grandparent <= PathTable::kLost || !is_forward(rules, phases.path_rule(grandparent)));
     if (!layer) continue;
     const bool is_first = !seen_layer[parent];
@@ -35,7 +35,7 @@ void find_layers(const Model& model, const PhaseRules& rules, const PhaseMap& ph
       add_saturating(first, inclusive[i]);
       add_saturating(all, inclusive[parent]);  // forward ranges without layers say nothing
     }
-    report.layers.push_back({path_string(model, i), inclusive[i], is_first});
+    report.layers.push_back({path_string(tables, i), inclusive[i], is_first});
   }
   if (report.layers.empty() || all == 0) return;
   report.first_layer_share = quotient(first, all);
@@ -113,23 +113,23 @@ std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& 
 
 }  // namespace
 
-std::string range_label(const Model& model, uint32_t path) {
+std::string range_label(const TraceTables& tables, uint32_t path) {
   constexpr size_t kLimit = 256;
-  const auto& range = model.paths[path];
+  const auto& range = tables.paths[path];
   const std::string domain =
-      range.domain == NamePool::kEmpty ? "" : model.names[range.domain] + ":";
-  return cut(domain + model.names[range.name], kLimit);
+      range.domain == NamePool::kEmpty ? "" : tables.names[range.domain] + ":";
+  return cut(domain + tables.names[range.name], kLimit);
 }
 
-std::string path_string(const Model& model, uint32_t path, bool escaped) {
+std::string path_string(const TraceTables& tables, uint32_t path, bool escaped) {
   constexpr size_t kLimit = 1024;
   if (path == PathTable::kRoot) return "(no range)";
   std::vector<uint32_t> levels;
-  for (; path > PathTable::kLost; path = model.paths[path].parent) levels.push_back(path);
+  for (; path > PathTable::kLost; path = tables.paths[path].parent) levels.push_back(path);
   std::string text = path == PathTable::kLost ? "(lost range)" : "";
   for (auto level = levels.rbegin(); level != levels.rend() && text.size() <= kLimit; ++level) {
     if (!text.empty()) text += "/";
-    for (const char c : range_label(model, *level)) {
+    for (const char c : range_label(tables, *level)) {
       if (escaped && c == '/') text += '\\';
       text += c;
     }
@@ -137,8 +137,8 @@ std::string path_string(const Model& model, uint32_t path, bool escaped) {
   return cut(text, kLimit);
 }
 
-RatioReport backward_forward(const Model& model, const PhaseRules& rules, const PhaseMap& phases,
-                             const Work& forward, const Work& backward,
+RatioReport backward_forward(const TraceTables& tables, const PhaseRules& rules,
+                             const PhaseMap& phases, const Work& forward, const Work& backward,
                              const OperatorsReport& operators, std::vector<u128> forward_matrix) {
   RatioReport report;
   if (forward.flop > 0 && backward.launches > 0 && backward.flop_known()) {
@@ -151,8 +151,9 @@ RatioReport backward_forward(const Model& model, const PhaseRules& rules, const 
   }
   for (size_t i = forward_matrix.size();
        i-- > PathTable::kLost + 1;)  // children come after their parents
-    add_saturating(forward_matrix[model.paths[static_cast<uint32_t>(i)].parent], forward_matrix[i]);
-  find_layers(model, rules, phases, forward_matrix, report);
+    add_saturating(forward_matrix[tables.paths[static_cast<uint32_t>(i)].parent],
+                   forward_matrix[i]);
+  find_layers(tables, rules, phases, forward_matrix, report);
   report.expected = expected_of(report, forward, operators);
   report.verdict = verdict_of(report);
   return report;

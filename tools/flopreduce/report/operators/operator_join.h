@@ -1,5 +1,5 @@
 // Which forward operators a backward range's launches belong to, by the sequence numbers that
-// passes/sequence_pass.h joined.
+// passes/sequence/sequence_pass.h joined.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -16,22 +16,22 @@ u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
-OperatorsBuilder::OperatorsBuilder(const Model& model, const PhaseRules& rules,
+OperatorsBuilder::OperatorsBuilder(const TraceTables& tables, const PhaseRules& rules,
                                    const OperatorMap& operators, const OperatorCalls& calls,
                                    const Formulas& formulas)
-    : model_(model),
+    : tables_(tables),
       rules_(rules),
       operators_(operators),
       calls_(calls),
       formulas_(formulas),
       join_(calls),
       call_forms_(operators, join_),
-      forward_backward_(model, operators, join_) {}
+      forward_backward_(tables, operators, join_) {}
 
 void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
                            const std::string& reason) {
   const std::string& phase = rules_.rules()[row.rule].phase;
-  forward_backward_.add(row.path, phase, model_.signatures[row.signature].name, work);
+  forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
   const uint32_t path = operators_.operator_of(row.path);
   if (path == kNoIndex) return;
   if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
@@ -42,7 +42,7 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
   for (size_t i = 0; i < formulas_.precisions().size(); ++i)
     if (flop.by_precision[i] > 0 && formulas_.precisions()[i].starts_with("tensor"))
       place.tensor = true;
-  place.kernels[{row.path, model_.signatures[row.signature].name}].add(
+  place.kernels[{row.path, tables_.signatures[row.signature].name}].add(
       {work.launches, work.flop, work.matrix_flop});
 }
 
@@ -133,7 +133,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   std::map<uint32_t, KernelSum> kernels;
   for (const auto& [where, sum] : place.kernels) kernels[where.second].add(sum);
   for (const auto& [kernel, sum] : kernels)
-    facts.kernels.push_back({model_.names[kernel], sum.launches, sum.flop, sum.matrix_flop});
+    facts.kernels.push_back({tables_.names[kernel], sum.launches, sum.flop, sum.matrix_flop});
   std::stable_sort(facts.kernels.begin(), facts.kernels.end(),
                    [](const auto& a, const auto& b) { return a.flop > b.flop; });
   return facts;
@@ -189,7 +189,7 @@ void OperatorsBuilder::add_types() {
 void OperatorsBuilder::add_place(uint32_t path, const Place& place, const OperatorFacts& facts) {
   OperatorReport& r = report_.places.emplace_back();
   r.name = facts.name->name;
-  r.range = range_label(model_, path);
+  r.range = range_label(tables_, path);
   r.layer = forward_backward_.layer_name(path);
   r.phase = facts.phase;
   r.calls = facts.calls;

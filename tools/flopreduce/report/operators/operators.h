@@ -24,7 +24,7 @@ namespace flopinj::reduce {
 class OperatorsBuilder {
  public:
   // All must outlive the builder. `formulas` is done: every signature was evaluated.
-  OperatorsBuilder(const Model& model, const PhaseRules& rules, const OperatorMap& operators,
+  OperatorsBuilder(const TraceTables& tables, const PhaseRules& rules, const OperatorMap& operators,
                    const OperatorCalls& calls, const Formulas& formulas);
   // Takes one row of the totals. `reason`: why it is unmeasured, where it is.
   void add(const Row& row, const Work& work, const Flop& flop, const std::string& reason);
@@ -56,7 +56,7 @@ class OperatorsBuilder {
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
   void add_types();
 
-  const Model& model_;
+  const TraceTables& tables_;
   const PhaseRules& rules_;
   const OperatorMap& operators_;
   const OperatorCalls& calls_;
