@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "gpu.h"
+#include "gpu/gpu.h"
 
 namespace trainer {
 

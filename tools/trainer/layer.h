@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu.h"
-#include "kernels.h"
+#include "gpu/gpu.h"
+#include "gpu/kernels.h"
 #include "network.h"
 #include "operator_ranges.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "catch.h"
-#include "driver/timing.h"
+#include "driver/execution/timing.h"
 #include "peaks/simulated.h"
 
 using namespace flopinj::reduce;

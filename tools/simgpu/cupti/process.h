@@ -5,10 +5,10 @@
 #include <atomic>
 #include <mutex>
 
-#include "activity.h"
+#include "activity/activity.h"
 #include "callbacks.h"
+#include "counters/range_registry.h"
 #include "environment.h"
-#include "range_registry.h"
 #include "versions.h"
 
 namespace simgpu::cupti {

@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "driver/execution/stream.h"
 #include "driver/observer.h"
-#include "driver/stream.h"
 
 namespace simgpu {
 namespace {

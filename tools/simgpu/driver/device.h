@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "driver/arena.h"
 #include "driver/chip.h"
-#include "driver/executor.h"
+#include "driver/execution/arena.h"
+#include "driver/execution/executor.h"
 
 namespace simgpu {
 

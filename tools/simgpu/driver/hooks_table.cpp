@@ -1,12 +1,12 @@
 #include "driver/hooks_table.h"
 
-#include "driver/capture.h"
-#include "driver/clock.h"
 #include "driver/context.h"
-#include "driver/graph_exec.h"
+#include "driver/execution/clock.h"
+#include "driver/execution/stream.h"
+#include "driver/graphs/capture.h"
+#include "driver/graphs/graph_exec.h"
 #include "driver/observer.h"
 #include "driver/settings.h"
-#include "driver/stream.h"
 
 namespace simgpu {
 namespace {

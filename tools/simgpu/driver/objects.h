@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "driver/device.h"
-#include "driver/work_queue.h"
+#include "driver/execution/work_queue.h"
 
 namespace simgpu {
 

@@ -1,0 +1,150 @@
+#include "activity/activity.h"
+
+#include <algorithm>
+
+#include "activity/activity_records.h"
+#include "activity/activity_thief.h"
+
+namespace simgpu::cupti {
+namespace {
+
+enum class Support { kRecords, kEmpty, kConflicts, kUnknown };
+
+Support support(CUpti_ActivityKind kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return Support::kRecords;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+    case CUPTI_ACTIVITY_KIND_NAME:
+    case CUPTI_ACTIVITY_KIND_MARKER:
+    case CUPTI_ACTIVITY_KIND_MARKER_DATA:
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+    case CUPTI_ACTIVITY_KIND_FUNCTION:
+    case CUPTI_ACTIVITY_KIND_MODULE:
+    case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+    case CUPTI_ACTIVITY_KIND_STREAM:
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+      return Support::kEmpty;
+    // It would replace the kernel records of graphs, which is not simulated: better refused than
+    // wrong.
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+      return Support::kConflicts;
+    default:
+      return Support::kUnknown;
+  }
+}
+
+// A number of this thread's own, from 1.
+uint64_t this_thread() {
+  static std::atomic<uint64_t> threads{0};
+  thread_local const uint64_t number = ++threads;
+  return number;
+}
+
+}  // namespace
+
+CUptiResult Activity::enable(CUpti_ActivityKind kind) {
+  switch (support(kind)) {
+    case Support::kUnknown:
+      return CUPTI_ERROR_INVALID_KIND;
+    case Support::kConflicts:
+      return CUPTI_ERROR_NOT_COMPATIBLE;
+    case Support::kEmpty:
+      return CUPTI_SUCCESS;
+    case Support::kRecords:
+      break;
+  }
+  const std::scoped_lock lock(mutex_);
+  const uint64_t now = enabled_.load(std::memory_order_relaxed) | bit(kind);
+  if ((now & kKernelKinds) == kKernelKinds) return CUPTI_ERROR_NOT_COMPATIBLE;
+  buffers_.start();
+  enabled_.store(now, std::memory_order_relaxed);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Activity::disable(CUpti_ActivityKind kind) {
+  const Support known = support(kind);
+  if (known == Support::kUnknown) return CUPTI_ERROR_INVALID_KIND;
+  if (known == Support::kRecords) enabled_.fetch_and(~bit(kind), std::memory_order_relaxed);
+  return CUPTI_SUCCESS;
+}
+
+void Activity::reset() {
+  enabled_.store(0, std::memory_order_relaxed);
+  buffers_.stop();
+}
+
+bool Activity::lose(uint64_t number) {
+  const uint64_t every = environment_.faults.drop_activity;
+  if (every == 0 || number % every != 0) return false;
+  buffers_.count_dropped();
+  return true;
+}
+
+// As has been seen on hardware after 25 million records of graph nodes (parcagpu issue 23).
+void Activity::spoil_times(uint64_t number, CUpti_ActivityKernel10& record) const {
+  const uint64_t first = environment_.faults.invalid_times;
+  if (first == 0 || number < first) return;
+  if (number % 2 == 0)
+    record.start = record.end = 0;
+  else
+    record.end = record.start - 1;
+}
+
+const char* Activity::intern(const char* name) {
+  return names_.emplace(name == nullptr ? "" : name).first->c_str();
+}
+
+template <class Record>
+void Activity::append(CUpti_ActivityKind kind, const Record& record) {
+  buffers_.append({reinterpret_cast<const uint8_t*>(&record), sizeof record},
+                  record_size(kind, environment_.cupti_version), this_thread());
+}
+
+void Activity::kernel(const KernelRun& run, uint32_t slow_down) {
+  const Faults& faults = environment_.faults;
+  const uint64_t number = count_record();
+  if (faults.take_activity != 0 && number == faults.take_activity) take_callbacks(buffers_);
+  if (faults.take_activity != 0 && number == faults.take_activity + kThiefStays)
+    disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  const uint64_t enabled = enabled_.load(std::memory_order_relaxed) & kKernelKinds;
+  if (enabled == 0 || lose(number)) return;
+  const auto kind = enabled == bit(CUPTI_ACTIVITY_KIND_KERNEL)
+                        ? CUPTI_ACTIVITY_KIND_KERNEL
+                        : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  CUpti_ActivityKernel10 record;
+  {
+    const std::scoped_lock lock(mutex_);
+    uint64_t& busy_until = busy_until_[{run.context_id, run.stream_id}];
+    const uint64_t start = std::max(run.start_ns, busy_until);
+    const uint64_t end = start + (run.end_ns - run.start_ns) * slow_down;
+    busy_until = end;
+    record = kernel_record(kind, run, intern(run.symbol), start, end);
+  }
+  record.start += shift_.load(std::memory_order_relaxed);
+  record.end += shift_.load(std::memory_order_relaxed);
+  spoil_times(number, record);
+  append(kind, record);
+  if (faults.repeat_activity != 0 && number % faults.repeat_activity == 0) append(kind, record);
+}
+
+void Activity::copy(const MemoryCopy& copy) {
+  if (!wants_copies() || lose(count_record())) return;
+  CUpti_ActivityMemcpy6 record = memcpy_record(copy);
+  record.start += shift_.load(std::memory_order_relaxed);
+  record.end += shift_.load(std::memory_order_relaxed);
+  append(CUPTI_ACTIVITY_KIND_MEMCPY, record);
+}
+
+}  // namespace simgpu::cupti

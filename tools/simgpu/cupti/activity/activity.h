@@ -1,0 +1,69 @@
+// The activity API's state: which kinds are on, and the records made from what the driver reports.
+#pragma once
+#include <cupti.h>
+#include <simgpu/hooks.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "activity/activity_buffers.h"
+#include "environment.h"
+
+namespace simgpu::cupti {
+
+class Activity {
+ public:
+  explicit Activity(const Environment& environment)
+      : environment_(environment), buffers_(environment.cupti_version) {}
+
+  // Kernel, concurrent kernel and memory copy records are made. Kinds whose records a tool can do
+  // without are accepted and stay empty. Both kernel kinds at once: CUPTI_ERROR_NOT_COMPATIBLE.
+  CUptiResult enable(CUpti_ActivityKind kind);
+  CUptiResult disable(CUpti_ActivityKind kind);
+  void reset();  // cuptiFinalize
+
+  bool wants_kernels() const noexcept {
+    return (enabled_.load(std::memory_order_relaxed) & kKernelKinds) != 0;
+  }
+  bool wants_copies() const noexcept {
+    return (enabled_.load(std::memory_order_relaxed) & bit(CUPTI_ACTIVITY_KIND_MEMCPY)) != 0;
+  }
+
+  // `slow_down` is how many times longer the kernel took because its code was patched for SASS
+  // metrics.
+  void kernel(const KernelRun& run, uint32_t slow_down);
+  void copy(const MemoryCopy& copy);
+  // Added to the times of records from now on.
+  void shift_times(uint64_t by_ns) { shift_.store(by_ns, std::memory_order_relaxed); }
+
+  ActivityBuffers& buffers() { return buffers_; }
+
+ private:
+  static constexpr uint64_t bit(CUpti_ActivityKind kind) { return uint64_t{1} << kind; }
+  static constexpr uint64_t kKernelKinds = uint64_t{1} << CUPTI_ACTIVITY_KIND_KERNEL |
+                                           uint64_t{1} << CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  uint64_t count_record() { return records_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  bool lose(uint64_t number);  // of the record
+  void spoil_times(uint64_t number, CUpti_ActivityKernel10& record) const;
+  template <class Record>
+  void append(CUpti_ActivityKind kind, const Record& record);
+  const char* intern(const char* name);
+
+  const Environment& environment_;
+  ActivityBuffers buffers_;
+  std::atomic<uint64_t> enabled_{0};
+  std::atomic<uint64_t> records_{0}, shift_{0};
+  std::mutex mutex_;
+  std::unordered_set<std::string>
+      names_;  // records point into it; bounded by the program's kernels
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t>
+      busy_until_;  // (context, stream) -> end of its last record
+};
+
+}  // namespace simgpu::cupti

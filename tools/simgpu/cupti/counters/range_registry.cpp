@@ -1,0 +1,91 @@
+#include "counters/range_registry.h"
+
+#include <algorithm>
+
+namespace simgpu::cupti {
+
+// Another process holds the counters, for a while or for ever.
+bool RangeRegistry::busy() {
+  using std::chrono::steady_clock;
+  std::call_once(first_enable_, [&] { first_enabled_ = steady_clock::now(); });
+  const Faults& faults = environment_.faults;
+  return faults.hardware_busy ||
+         steady_clock::now() - first_enabled_ < std::chrono::milliseconds(faults.hardware_busy_for);
+}
+
+CUptiResult RangeRegistry::enable(CUcontext context, uint32_t device, uint32_t chip,
+                                  CUpti_RangeProfiler_Object** handle) {
+  const Faults& faults = environment_.faults;
+  if (!initialized_.load(std::memory_order_relaxed)) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (faults.unsupported_device) return CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
+  if (faults.no_privileges) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  if (busy()) return CUPTI_ERROR_HARDWARE_BUSY;
+  if (faults.enable_fails) return CUPTI_ERROR_UNKNOWN;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& object : objects_)
+    if (object->context() == context) return CUPTI_ERROR_INVALID_OPERATION;
+  if (faults.one_context)
+    for (const auto& object : objects_)
+      if (object->device() == device) return CUPTI_ERROR_HARDWARE_BUSY;
+  objects_.push_back(std::make_unique<RangeProfiler>(environment_, context, device, chip));
+  *handle = reinterpret_cast<CUpti_RangeProfiler_Object*>(objects_.back().get());
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult RangeRegistry::disable(CUpti_RangeProfiler_Object* handle) {
+  const std::scoped_lock lock(mutex_);
+  const RangeProfiler* found = find(handle);
+  if (found == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (found->started()) return CUPTI_ERROR_INVALID_OPERATION;
+  std::erase_if(objects_, [&](const auto& object) { return object.get() == found; });
+  return CUPTI_SUCCESS;
+}
+
+bool RangeRegistry::enabled(CUcontext context) const {
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::any_of(objects_, [&](const auto& object) {
+    return context == nullptr || object->context() == context;
+  });
+}
+
+void RangeRegistry::context_destroyed(CUcontext context) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(objects_, [&](const auto& object) { return object->context() == context; });
+  count_started();
+}
+
+void RangeRegistry::reset() {
+  const std::scoped_lock lock(mutex_);
+  objects_.clear();
+  initialized_.store(false, std::memory_order_relaxed);
+  count_started();
+}
+
+uint32_t RangeRegistry::kernel(const KernelRun& run) {
+  uint32_t slow_down = 1;
+  with_started(run.context, [&](RangeProfiler& object) { slow_down = object.kernel(run); });
+  return slow_down;
+}
+
+void RangeRegistry::copy(const MemoryCopy& copy) {
+  with_started(copy.context, [&](RangeProfiler& object) { object.copy(copy); });
+}
+
+void RangeRegistry::module_loaded(CUcontext context, uint32_t module) {
+  with_started(context, [&](RangeProfiler& object) { object.module_loaded(module); });
+}
+
+RangeProfiler* RangeRegistry::find(const CUpti_RangeProfiler_Object* handle) const {
+  for (const auto& object : objects_)
+    if (static_cast<const void*>(object.get()) == static_cast<const void*>(handle))
+      return object.get();
+  return nullptr;
+}
+
+void RangeRegistry::count_started() {
+  const auto started =
+      std::ranges::count_if(objects_, [](const auto& object) { return object->started(); });
+  started_.store(static_cast<uint32_t>(started), std::memory_order_relaxed);
+}
+
+}  // namespace simgpu::cupti

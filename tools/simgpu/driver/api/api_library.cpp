@@ -1,0 +1,102 @@
+// Libraries: modules without a context, and their kernels.
+#include "driver/api/api.h"
+#include "driver/context.h"
+#include "driver/modules/module.h"
+
+namespace simgpu::api {
+namespace {
+
+CUresult load(CUlibrary* out, const void* data, size_t bytes) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  ImageResult result = load_image(data, bytes);
+  if (result.error != CUDA_SUCCESS) return result.error;
+  Runtime& runtime = Runtime::get();
+  auto library = std::make_shared<Library>();
+  library->image = std::move(result.image);
+  const auto* first = static_cast<const std::byte*>(data);
+  library->bytes.assign(first, first + elf_bytes(data, bytes));
+  *out = runtime.libraries.insert(library);
+  for (const KernelEntry* entry : library->image->kernels()) {
+    auto kernel = std::make_shared<Kernel>();
+    kernel->entry = entry;
+    kernel->symbol = intern(entry->name);
+    kernel->library = library;
+    runtime.kernels.insert(kernel);
+    library->kernels.emplace(entry->name, std::move(kernel));
+  }
+  return CUDA_SUCCESS;
+}
+
+// Function of a kernel in the current context.
+Found<Function> function_of(CUkernel handle) {
+  if (!Runtime::get().kernels.find(handle)) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
+  return find_function_to_ask(reinterpret_cast<CUfunction>(handle));
+}
+
+}  // namespace
+
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**,
+                           unsigned int, CUlibraryOption*, void**, unsigned int) {
+  return load(library, code, 0);
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* fileName, CUjit_option*, void**,
+                               unsigned int, CUlibraryOption*, void**, unsigned int) {
+  if (library == nullptr || fileName == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<std::byte> bytes;
+  if (!read_file(fileName, bytes)) return CUDA_ERROR_FILE_NOT_FOUND;
+  if (bytes.empty()) return CUDA_ERROR_INVALID_IMAGE;
+  return load(library, bytes.data(), bytes.size());
+}
+
+CUresult cuLibraryUnload(CUlibrary handle) {
+  Runtime& runtime = Runtime::get();
+  const auto library = runtime.libraries.erase(handle);
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  for (const auto& [name, kernel] : library->kernels)
+    runtime.kernels.erase(HandleTable<CUkernel, Kernel>::handle_of(kernel.get()));
+  const std::lock_guard lock(library->mutex);
+  for (const auto& [context, module] : library->modules)
+    if (runtime.modules.find(HandleTable<CUmodule, Module>::handle_of(module.get())) == module)
+      unload_module(module);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernel(CUkernel* pKernel, CUlibrary library, const char* name) {
+  if (pKernel == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = Runtime::get().libraries.find(library);
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  const auto it = found->kernels.find(name);
+  if (it == found->kernels.end()) return CUDA_ERROR_NOT_FOUND;
+  *pKernel = HandleTable<CUkernel, Kernel>::handle_of(it->second.get());
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernelCount(unsigned int* count, CUlibrary lib) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = Runtime::get().libraries.find(lib);
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  *count = static_cast<unsigned int>(found->kernels.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int numKernels, CUlibrary lib) {
+  if (kernels == nullptr || numKernels == 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = Runtime::get().libraries.find(lib);
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  unsigned int i = 0;
+  for (const auto& [name, kernel] : found->kernels) {
+    if (i == numKernels) break;
+    kernels[i++] = HandleTable<CUkernel, Kernel>::handle_of(kernel.get());
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetFunction(CUfunction* pFunc, CUkernel kernel) {
+  if (pFunc == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto function = function_of(kernel);
+  if (function) *pFunc = HandleTable<CUfunction, Function>::handle_of(function.object.get());
+  return function.error;
+}
+
+}  // namespace simgpu::api

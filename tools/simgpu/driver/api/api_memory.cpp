@@ -1,0 +1,109 @@
+// Allocation and what is known about pointers.
+#include "driver/api/api.h"
+#include "driver/context.h"
+#include "driver/execution/memory.h"
+#include "driver/graphs/capture.h"
+
+namespace simgpu::api {
+namespace {
+
+// Allocation is forbidden in a capture that is not relaxed.
+CUresult allocate(CUdeviceptr* dptr, size_t bytes) {
+  const auto context = current_context();
+  if (!context) return context.error;
+  if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
+  return allocate_device(*context->device, bytes, dptr);
+}
+
+CUcontext context_on(Device& device) {
+  const auto context = current_context();
+  if (context && context->device == &device) return current_handle();
+  const std::lock_guard lock(device.primary().mutex);
+  return HandleTable<CUcontext, Context>::handle_of(device.primary().context.get());
+}
+
+template <class T>
+CUresult put(void* data, T value) {
+  *static_cast<T*>(data) = value;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto context = current_context();
+  if (!context) return context.error;
+  *free = context->device->memory().free_bytes();
+  *total = context->device->chip().memory_bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) { return allocate(dptr, bytesize); }
+
+CUresult cuMemFree_v2(CUdeviceptr dptr) {
+  const auto context = current_context();
+  if (!context) return context.error;
+  if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
+  return free_device(dptr);
+}
+
+CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
+  constexpr unsigned int kFlags =
+      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  if ((Flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto context = current_context();
+  return context ? allocate_host(bytesize, Flags, pp) : context.error;
+}
+
+CUresult cuMemFreeHost(void* p) { return p == nullptr ? CUDA_SUCCESS : free_host(p, false); }
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* pdptr, void* p, unsigned int Flags) {
+  HostBlock block;
+  if (pdptr == nullptr || Flags != 0 || !find_host(reinterpret_cast<uint64_t>(p), block))
+    return CUDA_ERROR_INVALID_VALUE;
+  *pdptr = reinterpret_cast<CUdeviceptr>(p);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
+  const auto context = current_context();
+  return context ? register_host(p, bytesize, Flags) : context.error;
+}
+
+CUresult cuMemHostUnregister(void* p) { return free_host(p, true); }
+
+CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Device* device = Runtime::get().device_of_address(ptr);
+  const auto block = device != nullptr ? device->memory().find(ptr) : std::nullopt;
+  HostBlock host;
+  const bool pinned = !block && find_host(ptr, host);
+  if (!block && !pinned) return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return put(data, block ? context_on(*device) : current_handle());
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return put(data,
+                 static_cast<unsigned int>(block ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST));
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return put(data, ptr);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (block) return CUDA_ERROR_INVALID_VALUE;
+      return put(data, reinterpret_cast<void*>(ptr));
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return put(data, block ? device->ordinal() : 0);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return put(data, CUdeviceptr{block ? block->address : host.address});
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return put(data, size_t{block ? block->bytes : host.bytes});
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return put(data, true);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      return put(data, false);
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+}  // namespace simgpu::api

@@ -1,0 +1,187 @@
+// Streams and their capture.
+#include <chrono>
+#include <thread>
+
+#include "driver/api/api.h"
+#include "driver/context.h"
+#include "driver/execution/stream.h"
+#include "driver/graphs/capture.h"
+#include "driver/observer.h"
+
+namespace simgpu::api {
+namespace {
+
+CUcontext handle_of(const std::shared_ptr<Context>& context) {
+  return HandleTable<CUcontext, Context>::handle_of(context.get());
+}
+
+// Any call that only asks about a stream.
+template <class T, class Read>
+CUresult ask(CUstream handle, T* out, Read read) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(handle);
+  if (!stream) return stream.error;
+  *out = read(*stream.object);
+  return CUDA_SUCCESS;
+}
+
+CUstreamCaptureStatus status_of(const std::shared_ptr<Capture>& capture) {
+  if (!capture) return CU_STREAM_CAPTURE_STATUS_NONE;
+  const std::lock_guard lock(capture->mutex);
+  return capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                              : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+}  // namespace
+
+CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
+  if (phStream == nullptr || (Flags & ~static_cast<unsigned int>(CU_STREAM_NON_BLOCKING)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto context = current_context();
+  if (!context) return context.error;
+  const auto stream = make_stream(context.object, Stream::Kind::kCreated, Flags);
+  *phStream = Runtime::get().streams.insert(stream);
+  notify([&](const Observer& o) {
+    if (o.stream_created)
+      o.stream_created(o.self, handle_of(context.object), *phStream, stream->id);
+  });
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy_v2(CUstream hStream) {
+  const auto stream = Runtime::get().streams.find(hStream);
+  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+  refuse_in_capture(*stream);  // a capture cannot outlive a stream of its
+  CUgraph none = nullptr;
+  end_capture(*stream, &none);  // if it began on this one
+  notify([&](const Observer& o) {
+    if (o.stream_destroying)
+      o.stream_destroying(o.self, handle_of(stream->context), hStream, stream->id);
+  });
+  Runtime::get().streams.erase(hStream);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+  if ((Flags & ~static_cast<unsigned int>(CU_EVENT_WAIT_EXTERNAL)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto event = Runtime::get().events.find(hEvent);
+  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  const auto stream = resolve_stream(hStream);
+  return stream ? wait_event(stream.object, event) : stream.error;
+}
+
+CUresult cuStreamQuery(CUstream hStream) {
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  return is_idle(*stream.object) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult cuStreamSynchronize(CUstream hStream) {
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  const CUresult failure = synchronize(*stream.object);
+  notify([&](const Observer& o) {
+    if (o.synchronized) o.synchronized(o.self, handle_of(stream->context), hStream);
+  });
+  return failure;
+}
+
+// Host functions are work of the stream. Where that is done at once, it is on the calling thread.
+CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData) {
+  if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  return stream ? submit(stream.object, HostWork{fn, userData}) : stream.error;
+}
+
+// Of the conditions equality and "at least" (by the signed difference, as the manual has it).
+CUresult cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
+                                unsigned int flags) {
+  if (addr == 0 || flags > CU_STREAM_WAIT_VALUE_EQ) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  return give(stream.object, [=] {
+    const auto* const word = reinterpret_cast<const uint32_t*>(addr);
+    const auto met = [&] {
+      const uint32_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+      return flags == CU_STREAM_WAIT_VALUE_EQ ? now == value
+                                              : static_cast<int32_t>(now - value) >= 0;
+    };
+    while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t value,
+                                 unsigned int flags) {
+  if (addr == 0 || flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  return give(stream.object, [=] {
+    __atomic_store_n(reinterpret_cast<uint32_t*>(addr), value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* userData,
+                             unsigned int flags) {
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
+  return give(stream.object, [=] {
+    callback(hStream, CUDA_SUCCESS, userData);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+                                     const CUgraphNode* dependencies,
+                                     const CUgraphEdgeData* dependencyData, size_t numDependencies,
+                                     CUstreamCaptureMode mode) {
+  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED ||
+      (numDependencies > 0 && dependencies == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (dependencyData != nullptr) return CUDA_ERROR_NOT_SUPPORTED;  // whole kernels only
+  const auto graph = Runtime::get().graphs.find(hGraph);
+  const auto stream = resolve_stream(hStream);
+  if (!graph || !stream) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<GraphNode*> behind;
+  for (size_t i = 0; i < numDependencies; ++i) {
+    const auto node = Runtime::get().nodes.find(dependencies[i]);
+    if (!node || node->graph != graph.get()) return CUDA_ERROR_INVALID_VALUE;
+    behind.push_back(node.get());
+  }
+  return begin_capture(stream.object, mode, graph, behind);
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
+  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  return stream ? begin_capture(stream.object, mode) : stream.error;
+}
+
+CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
+  if (phGraph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  return stream ? end_capture(*stream.object, phGraph) : stream.error;
+}
+
+CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus) {
+  return ask(hStream, captureStatus, [](Stream& s) { return status_of(capture_of(s)); });
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  if (mode == nullptr || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL ||
+      *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    return CUDA_ERROR_INVALID_VALUE;
+  *mode = exchange_thread_mode(*mode);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace simgpu::api

@@ -1,0 +1,200 @@
+#include "driver/execution/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "driver/execution/clock.h"
+#include "driver/execution/timing.h"
+#include "driver/observer.h"
+
+namespace simgpu {
+namespace {
+
+constexpr uint32_t kMaxThreadsPerBlock = 1024;
+constexpr uint32_t kMaxClusterBlocks = 8;       // portable cluster size
+constexpr uint32_t kRegistersPerThread = 32;    // of the modelled code; simulated kernels have none
+constexpr uint64_t kRegistersPerBlock = 65536;  // at most, on all modelled chips
+
+CUresult copy_extra(const KernelEntry& kernel, void** extra, std::vector<std::byte>& params) {
+  const void* buffer = nullptr;
+  size_t bytes = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[1];
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      if (extra[1] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      bytes = *static_cast<const size_t*>(extra[1]);
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  if (bytes < kernel.param_bytes || (buffer == nullptr && kernel.param_bytes > 0))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (kernel.param_bytes > 0) std::memcpy(params.data(), buffer, kernel.param_bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult copy_params(const KernelEntry& kernel, void** kernel_params, void** extra,
+                     std::vector<std::byte>& params) {
+  if (kernel_params != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  params.assign(kernel.param_bytes, std::byte{0});
+  if (extra != nullptr) return copy_extra(kernel, extra, params);
+  if (kernel.param_count > 0 && kernel_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (uint32_t i = 0; i < kernel.param_count; ++i) {
+    if (kernel_params[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(params.data() + kernel.params[i].offset, kernel_params[i], kernel.params[i].bytes);
+  }
+  return CUDA_SUCCESS;
+}
+
+void copy_dim(uint32_t (&to)[3], const Dim3& from) {
+  to[0] = from.x;
+  to[1] = from.y;
+  to[2] = from.z;
+}
+
+KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrigin& origin,
+                   uint64_t number) {
+  const Context& context = *stream.context;
+  KernelRun run{};
+  run.symbol = work.function->symbol;
+  run.function = HandleTable<CUfunction, Function>::handle_of(work.function.get());
+  run.context = HandleTable<CUcontext, Context>::handle_of(&context);
+  run.device_id = static_cast<uint32_t>(context.device->ordinal());
+  run.context_id = context.id;
+  run.stream_id = stream.id;
+  run.module_id = work.function->module_id;
+  run.correlation_id = ApiScope::current_correlation_id();
+  run.graph_id = origin.graph_id;
+  run.graph_node_id = origin.node_id;
+  copy_dim(run.grid, work.shape.grid);
+  copy_dim(run.block, work.shape.block);
+  copy_dim(run.cluster, work.shape.cluster);
+  run.dynamic_shared_bytes = work.shape.dynamic_shared_bytes;
+  run.registers_per_thread = kRegistersPerThread;
+  run.cooperative = work.shape.cooperative ? 1 : 0;
+  run.grid_id = static_cast<int64_t>(number);
+  return run;
+}
+
+// With replays > 1, as under a profiler that needs several passes: memory is put back before every
+// further run.
+Executor::Result execute(Device& device, const LaunchWork& work, uint64_t number,
+                         uint32_t replays) {
+  Arena& memory = device.memory();
+  const auto once = [&] {
+    auto executor = device.lend_executor();
+    const Executor::Result result =
+        executor->run(*work.function->kernel, work.shape, work.params.data(),
+                      memory.sectors(number), device.engine());
+    device.take_back(std::move(executor));
+    return result;
+  };
+  if (replays <= 1) return once();
+  const auto saved = memory.save();
+  Executor::Result result = once();
+  for (uint32_t i = 1; i < replays; ++i) {
+    Arena::restore(saved);
+    // The sector map is keyed by launch number, and every run has to see it empty.
+    number = Runtime::get().launches.fetch_add(1) + 1;
+    result = once();
+  }
+  return result;
+}
+
+// What a launch may lack once its code is patched: registers, room for all blocks at once, memory.
+CUresult instrumented_failure(Device& device, const LaunchWork& work, const Faults& faults) {
+  const uint64_t registers =
+      (kRegistersPerThread + faults.instrumented_registers) * work.shape.threads_per_block();
+  if (faults.instrumented_registers != 0 && registers > kRegistersPerBlock)
+    return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  if (faults.instrumented_cooperative && work.shape.cooperative)
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  return device.memory().free_bytes() >> 20 < faults.instrumented_memory ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                         : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult check_shape(const Function& function, const LaunchShape& shape) {
+  const auto& [grid, block] = std::tie(shape.grid, shape.block);
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) return CUDA_ERROR_INVALID_VALUE;
+  if (block.x > 1024 || block.y > 1024 || block.z > 64) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.threads_per_block() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.dynamic_shared_bytes > function.max_dynamic_shared.load())
+    return CUDA_ERROR_INVALID_VALUE;
+  const Chip& chip = function.context->device->chip();
+  const Dim3& cluster = shape.cluster;
+  if (cluster.x != 0 || cluster.y != 0 || cluster.z != 0) {
+    if (chip.compute_major < 9) return CUDA_ERROR_NOT_SUPPORTED;
+    if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (uint64_t{cluster.x} * cluster.y * cluster.z > kMaxClusterBlocks)
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
+  if (shape.cooperative) {
+    const uint64_t at_once =
+        uint64_t{resident_blocks(chip, shape.threads_per_block(), shape.dynamic_shared_bytes)} *
+        chip.sm_count;
+    if (shape.blocks() > at_once) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  }
+  return CUDA_SUCCESS;
+}
+
+uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t shared_bytes) {
+  if (threads_per_block == 0 || threads_per_block > kMaxThreadsPerBlock) return 0;
+  const uint64_t warps = (threads_per_block + 31) / 32;
+  uint64_t blocks = std::min<uint64_t>(chip.blocks_per_sm, chip.threads_per_sm / (warps * 32));
+  const uint64_t reserved = chip.compute_major >= 8 ? 1024 : 0;  // by the system, per block
+  if (shared_bytes > 0) blocks = std::min(blocks, chip.shared_per_sm / (shared_bytes + reserved));
+  return static_cast<uint32_t>(blocks);
+}
+
+CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchShape& shape,
+                        void** kernel_params, void** extra, LaunchWork& work) {
+  if (const CUresult error = check_shape(*function, shape); error != CUDA_SUCCESS) return error;
+  work.function = function;
+  work.shape = shape;
+  return copy_params(*function->kernel, kernel_params, extra, work.params);
+}
+
+CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& origin) {
+  Runtime& runtime = Runtime::get();
+  Device& device = *stream.context->device;
+  const uint64_t issued = now_ns();
+  const std::lock_guard engine(device.engine());
+  const uint64_t number = runtime.launches.fetch_add(1) + 1;
+  if (runtime.settings().faults.launch_failure == number) return CUDA_ERROR_LAUNCH_FAILED;
+  const Session session = stream.context->session;
+  if (session.instrumented != 0)
+    if (const CUresult error = instrumented_failure(device, work, runtime.settings().faults);
+        error != CUDA_SUCCESS)
+      return error;
+  KernelRun run = describe(stream, work, origin, number);
+  uint64_t begun_for = 0;
+  {
+    const ObserverGuard guard;
+    if (const Observer* o = guard.get()) {
+      begun_for = guard.generation();
+      if (o->kernel_begin) o->kernel_begin(o->self, &run);
+    }
+  }
+  const Executor::Result result = execute(device, work, number, session.replays);
+  const uint64_t duration = kernel_duration_ns(device.chip(), result.counts);
+  const Interval interval = place(stream, duration * session.replays, issued);
+  run.start_ns = interval.start_ns;
+  run.end_ns = interval.start_ns + duration;
+  run.cycles = cycles(device.chip(), duration);
+  run.counts = result.counts;
+  const ObserverGuard guard;
+  if (const Observer* o = guard.get();
+      o != nullptr && guard.generation() == begun_for && o->kernel_end)
+    o->kernel_end(o->self, &run);
+  return result.ok ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+}
+
+}  // namespace simgpu

@@ -1,0 +1,37 @@
+// A kernel launch from its arguments to its end.
+#pragma once
+#include <vector>
+
+#include "driver/execution/stream.h"
+#include "driver/modules/module.h"
+
+namespace simgpu {
+
+// Everything needed to run a kernel, now or later from a graph. Parameters are copied, as CUDA
+// does.
+struct LaunchWork {
+  std::shared_ptr<Function> function;
+  LaunchShape shape;
+  std::vector<std::byte> params;  // packed
+};
+
+// Which graph a run belongs to; zeros outside a graph.
+struct GraphOrigin {
+  uint32_t graph_id = 0;
+  uint64_t node_id = 0;
+};
+
+CUresult check_shape(const Function& function, const LaunchShape& shape);
+
+// Checks the shape against the device's and the function's limits and copies the parameters, from
+// kernelParams or from the CU_LAUNCH_PARAM_BUFFER_* list in `extra`.
+CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchShape& shape,
+                        void** kernel_params, void** extra, LaunchWork& work);
+
+// Runs the kernel and places it on the stream's timeline.
+CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& origin);
+
+// Blocks of this shape that fit on one multiprocessor at once.
+uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t shared_bytes);
+
+}  // namespace simgpu

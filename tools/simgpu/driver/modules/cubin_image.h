@@ -1,0 +1,16 @@
+// The cubin that tools are shown for a simulated module: what a real one says of its kernels, in the
+// same sections (.text.K, .nv.info.K).
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "driver/modules/image.h"
+
+namespace simgpu {
+
+// `module` is the file that was loaded. Its content and the kernel's name stand for the kernel's
+// code: the same file has the same code in every process, another build of it has other code.
+std::vector<std::byte> make_cubin(const LoadedImage& image, std::span<const std::byte> module);
+
+}  // namespace simgpu

@@ -1,0 +1,111 @@
+#include "driver/modules/module.h"
+
+#include <unordered_set>
+
+#include "driver/context.h"
+#include "driver/execution/stream.h"
+#include "driver/graphs/capture.h"
+#include "driver/modules/cubin_image.h"
+#include "driver/observer.h"
+
+namespace simgpu {
+namespace {
+
+CUcontext handle_of(const std::shared_ptr<Context>& context) {
+  return HandleTable<CUcontext, Context>::handle_of(context.get());
+}
+
+}  // namespace
+
+std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
+                                    std::shared_ptr<LoadedImage> image, const void* data,
+                                    size_t bytes) {
+  Runtime& runtime = Runtime::get();
+  auto module = std::make_shared<Module>();
+  module->id = runtime.next_id(runtime.module_ids);
+  module->context = context;
+  module->image = std::move(image);
+  module->cubin = make_cubin(*module->image, {static_cast<const std::byte*>(data), bytes});
+  const CUmodule handle = runtime.modules.insert(module);
+  for (const KernelEntry* kernel : module->image->kernels()) {
+    auto function = std::make_shared<Function>();
+    function->kernel = kernel;
+    function->symbol = intern(kernel->name);
+    function->module_handle = handle;
+    function->module_id = module->id;
+    function->context = context;
+    function->image = module->image;
+    runtime.functions.insert(function);
+    module->functions.emplace(kernel->name, std::move(function));
+  }
+  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
+  notify_nested([&](const Observer& o) {
+    if (o.module_loaded) o.module_loaded(o.self, handle_of(context), &info);
+  });
+  return module;
+}
+
+void unload_module(const std::shared_ptr<Module>& module) {
+  Runtime& runtime = Runtime::get();
+  drain(*module->context);
+  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
+  notify([&](const Observer& o) {
+    if (o.module_unloading) o.module_unloading(o.self, handle_of(module->context), &info);
+  });
+  for (const auto& [name, function] : module->functions)
+    runtime.functions.erase(HandleTable<CUfunction, Function>::handle_of(function.get()));
+  runtime.modules.erase(HandleTable<CUmodule, Module>::handle_of(module.get()));
+}
+
+Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& context) {
+  const auto library = kernel.library.lock();
+  if (!library) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
+  const std::lock_guard lock(library->mutex);
+  auto& module = library->modules[handle_of(context)];
+  if (!module || module->context != context)
+    module = make_module(context, library->image, library->bytes.data(), library->bytes.size());
+  return {CUDA_SUCCESS, module->functions.at(kernel.entry->name)};
+}
+
+Found<Function> find_function(CUfunction handle) {
+  Runtime& runtime = Runtime::get();
+  if (auto function = runtime.functions.find(handle)) return {CUDA_SUCCESS, std::move(function)};
+  const auto kernel = runtime.kernels.find(reinterpret_cast<CUkernel>(handle));
+  if (!kernel) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
+  const auto context = current_context();
+  if (!context) return {context.error, nullptr};
+  return function_in(*kernel, context.object);
+}
+
+Found<Function> find_function_to_ask(CUfunction handle) {
+  const auto kernel = Runtime::get().kernels.find(reinterpret_cast<CUkernel>(handle));
+  const auto library = kernel ? kernel->library.lock() : nullptr;
+  const auto context = current_context();
+  if (library && context) {
+    bool loaded = false;
+    {
+      const std::lock_guard lock(library->mutex);
+      const auto it = library->modules.find(handle_of(context.object));
+      loaded = it != library->modules.end() && it->second && it->second->context == context.object;
+    }
+    const CUresult error = loaded ? CUDA_SUCCESS : refuse_unsafe_call();
+    if (error != CUDA_SUCCESS) return {error, nullptr};
+  }
+  return find_function(handle);
+}
+
+const char* intern(const char* name) {
+  static std::mutex mutex;
+  static auto* const names = new std::unordered_set<std::string>;
+  const std::lock_guard lock(mutex);
+  return names->insert(name).first->c_str();
+}
+
+const char* symbol_of(CUfunction handle) {
+  Runtime& runtime = Runtime::get();
+  if (const auto function = runtime.functions.find(handle)) return function->symbol;
+  const auto kernel = runtime.kernels.find(reinterpret_cast<CUkernel>(handle));
+  return kernel ? kernel->symbol : nullptr;
+}
+
+}  // namespace simgpu

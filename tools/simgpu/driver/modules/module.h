@@ -1,0 +1,32 @@
+// Modules of a context, libraries without one, and the functions in them.
+#pragma once
+#include "driver/modules/image.h"
+#include "driver/runtime.h"
+
+namespace simgpu {
+
+// Makes a module of the image, which was loaded from `bytes` of data, in the context and tells the
+// observer, who is shown a cubin.
+std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
+                                    std::shared_ptr<LoadedImage> image, const void* data,
+                                    size_t bytes);
+void unload_module(const std::shared_ptr<Module>& module);
+
+// The function of a CUkernel in a context, loading the library's module there if need be.
+Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& context);
+
+// Behind a CUfunction, or a CUkernel cast to one as cuLaunchKernel allows.
+// CUDA_ERROR_INVALID_HANDLE otherwise.
+Found<Function> find_function(CUfunction handle);
+
+// The same for a question, as cuFuncGetAttribute, and not for a launch. It loads the module too
+// where that is not loaded yet, which is an unsafe call while a stream is under capture.
+Found<Function> find_function_to_ask(CUfunction handle);
+
+// Name of the kernel behind the handle, valid for ever; null when the handle is not alive.
+const char* symbol_of(CUfunction handle);
+
+// The same text for the life of the process: tools keep kernel names longer than modules live.
+const char* intern(const char* name);
+
+}  // namespace simgpu
