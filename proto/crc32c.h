@@ -1,7 +1,9 @@
-// CRC-32C (Castagnoli), the check sum of every trace packet. Polynomial 0x1EDC6F41, reflected, initial value and final
-// XOR 0xFFFFFFFF: RFC 3720, appendix B.4. Check value of "123456789": 0xE3069283.
+// CRC-32C (Castagnoli), the check sum of every trace packet. Polynomial 0x1EDC6F41, reflected,
+// initial value and final XOR 0xFFFFFFFF: RFC 3720, appendix B.4. Check value of "123456789":
+// 0xE3069283.
 //
-// x86-64 processors since 2008 have an instruction for it (SSE4.2); whether this one has it is asked once, at run time.
+// x86-64 processors since 2008 have an instruction for it (SSE4.2); whether this one has it is
+// asked once, at run time.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -42,7 +44,8 @@ inline uint32_t by_table(const unsigned char* p, size_t size, uint32_t c) {
   return c;
 }
 
-// What kStride zero bytes make of a register, one table per byte of it: joins sums of neighbouring stretches.
+// What kStride zero bytes make of a register, one table per byte of it: joins sums of neighbouring
+// stretches.
 inline constexpr size_t kStride = 1024;
 using Shift = std::array<std::array<uint32_t, 256>, 4>;
 constexpr uint32_t after_zeros(uint32_t c, size_t bytes) {

@@ -168,7 +168,8 @@ void new_signature_shared(benchmark::State& state) {
 BENCHMARK(new_signature_shared)->Iterations(20'000)->ThreadRange(1, 8);
 
 // One device with a plan, one context, threads that launch one kernel of their own each: what the
-// scheduler and the context's lock add to a launch. The clock is read as often as the injector does.
+// scheduler and the context's lock add to a launch. The clock is read as often as the injector
+// does.
 struct MeasuredContext {
   SignatureTable table;
   SchedulerConfig config;

@@ -1,6 +1,6 @@
-// What a launch of an empty kernel costs this program, and what cuInit does. Knows nothing of us; run it with and without
-// the profiler (launch_overhead.py does). launch_rate_client SECONDS THREADS prints "init_ns N" and "launch_ns N", the
-// median over batches of 1,000 launches.
+// What a launch of an empty kernel costs this program, and what cuInit does. Knows nothing of us;
+// run it with and without the profiler (launch_overhead.py does). launch_rate_client SECONDS
+// THREADS prints "init_ns N" and "launch_ns N", the median over batches of 1,000 launches.
 #include <cuda.h>
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// The trace of a training program that never ran, written by the real encoder: the reducer's benchmark
-// reads it. training_trace LAUNCHES TRACE.pb [--operators] [EVENTS.json]
+// The trace of a training program that never ran, written by the real encoder: the reducer's
+// benchmark reads it. training_trace LAUNCHES TRACE.pb [--operators] [EVENTS.json]
 //
 // A step of a transformer with 24 blocks: forward in NVTX ranges of block and operator, backward on
 // a thread of its own in a range for each operator, its gradients summed up on a second stream
 // meanwhile, an optimizer. 624 launches of 242 signatures; durations with a spread of 1 %, gaps
-// with a long tail, flushed every 250 ms as the collector does. With --operators ranges are named as
-// PyTorch's emit_nvtx names operators. EVENTS.json has the same events as a Chrome trace. Prints what
-// a reader has to find: launches and their GPU time.
+// with a long tail, flushed every 250 ms as the collector does. With --operators ranges are named
+// as PyTorch's emit_nvtx names operators. EVENTS.json has the same events as a Chrome trace. Prints
+// what a reader has to find: launches and their GPU time.
 #include <collector/trace/trace_writer.h>
 
 #include <algorithm>

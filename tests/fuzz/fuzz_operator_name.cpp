@@ -1,5 +1,5 @@
-// Any bytes as a range name, and after a line end as that of the module around it: read as an operator, and
-// its formula worked out.
+// Any bytes as a range name, and after a line end as that of the module around it: read as an
+// operator, and its formula worked out.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any two inputs joined into a summary: nothing crashes or hangs, and a summary of the summary is the
-// same.
+// Any two inputs joined into a summary: nothing crashes or hangs, and a summary of the summary is
+// the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

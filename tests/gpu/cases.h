@@ -1,5 +1,6 @@
-// How the test programs name their work: each case is launched a number of times inside an NVTX range of its own, and
-// printed as one line of JSON, from whose shape cases.py works out the expected operations.
+// How the test programs name their work: each case is launched a number of times inside an NVTX
+// range of its own, and printed as one line of JSON, from whose shape cases.py works out the
+// expected operations.
 #pragma once
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>

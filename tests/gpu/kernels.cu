@@ -1,5 +1,5 @@
-// Kernels whose operations are known to the last one. Arithmetic is written as intrinsics or inline PTX, so that the
-// compiler neither fuses nor splits it.
+// Kernels whose operations are known to the last one. Arithmetic is written as intrinsics or inline
+// PTX, so that the compiler neither fuses nor splits it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <mma.h>

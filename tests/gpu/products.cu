@@ -1,4 +1,5 @@
-// Matrix products of cuBLAS and cublasLt in every precision, at sizes that fill their tiles and sizes that do not.
+// Matrix products of cuBLAS and cublasLt in every precision, at sizes that fill their tiles and
+// sizes that do not.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_fp8.h>
@@ -25,7 +26,8 @@ constexpr Size kSizes[] = {
 constexpr size_t kLargest = size_t{8192} * 8192;
 constexpr size_t kWorkspace = size_t{64} << 20;
 
-// Slow kinds of the largest size are launched less often, so that the whole program stays under a minute.
+// Slow kinds of the largest size are launched less often, so that the whole program stays under a
+// minute.
 int repeats(const Size& s, bool slow) { return slow && s.m * 1.0 * s.n * s.k > 1e11 ? 16 : 48; }
 
 std::string name(const char* kind, const Size& s) {
@@ -67,7 +69,8 @@ void product(cublasHandle_t handle, const Kind& kind, const Size& s, const Buffe
            });
 }
 
-// E4M3 with a bf16 result. cublasLt wants the first operand transposed and all dimensions divisible by 16.
+// E4M3 with a bf16 result. cublasLt wants the first operand transposed and all dimensions divisible
+// by 16.
 void product_fp8(cublasLtHandle_t handle, const Size& s, const Buffers& buffers,
                  const float* scale) {
   cublasLtMatmulDesc_t operation;

@@ -1,5 +1,5 @@
-// Writes a trace from lines: write_trace < LINES > TRACE. What the lines say is the caller's; here is
-// only the format. Fields are parted by tabs:
+// Writes a trace from lines: write_trace < LINES > TRACE. What the lines say is the caller's; here
+// is only the format. Fields are parted by tabs:
 //   device NAME                                         the first line
 //   thread ID NAME
 //   path   ID PARENT NAME                               of ranges; parent 0: outermost

@@ -7,9 +7,9 @@
 
 namespace flopinj {
 
-// What is wrong with the patterns in `name` (collector/trace/sink/sink.h has them), as one sentence; empty if
-// nothing is. The injected library fills them in, in the process that it profiles; that process has
-// this one's environment, so an unset variable is found here.
+// What is wrong with the patterns in `name` (collector/trace/sink/sink.h has them), as one
+// sentence; empty if nothing is. The injected library fills them in, in the process that it
+// profiles; that process has this one's environment, so an unset variable is found here.
 std::string output_name_problem(std::string_view name);
 
 // `name` with a relative path made absolute against `folder`: the program may change its own folder

@@ -7,8 +7,8 @@
 
 namespace flopinj::manual {
 
-// What an option takes, from CLI11's words for it: "TEXT:{a,b}", "UINT:INT in [1 - 9]", "TEXT:LIST",
-// or with names for values "ENUM:value in {a->0,b->1} OR {0,1}".
+// What an option takes, from CLI11's words for it: "TEXT:{a,b}", "UINT:INT in [1 - 9]",
+// "TEXT:LIST", or with names for values "ENUM:value in {a->0,b->1} OR {0,1}".
 inline void describe_value(const std::string& type, Option& option) {
   const size_t colon = type.find(':');
   const std::string kind = type.substr(0, colon);

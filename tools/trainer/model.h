@@ -22,8 +22,8 @@ struct ModelOptions {
 };
 
 // One training step is set_batch, forward, loss, backward, update, in this order. All but
-// read_loss() and read_weights_hash() only queue work on the stream. Calls may come from any thread whose context is
-// current, one at a time.
+// read_loss() and read_weights_hash() only queue work on the stream. Calls may come from any thread
+// whose context is current, one at a time.
 class Model {
  public:
   Model(const Stream& stream, const Kernels& kernels, const NetworkSpec& network,

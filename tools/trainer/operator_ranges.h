@@ -1,5 +1,5 @@
-// NVTX ranges as PyTorch's emit_nvtx(record_shapes=True) pushes them: operators with sequence number,
-// operator id and the sizes of their arguments.
+// NVTX ranges as PyTorch's emit_nvtx(record_shapes=True) pushes them: operators with sequence
+// number, operator id and the sizes of their arguments.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -34,8 +34,8 @@ class OperatorRange {
   NvtxRange range_;
 };
 
-// The ranges around the gradients of an operator: autograd's engine's, without a sequence number, and
-// the node's.
+// The ranges around the gradients of an operator: autograd's engine's, without a sequence number,
+// and the node's.
 class NodeRange {
  public:
   // `gradient`: the shape of the gradient by the operator's result.
@@ -44,7 +44,8 @@ class NodeRange {
       : evaluate_(counter, ("autograd::engine::evaluate_function: " + node).c_str(),
                   OperatorRange::kNoSequence),
         node_(std::in_place, counter, node.c_str(), sequence, OperatorRange::Sizes{gradient}) {}
-  // The node has run: what follows is the engine's, such as the sum of a bias gradient over the batch.
+  // The node has run: what follows is the engine's, such as the sum of a bias gradient over the
+  // batch.
   void end_node() { node_.reset(); }
 
  private:

@@ -25,8 +25,7 @@ struct InCallback {
 std::string values_of(RangeWindows& windows, size_t ranges) {
   std::string text;
   for (size_t i = 0; i < ranges; ++i)
-    text +=
-        (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
+    text += (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
   return text;
 }
 

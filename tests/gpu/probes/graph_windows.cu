@@ -1,5 +1,5 @@
-// Windows around one graph launch, which the library does not open: how many ranges, in which order,
-// and whether what they count is what the same kernels count outside of a graph.
+// Windows around one graph launch, which the library does not open: how many ranges, in which
+// order, and whether what they count is what the same kernels count outside of a graph.
 #include "probe.h"
 
 namespace probe {

@@ -1,5 +1,5 @@
-// Questions to a real GPU that no document answers. `probes NAME` asks one, in a process of its own,
-// since a hang or a crash is an answer too. It asserts nothing; findings.py makes the account.
+// Questions to a real GPU that no document answers. `probes NAME` asks one, in a process of its
+// own, since a hang or a crash is an answer too. It asserts nothing; findings.py makes the account.
 #include <map>
 
 #include "probe.h"

@@ -1,5 +1,5 @@
-// Activity records of many threads and of large graphs: how many buffers CUPTI asks for, and whether
-// every launch has a record.
+// Activity records of many threads and of large graphs: how many buffers CUPTI asks for, and
+// whether every launch has a record.
 #include <atomic>
 #include <cstdlib>
 #include <thread>

@@ -63,7 +63,8 @@ CUresult launch_handle(CUfunction function, CUstream stream = nullptr) {
   return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
 }
 
-// Asks everything that a profiler may ask of a handle. A crash ends the probe after the line "asking".
+// Asks everything that a profiler may ask of a handle. A crash ends the probe after the line
+// "asking".
 void ask(const std::string& what, CUfunction handle) {
   const auto asked = [&](const char* call, CUresult result) {
     const char* name = "unknown";
@@ -78,12 +79,10 @@ void ask(const std::string& what, CUfunction handle) {
   asked("cuFuncGetModule", cuFuncGetModule(&module, handle));
   int registers = 0;
   say(what, "asking cuFuncGetAttribute");
-  asked("cuFuncGetAttribute",
-        cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle));
+  asked("cuFuncGetAttribute", cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle));
   CUfunction function = nullptr;
   say(what, "asking cuKernelGetFunction");
-  asked("cuKernelGetFunction",
-        cuKernelGetFunction(&function, reinterpret_cast<CUkernel>(handle)));
+  asked("cuKernelGetFunction", cuKernelGetFunction(&function, reinterpret_cast<CUkernel>(handle)));
 }
 
 struct Asking {
@@ -140,8 +139,9 @@ void capture_first_launch() {
     works(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
     works(launch_handle(function, stream), "cuLaunchKernel under capture");
     CUgraph graph = nullptr;
-    const std::string what = std::string("first launch of a kernel under global capture, asked in ") +
-                             (relaxed ? "relaxed mode" : "the mode of the thread");
+    const std::string what =
+        std::string("first launch of a kernel under global capture, asked in ") +
+        (relaxed ? "relaxed mode" : "the mode of the thread");
     const CUresult ended = cuStreamEndCapture(stream, &graph);
     const char *answer = "unknown", *end = "unknown";
     cuGetErrorName(asking.result, &answer);

@@ -1,4 +1,5 @@
-// What the probes share: sets of metrics, a kernel that is recognised by its count, and the probes by name.
+// What the probes share: sets of metrics, a kernel that is recognised by its count, and the probes
+// by name.
 #pragma once
 #include "range_windows.h"
 

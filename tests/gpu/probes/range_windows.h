@@ -1,5 +1,6 @@
-// CUPTI's range profiler as the probes use it: one object for the current context, one plan per set of metrics, and the
-// time of every call. Errors are observations here: they are printed and the probe goes on.
+// CUPTI's range profiler as the probes use it: one object for the current context, one plan per set
+// of metrics, and the time of every call. Errors are observations here: they are printed and the
+// probe goes on.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Whether a launch inside a window waits for unfinished work of other streams. Work in flight waits for a
-// flag that the host sets once the measured launch has returned; a watchdog sets it after two
+// Whether a launch inside a window waits for unfinished work of other streams. Work in flight waits
+// for a flag that the host sets once the measured launch has returned; a watchdog sets it after two
 // seconds, so that a wait is seen and never ends in a hang.
 #include <atomic>
 #include <thread>
@@ -17,9 +17,11 @@ __global__ void spin(const volatile int* flag) {
 class Flag {
  public:
   Flag() {
-    observe(cudaHostAlloc(const_cast<int**>(&host_), sizeof *host_, cudaHostAllocMapped), "cudaHostAlloc");
+    observe(cudaHostAlloc(const_cast<int**>(&host_), sizeof *host_, cudaHostAllocMapped),
+            "cudaHostAlloc");
     *host_ = 0;
-    observe(cudaHostGetDevicePointer(&device_, const_cast<int*>(host_), 0), "cudaHostGetDevicePointer");
+    observe(cudaHostGetDevicePointer(&device_, const_cast<int*>(host_), 0),
+            "cudaHostGetDevicePointer");
     watchdog_ = std::thread([this] {
       for (int i = 0; i < 200 && *host_ == 0; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -58,7 +60,9 @@ void measure_beside(Waiting waiting, const char* name, RangeWindows* windows) {
   observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   Flag flag;
   switch (waiting) {
-    case Waiting::kKernel: spin<<<1, 1, 0, busy>>>(flag.device()); break;
+    case Waiting::kKernel:
+      spin<<<1, 1, 0, busy>>>(flag.device());
+      break;
     case Waiting::kHostFunction:
       observe(cudaLaunchHostFunc(busy, wait_on_host, const_cast<int*>(flag.host())),
               "cudaLaunchHostFunc");
@@ -80,7 +84,8 @@ void measure_beside(Waiting waiting, const char* name, RangeWindows* windows) {
   const double closed = closing.microseconds();
   const bool waited = flag.set();
   observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  const std::string what = std::string(name) + (windows == nullptr ? ", no window" : ", in a window");
+  const std::string what =
+      std::string(name) + (windows == nullptr ? ", no window" : ", in a window");
   say(what + ": the watchdog had to end the wait", waited ? "yes" : "no");
   say(what + ": open", opened, "us");
   say(what + ": launch on another stream", took, "us");

@@ -34,8 +34,8 @@ GPU_KERNEL mixed_precision(int n, gpu::ptr<gpu::f64> d, gpu::ptr<gpu::f16x2> h) 
   h[i] = gpu::fma(gpu::f16x2(h[i]), gpu::f16x2(h[i]), gpu::f16x2(h[i]));
 }
 
-// C = A * B, row-major, m x n and k deep. One warp for each 16 x 16 tile of C; tiles over the edge are
-// padded with zeros, and counted: 2 * 16^3 FLOP for each tile and depth of 16.
+// C = A * B, row-major, m x n and k deep. One warp for each 16 x 16 tile of C; tiles over the edge
+// are padded with zeros, and counted: 2 * 16^3 FLOP for each tile and depth of 16.
 template <class T>
 GPU_DEVICE void tiled_product(int m, int n, int k, gpu::ptr<const gpu::f32> a,
                               gpu::ptr<const gpu::f32> b, gpu::ptr<gpu::f32> c) {

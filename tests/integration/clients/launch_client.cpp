@@ -92,7 +92,8 @@ void entry_points(Gpu& gpu) {
   }
 }
 
-// A captured graph, launched, its kernel changed in the executable graph, launched again; and a child graph.
+// A captured graph, launched, its kernel changed in the executable graph, launched again; and a
+// child graph.
 void graphs(Gpu& gpu) {
   // Eager first: this is where their counts come from, one launch for each of the two groups.
   for (int i = 0; i < 2; ++i) gpu.dot(5), gpu.dot(9), gpu.axpy(40);
@@ -228,7 +229,8 @@ void vectors(Gpu& gpu) {
   }
 }
 
-// One kernel, its work always the same, with a scalar that never comes again: a seed, a step counter.
+// One kernel, its work always the same, with a scalar that never comes again: a seed, a step
+// counter.
 void seeds(Gpu& gpu) {
   for (int i = 0; i < 40; ++i) gpu.axpy(64, nullptr, 1.0F + static_cast<float>(i));
 }

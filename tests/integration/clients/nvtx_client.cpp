@@ -1,4 +1,5 @@
-// Every kind of NVTX range, each around a launch of its own size, so that a launch's FLOP tell where it was counted.
+// Every kind of NVTX range, each around a launch of its own size, so that a launch's FLOP tell
+// where it was counted.
 #include <nvtx3/nvToolsExt.h>
 
 #include <thread>
@@ -61,8 +62,8 @@ int main(int, char** argv) {
     gpu.axpy(11);
     nvtxRangePop();
   }
-  // A fused optimizer's name has the sizes of all its tensors: parameters, gradients, two moments, none of
-  // AMSGrad, steps, and nine numbers.
+  // A fused optimizer's name has the sizes of all its tensors: parameters, gradients, two moments,
+  // none of AMSGrad, steps, and nine numbers.
   std::string adam = "aten::_fused_adam_, seq = 5, op_id = 99, sizes = [";
   for (int tensor = 0; tensor < 4 * 200; ++tensor) adam += "[1024, 512], ";
   for (int number = 0; number < 1 + 200 + 8; ++number) adam += "[], ";

@@ -8,8 +8,8 @@
 
 #include "client.h"
 
-// Takes memory away from the profiler alone, on one thread: the allocation that brings `countdown` to
-// zero fails.
+// Takes memory away from the profiler alone, on one thread: the allocation that brings `countdown`
+// to zero fails.
 namespace scarce {
 thread_local long countdown = 0;  // 0: off
 thread_local bool asking = false;

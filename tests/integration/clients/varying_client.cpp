@@ -1,5 +1,6 @@
-// One kernel whose work is in the device's memory, launched again and again: varying_client SHAPE LAUNCHES SEED [REST].
-// It rests 1 ms, or REST ms, every 50 launches. Prints the FLOP of all its launches, as it wrote them into that memory.
+// One kernel whose work is in the device's memory, launched again and again: varying_client SHAPE
+// LAUNCHES SEED [REST]. It rests 1 ms, or REST ms, every 50 launches. Prints the FLOP of all its
+// launches, as it wrote them into that memory.
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
   uint64_t flop = 0;
   for (int i = 0; i < launches; ++i) {
     const int iterations = work_of(argv[1], i, launches, bits);
-    // At the pace of kernels that do something: what is measured again is chosen while the program runs.
+    // At the pace of kernels that do something: what is measured again is chosen while the program
+    // runs.
     if (i % 50 == 49) std::this_thread::sleep_for(rest);
     flop += 2 * static_cast<uint64_t>(iterations);
     client::check(cuMemcpyHtoD(gpu.x, &iterations, sizeof iterations), "cuMemcpyHtoD");

@@ -220,8 +220,8 @@ Conditional conditional(CUgraphConditionalNodeType type, unsigned bodies, unsign
   return made;
 }
 
-// The body runs as long as its own kernel says: 4 times dot(5), then 2 times. Beside it dot(3) once each.
-// The body is captured. count_down runs once by itself, so that its count is known.
+// The body runs as long as its own kernel says: 4 times dot(5), then 2 times. Beside it dot(3) once
+// each. The body is captured. count_down runs once by itself, so that its count is known.
 void looping(Gpu& gpu) {
   CUmodule module = nullptr;
   const std::string path =
@@ -315,20 +315,13 @@ int main(int argc, char** argv) {
   Gpu gpu(argv[0]);
   for (const int k : {3, 5, 7, 9}) gpu.dot(k);
   static const std::map<std::string, void (*)(Gpu&)> kCases = {
-      {"by_hand", by_hand},
-      {"cloned", cloned},
-      {"updated", updated},
-      {"destroyed", destroyed},
-      {"node_removed", node_removed},
-      {"children", children},
-      {"child_set", child_set},
-      {"child_updated", child_updated},
-      {"disabled", disabled},
-      {"for_device", for_device},
-      {"updatable", updatable},
-      {"looping", looping},
-      {"choosing", choosing},
-      {"only_in_graph", only_in_graph},
+      {"by_hand", by_hand},           {"cloned", cloned},
+      {"updated", updated},           {"destroyed", destroyed},
+      {"node_removed", node_removed}, {"children", children},
+      {"child_set", child_set},       {"child_updated", child_updated},
+      {"disabled", disabled},         {"for_device", for_device},
+      {"updatable", updatable},       {"looping", looping},
+      {"choosing", choosing},         {"only_in_graph", only_in_graph},
       {"clustered", clustered},
   };
   const auto known = kCases.find(name);

@@ -1,5 +1,5 @@
-// The launch path of a known signature allocates nothing and takes no lock: this program counts every
-// allocation and every lock of each thread.
+// The launch path of a known signature allocates nothing and takes no lock: this program counts
+// every allocation and every lock of each thread.
 #include <collector/collector.h>
 #include <collector/identity/fingerprint.h>
 #include <collector/writer/thread_state.h>

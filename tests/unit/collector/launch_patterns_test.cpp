@@ -93,7 +93,8 @@ TEST_CASE("patterns: a short step is repeated within them until runs are long") 
 }
 
 TEST_CASE("patterns: sequence numbers that go up from one step to the next by as many repeat") {
-  // A backward pass: its first number is one step of the counter after the last step's, 0 before it.
+  // A backward pass: its first number is one step of the counter after the last step's, 0 before
+  // it.
   constexpr size_t kPeriod = 1000;
   Writer w(10 * kPeriod);
   const Program backward = [](uint64_t i) {

@@ -88,8 +88,8 @@ TEST_CASE_METHOD(Fixture, "stack: the sequence number of the innermost range tha
   CHECK(stack.sequence_plus_1() == 0);
 }
 
-// As PyTorch 2.15 names them. Beside the node the engine sums a gradient over what was broadcast, and
-// gradients that meet.
+// As PyTorch 2.15 names them. Beside the node the engine sums a gradient over what was broadcast,
+// and gradients that meet.
 TEST_CASE_METHOD(Fixture,
                  "stack: what autograd's engine runs beside a node has the node's number") {
   const std::string engine = "autograd::engine::evaluate_function: ";

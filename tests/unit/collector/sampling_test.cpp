@@ -30,8 +30,8 @@ TEST_CASE("sampling: a known kernel is measured at growing intervals") {
   const uint64_t launches = 1'000'000;
   for (uint64_t i = 0; i < launches; ++i) program.launch(s, 10'000);
   // Stretches of 16 to 79 launches fill 64 * (16 + 79) / 2; then 160, 320, ... fill N after
-  // log2(N / 160 + 1) doublings, of which the last may be unfinished, and the writer starts one up to
-  // a drain late.
+  // log2(N / 160 + 1) doublings, of which the last may be unfinished, and the writer starts one up
+  // to a drain late.
   const double doublings = std::log2((static_cast<double>(launches) - 3'040) / 160 + 1);
   const auto first = static_cast<double>(program.scheduler.config().first_samples);
   const auto hardware = static_cast<double>(program.samples_of(s, kScreening)) - first;
@@ -114,8 +114,8 @@ TEST_CASE("sampling: screening alone does not make a kernel varying") {
 }
 
 TEST_CASE("sampling: every launch of a periodic pattern is equally likely") {
-  // Every launch of ten does other work, and the program pauses before the first: whoever samples by
-  // the clock meets that one far too often.
+  // Every launch of ten does other work, and the program pauses before the first: whoever samples
+  // by the clock meets that one far too often.
   constexpr uint64_t kPeriod = 10;
   SchedulerConfig config = unlimited();
   for (const uint64_t seed : {1, 2}) {
@@ -294,8 +294,8 @@ TEST_CASE("sampling: measuring stops in a job with collectives and kernels that 
     program.launch(kernel, 300'000);
   }
   CHECK(program.scheduler.stopped());
-  // Times inside windows are not counted, those of some 130 of 3,400 launches: a little more than 200
-  // of 500 us.
+  // Times inside windows are not counted, those of some 130 of 3,400 launches: a little more than
+  // 200 of 500 us.
   const std::string reason = program.scheduler.stop_reason();
   INFO(reason);
   CHECK(reason.starts_with("covered: 100.00 % of GPU time has complete counts"));

@@ -40,8 +40,8 @@ TEST_CASE("the first window is a trial of three launches, later ones are full") 
 }
 
 TEST_CASE("a range that is missing at one site is looked for at the next") {
-  for (const auto& [from, lost] : {std::pair{CloseSite::kExit, 0}, {CloseSite::kNextEnter, 1},
-                                   {CloseSite::kOpener, 2}}) {
+  for (const auto& [from, lost] :
+       {std::pair{CloseSite::kExit, 0}, {CloseSite::kNextEnter, 1}, {CloseSite::kOpener, 2}}) {
     WindowPolicy policy({}, kFull);
     CHECK(windows_lost(from, policy) == lost);
     CHECK(policy.site() == from);

@@ -1,5 +1,5 @@
-// Formulas where one range is not one kind of call, and what operators cover: on ranges as PyTorch 2.15 emits
-// them. Executed figures are samples made up here; expected ones are worked out by hand.
+// Formulas where one range is not one kind of call, and what operators cover: on ranges as PyTorch
+// 2.15 emits them. Executed figures are samples made up here; expected ones are worked out by hand.
 #include "operator_scene.h"
 
 using namespace flopinj::test;
@@ -36,7 +36,8 @@ const UtilizationMethod& method_of(const Report& r, const std::string& name) {
   return r.utilization.methods[0];
 }
 
-// Two layers alike but for their stride, 1 and 2: 8 x 8 and 4 x 4 positions of 4 filters of 3 x 3 x 4.
+// Two layers alike but for their stride, 1 and 2: 8 x 8 and 4 x 4 positions of 4 filters of 3 x 3 x
+// 4.
 constexpr double kWide = 2 * 4 * 64 * 36, kNarrow = 2 * 4 * 16 * 36;
 struct Twins {
   explicit Twins(Scene& s)
@@ -111,7 +112,8 @@ TEST_CASE("formulas: autocast's casts are no convolution's result") {
   CHECK(type_of(s.reduce(), "aten::conv2d", "forward").ratio == 1.0);
 }
 
-// padding='same' with an even kernel pads in an operator of its own, whose gradient is not the result's.
+// padding='same' with an even kernel pads in an operator of its own, whose gradient is not the
+// result's.
 TEST_CASE("formulas: a padded input's gradient is no convolution's result") {
   Scene s;
   const std::string outer =

@@ -1,5 +1,5 @@
-// A number that counts what is done with it: definitions of operators are written with it, and give both
-// the result and what it took.
+// A number that counts what is done with it: definitions of operators are written with it, and give
+// both the result and what it took.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-// Element-wise operators, norms and losses against their definitions (torch.nn's documentation), written
-// with a number that counts. Gradients are held against differences of the forward definition, so that
-// what is counted is the gradient.
+// Element-wise operators, norms and losses against their definitions (torch.nn's documentation),
+// written with a number that counts. Gradients are held against differences of the forward
+// definition, so that what is counted is the gradient.
 #include <functional>
 #include <random>
 
@@ -379,8 +379,8 @@ class Norm {
     return g;
   }
 
-  // Group norm: gamma belongs to a channel of several elements; the sums of a channel are those of its
-  // gradients, and the group's are made of them, once for the channel.
+  // Group norm: gamma belongs to a channel of several elements; the sums of a channel are those of
+  // its gradients, and the group's are made of them, once for the channel.
   Gradients backward_of_group(const Row& x, const Row& dy) const {
     Gradients g;
     Row xhat(x.size());

@@ -206,8 +206,8 @@ TEST_CASE("processes side by side: order, missing ranks, stragglers, skew") {
   CHECK(r.ranks.ranks[2].rank == 4);
   CHECK(r.ranks.ranks[2].start_skew_ns == 1'000);
   CHECK(r.ranks.missing == std::vector<uint32_t>{2, 3});
-  // The kernel's mean is 5000 / 78: 30 launches of 100 ns in forward, 48 of 2000 ns in backward. Four
-  // launches of each process have no time: 256 ns.
+  // The kernel's mean is 5000 / 78: 30 launches of 100 ns in forward, 48 of 2000 ns in backward.
+  // Four launches of each process have no time: 256 ns.
   CHECK(r.ranks.ranks[0].gpu_time.ns == 1000 + 600 + 256);
   CHECK(r.ranks.ranks[0].gpu_time.estimated == 4);
   size_t backward = 0;
@@ -320,7 +320,8 @@ TEST_CASE("a precision is its part of every kernel's FLOP, with its own metrics 
     CHECK(text.find(part) != std::string::npos);
   }
   CHECK(text.find("op_ffma") == std::string::npos);
-  // 60 FLOP at the 25.6 TFLOP/s of NVIDIA's data sheet; the launches' time is not that of fp64 alone.
+  // 60 FLOP at the 25.6 TFLOP/s of NVIDIA's data sheet; the launches' time is not that of fp64
+  // alone.
   const auto peaks = explanation_json(r, fp64)["peaks"][0];
   CHECK(peaks["precision"].size() == 1);
   CHECK(peaks["precision"]["fp64"]["least_ns"].get<double>() == Approx(60 / 25.6e3));

@@ -1,5 +1,5 @@
-// Which gradients were computed, what backward / forward should be for that, and what counts for MFU.
-// Executed figures are samples made up here; expected ones are worked out by hand.
+// Which gradients were computed, what backward / forward should be for that, and what counts for
+// MFU. Executed figures are samples made up here; expected ones are worked out by hand.
 #include "operator_scene.h"
 
 using namespace flopinj::test;
@@ -184,15 +184,16 @@ TEST_CASE("gradients: half of the work of a later convolution is not explained a
   check_expected(layer_of(r, "conv1").expected, 1, 2);
   check_expected(layer_of(r, "conv2").expected, 2, 2);
   CHECK(layer_of(r, "conv2").ratio == 1.0);
-  // Backward does as much as forward. The products' sizes are as 3 x 4 to 4 x 5 channels; expected are
-  // one or two gradients of the first, two of the second.
+  // Backward does as much as forward. The products' sizes are as 3 x 4 to 4 x 5 channels; expected
+  // are one or two gradients of the first, two of the second.
   check_expected(r.ratio.expected, (12 + 2 * 20) / 32.0, 2);
   CHECK(r.ratio.verdict == RatioVerdict::kOutside);
   CHECK(type_of(r, "aten::convolution_backward", "backward").cause.find("unexplained") == 0);
 }
 
 TEST_CASE("gradients: layers of plain ranges have the names of their kernels as evidence") {
-  // Of forward 10 + 100 + 300 matrix FLOP; the first layer with backward work computes one gradient.
+  // Of forward 10 + 100 + 300 matrix FLOP; the first layer with backward work computes one
+  // gradient.
   const auto report = [](const char* wgrad, const char* dgrad) {
     Scene s;
     const auto forward = [&](const char* layer) { return s.path({"step", "forward", layer}); };
@@ -309,7 +310,8 @@ TEST_CASE("attention: a causal mask and recomputed scores are told, and do not c
   CHECK(type_of(report(0.1), kForward, "forward").cause == "unexplained");
 }
 
-// A view launches nothing, and its node does: zeros, a copy, a sum. That is no product that was lost.
+// A view launches nothing, and its node does: zeros, a copy, a sum. That is no product that was
+// lost.
 TEST_CASE("gradients: nodes of views do not spoil what is missing as evidence") {
   Scene s;
   const Linear frozen(s, "body", 6, 8, 16), head(s, "head", 6, 16, 4);

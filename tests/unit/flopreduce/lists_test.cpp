@@ -1,5 +1,5 @@
-// Operators on lists of tensors: sizes printed as PyTorch's inputSizes() does, expectations from the
-// definitions of the optimizers (torch.optim's documentation), parameter by parameter.
+// Operators on lists of tensors: sizes printed as PyTorch's inputSizes() does, expectations from
+// the definitions of the optimizers (torch.optim's documentation), parameter by parameter.
 #include <cmath>
 
 #include "counted.h"
@@ -117,7 +117,8 @@ TEST_CASE("where the sizes do not tell how long a list is there is no formula") 
   const Formula four = formula_of("aten::_foreach_add_, sizes = [[8], [8], [8], [8], []]");
   CHECK_FALSE(four.flop);
   CHECK(std::string(four.why_not).find("ends") != std::string::npos);
-  // Tensors without dimensions look like numbers: two tensors, a third and alpha; or three and a number.
+  // Tensors without dimensions look like numbers: two tensors, a third and alpha; or three and a
+  // number.
   CHECK_FALSE(formula_of("aten::_foreach_add_, sizes = [[10, 4], [10], [], []]").flop);
   CHECK_FALSE(formula_of("aten::_foreach_add_, sizes = [[], [], [], [], []]").flop);
 }

@@ -198,8 +198,8 @@ TraceBuilder wide() {
   return t;
 }
 
-// A product of a matrix and a vector of N = 20,000, against an outer product and its row sums: equal
-// FLOP, twice the traffic. Counts are theory, times are made up.
+// A product of a matrix and a vector of N = 20,000, against an outer product and its row sums:
+// equal FLOP, twice the traffic. Counts are theory, times are made up.
 TraceBuilder vectors() {
   TraceBuilder t;
   t.header(5);
@@ -281,7 +281,8 @@ TraceBuilder timeline(int rank) {
   return t;
 }
 
-// Two kernels: `zero` without any FLOP, and `counted` with `fmas` multiply-adds and `adds` additions.
+// Two kernels: `zero` without any FLOP, and `counted` with `fmas` multiply-adds and `adds`
+// additions.
 TraceBuilder exact(double fmas, double adds) {
   TraceBuilder t;
   t.header(30 + static_cast<uint64_t>(fmas > 0) + static_cast<uint64_t>(2 * adds));

@@ -1,5 +1,6 @@
-// Operators in reports: calls, formula against executed FLOP, causes, layers, and how backward finds its
-// forward. Executed figures are samples made up here; expected ones are worked out by hand.
+// Operators in reports: calls, formula against executed FLOP, causes, layers, and how backward
+// finds its forward. Executed figures are samples made up here; expected ones are worked out by
+// hand.
 #include "operator_scene.h"
 #include "report/explain.h"
 
@@ -8,7 +9,8 @@ using namespace flopinj::reduce;
 
 namespace {
 
-// One step of conv (2x3x8x8, 4 filters of 3x3, padding 1: 2*4*64*27 products) and linear (2x256, 10).
+// One step of conv (2x3x8x8, 4 filters of 3x3, padding 1: 2*4*64*27 products) and linear (2x256,
+// 10).
 constexpr double kConv = 2 * 4 * 64 * 27, kLinear = 2 * 256 * 10;
 struct Network {
   explicit Network(Scene& s)
@@ -228,8 +230,8 @@ TEST_CASE("operators: a module's settings tell what the operator's name leaves o
   CHECK(type_of(s.reduce(), "aten::conv2d", "forward").ratio == 1.0);
 }
 
-// As many channels in as out, steps of 2, and windows that overlap: neither gradient's name says by how
-// much, but the forward operator's name and its module do.
+// As many channels in as out, steps of 2, and windows that overlap: neither gradient's name says by
+// how much, but the forward operator's name and its module do.
 TEST_CASE("operators: what a backward operator's name leaves out its forward operator tells") {
   Scene s;
   const std::string sizes = "[[1, 4, 8, 8], [4, 4, 3, 3], [], [], [], [], []]";

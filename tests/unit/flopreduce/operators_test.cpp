@@ -1,5 +1,5 @@
-// Formulas against loops that count, and what range names tell. Expected figures come from loops and
-// from documents, never from the formulas. Those of whole networks: tests/networks.
+// Formulas against loops that count, and what range names tell. Expected figures come from loops
+// and from documents, never from the formulas. Those of whole networks: tests/networks.
 #include <random>
 
 #include "counted.h"
@@ -259,7 +259,8 @@ TEST_CASE("attention equals loops over heads, queries and keys") {
 }
 
 TEST_CASE("gradients of products: as much again for each operand") {
-  // By the formulas of what runs backward: two products for linear, one operator for both elsewhere.
+  // By the formulas of what runs backward: two products for linear, one operator for both
+  // elsewhere.
   const Shape x{6, 10}, w{4, 10}, dy{6, 4};
   const double forward = static_cast<double>(macs(range("linear", {x, w, {4}})));
   const double both =
@@ -535,8 +536,8 @@ TEST_CASE("layers of the training compute documents") {
   CHECK(projections + attention + flop("linear", {{1, 1024}, {1024, 1024}}) == 2572288);
   CHECK(flop("linear", {{1, 1024}, {4096, 1024}}) + flop("linear", {{1, 4096}, {1024, 4096}}) ==
         16777216);
-  // 400 x 400 x 5 images, 16 filters of 5 x 5 x 5, stride 2, padding 2: the document's H^2 W^2 gives
-  // 1.024e12, direct convolution 1.6e8.
+  // 400 x 400 x 5 images, 16 filters of 5 x 5 x 5, stride 2, padding 2: the document's H^2 W^2
+  // gives 1.024e12, direct convolution 1.6e8.
   const Direct direct{1, 5, 16, 1, {400, 400}, {5, 5}, {2, 2}, {2, 2}};
   const Shape output{1, 16, 200, 200};
   CHECK(direct.result() == output);

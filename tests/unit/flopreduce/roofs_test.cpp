@@ -1,6 +1,7 @@
-// Kernels that mix precisions, against peaks: the time of each at its own peak, one after the other. Work
-// is chosen so that each part takes a round time at the published peaks of an A100 SXM4 80GB:
-// fp32 19.5, fp16 78, tensor fp16 312 and with sparsity 624 TFLOP/s, int8 624 and 1248 TOP/s, 2039 GB/s.
+// Kernels that mix precisions, against peaks: the time of each at its own peak, one after the
+// other. Work is chosen so that each part takes a round time at the published peaks of an A100 SXM4
+// 80GB: fp32 19.5, fp16 78, tensor fp16 312 and with sparsity 624 TFLOP/s, int8 624 and 1248 TOP/s,
+// 2039 GB/s.
 #include "catch.h"
 #include "reduce_bytes.h"
 

@@ -1,5 +1,5 @@
-// Every row of every table of formulas has a case: what does one thing for each element, and operators that
-// are others under another name. A row without a case fails the last test here.
+// Every row of every table of formulas has a case: what does one thing for each element, and
+// operators that are others under another name. A row without a case fails the last test here.
 #include <functional>
 #include <iterator>
 #include <set>
@@ -326,7 +326,8 @@ TEST_CASE("list operators in each of their forms") {
         sizes.resize(sizes.size() + (kind == 'S' ? list.size() : 1));
     const std::string name(row.function);
     INFO(name << " " << row.arguments);
-    // Two lists and alpha look like one list and a number, and so does a tensor of one value and alpha.
+    // Two lists and alpha look like one list and a number, and so does a tensor of one value and
+    // alpha.
     const bool alike = (name == "_foreach_add" || name == "_foreach_sub") && row.arguments != "P.";
     if (alike)
       CHECK_FALSE(formula_of(range(name, sizes)).flop);

@@ -1,5 +1,6 @@
-// Which forward operator backward work belongs to, on ranges as PyTorch 2.15 emits them: every operator
-// carries the number that the next node will get. Executed figures are samples made up here.
+// Which forward operator backward work belongs to, on ranges as PyTorch 2.15 emits them: every
+// operator carries the number that the next node will get. Executed figures are samples made up
+// here.
 #include "operator_scene.h"
 #include "passes/sequence/sequence_pass.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 std::string engine(const std::string& node) { return kNode + node; }
 
-// A scene of additions: each kernel does as many as told, so that FLOP tell whose launches they are.
+// A scene of additions: each kernel does as many as told, so that FLOP tell whose launches they
+// are.
 struct Additions : Scene {
   Launch add(uint32_t path, double flop, uint64_t sequence) {
     return at(kernel("k" + std::to_string(++made), 0, flop), path, sequence);
@@ -29,7 +31,8 @@ const std::string kNormSizes = "sizes = [[4, 8, 16, 16], [8], [8], [8], [8], [],
 
 }  // namespace
 
-// nn.BatchNorm2d in training: num_batches_tracked.add_(1) makes no node and has the number of the next.
+// nn.BatchNorm2d in training: num_batches_tracked.add_(1) makes no node and has the number of the
+// next.
 TEST_CASE("join: a counter of batches does not take the place of the batch norm behind it") {
   Additions s;
   const auto counter = s.path({"forward", "aten::add_, sizes = [[], [], []]"});
@@ -50,12 +53,13 @@ TEST_CASE("join: a counter of batches does not take the place of the batch norm 
   check_row(r, "aten::batch_norm", 300, 900);
   // What has no node is still forward by its range.
   check_row(r, "aten::add_", 3, 0);
-  // Its gradient's name tells that the batch's own statistics were taken: 3 additions and 2 multiply-adds
-  // for each of 4 x 8 x 16 x 16 elements, in 3 calls.
+  // Its gradient's name tells that the batch's own statistics were taken: 3 additions and 2
+  // multiply-adds for each of 4 x 8 x 16 x 16 elements, in 3 calls.
   CHECK(type_of(r, "aten::batch_norm", "forward").formula_flop == u128{8192 * 7 * 3});
 }
 
-// (images - mean) / std, where nothing needs a gradient: both have the number of the convolution's node.
+// (images - mean) / std, where nothing needs a gradient: both have the number of the convolution's
+// node.
 TEST_CASE("join: data that needs no gradient leaves the first layer its node") {
   Additions s;
   const auto sub = s.path({"aten::sub, sizes = [[4, 3, 8, 8], [3, 1, 1], []]"});
@@ -76,7 +80,8 @@ TEST_CASE("join: data that needs no gradient leaves the first layer its node") {
   CHECK(type_of(r, "aten::conv2d", "forward").ratio == 1.0);
 }
 
-// In aten::conv2d autocast casts bias and weight, each with a node of its own, and the input, with none.
+// In aten::conv2d autocast casts bias and weight, each with a node of its own, and the input, with
+// none.
 TEST_CASE("join: autocast's casts are their own operators' nodes") {
   Additions s;
   const std::string outer =
@@ -111,8 +116,8 @@ TEST_CASE("join: autocast's casts are their own operators' nodes") {
   check_pair(by_forward(r, "aten::conv2d"), 2 * kProducts, 2 * kProducts, 1, 1);
 }
 
-// PyTorch's own kind of name without Backward: its type in C++. It says nothing, and the last operator
-// with the number is the one that took it.
+// PyTorch's own kind of name without Backward: its type in C++. It says nothing, and the last
+// operator with the number is the one that took it.
 TEST_CASE("join: where the node's name does not say, the last operator has the number") {
   Additions s;
   const auto before = s.path({"forward", "aten::mul, sizes = [[4, 4], []]"});
@@ -178,9 +183,9 @@ TEST_CASE("join: the sum of a bias gradient beside the node is the linear layer'
   check_row(r, "aten::linear", 640, 680);
 }
 
-// torch.utils.checkpoint(use_reentrant=True): forward runs without gradients inside CheckpointFunction, and again,
-// with numbers, inside its node, which then evaluates the new nodes. On a GPU both are on autograd's
-// thread, whose numbers begin at 0 and meet the main thread's.
+// torch.utils.checkpoint(use_reentrant=True): forward runs without gradients inside
+// CheckpointFunction, and again, with numbers, inside its node, which then evaluates the new nodes.
+// On a GPU both are on autograd's thread, whose numbers begin at 0 and meet the main thread's.
 TEST_CASE("join: a reentrant checkpoint's nodes belong to what ran again inside of it") {
   Additions s;
   const std::string x = "aten::linear, sizes = [[4, 16], [10, 16], [10]]",
@@ -219,8 +224,8 @@ TEST_CASE("join: a reentrant checkpoint's nodes belong to what ran again inside 
     if (layer.name == "head") CHECK(layer.backward.flop == u128{2 * 10});
 }
 
-// torch.autograd.grad(create_graph=True): what a node runs has numbers of its own, of autograd's thread,
-// and nodes. Those are no operators that forward called.
+// torch.autograd.grad(create_graph=True): what a node runs has numbers of its own, of autograd's
+// thread, and nodes. Those are no operators that forward called.
 TEST_CASE("join: what runs inside of a node is not taken for an operator of forward") {
   Additions s;
   const auto inner =

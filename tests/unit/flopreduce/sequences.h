@@ -1,4 +1,5 @@
-// Sequences of work, launch by launch, and where a recorder would look: what intervals are tested on.
+// Sequences of work, launch by launch, and where a recorder would look: what intervals are tested
+// on.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -73,9 +74,9 @@ inline std::vector<Window> windows_of(size_t launches, double growth, double mos
   }
 }
 
-// The same, but one launch at random in each of stretches: 64 of 16, 17, 18, ... launches, then 160,
-// 320, ..., every second of which is sampled. Once a sample differs, they are all sampled, and have
-// 1,024 launches at most.
+// The same, but one launch at random in each of stretches: 64 of 16, 17, 18, ... launches, then
+// 160, 320, ..., every second of which is sampled. Once a sample differs, they are all sampled, and
+// have 1,024 launches at most.
 inline std::vector<Window> stretches_of(const std::vector<double>& work, Random& random) {
   std::vector<Window> windows{{0, 3}};
   bool differs = work[1] != work[0] || work[2] != work[0];

@@ -116,8 +116,8 @@ TraceBuilder two_kernels(uint64_t session) {
   return t;
 }
 
-// One stream, with kernels of no length and gaps of any; beside it a few that cover some of both. Each is a kernel
-// of its own, in the order of their beginnings.
+// One stream, with kernels of no length and gaps of any; beside it a few that cover some of both.
+// Each is a kernel of its own, in the order of their beginnings.
 std::vector<Span> spans_with_gaps(Random& random, size_t count) {
   std::vector<Span> spans;
   uint64_t now = 1'000'000;
@@ -159,7 +159,8 @@ TEST_CASE("the union of times is that of all intervals, whatever is folded when 
   std::vector<Span> spans;
   for (const auto& batch : all) spans.insert(spans.end(), batch.begin(), batch.end());
   const Expected expected = brute_force(spans);
-  // As many are kept as a flush of all streams has, and more; parts of 300 batches fold some of them.
+  // As many are kept as a flush of all streams has, and more; parts of 300 batches fold some of
+  // them.
   REQUIRE(spans.size() > 10'000);
   for (const size_t kept : {size_t{400}, size_t{1'000'000}}) {
     BusyTrack whole(kept, false);

@@ -1,5 +1,6 @@
 // What a report says of figures that it does not have, and of processes: the true reason, the same
-// name everywhere, and shares of wall time as the field defines them. Figures are worked out by hand.
+// name everywhere, and shares of wall time as the field defines them. Figures are worked out by
+// hand.
 #include <functional>
 
 #include "catch.h"

@@ -18,12 +18,6 @@ REDUCER = ["", "commands", "commands/arguments", "gates", "writers/html", "write
            "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
            "projection", "peaks", "phases", "analytic", "tables", "reader", "support"]
 
-# Rooms that do not keep the sizes yet. A room that does is to be taken out of the list.
-NOT_YET_COLUMNS = {"proto", "tools/flopinj", "tools/manual", "tools/simgpu", "tools/trainer",
-                   "tools/flopreduce"}
-NOT_YET_FILES = set()
-NOT_YET_LINES = set()
-
 
 def sources(*folders):
     for folder in folders:
@@ -73,27 +67,19 @@ class Sizes(unittest.TestCase):
     FOLDERS = ("collector", "injector", "proto", "tools")
 
     def offenders(self, offends):
-        return {room_of(path) for path in sources(*self.FOLDERS)
-                if offends(path.read_text().splitlines())}
-
-    def assert_kept(self, offenders, not_yet):
-        def listed(room):
-            return {entry for entry in not_yet if room == entry or room.startswith(entry + "/")}
-        self.assertEqual({room for room in offenders if not listed(room)}, set())
-        self.assertEqual(set().union(*map(listed, offenders)), not_yet,
-                         "these rooms keep the rule now: take the others out of the list")
+        return [str(path.relative_to(ROOT)) for path in sources(*self.FOLDERS)
+                if offends(path.read_text().splitlines())]
 
     def test_lines_of_a_file(self):
-        self.assert_kept(self.offenders(lambda lines: len(lines) > MOST_LINES), NOT_YET_LINES)
+        self.assertEqual(self.offenders(lambda lines: len(lines) > MOST_LINES), [])
 
     def test_columns_of_a_line(self):
-        def wide(lines):
-            return any(len(line) > MOST_COLUMNS for line in lines)
-        self.assert_kept(self.offenders(wide), NOT_YET_COLUMNS)
+        self.assertEqual(
+            self.offenders(lambda lines: any(len(line) > MOST_COLUMNS for line in lines)), [])
 
     def test_files_of_a_folder(self):
         files = Counter(room_of(path) for path in sources(*self.FOLDERS))
-        self.assert_kept({room for room, n in files.items() if n > MOST_FILES}, NOT_YET_FILES)
+        self.assertEqual([room for room, n in files.items() if n > MOST_FILES], [])
 
 
 if __name__ == "__main__":

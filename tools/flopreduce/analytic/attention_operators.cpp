@@ -1,8 +1,9 @@
-// Fused attention. Attention of queries [B, H, L, E] with keys [B, Hk, S, E] and values [B, Hk, S, V]: B H L S (E + V)
-// multiply-adds, the products of queries with keys and of scores with values (torch.utils.flop_counter:
-// sdpa_flop_count). Nothing is taken off for a causal mask, which is not in the name. Backward of the
-// fused kernels: five products, since the scores are computed again (sdpa_backward_flop_count; Dao,
-// FlashAttention-2, section 4.1: 2.5 times forward). Softmax is left out.
+// Fused attention. Attention of queries [B, H, L, E] with keys [B, Hk, S, E] and values [B, Hk, S,
+// V]: B H L S (E + V) multiply-adds, the products of queries with keys and of scores with values
+// (torch.utils.flop_counter: sdpa_flop_count). Nothing is taken off for a causal mask, which is not
+// in the name. Backward of the fused kernels: five products, since the scores are computed again
+// (sdpa_backward_flop_count; Dao, FlashAttention-2, section 4.1: 2.5 times forward). Softmax is
+// left out.
 #include "analytic/tables.h"
 
 namespace flopinj::reduce {
@@ -31,7 +32,8 @@ std::optional<Attention> read(const OperatorCall& call, size_t query, size_t hea
   return a;
 }
 
-// So many times E and V for each score; row.b is the dimension of the heads, row.c that of the sequence.
+// So many times E and V for each score; row.b is the dimension of the heads, row.c that of the
+// sequence.
 Formula fused(const OperatorCall& call, const OperatorRow& row, u128 heads, u128 values) {
   const auto a = read(call, row.a, row.b, row.c);
   if (!a)
@@ -52,10 +54,11 @@ Formula attention_gradient(const OperatorCall& call, const OperatorRow& row) {
   return fused(call, row, 3, 2);
 }
 
-// FlashAttention-3 (hopper/flash_attn_interface.py): q, k, v, k_new, v_new, qv, out, cu_seqlens of q, k and
-// k_new, seqused of q and k, two longest lengths, page_table, kv_batch_idx, leftpad_k, ... Whole sequences
-// where nothing is added to the keys, and nothing says how long sequences are or where they lie.
-// FlashAttention-2's operator of that name has eleven arguments: q, k, v, numbers and slopes.
+// FlashAttention-3 (hopper/flash_attn_interface.py): q, k, v, k_new, v_new, qv, out, cu_seqlens of
+// q, k and k_new, seqused of q and k, two longest lengths, page_table, kv_batch_idx, leftpad_k, ...
+// Whole sequences where nothing is added to the keys, and nothing says how long sequences are or
+// where they lie. FlashAttention-2's operator of that name has eleven arguments: q, k, v, numbers
+// and slopes.
 Formula flash_attention(const OperatorCall& call, const OperatorRow& row) {
   constexpr size_t kSecondHas = 12;
   constexpr uint8_t kOther[] = {3, 4, 5, 7, 8, 9, 10, 11, 14, 15, 16};

@@ -1,14 +1,15 @@
-// Convolutions of any dimension. Arguments a and b are input and weight, c the gradient by the output
-// where the operator has it.
+// Convolutions of any dimension. Arguments a and b are input and weight, c the gradient by the
+// output where the operator has it.
 //
 // Multiply-adds of [N, Ci, ...] with weights [Co, Ci / groups, K...]: elements of the output x
-// Ci / groups x K..., taps that fall on padding included (torch.utils.flop_counter: conv_flop_count;
-// fvcore: conv_flop_count). A transposed convolution, weights [Ci, Co / groups, K...], has its input
-// where the other has its output. Each gradient costs the same as forward, so both together twice.
+// Ci / groups x K..., taps that fall on padding included (torch.utils.flop_counter:
+// conv_flop_count; fvcore: conv_flop_count). A transposed convolution, weights [Ci, Co / groups,
+// K...], has its input where the other has its output. Each gradient costs the same as forward, so
+// both together twice.
 //
-// Some operators, and the gradient, are of both kinds, and a flag that no name has tells which. Sizes
-// decide where the weights fit one kind alone, or where both come to the same; a gradient's also the
-// forward operator.
+// Some operators, and the gradient, are of both kinds, and a flag that no name has tells which.
+// Sizes decide where the weights fit one kind alone, or where both come to the same; a gradient's
+// also the forward operator.
 #include <algorithm>
 
 #include "analytic/tables.h"
@@ -47,8 +48,8 @@ bool grouped(int64_t from, int64_t to, const Shape& weight) {
 
 bool is_plain(std::string_view function);  // by the table below
 
-// Dumoulin and Visin, A guide to convolution arithmetic for deep learning: floor((i + 2p - k) / s) + 1,
-// with k stretched to d (k - 1) + 1.
+// Dumoulin and Visin, A guide to convolution arithmetic for deep learning: floor((i + 2p - k) / s)
+// + 1, with k stretched to d (k - 1) + 1.
 std::optional<Shape> output_shape(const Shape& input, const Shape& weight,
                                   const ModuleSettings& set) {
   constexpr int64_t kMost = int64_t{1} << 40;  // far from any overflow

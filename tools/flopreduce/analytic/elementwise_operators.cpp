@@ -1,5 +1,5 @@
-// Operators that do the same for every element: copies, arithmetic, functions, reductions, looking up and
-// scattering. Per element of the argument named, from the definition.
+// Operators that do the same for every element: copies, arithmetic, functions, reductions, looking
+// up and scattering. Per element of the argument named, from the definition.
 #include <algorithm>
 
 #include "analytic/tables.h"
@@ -156,9 +156,9 @@ constexpr ElementwiseRow kRows[] = {
     {"adaptive_max_pool2d_backward", 0, 0, 1, 0, "one addition per gradient", true},
     {"adaptive_max_pool3d_backward", 0, 0, 1, 0, "one addition per gradient", true},
 
-    // Per element of the result a weighted mean along each dimension, one after the other, a product and
-    // a multiply-add for two neighbours; weights, which belong to a row or column, left out. Backward the
-    // weights' products, and a multiply-add into each neighbour.
+    // Per element of the result a weighted mean along each dimension, one after the other, a
+    // product and a multiply-add for two neighbours; weights, which belong to a row or column, left
+    // out. Backward the weights' products, and a multiply-add into each neighbour.
     {"upsample_nearest1d", 0, 0, 0, 0, kMove},
     {"upsample_nearest2d", 0, 0, 0, 0, kMove},
     {"upsample_nearest3d", 0, 0, 0, 0, kMove},

@@ -10,13 +10,14 @@
 
 namespace flopinj::reduce {
 
-// A fused multiply-add is one of `multiply_adds`; how much FLOP it is (1 or 2) is the user's choice.
+// A fused multiply-add is one of `multiply_adds`; how much FLOP it is (1 or 2) is the user's
+// choice.
 struct OperatorFlop {
   u128 multiply_adds = 0;
   // Additions, subtractions, multiplications, divisions that are no part of one.
   u128 arithmetic = 0;
-  // Comparisons, signs, exponentials, logarithms, roots, powers, trigonometric and error functions. Not
-  // part of flop(): see operator_flop.h.
+  // Comparisons, signs, exponentials, logarithms, roots, powers, trigonometric and error functions.
+  // Not part of flop(): see operator_flop.h.
   u128 uncounted = 0;
 
   u128 flop(int fma) const;
@@ -75,8 +76,8 @@ struct Formula {
   }
 };
 
-// Fused attention. Its formula has the products that the model needs; a fused kernel's backward executes
-// one more, the scores again (Formula::again).
+// Fused attention. Its formula has the products that the model needs; a fused kernel's backward
+// executes one more, the scores again (Formula::again).
 inline constexpr const char* kForwardProducts = "two products: scores and values";
 inline constexpr const char* kBackwardProducts =
     "four products: gradients by scores, values, queries and keys";

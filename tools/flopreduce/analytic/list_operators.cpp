@@ -1,14 +1,16 @@
 // Operators on lists of tensors: fused optimizers and _foreach_. What their arguments are is from
-// PyTorch's schemas (aten/src/ATen/native/native_functions.yaml), how lists of them are printed from
-// torch/csrc/profiler/util.cpp (inputSizes): flattened, an empty list and a list of numbers as one [].
+// PyTorch's schemas (aten/src/ATen/native/native_functions.yaml), how lists of them are printed
+// from torch/csrc/profiler/util.cpp (inputSizes): flattened, an empty list and a list of numbers as
+// one [].
 //
-// Per parameter, with bias corrections and the learning rate, which are worked out once, left out, and
-// so weight decay of SGD and Adam and Nesterov's form, which sizes do not tell:
+// Per parameter, with bias corrections and the learning rate, which are worked out once, left out,
+// and so weight decay of SGD and Adam and Nesterov's form, which sizes do not tell:
 //   SGD            p <- p - lr g                              1 multiply-add
 //   with momentum  v <- mu v + g; p <- p - lr v               2 multiply-adds
 //   Adam           m <- b1 m + (1 - b1) g                     1 product, 1 multiply-add
 //                  v <- b2 v + (1 - b2) g g                   2 products, 1 multiply-add
-//                  p <- p - lr m / (sqrt(v) / c + eps)        2 quotients, 1 sum, 1 multiply-add, 1 root
+//                  p <- p - lr m / (sqrt(v) / c + eps)        2 quotients, 1 sum, 1 multiply-add, 1
+//                  root
 //   AMSGrad        the same with the largest v so far         1 comparison more
 //   AdamW          the same after p <- (1 - lr wd) p          1 product more
 //   Adagrad        s <- s + g g; p <- p - lr g / (sqrt(s) + eps)
@@ -28,8 +30,8 @@ constexpr const char* kAdam = "two moments, quotient with a root, of each parame
 constexpr const char* kAdagrad = "s + g g; p - lr g / (sqrt(s) + eps), of each parameter";
 
 constexpr ListRow kRows[] = {
-    // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs (none without AMSGrad), state_steps; lr,
-    // two betas, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf
+    // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs (none without AMSGrad), state_steps;
+    // lr, two betas, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf
     {"_fused_adam", "PPPP.S.........", 3, 6, 1, kAdam},
     {"_fused_adam", "PPPPPS.........", 3, 6, 2, kAdam},
     {"_fused_adamw", "PPPP.S.........", 3, 7, 1, kAdam},
@@ -38,12 +40,12 @@ constexpr ListRow kRows[] = {
     // dampening, nesterov, maximize, is_first_step, grad_scale, found_inf
     {"_fused_sgd", "PP..........", 1, 0, 0, kSgd},
     {"_fused_sgd", "PPP.........", 2, 0, 0, kMomentum},
-    // params, grads, state_sums, state_steps; lr, lr_decay, weight_decay, eps, maximize, grad_scale,
-    // found_inf
+    // params, grads, state_sums, state_steps; lr, lr_decay, weight_decay, eps, maximize,
+    // grad_scale, found_inf
     {"_fused_adagrad", "PPPS.......", 2, 2, 1, kAdagrad},
 
-    // A number or list of numbers for all; a tensor and alpha; a list and alpha. Two lists and alpha look
-    // like one list, twice as long, and a number: those have no formula.
+    // A number or list of numbers for all; a tensor and alpha; a list and alpha. Two lists and
+    // alpha look like one list, twice as long, and a number: those have no formula.
     {"_foreach_add", "P.", 0, 1, 0, kOne},
     {"_foreach_add", "P..", 0, 1, 0, kOne},
     {"_foreach_add", "PP.", 0, 1, 0, kOne},

@@ -1,14 +1,17 @@
-// Normalization, per element of the input; what is done once for a row or channel (the mean of a sum,
-// the root of the variance, running statistics) is left out. Forward: argument a is the input, b the
-// scale, b + 1 the shift; backward: a the input, b the scale, c the shift (0: where the scale is).
+// Normalization, per element of the input; what is done once for a row or channel (the mean of a
+// sum, the root of the variance, running statistics) is left out. Forward: argument a is the input,
+// b the scale, b + 1 the shift; backward: a the input, b the scale, c the shift (0: where the scale
+// is).
 //
-//   x^ = (x - mean) / sigma, y = gamma x^ + beta                    Ioffe and Szegedy, Batch normalization;
-//   dx = (g - mean(g) - x^ mean(g x^)) / sigma, g = gamma dy,       Ba, Kiros and Hinton, Layer
-//   dgamma = sum of dy x^, dbeta = sum of dy                        normalization; Wu and He, Group normalization
-// Where gamma belongs to a channel, it is left out of the sums over that channel, which are then those of
-// dgamma and dbeta. In evaluation, batch norm takes running statistics: x^ as above, dx = gamma dy / sigma.
-//   RMS norm: y = gamma x / r, r the root of the mean square        Zhang and Sennrich, Root mean square
-//   dx = (g - x^ mean(g x^)) / r                                    layer normalization
+//   x^ = (x - mean) / sigma, y = gamma x^ + beta                    Ioffe and Szegedy, Batch
+//   normalization; dx = (g - mean(g) - x^ mean(g x^)) / sigma, g = gamma dy,       Ba, Kiros and
+//   Hinton, Layer dgamma = sum of dy x^, dbeta = sum of dy                        normalization; Wu
+//   and He, Group normalization
+// Where gamma belongs to a channel, it is left out of the sums over that channel, which are then
+// those of dgamma and dbeta. In evaluation, batch norm takes running statistics: x^ as above, dx =
+// gamma dy / sigma.
+//   RMS norm: y = gamma x / r, r the root of the mean square        Zhang and Sennrich, Root mean
+//   square dx = (g - x^ mean(g x^)) / r                                    layer normalization
 #include "analytic/tables.h"
 
 namespace flopinj::reduce {

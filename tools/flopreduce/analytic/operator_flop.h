@@ -4,12 +4,12 @@
 //   product that is added to something is a multiply-add, two FLOP or one as the user chooses: the
 //   same instruction, and the convention of peaks and of torch.utils.flop_counter and fvcore.
 //   A sum of n terms is n additions, as a product of n terms is n multiply-adds: both begin at 0.
-//   Comparisons (maximum, clamp, where), signs, roots, exponentials, logarithms, powers, trigonometric
-//   and error functions are counted apart and are no FLOP: GPUs run them on units, or as instructions,
-//   that no FLOP counter counts, and so they are none on the hardware's side.
-//   Left out: what is done once for a row, a channel or a call, and factors that a name does not tell
-//   (alpha, beta, weight decay).
-//   Where a name leaves the work open, there is no formula, and the reason is said.
+//   Comparisons (maximum, clamp, where), signs, roots, exponentials, logarithms, powers,
+//   trigonometric and error functions are counted apart and are no FLOP: GPUs run them on units, or
+//   as instructions, that no FLOP counter counts, and so they are none on the hardware's side. Left
+//   out: what is done once for a row, a channel or a call, and factors that a name does not tell
+//   (alpha, beta, weight decay). Where a name leaves the work open, there is no formula, and the
+//   reason is said.
 //
 // The source of each formula: beside its table, in *_operators.cpp; in short:
 //
@@ -35,7 +35,8 @@ bool has_operator_formula(std::string_view name);
 // What its formula counts, and where that is from; empty where there is none.
 const char* operator_convention(std::string_view name);
 
-// Whether both are of one table: products, convolutions, pooling, attention, recurrent layers or norms.
+// Whether both are of one table: products, convolutions, pooling, attention, recurrent layers or
+// norms.
 bool same_kind_of_work(std::string_view name, std::string_view other);
 // Whether it has a formula of no operations at all: copies, casts, views, padding.
 bool moves_data(std::string_view name);

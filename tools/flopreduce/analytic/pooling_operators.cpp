@@ -1,8 +1,9 @@
-// Average pooling: an addition for each element of each window, and a scaling for each window. Backward,
-// the same the other way round: each window's gradient is scaled, and added to each of its elements.
-// Padding is left out, as by PyTorch's kernels (aten/src/ATen/native/cuda/AveragePool2d.cu: windows are
-// cut at the edges). Windows overlap, leave gaps or stand side by side; sizes alone do not tell which,
-// but the module's settings do, and an adaptive pooling's windows follow from its sizes.
+// Average pooling: an addition for each element of each window, and a scaling for each window.
+// Backward, the same the other way round: each window's gradient is scaled, and added to each of
+// its elements. Padding is left out, as by PyTorch's kernels
+// (aten/src/ATen/native/cuda/AveragePool2d.cu: windows are cut at the edges). Windows overlap,
+// leave gaps or stand side by side; sizes alone do not tell which, but the module's settings do,
+// and an adaptive pooling's windows follow from its sizes.
 //
 // Argument a is the input; b is 1 where the pooling is adaptive; c is the number of dimensions.
 #include <algorithm>
@@ -23,8 +24,8 @@ struct Windows {
 };
 constexpr int64_t kMost = int64_t{1} << 31;
 
-// Elements of all windows: from max(n stride - padding, 0) to min(n stride - padding + kernel, input).
-// Nothing where these windows do not come to that output.
+// Elements of all windows: from max(n stride - padding, 0) to min(n stride - padding + kernel,
+// input). Nothing where these windows do not come to that output.
 std::optional<u128> elements_of(const Windows& w) {
   if (w.output < 1 || w.kernel < 1 || w.stride < 1 || w.padding > w.kernel / 2 ||
       std::max({w.input, w.output, w.kernel, w.stride}) >= kMost)
@@ -48,8 +49,8 @@ std::optional<u128> elements_of(const Windows& w) {
   return ends - begins;
 }
 
-// From floor(n input / output) to ceil((n + 1) input / output): neighbours share an element wherever
-// the border is not between two (aten/src/ATen/native/AdaptivePooling.h).
+// From floor(n input / output) to ceil((n + 1) input / output): neighbours share an element
+// wherever the border is not between two (aten/src/ATen/native/AdaptivePooling.h).
 u128 elements_of_adaptive(int64_t input, int64_t output) {
   if (output == 0) return 0;
   u128 sum = static_cast<u128>(input);
@@ -123,8 +124,9 @@ Formula average_pool_gradient(const OperatorCall& call, const OperatorRow& row) 
   return input == nullptr ? Formula::none(kMismatch) : pool(*input, call.shape(0), call, row);
 }
 
-// weight [rows, width], indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, ...: the
-// mode (sum, mean, maximum) is a number, but weights there are for sums alone (torch.nn.EmbeddingBag).
+// weight [rows, width], indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+// ...: the mode (sum, mean, maximum) is a number, but weights there are for sums alone
+// (torch.nn.EmbeddingBag).
 Formula bag(const OperatorCall& call, const OperatorRow&) {
   const Shape* table = call.shape(0);
   const Shape* indices = call.shape(1);

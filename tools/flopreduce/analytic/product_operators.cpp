@@ -112,7 +112,8 @@ Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
   return formula;
 }
 
-// [..., i] and [..., j] with weights [o, i, j]: the first with the weights, the result with the second.
+// [..., i] and [..., j] with weights [o, i, j]: the first with the weights, the result with the
+// second.
 Formula bilinear(const OperatorCall& call, const OperatorRow& row) {
   const Shape* a = call.shape(row.a);
   const Shape* b = call.shape(row.b);

@@ -6,8 +6,8 @@ namespace flopinj::reduce {
 namespace {
 
 // A whole layer or stack: argument a is [time, batch, features] or [batch, time, features], or of
-// packed sequences [steps of all samples, features]. States, which have three dimensions, and weights
-// follow; what has two is a matrix. Lists end at the first argument that is no tensor.
+// packed sequences [steps of all samples, features]. States, which have three dimensions, and
+// weights follow; what has two is a matrix. Lists end at the first argument that is no tensor.
 Formula recurrent(const OperatorCall& call, const OperatorRow& row) {
   const Shape* input = call.shape(row.a);
   if (input == nullptr || (input->size() != 2 && input->size() != 3))
@@ -35,8 +35,8 @@ Formula cell(const OperatorCall& call, const OperatorRow& row) {
   return Formula::of(times_saturating(static_cast<u128>((*input)[0]), weights));
 }
 
-// The gates of one step, after the products: gates of the input and of the state, [B, gates x units],
-// a state [B, units], and biases of both gates or none. Per unit:
+// The gates of one step, after the products: gates of the input and of the state, [B, gates x
+// units], a state [B, units], and biases of both gates or none. Per unit:
 //   LSTM  i, f, o = sigmoid, g = tanh of sums; c' = f c + i g, h' = o tanh(c')
 //   GRU   r, z = sigmoid of sums, n = tanh(x + r h); h' = n + z (h - n)
 Formula gates(const OperatorCall& call, const OperatorRow& row) {
@@ -56,8 +56,8 @@ Formula gates(const OperatorCall& call, const OperatorRow& row) {
   return formula;
 }
 
-// Whether the forward cell had biases, of which the gradient is a sum over the samples: the flag that
-// says so is in no name.
+// Whether the forward cell had biases, of which the gradient is a sum over the samples: the flag
+// that says so is in no name.
 std::optional<bool> biased(const OperatorCall& call) {
   if (call.forward == nullptr || !call.forward->has_sizes) return std::nullopt;
   const auto& sizes = call.forward->sizes;

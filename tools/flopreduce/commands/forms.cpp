@@ -36,7 +36,8 @@ std::string lower(std::string text) {
 }
 
 // The sections that people want. The head, which has no title and says what is wrong with the
-// report, is always among them. Nothing, with a line on standard error, where a word is in no title.
+// report, is always among them. Nothing, with a line on standard error, where a word is in no
+// title.
 std::optional<std::vector<Section>> chosen_sections(const Report& report,
                                                     const OutputArguments& output) {
   std::vector<Section> all = report_sections(report);

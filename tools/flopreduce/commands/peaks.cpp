@@ -34,8 +34,8 @@ std::string printed_words(const Gpu& gpu) {
   return "dense and sparse";
 }
 
-// One line for each GPU, in 1e12 operations per second: what is outside the tensor cores, and theirs. Both
-// together are wider than a terminal.
+// One line for each GPU, in 1e12 operations per second: what is outside the tensor cores, and
+// theirs. Both together are wider than a terminal.
 void add_overview(std::vector<Section>& sections, const std::vector<const Gpu*>& gpus,
                   const std::string& of) {
   Table plain{"peaks",

@@ -123,8 +123,8 @@ struct Reached {
   double peak = 0, utilization = 0;
 };
 
-// Peak and utilization: as typed, else as measured, else assumed. Nothing where neither is known, or a
-// figure is impossible: then `failed`.
+// Peak and utilization: as typed, else as measured, else assumed. Nothing where neither is known,
+// or a figure is impossible: then `failed`.
 std::optional<Reached> reached(const TrainArguments& a, const std::optional<MeasuredSteps>& m,
                                ProjectionResult& result, bool& failed) {
   failed = true;

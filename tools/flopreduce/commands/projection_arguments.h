@@ -24,12 +24,13 @@ enum class Least { kAboveZero, kZero };
 void add_number(CLI::App& app, const char* name, std::optional<double>& value,
                 const std::string& help, Least least = Least::kAboveZero);
 
-// False where one of these options was given, which has no effect on what is asked for: `why` says so.
+// False where one of these options was given, which has no effect on what is asked for: `why` says
+// so.
 bool without_effect(const CLI::App& app, std::initializer_list<const char*> options,
                     const std::string& why);
 
-// False where a figure is no number above 0: numbers that are too large or too small were given. That
-// was said.
+// False where a figure is no number above 0: numbers that are too large or too small were given.
+// That was said.
 bool possible(const std::string& name, double value);
 
 // Whose peak: of a GPU in the table, or given.

@@ -311,8 +311,8 @@ void for_each_packet(std::span<Input* const> inputs, Router& router, std::vector
   }
 }
 
-// What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a user's
-// come later, and may only say otherwise what is recomputed.
+// What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
+// user's come later, and may only say otherwise what is recomputed.
 ForwardNumbers numbers_of(std::span<Input* const> inputs, const TraceTables& tables,
                           const PhaseRules& rules, PhaseMap& phases, const OperatorMap& operators,
                           Router& router) {

@@ -1,9 +1,10 @@
 // Launches of kernels whose parameters never repeat.
 //
-// The recorder keeps the first fingerprints of a kernel apart and puts the rest into one class, which is
-// sampled as varying. Of the first ones many were launched a single time, which is too rarely to be
-// measured, or was without screening. They are the same kind of launch as the rest: those that have no
-// complete counts of their own count with their kernel's merged class, as part of its estimate.
+// The recorder keeps the first fingerprints of a kernel apart and puts the rest into one class,
+// which is sampled as varying. Of the first ones many were launched a single time, which is too
+// rarely to be measured, or was without screening. They are the same kind of launch as the rest:
+// those that have no complete counts of their own count with their kernel's merged class, as part
+// of its estimate.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -27,8 +28,9 @@ class MergedClasses {
   std::vector<uint32_t> class_of_;  // by signature; empty where there are no classes
 };
 
-// Gives rows of such signatures to the merged class of the same function and shape on the same kind of
-// device, where there is one with complete counts. The tables must be joined; rows stay in order.
+// Gives rows of such signatures to the merged class of the same function and shape on the same kind
+// of device, where there is one with complete counts. The tables must be joined; rows stay in
+// order.
 void fold_into_merged_classes(const TraceTables& tables, Totals& totals);
 
 }  // namespace flopinj::reduce

@@ -66,8 +66,8 @@ class SourceDamage {
   std::map<std::string, DamageLog> logs_;
 };
 
-// Something in the middle is lost, and nobody knows of which phase; a trace that was cut is whole as
-// far as it goes.
+// Something in the middle is lost, and nobody knows of which phase; a trace that was cut is whole
+// as far as it goes.
 bool lacks_launches(const Report& report) {
   return std::any_of(report.damage.begin(), report.damage.end(), [](const DamageReport& d) {
     const bool cut =

@@ -48,8 +48,8 @@ class Reducer {
 
   // The bytes of a summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
   std::string summary();
-  // Reads every trace twice, and once more where ranges name operators, or every launch is asked for.
-  // Call once.
+  // Reads every trace twice, and once more where ranges name operators, or every launch is asked
+  // for. Call once.
   Report run();
 
  private:

@@ -9,8 +9,8 @@
 
 namespace flopinj::reduce {
 
-// Turns a packet that holds a revision into the packet it stands for; other packets are left as they
-// are.
+// Turns a packet that holds a revision into the packet it stands for; other packets are left as
+// they are.
 class Revisions {
  public:
   // Where the revision that counts stands.

@@ -1,5 +1,5 @@
-// Pass two: launches and tallies, streamed through tables of bounded size. One TotalsPass per reading
-// thread; what they have is added up at the end.
+// Pass two: launches and tallies, streamed through tables of bounded size. One TotalsPass per
+// reading thread; what they have is added up at the end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace flopinj::reduce {
 
 // When the kernels of a segment ran, by device.
 using SegmentTimes = std::map<uint32_t, BusyTrack>;
-// Intervals that the tracks of one segment keep at the least, over all devices and at each end: launches
-// of half a second where a device runs 100,000 in a second, and each is in the file a quarter of a
-// second after it ran.
+// Intervals that the tracks of one segment keep at the least, over all devices and at each end:
+// launches of half a second where a device runs 100,000 in a second, and each is in the file a
+// quarter of a second after it ran.
 inline constexpr size_t kMostOpenIntervals = 1U << 16;
 size_t most_open_intervals(const TraceTables& tables, uint32_t trace);
 

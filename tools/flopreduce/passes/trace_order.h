@@ -1,5 +1,5 @@
-// The order of recorded processes in every report and summary, whatever order the inputs come in: by
-// rank, those without one last; then by host, process and session.
+// The order of recorded processes in every report and summary, whatever order the inputs come in:
+// by rank, those without one last; then by host, process and session.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -81,8 +81,8 @@ class DevicePeaks {
 // The row is found by name alone. The trace's other facts are checked against it:
 // - another architecture than the row's: refused
 // - another chip of it: told
-// - fewer multiprocessors: the device is a slice of the GPU (MIG), its compute peaks are that share;
-//   memory bandwidth stays the whole GPU's, an upper bound
+// - fewer multiprocessors: the device is a slice of the GPU (MIG), its compute peaks are that
+//   share; memory bandwidth stays the whole GPU's, an upper bound
 // - more multiprocessors: refused, it is another product of that name
 // - a highest clock that differs by more than 5 %: told; published peaks stand on their own clock
 struct PeakLookup {

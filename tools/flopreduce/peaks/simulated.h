@@ -1,5 +1,6 @@
 // The devices of tools/simgpu: their peaks are those of its time model ("Times" in
-// tools/simgpu/driver/README.md), no hardware's. A simulated trace is never measured against a real GPU's peak.
+// tools/simgpu/driver/README.md), no hardware's. A simulated trace is never measured against a real
+// GPU's peak.
 #pragma once
 #include <span>
 #include <string_view>

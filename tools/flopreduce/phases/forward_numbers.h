@@ -1,8 +1,8 @@
 // Which launches ran in a forward pass, by autograd's sequence numbers.
 //
 // PyTorch counts the nodes of autograd's graph per thread, and an operator carries the number that
-// the next node will get, as long as gradients are on. So an operator whose number lies above that of
-// the first node of a backward pass, and not above that of its last one, ran after the first and
+// the next node will get, as long as gradients are on. So an operator whose number lies above that
+// of the first node of a backward pass, and not above that of its last one, ran after the first and
 // before the last node was made: in the forward pass that they belong to. The first node's own
 // operator did too. Other launches with that first number ran at any time since the node before it
 // was made: data that needs no gradient (normalised images), layers without gradients (a frozen

@@ -1,5 +1,5 @@
-// What sequence numbers tell: how often an operator was called, and which forward operator a backward
-// one belongs to.
+// What sequence numbers tell: how often an operator was called, and which forward operator a
+// backward one belongs to.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -9,8 +9,8 @@
 namespace flopinj::reduce {
 
 struct OperatorCalls {
-  // By range path: changes of the sequence number among its launches on one thread; 0 where a launch
-  // has none, came from a graph (which repeats its numbers), or was not kept apart.
+  // By range path: changes of the sequence number among its launches on one thread; 0 where a
+  // launch has none, came from a graph (which repeats its numbers), or was not kept apart.
   std::vector<uint64_t> calls;
   // What a backward path has of a forward one: launches, and numbers, each of them one call of the
   // node and one of the forward operator.

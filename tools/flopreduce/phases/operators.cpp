@@ -160,7 +160,8 @@ void OperatorMap::find_node(uint32_t path) {
         !evaluated && above != nullptr && above->kind == OperatorKind::kAutograd &&
         above->name == name->name;
     if (of_parent) return;
-    // A node inside of another without being evaluated is the rest of that one's work, as in CopySlices.
+    // A node inside of another without being evaluated is the rest of that one's work, as in
+    // CopySlices.
     node.range = evaluated ? path : around->range;
     node.inside = evaluated ? around->range : around->inside;
   }

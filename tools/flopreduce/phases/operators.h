@@ -12,20 +12,20 @@ namespace flopinj::reduce {
 struct TraceTables;
 class PhaseMap;
 
-// A node of autograd's graph, as ranges show it: autograd::engine::evaluate_function, and inside of it
-// the node.
+// A node of autograd's graph, as ranges show it: autograd::engine::evaluate_function, and inside of
+// it the node.
 struct AutogradNode {
-  // The function that its name says it is the gradient of, as a number; 0 where the name does not say.
-  // PyTorch names nodes for functions (tools/autograd/load_derivatives.py, _create_op_prefix):
-  // _scaled_dot_product_flash_attention has ScaledDotProductFlashAttentionBackward0, nll_loss_forward
-  // NllLossBackward0, class MyFunction(torch.autograd.Function) MyFunctionBackward. A node of C++
-  // (torch::autograd::CppNode<...>) has the name of its type.
+  // The function that its name says it is the gradient of, as a number; 0 where the name does not
+  // say. PyTorch names nodes for functions (tools/autograd/load_derivatives.py, _create_op_prefix):
+  // _scaled_dot_product_flash_attention has ScaledDotProductFlashAttentionBackward0,
+  // nll_loss_forward NllLossBackward0, class MyFunction(torch.autograd.Function)
+  // MyFunctionBackward. A node of C++ (torch::autograd::CppNode<...>) has the name of its type.
   uint32_t function = 0;
   uint32_t range = 0;  // its outermost range
   // The node that evaluates this one as part of itself: its range, or PathTable::kRoot.
   uint32_t inside = 0;
-  // AccumulateGrad: it adds to a leaf's gradient, has no number, and belongs to no operator. A number
-  // among its launches is that of a node around it.
+  // AccumulateGrad: it adds to a leaf's gradient, has no number, and belongs to no operator. A
+  // number among its launches is that of a node around it.
   bool of_a_leaf = false;
 };
 
@@ -46,17 +46,18 @@ class OperatorMap {
   const OperatorName* name_of(uint32_t path) const;
   // Settings of the innermost module around a path, or nullptr.
   const ModuleSettings* settings_of(uint32_t path) const;
-  // The innermost range at or above a path that is no operator; PathTable::kRoot where there is none.
+  // The innermost range at or above a path that is no operator; PathTable::kRoot where there is
+  // none.
   uint32_t layer_of(uint32_t path) const { return layer_[path]; }
-  // Of the layer: its ranges below the outermost one whose name tells the phase, "/" between; the same
-  // for forward and backward. Empty where no range is a layer.
+  // Of the layer: its ranges below the outermost one whose name tells the phase, "/" between; the
+  // same for forward and backward. Empty where no range is a layer.
   std::string layer_name(uint32_t path) const;
   // The innermost autograd node that a path is inside of, or nullptr.
   const AutogradNode* node_of(uint32_t path) const {
     return node_[path] == kNoIndex ? nullptr : &nodes_[node_[path]];
   }
-  // The innermost range around a path, up to the next node, of the function that a node is named for;
-  // kNoIndex where there is none.
+  // The innermost range around a path, up to the next node, of the function that a node is named
+  // for; kNoIndex where there is none.
   uint32_t function_of(uint32_t path, const AutogradNode& node) const;
 
  private:

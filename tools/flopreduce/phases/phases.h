@@ -25,8 +25,8 @@ struct TraceTables;
 inline constexpr std::string_view kNoPhase = "-";
 
 // Order decides within one name. Of a launch's ranges the innermost that a rule matches decides; if
-// none does, the thread's name; if that does not, the launch's sequence number; else "other". A rule
-// on the kernel's name goes before all of them, unless a user's rule decided.
+// none does, the thread's name; if that does not, the launch's sequence number; else "other". A
+// rule on the kernel's name goes before all of them, unless a user's rule decided.
 class PhaseRules {
  public:
   enum class Subject : uint8_t { kRange, kThread, kKernel, kNumber };
@@ -43,8 +43,8 @@ class PhaseRules {
   struct Rule {
     std::string phase;
     Subject subject = Subject::kRange;
-    // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere. Of a number,
-    // empty: where nothing else decides.
+    // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere. Of a
+    // number, empty: where nothing else decides.
     std::string within;
     // Only ranges of the NVTX domain of this name, any case; empty: of any domain.
     std::string domain;

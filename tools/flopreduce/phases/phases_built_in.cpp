@@ -111,18 +111,25 @@ forward       range              contains  jvp(
 
 # TensorFlow: ranges are "OpType: scope/node", "scope/node:OpType", or JSON that begins with "op"
 # and "name". Scopes tell: gradients have one of their own, the optimizer and the loss their names.
-communication range              regex     ^_?(Nccl|Horovod|Collective(Reduce|Gather|Bcast|AllToAll))\w*:
+communication range              regex     ^_?(Nccl|Horovod|Collective(Reduce|Gather|Bcast|)"
+         R"(AllToAll))\w*:
 backward      range              contains  gradient_tape/
 backward      range              regex     (^|[/ ":=])gradients(_[0-9]+)?/
 backward      range              regex     (^|[/ ":])(?-i:[A-Z]\w*Grad(V[0-9])?)(_[0-9]+)?($|[,": ])
-optimizer     range              regex     (^|[/:"])(Resource)?(Sparse)?Apply(Adam|AdamWithAmsgrad|Adagrad|Adadelta|Ftrl|RMSProp|Momentum|KerasMomentum|GradientDescent)
-optimizer     range              regex     (^|[/ ":=])((Adam|Lamb)(W|WeightDecay)?|Adamax|Nadam|NovoGrad|Adagrad|Adadelta|Adafactor|Ftrl|RMSprop|SGD|Momentum|GradientDescent|Lion|LossScale)(Optimizer)?(_[0-9]+)?/
-loss          range              regex     (^|[/ ":=])(\w+_)?(loss|crossentropy|cross_entropy|mean_(squared|absolute)_error|kl_divergence)(_[0-9]+)?/
+optimizer     range              regex     (^|[/:"])(Resource)?(Sparse)?Apply(Adam|)"
+         R"(AdamWithAmsgrad|Adagrad|Adadelta|Ftrl|RMSProp|Momentum|KerasMomentum|GradientDescent)
+optimizer     range              regex     (^|[/ ":=])((Adam|Lamb)(W|WeightDecay)?|Adamax|Nadam|)"
+         R"(NovoGrad|Adagrad|Adadelta|Adafactor|Ftrl|RMSprop|SGD|Momentum|GradientDescent|Lion|)"
+         R"(LossScale)(Optimizer)?(_[0-9]+)?/
+loss          range              regex     (^|[/ ":=])(\w+_)?(loss|crossentropy|cross_entropy|)"
+         R"(mean_(squared|absolute)_error|kl_divergence)(_[0-9]+)?/
 -             range              regex     (^|[/ ":=])(\w+_)?metrics(_[0-9]+)?/
 forward       range              regex     ^_?(?-i:[A-Z]\w*): [A-Za-z.][^ ]*/
 forward       range              regex     ^[A-Za-z.][^ :]*/[^ :]*:_?(?-i:[A-Z])\w*$
 forward       range              regex     ^\{"op":"\w+","name":"[^ "]*/
-forward       range              regex     (^|[ =])[A-Za-z.][^ =]*/(?-i:(Batch)?MatMul|Einsum|Conv[123]D|DepthwiseConv2dNative|BiasAdd|FusedBatchNorm|Relu|Softmax|MaxPool|AvgPool)(V[0-9])?6?(_[0-9]+)?($|,)
+forward       range              regex     (^|[ =])[A-Za-z.][^ =]*/(?-i:(Batch)?MatMul|Einsum|)"
+         R"(Conv[123]D|DepthwiseConv2dNative|BiasAdd|FusedBatchNorm|Relu|Softmax|MaxPool|)"
+         R"(AvgPool)(V[0-9])?6?(_[0-9]+)?($|,)
 # Without a scope only this tells; with one, it is how transposed convolutions run forward.
 backward      range              regex     Backprop(Input|Filter)
 # NVIDIA's plugins for TensorFlow give both passes one message and tell them apart by domain.

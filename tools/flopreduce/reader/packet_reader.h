@@ -24,10 +24,10 @@ struct Packet {
   bool is_batch() const;  // of launches, or a tally that is not revised
 };
 
-// Batches are nearly all of a trace, and nothing but their place in the file is needed of them at first:
-// they are passed over unread, and their check sums are made when they are read. Both kinds of reader
-// come to the same packets: a batch is taken as such where its inner length agrees with its outer
-// one, the fields behind it are where they must be, and its sequence number is the next.
+// Batches are nearly all of a trace, and nothing but their place in the file is needed of them at
+// first: they are passed over unread, and their check sums are made when they are read. Both kinds
+// of reader come to the same packets: a batch is taken as such where its inner length agrees with
+// its outer one, the fields behind it are where they must be, and its sequence number is the next.
 enum class Batches {
   kCheck,  // as all other packets: one whose check sum is wrong is no packet
   kSkip,   // their bodies are empty

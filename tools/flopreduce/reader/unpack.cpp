@@ -7,8 +7,8 @@
 namespace flopinj::reduce {
 namespace {
 
-// What the first bytes of a word hold, by which of its eight bytes go on (have their highest bit set): up
-// to four numbers of up to four bytes, each whole.
+// What the first bytes of a word hold, by which of its eight bytes go on (have their highest bit
+// set): up to four numbers of up to four bytes, each whole.
 struct Layout {
   static constexpr size_t kNumbers = 4, kLongest = 4, kWord = 8;
   alignas(16) std::array<uint8_t, 16> byte{};  // of each number's four places; 0x80: none
@@ -83,8 +83,8 @@ class Unpacking {
   int64_t* const end_;
 };
 
-// Where a number begins is known when the one before it is: the columns wait for themselves, not for each
-// other.
+// Where a number begins is known when the one before it is: the columns wait for themselves, not
+// for each other.
 __attribute__((target("avx2"))) void unpack_signed_avx2(PackedColumn& first, PackedColumn& second,
                                                         size_t count, int64_t* to_first,
                                                         int64_t* to_second) {

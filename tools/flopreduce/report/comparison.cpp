@@ -11,7 +11,8 @@
 namespace flopinj::reduce {
 namespace {
 
-// Sides whose normalised figures differ by less than this part are the same: what varies in rounding.
+// Sides whose normalised figures differ by less than this part are the same: what varies in
+// rounding.
 constexpr double kSame = 1e-9;
 
 std::optional<double> per(const std::optional<u128>& x, const std::optional<u128>& by) {
@@ -31,8 +32,8 @@ Side side_of(const Work* work) {
   return s;
 }
 
-// Integers differ in the last digit, normalised ones by more than their division rounds. What is not
-// known on a side does not.
+// Integers differ in the last digit, normalised ones by more than their division rounds. What is
+// not known on a side does not.
 bool differ(const Pair<u128>& p, const Normalization& n) {
   if (!p.a || !p.b) return false;
   if (n.name.empty()) return *p.a != *p.b;

@@ -72,8 +72,8 @@ bool below(const std::string& path, const std::string& layer) {
   return path.starts_with(layer) && (path.size() == layer.size() || path[layer.size()] == '/');
 }
 
-// Which rows a figure is of. A range is itself and those below it: by their places in the tree, since
-// names may hold "/" themselves.
+// Which rows a figure is of. A range is itself and those below it: by their places in the tree,
+// since names may hold "/" themselves.
 class Members {
  public:
   Members(const Report& report, const NamedFigure& figure)
@@ -132,8 +132,8 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
   return std::move(figures);
 }
 
-// The work of a row that a precision's figure has. Estimates of several precisions have one interval
-// for them all: then there is none, and `mixed` counts the launches.
+// The work of a row that a precision's figure has. Estimates of several precisions have one
+// interval for them all: then there is none, and `mixed` counts the launches.
 Work of_precision(const RowReport& row, u128 flop, u128 doubtful, uint64_t& mixed) {
   Work work = row.work;
   if (work.varying > 0 && flop != work.flop) {

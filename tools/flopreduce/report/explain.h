@@ -27,10 +27,10 @@ struct OnDevice {
   std::map<size_t, u128> flop;  // by precision (Report::precisions)
 };
 
-// A total, phase, layer, operator, kernel and range are of launches. A precision has the FLOP of one
-// number format in all launches: `work` and contributions hold no others, and no share of peak, for
-// launches that do several have one time. Ratio and utilization are of figures: their explanations begin
-// with those.
+// A total, phase, layer, operator, kernel and range are of launches. A precision has the FLOP of
+// one number format in all launches: `work` and contributions hold no others, and no share of peak,
+// for launches that do several have one time. Ratio and utilization are of figures: their
+// explanations begin with those.
 enum class FigureKind : uint8_t {
   kTotal,
   kBackwardForward,  // "ratio"

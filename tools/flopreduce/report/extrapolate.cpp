@@ -111,7 +111,8 @@ std::vector<Group> groups_of(SignatureResult& result, std::span<const DeviceSamp
   return groups;
 }
 
-// Variance of one launch's FLOP where all were sampled: at most, were all counters to rise together.
+// Variance of one launch's FLOP where all were sampled: at most, were all counters to rise
+// together.
 double variance_of(const SignatureFlop& flop) {
   double deviation = 0;
   for (const auto& part : flop.parts)

@@ -9,8 +9,8 @@
 
 namespace flopinj::reduce {
 
-// Samples of one signature on one device of the kind, and its launches there: outside of graphs, and
-// in them. Each are of use where there are samples of such.
+// Samples of one signature on one device of the kind, and its launches there: outside of graphs,
+// and in them. Each are of use where there are samples of such.
 struct DeviceSamples {
   const SampleSet* samples = nullptr;
   uint64_t launches = 0, in_graphs = 0;
@@ -18,8 +18,8 @@ struct DeviceSamples {
 
 // Completes `result`, whose status, parts and counts are known: what its metrics count over all
 // launches, and the error of that. Launches elsewhere (on devices, or in graphs, that were not
-// sampled) are taken to do what the sampled ones do; where samples disagree, nothing says how far that is
-// off.
+// sampled) are taken to do what the sampled ones do; where samples disagree, nothing says how far
+// that is off.
 void extrapolate(SignatureResult& result, std::span<const DeviceSamples> devices, bool merged);
 
 }  // namespace flopinj::reduce

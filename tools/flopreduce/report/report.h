@@ -179,8 +179,9 @@ struct LayerReport {
   bool first = false;
 };
 
-// What backward / forward of matrix work should be, by theory and by what is known of the gradients that were
-// computed (report/operators/gradients.h). From `least` to `most` where something is not known.
+// What backward / forward of matrix work should be, by theory and by what is known of the gradients
+// that were computed (report/operators/gradients.h). From `least` to `most` where something is not
+// known.
 struct ExpectedRatio {
   double least = 0, most = 0;
   std::string basis;  // what is not plain about it, and what is assumed; may be empty
@@ -191,17 +192,18 @@ struct ExpectedRatio {
 
 // Whether backward / forward of matrix work is as expected, kRatioTolerance left aside.
 enum class RatioVerdict : uint8_t {
-  kNone,       // the ratio or the expectation is not known
-  kInside,     // of the expected range, or at the expected value
-  kOutside,    // the whole 95 % interval of the ratio is
-  kUndecided,  // the interval reaches beyond the expected range or is not known, or launches are lost
+  kNone,     // the ratio or the expectation is not known
+  kInside,   // of the expected range, or at the expected value
+  kOutside,  // the whole 95 % interval of the ratio is
+  // The interval reaches beyond the expected range or is not known, or launches are lost.
+  kUndecided,
 };
 // What padded tiles and multiply-adds outside of products may add without a mention: a convention.
 inline constexpr double kRatioTolerance = 0.01;
 
-// backward / forward. A product with weights costs twice its forward work in backward, a gradient for
-// its weights and one for its input; what needs none for its input (as a rule the first layer, f1 of
-// the forward pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
+// backward / forward. A product with weights costs twice its forward work in backward, a gradient
+// for its weights and one for its input; what needs none for its input (as a rule the first layer,
+// f1 of the forward pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
 struct RatioReport {
   std::optional<double> ratio;  // all FLOP; nothing where a part is unmeasured or forward is 0
   std::optional<double> ratio_partial;  // of the measured launches, where both sides have some
@@ -230,15 +232,16 @@ struct OperatorReport {
   std::optional<u128> formula_flop;
   bool formula_partial = false;  // of all places of a function: some have none
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
-  // Of it what the model needed: without gradients that nobody computed, without what a mask leaves out.
+  // Of it what the model needed: without gradients that nobody computed, without what a mask leaves
+  // out.
   std::optional<u128> model_flop;
   // Executed / formula where both are known and the formula is not 0.
   std::optional<double> ratio;
   std::string cause, evidence;
 };
 
-// All that is done for one layer, or by one operator of forward. Backward work belongs to them by the
-// sequence number of its forward operator; a layer's else by the ranges around it.
+// All that is done for one layer, or by one operator of forward. Backward work belongs to them by
+// the sequence number of its forward operator; a layer's else by the ranges around it.
 struct ForwardBackward {
   std::string
       name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
@@ -327,8 +330,8 @@ struct DamageReport {
   uint64_t count = 0;
 };
 
-// Launches of one signature in one range by one rule: what everything above is added up from. Backward
-// launches of several forward operators are a row for each.
+// Launches of one signature in one range by one rule: what everything above is added up from.
+// Backward launches of several forward operators are a row for each.
 struct RowReport {
   size_t signature = 0;       // Report::signatures
   uint32_t chip = 0;          // TraceTables::chips

@@ -53,9 +53,9 @@ struct TimeReport {
   // Sums over the devices; absent where one of them has none. The wall time of a process counts
   // once for each of its devices.
   //
-  // `kernel_ns` and `busy_ns` are as recorded: launches that were slowed while counters were read are
-  // in them as long as they took. Report::total.time, "GPU time", has the mean of their kernel's other
-  // launches for them.
+  // `kernel_ns` and `busy_ns` are as recorded: launches that were slowed while counters were read
+  // are in them as long as they took. Report::total.time, "GPU time", has the mean of their
+  // kernel's other launches for them.
   std::optional<u128> kernel_ns, busy_ns, idle_ns, before_ns, after_ns, wall_ns;
   std::optional<u128> own_ns;  // what the profiler took of the programs' threads
   std::optional<u128>
@@ -63,8 +63,8 @@ struct TimeReport {
   bool complete = true;  // no launch is unplaced, and none was late
 };
 
-// How long a process recorded, from the start of its recording to the end. All wall times of a report
-// are this one.
+// How long a process recorded, from the start of its recording to the end. All wall times of a
+// report are this one.
 std::optional<uint64_t> wall_of(const TraceState& trace);
 
 TimeReport build_time_report(const TraceTables& tables, const Totals& totals);

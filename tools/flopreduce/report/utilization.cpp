@@ -116,8 +116,8 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
-// What operators with a formula hold of the work of some launches. Summed over places: one place of a
-// function may have a formula where another has none.
+// What operators with a formula hold of the work of some launches. Summed over places: one place of
+// a function may have a formula where another has none.
 struct Covered {
   u128 formula = 0;  // of them, as it counts for MFU
   u128 flop = 0;     // executed

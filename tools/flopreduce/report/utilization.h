@@ -1,8 +1,9 @@
 // How near to its devices' peaks a program came.
 //
-// Utilization of a set of launches = the least time that the peaks allow for their FLOP (Roof::compute_ns)
-// / the time they took. With one precision that is FLOP / (time x peak). Where FLOP are missing it is a lower
-// bound; above 1 it is an error: one of time, count and peak is wrong, and no figure is given.
+// Utilization of a set of launches = the least time that the peaks allow for their FLOP
+// (Roof::compute_ns) / the time they took. With one precision that is FLOP / (time x peak). Where
+// FLOP are missing it is a lower bound; above 1 it is an error: one of time, count and peak is
+// wrong, and no figure is given.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
-// Roofline: which of the two roofs, memory or arithmetic, is nearer for each kernel, how far below it
-// the kernel is, and whether it binds.
+// Roofline: which of the two roofs, memory or arithmetic, is nearer for each kernel, how far below
+// it the kernel is, and whether it binds.
 #include <algorithm>
 
 #include "sections/parts/cells.h"

@@ -1,5 +1,5 @@
-// Coverage as it grew while recording: how much of the work had complete counts, by the recorder's own
-// ledgers (Ledger.covered_launches and its neighbours in the format).
+// Coverage as it grew while recording: how much of the work had complete counts, by the recorder's
+// own ledgers (Ledger.covered_launches and its neighbours in the format).
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -25,8 +25,8 @@ inline CoveragePoint coverage_at(const trace::Ledger& ledger) {
   return at;
 }
 
-// The first ledger at which recorded launches had reached each power of two: at most 64, however long
-// the recording. Of these alone the same ones are kept.
+// The first ledger at which recorded launches had reached each power of two: at most 64, however
+// long the recording. Of these alone the same ones are kept.
 class CoverageGrowth {
  public:
   // In the order they were written. True for one that is kept.

@@ -5,8 +5,8 @@
 namespace flopinj::reduce {
 namespace {
 
-// Of `flop` spread evenly over `length`, what lies before `at`. Sums of neighbouring pieces are those
-// of the piece they make up.
+// Of `flop` spread evenly over `length`, what lies before `at`. Sums of neighbouring pieces are
+// those of the piece they make up.
 u128 before(uint64_t flop, uint64_t length, uint64_t at) {
   return length == 0 ? flop : static_cast<u128>(flop) * std::min(at, length) / length;
 }

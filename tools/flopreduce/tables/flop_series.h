@@ -21,7 +21,8 @@ class FlopSeries {
     if (!add_to_last_bin(begin, end, flop)) [[unlikely]]
       spread(begin, end, flop);
   }
-  // The same of several launches together, if all of that time lies in the bin of the last one added.
+  // The same of several launches together, if all of that time lies in the bin of the last one
+  // added.
   bool add_to_last_bin(uint64_t begin, uint64_t end, u128 flop) {
     if (begin < bin_begin_ || end > bin_end_) return false;
     pending_ += flop;

@@ -6,8 +6,8 @@
 
 namespace flopinj::reduce {
 
-// "44.05 MFLOP", "1.064 ms", "37.1 %", with marks in front: ">= ", "<= ", "~ ", "> ". Texts are made fit
-// for a terminal.
+// "44.05 MFLOP", "1.064 ms", "37.1 %", with marks in front: ">= ", "<= ", "~ ", "> ". Texts are
+// made fit for a terminal.
 std::string human(const Cell& cell, Kind kind);
 
 // The number alone, in the unit of the column's key, without marks; texts as raw bytes; nothing

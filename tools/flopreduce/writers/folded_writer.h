@@ -1,5 +1,5 @@
-// Folded stacks, one line each: "range;range;kernel weight". flamegraph.pl, speedscope and inferno read
-// them.
+// Folded stacks, one line each: "range;range;kernel weight". flamegraph.pl, speedscope and inferno
+// read them.
 #pragma once
 #include <ostream>
 #include <string>

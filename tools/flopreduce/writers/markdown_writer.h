@@ -1,5 +1,5 @@
-// Sections as Markdown with tables (GitHub Flavored Markdown), for comments on pull requests and for
-// notes.
+// Sections as Markdown with tables (GitHub Flavored Markdown), for comments on pull requests and
+// for notes.
 #pragma once
 #include <ostream>
 #include <span>

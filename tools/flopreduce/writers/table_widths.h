@@ -11,10 +11,10 @@ namespace flopinj::reduce {
 inline constexpr size_t kColumnGap = 2;  // in front of each column
 
 // Columns for a terminal of `width`, given how wide each one's content is: its width, or 0 where it
-// is left out. The name (the first column) is shortened first; then columns go, those of least worth
-// first, of equals the one further to the right, and second looks (Kind::kExactFlop) before all.
-// Two neighbours of one kind and worth, such as "time A" and "time B", go together.
-// Columns that the table is for stay, but their texts are shortened too. A column of numbers is never
+// is left out. The name (the first column) is shortened first; then columns go, those of least
+// worth first, of equals the one further to the right, and second looks (Kind::kExactFlop) before
+// all. Two neighbours of one kind and worth, such as "time A" and "time B", go together. Columns
+// that the table is for stay, but their texts are shortened too. A column of numbers is never
 // narrower than its content.
 std::vector<size_t> fit_columns(std::span<const Column> columns, std::vector<size_t> content,
                                 size_t width);

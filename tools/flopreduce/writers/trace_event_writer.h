@@ -11,9 +11,9 @@
 namespace flopinj::reduce {
 
 // One process of the format for each device of each recorded process, with a track for each of its
-// streams and a counter of FLOP/s; one complete event ("X") for each launch. Events of a track never
-// overlap: what ran beside another launch of its stream (nodes of a graph) goes to further tracks of
-// that stream. Written as read: memory is bounded, whatever the number of launches.
+// streams and a counter of FLOP/s; one complete event ("X") for each launch. Events of a track
+// never overlap: what ran beside another launch of its stream (nodes of a graph) goes to further
+// tracks of that stream. Written as read: memory is bounded, whatever the number of launches.
 //
 // Times are microseconds since the first recording began, with three decimals: exact nanoseconds.
 // FLOP above 2^53 are decimal strings. Returns how many launches were written.

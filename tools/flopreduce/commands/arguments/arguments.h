@@ -9,7 +9,8 @@
 
 namespace flopinj::reduce {
 
-// Parses, or describes for describe_command(); -1 to go on, or the exit code after help or an error (said on standard error).
+// Parses, or describes for describe_command(); -1 to go on, or the exit code after help or an error
+// (said on standard error).
 int parse(CLI::App& app, int argc, char** argv);
 // One line on standard error, "flopreduce: " in front.
 void complain(const std::string& text);

@@ -22,8 +22,8 @@ class BatchCounter {
   BatchCounter(SharedTables& shared, RowTable& rows)
       : rows_of_(rows), split_(shared.numbers()), flop_(shared.phases().size()) {}
 
-  // Writes to `intervals`, which has room for all launches, when those ran that have a time, in the order
-  // of their beginnings. Returns how many. `device` is that of the batch's lanes.
+  // Writes to `intervals`, which has room for all launches, when those ran that have a time, in the
+  // order of their beginnings. Returns how many. `device` is that of the batch's lanes.
   size_t count(uint32_t trace, const LaunchBatchReader& batch, DeviceTime& device,
                BusyInterval* intervals, DamageLog& damage);
   // A sum became too large.
@@ -35,8 +35,8 @@ class BatchCounter {
   struct Columns {
     PackedColumn gaps, durations;
   };
-  // Of launches that follow each other: the times before them, and how much longer they took than the
-  // last ones of their signatures.
+  // Of launches that follow each other: the times before them, and how much longer they took than
+  // the last ones of their signatures.
   struct Deltas {
     std::array<int64_t, kAtOnce + kUnpackRoom> gaps;
     std::array<int64_t, kAtOnce + kUnpackRoom> longer;

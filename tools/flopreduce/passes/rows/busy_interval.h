@@ -7,8 +7,8 @@
 
 namespace flopinj::reduce {
 
-// A kernel's time. One of over 18 minutes does not fit, and is none. Without values of its own at first, so
-// that many are copied at once.
+// A kernel's time. One of over 18 minutes does not fit, and is none. Without values of its own at
+// first, so that many are copied at once.
 struct BusyInterval {
   static constexpr unsigned kLengthBits = 40;
   static constexpr uint64_t kLongest = (uint64_t{1} << kLengthBits) - 1;

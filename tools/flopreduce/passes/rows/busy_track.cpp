@@ -5,7 +5,8 @@
 namespace flopinj::reduce {
 namespace {
 
-// The first that begins after `limit`, of intervals in order: most of the time there is none, or it is near.
+// The first that begins after `limit`, of intervals in order: most of the time there is none, or it
+// is near.
 const BusyInterval* up_to(const BusyInterval* at, const BusyInterval* end, uint64_t limit) {
   if (at == end || (end - 1)->begin <= limit) return end;
   while (end - at > 4 && at[4].begin <= limit) at += 4;
@@ -43,8 +44,8 @@ void BusyTrack::add(std::span<const BusyInterval> batch) {
   added(batch.size());
 }
 
-// Intervals in the order of their beginnings, after all that was folded before, as far as they begin
-// no later than `limit`. Returns the first that is left.
+// Intervals in the order of their beginnings, after all that was folded before, as far as they
+// begin no later than `limit`. Returns the first that is left.
 const BusyInterval* BusyTrack::fold_run(const BusyInterval* at, const BusyInterval* end,
                                         uint64_t limit) {
   if (part_ && !sums_.any) {

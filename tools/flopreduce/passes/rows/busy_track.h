@@ -1,4 +1,5 @@
-// The union of kernel times of one device, from intervals in nearly the right order, in bounded memory.
+// The union of kernel times of one device, from intervals in nearly the right order, in bounded
+// memory.
 //
 // A trace's batches are written in the order of time, but for what waited for its times; batches of
 // other threads and streams overlap. So the newest intervals are kept; when there are too many, the
@@ -6,8 +7,8 @@
 // counted, and no gap is closed by it.
 //
 // A part of a file is tracked on its own: its first intervals, too, are kept, since what comes
-// before it in the file may overlap them. Parts are then appended in the file's order, so that the result
-// does not depend on who read which part.
+// before it in the file may overlap them. Parts are then appended in the file's order, so that the
+// result does not depend on who read which part.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +29,8 @@ class BusyTrack {
   BusyTrack(size_t kept, bool part) : kept_(kept), part_(part) {}
   // In the order of their beginnings.
   void add(std::span<const BusyInterval> batch);
-  // The same without a copy: `most` of them or fewer are written to where room() says; added() tells how
-  // many have been, and follows each call of room().
+  // The same without a copy: `most` of them or fewer are written to where room() says; added()
+  // tells how many have been, and follows each call of room().
   BusyInterval* room(size_t most);
   void added(size_t count);
   // A part that follows in the file.

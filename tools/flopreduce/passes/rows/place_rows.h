@@ -1,5 +1,5 @@
-// Launches that follow each other, from what they differ in to when they ran: the loop that takes most of
-// pass two.
+// Launches that follow each other, from what they differ in to when they ran: the loop that takes
+// most of pass two.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Placed {
   uint64_t duration_ns = 0;  // sum
 };
 
-// Goes on from placed.now. Sums and times wrap where they do not fit; the bits tell. Four at a time where the
-// processor has AVX2.
+// Goes on from placed.now. Sums and times wrap where they do not fit; the bits tell. Four at a time
+// where the processor has AVX2.
 void place_rows(const PlaceColumns& columns, size_t launches, Placed& placed);
 // One after another, on any processor: the same.
 void place_rows_one_by_one(const PlaceColumns& columns, size_t launches, Placed& placed);

@@ -1,5 +1,5 @@
-// Rows of (signature, range path, phase rule, device) of one trace, and what pass two adds up in them.
-// One per reading thread.
+// Rows of (signature, range path, phase rule, device) of one trace, and what pass two adds up in
+// them. One per reading thread.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -79,8 +79,8 @@ class RowTable {
   uint32_t lane(uint32_t thread, uint32_t stream, NumberTells tells);
   uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
   uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
-  // Rows of the first launches of a run, at most `most`: one or more. They stay where they are until the
-  // next make_room().
+  // Rows of the first launches of a run, at most `most`: one or more. They stay where they are
+  // until the next make_room().
   RowStretch pattern_rows(uint32_t lane, const LaunchOrder::Run& run, size_t most) {
     const uint64_t first = run.first_row - 1;
     // Of rows that no pattern can have, all are in the last block.
@@ -97,7 +97,8 @@ class RowTable {
   void make_room(size_t blocks);
   // What follows from the rows [begin, end) of a block.
   void describe(RowBlock& block, size_t begin, size_t end) const;
-  // Adds to the rows what these rows of the block have counted, and what all those of patterns have.
+  // Adds to the rows what these rows of the block have counted, and what all those of patterns
+  // have.
   void take(RowBlock& block, size_t begin, size_t end);
   void take_patterns();
 
@@ -146,7 +147,8 @@ class RowTable {
   std::unordered_map<Key, uint32_t, KeyHash> rows_;
   std::array<Cached, kCached> cache_;
   std::vector<Lane> lanes_;
-  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, that, lost).
+  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, that,
+  // lost).
   std::array<std::unordered_map<uint64_t, uint32_t>, kNumberTells> lane_of_ids_;
   std::unordered_map<uint64_t, uint32_t> lane_of_what_;
   std::unordered_map<uint64_t, RowBlock> patterns_;  // by lane and number of the block

@@ -16,8 +16,8 @@ __attribute__((target("avx2"))) inline __m256i all(uint64_t value) {
   return _mm256_set1_epi64x(static_cast<int64_t>(value));
 }
 
-// Times are below 2^63: they may be compared with signs. `sums` has kAtOnce lanes for each place; `one` is what
-// a gap adds to its place beside its length.
+// Times are below 2^63: they may be compared with signs. `sums` has kAtOnce lanes for each place;
+// `one` is what a gap adds to its place beside its length.
 __attribute__((target("avx2"))) const BusyInterval* add_between_avx2(
     const BusyInterval* at, const BusyInterval* end, uint64_t covered, uint64_t most, uint64_t one,
     uint64_t (*sums)[ShortGaps::kAtOnce], size_t places) {

@@ -14,10 +14,10 @@ class ShortGaps {
  public:
   static constexpr uint64_t kLongest = (uint64_t{1} << 27U) - 1;  // ns
   void add(uint64_t ns) { places_[place_of(ns)] += kOne | ns; }
-  // The gap before each of [at, end), intervals in order, after all before them, which end at `covered`;
-  // at[-1] must be there. kAtOnce are added at a time: stops before as many of which one begins before the one
-  // before it has ended, or has a gap of more than `most`, which is kLongest or less. Returns where. Adds
-  // nothing where the processor has no AVX2.
+  // The gap before each of [at, end), intervals in order, after all before them, which end at
+  // `covered`; at[-1] must be there. kAtOnce are added at a time: stops before as many of which one
+  // begins before the one before it has ended, or has a gap of more than `most`, which is kLongest
+  // or less. Returns where. Adds nothing where the processor has no AVX2.
   const BusyInterval* add_between(const BusyInterval* at, const BusyInterval* end, uint64_t covered,
                                   uint64_t most);
   static constexpr std::ptrdiff_t kAtOnce = 4;
@@ -34,8 +34,8 @@ class ShortGaps {
   static constexpr uint64_t kOne = uint64_t{1} << kSumBits;
   static constexpr unsigned kPlaceBits = 32;
   static constexpr size_t kPlaces = 10;  // 0, and the decades up to kLongest
-  // By number of bits: with this added, the place is in the upper half of a gap. Where a power of ten has
-  // as many bits, gaps from there on carry over.
+  // By number of bits: with this added, the place is in the upper half of a gap. Where a power of
+  // ten has as many bits, gaps from there on carry over.
   static constexpr auto kToPlace = [] {
     std::array<uint64_t, 28> to_place{};
     uint64_t power = 1;  // the next

@@ -1,13 +1,13 @@
-// Backward passes, by the order in which autograd runs its nodes: the highest number first. A number
-// above all before it begins another pass, on each thread and stream by itself.
+// Backward passes, by the order in which autograd runs its nodes: the highest number first. A
+// number above all before it begins another pass, on each thread and stream by itself.
 //
-// Operators that run inside of nodes may have numbers of their own, counted by that thread: those of
-// non-reentrant checkpointing, and of gradients that are differentiated again. They are no nodes of
-// this pass, and nothing in the trace says so; but they are lower, since the thread that runs nodes
-// makes fewer of them than forward did, and what is not above the pass before is left out. A pass ends at
-// numbers whose nodes are joined to operators by name. Known failure: a thread that makes more nodes
-// inside of nodes than forward makes may join two passes; what lies between them then counts as
-// forward.
+// Operators that run inside of nodes may have numbers of their own, counted by that thread: those
+// of non-reentrant checkpointing, and of gradients that are differentiated again. They are no nodes
+// of this pass, and nothing in the trace says so; but they are lower, since the thread that runs
+// nodes makes fewer of them than forward did, and what is not above the pass before is left out. A
+// pass ends at numbers whose nodes are joined to operators by name. Known failure: a thread that
+// makes more nodes inside of nodes than forward makes may join two passes; what lies between them
+// then counts as forward.
 #pragma once
 #include <cstddef>
 #include <cstdint>

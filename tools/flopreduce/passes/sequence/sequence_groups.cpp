@@ -24,7 +24,8 @@ void add_launches(SequenceGroup& group, const NumberedLaunches& more, DamageLog&
   }
 }
 
-// Threads write their batches when they are full: in which order of threads and streams says nothing.
+// Threads write their batches when they are full: in which order of threads and streams says
+// nothing.
 bool before(const NumberedLaunches& a, const NumberedLaunches& b) {
   return a.thread != b.thread ? a.thread < b.thread : a.stream < b.stream;
 }

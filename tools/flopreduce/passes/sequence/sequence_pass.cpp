@@ -76,8 +76,8 @@ SequencePass::OnPath* SequencePass::on_path(Thread& thread, uint32_t path) {
   return &(*page)[path % kPage];
 }
 
-// Whatever the phase, operators outside of nodes may have gradients, and what runs inside of nodes is
-// theirs, but for operators that checkpointing runs again.
+// Whatever the phase, operators outside of nodes may have gradients, and what runs inside of nodes
+// is theirs, but for operators that checkpointing runs again.
 SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
   const AutogradNode* node = operators_.node_of(path);
   if (node == nullptr) return Part::kOperator;
@@ -309,7 +309,8 @@ SequencePass::Home SequencePass::among_operators(const Group& group,
     if (same) path = std::min(path, o.path);
     several = several || beside;
   }
-  // Paths have higher numbers than what is around them: operators inside of the function share its node.
+  // Paths have higher numbers than what is around them: operators inside of the function share its
+  // node.
   if (several && function != kNoIndex && function < of)
     return {function, Lost::kNone, true, last->thread};
   return {path, Lost::kNone, false, last->thread};

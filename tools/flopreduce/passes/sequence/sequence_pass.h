@@ -1,17 +1,17 @@
 // Before pass two, only where ranges name operators: which forward operator a launch of backward
 // belongs to, and what ran forward where no range says so.
 //
-// PyTorch counts the nodes of autograd's graph, per thread. Every operator carries the number that the next
-// node will get, also one that makes none: `aten::add_, seq = 7` (a counter of batches) before
-// `aten::batch_norm, seq = 7`. So a number has several operators, and its node says by name which of them is
-// its own (phases/operators.h); where the name does not say, it is the last one, since a number is given
-// out once. Nodes run on another thread, and either may come first in a trace. So for each device of a
-// trace a window of the last numbers is kept, with the operators and the nodes' launches of each; they are
-// joined when a number leaves it. A number is looked up by its remainder, and what is in its place with a
-// smaller number falls out of the window.
+// PyTorch counts the nodes of autograd's graph, per thread. Every operator carries the number that
+// the next node will get, also one that makes none: `aten::add_, seq = 7` (a counter of batches)
+// before `aten::batch_norm, seq = 7`. So a number has several operators, and its node says by name
+// which of them is its own (phases/operators.h); where the name does not say, it is the last one,
+// since a number is given out once. Nodes run on another thread, and either may come first in a
+// trace. So for each device of a trace a window of the last numbers is kept, with the operators and
+// the nodes' launches of each; they are joined when a number leaves it. A number is looked up by
+// its remainder, and what is in its place with a smaller number falls out of the window.
 //
-// A node evaluated inside of another belongs to an operator that ran inside of that one too: a reentrant
-// checkpoint runs forward again and then backward.
+// A node evaluated inside of another belongs to an operator that ran inside of that one too: a
+// reentrant checkpoint runs forward again and then backward.
 #pragma once
 #include <array>
 #include <cstdint>

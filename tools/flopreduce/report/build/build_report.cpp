@@ -270,8 +270,8 @@ void Builder::add_ranges() {
   for (RowReport& row : report_.rows) row.range = range_of_[row.range];
 }
 
-// Names may hold "/": then the paths of two ranges can be one text. Those, and what is inside of them,
-// get their names' slashes escaped.
+// Names may hold "/": then the paths of two ranges can be one text. Those, and what is inside of
+// them, get their names' slashes escaped.
 void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
   std::unordered_map<std::string_view, size_t> seen;
   for (const RangeReport& range : report_.ranges) ++seen[range.path];

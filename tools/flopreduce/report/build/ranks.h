@@ -8,8 +8,8 @@
 
 namespace flopinj::reduce {
 
-// Fills report.ranks. report.traces must be filled. GPU time is as everywhere in the report: launches
-// without a time outside of windows have the mean of their signature's other launches.
+// Fills report.ranks. report.traces must be filled. GPU time is as everywhere in the report:
+// launches without a time outside of windows have the mean of their signature's other launches.
 void build_ranks(const TraceTables& tables, const Totals& totals, const WorkTable& work,
                  const PhaseRules& rules, Report& report);
 

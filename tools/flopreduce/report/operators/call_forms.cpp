@@ -99,8 +99,8 @@ void CallForms::add_forward(const std::vector<uint32_t>& launching, OperatorCall
   if (call.settings == nullptr) call.settings = settings;
 }
 
-// By the operator's own sizes; where these do not fit its node's, by those of the function inside that
-// the node is named for: of an image without a batch dimension aten::convolution has one.
+// By the operator's own sizes; where these do not fit its node's, by those of the function inside
+// that the node is named for: of an image without a batch dimension aten::convolution has one.
 Formula CallForms::formula_of(uint32_t path, const OperatorCall& call, const Told& told) const {
   const OperatorName& name = *operators_.name_of(path);
   OperatorCall own = call;

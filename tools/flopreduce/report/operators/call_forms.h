@@ -1,5 +1,5 @@
-// One operator range may be of calls that differ, since no name has stride and padding: layers alike but for
-// their stride. What autograd's nodes tell of the results tells such calls apart.
+// One operator range may be of calls that differ, since no name has stride and padding: layers
+// alike but for their stride. What autograd's nodes tell of the results tells such calls apart.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,10 +17,10 @@ class CallForms {
   CallForms(const OperatorMap& operators, const OperatorJoin& join)
       : operators_(operators), join_(join) {}
 
-  // The operator of range `path`, which launches in these paths: each formula that a call may have, and
-  // how many calls backward work says to have it (0 where there is none). Never empty. Gradients whose
-  // node is named for a part of the operator that is no such work, as a cast is of a convolution, say
-  // nothing.
+  // The operator of range `path`, which launches in these paths: each formula that a call may have,
+  // and how many calls backward work says to have it (0 where there is none). Never empty.
+  // Gradients whose node is named for a part of the operator that is no such work, as a cast is of
+  // a convolution, say nothing.
   std::vector<CallForm> of(uint32_t path, const std::vector<uint32_t>& launching) const;
 
  private:
@@ -32,8 +32,8 @@ class CallForms {
   };
   std::vector<Told> told(uint32_t path, const std::vector<uint32_t>& launching) const;
   const OperatorName* gradient_in(uint32_t backward, uint32_t node) const;
-  // Of a backward operator: the forward one's name and its module's settings, where all that it belongs
-  // to agree.
+  // Of a backward operator: the forward one's name and its module's settings, where all that it
+  // belongs to agree.
   void add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const;
   Formula formula_of(uint32_t path, const OperatorCall& call, const Told& told) const;
 

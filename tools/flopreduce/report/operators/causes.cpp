@@ -166,7 +166,8 @@ std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
   return cause;
 }
 
-// Types are in no range's name, and formulas are of real numbers: a complex multiply-add is four real ones.
+// Types are in no range's name, and formulas are of real numbers: a complex multiply-add is four
+// real ones.
 std::optional<Cause> complex_numbers(const OperatorFacts& facts, double ratio, bool by_name) {
   static constexpr std::array<std::string_view, 3> kKernels = {"cgemm", "zgemm", "complex<"};
   if (facts.formula.flop->multiply_adds == 0 || std::abs(ratio - 4) > 0.08) return std::nullopt;
@@ -178,8 +179,8 @@ std::optional<Cause> complex_numbers(const OperatorFacts& facts, double ratio, b
                "four times the formula, which is of real numbers: no range's name tells the type"};
 }
 
-// A kernel that does the work of other operators too does more, never less; what the end of a product
-// does (a bias, a relu) is a few operations for each element of the result.
+// A kernel that does the work of other operators too does more, never less; what the end of a
+// product does (a bias, a relu) is a few operations for each element of the result.
 std::optional<Cause> fused(const OperatorFacts& facts, u128 executed, u128 formula) {
   static constexpr std::array<std::string_view, 2> kKernels = {"fused", "triton_"};
   static constexpr std::array<std::string_view, 5> kEnds = {"epilogue", "gemm_relu", "gemm_bias",

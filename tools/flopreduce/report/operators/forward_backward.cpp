@@ -45,7 +45,8 @@ std::string ForwardBackwardBuilder::operator_name(uint32_t path) const {
   return at == kNoIndex ? std::string() : std::string(operators_.name_of(at)->name);
 }
 
-// Of a backward path that found no forward operator: its autograd node, or whatever operator it names.
+// Of a backward path that found no forward operator: its autograd node, or whatever operator it
+// names.
 std::string ForwardBackwardBuilder::node_name(uint32_t path) const {
   for (uint32_t at = path; at > PathTable::kLost; at = tables_.paths[at].parent)
     if (const OperatorName* name = operators_.name_of(at);

@@ -1,16 +1,16 @@
-// Forward and backward work side by side: by layer, and by the operator that forward called; and what their
-// ratio should be.
+// Forward and backward work side by side: by layer, and by the operator that forward called; and
+// what their ratio should be.
 //
 // An expectation comes from theory and from evidence, operator by operator: all gradients that the
-// formula knows, without those of which report/operators/gradients.h says that they were not computed.
-// Evidence by FLOP is left out here, since FLOP are what the expectation is to judge. Without other
-// evidence the first operator that has gradients gets the range with and without its input's
-// gradient, and any other is assumed to have all; the basis says so.
+// formula knows, without those of which report/operators/gradients.h says that they were not
+// computed. Evidence by FLOP is left out here, since FLOP are what the expectation is to judge.
+// Without other evidence the first operator that has gradients gets the range with and without its
+// input's gradient, and any other is assumed to have all; the basis says so.
 //
 // A layer without operators that have a theory (plain ranges) has the names of its backward kernels
-// as evidence: named for both gradients in equal numbers, both; all matrix work by kernels named for
-// one of them, that one. Otherwise the first layer that has backward work gets the range from one
-// gradient to both, and any other is assumed to have both.
+// as evidence: named for both gradients in equal numbers, both; all matrix work by kernels named
+// for one of them, that one. Otherwise the first layer that has backward work gets the range from
+// one gradient to both, and any other is assumed to have both.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -35,16 +35,17 @@ class ForwardBackwardBuilder {
                          const OperatorJoin& join);
   // Takes one kernel's work in one range path and phase. `kernel`: its name in TraceTables::names.
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
-  // After all work. Of one operator in one phase: its formula, or nothing where it has none, and the
-  // paths that it launches in.
+  // After all work. Of one operator in one phase: its formula, or nothing where it has none, and
+  // the paths that it launches in.
   void add_formula(uint32_t path, const std::string& phase, std::optional<u128> formula,
                    const std::vector<uint32_t>& launching);
   void finish(const GradientFinder& gradients, OperatorsReport& report);
 
   // Empty where the path is in no layer.
   const std::string& layer_name(uint32_t path);
-  // The row of a path's work that belongs to `home`, one of OperatorJoin::for_each_home: the function
-  // that forward called, or the autograd node that found none; empty where it is in no row.
+  // The row of a path's work that belongs to `home`, one of OperatorJoin::for_each_home: the
+  // function that forward called, or the autograd node that found none; empty where it is in no
+  // row.
   std::string row_name(uint32_t path, uint32_t home, const std::string& phase) const;
 
  private:

@@ -1,29 +1,33 @@
-// Which gradients backward computed of products with weights (linear, mm, convolutions): by input, by
-// weights, both or none. Theory alone does not tell: the first layer needs none by its input unless that
-// comes from something trained (an embedding, a normalisation) or asks for one itself, frozen
-// layers need none by their weights or none at all.
+// Which gradients backward computed of products with weights (linear, mm, convolutions): by input,
+// by weights, both or none. Theory alone does not tell: the first layer needs none by its input
+// unless that comes from something trained (an embedding, a normalisation) or asks for one itself,
+// frozen layers need none by their weights or none at all.
 //
 // Evidence, in this order:
-//   products   autograd ran products of their own (aten::mm in AddmmBackward0): whose result has the
+//   products   autograd ran products of their own (aten::mm in AddmmBackward0): whose result has
+//   the
 //              sizes of the input, whose those of the weights. Joined by sequence number.
-//   kernels    one operator computed both (aten::convolution_backward): kernels named for one or the
+//   kernels    one operator computed both (aten::convolution_backward): kernels named for one or
+//   the
 //              other. One alone is told only where every kernel that did FLOP is named for it.
-//   FLOP       backward's matrix FLOP against the forward formula and the executed forward FLOP, both where
-//              both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One alone is told only of
-//              the first operator in the order of forward whose number any backward work has: nothing
-//              before it has a gradient, so none is needed by its input.
-//              Layers that share a range may differ: each gradient counts for the calls that have it, by
-//              their numbers (products) or launches (kernels, where each call has at most one of a kind).
+//   FLOP       backward's matrix FLOP against the forward formula and the executed forward FLOP,
+//   both where
+//              both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One alone is told
+//              only of the first operator in the order of forward whose number any backward work
+//              has: nothing before it has a gradient, so none is needed by its input. Layers that
+//              share a range may differ: each gradient counts for the calls that have it, by their
+//              numbers (products) or launches (kernels, where each call has at most one of a kind).
 //   nothing    no backward work has the operator's number, though others' was found: no gradient.
-// Where more than a tenth of backward's launches that do matrix work found no forward operator, what is
-// missing is no evidence. Others do not count: views have nodes whose operators launch nothing. Nor is it
-// evidence for what runs inside of a torch.autograd.Function, such as a checkpoint's: the function has a
-// gradient of its own.
+// Where more than a tenth of backward's launches that do matrix work found no forward operator,
+// what is missing is no evidence. Others do not count: views have nodes whose operators launch
+// nothing. Nor is it evidence for what runs inside of a torch.autograd.Function, such as a
+// checkpoint's: the function has a gradient of its own.
 //
-// Known failures: a second input branch whose kernels' names do not tell (it is not the first operator,
-// so one product for two stays unexplained); one backward range of several convolutions with the same
-// sizes (unknown); Winograd or padding that turns one gradient into the FLOP of two, and forward passes
-// without backward (evaluation) in the same ranges, which turn two into one, where FLOP alone tell.
+// Known failures: a second input branch whose kernels' names do not tell (it is not the first
+// operator, so one product for two stays unexplained); one backward range of several convolutions
+// with the same sizes (unknown); Winograd or padding that turns one gradient into the FLOP of two,
+// and forward passes without backward (evaluation) in the same ranges, which turn two into one,
+// where FLOP alone tell.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -58,7 +62,8 @@ class GradientFinder {
   GradientFinder(const OperatorMap& operators, const OperatorJoin& join, const OperatorCalls& calls,
                  const std::unordered_set<uint32_t>& products);
 
-  // Of the backward operator in this path, whose facts are these. All of them are added before of().
+  // Of the backward operator in this path, whose facts are these. All of them are added before
+  // of().
   const GradientEvidence& add(uint32_t path, const OperatorFacts& facts);
   // Matrix FLOP of a forward operator, for evidence by FLOP; nothing where a part is not measured.
   struct MatrixFlop {

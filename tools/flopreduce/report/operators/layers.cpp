@@ -13,8 +13,8 @@ bool is_forward(const PhaseRules& rules, uint32_t rule) {
 }
 
 // The layers of a forward pass are the ranges directly below a range that says forward (the
-// outermost one that does, and no operator), as far as they hold matrix work. Paths are in the order
-// in which they were first entered.
+// outermost one that does, and no operator), as far as they hold matrix work. Paths are in the
+// order in which they were first entered.
 void find_layers(const TraceTables& tables, const PhaseRules& rules, const PhaseMap& phases,
                  const std::vector<u128>& inclusive, RatioReport& report) {
   u128& first = report.first_layers_flop;

@@ -11,11 +11,11 @@ namespace flopinj::reduce {
 // `forward_matrix`: matrix FLOP of forward-phase launches directly in each range path (not below
 // it). `operators` is done.
 //
-// The expected ratio is that of the operators, by evidence, where they hold half of forward's matrix
-// FLOP or more; else that of the layers, where backward names them too (both:
-// report/operators/forward_backward.h); else the range from 2 - f1 to 2, where f1 is the share of the layer
-// entered first: that every layer is trained is assumed. The ratio that is to be judged never has a
-// part in it.
+// The expected ratio is that of the operators, by evidence, where they hold half of forward's
+// matrix FLOP or more; else that of the layers, where backward names them too (both:
+// report/operators/forward_backward.h); else the range from 2 - f1 to 2, where f1 is the share of
+// the layer entered first: that every layer is trained is assumed. The ratio that is to be judged
+// never has a part in it.
 RatioReport backward_forward(const TraceTables& tables, const PhaseRules& rules,
                              const PhaseMap& phases, const Work& forward, const Work& backward,
                              const OperatorsReport& operators, std::vector<u128> forward_matrix);

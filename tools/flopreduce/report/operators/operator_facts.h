@@ -29,8 +29,8 @@ enum class Gradients : uint8_t {
 struct GradientEvidence {
   Gradients found = Gradients::kUnknown;
   std::string text;  // what it is taken from; of kUnknown, what is missing
-  // Shares of the calls that had each, where some calls of one range had only one: both, by their number.
-  // Nothing where `found` says it of all.
+  // Shares of the calls that had each, where some calls of one range had only one: both, by their
+  // number. Nothing where `found` says it of all.
   struct Shares {
     double input = 1, weight = 1;
   };

@@ -1,5 +1,5 @@
-// How counters were read: what the user asked of each process, and how much of its work had complete
-// counts, as the recorder saw it grow.
+// How counters were read: what the user asked of each process, and how much of its work had
+// complete counts, as the recorder saw it grow.
 #include <algorithm>
 
 #include "sections/notices.h"

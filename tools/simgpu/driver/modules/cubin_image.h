@@ -1,5 +1,5 @@
-// The cubin that tools are shown for a simulated module: what a real one says of its kernels, in the
-// same sections (.text.K, .nv.info.K).
+// The cubin that tools are shown for a simulated module: what a real one says of its kernels, in
+// the same sections (.text.K, .nv.info.K).
 #pragma once
 #include <cstddef>
 #include <span>

@@ -120,8 +120,8 @@ ImageResult load_image(const void* data, size_t bytes) {
     return {refuse(CUDA_ERROR_INVALID_IMAGE, "not a module: too short"), nullptr};
   uint32_t magic = 0;
   std::memcpy(&magic, data, sizeof magic);
-  // Code for another GPU is refused without a word, as by a real driver: programs that carry several
-  // images try them one after the other.
+  // Code for another GPU is refused without a word, as by a real driver: programs that carry
+  // several images try them one after the other.
   if (magic == kFatbinMagic || magic == kFatbinWrapperMagic)
     return {CUDA_ERROR_NO_BINARY_FOR_GPU, nullptr};
   if (is_ptx(data, bytes))

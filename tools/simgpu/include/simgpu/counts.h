@@ -6,17 +6,21 @@
 
 namespace simgpu {
 
-// One entry per kind of work. The first nine are thread-level instructions, as the hardware's SASS counters count
-// them: a packed half2 operation is one instruction (two operations for add and mul, four for fma). Tensor entries
-// are operations with a fused multiply-add counted as two, as sm__ops_path_tensor_* does, by source precision.
+// One entry per kind of work. The first nine are thread-level instructions, as the hardware's SASS
+// counters count them: a packed half2 operation is one instruction (two operations for add and mul,
+// four for fma). Tensor entries are operations with a fused multiply-add counted as two, as
+// sm__ops_path_tensor_* does, by source precision.
 enum class Count : uint32_t {
+  // clang-format off
   kFadd, kFmul, kFfma,
   kDadd, kDmul, kDfma,
   kHadd, kHmul, kHfma,
   kTensorFp16, kTensorBf16, kTensorTf32, kTensorFp64, kTensorFp8, kTensorInt8,
-  kTensorInstructions,          // warp-level matrix instructions of any kind
-  kDramReadBytes, kDramWriteBytes,  // each 32-byte sector once per launch and direction: an ideal cache
-  kThreads,                     // threads that ran
+  kTensorInstructions,              // warp-level matrix instructions of any kind
+  // Each 32-byte sector once per launch and direction: an ideal cache.
+  kDramReadBytes, kDramWriteBytes,
+  // clang-format on
+  kThreads,  // threads that ran
   kCountKinds
 };
 

@@ -1,7 +1,8 @@
 // The private seam between the two simulated libraries: what libcuda.so.1 tells libcupti.so.13.
 //
-// The driver hands out a `Driver` table through cuGetExportTable(kHooksUuid); CUPTI installs one Observer in it.
-// This mirrors the real pair, which also talk through an export table. No standard containers cross the seam.
+// The driver hands out a `Driver` table through cuGetExportTable(kHooksUuid); CUPTI installs one
+// Observer in it. This mirrors the real pair, which also talk through an export table. No standard
+// containers cross the seam.
 #pragma once
 #include <cuda.h>
 #include <simgpu/counts.h>
@@ -15,7 +16,8 @@ inline constexpr CUuuid kHooksUuid = {
     {'s', 'i', 'm', 'g', 'p', 'u', '-', 'h', 'o', 'o', 'k', 's', '-', 'v', '0', '1'}};
 
 // One driver-API call, as CUPTI shows it. `params` points at the cuXxx_params structure of
-// generated_cuda_meta.h; `cbid` is the CUpti_driver_api_trace_cbid. Only calls listed in driver/api_calls.def report.
+// generated_cuda_meta.h; `cbid` is the CUpti_driver_api_trace_cbid. Only calls listed in
+// driver/api_calls.def report.
 struct ApiCall {
   uint32_t cbid;
   const char* name;  // "cuLaunchKernel"
@@ -28,7 +30,8 @@ struct ApiCall {
   uint64_t* correlation_data;  // one word owned by the call, for the tool
 };
 
-// A kernel about to run or just run. Not sent while a stream is being captured: that makes a node instead.
+// A kernel about to run or just run. Not sent while a stream is being captured: that makes a node
+// instead.
 struct KernelRun {
   const char* symbol;
   CUfunction function;
@@ -79,7 +82,8 @@ struct GraphInfo {
   CUgraphExec exec;
 };
 
-// CUPTI's side. Called on the thread that makes the API call; any pointer may be null. `self` comes first.
+// CUPTI's side. Called on the thread that makes the API call; any pointer may be null. `self` comes
+// first.
 struct Observer {
   void* self;
   void (*api_enter)(void* self, ApiCall*);
@@ -123,8 +127,8 @@ struct Driver {
   uint32_t (*graph_id)(CUgraph);
   uint32_t (*graph_exec_id)(CUgraphExec);
   uint64_t (*graph_node_id)(CUgraphNode);
-  // For what CUPTI does to a context that synchronises it: where stream capture forbids that, the captures are
-  // invalidated and the driver's error comes back.
+  // For what CUPTI does to a context that synchronises it: where stream capture forbids that, the
+  // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
 inline constexpr uint32_t kAbiVersion = 3;

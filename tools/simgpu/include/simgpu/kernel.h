@@ -1,8 +1,9 @@
 // One kernel source for a GPU (nvcc) and for simgpu (any C++20 compiler).
 //
-// Kernels are written with the types and functions of namespace gpu. For nvcc these are the plain CUDA ones; for
-// simgpu they are scalars that count every add, multiply and fused multiply-add as it is executed. A source is
-// compiled for a GPU with -fmad=false, so that a*b+c is two operations on both sides and gpu::fma is one.
+// Kernels are written with the types and functions of namespace gpu. For nvcc these are the plain
+// CUDA ones; for simgpu they are scalars that count every add, multiply and fused multiply-add as
+// it is executed. A source is compiled for a GPU with -fmad=false, so that a*b+c is two operations
+// on both sides and gpu::fma is one.
 //
 //   #include <simgpu/kernel.h>
 //   GPU_KERNEL axpy(int n, gpu::f32 a, gpu::ptr<const gpu::f32> x, gpu::ptr<gpu::f32> y) {
@@ -16,12 +17,14 @@
 // A kernel that calls gpu::sync() is exported with GPU_EXPORT_SYNC. Shared memory is dynamic only:
 // gpu::shared<T>() is its base.
 //
-// gpu::set_condition(handle, value) is cudaGraphSetConditional, where nvcc compiles relocatable device code.
+// gpu::set_condition(handle, value) is cudaGraphSetConditional, where nvcc compiles relocatable
+// device code.
 //
-// gpu::wait_while(p, value) returns when another value is at `p`, which the host or another kernel writes.
+// gpu::wait_while(p, value) returns when another value is at `p`, which the host or another kernel
+// writes.
 //
-// gpu::mma<T>(a, b, c) is c += a * b for 16 x 16 row-major tiles in shared memory, by a whole warp; T is gpu::f16,
-// gpu::bf16 or gpu::tf32, c is gpu::f32. gpu::narrow<T>(x) makes its operands.
+// gpu::mma<T>(a, b, c) is c += a * b for 16 x 16 row-major tiles in shared memory, by a whole warp;
+// T is gpu::f16, gpu::bf16 or gpu::tf32, c is gpu::f32. gpu::narrow<T>(x) makes its operands.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,9 +1,9 @@
 // gpu::mma: products of 16 x 16 tiles, as a warp's tensor core instructions do them, that count.
 //
 // One call counts 2 * 16 * 16 * 16 operations of its source type (kTensorFp16, kTensorBf16,
-// kTensorTf32), whatever the tile holds: padding is work, as sm__ops_path_tensor_* sees it. It counts
-// the warp-level instructions (kTensorInstructions) that compute capability 8.0 needs for it: 2
-// HMMA.16816 for 16-bit sources, 4 HMMA.1688 for tf32. No FFMA and no conversion is counted.
+// kTensorTf32), whatever the tile holds: padding is work, as sm__ops_path_tensor_* sees it. It
+// counts the warp-level instructions (kTensorInstructions) that compute capability 8.0 needs for
+// it: 2 HMMA.16816 for 16-bit sources, 4 HMMA.1688 for tf32. No FFMA and no conversion is counted.
 #pragma once
 #include <simgpu/sim/half.h>
 
@@ -12,8 +12,8 @@
 
 namespace gpu {
 
-// A float that keeps 7 (bf16) or 10 (tf32) bits of its mantissa, rounded to nearest even. They store
-// and convert; arithmetic is mma's.
+// A float that keeps 7 (bf16) or 10 (tf32) bits of its mantissa, rounded to nearest even. They
+// store and convert; arithmetic is mma's.
 class bf16 {
  public:
   bf16() = default;
@@ -81,8 +81,8 @@ struct MatrixCount<gpu::tf32> {
 namespace gpu {
 
 // c += a * b, all 16 x 16 and row-major, in shared memory. All threads of a warp (32 in x) call it
-// together, after gpu::sync(), and read `c` after another. Here the warp's first thread does the work.
-// Sums are rounded once per call and element, which hardware does not promise.
+// together, after gpu::sync(), and read `c` after another. Here the warp's first thread does the
+// work. Sums are rounded once per call and element, which hardware does not promise.
 template <class T>
 void mma(const T* a, const T* b, f32* c) {
   constexpr int kTile = 16;
