@@ -297,18 +297,13 @@ void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& dama
 
 // Calls visit(trace, input, packet) for every packet that counts.
 template <typename Visit>
-void for_each_packet(std::span<Input* const> inputs, Router& router, std::vector<DamageLog>& logs,
-                     Visit&& visit) {
-  for (uint32_t i = 0; i < inputs.size(); ++i) {
-    PacketReader reader(*inputs[i], logs[i], Batches::kCheck);
-    router.start(i);
-    Packet packet;
-    while (reader.next(packet)) {
-      const uint32_t trace = router.route(packet, logs[i]);
-      if (trace != kNoIndex) visit(trace, i, packet);
-    }
-    if (inputs[i]->read_failed()) logs[i].add(Damage::kTornTail);
-  }
+void for_each_known_packet(std::span<Input* const> inputs, Router& router,
+                           std::vector<DamageLog>& logs, Visit&& visit) {
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    for_each_packet(*inputs[i], i, router, Batches::kCheck, logs[i],
+                    [&](uint32_t trace, Packet& packet) {
+                      if (trace != kNoIndex) visit(trace, i, packet);
+                    });
 }
 
 // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
@@ -320,7 +315,7 @@ ForwardNumbers numbers_of(std::span<Input* const> inputs, const TraceTables& tab
   SequencePass pass(tables, rules, phases, operators);
   std::vector<DamageLog> said_before(inputs.size());
   router.reset();
-  for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t, Packet& packet) {
+  for_each_known_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t, Packet& packet) {
     if (trace < tables.traces.size() && !packet.damaged) pass.packet(trace, packet);
   });
   pass.take();
@@ -336,7 +331,7 @@ Condensed condense(std::span<Input* const> inputs) {
   Router router(tables);
   DefinitionPass definitions(tables);
   DamageLog told_by_readers;  // of the summary
-  for_each_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
+  for_each_known_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
     if (!revisions.newest_so_far(trace, input, packet, logs[input])) return;
     read_patterns(packet, tables.traces[trace].patterns, logs[input]);
     if (!packet.is_batch()) definitions.packet(trace, packet, told_by_readers);
@@ -350,10 +345,11 @@ Condensed condense(std::span<Input* const> inputs) {
   std::vector<Recording> recordings(tables.traces.size());
   std::vector<DamageLog> said_before(inputs.size());
   router.reset();
-  for_each_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t input, Packet& packet) {
-    if (trace < recordings.size() && revisions.counts(trace, input, packet))
-      recordings[trace].packet(packet, trace, source, logs[input]);
-  });
+  for_each_known_packet(inputs, router, said_before,
+                        [&](uint32_t trace, uint32_t input, Packet& packet) {
+                          if (trace < recordings.size() && revisions.counts(trace, input, packet))
+                            recordings[trace].packet(packet, trace, source, logs[input]);
+                        });
   for (size_t t = 0; t < recordings.size(); ++t)
     recordings[t].finish(logs[tables.traces[t].inputs.back()]);
   std::vector<bool> told(inputs.size(), false);  // an input's damage goes to its first recording

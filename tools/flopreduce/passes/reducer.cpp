@@ -129,19 +129,15 @@ void Reducer::first_pass(TraceTables& tables) {
   DefinitionPass definitions(tables);
   for (uint32_t i = 0; i < files_.size(); ++i) {
     TraceFile& file = files_[i];
-    PacketReader reader(*file.input, file.damage, Batches::kSkip);
-    router.start(i);
-    Packet packet;
-    while (reader.next(packet)) {
-      const uint32_t trace = router.route(packet, file.damage);
+    const auto note = [&](uint32_t trace, Packet& packet) {
       if (!segments_.note(i, router.current(), router.sequence_before(), packet))
         file.damage.add(Damage::kTableFull);
-      if (trace == kNoIndex || packet.is_batch()) continue;
-      if (!revisions_.newest_so_far(trace, i, packet, file.damage)) continue;
+      if (trace == kNoIndex || packet.is_batch()) return;
+      if (!revisions_.newest_so_far(trace, i, packet, file.damage)) return;
       TraceState& state = tables.traces[trace];
       definitions.packet(trace, packet, state.has_summary ? state.damage : file.damage);
-    }
-    if (file.input->read_failed()) file.damage.add(Damage::kTornTail);
+    };
+    for_each_packet(*file.input, i, router, Batches::kSkip, file.damage, note);
   }
 }
 
@@ -159,19 +155,14 @@ Totals Reducer::second_pass(TraceTables& tables, PhaseMap& phases, const NumberS
 
 // Damage was told by the passes before.
 void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& visit) {
+  bool goes_on = true;
   for (const Segment& segment : segments_.all()) {
-    DamageLog logged_before;
-    PacketReader reader(*files_[segment.file].input, logged_before, Batches::kRead, segment.begin,
-                        segment.end, segment.packet_before);
-    uint32_t last_sequence = segment.last_sequence;
-    Packet packet;
-    while (reader.next(packet)) {
-      if (packet.sequence <= last_sequence) continue;
-      last_sequence = packet.sequence;
-      if ((is_batch(packet) || is_groups(packet)) && !packet.damaged &&
-          !visit(segment.trace, packet))
-        return;
-    }
+    if (!goes_on) return;
+    for_each_new_packet(segment, *files_[segment.file].input, [&](const Packet& packet) {
+      if ((is_batch(packet) || is_groups(packet)) && !packet.damaged)
+        goes_on = visit(segment.trace, packet);
+      return goes_on;
+    });
   }
 }
 

@@ -40,4 +40,18 @@ class Router {
   bool repeated_ = false;  // inside a recording that another input has
 };
 
+// Calls visit(trace or kNoIndex, packet) for every packet of an input, which is the router's next.
+template <typename Visit>
+void for_each_packet(Input& input, uint32_t index, Router& router, Batches batches,
+                     DamageLog& damage, Visit&& visit) {
+  PacketReader reader(input, damage, batches);
+  router.start(index);
+  Packet packet;
+  while (reader.next(packet)) {
+    const uint32_t trace = router.route(packet, damage);
+    visit(trace, packet);
+  }
+  if (input.read_failed()) damage.add(Damage::kTornTail);
+}
+
 }  // namespace flopinj::reduce

@@ -20,6 +20,22 @@ struct Segment {
   uint32_t packet_before = 0;  // sequence number of the packet before it in the file
 };
 
+// Calls visit(packet) for each packet of a segment that its trace did not have before, while that
+// returns true. Framing damage is not logged: pass one did.
+template <typename Visit>
+void for_each_new_packet(const Segment& segment, Input& input, Visit&& visit) {
+  DamageLog logged_before;
+  PacketReader reader(input, logged_before, Batches::kRead, segment.begin, segment.end,
+                      segment.packet_before);
+  uint32_t last_sequence = segment.last_sequence;
+  Packet packet;
+  while (reader.next(packet)) {
+    if (packet.sequence <= last_sequence) continue;
+    last_sequence = packet.sequence;
+    if (!visit(static_cast<const Packet&>(packet))) return;
+  }
+}
+
 // Segments do not depend on the number of threads, so that nothing that does can be in a report.
 class Segments {
  public:

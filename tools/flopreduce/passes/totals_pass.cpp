@@ -43,15 +43,8 @@ SegmentTimes TotalsPass::segment(const Segment& segment, Input& input, DamageLog
   SegmentTimes times;
   times_ = &times;
   use_trace(segment.trace);
-  DamageLog logged_before;  // framing: pass one said it
-  PacketReader reader(input, logged_before, Batches::kRead, segment.begin, segment.end,
-                      segment.packet_before);
-  uint32_t last_sequence = segment.last_sequence;
-  Packet packet;
-  while (reader.next(packet)) {
-    if (packet.sequence <= last_sequence) continue;  // pass one counted it
-    last_sequence = packet.sequence;
-    if (!packet.is_batch()) continue;
+  for_each_new_packet(segment, input, [&](const Packet& packet) {
+    if (!packet.is_batch()) return true;
     if (packet.damaged) {
       damage.add(Damage::kBadFrame);
       damage.add(Damage::kSkippedBytes, packet.end - packet.offset);
@@ -62,7 +55,8 @@ SegmentTimes TotalsPass::segment(const Segment& segment, Input& input, DamageLog
     } else {
       tally_batch(packet, damage);
     }
-  }
+    return true;
+  });
   rows_of_.take_patterns();
   report_lost(damage);
   times_ = nullptr;

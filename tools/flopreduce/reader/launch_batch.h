@@ -129,6 +129,9 @@ class LaunchBatchReader {
     protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence,
         pattern;
   };
+  // Calls visit(signature id, path id, sequence number + 1 or 0) for each launch, in order.
+  template <typename Visit>
+  void for_each_named(const PatternTable& patterns, Visit&& visit) const;
   protozero::data_view* view_of(uint32_t field);
   bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
@@ -201,6 +204,33 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     }
     visit(static_cast<const LaunchRow&>(row));
   };
+  for_each_named(patterns, launch);
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_sequence(const PatternTable& patterns, Visit&& visit) const {
+  RunColumn graphs(views_.graph);
+  struct Alike {
+    uint32_t path = 0;
+    uint64_t sequence = 0;
+    bool graph = false;
+    bool operator==(const Alike&) const = default;
+  } current;
+  uint64_t count = 0;
+  for_each_named(patterns, [&](uint32_t, uint32_t path, uint64_t sequence) {
+    const Alike next{path, sequence, graphs.next() != 0};
+    if (next != current && count > 0) {
+      visit(current.path, current.sequence, current.graph, count);
+      count = 0;
+    }
+    current = next;
+    ++count;
+  });
+  if (count > 0) visit(current.path, current.sequence, current.graph, count);
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_named(const PatternTable& patterns, Visit&& visit) const {
   RunColumn sequences(views_.sequence);
   SequenceSteps steps(sequence_base_);
   LaunchOrder order = this->order();
@@ -208,53 +238,12 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     for (size_t i = 0; i < run.launches; ++i) {
       if (run.first_row == 0) {
         const LaunchOrder::Named named = order.next_named();
-        launch(named.signature, named.path, steps.is(sequences.next()));
+        visit(named.signature, named.path, steps.is(sequences.next()));
       } else {
         const PatternTable::Row pattern = patterns.get(run.first_row + i);
-        launch(pattern.signature, pattern.path, steps.after(pattern.sequence_step));
+        visit(pattern.signature, pattern.path, steps.after(pattern.sequence_step));
       }
     }
-}
-
-template <typename Visit>
-void LaunchBatchReader::for_each_sequence(const PatternTable& patterns, Visit&& visit) const {
-  PackedColumn runs(views_.pattern);
-  RunColumn paths(views_.range_path);
-  RunColumn sequences(views_.sequence);
-  RunColumn graphs(views_.graph);
-  struct Alike {
-    uint64_t path = 0, sequence = 0;
-    bool graph = false;
-    bool operator==(const Alike&) const = default;
-  } current;
-  uint64_t count = 0;
-  SequenceSteps steps(sequence_base_);
-  uint64_t row = 0;
-  uint64_t left = views_.pattern.empty() ? size_ : 0;  // of the run at hand
-  for (size_t i = 0; i < size_; ++i) {
-    if (left == 0) {
-      row = runs.next();
-      left = runs.next();
-    }
-    --left;
-    Alike next;
-    next.graph = graphs.next() != 0;
-    if (row == 0) {
-      next.path = paths.next();
-      next.sequence = steps.is(sequences.next());
-    } else {
-      const PatternTable::Row pattern = patterns.get(row++);
-      next.path = pattern.path;
-      next.sequence = steps.after(pattern.sequence_step);
-    }
-    if (next != current && count > 0) {
-      visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
-      count = 0;
-    }
-    current = next;
-    ++count;
-  }
-  if (count > 0) visit(static_cast<uint32_t>(current.path), current.sequence, current.graph, count);
 }
 
 }  // namespace flopinj::reduce
