@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "flop_trace.pb.h"
@@ -13,6 +14,7 @@
 #include "report/roof.h"
 #include "report/time_report.h"
 #include "report/utilization.h"
+#include "support/members.h"
 #include "support/wide.h"
 #include "tables/coverage_growth.h"
 #include "tables/estimate.h"
@@ -23,13 +25,18 @@ namespace flopinj::reduce {
 // GPU time of a set of launches.
 struct GpuTime {
   u128 ns = 0;
-  uint64_t estimated =
-      0;  // launches that stand in it with the mean of their signature's other launches
-  uint64_t windowed =
-      0;  // launches that stand in it with times taken while counters were read: upper bounds
+  // Launches that stand in it with the mean of their signature's other launches.
+  uint64_t estimated = 0;
+  // Launches that stand in it with times taken while counters were read: upper bounds.
+  uint64_t windowed = 0;
   uint64_t unknown = 0;  // launches that are not in it
 
-  void add(const GpuTime& o);
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [ns, estimated, windowed, unknown] = of;
+    return std::tie(ns, estimated, windowed, unknown);
+  }
+  void add(const GpuTime& o) { add_each(sums(*this), sums(o)); }
 };
 
 // A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured launches it
@@ -52,6 +59,15 @@ struct Work {
   Uncertainty uncertainty;  // of `flop`, where launches vary
   bool overflow = false;
 
+  // What is added up and shared out, number by number. All members are named here, so that one that
+  // is new does not compile before it is either in the list or among the rest.
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [launches, unmeasured, varying, rounded, agreeing, fewest_windows, unscreened, flop,
+           matrix_flop, doubtful, left_out, time, roof, uncertainty, overflow] = of;
+    return std::tie(launches, unmeasured, varying, rounded, agreeing, unscreened, flop, matrix_flop,
+                    doubtful, left_out);
+  }
   // The 95 % interval of `flop`; nothing where it is exact, or where too few samples say nothing.
   std::optional<Interval> interval() const;
   // What may be no arithmetic reaches the fourth digit: the figure is an upper bound.
@@ -75,7 +91,13 @@ inline constexpr const char* kGraphOnly = "graph_only";  // a reason of unmeasur
 
 struct LedgerLine {
   uint64_t launches = 0, measured = 0, extrapolated = 0, unmeasured = 0, dropped = 0;
-  void add(const LedgerLine& o);
+
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [launches, measured, extrapolated, unmeasured, dropped] = of;
+    return std::tie(launches, measured, extrapolated, unmeasured, dropped);
+  }
+  void add(const LedgerLine& o) { add_each(sums(*this), sums(o)); }
   bool operator==(const LedgerLine&) const = default;
 };
 

@@ -1,7 +1,9 @@
 // What a set of launches could do at best: the least time that the peaks of their devices allow.
 #pragma once
 #include <cstdint>
+#include <tuple>
 
+#include "support/members.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -21,16 +23,21 @@ struct Roof {
   uint64_t no_bytes = 0;         // nobody read their DRAM bytes
   uint64_t no_bandwidth = 0;     // bytes, but no bandwidth is known
 
+  template <typename Self>
+  static auto times(Self& of) {
+    auto& [compute_ns, integer_ns, memory_ns, ns, dram_bytes, no_peak, no_integer_peak, no_bytes,
+           no_bandwidth] = of;
+    return std::tie(compute_ns, integer_ns, memory_ns, ns);
+  }
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [compute_ns, integer_ns, memory_ns, ns, dram_bytes, no_peak, no_integer_peak, no_bytes,
+           no_bandwidth] = of;
+    return std::tie(dram_bytes, no_peak, no_integer_peak, no_bytes, no_bandwidth);
+  }
   void add(const Roof& o) {
-    compute_ns += o.compute_ns;
-    integer_ns += o.integer_ns;
-    memory_ns += o.memory_ns;
-    ns += o.ns;
-    add_saturating(dram_bytes, o.dram_bytes);
-    add_saturating(no_peak, o.no_peak);
-    add_saturating(no_integer_peak, o.no_integer_peak);
-    add_saturating(no_bytes, o.no_bytes);
-    add_saturating(no_bandwidth, o.no_bandwidth);
+    for_each_pair(times(*this), times(o), [](double& a, double b) { a += b; });
+    add_each(sums(*this), sums(o));
   }
 };
 

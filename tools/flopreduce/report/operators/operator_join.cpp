@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/members.h"
+
 namespace flopinj::reduce {
 namespace {
 
@@ -20,28 +22,17 @@ u128 Part::of(u128 value) const {
 
 Work Part::of(const Work& work) const {
   if (whole()) return work;
-  const auto count = [&](uint64_t n) { return static_cast<uint64_t>(of(u128{n})); };
-  Work out;
-  out.launches = count(work.launches);
-  out.unmeasured = count(work.unmeasured);
-  out.varying = count(work.varying);
-  out.agreeing = count(work.agreeing);
-  out.fewest_windows = work.fewest_windows;
-  out.unscreened = count(work.unscreened);
-  out.flop = of(work.flop);
-  out.matrix_flop = of(work.matrix_flop);
-  out.doubtful = of(work.doubtful);
-  out.left_out = of(work.left_out);
-  out.time = {of(work.time.ns), count(work.time.estimated), count(work.time.windowed),
-              count(work.time.unknown)};
+  const auto shared = [&]<typename Number>(Number& part, Number sum) {
+    part = static_cast<Number>(of(u128{sum}));
+  };
   const double share = static_cast<double>(to - from) / static_cast<double>(all);
-  out.roof = work.roof;
-  for (double* ns : {&out.roof.compute_ns, &out.roof.integer_ns, &out.roof.memory_ns, &out.roof.ns})
-    *ns *= share;
-  out.roof.dram_bytes = of(work.roof.dram_bytes);
-  for (uint64_t* launches :
-       {&out.roof.no_peak, &out.roof.no_integer_peak, &out.roof.no_bytes, &out.roof.no_bandwidth})
-    *launches = count(*launches);
+  Work out;
+  for_each_pair(Work::sums(out), Work::sums(work), shared);
+  for_each_pair(GpuTime::sums(out.time), GpuTime::sums(work.time), shared);
+  for_each_pair(Roof::sums(out.roof), Roof::sums(work.roof), shared);
+  for_each_pair(Roof::times(out.roof), Roof::times(work.roof),
+                [&](double& part, double sum) { part = sum * share; });
+  out.fewest_windows = work.fewest_windows;
   out.overflow = work.overflow;
   if (out.varying > 0)
     out.uncertainty.add_unknown(out.varying);  // which launches it got is unknown
