@@ -153,7 +153,7 @@ void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResour
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
       captures.stream_destroying(data.resourceHandle.stream);
-      for (Context* const context : contexts.all())
+      if (Context* const context = contexts.known(data.context); context != nullptr)
         context->waiting.stream_destroying(data.resourceHandle.stream);
       return streams.stream_destroying();
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:

@@ -4,33 +4,18 @@
 #include <algorithm>
 #include <string_view>
 
+#include "edit_distance.h"
+
 namespace flopinj {
 namespace {
 
 constexpr std::string_view kPrefix = "FLOPINJ_";
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 std::string_view nearest(std::string_view name) {
-  std::string_view best;
-  size_t best_distance = ~size_t{0};
-  for (const RecordingOption& option : recording_options())
-    if (const size_t d = edit_distance(name, option.variable); d < best_distance)
-      best = option.variable, best_distance = d;
-  return best;
+  const auto distance = [&](const RecordingOption& option) {
+    return edit_distance(name.substr(0, 80), option.variable);
+  };
+  return std::ranges::min_element(recording_options(), {}, distance)->variable;
 }
 
 // Environment text goes to a terminal: no control characters, no novels.

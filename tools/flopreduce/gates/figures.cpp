@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "support/edit_distance.h"
+#include "edit_distance.h"
 #include "support/si_number.h"
 #include "support/text.h"
 

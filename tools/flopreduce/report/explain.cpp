@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "support/edit_distance.h"
+#include "edit_distance.h"
 
 namespace flopinj::reduce {
 namespace {
