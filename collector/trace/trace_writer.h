@@ -38,6 +38,7 @@ inline constexpr size_t kMaxTallyRows = 32'768;  // of about 70 bytes at most
 // Revised in the format. Where the sink cannot rewrite, every revision is appended.
 class RevisedMessage {
  public:
+  static constexpr uint32_t kLedger = 1, kOverhead = 2, kFirstTally = 3;  // keys
   explicit RevisedMessage(uint32_t key) : key_(key) {}
 
  private:

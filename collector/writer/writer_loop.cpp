@@ -7,6 +7,10 @@
 namespace flopinj {
 namespace {
 
+// Releases that a launch waits for its time: with the default period, under a second until it is in
+// the file.
+constexpr uint32_t kMaxAge = 2;
+
 uint64_t steady_ns() {  // the scheduler's clock
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
@@ -19,11 +23,10 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       process_(process),
       writer_(std::move(sink)),
       merger_(state.config.expect_times),
-      began_ns_(state.now()),
-      next_flush_(Clock::now()),
-      tally_written_ns_(began_ns_),
-      next_naming_(next_flush_),
-      next_ledger_(next_flush_) {
+      output_(writer_, state.config.level, [&state] { return state.now(); }),
+      definitions_(state),
+      ledger_(state),
+      next_flush_(Clock::now()) {
   state_.scheduler.begin(steady_ns(), process_.session_id);
 }
 
@@ -76,8 +79,7 @@ void WriterLoop::drain() {
     const uint32_t tid = thread->os_tid;
     const std::string name = state_.threads.reap(thread);
     thread = nullptr;
-    if (launched) define_thread(id, tid, name);
-    names_.erase(id.value);
+    definitions_.thread_ended(id, tid, name, launched);
   }
   std::erase(threads_, nullptr);
   if (!failed_) merger_.times(times_);
@@ -85,8 +87,8 @@ void WriterLoop::drain() {
 }
 
 void WriterLoop::tell_scheduler() {
-  const auto& changed = counts_.changed();
-  state_.scheduler.progress(changed, timed_calls_, timed_call_ns_, steady_ns());
+  const LedgerReport::TimedCalls& timed = ledger_.timed_calls();
+  state_.scheduler.progress(counts_.changed(), timed.calls, timed.ns, steady_ns());
 }
 
 void WriterLoop::take(const ThreadState& thread, const RingRecord& record) {
@@ -101,7 +103,7 @@ void WriterLoop::take(const ThreadState& thread, const RingRecord& record) {
   }
   count_unseen(launch.flags);
   if (merger_.full()) {
-    write_definitions();
+    definitions_.write(writer_, threads_);
     release(false);
   }
 }
@@ -126,6 +128,18 @@ void WriterLoop::count_unseen(uint32_t flags) {
     state_.losses.unseen("kernel_launches_graphs", 1);
 }
 
+void WriterLoop::release(bool everything) {
+  merger_.release(
+      kMaxAge, everything,
+      [this](const LaunchMerger::Origin& origin, const TimedLaunch& launch) {
+        const size_t slot = device_slot(origin.device);
+        output_.add(slot, origin.thread, origin.stream, launch);
+        if (launch.found) state_.losses.found(slot, 1);
+        counts_.recorded(origin.device, launch);
+      },
+      [this](const TallyRow& row) { output_.add(row); });
+}
+
 void WriterLoop::flush(bool everything) {
   state_.control.with_edge([&] {
     if (state_.hooks.flush_times) state_.hooks.flush_times();
@@ -133,15 +147,14 @@ void WriterLoop::flush(bool everything) {
   auto samples = state_.samples.take();  // before the launches that they are of
   drain();
   if (failed_) return;
-  write_definitions();
+  definitions_.write(writer_, threads_);
   release(everything);
-  write_columns();
-  write_tally(everything);
+  output_.write(everything);
   write_samples(samples);
-  report_losses();
-  write_diagnostics(false);
+  ledger_.report_losses(merger_);
+  ledger_.write_diagnostics(writer_, false);
   tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
-  write_ledger(everything);
+  ledger_.write({writer_, output_, merger_, closing_}, everything);
   if (!writer_.flush())
     fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
 }
@@ -162,7 +175,7 @@ void WriterLoop::finish(EndReason reason) {
   closing_ = true;
   flush(true);
   if (failed_) return;
-  write_diagnostics(true);
+  ledger_.write_diagnostics(writer_, true);
   writer_.end(reason, state_.now());
   if (!writer_.close())
     fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
@@ -171,8 +184,7 @@ void WriterLoop::finish(EndReason reason) {
 void WriterLoop::fail(const std::string& why) noexcept {
   if (std::exchange(failed_, true)) return;
   try {
-    columns_.clear();
-    tally_.clear();
+    output_.clear();
     merger_.clear();
     state_.control.with_edge([&] {
       if (state_.hooks.log_error)

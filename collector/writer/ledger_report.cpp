@@ -1,5 +1,4 @@
-// What the writer thread says about losses and costs.
-#include <collector/writer/writer_loop.h>
+#include <collector/writer/ledger_report.h>
 
 #include <cstdio>
 #include <iterator>
@@ -13,8 +12,9 @@ namespace flopinj {
 // Mid-run, launches - recorded - dropped are in flight: in a ring, or waiting for their time or for
 // the next tally. In the last ledger nothing is in flight any more; a launch whose record never
 // came (its thread was between counting and pushing when the recording ended) is dropped.
-LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
+LedgerSnapshot LedgerReport::ledger(const Progress& at) const {
   LedgerSnapshot ledger;
+  const std::vector<uint64_t>& recorded = at.output.recorded();
   const LossCounts::Snapshot losses = state_.losses.snapshot();
   const ThreadTotals totals = state_.threads.totals();
   auto reasons = losses.dropped_reasons;
@@ -22,25 +22,25 @@ LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
     LedgerSnapshot::PerDevice device;
     device.device = DeviceId{static_cast<uint32_t>(d)};
     device.launches = totals.made[d] + losses.made[d];
-    device.recorded = recorded_[d];
+    device.recorded = d < recorded.size() ? recorded[d] : 0;
     device.dropped = totals.ring_full[d] + losses.dropped[d];
     if (totals.ring_full[d] != 0) reasons["ring_full"] += totals.ring_full[d];
     const uint64_t settled = device.recorded + device.dropped;
-    if (last && device.launches > settled) {
+    if (at.last && device.launches > settled) {
       reasons["unfinished_at_end"] += device.launches - settled;
       device.dropped = device.launches - device.recorded;
     }
     if (device.launches != 0) ledger.devices.push_back(device);
   }
   ledger.dropped.assign(reasons.begin(), reasons.end());
-  if (merger_.duplicates() != 0)
-    ledger.duplicates.emplace_back("activity_record", merger_.duplicates());
+  if (at.merger.duplicates() != 0)
+    ledger.duplicates.emplace_back("activity_record", at.merger.duplicates());
   if (totals.nested_calls != 0) ledger.duplicates.emplace_back("nested_call", totals.nested_calls);
   ledger.unseen.assign(losses.unseen_reasons.begin(), losses.unseen_reasons.end());
   ledger.windows_opened = state_.scheduler.windows_opened();
   ledger.windows_discarded = state_.scheduler.windows_discarded();
-  ledger.activity_records = merger_.activity_records();
-  ledger.activity_unmatched = merger_.activity_unmatched();
+  ledger.activity_records = at.merger.activity_records();
+  ledger.activity_unmatched = at.merger.activity_unmatched();
   ledger.activity_lost = state_.times.overflowed();
   state_.control.with_edge([&] {
     if (state_.hooks.activity_lost) ledger.activity_lost += state_.hooks.activity_lost();
@@ -56,7 +56,7 @@ LedgerSnapshot WriterLoop::ledger_snapshot(bool last) {
   return ledger;
 }
 
-OverheadSnapshot WriterLoop::overhead_snapshot() {
+OverheadSnapshot LedgerReport::overhead(const Progress& at) {
   OverheadSnapshot cost;
   const ThreadTotals totals = state_.threads.totals();
   cost.launch_callbacks = totals.callbacks;
@@ -65,47 +65,47 @@ OverheadSnapshot WriterLoop::overhead_snapshot() {
         static_cast<double>(totals.timed_callback_ns) / static_cast<double>(totals.timed_callbacks);
     cost.launch_callback_ns = static_cast<uint64_t>(each * static_cast<double>(totals.callbacks));
   }
-  timed_calls_ = totals.timed_calls;
-  timed_call_ns_ = totals.timed_call_ns;
+  timed_calls_ = {totals.timed_calls, totals.timed_call_ns};
   cost.window_ns = state_.scheduler.spent_ns();
   cost.window_count = state_.scheduler.windows_opened();
   cost.startup_ns = state_.startup_ns.load(std::memory_order_relaxed);
   state_.control.with_edge([&] {
     if (state_.hooks.thread_cpu_ns) cost.helper_cpu_ns = state_.hooks.thread_cpu_ns();
   });
-  cost.bytes_written = writer_.bytes();
-  cost.wall_ns = state_.now() - began_ns_;
+  cost.bytes_written = at.writer.bytes();
+  cost.wall_ns = state_.now() - at.output.began_ns();
   return cost;
 }
 
 // With everything that brings launches, and else once a second where something changed: an idle
 // program adds nothing.
-void WriterLoop::write_ledger(bool everything) {
+void LedgerReport::write(const Progress& at, bool everything) {
   const auto now = Clock::now();
-  if (!everything && !wrote_launches_ && now < next_ledger_) return;
-  next_ledger_ = now + std::chrono::seconds(1);
-  LedgerSnapshot ledger = ledger_snapshot(closing_);
-  if (!everything && !wrote_launches_ && ledger == last_ledger_) return;
-  wrote_launches_ = false;
-  log_coverage(ledger, everything);
+  launches_written_ |= at.output.take_written();
+  if (!everything && !launches_written_ && now < next_) return;
+  next_ = now + std::chrono::seconds(1);
+  LedgerSnapshot snapshot = ledger(at);
+  if (!everything && !launches_written_ && snapshot == last_) return;
+  launches_written_ = false;
+  log_coverage(snapshot, at.last && everything);
   if (state_.config.level == Level::kTally) {
-    writer_.ledger(ledger_message_, ledger);
-    writer_.self_overhead(overhead_message_, overhead_snapshot());
+    at.writer.ledger(ledger_message_, snapshot);
+    at.writer.self_overhead(overhead_message_, overhead(at));
   } else {
-    writer_.ledger(ledger);
-    writer_.self_overhead(overhead_snapshot());
+    at.writer.ledger(snapshot);
+    at.writer.self_overhead(overhead(at));
   }
-  last_ledger_ = std::move(ledger);
+  last_ = std::move(snapshot);
 }
 
 // Each time coverage has grown by a step, and at the end.
-void WriterLoop::log_coverage(const LedgerSnapshot& ledger, bool last) {
+void LedgerReport::log_coverage(const LedgerSnapshot& ledger, bool last) {
   static constexpr double kSteps[] = {0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1};
   const Coverage coverage = state_.scheduler.coverage();
   if (coverage.covered_launches == 0 || !state_.hooks.log_info) return;
   size_t steps = 0;
   while (steps < std::size(kSteps) && coverage.share() >= kSteps[steps]) ++steps;
-  if (steps <= coverage_logged_ && !(last && closing_)) return;
+  if (steps <= coverage_logged_ && !last) return;
   coverage_logged_ = steps;
   char text[400];
   std::snprintf(text, sizeof text,
@@ -123,7 +123,7 @@ void WriterLoop::log_coverage(const LedgerSnapshot& ledger, bool last) {
 
 // What was lost besides launches, which the ledger has: told when it first occurs, its number at
 // the end.
-void WriterLoop::report_losses() {
+void LedgerReport::report_losses(const LaunchMerger& merger) {
   struct Loss {
     std::string_view code, message;
     uint64_t count;
@@ -131,12 +131,11 @@ void WriterLoop::report_losses() {
   const Loss losses[] = {
       {"table.signatures",
        "the table of kernels or of their shapes and parameters is full: launches of further ones "
-       "are "
-       "counted, and their work is not",
+       "are counted, and their work is not",
        state_.signatures.overflowed()},
       {"nvtx.unmatched_end", "an NVTX range was closed that was not open",
        state_.process_ranges.unknown_ends() + state_.threads.totals().unmatched_pops},
-      {"activity.no_time", "CUPTI has a record of a kernel without its time", merger_.unusable()},
+      {"activity.no_time", "CUPTI has a record of a kernel without its time", merger.unusable()},
   };
   static_assert(std::size(losses) == std::tuple_size_v<decltype(losses_reported_)>);
   for (size_t i = 0; i < std::size(losses); ++i) {
@@ -147,13 +146,13 @@ void WriterLoop::report_losses() {
   }
 }
 
-void WriterLoop::write_diagnostics(bool last) {
+void LedgerReport::write_diagnostics(TraceWriter& writer, bool last) {
   for (const DiagnosticEntry& e : state_.diagnostics.take_new())
-    writer_.diagnostic(e.severity, e.code, e.message, e.time_ns);
+    writer.diagnostic(e.severity, e.code, e.message, e.time_ns);
   if (!last) return;
   for (const DiagnosticEntry& e : state_.diagnostics.repeated())
-    writer_.diagnostic(e.severity, e.code, e.message + " (" + std::to_string(e.count) + " times)",
-                       e.time_ns);
+    writer.diagnostic(e.severity, e.code, e.message + " (" + std::to_string(e.count) + " times)",
+                      e.time_ns);
 }
 
 }  // namespace flopinj

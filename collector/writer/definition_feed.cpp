@@ -1,5 +1,4 @@
-// What the writer thread defines before it is used.
-#include <collector/writer/writer_loop.h>
+#include <collector/writer/definition_feed.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,15 +8,15 @@ namespace flopinj {
 // Every list is taken after the lists that refer to it, and written before them: another thread may
 // define something between two of these lines, and its definition may refer to something just as
 // new.
-void WriterLoop::write_definitions() {
+void DefinitionFeed::write(TraceWriter& writer, std::span<ThreadState* const> threads) {
   const auto groups = state_.descriptions.take_groups();
   Definitions d;
   d.streams = state_.descriptions.take_streams();
   for (const auto& device : state_.descriptions.take_devices())
-    writer_.device(device.id, device.info);
-  for (const auto& group : groups) writer_.metric_group(group.id, group.device, group.plan);
+    writer.device(device.id, device.info);
+  for (const auto& group : groups) writer.metric_group(group.id, group.device, group.plan);
 
-  name_threads();
+  name_threads(threads);
   d.threads = std::exchange(new_threads_, {});
   d.signatures = state_.signatures.signatures_after(last_signature_);
   d.functions = state_.signatures.functions_after(last_function_);
@@ -30,16 +29,16 @@ void WriterLoop::write_definitions() {
   if (!d.functions.empty()) last_function_ = d.functions.back()->id;
   if (!d.paths.empty()) last_path_ = d.paths.back().id;
   if (!d.strings.empty()) last_string_ = d.strings.back().id;
-  writer_.definitions(d);
+  writer.definitions(d);
 }
 
 // Threads that launched: new ones at once, the others every second, because programs name threads
 // after they start.
-void WriterLoop::name_threads() {
+void DefinitionFeed::name_threads(std::span<ThreadState* const> threads) {
   const auto now = Clock::now();
   const bool again = now >= next_naming_;
   if (again) next_naming_ = now + std::chrono::seconds(1);
-  for (const ThreadState* thread : threads_) {
+  for (const ThreadState* const thread : threads) {
     if (thread->ring.pushed() == 0) continue;
     if (!again && names_.count(thread->id.value) != 0) continue;
     std::string name;
@@ -51,12 +50,18 @@ void WriterLoop::name_threads() {
 }
 
 // Once, and again under a new name. An empty name is no news: the thread may just have ended.
-void WriterLoop::define_thread(ThreadId id, uint32_t os_tid, const std::string& name) {
+void DefinitionFeed::define_thread(ThreadId id, uint32_t os_tid, const std::string& name) {
   ThreadName& known = names_[id.value];
   if (known.defined && (name.empty() || name == known.text)) return;
   known = {name, true};
   new_threads_.push_back(
       {id, os_tid, name.empty() ? StringId{} : state_.paths.intern_string(name)});
+}
+
+void DefinitionFeed::thread_ended(ThreadId id, uint32_t os_tid, const std::string& name,
+                                  bool launched) {
+  if (launched) define_thread(id, os_tid, name);
+  names_.erase(id.value);
 }
 
 }  // namespace flopinj
