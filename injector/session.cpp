@@ -1,3 +1,4 @@
+#include <collector/identity/mutex.h>
 #include <collector/trace/sink/output_name.h>
 #include <collector/trace/sink/sink.h>
 #include <injector/activity.h>
@@ -12,7 +13,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 
 namespace flopinj {
@@ -26,10 +26,11 @@ struct Session {
   bool start_tried = false;
 };
 
+Mutex* g_mutex = new Mutex;  // a pointer, so that a forked child can have a fresh one
 // The session under construction or in use. Leaked on purpose, see session.h.
-std::mutex* g_mutex = new std::mutex;  // a pointer, so that a forked child can have a fresh one
-Session* g_session = nullptr;
-bool g_off = false;  // for good: switched off, or we are a child of a recording process
+Session* g_session FLOPINJ_GUARDED_BY(*g_mutex) = nullptr;
+// For good: switched off, or we are a child of a recording process.
+bool g_off FLOPINJ_GUARDED_BY(*g_mutex) = false;
 std::atomic<Edge*> g_edge{nullptr};
 std::atomic<Edge*> g_recording{nullptr};
 
@@ -72,7 +73,7 @@ std::unique_ptr<Session> make_session() {
 
 // In a forked child. Only async-signal-safe steps and plain stores: other threads of the parent do
 // not exist here, and may have held any lock.
-void forget_after_fork() noexcept {
+void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   const bool was_recording = g_recording.exchange(nullptr) != nullptr;
   g_edge.store(nullptr);
   if (was_recording) {
@@ -83,7 +84,7 @@ void forget_after_fork() noexcept {
   } else {
     g_session = nullptr;  // a child that initialises CUDA itself gets a session of its own
   }
-  new (g_mutex) std::mutex;
+  new (g_mutex) Mutex;
   forget_threads();
 }
 
@@ -199,7 +200,7 @@ Edge* recording_edge() noexcept { return g_recording.load(std::memory_order_acqu
 Edge* session_edge() noexcept {
   if (Edge* edge = g_edge.load(std::memory_order_acquire); edge != nullptr) return edge;
   try {
-    const std::lock_guard lock(*g_mutex);
+    const MutexLock lock(*g_mutex);
     if (g_off) return nullptr;
     if (g_session == nullptr) {
       static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
@@ -220,7 +221,7 @@ Edge* session_edge() noexcept {
 bool start_session() noexcept {
   if (session_edge() == nullptr) return false;
   try {
-    const std::lock_guard lock(*g_mutex);
+    const MutexLock lock(*g_mutex);
     if (g_session == nullptr || g_session->start_tried) return recording_edge() != nullptr;
     g_session->start_tried = true;
     return start(*g_session);
@@ -235,7 +236,7 @@ bool start_session() noexcept {
 void stop_session(EndReason reason) noexcept {
   try {
     const RecursionGuard guard;
-    const std::lock_guard lock(*g_mutex);
+    const MutexLock lock(*g_mutex);
     if (recording_edge() == nullptr) return;
     g_session->tracer->disable();
     g_recording.store(nullptr);

@@ -17,6 +17,8 @@
 #define FLOPINJ_ACQUIRE_SHARED(...) FLOPINJ_THREAD_SAFETY(acquire_shared_capability(__VA_ARGS__))
 #define FLOPINJ_RELEASE(...) FLOPINJ_THREAD_SAFETY(release_capability(__VA_ARGS__))
 #define FLOPINJ_RELEASE_ANY(...) FLOPINJ_THREAD_SAFETY(release_generic_capability(__VA_ARGS__))
+// For a function that may touch what a lock guards without it; a comment there says why.
+#define FLOPINJ_UNCHECKED_LOCKS FLOPINJ_THREAD_SAFETY(no_thread_safety_analysis)
 
 namespace flopinj {
 

@@ -1,12 +1,12 @@
 // Metric groups made ready for one device: host object, configuration image, pass count checked.
 #pragma once
+#include <collector/identity/mutex.h>
 #include <collector/schedule/metric_plan.h>
 #include <injector/vendor/cupti_api.h>
 #include <injector/vendor/cupti_check.h>
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ struct MetricGroup {
   std::vector<const char*> metrics;  // into plan
   std::vector<uint8_t> config_image;
   CUpti_Profiler_Host_Object* host = nullptr;
-  std::mutex evaluate;  // the host object serves one evaluation at a time
+  Mutex evaluate;  // the host object serves one evaluation at a time
 };
 
 // In how many passes a group may be read: in more than one, kernels are replayed.

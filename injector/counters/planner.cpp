@@ -18,7 +18,7 @@ constexpr auto kVisitEvery = std::chrono::milliseconds(50);
 }  // namespace
 
 void Planner::device_seen(uint32_t ordinal) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ordinal >= kMostDevices || seen_[ordinal] || stopping_) return;
   seen_[ordinal] = true;
   queue_.push_back(ordinal);
@@ -41,13 +41,13 @@ void Planner::run() {
   auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (edge_.cuda.ThreadExchangeStreamCaptureMode != nullptr)
     edge_.cuda.ThreadExchangeStreamCaptureMode(&relaxed);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_ || !queue_.empty()) {  // what a device is, a report needs in any case
     if (queue_.empty()) {
       if (visiting_)
         visit(lock);
       else
-        changed_.wait(lock);
+        changed_.wait(lock.native());
       continue;
     }
     const uint32_t ordinal = queue_.front();
@@ -70,9 +70,9 @@ void Planner::run() {
   changed_.notify_all();
 }
 
-void Planner::visit(std::unique_lock<std::mutex>& lock) {
+void Planner::visit(MutexLock& lock) {
   // By the system clock: see within() in windows.cpp.
-  changed_.wait_until(lock, std::chrono::system_clock::now() + kVisitEvery);
+  changed_.wait_until(lock.native(), std::chrono::system_clock::now() + kVisitEvery);
   if (stopping_ || !queue_.empty()) return;
   visiting_ = false;
   lock.unlock();
@@ -82,24 +82,25 @@ void Planner::visit(std::unique_lock<std::mutex>& lock) {
 }
 
 void Planner::visit_soon() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   visiting_ = true;
   changed_.notify_all();
 }
 
 void Planner::wait(uint32_t ordinal, uint32_t most_ms) {
   if (ordinal >= kMostDevices) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::milliseconds(most_ms),
-                    [&] { return done_[ordinal] || stopping_ || !running_; });
+  MutexLock lock(mutex_);
+  changed_.wait_for(
+      lock.native(), std::chrono::milliseconds(most_ms),
+      [&]() FLOPINJ_REQUIRES(mutex_) { return done_[ordinal] || stopping_ || !running_; });
 }
 
 void Planner::stop() {
   constexpr auto kMost = std::chrono::seconds(2);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
-  changed_.wait_for(lock, kMost, [&] { return !running_; });
+  changed_.wait_for(lock.native(), kMost, [&]() FLOPINJ_REQUIRES(mutex_) { return !running_; });
 }
 
 void Planner::describe_device(uint32_t ordinal, std::string& chip) {
@@ -210,7 +211,7 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
   std::string lacks_required;
   for (MetricGroupPlan& wanted : plan.wanted) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_) return nullptr;
     }
     std::unique_ptr<MetricGroup> group;

@@ -7,6 +7,7 @@
 // out here, from what CUPTI says of its metrics.
 #pragma once
 #include <collector/identity/ids.h>
+#include <collector/identity/mutex.h>
 #include <injector/counters/metric_groups.h>
 #include <injector/process/edge.h>
 
@@ -18,7 +19,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,7 +64,7 @@ class Planner {
   static constexpr uint32_t kMostDevices = 64;
 
   void run();
-  void visit(std::unique_lock<std::mutex>&);
+  void visit(MutexLock&) FLOPINJ_REQUIRES(mutex_);
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
   const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
@@ -76,12 +76,16 @@ class Planner {
   Edge& edge_;
   std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
   std::map<std::string, ChipPlan> chips_;  // the planner's thread alone
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<uint32_t> queue_;
-  std::array<bool, kMostDevices> seen_{}, done_{};
+  bool counters_said_ = false;             // likewise
   std::function<bool()> visit_;
-  bool running_ = false, stopping_ = false, visiting_ = false, counters_said_ = false;
+  Mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<uint32_t> queue_ FLOPINJ_GUARDED_BY(mutex_);
+  std::array<bool, kMostDevices> seen_ FLOPINJ_GUARDED_BY(mutex_){};
+  std::array<bool, kMostDevices> done_ FLOPINJ_GUARDED_BY(mutex_){};
+  bool running_ FLOPINJ_GUARDED_BY(mutex_) = false;
+  bool stopping_ FLOPINJ_GUARDED_BY(mutex_) = false;
+  bool visiting_ FLOPINJ_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace flopinj

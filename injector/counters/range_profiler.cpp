@@ -86,7 +86,7 @@ bool RangeProfiler::decode(size_t& ranges, size_t& dropped, Problem& problem) {
 
 bool RangeProfiler::evaluate(MetricGroup& group, size_t ranges, std::vector<double>& values,
                              Problem& problem) {
-  const std::lock_guard lock(group.evaluate);
+  const MutexLock lock(group.evaluate);
   values.assign(ranges * group.metrics.size(), 0.0);
   for (size_t range = 0; range < ranges; ++range) {
     auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>();
