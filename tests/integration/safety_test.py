@@ -93,5 +93,21 @@ class NoMemory(harness.TestCase):
         self.assertEqual((small["launches"], small["flop_per_launch"]), (3, "200"))
 
 
+class ThreadKeys(harness.TestCase):
+    """The C library has 1,024 keys for what threads hand back at their end, and a program may take all."""
+
+    def codes(self, case):
+        self.run_profiled([SAFETY, case])
+        report = harness.reduce(self.trace)
+        self.assert_all_counted(report, 20)
+        return [d["code"] for d in report["traces"][0]["diagnostics"]]
+
+    def test_without_a_key_launches_are_counted_and_the_lack_is_said(self):
+        self.assertIn("process.thread_keys", self.codes("no_thread_keys"))
+
+    def test_with_keys_nothing_is_said(self):
+        self.assertEqual(self.codes("threads_that_end"), [])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -1,10 +1,12 @@
 // What a profiler could break: safety_client CASE.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "client.h"
 
@@ -177,10 +179,22 @@ void no_memory(const Gpu& gpu) {
   for (int i = 0; i < 3; ++i) gpu.axpy(100);
 }
 
+void take_all_thread_keys() {
+  pthread_key_t key{};
+  while (pthread_key_create(&key, nullptr) == 0) {
+  }
+}
+
+// 20 threads, one after another, each with one axpy(100).
+void threads_that_end(const Gpu& gpu) {
+  for (int i = 0; i < 20; ++i) std::thread([&] { gpu.use(), gpu.axpy(100); }).join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
+  if (name == "no_thread_keys") take_all_thread_keys();
   Gpu gpu(argv[0]);
   if (name == "capture_beside")
     capture_beside(gpu);
@@ -196,6 +210,8 @@ int main(int argc, char** argv) {
     idle(gpu);
   else if (name == "no_memory")
     no_memory(gpu);
+  else if (name == "no_thread_keys" || name == "threads_that_end")
+    threads_that_end(gpu);
   else
     return 2;
   Gpu::synchronize();
