@@ -1,5 +1,5 @@
-# Compiler options for every target, and output folders that mirror the installed tree, so that programs find
-# each other by the same relative paths in a build folder and after `cmake --install`.
+# Compiler options for every target, and output folders that mirror the installed tree, so that
+# programs find each other by the same relative paths in a build folder and after `cmake --install`.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -10,7 +10,8 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archive)
-set(FLOPINJ_PRIVATE_DIR ${PROJECT_BINARY_DIR}/lib/flopinj)       # simgpu, trainer: not on anyone's path
+# Simgpu, trainer: not on anyone's path.
+set(FLOPINJ_PRIVATE_DIR ${PROJECT_BINARY_DIR}/lib/flopinj)
 set(FLOPINJ_INSTALL_PRIVATE_DIR lib/flopinj)
 
 find_program(CCACHE_PROGRAM ccache)
@@ -26,16 +27,19 @@ endif()
 add_library(flopinj_warnings INTERFACE)
 target_compile_options(flopinj_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow
                        $<$<BOOL:${FLOPINJ_WERROR}>:-Werror>)
-# What GCC finds by following sizes through inlined code is often not there (GCC 12: in vectors that grow), and differs from one
-# optimization level to the next: it is told and fails no build. Whether it is there the address sanitizer's run says.
+# What GCC finds by following sizes through inlined code is often not there (GCC 12: in vectors that
+# grow), and differs from one optimization level to the next: it is told and fails no build. Whether
+# it is there the address sanitizer's run says.
 if(NOT FLOPINJ_SANITIZE MATCHES "address")
-  foreach(_warning array-bounds stringop-overflow stringop-overread maybe-uninitialized restrict free-nonheap-object)
+  foreach(_warning array-bounds stringop-overflow stringop-overread maybe-uninitialized restrict
+    free-nonheap-object)
     add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=${_warning}>)
   endforeach()
 endif()
 
 if(FLOPINJ_SANITIZE)
-  add_compile_options(-fsanitize=${FLOPINJ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_compile_options(-fsanitize=${FLOPINJ_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${FLOPINJ_SANITIZE})
   # Instrumented code confuses GCC's flow analysis: it warns of libstdc++'s <regex>.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
@@ -45,9 +49,10 @@ if(FLOPINJ_FUZZ)  # every target tells the fuzzer what it covers
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# flopinj_compile_together(target folder...): what the target has in a folder is compiled as one translation unit. For code
-# that takes the compiler less time than the headers it needs (JSON, protobuf, CLI11). Names in the unnamed namespaces of
-# a folder must differ then; a file still includes what it uses.
+# flopinj_compile_together(target folder...): what the target has in a folder is compiled as one
+# translation unit. For code that takes the compiler less time than the headers it needs (JSON,
+# protobuf, CLI11). Names in the unnamed namespaces of a folder must differ then; a file still
+# includes what it uses.
 function(flopinj_compile_together target)
   get_target_property(sources ${target} SOURCES)
   foreach(folder ${ARGN})
@@ -58,8 +63,9 @@ function(flopinj_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# Linked by what is shipped: the C++ runtime comes along, so that any machine with a glibc will do and a host program's
-# older one does not matter. The sanitizers intercept the shared runtime, so they keep it.
+# Linked by what is shipped: the C++ runtime comes along, so that any machine with a glibc will do
+# and a host program's older one does not matter. The sanitizers intercept the shared runtime, so
+# they keep it.
 add_library(flopinj_static_runtime INTERFACE)
 if(NOT FLOPINJ_SANITIZE)
   target_link_options(flopinj_static_runtime INTERFACE -static-libstdc++ -static-libgcc)

@@ -1,4 +1,5 @@
-# What the build needs from elsewhere. Each is found once, here, and has one target name in the rest of the tree.
+# What the build needs from elsewhere. Each is found once, here, and has one target name in the rest
+# of the tree.
 find_package(Threads REQUIRED)
 find_package(CudaHeaders REQUIRED)  # flopinj::cuda_headers
 
@@ -13,12 +14,13 @@ add_library(flopinj::xxhash INTERFACE IMPORTED)
 target_include_directories(flopinj::xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 target_compile_definitions(flopinj::xxhash INTERFACE XXH_INLINE_ALL)
 
-# Header-only spdlog and fmt: the distribution's compiled ones are shared libraries, which an injected library
-# must not need.
+# Header-only spdlog and fmt: the distribution's compiled ones are shared libraries, which an
+# injected library must not need.
 find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 add_library(flopinj::spdlog INTERFACE IMPORTED)
-target_link_libraries(flopinj::spdlog INTERFACE spdlog::spdlog_header_only fmt::fmt-header-only Threads::Threads)
+target_link_libraries(flopinj::spdlog INTERFACE spdlog::spdlog_header_only fmt::fmt-header-only
+  Threads::Threads)
 
 # The demangler; static only.
 find_path(LIBIBERTY_INCLUDE_DIR libiberty/demangle.h REQUIRED)
@@ -27,8 +29,9 @@ add_library(flopinj::libiberty INTERFACE IMPORTED)
 target_include_directories(flopinj::libiberty SYSTEM INTERFACE ${LIBIBERTY_INCLUDE_DIR})
 target_link_libraries(flopinj::libiberty INTERFACE ${LIBIBERTY_LIBRARY})
 
-# Regular expressions whose time is linear in the text and whose memory is bounded: patterns come from users, text
-# from traces. Static only. (Releases from June 2023 on need Abseil too; neither Debian 12 nor Ubuntu 24.04 has one.)
+# Regular expressions whose time is linear in the text and whose memory is bounded: patterns come
+# from users, text from traces. Static only. (Releases from June 2023 on need Abseil too; neither
+# Debian 12 nor Ubuntu 24.04 has one.)
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 find_library(RE2_LIBRARY libre2.a REQUIRED)
 add_library(flopinj::re2 INTERFACE IMPORTED)
@@ -40,7 +43,8 @@ find_path(SQLITE3_INCLUDE_DIR sqlite3.h REQUIRED)
 find_library(SQLITE3_LIBRARY libsqlite3.a REQUIRED)
 add_library(flopinj::sqlite3 INTERFACE IMPORTED)
 target_include_directories(flopinj::sqlite3 SYSTEM INTERFACE ${SQLITE3_INCLUDE_DIR})
-target_link_libraries(flopinj::sqlite3 INTERFACE ${SQLITE3_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS} m)
+target_link_libraries(flopinj::sqlite3 INTERFACE ${SQLITE3_LIBRARY} Threads::Threads
+  ${CMAKE_DL_LIBS} m)
 
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -15,13 +15,15 @@ else()
   target_link_libraries(flopinj_catch2_main PUBLIC flopinj_catch2)
 endif()
 
-# flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds] [COST seconds])
+# flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds]
+# [COST seconds])
 #
-# One Catch2 program that CTest runs as one test, from its own build folder. LABELS is `unit` unless given; add `threads`
-# to what the thread sanitizer run must cover. `#include "catch.h"` finds the header for either version of Catch2.
-# COST, about how long it takes, is for what takes more than a few seconds: CTest starts with these, so that none is left for last.
-# Other tests: add_test(), with one of the labels unit, integration and golden. `no_sanitizers` keeps a test out of the
-# sanitizer runs, for where a program that is not ours has to load ours.
+# One Catch2 program that CTest runs as one test, from its own build folder. LABELS is `unit` unless
+# given; add `threads` to what the thread sanitizer run must cover. `#include "catch.h"` finds the
+# header for either version of Catch2. COST, about how long it takes, is for what takes more than a
+# few seconds: CTest starts with these, so that none is left for last. Other tests: add_test(), with
+# one of the labels unit, integration and golden. `no_sanitizers` keeps a test out of the sanitizer
+# runs, for where a program that is not ours has to load ours.
 function(flopinj_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
@@ -45,7 +47,8 @@ function(flopinj_add_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-bin)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE flopinj_warnings flopinj_catch2_main ${arg_LIBS})
-  # What Catch2's macros expand to takes an optimizer several times as long as all the rest; what is tested is in libraries.
+  # What Catch2's macros expand to takes an optimizer several times as long as all the rest; what is
+  # tested is in libraries.
   target_compile_options(${name} PRIVATE -O0)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})

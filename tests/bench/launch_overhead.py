@@ -20,8 +20,11 @@ def run(build, threads, settings):
             env["CUDA_INJECTION64_PATH"] = str(build / "lib/libflopinj.so")
             env["FLOPINJ_OUTPUT"] = f"{folder}/trace.pb"
             env.update(settings)
-        done = subprocess.run([str(c) for c in client], env=env, check=True, text=True, stdout=subprocess.PIPE)
-    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+        done = subprocess.run([str(c) for c in client], env=env, check=True, text=True,
+                              stdout=subprocess.PIPE)
+    return {
+        name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())
+    }
 
 
 CASES = {"none": None, "count": {"FLOPINJ_MODE": "count"}, "timing": {"FLOPINJ_MODE": "timing"},

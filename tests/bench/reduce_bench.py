@@ -1,6 +1,6 @@
-"""How fast flopreduce reads: generated traces of growing size, on one thread and on two, against Python and SQLite on the
-same events. Every answer is checked against what the generator says. Files go to BUILD/bench-traces and are removed again.
-Use: reduce_bench.py BUILD [LAUNCHES...]"""
+"""How fast flopreduce reads: generated traces of growing size, on one thread and on two, against
+Python and SQLite on the same events. Every answer is checked against what the generator says. Files
+go to BUILD/bench-traces and are removed again. Use: reduce_bench.py BUILD [LAUNCHES...]"""
 
 import json
 import os
@@ -26,7 +26,9 @@ def reduce_once(build, trace, jobs):
     """Wall and CPU seconds, peak resident MB, and the report."""
     out = trace.with_suffix(".json")
     began = time.perf_counter()
-    process = subprocess.Popen([build / "bin/flopreduce", "--format", "json", "-j", str(jobs), "-o", out, trace])
+    process = subprocess.Popen(
+        [build / "bin/flopreduce", "--format", "json", "-j",
+         str(jobs), "-o", out, trace])
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - began
     if status != 0:
@@ -38,14 +40,17 @@ def reduce_once(build, trace, jobs):
 
 def check(report, expected):
     report = json.loads(report)
-    found = report["total"]["launches"], report["total"]["gpu_time_ns"], report["time"]["kernel_sum_ns"]
+    found = report["total"]["launches"], report["total"]["gpu_time_ns"], report["time"][
+        "kernel_sum_ns"]
     if found != (expected["launches"], expected["gpu_time_ns"], expected["gpu_time_ns"]):
         sys.exit(f"wrong answer: {found}, expected {expected}")
 
 
 def throughput(build, folder, sizes):
-    print(f"{'launches':>11} {'bytes each':>10} {'jobs':>4} {'wall s':>7} {'CPU s':>7} {'M/s wall':>8} {'M/s CPU':>8} "
-          f"{'speed-up':>8} {'peak MB':>7}")
+    print(
+        f"{'launches':>11} {'bytes each':>10} {'jobs':>4} {'wall s':>7} {'CPU s':>7} "
+        f"{'M/s wall':>8} {'M/s CPU':>8} "
+        f"{'speed-up':>8} {'peak MB':>7}")
     # Where ranges name operators a pass more is made, on one thread.
     for launches, options in [(size, ()) for size in sizes] + [(sizes[0], ("--operators",))]:
         if options:
@@ -58,8 +63,12 @@ def throughput(build, folder, sizes):
             wall, cpu, memory = (min(r[i] for r in runs) for i in range(3))
             alone = alone or wall
             reports.update(r[3] for r in runs)
-            print(f"{launches:>11,} {expected['bytes'] / launches:>10.2f} {jobs:>4} {wall:>7.3f} {cpu:>7.3f} "
-                  f"{launches / wall / 1e6:>8.1f} {launches / cpu / 1e6:>8.1f} {alone / wall:>8.2f} {memory:>7.0f}")
+            print(
+                f"{launches:>11,} {expected['bytes'] / launches:>10.2f} {jobs:>4} {wall:>7.3f} "
+                f"{cpu:>7.3f} "
+                f"{launches / wall / 1e6:>8.1f} {launches / cpu / 1e6:>8.1f} {alone / wall:>8.2f} "
+                f"{memory:>7.0f}"
+            )
         if len(reports) != 1:
             sys.exit("reports differ between runs")
         check(reports.pop(), expected)
@@ -78,7 +87,10 @@ def python_sums(events):
 
 def fill_database(events, path):
     database = sqlite3.connect(path)
-    database.execute("CREATE TABLE kernel (name TEXT, grid INT, range TEXT, stream INT, start_us REAL, duration_us REAL)")
+    database.execute(
+        "CREATE TABLE kernel (name TEXT, grid INT, range TEXT, stream INT, start_us REAL, "
+        "duration_us REAL)"
+    )
     database.executemany("INSERT INTO kernel VALUES (?, ?, ?, ?, ?, ?)", (
         (e["name"], e["args"]["grid"], e["args"]["range"], e["tid"], e["ts"], e["dur"])
         for e in json.loads(events.read_text())["traceEvents"]))
@@ -102,16 +114,19 @@ def comparison(build, folder):
     path = folder / "events.sqlite"
     path.unlink(missing_ok=True)
     database = fill_database(events, path)
-    query = "SELECT name, grid, range, COUNT(*), SUM(duration_us) FROM kernel GROUP BY name, grid, range"
+    query = ("SELECT name, grid, range, COUNT(*), SUM(duration_us) FROM kernel "
+             "GROUP BY name, grid, range")
     sqlite, rows = cpu_of(lambda: database.execute(query).fetchall())
     if len(rows) != len(sums):
         sys.exit("SQLite has other rows than Python")
     database.close()
     print(f"\n{COMPARED:,} launches by kernel, grid and range, CPU time of one thread")
     print(f"{'':>28} {'MB':>6} {'s':>7} {'ratio':>6}")
-    for name, file, seconds in (("flopreduce, whole report", trace, ours), ("Python: json, dict", events, python),
-                                ("SQLite: GROUP BY, loaded", path, sqlite)):
-        print(f"{name:>28} {file.stat().st_size / 1e6:>6.1f} {seconds:>7.3f} {seconds / ours:>6.1f}")
+    for name, file, seconds in (("flopreduce, whole report", trace, ours),
+                                ("Python: json, dict", events, python), ("SQLite: GROUP BY, loaded",
+                                                                         path, sqlite)):
+        print(
+            f"{name:>28} {file.stat().st_size / 1e6:>6.1f} {seconds:>7.3f} {seconds / ours:>6.1f}")
     for file in (trace, events, path):
         file.unlink()
 

@@ -1,4 +1,5 @@
-"""Traces recorded on GPUs still reduce to the reports that were checked against theory when they were recorded.
+"""Traces recorded on GPUs still reduce to the reports that were checked against theory when they
+were recorded.
 
 Usage: data_test.py FLOPREDUCE [--update]. Ends with 77 (skipped) while no trace has been recorded.
 """
@@ -14,8 +15,8 @@ SKIPPED = 77
 
 def reduce(flopreduce, trace):
     """Exit code, and standard output or what went wrong."""
-    done = subprocess.run([flopreduce, "--format", "json", trace.name], cwd=trace.parent, text=True, timeout=60,
-                          capture_output=True, check=False)
+    done = subprocess.run([flopreduce, "--format", "json", trace.name], cwd=trace.parent, text=True,
+                          timeout=60, capture_output=True, check=False)
     return (done.returncode, done.stdout) if done.stdout else (done.returncode, done.stderr)
 
 

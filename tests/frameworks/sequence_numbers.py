@@ -1,5 +1,6 @@
-"""Sequence numbers as a GPU's threads count them. On the CPU one counter gives all of them; what was
-made while autograd's engine ran would have been made, and numbered from 0, on autograd's thread."""
+"""Sequence numbers as a GPU's threads count them. On the CPU one counter gives all of them; what
+was made while autograd's engine ran would have been made, and numbered from 0, on autograd's
+thread."""
 
 
 class SequenceNumbers:

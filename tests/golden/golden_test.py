@@ -9,8 +9,11 @@ from pathlib import Path
 
 FLOPREDUCE, MAKE_TRACES = (Path(p).resolve() for p in sys.argv[1:3])
 HERE = Path(__file__).resolve().parent
-CASES = {"training": (["training.pb"], 0), "simulated": (["simulated.pb"], 0), "killed": (["killed.pb"], 3),
-         "damaged": (["damaged.pb"], 3), "two_ranks": (["training.pb", "other_rank.pb"], 0)}
+CASES = {
+    "training": (["training.pb"], 0), "simulated": (["simulated.pb"], 0),
+    "killed": (["killed.pb"], 3), "damaged": (["damaged.pb"], 3),
+    "two_ranks": (["training.pb", "other_rank.pb"], 0)
+}
 
 
 def numbers(text):
@@ -34,15 +37,16 @@ class Golden(unittest.TestCase):
         env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
         if width is not None:
             env["COLUMNS"] = str(width)
-        done = subprocess.run([FLOPREDUCE, *options, *traces], cwd=HERE, capture_output=True, text=True, timeout=60,
-                              env=env)
+        done = subprocess.run([FLOPREDUCE, *options, *traces], cwd=HERE, capture_output=True,
+                              text=True, timeout=60, env=env)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout
 
     def test_text(self):
         for name in CASES:
             with self.subTest(name=name):
-                self.assertEqual(self.reduce(name, "--color", "never"), (HERE / f"{name}.txt").read_text())
+                self.assertEqual(self.reduce(name, "--color", "never"),
+                                 (HERE / f"{name}.txt").read_text())
 
     def test_every_section_fits_the_terminal(self):
         for name in CASES:
@@ -51,7 +55,8 @@ class Golden(unittest.TestCase):
                 with self.subTest(name=name, width=width):
                     text = self.reduce(name, "--color", "never", width=width)
                     self.assertLessEqual(max(map(len, text.splitlines())), width)
-                    # Names may be cut in the middle and columns left out; a number stands whole or not at all.
+                    # Names may be cut in the middle and columns left out; a number stands whole or
+                    # not at all.
                     self.assertLessEqual(set(numbers(text)), everything)
                     titles = [line for line in (HERE / f"{name}.txt").read_text().splitlines()
                               if line and line[0] != " " and len(line) <= width]
@@ -68,12 +73,14 @@ class Golden(unittest.TestCase):
     def test_json(self):
         for name in CASES:
             with self.subTest(name=name):
-                self.assertEqual(self.reduce(name, "--format", "json"), (HERE / f"{name}.json").read_text())
+                self.assertEqual(self.reduce(name, "--format", "json"),
+                                 (HERE / f"{name}.json").read_text())
 
     def test_traces_are_what_their_source_makes(self):
         for trace in sorted(HERE.glob("*.pb")):
             with self.subTest(trace=trace.name):
-                made = subprocess.run([MAKE_TRACES, trace.stem], capture_output=True, timeout=60, check=True).stdout
+                made = subprocess.run([MAKE_TRACES, trace.stem], capture_output=True, timeout=60,
+                                      check=True).stdout
                 self.assertEqual(made, trace.read_bytes())
 
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Writes the golden traces, their expected reports and the fuzzer's seeds anew, from a build folder:
 #   tests/golden/make.sh build
-# The traces come from tests/unit/flopreduce/make_traces.cpp, with the same bytes every time. Read the difference in the
-# reports before committing them: they are checked by eye once, and by ctest ever after.
+# The traces come from tests/unit/flopreduce/make_traces.cpp, with the same bytes every time. Read
+# the difference in the reports before committing them: they are checked by eye once, and by ctest
+# ever after.
 set -eu
 build=$(realpath "${1:?use: make.sh BUILD_FOLDER}")
 cd "$(dirname "$0")"

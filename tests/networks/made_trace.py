@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the trace of training a network, by formula: nothing of it ran. Ranges are named as PyTorch's emit_nvtx names them, backward
-runs on autograd's thread; counts are theory, of fp32 without tensor cores: products, convolutions, their biases, and plain SGD. What
-else a network does (norms, activations, pooling) is left out. Times are made up: all work runs at half of `PEAK`.
+"""Writes the trace of training a network, by formula: nothing of it ran. Ranges are named as
+PyTorch's emit_nvtx names them, backward runs on autograd's thread; counts are theory, of fp32
+without tensor cores: products, convolutions, their biases, and plain SGD. What else a network does
+(norms, activations, pooling) is left out. Times are made up: all work runs at half of `PEAK`.
 
-With --as-pthflops it is one forward pass, and holds pooling and activations too, counted as that program does: 2 operations for an
-element of ReLU, comparisons of max pooling, 49 for a window of the average pooling."""
+With --as-pthflops it is one forward pass, and holds pooling and activations too, counted as that
+program does: 2 operations for an element of ReLU, comparisons of max pooling, 49 for a window of
+the average pooling."""
 
 import argparse
 import subprocess
@@ -28,7 +30,9 @@ class Trace:
     """Collects the lines that write_trace reads."""
 
     def __init__(self):
-        self.lines = [f"device\t{DEVICE}", f"thread\t{MAIN}\tpython", f"thread\t{AUTOGRAD}\tpt_autograd_0"]
+        self.lines = [
+            f"device\t{DEVICE}", f"thread\t{MAIN}\tpython", f"thread\t{AUTOGRAD}\tpt_autograd_0"
+        ]
         self.paths, self.kernels, self.flop = {}, {}, 0
 
     def path(self, names):
@@ -49,17 +53,20 @@ class Trace:
         # Times are whole, and add up to that of all work.
         before, self.flop = self.flop, self.flop + additions + 2 * macs
         duration = int(self.flop / FLOP_PER_NS) - int(before / FLOP_PER_NS)
-        self.lines.append(f"launch\t{thread}\t{self.kernels[work]}\t{path}\t{sequence + 1}\t{duration}")
+        self.lines.append(
+            f"launch\t{thread}\t{self.kernels[work]}\t{path}\t{sequence + 1}\t{duration}")
 
     def write(self, program, path):
         with open(path, "wb") as out:
-            subprocess.run([program], input="\n".join(self.lines) + "\n", encoding="utf-8", stdout=out, check=True, timeout=60)
+            subprocess.run([program], input="\n".join(self.lines) + "\n", encoding="utf-8",
+                           stdout=out, check=True, timeout=60)
 
 
 def convolution(layer, batch):
     """Shapes of input, weights and output."""
-    return ([batch, layer.inputs, layer.size, layer.size], [layer.outputs, layer.inputs // layer.groups, layer.kernel, layer.kernel],
-            [batch, layer.outputs, layer.result, layer.result])
+    return ([batch, layer.inputs, layer.size,
+             layer.size], [layer.outputs, layer.inputs // layer.groups, layer.kernel,
+                           layer.kernel], [batch, layer.outputs, layer.result, layer.result])
 
 
 def forward(trace, name, layer, batch, sequence):
@@ -67,21 +74,26 @@ def forward(trace, name, layer, batch, sequence):
     macs, elements = layer.macs * batch, layer.elements * batch
     if layer.kind == "linear":
         x, weight, bias = [batch, layer.inputs], [layer.outputs, layer.inputs], [layer.outputs]
-        names = (*outer, "aten::linear" + sizes(x, weight, bias), "aten::addmm" + sizes(bias, x, weight[::-1], [], []))
+        names = (*outer, "aten::linear" + sizes(x, weight, bias),
+                 "aten::addmm" + sizes(bias, x, weight[::-1], [], []))
         trace.launch(MAIN, names, "gemm", elements, macs, sequence)
         return
     x, weight, y = convolution(layer, batch)
     bias = [layer.outputs] if layer.bias else []
     names = (*outer, *(f"aten::{function}" + sizes(x, weight, bias, *[[]] * settings)
-                       for function, settings in (("conv2d", 4), ("convolution", 6), ("_convolution", 10))))
-    trace.launch(MAIN, (*names, "aten::cudnn_convolution" + sizes(x, weight, *[[]] * 7)), "convolution", 0, macs, sequence)
+                       for function, settings in (("conv2d", 4), ("convolution", 6),
+                                                  ("_convolution", 10))))
+    trace.launch(MAIN, (*names, "aten::cudnn_convolution" + sizes(x, weight, *[[]] * 7)),
+                 "convolution", 0, macs, sequence)
     if layer.bias:
         per_channel = [1, layer.outputs, 1, 1]
-        trace.launch(MAIN, (*names, "aten::add_" + sizes(y, per_channel, [])), "add_bias", elements, 0, sequence)
+        trace.launch(MAIN, (*names, "aten::add_" + sizes(y, per_channel, [])), "add_bias", elements,
+                     0, sequence)
 
 
 def backward(trace, layer, batch, sequence, first):
-    """Gradients by weights and, but in the first layer, by the input; sums over the batch for the bias."""
+    """Gradients by weights and, but in the first layer, by the input; sums over the batch for the
+    bias."""
     macs = layer.macs * batch
     sums = layer.elements * batch - layer.outputs
 
@@ -130,8 +142,11 @@ def training(network, batch, steps=STEPS):
 
 def as_pthflops(network, batch):
     """What a count of operations for each element is, beside the products."""
-    each = {"relu": ("aten::relu", lambda layer: 2), "maxpool": ("aten::max_pool2d", lambda layer: layer.kernel**2 - 1),
-            "avgpool": ("aten::adaptive_avg_pool2d", lambda layer: 49)}
+    each = {
+        "relu": ("aten::relu", lambda layer: 2),
+        "maxpool": ("aten::max_pool2d", lambda layer: layer.kernel**2 - 1),
+        "avgpool": ("aten::adaptive_avg_pool2d", lambda layer: 49)
+    }
     trace, names = Trace(), {id(layer): name for name, layer in with_products(network)}
     for i, layer in enumerate(network.layers):
         if layer.macs:
@@ -154,7 +169,8 @@ def main():
     parser.add_argument("--as-pthflops", action="store_true")
     options = parser.parse_args()
     make = as_pthflops if options.as_pthflops else training
-    make(Network(options.network, options.classes), options.batch).write(options.build / "test-bin/write_trace", options.out)
+    make(Network(options.network, options.classes),
+         options.batch).write(options.build / "test-bin/write_trace", options.out)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Thirteen networks: their tables against published figures, and flopreduce's reports of traces made from them against theory.
+"""Thirteen networks: their tables against published figures, and flopreduce's reports of traces
+made from them against theory.
 
 Usage: networks_test.py BUILD
 """
@@ -22,15 +23,23 @@ BUILD = Path(sys.argv[1]).resolve()
 SCHEMA = Path(__file__).resolve().parents[2] / "tools/flopreduce/report.schema.json"
 
 # Million forward multiply-adds for one image and ten classes.
-MACS = {"alexnet": 710.13, "vgg11": 7605.04, "vgg13": 11304.41, "vgg16": 15466.21, "vgg19": 19628.01, "resnet18": 1813.57,
-        "resnet34": 3663.25, "resnet50": 4087.16, "resnet101": 7799.38, "resnet152": 11511.60, "wide_resnet50_2": 11395.99,
-        "mobilenet_v2": 299.51, "efficientnet_b0": 384.55}
-RATIO = {"alexnet": 1.901, "resnet18": 1.935, "resnet34": 1.968, "resnet50": 1.971, "vgg16": 1.994, "mobilenet_v2": 1.964,
-         "efficientnet_b0": 1.972}
+MACS = {
+    "alexnet": 710.13, "vgg11": 7605.04, "vgg13": 11304.41, "vgg16": 15466.21, "vgg19": 19628.01,
+    "resnet18": 1813.57, "resnet34": 3663.25, "resnet50": 4087.16, "resnet101": 7799.38,
+    "resnet152": 11511.60, "wide_resnet50_2": 11395.99, "mobilenet_v2": 299.51,
+    "efficientnet_b0": 384.55
+}
+RATIO = {
+    "alexnet": 1.901, "resnet18": 1.935, "resnet34": 1.968, "resnet50": 1.971, "vgg16": 1.994,
+    "mobilenet_v2": 1.964, "efficientnet_b0": 1.972
+}
 # Parameters with 1,000 classes: torchvision's documentation, num_params of the pre-trained weights.
-PARAMETERS = {"alexnet": 61100840, "vgg11": 132863336, "vgg13": 133047848, "vgg16": 138357544, "vgg19": 143667240,
-              "resnet18": 11689512, "resnet34": 21797672, "resnet50": 25557032, "resnet101": 44549160, "resnet152": 60192808,
-              "wide_resnet50_2": 68883240, "mobilenet_v2": 3504872, "efficientnet_b0": 5288548}
+PARAMETERS = {
+    "alexnet": 61100840, "vgg11": 132863336, "vgg13": 133047848, "vgg16": 138357544,
+    "vgg19": 143667240, "resnet18": 11689512, "resnet34": 21797672, "resnet50": 25557032,
+    "resnet101": 44549160, "resnet152": 60192808, "wide_resnet50_2": 68883240,
+    "mobilenet_v2": 3504872, "efficientnet_b0": 5288548
+}
 
 
 class Tables(unittest.TestCase):
@@ -56,7 +65,8 @@ def operators(report):
 
 
 class Reports(unittest.TestCase):
-    """Executed FLOP are what made_trace wrote down; formulas are flopreduce's own, from the sizes in the ranges."""
+    """Executed FLOP are what made_trace wrote down; formulas are flopreduce's own, from the sizes
+    in the ranges."""
 
     def check(self, network, batch):
         steps, report = made_trace.STEPS, table.by_formula(BUILD, network.name, batch)
@@ -67,14 +77,21 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(report["backward_forward_matrix_ratio"], network.ratio, places=9)
         self.assertAlmostEqual(report["backward_forward_expected"], network.ratio, places=9)
 
-        macs = {kind: sum(layer.macs for layer in network.layers if layer.kind == kind) for kind in ("conv", "linear")}
+        macs = {
+            kind: sum(layer.macs for layer in network.layers if layer.kind == kind)
+            for kind in ("conv", "linear")
+        }
         types = operators(report)
-        for operator, phase, expected in (("aten::conv2d", "forward", macs["conv"]), ("aten::linear", "forward", macs["linear"]),
-                                          ("aten::convolution_backward", "backward", 2 * macs["conv"]),
-                                          ("aten::mm", "backward", 2 * macs["linear"])):
-            self.assertEqual(int(types[operator, phase]["formula_flop"]), 2 * images * expected, operator)
+        for operator, phase, expected in (("aten::conv2d", "forward", macs["conv"]),
+                                          ("aten::linear", "forward", macs["linear"]),
+                                          ("aten::convolution_backward", "backward",
+                                           2 * macs["conv"]), ("aten::mm", "backward",
+                                                               2 * macs["linear"])):
+            self.assertEqual(int(types[operator, phase]["formula_flop"]), 2 * images * expected,
+                             operator)
         biases = sum(layer.elements for layer in network.layers if layer.bias)
-        forward = f"{(2 * network.forward_macs + biases) / 1e6:,.2f} M"  # for one image, at any batch size
+        # For one image, at any batch size.
+        forward = f"{(2 * network.forward_macs + biases) / 1e6:,.2f} M"
         self.assertEqual(table.executed(report, images)[0][::2], (forward, f"{network.ratio:.4f}"))
 
         products = made_trace.with_products(network)
@@ -83,32 +100,42 @@ class Reports(unittest.TestCase):
         whole = int(phases["forward"]["flop"])
         for name, layer in products:
             self.assertEqual(int(rows[name]["forward_formula_flop"]), 2 * images * layer.macs, name)
-            self.assertEqual(rows[name]["backward_forward_expected"], 1 if layer is products[0][1] else 2, name)
+            self.assertEqual(rows[name]["backward_forward_expected"],
+                             1 if layer is products[0][1] else 2, name)
             executed = images * (2 * layer.macs + (layer.elements if layer.bias else 0))
             self.assertAlmostEqual(rows[name]["forward_share"], executed / whole, places=12)
         self.assertAlmostEqual(sum(row["forward_share"] for row in rows.values()), 1, places=9)
         return report
 
     def check_utilization(self, network, batch, report):
-        """By the made-up times all executed work runs at half of the peak; the methods differ in what they take for work."""
+        """By the made-up times all executed work runs at half of the peak; the methods differ in
+        what they take for work."""
         total, phases = int(report["total"]["flop"]), report["phases"]
         training = int(phases["forward"]["flop"]) + int(phases["backward"]["flop"])
         images = made_trace.STEPS * batch
         optimizer = 2 * made_trace.STEPS * network.parameters
-        sums = images * sum(layer.elements - layer.outputs / batch for layer in network.layers if layer.kind == "linear")
-        # Operators with a formula: products that were computed, and sums over the rows of the gradients of linear layers
-        # (elements of their input).
-        formula = 2 * images * (network.forward_macs + network.backward_macs) + sums + made_trace.STEPS * sum(
-            layer.outputs for layer in network.layers if layer.kind == "linear")
-        expected = {"executed": 1, "epoch": 1, "batch": 1, "one": 1 if batch == 1 else None, "formula": formula / total,
-                    "theory": 3 * 2 * images * network.forward_macs / training}
+        sums = images * sum(layer.elements - layer.outputs / batch
+                            for layer in network.layers if layer.kind == "linear")
+        # Operators with a formula: products that were computed, and sums over the rows of the
+        # gradients of linear layers (elements of their input).
+        formula = 2 * images * (network.forward_macs +
+                                network.backward_macs) + sums + made_trace.STEPS * sum(
+                                    layer.outputs
+                                    for layer in network.layers if layer.kind == "linear")
+        expected = {
+            "executed": 1, "epoch": 1, "batch": 1, "one": 1 if batch == 1 else None,
+            "formula": formula / total, "theory": 3 * 2 * images * network.forward_macs / training
+        }
         self.assertEqual(total, training + optimizer)
-        methods = {m["name"]: m["gpu_time"]["utilization"] for m in report["utilization"]["methods"]}
+        methods = {
+            m["name"]: m["gpu_time"]["utilization"] for m in report["utilization"]["methods"]
+        }
         for name, ratio in expected.items():
             if ratio is None:
                 self.assertIsNone(methods[name])
             else:
-                self.assertAlmostEqual(methods[name], 0.5 * ratio, places=5, msg=f"{network.name} {batch} {name}")
+                self.assertAlmostEqual(methods[name], 0.5 * ratio, places=5,
+                                       msg=f"{network.name} {batch} {name}")
 
     def test_formulas_and_methods_of_every_network(self):
         for name in TABLES:
@@ -127,49 +154,66 @@ class Reports(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="flopinj-networks-") as folder:
             traces = [Path(folder) / f"{batch}.pb" for batch in table.BATCHES]
             for batch, trace in zip(table.BATCHES, traces):
-                made_trace.training(Network("resnet18"), batch).write(BUILD / "test-bin/write_trace", trace)
+                made_trace.training(Network("resnet18"),
+                                    batch).write(BUILD / "test-bin/write_trace", trace)
             for batch, trace in list(zip(table.BATCHES, traces))[1:]:
-                command = [BUILD / "bin/flopreduce", "compare", traces[0], trace, "--normalize", f"batch=1,{batch}", "--format", "json"]
-                phases = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)["phases"]
+                command = [
+                    BUILD / "bin/flopreduce", "compare", traces[0], trace, "--normalize",
+                    f"batch=1,{batch}", "--format", "json"
+                ]
+                phases = json.loads(
+                    subprocess.run(command, capture_output=True, check=True,
+                                   timeout=60).stdout)["phases"]
                 forward = next(phase for phase in phases if phase["name"] == "forward")
-                self.assertEqual((forward["change"], forward["flop"]["normalized_ratio"]), ("same", 1.0))
+                self.assertEqual((forward["change"], forward["flop"]["normalized_ratio"]),
+                                 ("same", 1.0))
 
 
 class Table(unittest.TestCase):
     def test_hardware_has_columns_of_its_own(self):
         with tempfile.TemporaryDirectory(prefix="flopinj-networks-") as folder:
-            cells = dict(zip(table.HEAD, table.row(BUILD, "alexnet", 64, Path(folder)), strict=True))
-            self.assertEqual([cells[name] for name in table.HEAD if name.startswith("hw")], ["-"] * 4)
-            # Not of hardware at all, but as many steps as are run there; the device has no peak in flopreduce's table.
+            cells = dict(zip(table.HEAD, table.row(BUILD, "alexnet", 64, Path(folder)),
+                             strict=True))
+            self.assertEqual([cells[name] for name in table.HEAD if name.startswith("hw")],
+                             ["-"] * 4)
+            # Not of hardware at all, but as many steps as are run there; the device has no peak in
+            # flopreduce's table.
             made_trace.training(Network("alexnet"), 64, TRAINING_STEPS).write(
                 BUILD / "test-bin/write_trace", Path(folder) / "pytorch.alexnet.batch64.pb")
-            cells = dict(zip(table.HEAD, table.row(BUILD, "alexnet", 64, Path(folder)), strict=True))
-            self.assertEqual([cells[f"hw {name}"] for name in ("forward", "backward", "ratio", "executed")],
-                             [cells["forward"], cells["backward"], cells["ratio"], "-"])
+            cells = dict(zip(table.HEAD, table.row(BUILD, "alexnet", 64, Path(folder)),
+                             strict=True))
+            self.assertEqual(
+                [cells[f"hw {name}"] for name in ("forward", "backward", "ratio", "executed")],
+                [cells["forward"], cells["backward"], cells["ratio"], "-"])
 
 
 class ConvolutionShare(unittest.TestCase):
-    """Of VGG's forward FLOP, counted as the notebook that printed 99.00 % did: 15,361,407,488 / 15,516,752,872, which has the pooling
-    layer before the classifier among the convolutions."""
+    """Of VGG's forward FLOP, counted as the notebook that printed 99.00 % did: 15,361,407,488 /
+    15,516,752,872, which has the pooling layer before the classifier among the convolutions."""
 
     def shares(self, name):
         with tempfile.TemporaryDirectory(prefix="flopinj-networks-") as folder:
             trace = Path(folder) / "made.pb"
-            made_trace.as_pthflops(Network(name, 1000), 1).write(BUILD / "test-bin/write_trace", trace)
+            made_trace.as_pthflops(Network(name, 1000), 1).write(BUILD / "test-bin/write_trace",
+                                                                 trace)
             report = table.report(BUILD, trace, 1, "--fma", "1")
         jsonschema.validate(report, json.loads(SCHEMA.read_text()))
-        return {row["operator"]: row for row in report["operator_work"]}, int(report["phases"]["forward"]["flop"])
+        return {row["operator"]: row
+                for row in report["operator_work"]}, int(report["phases"]["forward"]["flop"])
 
     def test_vgg16(self):
         rows, whole = self.shares("vgg16")
         convolutions, pooling = rows["aten::conv2d"], rows["aten::adaptive_avg_pool2d"]
         self.assertEqual(whole, 15516752872)
-        self.assertEqual(int(convolutions["forward"]["flop"]) + int(pooling["forward"]["flop"]), 15361407488)
-        self.assertEqual(f"{100 * (convolutions['forward_share'] + pooling['forward_share']):.2f}", "99.00")
+        self.assertEqual(
+            int(convolutions["forward"]["flop"]) + int(pooling["forward"]["flop"]), 15361407488)
+        self.assertEqual(f"{100 * (convolutions['forward_share'] + pooling['forward_share']):.2f}",
+                         "99.00")
         self.assertEqual(f"{100 * convolutions['forward_share']:.2f}", "98.99")
 
     def test_vgg19(self):
-        self.assertEqual(f"{100 * self.shares('vgg19')[0]['aten::conv2d']['forward_share']:.2f}", "99.19")
+        self.assertEqual(f"{100 * self.shares('vgg19')[0]['aten::conv2d']['forward_share']:.2f}",
+                         "99.19")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The table of thirteen networks at three batch sizes, of flopreduce's reports: FLOP of forward and backward for one image (one fused
-multiply-add is two), their ratio in matrix work beside 2 - f1, and utilization over GPU time by each method. All that is by formula, of
-traces that made_trace.py writes. The columns "hw" are of traces that tests/gpu/run recorded on a GPU (pytorch.NAME.batchN.pb of its
-data.tar.gz, in the folder --traces), and "-" where there is none."""
+"""The table of thirteen networks at three batch sizes, of flopreduce's reports: FLOP of forward and
+backward for one image (one fused multiply-add is two), their ratio in matrix work beside 2 - f1,
+and utilization over GPU time by each method. All that is by formula, of traces that made_trace.py
+writes. The columns "hw" are of traces that tests/gpu/run recorded on a GPU (pytorch.NAME.batchN.pb
+of its data.tar.gz, in the folder --traces), and "-" where there is none."""
 
 import argparse
 import json
@@ -15,13 +16,14 @@ from networks import TABLES, TRAINING_STEPS, Network
 
 BATCHES = (1, 64, 128)
 METHODS = ("executed", "formula", "theory", "one", "batch", "epoch")
-HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS, "hw forward", "hw backward", "hw ratio",
-        "hw executed")
+HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS, "hw forward",
+        "hw backward", "hw ratio", "hw executed")
 
 
 def report(build, trace, batch, *options):
-    done = subprocess.run([build / "bin/flopreduce", "--format", "json", "--batch-size", str(batch), *options, trace],
-                          capture_output=True, check=False, timeout=120)
+    done = subprocess.run(
+        [build / "bin/flopreduce", "--format", "json", "--batch-size",
+         str(batch), *options, trace], capture_output=True, check=False, timeout=120)
     if done.returncode not in (0, 3):
         raise SystemExit(f"flopreduce: {done.stderr.decode()}")
     return json.loads(done.stdout)
@@ -46,13 +48,18 @@ def executed(found, images):
         flop = found["phases"].get(phase, {}).get("flop")
         return "not measured" if flop is None else f"{int(flop) / images / 1e6:,.2f} M"
     ratio = found["backward_forward_matrix_ratio"]
-    shares = {method["name"]: percent(method["gpu_time"]) for method in found["utilization"]["methods"]}
+    shares = {
+        method["name"]: percent(method["gpu_time"]) for method in found["utilization"]["methods"]
+    }
     return (each("forward"), each("backward"), "-" if ratio is None else f"{ratio:.4f}"), shares
 
 
 def row(build, name, batch, traces):
     figures, shares = executed(by_formula(build, name, batch), made_trace.STEPS * batch)
-    cells = [name, str(batch), *figures, f"{Network(name).ratio:.4f}", *(shares[method] for method in METHODS)]
+    cells = [
+        name,
+        str(batch), *figures, f"{Network(name).ratio:.4f}", *(shares[method] for method in METHODS)
+    ]
     trace = traces and traces / f"pytorch.{name}.batch{batch}.pb"
     if not trace or not trace.exists():
         return [*cells, *"----"]
@@ -62,7 +69,9 @@ def row(build, name, batch, traces):
 
 def text(rows):
     width = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
-    return "\n".join("  ".join([r[0].ljust(width[0]), *(cell.rjust(w) for cell, w in zip(r[1:], width[1:]))]) for r in rows)
+    return "\n".join(
+        "  ".join([r[0].ljust(width[0]), *(cell.rjust(w) for cell, w in zip(r[1:], width[1:]))])
+        for r in rows)
 
 
 def main():
@@ -70,7 +79,10 @@ def main():
     parser.add_argument("build", type=Path, help="build folder")
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="traces recorded on hardware")
     options = parser.parse_args()
-    print("BY FORMULA but for the columns 'hw': nothing ran, and all work is taken to run at half of a made-up peak.")
+    print(
+        "BY FORMULA but for the columns 'hw': nothing ran, and all work is taken to run at half of "
+        "a made-up peak."
+    )
     rows = [row(options.build, name, batch, options.traces) for name in TABLES for batch in BATCHES]
     print(text([HEAD, *rows]))
     if all(cell == "-" for cells in rows for cell in cells[-4:]):

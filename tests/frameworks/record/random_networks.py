@@ -325,7 +325,8 @@ def program(description):
             "cpu", torch.bfloat16) if description["autocast"] else contextlib.nullcontext()
 
         def named(name):
-            return torch.cuda.nvtx.range(name) if description["ranges"] else contextlib.nullcontext()
+            return torch.cuda.nvtx.range(
+                name) if description["ranges"] else contextlib.nullcontext()
 
         def passes():
             for _ in range(description["micro_batches"]):

@@ -1,5 +1,6 @@
 # The injected library must not contain the protobuf runtime: no symbol of it in the collector.
-execute_process(COMMAND ${NM} -C ${LIBRARY} OUTPUT_VARIABLE symbols RESULT_VARIABLE failed ERROR_QUIET)
+execute_process(COMMAND ${NM} -C ${LIBRARY} OUTPUT_VARIABLE symbols RESULT_VARIABLE failed
+  ERROR_QUIET)
 if(failed)
   message(FATAL_ERROR "${NM} ${LIBRARY}: ${failed}")
 endif()

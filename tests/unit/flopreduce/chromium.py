@@ -1,4 +1,5 @@
-"""Headless Chromium, driven over its DevTools pipe: no port is opened, and nothing but Python's library is needed."""
+"""Headless Chromium, driven over its DevTools pipe: no port is opened, and nothing but Python's
+library is needed."""
 
 import json
 import os
@@ -8,22 +9,28 @@ import subprocess
 import tempfile
 import time
 
-PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+PROGRAM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None)
 
 
 class Chromium:
-    """One page. `requests`, `problems` and `dialogs` hold what it asked for, complained of and opened."""
+    """One page. `requests`, `problems` and `dialogs` hold what it asked for, complained of and
+    opened."""
 
     def __init__(self, width=1280, height=900):
-        self.profile = tempfile.TemporaryDirectory(prefix="flopreduce-chromium-", ignore_cleanup_errors=True)
+        self.profile = tempfile.TemporaryDirectory(prefix="flopreduce-chromium-",
+                                                   ignore_cleanup_errors=True)
         in_read, self.to_browser = os.pipe()
         self.from_browser, out_write = os.pipe()
         self.number, self.buffer, self.events = 0, b"", []
         self.requests, self.problems, self.dialogs = [], [], []
-        command = [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--no-first-run", "--disable-extensions", "--disable-background-networking",
-                   "--disable-component-update", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}",
-                   f"--window-size={width},{height}", "about:blank"]
+        command = [
+            PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--no-first-run", "--disable-extensions", "--disable-background-networking",
+            "--disable-component-update", "--remote-debugging-pipe",
+            f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}", "about:blank"
+        ]
 
         def fds():  # the browser reads commands from 3 and writes answers to 4
             os.dup2(in_read, 200)
@@ -31,16 +38,18 @@ class Chromium:
             os.dup2(200, 3)
             os.dup2(201, 4)
 
-        self.process = subprocess.Popen(command, preexec_fn=fds, close_fds=False, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, preexec_fn=fds, close_fds=False,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(in_read)
         os.close(out_write)
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.session = self.call("Target.attachToTarget", targetId=target,
+                                 flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
 
     def __enter__(self):
         return self
@@ -103,7 +112,8 @@ class Chromium:
 
     def run(self, expression):
         """The value of a JavaScript expression, promises awaited."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
+                           awaitPromise=True)
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
@@ -117,8 +127,13 @@ class Chromium:
 
     def point(self, selector):
         """Moves the pointer to the middle of an element; the place on the screen."""
-        x, y = self.run(f"""(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: "center"}});
-            const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
+        x, y = self.run(
+            f"""(() => {{
+            const e = document.querySelector({json.dumps(selector)});
+            e.scrollIntoView({{block: "center"}});
+            const r = e.getBoundingClientRect();
+            return [r.x + r.width / 2, r.y + r.height / 2]; }})()"""
+        )
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         return x, y
 

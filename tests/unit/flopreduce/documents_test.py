@@ -1,11 +1,14 @@
-"""Runs the commands that documents show, and compares what they print with what the documents say they print.
+"""Runs the commands that documents show, and compares what they print with what the documents say
+they print.
 
 Usage: documents_test.py BUILD           the test
-       documents_test.py BUILD --write   writes into the documents of COMMANDS what their commands print
+       documents_test.py BUILD --write   writes into the documents of COMMANDS what their commands
+       print
 
-A command is a line of an indented block that starts with "$ "; its output is what follows, to the next command or the block's end.
-Commands of one document run in one folder, in their order, so that one can read what another wrote. Of samples that are the report of a
-program, the sections are compared that do not depend on the machine, times and shares left out."""
+A command is a line of an indented block that starts with "$ "; its output is what follows, to the
+next command or the block's end. Commands of one document run in one folder, in their order, so that
+one can read what another wrote. Of samples that are the report of a program, the sections are
+compared that do not depend on the machine, times and shares left out."""
 
 import os
 import re
@@ -19,14 +22,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(sys.argv[1]).resolve()
 COMMANDS = ("docs/published-figures.md", "docs/networks.md")
-LAYERS, OPERATORS = "Layers: backward / forward of matrix work", "Operators: backward / forward of matrix work"
+LAYERS = "Layers: backward / forward of matrix work"
+OPERATORS = "Operators: backward / forward of matrix work"
 # Document, its program's options, sections.
 SAMPLES = (
     ("README.md", ("--model", "cnn", "--mode", "autograd-thread"),
-     ("By phase", "By precision", "Backward / forward", LAYERS, "Top kernels", "Top ranges (inclusive)", "Rules that told the phases")),
-    ("tools/flopreduce/README.md", ("--model", "cnn", "--mode", "autograd-thread", "--steps", "12", "--ranges", "pytorch"), (OPERATORS,)),
+     ("By phase", "By precision", "Backward / forward", LAYERS, "Top kernels",
+      "Top ranges (inclusive)", "Rules that told the phases")),
+    ("tools/flopreduce/README.md", ("--model", "cnn", "--mode", "autograd-thread", "--steps", "12",
+                                    "--ranges", "pytorch"), (OPERATORS,)),
 )
-ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k != "COLUMNS"}, "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {
+    **{k: v for k, v in os.environ.items() if k != "COLUMNS"}, "NO_COLOR": "1",
+    "PYTHONDONTWRITEBYTECODE": "1"
+}
 
 
 def commands_of(text):
@@ -48,12 +57,15 @@ def arguments_of(command):
     if program == "flopreduce":
         return [BUILD / "bin/flopreduce", *arguments]
     if re.fullmatch(r"tests/networks/\w+\.py", program):
-        return [sys.executable, ROOT / program, *(BUILD if a == "build/dev" else a for a in arguments)]
+        return [
+            sys.executable, ROOT / program, *(BUILD if a == "build/dev" else a for a in arguments)
+        ]
     raise AssertionError(f"no known program: {command}")
 
 
 def output_of(arguments, folder):
-    done = subprocess.run(arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True,
+                          timeout=200, check=False)
     assert (done.returncode, done.stderr) == (0, ""), f"exit code {done.returncode}: {done.stderr}"
     return done.stdout.rstrip("\n")
 
@@ -81,31 +93,39 @@ class Commands(unittest.TestCase):
             with tempfile.TemporaryDirectory(prefix="flopinj-documents-") as folder:
                 for command, expected in commands:
                     with self.subTest(document=name, command=command):
-                        self.assertEqual(output_of(arguments_of(command), folder), expected, "written anew by --write")
+                        self.assertEqual(output_of(arguments_of(command), folder), expected,
+                                         "written anew by --write")
 
 
 class Samples(unittest.TestCase):
     def test_they_are_what_programs_give(self):
         for name, options, titles in SAMPLES:
             with tempfile.TemporaryDirectory(prefix="flopinj-documents-") as folder:
-                run = [BUILD / "bin/flopinj", "run", "--simulate", "--budget", "none", "--plan-wait-ms", "60000", "-o", "t.pb", "--"]
-                subprocess.run([*run, BUILD / "lib/flopinj/trainer/trainer", *options], cwd=folder, env=ENVIRONMENT, check=True,
-                               capture_output=True, timeout=200)
+                run = [
+                    BUILD / "bin/flopinj", "run", "--simulate", "--budget", "none",
+                    "--plan-wait-ms", "60000", "-o", "t.pb", "--"
+                ]
+                subprocess.run([*run, BUILD / "lib/flopinj/trainer/trainer", *options], cwd=folder,
+                               env=ENVIRONMENT, check=True, capture_output=True, timeout=200)
                 report = output_of([BUILD / "bin/flopreduce", "t.pb"], folder)
             for title in titles:
                 with self.subTest(document=name, section=title):
-                    self.assertEqual(section((ROOT / name).read_text(), title), section(report, title))
+                    self.assertEqual(section((ROOT / name).read_text(), title),
+                                     section(report, title))
 
 
 class Reading(unittest.TestCase):
     def test_commands_and_their_output(self):
-        text = "Words\n\n    $ flopreduce a 'b c'\n    one\n\n      two\n    $ flopreduce d\n\nWords\n\n    no output\n"
-        self.assertEqual(commands_of(text), [("flopreduce a 'b c'", "one\n\n  two"), ("flopreduce d", "")])
+        text = ("Words\n\n    $ flopreduce a 'b c'\n    one\n\n      two\n    $ flopreduce d\n\n"
+                "Words\n\n    no output\n")
+        self.assertEqual(commands_of(text), [("flopreduce a 'b c'", "one\n\n  two"),
+                                             ("flopreduce d", "")])
         with self.assertRaises(AssertionError):
             arguments_of("rm -r x")
 
     def test_sections_without_times(self):
-        text = "  Head\n\n    One\n      a  1.5 kFLOP  2.000 us  3.1 %\n      b      2   17 s\n\n    Two\n      c\n"
+        text = ("  Head\n\n    One\n      a  1.5 kFLOP  2.000 us  3.1 %\n      b      2   17 s\n\n"
+                "    Two\n      c\n")
         self.assertEqual(section(text, "One"), ["a 1.5 kFLOP ... ...", "b 2 ..."])
         self.assertEqual(section(text, "Two"), ["c"])
 
@@ -115,7 +135,8 @@ def write():
         text = (ROOT / name).read_text()
         with tempfile.TemporaryDirectory(prefix="flopinj-documents-") as folder:
             for command, written in commands_of(text):
-                before, after = ("".join(f"\n    {line}".rstrip(" ") for line in output.splitlines())
+                before, after = ("".join(f"\n    {line}".rstrip(" ")
+                                         for line in output.splitlines())
                                  for output in (written, output_of(arguments_of(command), folder)))
                 text = text.replace(f"    $ {command}{before}\n", f"    $ {command}{after}\n", 1)
         (ROOT / name).write_text(text)

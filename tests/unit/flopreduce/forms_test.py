@@ -1,5 +1,5 @@
-"""Forms of flopreduce's output that other programs read: each opened by a reader that is not ours, its sums compared
-with the JSON report, and names that want to be more than text."""
+"""Forms of flopreduce's output that other programs read: each opened by a reader that is not ours,
+its sums compared with the JSON report, and names that want to be more than text."""
 
 import csv
 import io
@@ -19,7 +19,9 @@ CONTROL = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u
 
 def shown(name):
     """A name of the JSON report as other forms have it, for the names of these traces."""
-    escaped = "".join(f"\\x{ord(c):02X}" if ord(c) < 32 else f"\\u{{{ord(c):X}}}" if "\u202a" <= c <= "\u202e" else c for c in name)
+    escaped = "".join(f"\\x{ord(c):02X}" if ord(c) <
+                      32 else f"\\u{{{ord(c):X}}}" if "\u202a" <= c <= "\u202e" else c
+                      for c in name)
     return escaped.replace("\ufffd", "\\xFF")
 
 
@@ -50,9 +52,11 @@ class Sections(Forms):
         self.assertTrue(set(lines) <= set(whole.splitlines()))
 
     def test_what_is_wrong_is_one_line(self):
-        for options, word in ((("--sections", "no such"), "Top kernels"), (("--sections", "phase", "--format", "json"), "markdown")):
+        for options, word in ((("--sections", "no such"), "Top kernels"),
+                              (("--sections", "phase", "--format", "json"), "markdown")):
             done = run(*options, trace("training"))
-            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, b"", 1))
+            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())),
+                             (2, b"", 1))
             self.assertIn(word, done.stderr.decode())
 
 
@@ -75,14 +79,17 @@ class Csv(Forms):
                 flop = int(total["flop"] or total["flop_partial"])
                 self.assertEqual(sum(int(k["flop"] or 0) for k in kernels), flop)
                 self.assertEqual(sum(int(k["launches"]) for k in kernels), total["launches"])
-                self.assertEqual(sum(int(k["gpu_time_ns"] or 0) for k in kernels), total["gpu_time_ns"])
+                self.assertEqual(sum(int(k["gpu_time_ns"] or 0) for k in kernels),
+                                 total["gpu_time_ns"])
                 phases = {p["phase"]: p for p in self.table(name, "phases")}
                 self.assertEqual(list(phases), list(json["phases"]))
                 for phase, values in json["phases"].items():
                     exact = values["flop"] or values["flop_partial"]
                     self.assertEqual(phases[phase]["flop"], exact or "")
-                    self.assertEqual(">=" in phases[phase]["flop_mark"], values["flop"] is None and exact is not None)
-                    self.assertEqual("~" in phases[phase]["flop_mark"], "varying_launches" in values)
+                    self.assertEqual(">=" in phases[phase]["flop_mark"], values["flop"] is None
+                                     and exact is not None)
+                    self.assertEqual("~" in phases[phase]["flop_mark"], "varying_launches"
+                                     in values)
                 ledger = self.table(name, "ledger")[-1]
                 for key in ("launches", "measured", "extrapolated", "unmeasured", "dropped"):
                     self.assertEqual(int(ledger[key]), json["ledger"][key])
@@ -101,17 +108,24 @@ class Csv(Forms):
         names = {row["kernel"] for row in csv.DictReader(io.StringIO(text, newline=""))}
         for field in (f for row in csv.reader(io.StringIO(text, newline="")) for f in row):
             self.assertFalse(field.startswith(("=", "+", "-", "@", "\t", "\r", "\n")), field)
-        self.assertLessEqual({"'=HYPERLINK(\"http://example.com\";\"x\")", "'+1+1", "'-1+1", "'@SUM(A1)", "'\\x09=1",
-                              'comma, "quote"', "<!--<script>"}, names)
+        self.assertLessEqual(
+            {
+                "'=HYPERLINK(\"http://example.com\";\"x\")", "'+1+1", "'-1+1", "'@SUM(A1)",
+                "'\\x09=1", 'comma, "quote"', "<!--<script>"
+            }, names)
 
     def test_a_folder_gets_every_table(self):
         for name in TRACES:
             folder = FOLDER / f"tables-{name}"
             done = run("--format", "csv", "-o", f"{folder}/", trace(name))
-            self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""), done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""),
+                             done.stderr)
             keys = {path.stem for path in folder.glob("*.csv")}
-            self.assertLessEqual({"report", "phases", "precisions", "kernels", "signatures", "samples", "ranges", "ledger",
-                                  "processes", "devices", "damage"}, keys)
+            self.assertLessEqual(
+                {
+                    "report", "phases", "precisions", "kernels", "signatures", "samples", "ranges",
+                    "ledger", "processes", "devices", "damage"
+                }, keys)
             for key in keys:
                 with open(folder / f"{key}.csv", encoding="utf-8", newline="") as file:
                     rows = list(csv.reader(file, strict=True))
@@ -119,7 +133,8 @@ class Csv(Forms):
                 self.assertEqual(len(set(rows[0])), len(rows[0]), key)
 
     def test_what_is_wrong_with_the_options_is_one_line(self):
-        for options, word in (([], "--table"), (["--table", "no_such"], "kernels"), (["-o", "/proc/nowhere/"], "/proc")):
+        for options, word in (([], "--table"), (["--table", "no_such"], "kernels"),
+                              (["-o", "/proc/nowhere/"], "/proc")):
             done = run("--format", "csv", *options, trace("training"))
             self.assertEqual((done.returncode, done.stdout), (2, b""))
             self.assertEqual(len(done.stderr.splitlines()), 1)
@@ -146,11 +161,14 @@ class Folded(Forms):
 
     def test_frames_are_the_ranges_and_the_kernel(self):
         stacks = self.stacks("training", "launches")
-        self.assertEqual(stacks["step;forward;layer:fc1;dense_forward(int, float const*, float*)"], 2)
+        self.assertEqual(stacks["step;forward;layer:fc1;dense_forward(int, float const*, float*)"],
+                         2)
         self.assertEqual(stacks["step;optimizer;sgd(float*)"], 4)
         ranges = {r["path"]: r["launches"] for r in report("training")["ranges"]}
         for path, launches in ranges.items():
-            self.assertEqual(sum(v for k, v in stacks.items() if k.startswith(path.replace("/", ";") + ";")), launches)
+            self.assertEqual(
+                sum(v for k, v in stacks.items() if k.startswith(path.replace("/", ";") + ";")),
+                launches)
 
     def test_a_name_is_one_frame(self):
         names = [k["name"] for k in report("hostile")["kernels"]]
@@ -168,7 +186,8 @@ class Sqlite(Forms):
     def database(self, name):
         path = FOLDER / f"{name}.db"
         done = run("--format", "sqlite", "-o", path, trace(name))
-        self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""),
+                         done.stderr)
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.addCleanup(database.close)
         self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
@@ -183,7 +202,8 @@ class Sqlite(Forms):
                 rows = database.execute(f"SELECT flop, launches FROM {table}").fetchall()
                 self.assertEqual(sum(int(f or 0) for f, _ in rows), flop, table)
                 self.assertEqual(sum(n for _, n in rows), total["launches"], table)
-            fma, launches, whole = database.execute("SELECT fma, launches, flop FROM report").fetchone()
+            fma, launches, whole = database.execute(
+                "SELECT fma, launches, flop FROM report").fetchone()
             self.assertEqual((fma, launches, int(whole)), (json["fma"], total["launches"], flop))
             samples = database.execute("SELECT count(*) FROM samples").fetchone()[0]
             self.assertEqual(samples, sum(len(s["metrics"]) for s in json["signatures"]))
@@ -191,7 +211,8 @@ class Sqlite(Forms):
                              [(t["producer"],) for t in json["traces"]])
             self.assertEqual({row[0] for row in database.execute("SELECT kind FROM damage")},
                              {d["kind"] for d in json["damage"]})
-            self.assertRegex(database.execute("SELECT made_by FROM about").fetchone()[0], "^flopreduce ")
+            self.assertRegex(
+                database.execute("SELECT made_by FROM about").fetchone()[0], "^flopreduce ")
 
     def test_integers_beyond_2_to_the_63_are_exact_texts(self):
         database = self.database("hostile")
@@ -208,12 +229,15 @@ class Sqlite(Forms):
 
     def test_what_is_unmeasured_is_null(self):
         row = self.database("training").execute(
-            "SELECT flop, launches FROM kernels WHERE kernel = 'ncclDevKernel_AllReduce'").fetchone()
+            "SELECT flop, launches FROM kernels WHERE kernel = 'ncclDevKernel_AllReduce'").fetchone(
+            )
         self.assertEqual(row, (None, 2))
 
     def test_the_bytes_are_the_same_on_standard_output(self):
         self.database("training")
-        self.assertEqual(run("--format", "sqlite", trace("training")).stdout, (FOLDER / "training.db").read_bytes())
+        self.assertEqual(
+            run("--format", "sqlite", trace("training")).stdout,
+            (FOLDER / "training.db").read_bytes())
 
 
 class ChromeTrace(Forms):
@@ -246,8 +270,10 @@ class ChromeTrace(Forms):
                 self.assertEqual(sum(int(e["args"]["flop"]) for e in own), int(kernel["flop"]))
                 self.assertEqual(sum(e["dur"] for e in own), kernel["gpu_time_ns"])
                 for precision, flop in kernel["precision"].items():
-                    self.assertEqual(sum(int(e["args"]["precision"].get(precision, 0)) for e in own), int(flop))
-                self.assertEqual({"estimate" in e["args"] for e in own}, {"varying_launches" in kernel})
+                    self.assertEqual(
+                        sum(int(e["args"]["precision"].get(precision, 0)) for e in own), int(flop))
+                self.assertEqual({"estimate" in e["args"] for e in own},
+                                 {"varying_launches" in kernel})
 
     def test_events_of_a_track_do_not_overlap(self):
         for name in ("training", "hostile", "timeline", "damaged", "killed"):
@@ -259,43 +285,62 @@ class ChromeTrace(Forms):
 
     def test_tracks_are_streams_of_devices_of_processes(self):
         events, _ = self.events("timeline", "timeline_rank1")
-        named = {(e["pid"], e["tid"], e["name"]): e["args"].get("name") for e in events if e["ph"] == "M"}
+        named = {(e["pid"], e["tid"], e["name"]): e["args"].get("name") for e in events
+                 if e["ph"] == "M"}
         processes = {pid: name for (pid, _, what), name in named.items() if what == "process_name"}
-        self.assertEqual(sorted(processes.values()), [f"rank {rank}, node<{rank}> process {500 + rank}, Test GPU (device {device})"
-                                                      for rank in (0, 1) for device in (0, 1)])
+        self.assertEqual(sorted(processes.values()), [
+            f"rank {rank}, node<{rank}> process {500 + rank}, Test GPU (device {device})"
+            for rank in (0, 1) for device in (0, 1)
+        ])
         tracks = {}
         for event in events:
             if event["ph"] == "X":
                 where = processes[event["pid"]], named[event["pid"], event["tid"], "thread_name"]
                 tracks.setdefault(where, []).append(event)
         for rank in (0, 1):
-            device = [f"rank {rank}, node<{rank}> process {500 + rank}, Test GPU (device {d})" for d in (0, 1)]
+            device = [
+                f"rank {rank}, node<{rank}> process {500 + rank}, Test GPU (device {d})"
+                for d in (0, 1)
+            ]
             begin = rank * 1_000_000
-            # Launches of stream 7 that ran beside others have a track of their own; those after them find the first one free.
+            # Launches of stream 7 that ran beside others have a track of their own; those after
+            # them find the first one free.
             stream = tracks[device[0], "stream 7"] + tracks[device[0], "stream 7 (2)"]
-            self.assertEqual(Counter(e["name"].split("(")[0] for e in stream), {"dense_gradient": 40, "dense_forward": 40, "sample": 25})
+            self.assertEqual(Counter(e["name"].split("(")[0] for e in stream),
+                             {"dense_gradient": 40, "dense_forward": 40, "sample": 25})
             forward = [e["ts"] for e in stream if e["name"].startswith("dense_forward")]
-            self.assertEqual(forward, [begin + 1000 + sum(2010 + k for k in range(i)) for i in range(40)])
-            self.assertEqual({e["name"].split("(")[0] for e in tracks[device[0], "stream 7"][40:]}, {"dense_gradient"})
+            self.assertEqual(forward,
+                             [begin + 1000 + sum(2010 + k for k in range(i)) for i in range(40)])
+            self.assertEqual({e["name"].split("(")[0] for e in tracks[device[0], "stream 7"][40:]},
+                             {"dense_gradient"})
             self.assertEqual([e["ts"] for e in tracks[device[0], "stream 13"]][0], begin + 1000)
             self.assertEqual([e["ts"] for e in tracks[device[1], "stream 7"]][0], begin + 2_000_000)
         self.assertEqual(len(tracks), 8)
 
     def test_an_event_tells_range_phase_and_shape(self):
-        gradient = next(e for e in self.launches("timeline") if e["name"].startswith("dense_gradient") and e["ts"] >= 200_000)
+        gradient = next(e for e in self.launches("timeline")
+                        if e["name"].startswith("dense_gradient") and e["ts"] >= 200_000)
         self.assertEqual(gradient["cat"], "backward")  # by the thread's name
-        self.assertEqual(gradient["args"], {"flop": 750, "precision": {"fp32": 610, "fp64": 140}, "range": "step", "grid": [1, 1, 1],
-                                            "block": [32, 1, 1]})
+        self.assertEqual(
+            gradient["args"], {
+                "flop": 750, "precision": {"fp32": 610, "fp64": 140}, "range": "step",
+                "grid": [1, 1, 1], "block": [32, 1, 1]
+            })
         sample = next(e for e in self.launches("timeline") if e["args"].get("graph"))
-        self.assertEqual((sample["cat"], sample["args"]["range"], sample["name"]), ("forward", "step/forward", "sample(int, float*)"))
+        self.assertEqual((sample["cat"], sample["args"]["range"], sample["name"]),
+                         ("forward", "step/forward", "sample(int, float*)"))
 
     def test_flop_per_second_adds_up(self):
         events, _ = self.events("timeline", "timeline_rank1")
         for pid in {e["pid"] for e in events}:
-            counts = [(e["ts"], e["args"]["FLOP/s"]) for e in events if e["ph"] == "C" and e["pid"] == pid]
+            counts = [(e["ts"], e["args"]["FLOP/s"]) for e in events
+                      if e["ph"] == "C" and e["pid"] == pid]
             self.assertEqual(counts[-1][1], 0)
-            total = sum(int(e["args"]["flop"]) for e in events if e["ph"] == "X" and e["pid"] == pid)
-            area = sum(Decimal(rate) * (end - begin) / 10**9 for (begin, rate), (end, _) in zip(counts, counts[1:]))
+            total = sum(
+                int(e["args"]["flop"]) for e in events if e["ph"] == "X" and e["pid"] == pid)
+            area = sum(
+                Decimal(rate) * (end - begin) / 10**9
+                for (begin, rate), (end, _) in zip(counts, counts[1:]))
             self.assertAlmostEqual(float(area / total), 1, places=12)
 
     def test_what_has_no_time_is_said(self):
@@ -303,7 +348,8 @@ class ChromeTrace(Forms):
         self.assertIn("2 launches are not in it", error)
         own = [e for e in events if e["ph"] == "X"]
         self.assertEqual(len(own), 20)
-        self.assertEqual([e["args"]["flop"] for e in own if e["name"].startswith("nccl")], [None, None])
+        self.assertEqual([e["args"]["flop"] for e in own if e["name"].startswith("nccl")],
+                         [None, None])
         self.assertEqual([e["dur"] for e in own if "windowed" in e["args"]], [90_000])
 
     def test_traces_without_times_are_refused_in_one_line(self):
@@ -324,7 +370,8 @@ class Markdown(Forms):
         allowed = {"text", "strong_open", "strong_close", "softbreak", "hardbreak", "text_special"}
         for name in TRACES:
             for token in self.rendered(name):
-                self.assertNotIn(token.type, ("html_block", "fence", "code_block", "blockquote_open"))
+                self.assertNotIn(token.type,
+                                 ("html_block", "fence", "code_block", "blockquote_open"))
                 for child in token.children or ():
                     self.assertIn(child.type, allowed, child.content)
 

@@ -1,5 +1,6 @@
-"""The HTML page in a real browser: it draws to scale, sorts, zooms and filters, asks for nothing, complains of nothing,
-stays small in the document with 50,000 rows, and runs nothing that a name in a trace may hold."""
+"""The HTML page in a real browser: it draws to scale, sorts, zooms and filters, asks for nothing,
+complains of nothing, stays small in the document with 50,000 rows, and runs nothing that a name in
+a trace may hold."""
 
 import json
 import math
@@ -43,7 +44,8 @@ class Page(unittest.TestCase):
 
     def open_changed(self, name, change, *options):
         """A page whose data change() has changed."""
-        before, data, after = re.split(r'(?<=id="data">)(.*?)(?=</script>)', self.open(name, *options).read_text(), maxsplit=1)
+        before, data, after = re.split(r'(?<=id="data">)(.*?)(?=</script>)',
+                                       self.open(name, *options).read_text(), maxsplit=1)
         data = json.loads(data)
         change(data)
         page = FOLDER / "changed_data.html"
@@ -67,12 +69,20 @@ class Page(unittest.TestCase):
             line = next(line for line in text.splitlines() if line.strip().startswith(kernel))
             self.assertIn(f" {flop} ", line)
             self.assertIn(f" {duration}", line)
-        shares = self.browser.run("[...document.querySelector('.bar').children].map((part) => part.getBoundingClientRect().width)")
-        phases = {name: int(p["flop"] or p["flop_partial"] or 0) for name, p in expected["phases"].items()}
+        shares = self.browser.run(
+            "[...document.querySelector('.bar').children].map((part) => "
+            "part.getBoundingClientRect().width)"
+        )
+        phases = {
+            name: int(p["flop"] or p["flop_partial"] or 0)
+            for name, p in expected["phases"].items()
+        }
         self.assertEqual(len(shares), sum(flop > 0 for flop in phases.values()))
         ratio = max(shares) / sorted(shares)[-2]
-        self.assertAlmostEqual(ratio, max(phases.values()) / sorted(phases.values())[-2], delta=0.05)
-        self.assertEqual(self.browser.run("document.querySelectorAll('.banner').length"), 1)  # unmeasured launches
+        self.assertAlmostEqual(ratio,
+                               max(phases.values()) / sorted(phases.values())[-2], delta=0.05)
+        self.assertEqual(self.browser.run("document.querySelectorAll('.banner').length"),
+                         1)  # unmeasured launches
 
     def test_a_click_on_a_heading_sorts(self):
         self.open("training")
@@ -88,7 +98,9 @@ class Page(unittest.TestCase):
         known = [flop[name] for name in order if flop[name] is not None]
         self.assertEqual(known, sorted(known))
         self.assertIsNone(flop[order[-1]])
-        self.assertEqual(self.browser.run(f"document.querySelector('{KERNELS} th:nth-child(2)').ariaSort"), "ascending")
+        self.assertEqual(
+            self.browser.run(f"document.querySelector('{KERNELS} th:nth-child(2)').ariaSort"),
+            "ascending")
         self.browser.click(f"{KERNELS} th:first-child button")
         self.assertEqual(cells(self.browser, 0), sorted(flop))
 
@@ -96,30 +108,41 @@ class Page(unittest.TestCase):
         self.open("training")
         ranges = {r["path"]: r for r in report("training")["ranges"]}
         width = {text: w for text, w, _ in frames(self.browser)}
-        work = {path.split("/")[-1]: int(r["flop"] or r["flop_partial"]) for path, r in ranges.items()}
+        work = {
+            path.split("/")[-1]: int(r["flop"] or r["flop_partial"]) for path, r in ranges.items()
+        }
         for name in ("forward", "backward", "layer:fc1"):
-            self.assertAlmostEqual((width[name] + 1) / (width["step"] + 1), work[name] / work["step"], delta=0.01)
+            self.assertAlmostEqual((width[name] + 1) / (width["step"] + 1),
+                                   work[name] / work["step"], delta=0.01)
         whole = width["step"]
-        self.browser.run("[...document.querySelectorAll('.frame')].find((f) => f.textContent === 'forward').dataset.mark = 1")
+        self.browser.run(
+            "[...document.querySelectorAll('.frame')].find((f) => f.textContent === "
+            "'forward').dataset.mark = 1"
+        )
         self.browser.click(".frame[data-mark]")
         zoomed = {text: w for text, w, _ in frames(self.browser)}
         self.assertAlmostEqual(zoomed["forward"], whole, delta=1)
         self.assertNotIn("backward", zoomed)
-        self.assertAlmostEqual(zoomed["layer:fc1"] + 1, (whole + 1) * work["layer:fc1"] / work["forward"], delta=1)
+        self.assertAlmostEqual(zoomed["layer:fc1"] + 1,
+                               (whole + 1) * work["layer:fc1"] / work["forward"], delta=1)
         self.browser.press("Escape")
         self.browser.press("Escape")
         self.assertIn("backward", {text for text, _, _ in frames(self.browser)})
         self.browser.click("button[data-weight=launches]")
         width = {text: w for text, w, _ in frames(self.browser)}
         self.assertAlmostEqual((width["forward"] + 1) / (width["step"] + 1),
-                               ranges["step/forward"]["launches"] / ranges["step"]["launches"], delta=0.01)
+                               ranges["step/forward"]["launches"] / ranges["step"]["launches"],
+                               delta=0.01)
 
     def circles(self):
         """Of the roofline, by kernel: place in the drawing, radius and class."""
         rows = [k["name"] for k in self.by_time]
-        return {rows[int(row)]: rest for row, *rest in self.browser.run(
-            "[...document.querySelectorAll('#roofline .point')].map((p) => [p.dataset.row, p.cx.baseVal.value, "
-            "p.cy.baseVal.value, p.r.baseVal.value, p.getAttribute('class')])")}
+        return {
+            rows[int(row)]: rest for row, *rest in self.browser.run(
+                "[...document.querySelectorAll('#roofline .point')].map((p) => [p.dataset.row, "
+                "p.cx.baseVal.value, "
+                "p.cy.baseVal.value, p.r.baseVal.value, p.getAttribute('class')])")
+        }
 
     def scale(self, axis, card="#roofline"):
         """Of an axis: pixel by value, at its lines."""
@@ -127,7 +150,8 @@ class Page(unittest.TestCase):
                                 f"[Number(l.dataset.value), l.{axis}1.baseVal.value])")
 
     def pixel(self, axis, value):
-        """Where a value belongs on a logarithmic axis, by its outermost lines; those between are checked."""
+        """Where a value belongs on a logarithmic axis, by its outermost lines; those between are
+        checked."""
         lines = self.scale(axis)
         (low, first), (high, last) = lines[0], lines[-1]
         self.assertGreaterEqual(math.log10(high / low), 1)
@@ -137,17 +161,22 @@ class Page(unittest.TestCase):
         return at(value)
 
     def vectors(self):
-        """The roofline of the matrix-vector product, by theory: (FLOP, bytes, ns) of each kernel."""
+        """The roofline of the matrix-vector product, by theory: (FLOP, bytes, ns) of each
+        kernel."""
         n = 20000
         self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T")
         self.by_time = sorted(report("vectors")["kernels"], key=lambda k: -k["gpu_time_ns"])
-        return {"matrix_vector": (2 * n * n - n, 4 * n * n + 8 * n, 400_000),
-                "outer_product": (n * n, 4 * n * n + 8 * n, 410_000), "row_sum": (n * n - n, 4 * n * n + 4 * n, 390_000)}
+        return {
+            "matrix_vector": (2 * n * n - n, 4 * n * n + 8 * n, 400_000),
+            "outer_product": (n * n, 4 * n * n + 8 * n, 410_000),
+            "row_sum": (n * n - n, 4 * n * n + 4 * n, 390_000)
+        }
 
     def text(self, selector):
         """As it is seen: nothing where it is hidden."""
-        return self.browser.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
-                                "return e.hidden ? '' : e.innerText; })()")
+        return self.browser.run(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
+            "return e.hidden ? '' : e.innerText; })()")
 
     def test_the_roofline_is_to_scale(self):
         theory = self.vectors()
@@ -173,19 +202,23 @@ class Page(unittest.TestCase):
         across, up = (ridge[0] - start[0]) / decade[0], (start[1] - ridge[1]) / decade[1]
         self.assertGreater(across, 0.5)
         self.assertAlmostEqual(across, up, delta=0.01)
-        texts = self.browser.run("[...document.querySelectorAll('#roofline .roof-name')].map((t) => t.textContent)")
+        texts = self.browser.run(
+            "[...document.querySelectorAll('#roofline .roof-name')].map((t) => t.textContent)")
         self.assertEqual(sorted(texts), ["fp32 50.00 TFLOP/s", "memory 5.000 TB/s"])
         self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T", "--fma", "1")
-        texts = self.browser.run("[...document.querySelectorAll('#roofline .roof-name')].map((t) => t.textContent)")
+        texts = self.browser.run(
+            "[...document.querySelectorAll('#roofline .roof-name')].map((t) => t.textContent)")
         self.assertIn("fp32 25.00 TFLOP/s", texts)
 
     def test_kernels_on_the_roofline_tell_and_can_be_chosen(self):
         theory = self.vectors()
         circles = self.circles()
-        chosen = lambda: self.browser.run("[...document.querySelectorAll('#roofline tr[aria-selected=true]')]"
-                                          ".map((r) => r.cells[0].textContent)")
-        ring = lambda: self.browser.run("(() => { const r = document.querySelector('#roofline .ring'); return r.getAttribute("
-                                        "'visibility') === 'visible' ? [r.cx.baseVal.value, r.cy.baseVal.value] : null; })()")
+        chosen = lambda: self.browser.run(
+            "[...document.querySelectorAll('#roofline tr[aria-selected=true]')]"
+            ".map((r) => r.cells[0].textContent)")
+        ring = lambda: self.browser.run(
+            "(() => { const r = document.querySelector('#roofline .ring'); return r.getAttribute("
+            "'visibility') === 'visible' ? [r.cx.baseVal.value, r.cy.baseVal.value] : null; })()")
         self.assertEqual((chosen(), ring()), ([], None))
         for name, (flop, size, ns) in theory.items():
             mark = f"#roofline .point[data-row='{[k['name'] for k in self.by_time].index(name)}']"
@@ -219,8 +252,12 @@ class Page(unittest.TestCase):
             data["sections"] = [s for s in data["sections"] if s["title"] != "Roofline"]
         self.open_changed("vectors", forget_bytes)
         self.assertIn("DRAM bytes", self.text("#roofline .empty"))
-        self.open("training", "--peak", "fp64=1T", "--peak", "memory=1T")  # a precision that did not run
-        self.assertEqual(self.browser.run("[...document.querySelectorAll('#roofline .roof')].map((r) => r.dataset.roof)"), ["memory"])
+        self.open("training", "--peak", "fp64=1T", "--peak",
+                  "memory=1T")  # a precision that did not run
+        self.assertEqual(
+            self.browser.run(
+                "[...document.querySelectorAll('#roofline .roof')].map((r) => r.dataset.roof)"),
+            ["memory"])
         # What has no place on logarithmic axes is counted.
         self.open("training", "--peak", "fp32=1T", "--peak", "memory=1T")
         drawn = self.browser.run("document.querySelectorAll('#roofline .point').length")
@@ -230,8 +267,12 @@ class Page(unittest.TestCase):
         self.assertIn(f"{len(kernels) - drawn} of {len(kernels)}", self.text("#roofline .crumb"))
 
     def test_flop_over_time_is_to_scale(self):
-        """The chart from a table of its own: bins of 1,024 and 4,096 ns on one device, and another device."""
-        kinds = {"trace": "count", "ordinal": "count", "phase": "text", "begin_ns": "ns", "bin_ns": "ns", "flop": "flop"}
+        """The chart from a table of its own: bins of 1,024 and 4,096 ns on one device, and another
+        device."""
+        kinds = {
+            "trace": "count", "ordinal": "count", "phase": "text", "begin_ns": "ns", "bin_ns": "ns",
+            "flop": "flop"
+        }
         columns = [{"key": key, "heading": key, "kind": kind} for key, kind in kinds.items()]
         flop = (1024, 0, 2048, 1024, 4096, 0, 0, 4096)
         rows = [[0, 0, "forward", 8192 + i * 1024, 1024, n] for i, n in enumerate(flop)]
@@ -242,33 +283,48 @@ class Page(unittest.TestCase):
         labels = self.browser.run("[...document.querySelectorAll('#flop-over-time option')]"
                                   ".map((o) => o.textContent)")
         self.assertEqual(labels, ["node1.trace.pb, device 0", "<b>node2</b>.trace.pb, device 3"])
-        bins = [{"forward": 4096.0, "<b>x</b>": 0.0}, {"forward": 8192.0, "<b>x</b>": 12288.0}]  # of 4,096 ns
+        bins = [{"forward": 4096.0, "<b>x</b>": 0.0}, {"forward": 8192.0,
+                                                       "<b>x</b>": 12288.0}]  # of 4,096 ns
         (_, zero), *_, (top_value, top) = self.scale("y", "#flop-over-time")
         rate = lambda pixel: (pixel - zero) / (top - zero) * top_value / 1e9 * 4096
         (_, left), *_, (last_time, right) = self.scale("x", "#flop-over-time")
         self.assertLessEqual(last_time, 8192)
-        layers = dict(self.browser.run("[...document.querySelectorAll('#flop-over-time .layer')].map((l) => "
-                                       "[l.dataset.phase, l.getAttribute('d')])"))
+        layers = dict(
+            self.browser.run("[...document.querySelectorAll('#flop-over-time .layer')].map((l) => "
+                             "[l.dataset.phase, l.getAttribute('d')])"))
         self.assertEqual(set(layers), set(bins[0]))
         below = [0, 0]
         for phase, path in layers.items():
             edges = re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path)
             self.assertEqual(len(edges), 4)  # two bins, forth and back
             for i, (x, y, end) in enumerate(edges[:2]):
-                self.assertAlmostEqual(float(x), left + (right - left) * i * 4096 / last_time, delta=0.2)
-                self.assertAlmostEqual(float(end), left + (right - left) * (i + 1) * 4096 / last_time, delta=0.2)
+                self.assertAlmostEqual(float(x), left + (right - left) * i * 4096 / last_time,
+                                       delta=0.2)
+                self.assertAlmostEqual(float(end),
+                                       left + (right - left) * (i + 1) * 4096 / last_time,
+                                       delta=0.2)
                 self.assertAlmostEqual(rate(float(y)), below[i] + bins[i][phase], delta=100)
                 below[i] += bins[i][phase]
-        self.browser.point("#flop-over-time .axis")  # what the axis is: at its right end, in the second bin
-        self.assertEqual(self.text("#flop-over-time .tip").splitlines(),
-                         ["4.096 us to 8.192 us: 5.000 GFLOP/s", "forward 2.000 GFLOP/s", "<b>x</b> 3.000 GFLOP/s"])
-        self.browser.run("(() => { const s = document.querySelector('#flop-over-time select'); s.value = 1; "
-                         "s.dispatchEvent(new Event('change')); })()")
+        self.browser.point(
+            "#flop-over-time .axis")  # what the axis is: at its right end, in the second bin
+        self.assertEqual(
+            self.text("#flop-over-time .tip").splitlines(), [
+                "4.096 us to 8.192 us: 5.000 GFLOP/s", "forward 2.000 GFLOP/s",
+                "<b>x</b> 3.000 GFLOP/s"
+            ])
+        self.browser.run(
+            "(() => { const s = document.querySelector('#flop-over-time select'); s.value = 1; "
+            "s.dispatchEvent(new Event('change')); })()")
         self.browser.wait("document.querySelectorAll('#flop-over-time .layer').length === 1")
-        self.assertEqual(self.browser.run("document.querySelector('#flop-over-time .layer').dataset.phase"), "loss")
+        self.assertEqual(
+            self.browser.run("document.querySelector('#flop-over-time .layer').dataset.phase"),
+            "loss")
         self.browser.point("#flop-over-time .axis")
-        self.assertEqual(self.text("#flop-over-time .tip").splitlines()[1:], [f"loss {2**60 / 1024 * 1e9 / 1e24:.3f} YFLOP/s"])
-        self.assertEqual(self.browser.run("document.querySelectorAll('main b b, .legend b').length"), 0)
+        self.assertEqual(
+            self.text("#flop-over-time .tip").splitlines()[1:],
+            [f"loss {2**60 / 1024 * 1e9 / 1e24:.3f} YFLOP/s"])
+        self.assertEqual(
+            self.browser.run("document.querySelectorAll('main b b, .legend b').length"), 0)
 
     def test_flop_over_time_adds_up_to_the_json_report(self):
         self.open("other_rank")  # counts and sums of times alone
@@ -277,31 +333,48 @@ class Page(unittest.TestCase):
         devices = report("timeline")["time"]["devices"]
         self.assertEqual(len(devices), 2)
         for i, device in enumerate(devices):
-            self.browser.run(f"(() => {{ const s = document.querySelector('#flop-over-time select'); s.value = {i}; "
-                             "s.dispatchEvent(new Event('change')); })()")
-            phases = {series["phase"]: sum(map(int, series["flop"])) for series in device["flop_over_time"]}
+            self.browser.run(
+                f"(() => "
+                f"{{ const s = document.querySelector('#flop-over-time select'); s.value = {i}; "
+                "s.dispatchEvent(new Event('change')); })()")
+            phases = {
+                series["phase"]: sum(map(int, series["flop"]))
+                for series in device["flop_over_time"]
+            }
             layers = ("Object.fromEntries([...document.querySelectorAll('#flop-over-time .layer')]"
                       ".map((l) => [l.dataset.phase, l.getAttribute('d')]))")
-            self.browser.wait(f"Object.keys({layers}).sort().join() === '{','.join(sorted(phases))}'")
+            self.browser.wait(
+                f"Object.keys({layers}).sort().join() === '{','.join(sorted(phases))}'")
             ns, flop_per_s = (abs((lines[-1][0] - lines[0][0]) / (lines[-1][1] - lines[0][1]))
-                              for lines in (self.scale(axis, "#flop-over-time") for axis in "xy"))  # of a pixel
+                              for lines in (self.scale(axis, "#flop-over-time")
+                                            for axis in "xy"))  # of a pixel
             for phase, path in self.browser.run(layers).items():
-                edges = [tuple(map(float, edge)) for edge in re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path)]
+                edges = [
+                    tuple(map(float, edge))
+                    for edge in re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path)
+                ]
                 upper, lower = edges[:len(edges) // 2], edges[len(edges) // 2:][::-1]
-                area = sum((end - x) * (low - high) for (x, high, end), (_, low, _) in zip(upper, lower))
-                self.assertAlmostEqual(area * ns * flop_per_s / 1e9 / sum(phases.values()), phases[phase] / sum(phases.values()),
-                                       delta=0.01)
+                area = sum(
+                    (end - x) * (low - high) for (x, high, end), (_, low, _) in zip(upper, lower))
+                self.assertAlmostEqual(area * ns * flop_per_s / 1e9 / sum(phases.values()),
+                                       phases[phase] / sum(phases.values()), delta=0.01)
 
     def test_fifty_thousand_rows_stay_quick(self):
         start = time.monotonic()
         self.open("wide", "--peak", "fp32=1T", "--peak", "memory=1T")
         opened = time.monotonic() - start
         size = "document.getElementsByTagName('*').length"
-        self.assertEqual(self.browser.run(f"document.querySelector('{KERNELS}').getAttribute('aria-rowcount')"), "50001")
+        self.assertEqual(
+            self.browser.run(f"document.querySelector('{KERNELS}').getAttribute('aria-rowcount')"),
+            "50001")
         self.assertLess(self.browser.run(size), 6000)
         # On the roofline: those that take most time as circles, each of the others as a dot.
-        self.assertEqual(self.browser.run("document.querySelectorAll('#roofline .point').length"), 1000)
-        dots = self.browser.run("[...document.querySelectorAll('#roofline .dots')].map((d) => d.getAttribute('d').split('h0').length - 1)")
+        self.assertEqual(self.browser.run("document.querySelectorAll('#roofline .point').length"),
+                         1000)
+        dots = self.browser.run(
+            "[...document.querySelectorAll('#roofline .dots')].map((d) => "
+            "d.getAttribute('d').split('h0').length - 1)"
+        )
         self.assertEqual(sum(dots), 49_000)
         start = self.browser.run("performance.now()")
         self.browser.point("#roofline .dots")
@@ -311,27 +384,37 @@ class Page(unittest.TestCase):
             start = self.browser.run("performance.now()")
             self.browser.click(f"{KERNELS} th:nth-child({column}) button")
             took.append(f"{key} {self.browser.run('performance.now()') - start:.0f} ms")
-        names = sorted(f"kernel_{i * 7919 % 65537}" for i in range(1, 50_001))  # as make_traces.cpp names them
+        names = sorted(f"kernel_{i * 7919 % 65537}"
+                       for i in range(1, 50_001))  # as make_traces.cpp names them
         shown = cells(self.browser, 0)
         self.assertEqual(shown, names[:len(shown)])
         # To the last row and back, with a bounded number of rows in the document.
         self.browser.run(f"document.querySelector('{KERNELS}').parentElement.scrollTop = 1e9")
-        self.browser.wait(f"[...document.querySelectorAll('{KERNELS} tr')].some((r) => r.ariaRowIndex === '50001')")
+        self.browser.wait(
+            f"[...document.querySelectorAll('{KERNELS} tr')].some((r) => r.ariaRowIndex === "
+            f"'50001')"
+        )
         self.assertEqual(cells(self.browser, 0)[-1], names[-1])
         self.assertLess(len(cells(self.browser, 0)), 200)
-        self.browser.run(f"""(() => {{ const box = document.querySelector('{KERNELS}').closest('.card').querySelector('.filter');
+        self.browser.run(
+            f"""(() => {{
+            const card = document.querySelector('{KERNELS}').closest('.card');
+            const box = card.querySelector('.filter');
             box.value = "KERNEL_1234"; box.dispatchEvent(new Event("input")); }})()""")
         self.assertEqual(cells(self.browser, 0), [n for n in names if "kernel_1234" in n])
         self.assertLess(self.browser.run(size), 6000)
-        print(f"50,000 rows: opened in {opened:.1f} s; sorted by {', '.join(took)}", file=sys.stderr)
+        print(f"50,000 rows: opened in {opened:.1f} s; sorted by {', '.join(took)}",
+              file=sys.stderr)
 
     def test_names_run_nothing(self):
         page = self.open("hostile", "--peak", "fp32=1e30", "--peak", "memory=1e30")
         names = [k["name"] for k in report("hostile")["kernels"]]
         shown = cells(self.browser, 0)
         self.assertEqual(len(shown), len(names))
-        for plain in ("<script>window.hacked=1</script>", "</script><script>window.hacked=1</script>", "<!--<script>",
-                      "<img src=x onerror=window.hacked=1>", "\"'><svg onload=window.hacked=1>", "__proto__"):
+        for plain in ("<script>window.hacked=1</script>",
+                      "</script><script>window.hacked=1</script>", "<!--<script>",
+                      "<img src=x onerror=window.hacked=1>", "\"'><svg onload=window.hacked=1>",
+                      "__proto__"):
             self.assertIn(plain, shown)
         self.assertIn("\\u{202E}evil\\u{202C}", shown)
         self.assertIn("\\x1B]0;title\\x07\\x1B[31mred", shown)
@@ -345,17 +428,22 @@ class Page(unittest.TestCase):
         for _ in names:
             self.browser.press("ArrowRight")
         self.assertEqual(self.browser.run("typeof window.hacked"), "undefined")
-        self.assertEqual(self.browser.run("document.querySelectorAll('img, main svg:not(.plot), main script').length"), 0)
+        self.assertEqual(
+            self.browser.run(
+                "document.querySelectorAll('img, main svg:not(.plot), main script').length"), 0)
         self.assertEqual(page.read_text().lower().count("</script"), 2)
         # Exact beyond 2^53.
-        self.assertIn("2,305,843,009,213,693,952 FLOP",
-                      self.browser.run(f"document.querySelector('{KERNELS} tbody tr:not(.space)').cells[1].title"))
+        self.assertIn(
+            "2,305,843,009,213,693,952 FLOP",
+            self.browser.run(
+                f"document.querySelector('{KERNELS} tbody tr:not(.space)').cells[1].title"))
 
     def test_the_policy_stops_scripts_that_are_not_ours(self):
         page = self.open("training")
         changed = FOLDER / "changed.html"
-        changed.write_text(page.read_text().replace("<body>", "<body><script>window.hacked=1</script>"
-                                                    "<img src='https://example.com/x.png'>"))
+        changed.write_text(page.read_text().replace(
+            "<body>", "<body><script>window.hacked=1</script>"
+            "<img src='https://example.com/x.png'>"))
         self.browser.open(changed)
         self.browser.wait("document.documentElement.dataset.ready === 'true'")
         self.assertEqual(self.browser.run("typeof window.hacked"), "undefined")
@@ -364,7 +452,8 @@ class Page(unittest.TestCase):
         for text in texts:
             self.assertIn("Content Security Policy", text)
         self.browser.problems.clear()
-        self.assertFalse([r for r in self.browser.requests if r.startswith("http") and "example" not in r])
+        self.assertFalse(
+            [r for r in self.browser.requests if r.startswith("http") and "example" not in r])
         self.browser.requests[:] = self.browser.requests[:1]
 
 

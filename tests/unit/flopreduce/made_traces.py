@@ -14,7 +14,9 @@ FOLDER = Path(_folder.name)
 def trace(name):
     path = FOLDER / f"{name}.pb"
     if not path.exists():
-        path.write_bytes(subprocess.run([MAKE_TRACES, name], capture_output=True, check=True, timeout=120).stdout)
+        path.write_bytes(
+            subprocess.run([MAKE_TRACES, name], capture_output=True, check=True,
+                           timeout=120).stdout)
     return path
 
 

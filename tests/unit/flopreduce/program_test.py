@@ -1,4 +1,5 @@
-"""flopreduce as a program: what it prints where, its exit codes, and its JSON against the schema in the repository."""
+"""flopreduce as a program: what it prints where, its exit codes, and its JSON against the schema in
+the repository."""
 
 import csv
 import json
@@ -18,8 +19,8 @@ NAMES = ("training", "simulated", "other_rank", "killed", "damaged")
 
 def run(*arguments, stdin=None, **environment):
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
-    return subprocess.run([FLOPREDUCE, *map(str, arguments)], input=stdin, env={**env, **environment},
-                          capture_output=True, timeout=60)
+    return subprocess.run([FLOPREDUCE, *map(str, arguments)], input=stdin,
+                          env={**env, **environment}, capture_output=True, timeout=60)
 
 
 class Program(unittest.TestCase):
@@ -59,7 +60,8 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, b"")
         text = done.stdout.decode()
-        for words in ("By phase", "Ledger", "dense_forward(int, float const*, float*)", "varying", "not measured"):
+        for words in ("By phase", "Ledger", "dense_forward(int, float const*, float*)", "varying",
+                      "not measured"):
             self.assertIn(words, text)
         self.assertNotIn("\x1b", text)
         self.assertNotIn("SIMULATED", text)
@@ -82,11 +84,13 @@ class Program(unittest.TestCase):
         with_mine = run("rules", "--rules", rules)
         self.assertTrue(with_mine.stdout.startswith(b"everything range regex .\n"))
         self.assertTrue(with_mine.stdout.endswith(printed.stdout))
-        report = json.loads(run("--format", "json", "--rules", rules, self.trace["training"]).stdout)
+        report = json.loads(
+            run("--format", "json", "--rules", rules, self.trace["training"]).stdout)
         self.assertIn("everything", report["phases"])
         rules.write_text("a range word x\nb rang word x\n")
         self.one_line(run("--rules", rules, self.trace["training"]), 2, "my.rules:2", "rang")
-        self.one_line(run("--rules", self.folder / "none", self.trace["training"]), 2, "none", "cannot be read")
+        self.one_line(run("--rules", self.folder / "none", self.trace["training"]), 2, "none",
+                      "cannot be read")
 
     def test_json_fits_its_schema_and_its_rows_add_up(self):
         try:
@@ -94,7 +98,8 @@ class Program(unittest.TestCase):
         except ImportError:
             jsonschema = None
         schema = json.loads(Path(SCHEMA).read_text())
-        for names in (["training"], ["simulated"], ["killed"], ["damaged"], ["training", "other_rank"]):
+        for names in (["training"], ["simulated"], ["killed"], ["damaged"],
+                      ["training", "other_rank"]):
             report = json.loads(run("--format", "json", *(self.trace[n] for n in names)).stdout)
             if jsonschema:
                 jsonschema.validate(report, schema)
@@ -106,7 +111,8 @@ class Program(unittest.TestCase):
             total = int(report["total"].get("flop_partial") or report["total"]["flop"])
             for key in ("kernels", "phases", "signatures", "rules", "traces"):
                 rows = report[key].values() if key == "phases" else report[key]
-                self.assertEqual(sum(int(r["flop"] or r.get("flop_partial") or 0) for r in rows), total, key)
+                self.assertEqual(sum(int(r["flop"] or r.get("flop_partial") or 0) for r in rows),
+                                 total, key)
             self.assertEqual(sum(map(int, report["precision"].values())), total)
 
     def test_schema_refuses_what_it_should(self):
@@ -124,7 +130,8 @@ class Program(unittest.TestCase):
                 jsonschema.validate(broken, schema)
 
     def test_a_rank_that_only_counted_gets_the_other_ones_samples(self):
-        report = json.loads(run("--format", "json", self.trace["other_rank"], self.trace["training"]).stdout)
+        report = json.loads(
+            run("--format", "json", self.trace["other_rank"], self.trace["training"]).stdout)
         kernel = next(k for k in report["kernels"] if k["name"].startswith("dense_forward"))
         self.assertEqual((kernel["launches"], kernel["flop"]), (1000004, str(1000004 * 8192)))
 
@@ -147,14 +154,16 @@ class Program(unittest.TestCase):
         done = run("--format", "json", "-o", out, self.trace["training"])
         self.assertEqual((done.returncode, done.stdout), (0, b""))
         self.assertEqual(json.loads(out.read_text())["schema_version"], 1)
-        self.one_line(run("-o", self.folder / "no" / "where", self.trace["training"]), 2, "cannot be written")
+        self.one_line(run("-o", self.folder / "no" / "where", self.trace["training"]), 2,
+                      "cannot be written")
 
     def test_what_was_not_measured_is_never_0(self):
         trace = self.trace["training"]  # ncclDevKernel_AllReduce and its phase are unmeasured
         out = self.folder / "tables"
         self.assertEqual(run("--format", "csv", "-o", f"{out}/", trace).returncode, 0)
-        for table, key, name in (("kernels", "kernel", "ncclDevKernel_AllReduce"), ("phases", "phase", "communication"),
-                                 ("rules_used", "phase", "communication")):
+        for table, key, name in (("kernels", "kernel", "ncclDevKernel_AllReduce"),
+                                 ("phases", "phase", "communication"), ("rules_used", "phase",
+                                                                        "communication")):
             with open(out / f"{table}.csv", newline="") as file:
                 row = next(r for r in csv.DictReader(file) if r[key] == name)
             self.assertEqual((row["flop"], row["flop_share"]), ("", ""), table)
@@ -179,7 +188,8 @@ class Program(unittest.TestCase):
         out = self.folder / "marks"
         self.assertEqual(run("--format", "csv", "-o", f"{out}/", trace).returncode, 0)
         marks = {}
-        for table, key in (("kernels", "kernel"), ("phases", "phase"), ("precisions", "precision"), ("processes", "process")):
+        for table, key in (("kernels", "kernel"), ("phases", "phase"), ("precisions", "precision"),
+                           ("processes", "process")):
             with open(out / f"{table}.csv", newline="") as file:
                 marks[table] = {r[key]: r["flop_mark"] for r in csv.DictReader(file)}
         self.assertEqual(marks["kernels"]["sample(int, float*)"], "~")
@@ -200,8 +210,10 @@ class Program(unittest.TestCase):
         rules.write_text("mine range word x\n")
         files = {path: path.read_bytes() for path in (trace, rules)}
         for output in ("only.pb", "hard.pb", "soft.pb", "./set/../only.pb"):
-            for command in ((), ("merge",), ("--partial",), ("explain", "total"), ("compare", self.trace["training"])):
-                self.one_line(run(*command, "-o", self.folder / output, trace), 2, "is an input", output.split("/")[-1])
+            for command in ((), ("merge",), ("--partial",), ("explain", "total"),
+                            ("compare", self.trace["training"])):
+                self.one_line(run(*command, "-o", self.folder / output, trace), 2, "is an input",
+                              output.split("/")[-1])
         self.one_line(run("project", "train", trace, "-o", trace), 2, "is an input")
         self.one_line(run("--rules", rules, trace, "-o", rules), 2, "is an input")
         self.one_line(run("rules", "--rules", rules, "-o", rules), 2, "is an input")
@@ -221,8 +233,9 @@ class Program(unittest.TestCase):
         folder.mkdir()
         (folder / "old.json").write_text("old")
         for name in ("old.json", "new.json"):
-            done = subprocess.run([FLOPREDUCE, "--format", "json", "-o", folder / name, self.trace["training"]],
-                                  capture_output=True, preexec_fn=small_files)
+            done = subprocess.run(
+                [FLOPREDUCE, "--format", "json", "-o", folder / name, self.trace["training"]],
+                capture_output=True, preexec_fn=small_files)
             self.one_line(done, 2, name, "cannot be written", "File too large")
         self.assertEqual([p.name for p in folder.iterdir()], ["old.json"])
         self.assertEqual((folder / "old.json").read_text(), "old")
@@ -250,7 +263,8 @@ class Program(unittest.TestCase):
             self.assertEqual(reader.communicate(timeout=20)[0], expected)
         self.assertTrue(stat.S_ISFIFO(fifo.stat().st_mode))
         self.assertEqual(run("-o", "/dev/null", self.trace["training"]).returncode, 0)
-        self.one_line(run("-o", "/dev/full", self.trace["training"]), 2, "/dev/full", "No space left")
+        self.one_line(run("-o", "/dev/full", self.trace["training"]), 2, "/dev/full",
+                      "No space left")
 
     def test_partial_traces_are_reported_and_end_with_3(self):
         for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
@@ -269,8 +283,8 @@ class Program(unittest.TestCase):
         text.write_text("hello, this is not a trace\n" * 100)
         nsys = self.folder / "report.json"
         nsys.write_text('{"traceEvents": []}')
-        cases = ((self.folder / "missing.pb", "no such file"), (self.folder, "directory"), (empty, "empty"),
-                 (text, "not a trace"), (nsys, "JSON"), ("/dev/null", "empty"))
+        cases = ((self.folder / "missing.pb", "no such file"), (self.folder, "directory"),
+                 (empty, "empty"), (text, "not a trace"), (nsys, "JSON"), ("/dev/null", "empty"))
         for path, word in cases:
             self.one_line(run(path), 3, word)
         done = run("--format", "json", self.trace["training"], *(path for path, _ in cases))
@@ -296,7 +310,8 @@ class Program(unittest.TestCase):
         both = (self.trace["training"], self.trace["other_rank"])
         expected = self.without_moments(*both)
         one = self.merged("a.sum", both[0])
-        self.assertEqual(one.read_bytes(), self.merged("b.sum", both[0], command="--partial").read_bytes())
+        self.assertEqual(one.read_bytes(),
+                         self.merged("b.sum", both[0], command="--partial").read_bytes())
         other = self.merged("c.sum", both[1])
         for name, inputs in (("whole", both), ("forth", (one, other)), ("back", (other, one)),
                              ("twice", (one, other, one)), ("mixed", (other, one, both[0])),
@@ -305,8 +320,10 @@ class Program(unittest.TestCase):
             self.assertEqual(whole.read_bytes(), (self.folder / "whole.sum").read_bytes(), name)
             self.assertEqual(self.without_moments(whole), expected, name)
         # What was decided later still applies, and later commands read it too.
-        for command, arguments in (((), ("--fma", "1")), ((), ("--phase", "mine=layer")), (("explain",), ("total",))):
-            of_summary, of_traces = (self.without_moments(*arguments, *i, command=command) for i in ((whole,), both))
+        for command, arguments in (((), ("--fma", "1")), ((), ("--phase", "mine=layer")),
+                                   (("explain",), ("total",))):
+            of_summary, of_traces = (self.without_moments(*arguments, *i, command=command)
+                                     for i in ((whole,), both))
             self.assertEqual(of_summary, of_traces, arguments)
 
     def test_a_summary_beside_its_own_trace_counts_once_and_says_so(self):
@@ -323,19 +340,22 @@ class Program(unittest.TestCase):
             done = run("--format", "json", self.merged(f"{name}.sum", self.trace[name]))
             self.assertEqual(done.returncode, 3, name)
             self.assertIn(word, done.stderr.decode())
-            self.assertEqual(self.without_moments(self.folder / f"{name}.sum"), self.without_moments(self.trace[name]))
+            self.assertEqual(self.without_moments(self.folder / f"{name}.sum"),
+                             self.without_moments(self.trace[name]))
 
     def test_merging_what_cannot_be_read(self):
         out = self.folder / "none.sum"
         self.one_line(run("merge", "-o", out, self.folder / "missing.pb"), 3, "no such file")
         self.assertFalse(out.exists())
-        self.one_line(run("merge", "-o", out, self.folder / "missing.pb", self.trace["training"]), 3, "no such file")
+        self.one_line(run("merge", "-o", out, self.folder / "missing.pb", self.trace["training"]),
+                      3, "no such file")
         self.assertEqual(run(out).stdout, run(self.merged("t.sum", self.trace["training"])).stdout)
         torn = self.folder / "torn.sum"
         torn.write_bytes(out.read_bytes()[:-20])
         done = run(torn)
         self.assertEqual(done.returncode, 3, done.stderr)
-        for arguments in (("--partial", "--format", "json"), ("--partial", "--fail-if", "ratio > 2")):
+        for arguments in (("--partial", "--format", "json"), ("--partial", "--fail-if",
+                                                              "ratio > 2")):
             done = run(*arguments, self.trace["training"])
             self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
 
@@ -347,18 +367,22 @@ class Program(unittest.TestCase):
                       "One fused multiply-add counts 2."):
             self.assertIn(words, text)
         report = json.loads(run("--format", "json", trace).stdout)
-        for name in ("total", "phase:backward", "layer:fc1", "kernel:sgd(float*)", "step/forward", "precision:fp32",
-                     "ratio", "utilization", "MFU"):
+        for name in ("total", "phase:backward", "layer:fc1", "kernel:sgd(float*)", "step/forward",
+                     "precision:fp32", "ratio", "utilization", "MFU"):
             done = run("explain", "--format", "json", name, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
             j = json.loads(done.stdout)
             self.validate(j, "explain.schema.json")
-            known = [p["work"].get("flop") or p["work"].get("flop_partial") or 0 for p in j["signatures"]]
-            self.assertEqual(sum(map(int, known)), int(j["work"]["flop"] or j["work"]["flop_partial"]), name)
+            known = [
+                p["work"].get("flop") or p["work"].get("flop_partial") or 0 for p in j["signatures"]
+            ]
+            self.assertEqual(sum(map(int, known)),
+                             int(j["work"]["flop"] or j["work"]["flop_partial"]), name)
         backward = json.loads(run("explain", "--format", "json", "phase:backward", trace).stdout)
         phase = report["phases"]["backward"]
         self.assertEqual(backward["work"]["launches"], phase["launches"])
-        for name, words in (("dense", ("may mean", "kernel:dense_forward")), ("dens_forward", ("nothing is named",))):
+        for name, words in (("dense", ("may mean", "kernel:dense_forward")),
+                            ("dens_forward", ("nothing is named",))):
             done = run("explain", name, trace)
             self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
             for word in words:
@@ -387,7 +411,8 @@ class Program(unittest.TestCase):
         def report(*options):
             return json.loads(run("--format", "json", *options, self.trace["training"]).stdout)
         self.assertEqual(report("--fma", 1)["fma"], 1)
-        self.assertIn("steps", report("--phase", "steps=^step$", "--phase", "steps=forward")["phases"])
+        self.assertIn("steps",
+                      report("--phase", "steps=^step$", "--phase", "steps=forward")["phases"])
         one = run("--top", 1, self.trace["training"]).stdout.decode()
         self.assertIn("5 more", one)
 

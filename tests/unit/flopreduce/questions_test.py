@@ -1,5 +1,6 @@
-"""Questions that flopreduce answers: utilization, roofline, peaks, project, compare, gates. Expected figures are those that the published
-documents print (docs/published-figures.md), or worked out here."""
+"""Questions that flopreduce answers: utilization, roofline, peaks, project, compare, gates.
+Expected figures are those that the published documents print (docs/published-figures.md), or worked
+out here."""
 
 import csv
 import io
@@ -24,7 +25,8 @@ def schema_of(command):
 
 
 def run(*arguments):
-    return subprocess.run([FLOPREDUCE, *map(str, arguments)], capture_output=True, timeout=60, text=True)
+    return subprocess.run([FLOPREDUCE, *map(str, arguments)], capture_output=True, timeout=60,
+                          text=True)
 
 
 class Base(unittest.TestCase):
@@ -32,7 +34,8 @@ class Base(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="flopreduce-test-")
         cls.trace = {}
-        for name in ("training", "simulated", "vectors", "exact0", "exact1", "exact53", "exact53_1", "rounded"):
+        for name in ("training", "simulated", "vectors", "exact0", "exact1", "exact53", "exact53_1",
+                     "rounded"):
             cls.trace[name] = Path(cls.temporary.name) / f"{name}.pb"
             with open(cls.trace[name], "wb") as out:
                 subprocess.run([MAKE_TRACES, name], stdout=out, check=True)
@@ -65,7 +68,8 @@ class Peaks(Base):
 
     def test_the_whole_table_fits_80_columns(self):
         environment = {**os.environ, "COLUMNS": "80"}
-        text = subprocess.run([FLOPREDUCE, "peaks"], capture_output=True, timeout=60, text=True, env=environment).stdout
+        text = subprocess.run([FLOPREDUCE, "peaks"], capture_output=True, timeout=60, text=True,
+                              env=environment).stdout
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         # Every dense figure of the JSON is in it, in 1e12.
         rows = [line.split() for line in text.splitlines()]
@@ -113,15 +117,16 @@ class Published(Base):
 
     def test_cnn_lstm_as_printed_and_corrected(self):
         common = ("--recurrent-steps", 20, "--examples", 12800, "--epochs", 10)
-        self.assertAlmostEqual(self.train("--forward-flop", "1.024e12", *common)["operations_flop"] / 7.86432e18, 1)
+        self.assertAlmostEqual(
+            self.train("--forward-flop", "1.024e12", *common)["operations_flop"] / 7.86432e18, 1)
         step = 200 * 200 * 16 * 2 * 5 * 5 * 5 + 4 * 2 * (640000 + 256) * 256
         corrected = self.train("--forward-flop", step, "--non-recurrent-flop", 5120, *common)
         self.assertAlmostEqual(corrected["operations_flop"] / 1.13e16, 1, delta=1e-3)
 
     def test_both_methods_agree_within_1_7(self):
         for utilization in ("0.3", "0.4"):
-            both = self.train("--forward-flop", "3.1e8", "--examples", "7.5G", "--time", "3.5d", "--devices", 8,
-                              "--gpu", "P100 SXM2", "--utilization", utilization)
+            both = self.train("--forward-flop", "3.1e8", "--examples", "7.5G", "--time", "3.5d",
+                              "--devices", 8, "--gpu", "P100 SXM2", "--utilization", utilization)
             self.assertLess(both["factor"], 1.7)
 
 
@@ -129,19 +134,20 @@ class Project(Base):
     def test_from_a_trace(self):
         vectors = self.trace["vectors"]
         total = 2 * (2 * 20000**2 - 20000)
-        result = self.json("project", "train", vectors, "--trace-steps", 3, "--steps", "1k", "--peak", "1T",
-                           "--devices", 2, "--utilization", "0.5")
+        result = self.json("project", "train", vectors, "--trace-steps", 3, "--steps", "1k",
+                           "--peak", "1T", "--devices", 2, "--utilization", "0.5")
         self.assertAlmostEqual(result["operations_flop"], total / 3 * 1000, delta=1)
         self.assertAlmostEqual(result["projected_s"] * 1e12 / result["operations_flop"], 1)
         self.assertIn("executed, of 3 steps in the traces",
                       run("project", "train", vectors, "--trace-steps", 3, "--steps", 5).stdout)
 
     def test_a_trace_with_unmeasured_launches_is_no_basis(self):
-        self.refused(3, "unmeasured launches", "project", "train", self.trace["training"], "--trace-steps", 1,
-                     "--steps", 2)
+        self.refused(3, "unmeasured launches", "project", "train", self.trace["training"],
+                     "--trace-steps", 1, "--steps", 2)
 
     def test_what_the_traces_measured_is_the_basis(self):
-        """`vectors`: 1200 us of kernels in 2400 us of wall time, on one H200 of 67 TFLOP/s in fp32."""
+        """`vectors`: 1200 us of kernels in 2400 us of wall time, on one H200 of 67 TFLOP/s in
+        fp32."""
         flop = 2 * (2 * 20000**2 - 20000)
         arguments = ("project", "train", self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
         result = self.json(*arguments)
@@ -151,16 +157,19 @@ class Project(Base):
         self.assertAlmostEqual(result["peak_flop_per_s"] / 67e12, 1)
         self.assertEqual(result["devices"], 1)
         self.assertAlmostEqual(result["projected_s"], 1000 * 1200e-6)
-        self.assertAlmostEqual(result["operations_flop"] / (67e12 * result["utilization"]), result["projected_s"])
+        self.assertAlmostEqual(result["operations_flop"] / (67e12 * result["utilization"]),
+                               result["projected_s"])
         text = run(*arguments).stdout
-        for words in ("wall time of a step x steps", "measured, over wall time", "of the precisions that ran, on NVIDIA H200",
+        for words in ("wall time of a step x steps", "measured, over wall time",
+                      "of the precisions that ran, on NVIDIA H200",
                       "sum of kernels, of 2 steps in the traces", "in the traces"):
             self.assertIn(words, text)
         self.assertNotIn("assumed", text)
 
     def test_typed_options_go_over_what_was_measured(self):
         arguments = ("project", "train", self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
-        self.assertAlmostEqual(self.json(*arguments, "--devices", 4)["projected_s"], 1000 * 1200e-6 / 4)
+        self.assertAlmostEqual(
+            self.json(*arguments, "--devices", 4)["projected_s"], 1000 * 1200e-6 / 4)
         self.assertIn("x 1 / 4 devices", run(*arguments, "--devices", 4).stdout)
         half = self.json(*arguments, "--utilization", "0.5")
         self.assertEqual(half["utilization"], 0.5)
@@ -169,12 +178,14 @@ class Project(Base):
         measured = self.json(*arguments)["utilization"]
         other = self.json(*arguments, "--gpu", "L4")
         self.assertEqual(other["utilization"], measured)
-        self.assertAlmostEqual(other["projected_s"], other["operations_flop"] / (other["peak_flop_per_s"] * measured))
+        self.assertAlmostEqual(other["projected_s"],
+                               other["operations_flop"] / (other["peak_flop_per_s"] * measured))
         both = self.json(*arguments, "--time", "2s")
         self.assertAlmostEqual(both["time_flop"], 2 * 67e12 * measured, delta=1e3)
 
     def test_simulated_steps_have_gpu_time_alone(self):
-        done = run("project", "train", self.trace["exact1"], "--trace-steps", 1, "--steps", 2, "--format", "json")
+        done = run("project", "train", self.trace["exact1"], "--trace-steps", 1, "--steps", 2,
+                   "--format", "json")
         result = json.loads(done.stdout)
         jsonschema.validate(result, schema_of("project"))
         self.assertNotIn("wall_step_s", result)  # nothing says how long the process recorded
@@ -184,18 +195,26 @@ class Project(Base):
     def test_no_result_is_infinite_or_zero(self):
         train, infer = ("project", "train"), ("project", "infer", "--peak", "1T")
         flop, time = ("--flop-per-step", "1G", "--steps", 10), ("--time", "1h", "--peak", "1T")
-        for arguments, word in (((*train, *flop, "--peak", "1T", "--devices", 0), "--devices 0: must be above 0"),
-                                ((*train, "--forward-flop", 0, "--examples", 1, *time), "--forward-flop 0: must be above 0"),
-                                ((*train, "--forward-flop", 1, "--examples", 0), "--examples 0: must be above 0"),
-                                ((*train, "--flop-per-step", 1, "--steps", 0), "--steps 0: must be above 0"),
-                                ((*train, *flop, "--peak", 0), "--peak 0: must be above 0"),
-                                ((*train, "--flop-per-step", "1e300", "--steps", "1e300"), "beyond any number"),
-                                ((*train, "--flop-per-step", "1e-300", "--steps", "1e-300"), "would be 0"),
-                                ((*train, *flop, "--peak", "1e-300", "--devices", "1e-300"), "beyond any number"),
-                                ((*train, "--time", "1e300d", "--peak", "1e300"), "beyond any number"),
-                                ((*infer, "--forward-flop", "1G", "--recurrent-steps", 0), "--recurrent-steps 0: must be above 0"),
-                                ((*infer, "--forward-flop", "1e300", "--recurrent-steps", "1e300"), "beyond any number"),
-                                ((*infer, "--forward-flop", "1e-300"), "beyond any number")):
+        for arguments, word in (((*train, *flop, "--peak", "1T", "--devices", 0),
+                                 "--devices 0: must be above 0"),
+                                ((*train, "--forward-flop", 0, "--examples", 1, *time),
+                                 "--forward-flop 0: must be above 0"),
+                                ((*train, "--forward-flop", 1, "--examples", 0),
+                                 "--examples 0: must be above 0"),
+                                ((*train, "--flop-per-step", 1, "--steps", 0),
+                                 "--steps 0: must be above 0"), ((*train, *flop, "--peak", 0),
+                                                                 "--peak 0: must be above 0"),
+                                ((*train, "--flop-per-step", "1e300", "--steps", "1e300"),
+                                 "beyond any number"), ((*train, "--flop-per-step", "1e-300",
+                                                         "--steps", "1e-300"), "would be 0"),
+                                ((*train, *flop, "--peak", "1e-300", "--devices", "1e-300"),
+                                 "beyond any number"), ((*train, "--time", "1e300d", "--peak",
+                                                         "1e300"), "beyond any number"),
+                                ((*infer, "--forward-flop", "1G", "--recurrent-steps", 0),
+                                 "--recurrent-steps 0: must be above 0"),
+                                ((*infer, "--forward-flop", "1e300", "--recurrent-steps", "1e300"),
+                                 "beyond any number"), ((*infer, "--forward-flop", "1e-300"),
+                                                        "beyond any number")):
             for form in ("text", "json"):
                 done = run(*arguments, "--format", form)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
@@ -204,25 +223,31 @@ class Project(Base):
 
     def test_options_without_effect_are_refused(self):
         train, infer = ("project", "train"), ("project", "infer")
-        steps, examples = ("--flop-per-step", "1G", "--steps", 10), ("--forward-flop", "1G", "--examples", 10)
+        steps, examples = ("--flop-per-step", "1G", "--steps", 10), ("--forward-flop", "1G",
+                                                                     "--examples", 10)
         traces = (self.trace["vectors"], "--trace-steps", 1, "--steps", 10)
         time = ("--time", "1h", "--peak", "1T")
         for basis in (steps, traces, time):
-            for option in ("--recurrent-steps", "--epochs", "--examples", "--backward-ratio", "--non-recurrent-flop"):
+            for option in ("--recurrent-steps", "--epochs", "--examples", "--backward-ratio",
+                           "--non-recurrent-flop"):
                 self.refused(2, f"{option} has no effect here", *train, *basis, option, 9)
-        for basis, options in ((examples, (("--steps", 5), ("--trace-steps", 5), ("--fma", 1), ("--devices", 2),
-                                           ("--utilization", "0.3"), ("--precision", "fp16"))),
+        for basis, options in ((examples, (("--steps", 5), ("--trace-steps", 5), ("--fma", 1),
+                                           ("--devices", 2), ("--utilization",
+                                                              "0.3"), ("--precision", "fp16"))),
                                (steps, (("--trace-steps", 5), ("--phase", "a=b"))),
                                (time, (("--steps", 5), ("--precision", "fp16")))):
             for option in options:
                 self.refused(2, f"{option[0]} has no effect here", *train, *basis, *option)
         forward = ("--phase", "forward=matrix")
-        one = self.json(*infer, self.trace["vectors"], *forward, "--trace-examples", 1, "--peak", "1T")
+        one = self.json(*infer, self.trace["vectors"], *forward, "--trace-examples", 1, "--peak",
+                        "1T")
         self.assertEqual(one["forward_flop"], 2 * 20000**2 - 20000)
-        self.refused(2, "--recurrent-steps has no effect here", *infer, self.trace["vectors"], *forward,
-                     "--trace-examples", 1, "--peak", "1T", "--recurrent-steps", 20)
-        self.refused(2, "--phase has no effect here", *infer, "--forward-flop", "1G", "--peak", "1T", *forward)
-        self.refused(2, "--precision has no effect here", *infer, "--forward-flop", "1G", "--peak", "1T", "--precision", "fp16")
+        self.refused(2, "--recurrent-steps has no effect here", *infer, self.trace["vectors"],
+                     *forward, "--trace-examples", 1, "--peak", "1T", "--recurrent-steps", 20)
+        self.refused(2, "--phase has no effect here", *infer, "--forward-flop", "1G", "--peak",
+                     "1T", *forward)
+        self.refused(2, "--precision has no effect here", *infer, "--forward-flop", "1G", "--peak",
+                     "1T", "--precision", "fp16")
 
     def test_what_is_wrong_is_said(self):
         train = ("project", "train")
@@ -231,11 +256,14 @@ class Project(Base):
         self.refused(2, "must be a duration", *train, "--time", "3x", "--peak", "1T")
         self.refused(2, "--time needs --gpu or --peak", *train, "--time", "3d")
         self.refused(2, "not one alone", *train, "--time", "3d", "--gpu", "a100")
-        self.refused(2, "no peak for 'fp7'", *train, "--time", "3d", "--gpu", "L4", "--precision", "fp7")
-        self.refused(2, "a share, not percent", *train, "--time", "3d", "--peak", "1T", "--utilization", "30")
-        self.refused(2, "--examples abc: must be a number", *train, "--forward-flop", "1G", "--examples", "abc")
-        self.refused(2, "a number is wrong", *train, "--forward-flop", "1T", "--examples", 2, "--time", "1s",
-                     "--peak", "1T")
+        self.refused(2, "no peak for 'fp7'", *train, "--time", "3d", "--gpu", "L4", "--precision",
+                     "fp7")
+        self.refused(2, "a share, not percent", *train, "--time", "3d", "--peak", "1T",
+                     "--utilization", "30")
+        self.refused(2, "--examples abc: must be a number", *train, "--forward-flop", "1G",
+                     "--examples", "abc")
+        self.refused(2, "a number is wrong", *train, "--forward-flop", "1T", "--examples", 2,
+                     "--time", "1s", "--peak", "1T")
         self.refused(2, "give --forward-flop, or traces", "project", "infer", "--gpu", "L4")
         self.refused(2, "subcommand", "project")
 
@@ -257,12 +285,16 @@ class Gates(Base):
             done = self.gate(condition, trace="training")
             self.assertEqual(done.returncode, 1)
             self.assertIn("cannot be decided", done.stderr)
-        self.assertEqual(self.gate("flop > 1 and total.launches < 0", trace="training").returncode, 0)
+        self.assertEqual(
+            self.gate("flop > 1 and total.launches < 0", trace="training").returncode, 0)
 
     def test_a_phase_that_no_launch_had_is_0_launches_and_0_flop(self):
         """A rule for CI such as "nothing is recomputed" holds where there is no such launch."""
         self.assertNotIn("recompute", self.json(self.trace["vectors"])["phases"])
-        passes = self.gate("phases.recompute.flop > 0 or phases.recompute.launches > 0 or phases.recompute.gpu_time_ns > 0")
+        passes = self.gate(
+            "phases.recompute.flop > 0 or phases.recompute.launches > 0 or "
+            "phases.recompute.gpu_time_ns > 0"
+        )
         self.assertEqual(passes.returncode, 0, passes.stderr)
         self.assertEqual(self.gate("phases.recompute.launches == 0").returncode, 1)
         self.assertEqual(self.gate("phases.recomputation.flop > 0").returncode, 2)
@@ -278,7 +310,8 @@ class Gates(Base):
 
 
 class Utilization(Base):
-    """The trace `vectors`: N = 20,000, fp32, one H200 by name; times are made up, and so are all shares here."""
+    """The trace `vectors`: N = 20,000, fp32, one H200 by name; times are made up, and so are all
+    shares here."""
     N = 20000
     FLOP = 2 * N**2 - N  # of either side
     PEAK = 67e12
@@ -296,31 +329,37 @@ class Utilization(Base):
         outer = int(kernels["outer_product"]["dram_bytes"]) + int(kernels["row_sum"]["dram_bytes"])
         self.assertEqual(matvec, 1_600_160_000)  # 1.6 GB, and two vectors
         self.assertEqual(outer, 3_200_240_000)
-        for name, time in (("matrix_vector", 400e-6), ("outer_product", 410e-6), ("row_sum", 390e-6)):
+        for name, time in (("matrix_vector", 400e-6), ("outer_product", 410e-6), ("row_sum",
+                                                                                  390e-6)):
             k = kernels[name]
             self.assertEqual((k["bound_by"], k["nearer_roof"]), ("memory", "memory"))
             self.assertAlmostEqual(k["byte_per_s"], int(k["dram_bytes"]) / time, delta=1)
             self.assertAlmostEqual(k["roof_share"], int(k["dram_bytes"]) / self.BANDWIDTH / time)
         self.assertAlmostEqual(kernels["matrix_vector"]["flop_per_byte"], self.FLOP / matvec)
-        self.assertAlmostEqual(kernels["matrix_vector"]["utilization"], self.FLOP / self.PEAK / 400e-6)
+        self.assertAlmostEqual(kernels["matrix_vector"]["utilization"],
+                               self.FLOP / self.PEAK / 400e-6)
 
     def test_the_run(self):
         u = self.report()["utilization"]
         device, = u["devices"]
-        self.assertEqual((device["row"], device["peaks"]["fp32"]["per_second"]), ("H200 SXM 141GB", self.PEAK))
-        self.assertAlmostEqual(u["run"]["gpu_time"]["utilization"], 2 * self.FLOP / self.PEAK / 1200e-6)
+        self.assertEqual((device["row"], device["peaks"]["fp32"]["per_second"]),
+                         ("H200 SXM 141GB", self.PEAK))
+        self.assertAlmostEqual(u["run"]["gpu_time"]["utilization"],
+                               2 * self.FLOP / self.PEAK / 1200e-6)
         self.assertAlmostEqual(u["run"]["wall"]["utilization"], 2 * self.FLOP / self.PEAK / 2400e-6)
-        self.assertEqual([m["name"] for m in u["methods"]], ["executed", "formula", "theory", "one", "batch", "epoch"])
+        self.assertEqual([m["name"] for m in u["methods"]],
+                         ["executed", "formula", "theory", "one", "batch", "epoch"])
 
     def test_one_fma_as_one_halves_the_peak_too(self):
-        """All of this trace's FLOP are single adds and multiplies: with --fma 1 they are as many, against half the peak."""
+        """All of this trace's FLOP are single adds and multiplies: with --fma 1 they are as many,
+        against half the peak."""
         whole = self.report()["utilization"]["run"]["gpu_time"]["utilization"]
         half = self.report("--fma", 1)["utilization"]["run"]["gpu_time"]["utilization"]
         self.assertAlmostEqual(half, 2 * whole)
 
     def test_the_four_methods(self):
-        options = ("--phase", "forward=^matrix", "--phase", "backward=^outer", "--formula-flop", "3.2G", "--forward-flop",
-                   "1G", "--batch-size", 1)
+        options = ("--phase", "forward=^matrix", "--phase", "backward=^outer", "--formula-flop",
+                   "3.2G", "--forward-flop", "1G", "--batch-size", 1)
         methods = {m["name"]: m for m in self.report(*options)["utilization"]["methods"]}
         share = {name: m["gpu_time"]["utilization"] for name, m in methods.items()}
         self.assertAlmostEqual(share["formula"], 3.2e9 / self.PEAK / 1200e-6)
@@ -328,7 +367,8 @@ class Utilization(Base):
         for name in ("executed", "one", "batch", "epoch"):
             self.assertAlmostEqual(share[name], 2 * self.FLOP / self.PEAK / 1200e-6)
         without = {m["name"]: m for m in self.report(*options[:4])["utilization"]["methods"]}
-        self.assertAlmostEqual(without["theory"]["gpu_time"]["utilization"], 3 * self.FLOP / self.PEAK / 1200e-6)
+        self.assertAlmostEqual(without["theory"]["gpu_time"]["utilization"],
+                               3 * self.FLOP / self.PEAK / 1200e-6)
         self.assertIn("--batch-size 1", without["one"]["gpu_time"]["missing"])
         self.assertIsNone(without["formula"]["flop"])
 
@@ -336,13 +376,17 @@ class Utilization(Base):
         report = self.report("--peak", "fp32=1G", "--peak", "memory=1G")
         run_ = report["utilization"]["run"]["gpu_time"]
         self.assertEqual((run_["utilization"], run_["error"]), (None, "above peak"))
-        self.assertTrue(all(k["utilization"] is None and k["roof_share"] is None for k in report["roofline"]["kernels"]))
+        self.assertTrue(
+            all(k["utilization"] is None and k["roof_share"] is None
+                for k in report["roofline"]["kernels"]))
         text = run(self.trace["vectors"], "--peak", "fp32=1G").stdout
         self.assertIn("is above the devices' peak: its FLOP, its time or the peak is wrong", text)
 
     def test_an_unknown_gpu_is_refused_with_the_option_to_type(self):
         done = run(self.trace["training"])
-        self.assertIn("Test GPU is not in the table of peaks; give its peak: --peak 'Test GPU:fp32=VALUE'", done.stdout)
+        self.assertIn(
+            "Test GPU is not in the table of peaks; give its peak: --peak 'Test GPU:fp32=VALUE'",
+            done.stdout)
         report = self.json(self.trace["training"], "--peak", "test gpu:fp32=10M")
         device, = report["utilization"]["devices"]
         self.assertEqual(device["peaks"]["fp32"], {"per_second": 10e6, "source": "--peak"})
@@ -350,8 +394,8 @@ class Utilization(Base):
 
     def test_a_peak_for_no_device_is_an_error(self):
         for command in ((), ("explain", "total")):
-            self.refused(2, "no device in these traces is named so; they have NVIDIA H200", *command, self.trace["vectors"],
-                         "--peak", "NVIDIA H100:fp32=30T")
+            self.refused(2, "no device in these traces is named so; they have NVIDIA H200",
+                         *command, self.trace["vectors"], "--peak", "NVIDIA H100:fp32=30T")
         self.assertEqual(run(self.trace["vectors"], "--peak", "H200:fp32=30T").returncode, 0)
 
     def test_a_simulated_trace_is_never_measured_against_a_real_gpu(self):
@@ -360,9 +404,10 @@ class Utilization(Base):
 
     def test_people_see_it(self):
         text = run(self.trace["vectors"]).stdout
-        for words in ("Utilization", "NVIDIA H200: peaks of H200 SXM 141GB, fp32 67 TFLOP/s", "memory 4.8 TB/s",
-                      "NVIDIA H200 Tensor Core GPU data sheet", "Roofline", "ridge point 13.96 FLOP/B (fp32)",
-                      "30 assumed, large language models", "4 MobileNetV2", "62 GSPMD"):
+        for words in ("Utilization", "NVIDIA H200: peaks of H200 SXM 141GB, fp32 67 TFLOP/s",
+                      "memory 4.8 TB/s", "NVIDIA H200 Tensor Core GPU data sheet", "Roofline",
+                      "ridge point 13.96 FLOP/B (fp32)", "30 assumed, large language models",
+                      "4 MobileNetV2", "62 GSPMD"):
             self.assertIn(words, text)
 
 
@@ -372,17 +417,20 @@ class Compare(Base):
 
     def test_the_same_twice_is_the_same(self):
         result = self.compare()
-        self.assertEqual(result["kernel_counts"], {"appeared": 0, "vanished": 0, "changed": 0, "same": 3})
+        self.assertEqual(result["kernel_counts"],
+                         {"appeared": 0, "vanished": 0, "changed": 0, "same": 3})
         self.assertEqual(result["total"]["flop"]["ratio"], 1)
         self.assertIsNone(result["normalization"])
 
     def test_normalized_by_batch(self):
         total = self.compare("--normalize", "batch=64,128")["total"]
         self.assertEqual((total["flop"]["ratio"], total["flop"]["normalized_ratio"]), (1, 0.5))
-        self.assertEqual(self.compare("--normalize", "batch=1:64")["normalization"], {"name": "batch", "a": 1, "b": 64})
+        self.assertEqual(
+            self.compare("--normalize", "batch=1:64")["normalization"],
+            {"name": "batch", "a": 1, "b": 64})
         for wrong in ("batch", "batch=1", "=1,2", "batch=0,1", "batch=1,x"):
-            self.refused(2, "must be NAME=A,B", "compare", self.trace["vectors"], self.trace["vectors"], "--normalize",
-                         wrong)
+            self.refused(2, "must be NAME=A,B", "compare", self.trace["vectors"],
+                         self.trace["vectors"], "--normalize", wrong)
 
     def test_kernels_that_appear_and_vanish(self):
         result = self.json("compare", self.trace["vectors"], self.trace["simulated"])
@@ -392,7 +440,8 @@ class Compare(Base):
         self.assertEqual(result["kernel_counts"]["same"], 0)
         self.assertTrue(result["simulated"])
         self.assertIsNone(result["total"]["flop"]["ratio"])  # one side has unmeasured launches
-        self.assertIn("SIMULATED", run("compare", self.trace["vectors"], self.trace["simulated"]).stdout)
+        self.assertIn("SIMULATED",
+                      run("compare", self.trace["vectors"], self.trace["simulated"]).stdout)
 
     def changed(self, a, b, *options):
         result = self.json("compare", self.trace[a], self.trace[b], *options)
@@ -412,34 +461,43 @@ class Compare(Base):
         self.assertEqual(words["counted"], "changed")
         kernel, words = self.changed("exact53", "exact53_1", "--normalize", "batch=1,1")
         self.assertEqual(words["counted"], "same")  # divided: as exact as a division
-        done = run("compare", self.trace["exact53"], self.trace["exact53_1"], "--fail-if", f"total.flop.b == {2**53 + 1}")
+        done = run("compare", self.trace["exact53"], self.trace["exact53_1"], "--fail-if",
+                   f"total.flop.b == {2**53 + 1}")
         self.assertEqual(done.returncode, 1, done.stderr)
         gate = run(self.trace["exact53_1"], "--fail-if", f"total.flop == {2**53 + 1}")
         self.assertEqual(gate.returncode, 1, gate.stderr)
         self.assertIn(f"total.flop = {2**53 + 1}", gate.stderr)
-        self.assertEqual(run(self.trace["exact53_1"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 0)
-        self.assertEqual(run(self.trace["exact53"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 1)
+        self.assertEqual(
+            run(self.trace["exact53_1"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 0)
+        self.assertEqual(
+            run(self.trace["exact53"], "--fail-if", f"total.flop < {2**53 + 1}").returncode, 1)
 
     def test_one_sample_cannot_disagree(self):
-        """A count of 2^53 may have been rounded by the counter: an estimate, but not by disagreement."""
+        """A count of 2^53 may have been rounded by the counter: an estimate, but not by
+        disagreement."""
         text = run(self.trace["rounded"]).stdout
         self.assertIn("1 launches are of kernels with counts rounded by the counter", text)
         self.assertNotIn("samples disagree", text)
         text = run("explain", "counted", self.trace["rounded"]).stdout
         self.assertIn("rounded by the counter", text)
         self.assertNotIn("isagree", text)
-        signature = next(s for s in self.json(self.trace["rounded"])["signatures"] if s["kernel"] == "counted")
+        signature = next(s for s in self.json(self.trace["rounded"])["signatures"]
+                         if s["kernel"] == "counted")
         self.assertTrue(signature["varying"] and signature["rounded"])
 
     def test_help_has_an_example_that_works(self):
         text = " ".join(run("compare", "--help").stdout.split())
         condition = text.split("CONDITION holds, such as '")[1].split("'")[0]
-        self.assertEqual(run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if", condition).returncode, 0)
-        done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if", "ratio > 1")
+        self.assertEqual(
+            run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if",
+                condition).returncode, 0)
+        done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if",
+                   "ratio > 1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("total.flop.ratio", done.stderr)
         for near in done.stderr.split("near: ")[1].split(", "):
-            done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if", f"{near.strip()} >= 0")
+            done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if",
+                       f"{near.strip()} >= 0")
             self.assertNotEqual(done.returncode, 2, done.stderr)
 
     def test_gates(self):
@@ -466,62 +524,75 @@ class Compare(Base):
         peaks = list(csv.DictReader(io.StringIO(run("peaks", "--format", "csv").stdout)))
         self.assertEqual({r["gpu"] for r in peaks}, set(gpus))
         for row in peaks:
-            self.assertEqual(float(row["dense_flop_per_s"]), gpus[row["gpu"]]["peak_flop_per_s"][row["precision"]])
+            self.assertEqual(float(row["dense_flop_per_s"]),
+                             gpus[row["gpu"]]["peak_flop_per_s"][row["precision"]])
             self.assertEqual(row["source"], gpus[row["gpu"]]["source"])
         explained = run("explain", "total", both[1], "--format", "csv").stdout
         self.assertEqual(len(list(csv.DictReader(io.StringIO(explained)))),
                          len(self.json("explain", "total", both[1])["signatures"]))
 
     def test_projections_in_other_forms(self):
-        train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h", "--peak", "1T")
-        rows = {r["figure"]: r for r in csv.DictReader(io.StringIO(run(*train, "--format", "csv").stdout))}
+        train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h",
+                 "--peak", "1T")
+        rows = {
+            r["figure"]: r
+            for r in csv.DictReader(io.StringIO(run(*train, "--format", "csv").stdout))
+        }
         figures = self.json(*train)
         del figures["schema_version"]
         self.assertEqual({k: float(r["value"]) for k, r in rows.items()}, figures)
         self.assertEqual(rows["operations_flop"]["from"], "FLOP of a step x 10 steps")
         markdown = run(*train, "--format", "markdown").stdout
         self.assertIn("| by operations | 1e13 FLOP | FLOP of a step x 10 steps |", markdown)
-        infer = ("project", "infer", "--forward-flop", "15503M", "--gpu", "K80 board", "--precision", "fp32,fp64")
+        infer = ("project", "infer", "--forward-flop", "15503M", "--gpu", "K80 board",
+                 "--precision", "fp32,fp64")
         rows = list(csv.DictReader(io.StringIO(run(*infer, "--format", "csv").stdout)))
         for row, entry in zip(rows, self.json(*infer)["inference"], strict=True):
             self.assertEqual({k: v for k, v in row.items() if k in ("precision", "source")},
                              {k: entry[k] for k in ("precision", "source")})
             for key in ("peak_flop_per_s", "time_s", "examples_per_s"):
                 self.assertEqual(float(row[key]), entry[key])
-        self.assertIn("| fp64 | 2.910 TFLOP/s | 5.32749 ms | 187.706 |", run(*infer, "--format", "markdown").stdout)
+        self.assertIn("| fp64 | 2.910 TFLOP/s | 5.32749 ms | 187.706 |",
+                      run(*infer, "--format", "markdown").stdout)
         self.refused(2, "projection", *train, "--format", "csv", "--table", "kernels")
 
     def test_a_phase_that_a_side_lacks_is_0_launches_and_0_flop_there(self):
         neither = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
-        for condition, code in (("phases.recompute.launches.b > 0", 0), ("phases.recompute.flop.a == 0", 1),
+        for condition, code in (("phases.recompute.launches.b > 0",
+                                 0), ("phases.recompute.flop.a == 0", 1),
                                 ("phases.recompute.launches.b > phases.recompute.launches.a", 0)):
             self.assertEqual(run(*neither, condition).returncode, code, condition)
         # 0 / 0 is no number: a gate on it fails, as on any figure that is not known.
         done = run(*neither, "phases.recompute.flop.ratio > 1.01")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot be decided: phases.recompute.flop.ratio", done.stderr)
-        self.assertEqual(run(*neither, "phases.evaluation.launches.b > 0").returncode, 2)  # no rule has it
+        self.assertEqual(run(*neither, "phases.evaluation.launches.b > 0").returncode,
+                         2)  # no rule has it
         # Not among the phases that are listed.
         listed = [p["name"] for p in self.compare()["phases"]]
         self.assertNotIn("recompute", listed)
         one = self.json("compare", self.trace["vectors"], self.trace["simulated"])["phases"]
         appeared = next(p for p in one if p["name"] == "backward")
-        self.assertEqual((appeared["change"], appeared["launches"]["a"], appeared["flop"]["a"]), ("appeared", 0, "0"))
+        self.assertEqual((appeared["change"], appeared["launches"]["a"], appeared["flop"]["a"]),
+                         ("appeared", 0, "0"))
 
 
 class Schemas(Base):
     """All JSON of the tests above fits its schema; here: what does not is refused."""
 
     def test_surprises_and_gaps_are_refused(self):
-        train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h", "--peak", "1T")
+        train = ("project", "train", "--flop-per-step", "1T", "--steps", "10", "--time", "1h",
+                 "--peak", "1T")
         infer = ("project", "infer", "--forward-flop", "1G", "--peak", "1T")
-        for arguments in (("peaks", "h100"), ("compare", self.trace["vectors"], self.trace["vectors"]),
+        for arguments in (("peaks", "h100"), ("compare", self.trace["vectors"],
+                                              self.trace["vectors"]),
                           ("explain", "total", self.trace["vectors"]), train, infer):
             whole, schema = self.json(*arguments), schema_of(arguments[0])
             jsonschema.Draft202012Validator.check_schema(schema)
             broken = [{**whole, "surprise": 1}, {**whole, "schema_version": 2}]
             for key in whole:
-                if arguments is not train or key in ("schema_version", "peak_flop_per_s", "utilization", "time_flop"):
+                if arguments is not train or key in ("schema_version", "peak_flop_per_s",
+                                                     "utilization", "time_flop"):
                     broken.append({k: v for k, v in whole.items() if k != key})
                 if key not in ("simulated", "name"):
                     broken.append({**whole, key: "text"})

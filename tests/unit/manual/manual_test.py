@@ -1,4 +1,5 @@
-"""Manual pages read by groff without a warning, and completions by the shells themselves; both hold all that --help has."""
+"""Manual pages read by groff without a warning, and completions by the shells themselves; both hold
+all that --help has."""
 
 import re
 import shutil
@@ -10,14 +11,16 @@ from pathlib import Path
 
 FOLDER = Path(sys.argv[1]).resolve()
 PROGRAMS = {Path(path).name: Path(path).resolve() for path in sys.argv[2:4]}
-COMMANDS = {"flopreduce": ("", "compare", "explain", "merge", "peaks", "project", "project train", "project infer", "rules"),
-            "flopinj": ("", "run", "doctor")}
+COMMANDS = {
+    "flopreduce": ("", "compare", "explain", "merge", "peaks", "project", "project train",
+                   "project infer", "rules"), "flopinj": ("", "run", "doctor")
+}
 PLACES = [(program, command) for program, commands in COMMANDS.items() for command in commands]
 
 
 def help_of(program, command):
-    return subprocess.run([PROGRAMS[program], *command.split(), "--help"], capture_output=True, text=True, timeout=60,
-                          check=True).stdout
+    return subprocess.run([PROGRAMS[program], *command.split(), "--help"], capture_output=True,
+                          text=True, timeout=60, check=True).stdout
 
 
 def options_of(program, command):
@@ -27,15 +30,16 @@ def options_of(program, command):
 
 
 def read_page(program):
-    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=400n", FOLDER / "man" / f"{program}.1"],
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=400n", FOLDER / "man" / f"{program}.1"],
+        capture_output=True, text=True, timeout=60)
     return done.stdout, done.stderr
 
 
 class Readme(unittest.TestCase):
     def test_the_table_of_options_is_what_the_program_writes(self):
-        table = subprocess.run([PROGRAMS["flopinj"], "--generate", "options"], capture_output=True, text=True,
-                               timeout=60, check=True).stdout
+        table = subprocess.run([PROGRAMS["flopinj"], "--generate", "options"], capture_output=True,
+                               text=True, timeout=60, check=True).stdout
         self.assertIn(table, (Path(__file__).parents[3] / "README.md").read_text())
 
 
@@ -43,8 +47,9 @@ class ManualPages(unittest.TestCase):
     def test_groff_has_nothing_to_say(self):
         for program in PROGRAMS:
             for options in (["-Tutf8"], ["-Tascii", "-rLL=60n"], ["-Tps"]):
-                done = subprocess.run(["groff", "-man", "-ww", "-z", *options, FOLDER / "man" / f"{program}.1"],
-                                      capture_output=True, text=True, timeout=60)
+                done = subprocess.run(
+                    ["groff", "-man", "-ww", "-z", *options, FOLDER / "man" / f"{program}.1"],
+                    capture_output=True, text=True, timeout=60)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_every_option_and_its_text_is_there(self):
@@ -57,8 +62,11 @@ class ManualPages(unittest.TestCase):
                 self.assertIn(option, page)
         page = " ".join(read_page("flopreduce")[0].split())
         self.assertIn("--top N Lines of long tables (10 if not given).", page)
-        self.assertIn("--weight VALUE What --format folded adds up: flop (the default), time, launches.", page)
-        self.assertIn("'ratio > 2.1 or total.flop > 1.5T'", page)  # quotes, hyphens and dots as they are
+        self.assertIn(
+            "--weight VALUE What --format folded adds up: flop (the default), time, launches.",
+            page)
+        self.assertIn("'ratio > 2.1 or total.flop > 1.5T'",
+                      page)  # quotes, hyphens and dots as they are
 
     def test_the_page_has_a_name_line_for_apropos(self):
         for program in PROGRAMS:
@@ -67,14 +75,18 @@ class ManualPages(unittest.TestCase):
 
 class Bash(unittest.TestCase):
     def complete(self, line, folder="/"):
-        """What bash offers for the last word of a line; words are split as bash does it, also at "="."""
+        """What bash offers for the last word of a line; words are split as bash does it, also at
+        "="."""
         words = [w for w in re.split(r"\s+|(=)", line) if w]
         if line.endswith((" ", "=")):
             words += [""]
         program = words[0]
-        script = (f"source {FOLDER}/bash/{program}; COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; "
-                  f"_{program}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
-        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=60, cwd=folder)
+        script = (
+            f"source {FOLDER}/bash/{program}; COMP_WORDS=({' '.join(repr(w) for w in words)}); "
+            f"COMP_CWORD={len(words) - 1}; "
+            f"_{program}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
+                              timeout=60, cwd=folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return [word for word in done.stdout.splitlines() if word]
 
@@ -83,21 +95,27 @@ class Bash(unittest.TestCase):
             self.assertEqual(self.complete("flopinj ", empty), ["run", "doctor"])
             self.assertEqual(self.complete("flopreduce comp", empty), ["compare"])
             self.assertEqual(self.complete("flopreduce project ", empty), ["train", "infer"])
-            listed = re.findall(r"^  (\w+) +\S", help_of("flopreduce", "").split("Commands")[1].split("Formats")[0], re.MULTILINE)
-            self.assertEqual(set(self.complete("flopreduce ", empty)), set(listed) - {"report"})  # which is the default
+            listed = re.findall(r"^  (\w+) +\S",
+                                help_of("flopreduce", "").split("Commands")[1].split("Formats")[0],
+                                re.MULTILINE)
+            self.assertEqual(set(self.complete("flopreduce ", empty)),
+                             set(listed) - {"report"})  # which is the default
 
     def test_options_are_those_of_the_command(self):
         for program, command in PLACES:
             offered = self.complete(f"{program} {command} --")
             self.assertEqual(set(offered), options_of(program, command), (program, command))
-        self.assertEqual(self.complete("flopreduce trace.pb --form"), ["--format", "--formula-flop"])
+        self.assertEqual(self.complete("flopreduce trace.pb --form"),
+                         ["--format", "--formula-flop"])
         self.assertEqual(self.complete("flopreduce project train --exam"), ["--examples"])
-        self.assertEqual(self.complete("flopreduce --table peaks --weig"), ["--weight"])  # no command, but a value
+        self.assertEqual(self.complete("flopreduce --table peaks --weig"),
+                         ["--weight"])  # no command, but a value
 
     def test_values(self):
         self.assertEqual(self.complete("flopreduce --format ht"), ["html"])
         self.assertEqual(self.complete("flopreduce --format=ht"), ["html"])
-        self.assertEqual(self.complete("flopreduce compare a b --format "), ["text", "json", "csv", "markdown"])
+        self.assertEqual(self.complete("flopreduce compare a b --format "),
+                         ["text", "json", "csv", "markdown"])
         self.assertEqual(self.complete("flopinj run --level="), ["launches", "tally"])
         self.assertEqual(sorted(self.complete("flopreduce --color a")), ["always", "auto"])
 
@@ -106,7 +124,8 @@ class Bash(unittest.TestCase):
             (Path(folder) / "x trace.pb").touch()
             self.assertEqual(self.complete("flopreduce x", folder), ["x trace.pb"])
             self.assertEqual(self.complete("flopreduce compare x", folder), ["x trace.pb"])
-            self.assertEqual(self.complete("flopreduce -o x", folder), [])  # bash completes it as a file (-o default)
+            self.assertEqual(self.complete("flopreduce -o x", folder),
+                             [])  # bash completes it as a file (-o default)
 
     def test_the_profiled_program_is_left_alone(self):
         self.assertEqual(self.complete("flopinj run -- python --mo"), [])
@@ -116,7 +135,8 @@ class OtherShells(unittest.TestCase):
     @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
     def test_zsh_reads_it(self):
         for program in PROGRAMS:
-            done = subprocess.run(["zsh", "-n", FOLDER / "zsh" / f"_{program}"], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["zsh", "-n", FOLDER / "zsh" / f"_{program}"],
+                                  capture_output=True, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     @unittest.skipUnless(shutil.which("fish"), "no fish here")
@@ -124,7 +144,8 @@ class OtherShells(unittest.TestCase):
         def complete(line):
             script = f"source {FOLDER}/fish/{line.split()[0]}.fish; complete -C '{line}'"
             with tempfile.TemporaryDirectory() as home:
-                done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60,
+                done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True,
+                                      text=True, timeout=60,
                                       env={"HOME": home, "PATH": "/usr/bin:/bin"}, cwd=home)
             self.assertEqual(done.stderr, "")
             return [row.split("\t")[0] for row in done.stdout.splitlines()]
@@ -133,7 +154,8 @@ class OtherShells(unittest.TestCase):
         self.assertEqual(complete("flopreduce --format ht"), ["html"])
         self.assertEqual(complete("flopreduce project train --exam"), ["--examples"])
         for program, command in PLACES:
-            self.assertLessEqual(options_of(program, command), set(complete(f"{program} {command} --".replace("  ", " "))))
+            self.assertLessEqual(options_of(program, command),
+                                 set(complete(f"{program} {command} --".replace("  ", " "))))
 
 
 if __name__ == "__main__":

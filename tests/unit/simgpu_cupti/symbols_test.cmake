@@ -1,8 +1,9 @@
-# Only cupti* functions are exported, those that programs of others link among them, under the version
-# name that these ask for; the variant lacks exactly the range profiler; nothing but the C library is
-# needed.
+# Only cupti* functions are exported, those that programs of others link among them, under the
+# version name that these ask for; the variant lacks exactly the range profiler; nothing but the C
+# library is needed.
 function(exported file out)
-  execute_process(COMMAND ${NM} -D --defined-only ${file} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${NM} -D --defined-only ${file} OUTPUT_VARIABLE text
+    COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" lines "${text}")
   set(names "")
   foreach(line IN LISTS lines)
