@@ -1,7 +1,7 @@
 // What a user may ask of a recording.
 #pragma once
 #include <collector/identity/recording.h>
-#include <collector/schedule/rank_list.h>
+#include <collector/options/rank_list.h>
 #include <collector/schedule/window_policy.h>
 
 #include <cstdint>

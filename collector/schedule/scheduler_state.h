@@ -1,7 +1,7 @@
 // What the scheduler knows. Private to it.
 #pragma once
 #include <collector/identity/mutex.h>
-#include <collector/schedule/sampling.h>
+#include <collector/schedule/sampled_signature.h>
 #include <collector/schedule/scheduler.h>
 
 #include <array>

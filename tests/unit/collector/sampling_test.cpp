@@ -1,6 +1,6 @@
 // What is measured, how often and at what cost, on a simulated clock.
-#include <collector/schedule/rank_list.h>
-#include <collector/schedule/sampling.h>
+#include <collector/options/rank_list.h>
+#include <collector/schedule/sampled_signature.h>
 
 #include <cmath>
 

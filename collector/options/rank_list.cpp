@@ -1,4 +1,4 @@
-#include <collector/schedule/rank_list.h>
+#include <collector/options/rank_list.h>
 
 #include <algorithm>
 #include <charconv>
