@@ -13,7 +13,8 @@ file(GLOB _versioned /usr/local/cuda-*)
 list(SORT _versioned COMPARE NATURAL ORDER DESCENDING)
 list(APPEND _roots ${_versioned} /usr/local /usr)
 
-set(FLOPINJ_PYTHON "" CACHE STRING "Python whose nvidia wheels are searched for headers, before build/venv")
+set(FLOPINJ_PYTHON "" CACHE STRING
+    "Python whose nvidia wheels are searched for headers, before build/venv")
 set(_wheel_roots "")
 foreach(_python ${FLOPINJ_PYTHON} ${PROJECT_SOURCE_DIR}/build/venv/bin/python python3)
   execute_process(
@@ -50,7 +51,8 @@ _flopinj_find_header(CUDA_HEADERS_NVTX_DIR nvtx3/nvToolsExt.h)
 
 if(CUDA_HEADERS_CUPTI_DIR)
   file(STRINGS ${CUDA_HEADERS_CUPTI_DIR}/cupti_version.h _line REGEX "#define CUPTI_API_VERSION")
-  string(REGEX REPLACE ".*CUPTI_API_VERSION +([0-9]+).*" "\\1" CUDA_HEADERS_CUPTI_VERSION "${_line}")
+  string(REGEX REPLACE ".*CUPTI_API_VERSION +([0-9]+).*" "\\1" CUDA_HEADERS_CUPTI_VERSION
+         "${_line}")
 endif()
 
 include(FindPackageHandleStandardArgs)

@@ -9,8 +9,10 @@ execute_process(
 if(failed OR errors)
   message(FATAL_ERROR "protoc: ${failed} ${errors}")
 endif()
-foreach(expected "hostname: \"sample-host\"" "name: \"Sample GPU\"" "value: \"sample_kernel\"" "value: \"forward\""
-                 "first_start_ns: 1000" "gap_ns: 983" "duration_delta_ns: 17" "recorded: 3" "code: \"sample.code\""
+foreach(expected "hostname: \"sample-host\"" "name: \"Sample GPU\"" "value: \"sample_kernel\""
+                 "value: \"forward\""
+                 "first_start_ns: 1000" "gap_ns: 983" "duration_delta_ns: 17" "recorded: 3"
+                 "code: \"sample.code\""
                  "packets: ")
   string(FIND "${text}" "${expected}" at)
   if(at EQUAL -1)

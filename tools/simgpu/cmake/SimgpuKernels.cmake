@@ -7,7 +7,8 @@
 # Where nvcc is found and SIMGPU_FATBINS is on, the same sources also become <OUTPUT>.fatbin for a
 # real GPU, with -fmad=false so that a*b+c stays two operations on both sides.
 option(SIMGPU_FATBINS "Also compile kernel sources for real GPUs, where nvcc is found" ON)
-set(SIMGPU_CUDA_ARCHS "80;90" CACHE STRING "Architectures of the fat binaries; the last also as PTX")
+set(SIMGPU_CUDA_ARCHS "80;90" CACHE STRING
+    "Architectures of the fat binaries; the last also as PTX")
 if(SIMGPU_FATBINS)
   find_program(SIMGPU_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 endif()
