@@ -94,7 +94,8 @@ class NoMemory(harness.TestCase):
 
 
 class ThreadKeys(harness.TestCase):
-    """The C library has 1,024 keys for what threads hand back at their end, and a program may take all."""
+    """The C library has 1,024 keys for what threads hand back at their end: a program may take all
+    of them."""
 
     def codes(self, case):
         self.run_profiled([SAFETY, case])
