@@ -3,10 +3,10 @@
 
 #include "catch.h"
 #include "chips.h"
-#include "config_image.h"
-#include "counter_image.h"
+#include "counters/config_image.h"
+#include "counters/counter_image.h"
+#include "counters/metrics.h"
 #include "environment.h"
-#include "metrics.h"
 
 using namespace simgpu::cupti;
 using simgpu::Count;

@@ -11,8 +11,8 @@
 
 #include "catch.h"
 #include "chips.h"
-#include "config_image.h"
-#include "metrics.h"
+#include "counters/config_image.h"
+#include "counters/metrics.h"
 
 namespace {
 
