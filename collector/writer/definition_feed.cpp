@@ -39,7 +39,7 @@ void DefinitionFeed::name_threads(std::span<ThreadState* const> threads) {
   const bool again = now >= next_naming_;
   if (again) next_naming_ = now + std::chrono::seconds(1);
   for (const ThreadState* const thread : threads) {
-    if (thread->ring.pushed() == 0) continue;
+    if (thread == nullptr || thread->ring.pushed() == 0) continue;
     if (!again && names_.count(thread->id.value) != 0) continue;
     std::string name;
     state_.control.with_edge([&] {
