@@ -84,7 +84,7 @@ struct SignatureTable::State {
   std::unordered_map<ShapeKey, ShapeEntry, ShapeKeyHash> by_shape FLOPINJ_GUARDED_BY(mutex);
   std::unordered_map<const KernelFunction*, const Signature*> overflow FLOPINJ_GUARDED_BY(mutex);
   uint64_t wanted_everywhere FLOPINJ_GUARDED_BY(mutex) = 0;
-  std::atomic<uint64_t> merged_requests{0}, overflowed{0};
+  std::atomic<uint64_t> overflowed{0};
 
   const KernelFunction* find_function(uint64_t hash, const FunctionInfo& info) const
       FLOPINJ_REQUIRES_SHARED(mutex) {
@@ -98,12 +98,6 @@ struct SignatureTable::State {
     const auto it = by_shape.find(key);
     return it == by_shape.end() ? nullptr : it->second.find(fingerprint);
   }
-  const Signature* counted(const Signature* s) {
-    if (s->parameter_class == ParameterClass::kMerged)
-      merged_requests.fetch_add(1, std::memory_order_relaxed);
-    return s;
-  }
-
   // These may throw bad_alloc, leaving the tables as they were.
   const Signature* define(const KernelFunction& function, const LaunchShape& shape,
                           uint64_t fingerprint, ParameterClass parameter_class,
@@ -198,13 +192,13 @@ const Signature* SignatureTable::intern_signature(const KernelFunction& function
     {
       const ReaderLock lock(state.mutex);
       if (const Signature* known = state.find_signature(key, fingerprint))
-        return state.counted(known);
+        return known;
     }
     const WriterLock lock(state.mutex);
     if (const Signature* known = state.find_signature(key, fingerprint))
-      return state.counted(known);
+      return known;
     if (const Signature* fresh = state.add(key, fingerprint, initial_wanted))
-      return state.counted(fresh);
+      return fresh;
     state.overflowed.fetch_add(1, std::memory_order_relaxed);
     return state.overflow_of(function);
   } catch (const std::exception&) {
@@ -254,9 +248,6 @@ void SignatureTable::merge_from_now(const Signature& s) noexcept {
     it->second.full = true;
 }
 
-uint64_t SignatureTable::merged_fingerprints() const {
-  return state_->merged_requests.load(std::memory_order_relaxed);
-}
 uint64_t SignatureTable::overflowed() const {
   return state_->overflowed.load(std::memory_order_relaxed);
 }

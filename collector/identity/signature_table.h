@@ -98,7 +98,6 @@ class SignatureTable {
   // class.
   void merge_from_now(const Signature&) noexcept;
 
-  uint64_t merged_fingerprints() const;  // interning requests answered with a merged class
   uint64_t overflowed() const;           // interning requests past a bound
 
  private:

@@ -94,13 +94,6 @@ OperatorFlop OperatorFlop::times(u128 count) const {
 
 bool has_operator_formula(std::string_view name) { return find(name).known(); }
 
-const char* operator_convention(std::string_view name) {
-  const Entry entry = find(name);
-  if (entry.row != nullptr) return entry.row->convention;
-  if (entry.elementwise != nullptr) return entry.elementwise->convention;
-  return entry.forms.empty() ? "" : entry.forms.front().convention;
-}
-
 bool same_kind_of_work(std::string_view name, std::string_view other) {
   const Entry entry = find(name);
   return entry.table != nullptr && entry.table == find(other).table;

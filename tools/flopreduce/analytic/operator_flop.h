@@ -32,8 +32,6 @@ namespace flopinj::reduce {
 
 // Of a function's name ("aten::conv2d", "mul"; an in-place "_" may follow).
 bool has_operator_formula(std::string_view name);
-// What its formula counts, and where that is from; empty where there is none.
-const char* operator_convention(std::string_view name);
 
 // Whether both are of one table: products, convolutions, pooling, attention, recurrent layers or
 // norms.
