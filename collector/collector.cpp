@@ -93,11 +93,11 @@ bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
   });
 }
 
-void Collector::close(EndReason reason) {
+bool Collector::close(EndReason reason) {
   const MutexLock lock(life_);
-  if (dead_ || std::exchange(closed_, true)) return;
+  if (dead_ || std::exchange(closed_, true)) return true;
   state_->accepting.store(false, std::memory_order_relaxed);
-  if (!started_) return;
+  if (!started_) return true;
   sink_ = nullptr;
   const bool done =
       state_->control.close(reason, std::chrono::milliseconds(state_->config.close_timeout_ms));
@@ -105,6 +105,7 @@ void Collector::close(EndReason reason) {
     pthread_join(writer_, nullptr);
   else
     pthread_detach(writer_);
+  return done;
 }
 
 void Collector::flush() {
@@ -191,6 +192,10 @@ void Collector::count_unseen(std::string_view reason, uint64_t by) {
 void Collector::count_dropped(std::string_view reason, DeviceId device, uint64_t by) {
   if (!dead_ && state_->accepting.load(std::memory_order_relaxed))
     guarded([&] { state_->losses.unrecorded(reason, device, by); });
+}
+
+void Collector::count_interrupting_range() noexcept {
+  if (!dead_) state_->interrupting_ranges.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Collector::set_startup_ns(uint64_t ns) {

@@ -51,9 +51,9 @@ class Collector {
   bool start(std::unique_ptr<Sink>, const ProcessInfo&);
   // Drains and writes everything, the End packet last, and stops the writer thread. Returns after
   // at most close_timeout_ms (and a moment), done or not: a writer that is stuck in its sink is
-  // left behind and calls no hook any more. Launches recorded after close() began are ignored.
-  // Idempotent.
-  void close(EndReason);
+  // left behind and calls no hook any more: then the result is false. Launches recorded after
+  // close() began are ignored. Idempotent.
+  bool close(EndReason);
   // In a forked child: forget everything without touching locks, threads or the sink's buffers;
   // only the sink's descriptor is closed, so that its reader does not wait for the child. The
   // object is dead after: every call does nothing and returns null, except paths(),
@@ -84,6 +84,9 @@ class Collector {
   // Launches that the program made and that are not given to record(): they count as made and as
   // dropped.
   void count_dropped(std::string_view reason, DeviceId, uint64_t by);
+  // A call of NVTX that a signal handler made inside one of ours: nothing is done for it.
+  // Async-signal-safe.
+  void count_interrupting_range() noexcept;
   void set_startup_ns(uint64_t);
 
   RangePathTable& paths();

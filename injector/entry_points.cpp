@@ -27,21 +27,34 @@ namespace {
 // loads us there all the same: we then read no variable, write no file and start nothing.
 bool privileged() { return getauxval(AT_SECURE) != 0; }
 
+// Where there was no memory as we were loaded, not even an exception can be thrown.
+bool has_memory() {
+  constexpr size_t kBytes = size_t{64} << 10;
+  void* volatile const memory = std::malloc(kBytes);
+  std::free(memory);
+  return memory != nullptr;
+}
+
+bool may_run() { return !privileged() && has_memory(); }
+
 }  // namespace
 
 FLOPINJ_EXPORT int InitializeInjection(void) {
-  if (privileged()) return 1;
+  if (!may_run()) return 1;
+  const flopinj::NoCancellation whole;
   const flopinj::RecursionGuard guard;
   flopinj::start_session();
   return 1;  // always: whatever became of us, the program's cuInit goes on
 }
 
 FLOPINJ_EXPORT int InitializeInjectionNvtx2(const void* (*get_export_table)(uint32_t)) {
-  return !privileged() && flopinj::attach_nvtx(get_export_table) ? 1 : 0;
+  if (!may_run()) return 0;
+  const flopinj::NoCancellation whole;
+  return flopinj::attach_nvtx(get_export_table) ? 1 : 0;
 }
 
 FLOPINJ_EXPORT int InitializeInjectionNvtx(const void* (*get_export_table)(uint32_t)) {
-  return !privileged() && flopinj::attach_nvtx(get_export_table) ? 1 : 0;
+  return InitializeInjectionNvtx2(get_export_table);
 }
 
 namespace {

@@ -112,10 +112,20 @@ StringId domain_id(nvtxDomainHandle_t domain) {
       static_cast<uint32_t>(reinterpret_cast<uintptr_t>(domain))};  // the default domain is null
 }
 
-// Every function below is called by the program. Nothing may escape into it.
+void count_interrupting_call() noexcept {
+  if (Edge* const edge = recording_edge(); edge != nullptr)
+    edge->collector->count_interrupting_range();
+}
+
+// Every function below is called by the program. Nothing may escape into it. A call in a signal
+// handler that interrupted us on this thread is counted and does nothing, since we may hold a lock.
 template <class Result, class Body>
 Result contain(Result fallback, Body&& body) noexcept {
   try {
+    if (RecursionGuard::inside()) {
+      count_interrupting_call();
+      return fallback;
+    }
     const RecursionGuard guard;
     if constexpr (std::is_invocable_v<Body, const RecursionGuard&>)
       return body(guard);

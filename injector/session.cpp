@@ -2,7 +2,9 @@
 #include <collector/trace/sink/output_name.h>
 #include <collector/trace/sink/sink.h>
 #include <injector/activity.h>
+#include <injector/process/command_line.h>
 #include <injector/process/edge.h>
+#include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
 #include <injector/process/this_thread.h>
@@ -12,7 +14,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 
 namespace flopinj {
@@ -26,13 +30,35 @@ struct Session {
   bool start_tried = false;
 };
 
-Mutex* g_mutex = new Mutex;  // a pointer, so that a forked child can have a fresh one
+// The mutex is never destroyed, and a forked child begins with a fresh one.
+union Leaked {
+  constexpr Leaked() : mutex{} {}
+  ~Leaked() {}
+  Mutex mutex;
+};
+constinit Leaked g_leaked;
 // The session under construction or in use. Leaked on purpose, see session.h.
-Session* g_session FLOPINJ_GUARDED_BY(*g_mutex) = nullptr;
+Session* g_session FLOPINJ_GUARDED_BY(g_leaked.mutex) = nullptr;
 // For good: switched off, or we are a child of a recording process.
-bool g_off FLOPINJ_GUARDED_BY(*g_mutex) = false;
+bool g_off FLOPINJ_GUARDED_BY(g_leaked.mutex) = false;
 std::atomic<Edge*> g_edge{nullptr};
 std::atomic<Edge*> g_recording{nullptr};
+std::atomic<pid_t> g_recorder{0};  // the process that began to record
+
+// Launches are no longer ours: windows are closed, their counters read, our other threads ended.
+void let_go(Session& session) {
+  session.tracer->disable();
+  g_recording.store(nullptr);
+  // From now on flush() takes all there is.
+  if (session.activity) session.activity->finish();
+}
+
+// On the writer's thread, the last that is left to end.
+bool end_with_program(Session& session) {
+  if (recording_edge() == nullptr || !only_helpers_left()) return false;
+  let_go(session);
+  return true;
+}
 
 CollectorHooks hooks_for(Session& session) {
   CollectorHooks hooks;
@@ -40,6 +66,7 @@ CollectorHooks hooks_for(Session& session) {
   hooks.flush_times = [&session] {
     if (session.activity) session.activity->flush();
   };
+  hooks.program_ended = [&session] { return end_with_program(session); };
   hooks.activity_lost = [&session] { return session.activity ? session.activity->lost() : 0; };
   hooks.now_ns = [&session] { return session.edge.now_ns(); };
   hooks.thread_cpu_ns = thread_cpu_ns;
@@ -84,21 +111,61 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   } else {
     g_session = nullptr;  // a child that initialises CUDA itself gets a session of its own
   }
-  new (g_mutex) Mutex;
+  new (&g_leaked.mutex) Mutex;
   forget_threads();
 }
 
 void stop_at_exit() { stop_session(EndReason::kExit); }
 
-std::string output_name(const Settings& settings, const ProcessInfo& process, std::string& error) {
+// The writer asks for the last times, writes what is left and the End packet; then CUPTI is let go.
+// A writer that did not end may be inside CUPTI, which is then not called any more.
+void close(EndReason reason) noexcept {
+  try {
+    const RecursionGuard guard;
+    const MutexLock lock(g_leaked.mutex);
+    if (recording_edge() == nullptr) return;
+    let_go(*g_session);
+    if (g_session->collector->close(reason) && g_session->activity) g_session->activity->stop();
+  } catch (...) {  // nothing of ours may keep the program from ending
+  }
+}
+
+OutputName output_name(const Settings& settings, const ProcessInfo& process) {
   OutputNameContext context;
   context.pid = process.pid;
   context.host = process.hostname;
   context.rank = process.rank;
   context.environment = [](const char* name) -> const char* { return std::getenv(name); };
-  OutputName name = expand_output_name(settings.output, context);
-  error = name.error;
-  return name.name;
+  return expand_output_name(settings.output, context);
+}
+
+// A file with our own process id in its name is one of this process before an exec(), or of an
+// earlier process with that id: kept, and no reason to record nothing.
+OpenedSink open_output(OutputName& name, const Settings& settings) {
+  constexpr uint32_t kMostTries = 100;
+  const std::string first = name.name;
+  OpenedSink opened = open_sink(first, {.force = settings.force});
+  for (uint32_t number = 2; opened.exists && name.of_process && number <= kMostTries; ++number) {
+    name.name = numbered_output_name(first, number);
+    opened = open_sink(name.name, {.force = settings.force});
+  }
+  return opened;
+}
+
+// Programs are told of one library for each interface. Where NVTX's is another, or none, there are
+// launches and no ranges.
+void check_nvtx_variable(Collector& collector) {
+  const char* const cuda = std::getenv("CUDA_INJECTION64_PATH");
+  const char* const nvtx = std::getenv("NVTX_INJECTION64_PATH");
+  std::error_code error;
+  if (cuda == nullptr || nvtx == nullptr || std::string_view(cuda) == nvtx ||
+      std::filesystem::equivalent(cuda, nvtx, error))
+    return;
+  const std::string line = std::string("NVTX_INJECTION64_PATH names another library (") + nvtx +
+                           "): the program's NVTX ranges go there, and the trace has none; set "
+                           "it to the path in CUDA_INJECTION64_PATH";
+  log::warn(line);
+  collector.diagnostic(Severity::kWarning, "nvtx.other_library", line);
 }
 
 // CUPTI is found and subscribed to. False, with one line in `error`; then nothing is left behind.
@@ -135,13 +202,17 @@ bool start(Session& session) {
   process.measures = edge.measures =
       process.counters && edge.settings.measure_ranks.contains(process.rank);
   process.budget_percent = edge.settings.budget_percent;
-  const std::string name = output_name(edge.settings, process, error);
-  if (!error.empty()) return refuse("FLOPINJ_OUTPUT: " + error);
+  if (edge.settings.no_command_line)
+    process.command_line.clear();
+  else
+    hide_secrets(process.command_line);
+  OutputName name = output_name(edge.settings, process);
+  if (!name.error.empty()) return refuse("FLOPINJ_OUTPUT: " + name.error);
 
   if (!connect(session, error)) return refuse(error);
   process.cupti_version = edge.cupti.version;
   process.clock_trace_ns = edge.now_ns();
-  OpenedSink opened = open_sink(name, {.force = edge.settings.force});
+  OpenedSink opened = open_output(name, edge.settings);
   if (!opened.sink) {
     session.tracer->disable();
     return refuse(opened.error);
@@ -167,11 +238,13 @@ bool start(Session& session) {
     session.collector->diagnostic(Severity::kWarning, "cupti.no_range_profiler", why);
   }
 
+  check_nvtx_variable(*session.collector);
   if (!session.collector->start(std::move(opened.sink), process)) {
     session.tracer->disable();
     if (session.activity) session.activity->stop();
     return refuse("cannot start a thread");
   }
+  g_recorder = getpid();
   g_recording.store(&edge, std::memory_order_release);
   if (!session.tracer->enable(error)) {
     g_recording.store(nullptr);
@@ -182,8 +255,9 @@ bool start(Session& session) {
     return refuse(error);
   }
   std::atexit(stop_at_exit);
+  std::at_quick_exit(stop_at_exit);
   session.collector->set_startup_ns(monotonic_ns() - began);
-  log::info("recording to " + name);
+  log::info({"recording to ", name.name});
   return true;
 }
 
@@ -200,7 +274,7 @@ Edge* recording_edge() noexcept { return g_recording.load(std::memory_order_acqu
 Edge* session_edge() noexcept {
   if (Edge* edge = g_edge.load(std::memory_order_acquire); edge != nullptr) return edge;
   try {
-    const MutexLock lock(*g_mutex);
+    const MutexLock lock(g_leaked.mutex);
     if (g_off) return nullptr;
     if (g_session == nullptr) {
       static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
@@ -221,30 +295,29 @@ Edge* session_edge() noexcept {
 bool start_session() noexcept {
   if (session_edge() == nullptr) return false;
   try {
-    const MutexLock lock(*g_mutex);
+    const MutexLock lock(g_leaked.mutex);
     if (g_session == nullptr || g_session->start_tried) return recording_edge() != nullptr;
     g_session->start_tried = true;
     return start(*g_session);
   } catch (const std::exception& e) {
-    log::error(std::string("cannot start: ") + e.what() + "; the program runs unprofiled");
+    log::error({"cannot start: ", e.what(), "; the program runs unprofiled"});
     return false;
   }
 }
 
-// Steps: launches are no longer ours (windows are closed first, their counters read); the writer
-// asks for the last times, writes what is left and the End packet; then CUPTI is let go.
+// exit() in a signal handler is not allowed, and done all the same. The signal may have interrupted
+// us or CUPTI on this thread, with a lock held that nobody can give back. What is surely so inside
+// is left at once; else the end is tried on another thread, and waited for only so long. Up to
+// flush_ms of the trace may then be missing.
 void stop_session(EndReason reason) noexcept {
+  constexpr auto kMostInHandler = std::chrono::seconds(2);
+  // No handler of ours has run in a child of a bare clone.
+  if (recording_edge() == nullptr || getpid() != g_recorder) return;
+  if (RecursionGuard::inside() || launching()) return;
+  if (!below_signal_handler()) return close(reason);
   try {
-    const RecursionGuard guard;
-    const MutexLock lock(*g_mutex);
-    if (recording_edge() == nullptr) return;
-    g_session->tracer->disable();
-    g_recording.store(nullptr);
-    // From now on flush() takes all there is.
-    if (g_session->activity) g_session->activity->finish();
-    g_session->collector->close(reason);
-    if (g_session->activity) g_session->activity->stop();
-  } catch (...) {  // nothing of ours may keep the program from ending
+    run_aside([reason] { close(reason); }, kMostInHandler);
+  } catch (...) {  // no memory: what was flushed is there
   }
 }
 

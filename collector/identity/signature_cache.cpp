@@ -1,14 +1,11 @@
 #include <collector/identity/signature_cache.h>
 
-#include <new>
-
 namespace flopinj {
 
 void SignatureCache::insert(const KernelFunction& function, const LaunchShape& shape,
                             uint64_t fingerprint, const Signature* signature) noexcept {
   if (signature == nullptr || is_overflow(*signature)) return;
-  if (!sets_) sets_.reset(new (std::nothrow) std::array<Set, kSets>{});
-  if (!sets_) return;
+  if (!sets_.make()) return;
   Set& set = (*sets_)[set_of(function, shape, fingerprint)];
   for (Slot& slot : set) {
     if (!matches(slot, function, shape, fingerprint)) continue;

@@ -8,11 +8,11 @@
 #pragma once
 #include <collector/identity/hash.h>
 #include <collector/identity/signature_table.h>
+#include <collector/identity/zero_pages.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace flopinj {
 
@@ -58,7 +58,7 @@ class SignatureCache {
     return h >> (64 - kSetBits);
   }
 
-  std::unique_ptr<std::array<Set, kSets>> sets_;  // allocated at the first insert
+  ZeroPages<std::array<Set, kSets>> sets_;  // made at the first insert
 };
 
 }  // namespace flopinj

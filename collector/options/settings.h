@@ -21,6 +21,7 @@ struct Settings {
   Level level = Level::kLaunches;
   Mode mode = Mode::kMultiplex;
   bool force = false;
+  bool no_command_line = false;  // the trace does not hold it
   LogLevel log_level = LogLevel::kWarn;
   std::string cupti;  // library to load when none is in the process; empty: found
   uint32_t flush_ms = 250;

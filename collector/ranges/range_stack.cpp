@@ -56,12 +56,13 @@ uint32_t RangeStack::level(StringId domain) const noexcept {
 int RangeStack::push(StringId domain, std::string_view name) noexcept {
   const int before = static_cast<int>(level(domain));
   try {
-    if (uint32_t* count = beyond(domain)) {
-      ++*count;
-      return before;
-    }
-    if (depth_ == kMaxDepth) {
-      beyond_.emplace_back(domain, 1);
+    uint32_t* const count = beyond(domain);
+    if (count != nullptr || depth_ == kMaxDepth) {
+      too_deep_.store(too_deep() + 1, std::memory_order_relaxed);  // one writer
+      if (count != nullptr)
+        ++*count;
+      else
+        beyond_.emplace_back(domain, 1);
       return before;
     }
     const PathId below = path();

@@ -33,6 +33,7 @@ class RangeStack {
     return top_;
   }
   // Pops that found no range open. Any thread may read it.
+  uint64_t too_deep() const { return too_deep_.load(std::memory_order_relaxed); }
   uint64_t unmatched_pops() const { return unmatched_pops_.load(std::memory_order_relaxed); }
   // Of the innermost range that has one; evaluate_function's is that of its node, once it has run.
   uint64_t sequence_plus_1() const { return sequence_; }
@@ -59,7 +60,7 @@ class RangeStack {
   RangePathTable& table_;
   const ProcessRanges& process_;
   uint32_t seen_version_ = 0;
-  std::atomic<uint64_t> unmatched_pops_{0};
+  std::atomic<uint64_t> unmatched_pops_{0}, too_deep_{0};
   uint64_t sequence_ = 0;
   PathId base_, top_;
   size_t depth_ = 0;  // of open_, how many are open

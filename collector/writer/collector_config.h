@@ -27,6 +27,9 @@ struct CollectorConfig {
 // except where it says otherwise, and not at all once close() has returned.
 struct CollectorHooks {
   std::function<void()> thread_started;  // name the thread; its signals are blocked already
+  // True where the program's threads have all ended and its process lives on for ours. The writer
+  // then writes what is left and ends. Asked once a second.
+  std::function<bool()> program_ended;
   // Ask CUPTI for finished activity buffers; calls times() before it returns.
   std::function<void()> flush_times;
   std::function<uint64_t()> now_ns;         // the trace's clock; any thread

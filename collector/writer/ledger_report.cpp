@@ -128,13 +128,23 @@ void LedgerReport::report_losses(const LaunchMerger& merger) {
     std::string_view code, message;
     uint64_t count;
   };
+  const ThreadTotals totals = state_.threads.totals();
   const Loss losses[] = {
       {"table.signatures",
        "the table of kernels or of their shapes and parameters is full: launches of further ones "
        "are counted, and their work is not",
        state_.signatures.overflowed()},
       {"nvtx.unmatched_end", "an NVTX range was closed that was not open",
-       state_.process_ranges.unknown_ends() + state_.threads.totals().unmatched_pops},
+       state_.process_ranges.unknown_ends() + totals.unmatched_pops},
+      {"nvtx.too_deep",
+       "an NVTX range was opened deeper than ranges are recorded: launches in it are of the "
+       "deepest "
+       "recorded one",
+       totals.too_deep},
+      {"nvtx.in_signal_handler",
+       "a signal handler called NVTX while the profiler was at work on its thread: the call was "
+       "left out",
+       state_.interrupting_ranges.load(std::memory_order_relaxed)},
       {"activity.no_time", "CUPTI has a record of a kernel without its time", merger.unusable()},
   };
   static_assert(std::size(losses) == std::tuple_size_v<decltype(losses_reported_)>);

@@ -20,7 +20,8 @@ class Ring {
   // False when there is no memory: every push then drops.
   bool allocate(uint32_t capacity) noexcept {
     capacity = std::bit_ceil(capacity);
-    slots_.reset(new (std::nothrow) T[capacity]);
+    // Not initialized: a page is the process's from the first record in it on.
+    slots_.reset(static_cast<T*>(::operator new(capacity * sizeof(T), std::nothrow)));
     if (!slots_) return false;
     mask_ = capacity - 1;
     ready_.store(true, std::memory_order_release);
@@ -38,7 +39,7 @@ class Ring {
         return false;
       }
     }
-    slots_[head & mask_] = value;
+    new (&slots_.get()[head & mask_]) T(value);
     head_.store(head + 1, std::memory_order_release);
     return true;
   }
@@ -50,7 +51,7 @@ class Ring {
     uint64_t tail = tail_.load(std::memory_order_relaxed);
     const uint64_t head = head_.load(std::memory_order_acquire);
     const size_t count = head - tail;
-    for (; tail != head; ++tail) take(slots_[tail & mask_]);
+    for (; tail != head; ++tail) take(slots_.get()[tail & mask_]);
     tail_.store(tail, std::memory_order_release);
     return count;
   }
@@ -59,7 +60,10 @@ class Ring {
   uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
-  std::unique_ptr<T[]> slots_;
+  struct Free {
+    void operator()(T* slots) const { ::operator delete(slots); }
+  };
+  std::unique_ptr<T, Free> slots_;
   uint64_t mask_ = 0;
   uint64_t seen_tail_ =
       0;  // producer's copy: touches the consumer's line only when the ring looks full

@@ -18,6 +18,7 @@ void ThreadTotals::add(const ThreadState& thread) {
   timed_call_ns += thread.timed_call_ns.load(std::memory_order_relaxed);
   nested_calls += thread.nested_calls.load(std::memory_order_relaxed);
   unmatched_pops += thread.ranges.unmatched_pops();
+  too_deep += thread.ranges.too_deep();
 }
 
 ThreadState* ThreadRegistry::add(uint32_t os_tid, RangePathTable& paths,

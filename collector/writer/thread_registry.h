@@ -21,7 +21,7 @@ inline size_t device_slot(DeviceId device) {
 struct ThreadTotals {
   std::array<uint64_t, kDeviceSlots> made{}, ring_full{};
   uint64_t callbacks = 0, timed_callbacks = 0, timed_callback_ns = 0, nested_calls = 0;
-  uint64_t unmatched_pops = 0;
+  uint64_t unmatched_pops = 0, too_deep = 0;
   uint64_t timed_calls = 0, timed_call_ns = 0;
   void add(const ThreadState&);
 };

@@ -26,7 +26,8 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       output_(writer_, state.config.level, [&state] { return state.now(); }),
       definitions_(state),
       ledger_(state),
-      next_flush_(Clock::now()) {
+      next_flush_(Clock::now()),
+      next_look_(next_flush_) {
   state_.scheduler.begin(steady_ns(), process_.session_id);
 }
 
@@ -36,6 +37,7 @@ void WriterLoop::run() noexcept {
       if (state_.hooks.thread_started) state_.hooks.thread_started();
     });
     writer_.header(process_, state_.config.level);
+    if (!writer_.flush()) fail_to_write();  // whatever comes now, the trace says whose it is
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -49,9 +51,28 @@ void WriterLoop::run() noexcept {
       fail(error.what());
     }
     if (request.flush) state_.control.flushed(request.ticket);
-    if (request.close) break;
+    if (request.close || program_ended()) break;
   }
   state_.control.finished();
+}
+
+// The end of a program whose main thread ended before its others.
+bool WriterLoop::program_ended() noexcept {
+  constexpr auto kEvery = std::chrono::seconds(1);
+  const auto now = Clock::now();
+  if (now < next_look_) return false;
+  next_look_ = now + kEvery;
+  try {
+    bool ended = false;
+    state_.control.with_edge(
+        [&] { ended = state_.hooks.program_ended && state_.hooks.program_ended(); });
+    if (!ended) return false;
+    state_.accepting.store(false, std::memory_order_relaxed);
+    finish(EndReason::kExit);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  return true;
 }
 
 void WriterLoop::step(const WriterControl::Request& request) {
@@ -155,8 +176,7 @@ void WriterLoop::flush(bool everything) {
   ledger_.write_diagnostics(writer_, false);
   tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
   ledger_.write({writer_, output_, merger_, closing_}, everything);
-  if (!writer_.flush())
-    fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+  if (!writer_.flush()) fail_to_write();
 }
 
 // The launch that closed a window may come out of its ring after the window's samples: then it is
@@ -177,8 +197,11 @@ void WriterLoop::finish(EndReason reason) {
   if (failed_) return;
   ledger_.write_diagnostics(writer_, true);
   writer_.end(reason, state_.now());
-  if (!writer_.close())
-    fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+  if (!writer_.close()) fail_to_write();
+}
+
+void WriterLoop::fail_to_write() {
+  fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
 }
 
 void WriterLoop::fail(const std::string& why) noexcept {

@@ -40,6 +40,8 @@ class WriterLoop {
   void tell_scheduler();
   void flush(bool everything);
   void finish(EndReason);
+  bool program_ended() noexcept;
+  void fail_to_write();
   // Once; from then on everything is drained and dropped.
   void fail(const std::string& why) noexcept;
 
@@ -52,7 +54,7 @@ class WriterLoop {
   DefinitionFeed definitions_;
   LedgerReport ledger_;
   bool failed_ = false, closing_ = false;
-  Clock::time_point next_flush_;
+  Clock::time_point next_flush_, next_look_;
 
   std::vector<ThreadState*> threads_;  // as listed by the last drain
   std::vector<KernelTime> times_;

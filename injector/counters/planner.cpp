@@ -1,8 +1,8 @@
 #include <collector/schedule/computed_plan.h>
 #include <injector/counters/device_support.h>
 #include <injector/counters/planner.h>
+#include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
-#include <injector/process/process.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/cupti_structs.h>
 
@@ -60,7 +60,7 @@ void Planner::run() {
       if (auto plan = ending ? nullptr : make_plan(ordinal, chip))
         plans_[ordinal].store(plan.release());
     } catch (const std::exception& e) {
-      degrade({"counters.failed", e.what()});
+      degrade("counters.failed", e.what());
     }
     lock.lock();
     done_[ordinal] = true;
@@ -89,6 +89,7 @@ void Planner::visit_soon() {
 
 void Planner::wait(uint32_t ordinal, uint32_t most_ms) {
   if (ordinal >= kMostDevices) return;
+  const NoCancellation whole;
   MutexLock lock(mutex_);
   changed_.wait_for(
       lock.native(), std::chrono::milliseconds(most_ms),
@@ -166,11 +167,11 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
   if (!edge_.measures || !edge_.cupti.range_profiler) return nullptr;
   Problem problem;
   if (chip.empty()) {
-    degrade({"counters.chip", "CUPTI does not tell the chip of device " + std::to_string(ordinal)});
+    degrade("counters.chip", "CUPTI does not tell the chip of device " + std::to_string(ordinal));
     return nullptr;
   }
   if (!supported(ordinal, problem)) {
-    degrade(problem);
+    degrade(problem.code, problem.line);
     return nullptr;
   }
   const ChipPlan* const ready = chip_plan(chip);
@@ -233,7 +234,7 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
     for (MetricGroupPlan& group : plan.wanted)
       if (group.unavailable.empty()) group.unavailable = "not measured: " + lacks_required;
     plan.groups.clear();
-    degrade({"counters.required", lacks_required});
+    degrade("counters.required", lacks_required);
   }
   if (full && !plan.groups.empty()) plan.together = put_together(plan, chip);
   return &chips_.emplace(chip, std::move(plan)).first->second;
@@ -246,14 +247,14 @@ std::unique_ptr<MetricGroup> Planner::put_together(const ChipPlan& plan, const s
     all.metrics.insert(all.metrics.end(), group->plan.metrics.begin(), group->plan.metrics.end());
   Problem problem;
   auto group = prepare_group(edge_.cupti, chip, all, Passes::kAny, problem);
-  if (group == nullptr) degrade(problem);
+  if (group == nullptr) degrade(problem.code, problem.line);
   return group;
 }
 
-void Planner::degrade(const Problem& problem) {
-  edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
+void Planner::degrade(std::string_view code, std::string_view line) noexcept {
+  edge_.collector->diagnostic(Severity::kError, code, line);
   if (!std::exchange(counters_said_, true))
-    log::warn(problem.line + "; no counters are read, only launches and times");
+    log::warn({line, "; no counters are read, only launches and times"});
 }
 
 }  // namespace flopinj

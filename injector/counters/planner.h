@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flopinj {
@@ -71,7 +72,8 @@ class Planner {
   std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
   std::unique_ptr<MetricGroup> put_together(const ChipPlan&, const std::string& chip);
   bool supported(uint32_t ordinal, Problem&);
-  void degrade(const Problem&);
+  // Without need for memory: there may be none.
+  void degrade(std::string_view code, std::string_view line) noexcept;
 
   Edge& edge_;
   std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};

@@ -12,9 +12,9 @@ namespace {
 FunctionSlot& slot_of(ThreadContext& thread, CUfunction handle) {
   // Handles are heap addresses: the low bits say little, and neighbours differ above them.
   const auto bits = reinterpret_cast<uintptr_t>(handle);
-  return thread.functions[hash_mix(0, static_cast<uint64_t>(bits) >> 4) >> 54];
+  return (*thread.functions)[hash_mix(0, static_cast<uint64_t>(bits) >> 4) >> 54];
 }
-static_assert(sizeof(ThreadContext::functions) / sizeof(FunctionSlot) == 1U << (64 - 54));
+static_assert(std::tuple_size_v<FunctionSlots> == 1U << (64 - 54));
 
 bool named(const KernelFunction* function, const char* symbol) {
   return symbol == nullptr || (function != nullptr && function->info.name == symbol);

@@ -1,7 +1,4 @@
 #include <injector/process/process.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,12 +81,5 @@ std::string thread_name(uint32_t os_tid) {
 uint64_t thread_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 uint64_t realtime_ns() noexcept { return clock_ns(CLOCK_REALTIME); }
 uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
-
-void prepare_helper_thread(const char* name) noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // the program's signals are for the program's threads
-  prctl(PR_SET_NAME, name);
-}
 
 }  // namespace flopinj

@@ -14,7 +14,5 @@ std::string thread_name(uint32_t os_tid);  // empty when the thread is gone
 uint64_t thread_cpu_ns() noexcept;         // of the calling thread
 uint64_t realtime_ns() noexcept;
 uint64_t monotonic_ns() noexcept;
-void prepare_helper_thread(
-    const char* name) noexcept;  // blocks all signals, names the calling thread
 
 }  // namespace flopinj

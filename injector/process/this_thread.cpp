@@ -102,6 +102,7 @@ ThreadContext* make_context(const RecursionGuard& guard) noexcept {
   try {
     auto context = std::make_unique<ThreadContext>();
     context->state = state;
+    if (!context->functions.make()) return nullptr;
     {
       const MutexLock lock(registry().mutex);
       registry().contexts.push_back(context.get());
@@ -126,6 +127,11 @@ ThreadContext* thread_context(const RecursionGuard& guard) noexcept {
   return slot.context != nullptr && slot.context->state != nullptr && is_current()
              ? slot.context
              : make_context(guard);
+}
+
+bool launching() noexcept {
+  const ThreadSlot& slot = this_thread_slot;
+  return slot.context != nullptr && is_current() && slot.context->launch_depth > 0;
 }
 
 bool others_launching(const ThreadContext& self, const Context& context) noexcept {

@@ -8,6 +8,7 @@
 // their place in the collector's table. That is reported once (diagnostic process.thread_keys).
 #pragma once
 #include <collector/writer/thread_state.h>
+#include <pthread.h>
 
 #include <cstdint>
 
@@ -39,12 +40,28 @@ class RecursionGuard {
   bool outer_;
 };
 
+// The thread is not cancelled while it lives. Our frames have an unwinder of their own, which the C
+// library's forced unwinding of a cancelled thread cannot pass: around whatever may wait.
+class NoCancellation {
+ public:
+  NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+  NoCancellation(const NoCancellation&) = delete;
+  NoCancellation& operator=(const NoCancellation&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 // The collector's part, made at the thread's first call and retired when it ends. Null when
 // recording is off or the table of threads is full.
 ThreadState* thread_state(const RecursionGuard&) noexcept;
 // All of it, made at the thread's first callback of CUPTI and freed when it ends. Null without
 // memory.
 ThreadContext* thread_context(const RecursionGuard&) noexcept;
+
+// True where the calling thread is between ENTER and EXIT of a launch.
+bool launching() noexcept;
 
 // True while a thread other than `self` is launching on `context` outside of a window.
 bool others_launching(const ThreadContext& self, const Context&) noexcept;

@@ -4,6 +4,7 @@
 #pragma once
 #include <collector/identity/launch_record.h>
 #include <collector/identity/signature_table.h>
+#include <collector/identity/zero_pages.h>
 #include <cuda.h>
 #include <injector/vendor/launch_calls.h>
 
@@ -23,6 +24,8 @@ struct FunctionSlot {
   const KernelFunction* function = nullptr;
   uint32_t epoch = 0;
 };
+
+using FunctionSlots = std::array<FunctionSlot, 1'024>;
 
 struct StreamSlot {
   const Context* context = nullptr;
@@ -101,7 +104,7 @@ struct ThreadContext {
   ContextSlot context;
   std::array<GraphSlot, 8> graphs;
   std::array<StreamSlot, 16> streams;
-  std::array<FunctionSlot, 1'024> functions;
+  ZeroPages<FunctionSlots> functions;
 
   // The context on which this thread is launching outside of any window; read by the thread that
   // wants to open one.

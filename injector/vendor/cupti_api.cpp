@@ -58,15 +58,23 @@ std::vector<std::filesystem::path> loaded_libraries(std::string_view begins) {
   struct Search {
     std::string_view begins;
     std::vector<std::filesystem::path> found;
+    bool no_memory = false;
   } search{begins, {}};
+  // An exception cannot pass the C library's frame below the callback.
   dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
+      [](dl_phdr_info* info, size_t, void* data) noexcept {
         auto& out = *static_cast<Search*>(data);
-        std::filesystem::path name = info->dlpi_name != nullptr ? info->dlpi_name : "";
-        if (name.filename().native().starts_with(out.begins)) out.found.push_back(std::move(name));
-        return 0;
+        try {
+          std::filesystem::path name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+          if (name.filename().native().starts_with(out.begins))
+            out.found.push_back(std::move(name));
+        } catch (const std::bad_alloc&) {
+          out.no_memory = true;
+        }
+        return out.no_memory ? 1 : 0;
       },
       &search);
+  if (search.no_memory) throw std::bad_alloc();
   return std::move(search.found);
 }
 

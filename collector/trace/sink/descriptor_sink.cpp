@@ -9,6 +9,11 @@ bool DescriptorSink::fail(const std::string& why) {
   return false;
 }
 
+bool DescriptorSink::usable() {
+  return fd_.names() != Descriptor::Names::kForeign ||
+         fail("the program has closed the descriptor of the trace");
+}
+
 bool DescriptorSink::close() {
   if (!fd_.close()) return fail(errno_text(errno));
   return error_.empty();

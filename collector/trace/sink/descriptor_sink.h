@@ -19,6 +19,8 @@ class DescriptorSink : public Sink {
 
  protected:
   bool fail(const std::string& why);  // false
+  // True where the descriptor is still ours. Looked at before every write: see descriptor.h.
+  bool usable();
 
   std::string target_;
   Descriptor fd_;

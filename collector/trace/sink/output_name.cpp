@@ -30,6 +30,7 @@ OutputName expand_output_name(std::string_view pattern, const OutputNameContext&
         break;
       case 'p':
         out.name += std::to_string(context.pid);
+        out.of_process = true;
         break;
       case 'h':
         out.name += context.host;
@@ -64,6 +65,15 @@ OutputName expand_output_name(std::string_view pattern, const OutputNameContext&
   }
   if (out.name.empty()) return wrong(pattern, 0, "the name is empty once filled in");
   return out;
+}
+
+std::string numbered_output_name(std::string_view name, uint32_t number) {
+  const size_t slash = name.rfind('/');
+  const size_t file = slash == std::string_view::npos ? 0 : slash + 1;
+  size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot <= file) dot = name.size();
+  return std::string(name.substr(0, dot)) + "." + std::to_string(number) +
+         std::string(name.substr(dot));
 }
 
 }  // namespace flopinj

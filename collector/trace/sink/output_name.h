@@ -15,8 +15,12 @@ struct OutputNameContext {
 };
 struct OutputName {
   std::string name;
-  std::string error;  // non-empty: the pattern is wrong, with the place and what to do
+  std::string error;        // non-empty: the pattern is wrong, with the place and what to do
+  bool of_process = false;  // it holds the process id
 };
 OutputName expand_output_name(std::string_view pattern, const OutputNameContext&);
+
+// "flop-17.pb" as "flop-17.2.pb": the number before what follows the last dot of the file's name.
+std::string numbered_output_name(std::string_view name, uint32_t number);
 
 }  // namespace flopinj

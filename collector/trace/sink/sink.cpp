@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSocketPrefix = "unix:";
 
-OpenedSink failed(const std::string& what) { return {nullptr, what}; }
+OpenedSink failed(const std::string& what) { return {nullptr, what, false}; }
 
 OpenedSink open_stdout(const SinkOptions& options) {
   Descriptor fd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
@@ -36,6 +36,14 @@ OpenedSink open_stdout(const SinkOptions& options) {
   return {std::make_unique<FileSink>(target, std::move(fd), false), {}};
 }
 
+// Another user's process gets no trace of ours, root's aside.
+bool peer_is_trusted(int fd) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+         (peer.uid == 0 || peer.uid == ::geteuid());
+}
+
 OpenedSink open_socket(const std::string& name, const SinkOptions& options) {
   const std::string path = name.substr(kSocketPrefix.size());
   sockaddr_un address{};
@@ -49,23 +57,42 @@ OpenedSink open_socket(const std::string& name, const SinkOptions& options) {
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return failed("cannot connect to " + path + ": " + errno_text(errno) +
                   "; start the reader that listens there first");
+  if (!peer_is_trusted(fd.get()))
+    return failed("the reader at " + path + " belongs to another user; it gets nothing");
   return {std::make_unique<StreamSink>(name, std::move(fd), StreamSink::Kind::kSocket,
                                        options.write_timeout_ms),
           {}};
 }
 
-OpenedSink open_file(const std::string& name, const SinkOptions& options, bool exists) {
-  const int how = exists ? 0 : (options.force ? O_CREAT | O_TRUNC : O_CREAT | O_EXCL);
-  const int truncate = exists && options.force ? O_TRUNC : 0;
-  Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | how | truncate, 0666));
-  if (fd.get() < 0 && errno == EEXIST)
-    return failed(name + " exists; choose another name, or overwrite it with --force");
-  if (fd.get() < 0) {
-    const char* hint = errno == ENOENT ? "; create the directory first" : "; choose another place";
-    return failed("cannot write " + name + ": " + errno_text(errno) + hint);
-  }
+OpenedSink cannot_write(const std::string& name) {
+  if (errno == EEXIST)
+    return {nullptr, name + " exists; choose another name, or overwrite it with --force", true};
+  if (errno == ELOOP) return failed(name + " is a symbolic link; name the file itself");
+  const char* hint = errno == ENOENT ? "; create the directory first" : "; choose another place";
+  return failed("cannot write " + name + ": " + errno_text(errno) + hint);
+}
+
+// A trace has command lines and names of the program: it is its owner's to show.
+constexpr mode_t kMode = 0600;
+
+OpenedSink open_new_file(const std::string& name) {
+  Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_CREAT | O_EXCL, kMode));
+  if (fd.get() < 0) return cannot_write(name);
+  return {std::make_unique<FileSink>(name, std::move(fd), true), {}};
+}
+
+// A regular file only with `force`, and only where it is surely the one that the user means: in a
+// directory that others write to, a link may lead to any file of the user's.
+OpenedSink open_existing_file(const std::string& name, bool regular) {
+  const int links = regular ? O_NOFOLLOW : 0;
+  Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | links));
+  if (fd.get() < 0) return cannot_write(name);
   struct stat status {};
-  const bool regular = ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (::fstat(fd.get(), &status) != 0 || S_ISREG(status.st_mode) != regular)
+    return failed(name + " has just been replaced; choose another place");
+  if (regular && status.st_nlink > 1)
+    return failed(name + " has other names (hard links); choose another name");
+  if (regular && ::ftruncate(fd.get(), 0) != 0) return cannot_write(name);
   return {std::make_unique<FileSink>(name, std::move(fd), regular), {}};
 }
 
@@ -76,7 +103,7 @@ OpenedSink open_sink(const std::string& name, const SinkOptions& options) {
   if (name == "-") return open_stdout(options);
   if (name.compare(0, kSocketPrefix.size(), kSocketPrefix) == 0) return open_socket(name, options);
   struct stat status {};
-  if (::stat(name.c_str(), &status) != 0) return open_file(name, options, false);
+  if (::stat(name.c_str(), &status) != 0) return open_new_file(name);
   if (S_ISFIFO(status.st_mode))
     return {std::make_unique<StreamSink>(name, Descriptor(), StreamSink::Kind::kFifo,
                                          options.write_timeout_ms),
@@ -84,9 +111,12 @@ OpenedSink open_sink(const std::string& name, const SinkOptions& options) {
   if (S_ISDIR(status.st_mode)) return failed(name + " is a directory; name a file in it");
   if (S_ISSOCK(status.st_mode))
     return failed(name + " is a socket; write unix:" + name + " to connect to it");
-  if (S_ISREG(status.st_mode) && !options.force)
-    return failed(name + " exists; choose another name, or overwrite it with --force");
-  return open_file(name, options, true);
+  if (S_ISBLK(status.st_mode)) return failed(name + " is a block device; name a file");
+  if (S_ISREG(status.st_mode) && !options.force) {
+    errno = EEXIST;
+    return cannot_write(name);
+  }
+  return open_existing_file(name, S_ISREG(status.st_mode));
 }
 
 }  // namespace flopinj

@@ -44,13 +44,15 @@ struct SinkOptions {
 struct OpenedSink {
   std::unique_ptr<Sink> sink;  // null on failure
   std::string error;           // one line that says what to do
+  bool exists = false;         // that is the error: a file of that name
 };
 
 // Returns at once. "-": standard output (its descriptor is duplicated now, so that the program may
 // close or redirect its own later; a terminal is refused). "unix:PATH": connects to a stream
 // socket. An existing FIFO is opened by the first write, which waits for a reader up to the time
-// limit and fails without one. Anything else is a regular file, created with mode 0666 & ~umask;
-// one that exists is an error unless `force`.
+// limit and fails without one. Anything else is a regular file, created with mode 0600 & ~umask;
+// one that exists is an error unless `force`, and then still one if it is a link or has another
+// name.
 OpenedSink open_sink(const std::string& name, const SinkOptions&);
 
 }  // namespace flopinj

@@ -62,7 +62,7 @@ bool StreamSink::write(std::string_view packets) {
   if (kind_ == Kind::kFifo && fd_.get() < 0 && !open_fifo()) return false;
   const WriteSignalGuard guard;
   while (!packets.empty()) {
-    if (!wait_writable()) return false;
+    if (!wait_writable() || !usable()) return false;
     const long written = write_some(packets);
     if (written > 0) {
       packets.remove_prefix(static_cast<size_t>(written));

@@ -37,6 +37,14 @@ TEST_CASE("output names are filled in") {
   CHECK(expand_output_name("%r", {1, "h", -1, nullptr}).name == "0");
 }
 
+TEST_CASE("a number is put before the end of a file's name") {
+  CHECK(flopinj::numbered_output_name("/a.b/flop-17.pb", 2) == "/a.b/flop-17.2.pb");
+  CHECK(flopinj::numbered_output_name("/a.b/flop-17", 12) == "/a.b/flop-17.12");
+  CHECK(flopinj::numbered_output_name(".hidden", 2) == ".hidden.2");
+  CHECK(expand_output_name("x-%p", kContext).of_process);
+  CHECK_FALSE(expand_output_name("x-%r", kContext).of_process);
+}
+
 TEST_CASE("wrong output names say where and what to do") {
   CHECK(says(error("run-%z.pb"), "character 5: unknown %z; known are %p, %h, %r, %q{ENV}"));
   CHECK(says(error("x%"), "character 2: nothing after '%'; write %%"));

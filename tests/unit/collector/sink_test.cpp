@@ -72,7 +72,7 @@ TEST_CASE("a file is created, and is there after every write") {
   REQUIRE(opened.sink->close());
   struct stat status {};
   REQUIRE(::stat(name.c_str(), &status) == 0);
-  CHECK((status.st_mode & 0777) == 0640);
+  CHECK((status.st_mode & 0777) == 0600);  // its owner's only
 }
 
 TEST_CASE("an existing file is kept unless force, which empties it") {
@@ -87,6 +87,47 @@ TEST_CASE("an existing file is kept unless force, which empties it") {
   REQUIRE(forced.sink);
   REQUIRE(forced.sink->write("new"));
   CHECK(file_bytes(name) == "new");
+}
+
+TEST_CASE("a link is not followed, even with force") {
+  const Scratch dir;
+  const std::string theirs = dir / "theirs", name = dir / "trace.pb";
+  std::ofstream(theirs) << "theirs";
+  REQUIRE(::symlink(theirs.c_str(), name.c_str()) == 0);
+  CHECK(says(open_sink(name, {true, 100}).error, "symbolic link"));
+  REQUIRE(::unlink(name.c_str()) == 0);
+  REQUIRE(::link(theirs.c_str(), name.c_str()) == 0);
+  CHECK(says(open_sink(name, {true, 100}).error, "hard links"));
+  CHECK(file_bytes(theirs) == "theirs");
+}
+
+TEST_CASE("a number that the program has given to its own file is left alone") {
+  const Scratch dir;
+  const std::string name = dir / "trace.pb", theirs = dir / "theirs";
+  const int before = ::open("/dev/null", O_RDONLY);
+  auto opened = open_sink(name, {});
+  REQUIRE(opened.sink);
+  REQUIRE(opened.sink->write("abc"));
+  CHECK(::fcntl(before + 1, F_GETFD) < 0);  // it is no number that a program would get
+  const int own = ::open(theirs.c_str(), O_RDWR | O_CREAT, 0600);
+  struct stat ours {};
+  REQUIRE(::stat(name.c_str(), &ours) == 0);
+  int taken = -1;
+  for (int fd = 3; fd < 65'536 && taken < 0; ++fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) == 0 && status.st_ino == ours.st_ino && status.st_dev == ours.st_dev)
+      taken = fd;
+  }
+  REQUIRE(taken >= 0);
+  REQUIRE(::dup2(own, taken) == taken);
+  CHECK_FALSE(opened.sink->write("def"));
+  CHECK(says(opened.sink->error(), "closed the descriptor"));
+  CHECK_FALSE(opened.sink->rewrite(0, "x"));
+  CHECK_FALSE(opened.sink->close());
+  CHECK(::fcntl(taken, F_GETFD) >= 0);  // not closed either
+  CHECK(file_bytes(theirs).empty());
+  CHECK(file_bytes(name) == "abc");
+  for (const int fd : {before, own, taken}) ::close(fd);
 }
 
 TEST_CASE("names that cannot be written are refused with one line") {

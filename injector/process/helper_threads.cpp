@@ -1,0 +1,103 @@
+#include <injector/process/helper_threads.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unwind.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+std::atomic<nlink_t> g_helpers{0};
+
+// Of /proc/self/stat: "PID (NAME) STATE ...", with any byte in the name. Z: it has ended, and waits
+// for the other threads.
+bool main_thread_ended() {
+  std::ifstream stat("/proc/self/stat");
+  std::string line;
+  std::getline(stat, line);
+  const size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] == 'Z';
+}
+
+// Shared with a thread that may be left behind.
+struct Task {
+  std::function<void()> run;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+};
+
+void* run_task(void* argument) {
+  const std::unique_ptr<std::shared_ptr<Task>> held(static_cast<std::shared_ptr<Task>*>(argument));
+  Task& task = **held;
+  prepare_helper_thread("flopinj-closer");
+  task.run();
+  const std::lock_guard lock(task.mutex);
+  task.done = true;
+  task.changed.notify_all();
+  return nullptr;
+}
+
+}  // namespace
+
+void prepare_helper_thread(const char* name) noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // the program's signals are for the program's threads
+  prctl(PR_SET_NAME, name);
+  g_helpers.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool only_helpers_left() noexcept {
+  struct stat tasks {};
+  if (stat("/proc/self/task", &tasks) != 0) return false;
+  // Links of that directory: two as of any other, and one for each thread, the ended main thread
+  // among them.
+  if (tasks.st_nlink != 2 + 1 + g_helpers.load(std::memory_order_relaxed)) return false;
+  try {
+    return main_thread_ended();
+  } catch (...) {
+    return false;
+  }
+}
+
+bool run_aside(std::function<void()> task, std::chrono::milliseconds at_most) {
+  auto shared = std::make_shared<Task>();
+  shared->run = std::move(task);
+  auto argument = std::make_unique<std::shared_ptr<Task>>(shared);
+  pthread_t thread{};
+  if (pthread_create(&thread, nullptr, run_task, argument.get()) != 0) {
+    shared->run();
+    return true;
+  }
+  static_cast<void>(argument.release());
+  pthread_detach(thread);
+  std::unique_lock lock(shared->mutex);
+  return shared->changed.wait_for(lock, at_most, [&] { return shared->done; });
+}
+
+bool below_signal_handler() noexcept {
+  bool found = false;
+  // The unwinder marks a frame that a signal interrupted: its address is of the instruction to run
+  // next, and not of the one after a call.
+  _Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* data) -> _Unwind_Reason_Code {
+        int interrupted = 0;
+        _Unwind_GetIPInfo(frame, &interrupted);
+        *static_cast<bool*>(data) |= interrupted != 0;
+        return _URC_NO_REASON;
+      },
+      &found);
+  return found;
+}
+
+}  // namespace flopinj

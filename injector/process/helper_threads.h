@@ -1,0 +1,27 @@
+// Our own threads in the program's process: how they begin, and when they are the last ones.
+//
+// A program whose main() ends by pthread_exit() goes on until its last thread has ended, and then
+// ends by itself with exit(0). Our threads must not keep it: once only they are left, they end too,
+// and the C library calls exit(0) on the last of them as it would have on the program's.
+#pragma once
+#include <chrono>
+#include <functional>
+
+namespace flopinj {
+
+// The calling thread is a helper: it takes none of the program's signals, and has a name that tools
+// such as ps show.
+void prepare_helper_thread(const char* name) noexcept;
+
+// The main thread has ended, and nobody but helpers is left. One or two looks at /proc.
+bool only_helpers_left() noexcept;
+
+// Runs `task` on a thread of its own and waits for it, at most so long. False: it still runs, and
+// is left behind. Where no thread can be had it runs here.
+bool run_aside(std::function<void()> task, std::chrono::milliseconds at_most);
+
+// The caller was called by a signal handler, directly or not: what the signal interrupted may hold
+// any lock.
+bool below_signal_handler() noexcept;
+
+}  // namespace flopinj

@@ -1,0 +1,269 @@
+// Programs that do to a library in them what real programs do: hostile_client CASE [ARGUMENTS].
+// Each prints what it found on stdout; without the profiler it prints the same.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client.h"
+
+// Takes memory away from the profiler, on all threads: its n-th allocation fails, or all from it
+// on.
+namespace scarce {
+std::atomic<long> left{-1};  // allocations that succeed; negative: all
+bool onwards = false;
+thread_local bool asking = false;
+
+bool fails(const void* caller) {
+  if (left.load() < 0 || asking) return false;
+  asking = true;
+  Dl_info info{};
+  const bool ours = dladdr(caller, &info) != 0 && info.dli_fname != nullptr &&
+                    std::strstr(info.dli_fname, "libflopinj.so") != nullptr;
+  asking = false;
+  if (!ours) return false;
+  const long before = left.load();
+  if (before > 0) return left.fetch_sub(1), false;
+  if (!onwards) left.store(-1);
+  return true;
+}
+}  // namespace scarce
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" void* __libc_malloc(size_t);
+extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
+  if (scarce::fails(__builtin_return_address(0))) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return __libc_malloc(bytes);
+}
+#endif
+
+namespace {
+
+using client::check;
+using client::Gpu;
+using std::chrono::milliseconds;
+
+char* program = nullptr;
+
+// Gives every descriptor from 3 on that is open in the process to FILE, as closing them all and
+// opening many files would, and goes on launching.
+void takes_descriptors(const std::string& file) {
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  const int own = open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  std::vector<int> taken;
+  for (int fd = 3; fd < 65'536; ++fd)
+    if (fd != own && fcntl(fd, F_GETFD) >= 0) taken.push_back(fd);
+  for (const int fd : taken) dup2(own, fd);
+  if (write(own, "mine\n", 5) != 5) std::exit(3);
+  for (int i = 0; i < 30; ++i) {
+    gpu.axpy(100);
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+void launch_many(const Gpu& gpu, int count) {
+  gpu.use();
+  for (int i = 0; i < count; ++i) gpu.axpy(100);
+}
+
+// main() ends before its thread does.
+void main_ends() {
+  static const Gpu gpu(program);
+  std::thread([] {
+    launch_many(gpu, 20);
+    std::this_thread::sleep_for(milliseconds(100));
+    launch_many(gpu, 20);
+  }).detach();
+  pthread_exit(nullptr);
+}
+
+// A timer's signal calls exit(0) after so many microseconds, in the middle of launches and ranges.
+void exit_in_handler(int microseconds) {
+  const Gpu gpu(program);
+  std::signal(SIGALRM, [](int) { std::exit(0); });
+  itimerval when{};
+  when.it_value.tv_usec = microseconds;
+  setitimer(ITIMER_REAL, &when, nullptr);
+  for (;;) {
+    nvtxRangePushA("step");
+    gpu.axpy(100);
+    nvtxRangePop();
+  }
+}
+
+// A signal handler opens and closes ranges while the thread does, with names that are new.
+void ranges_in_handler() {
+  static std::atomic<long> number{0};
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  // Made ahead: a handler that interrupts malloc and needs memory hangs in any program.
+  std::vector<std::string> names;
+  for (int i = 0; i < 4'096; ++i) names.push_back("range " + std::to_string(i));
+  std::signal(SIGALRM, [](int) {
+    char name[] = "handler 00";
+    const long n = number.fetch_add(1);
+    name[8] = static_cast<char>('0' + n % 10);
+    name[9] = static_cast<char>('0' + n / 10 % 10);
+    nvtxRangePushA(name);
+    nvtxRangePop();
+  });
+  itimerval every{};
+  every.it_value.tv_usec = every.it_interval.tv_usec = 500;
+  setitimer(ITIMER_REAL, &every, nullptr);
+  const auto end = std::chrono::steady_clock::now() + milliseconds(1'500);
+  for (size_t i = 0; std::chrono::steady_clock::now() < end; ++i) {
+    nvtxRangePushA(names[i % names.size()].c_str());
+    nvtxRangePop();
+  }
+}
+
+// cuInit on a thread that is already cancelled.
+void cancelled_init() {
+  pthread_t thread{};
+  pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        pthread_cancel(pthread_self());
+        check(cuInit(0), "cuInit");
+        pthread_testcancel();
+        return nullptr;
+      },
+      nullptr);
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  std::printf("cancelled %d\n", result == PTHREAD_CANCELED ? 1 : 0);
+}
+
+// A child made without fork(), so that no handler of fork ran, ends by exit(0).
+void raw_fork() {
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  const auto began = std::chrono::steady_clock::now();
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (child == 0) std::exit(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  const bool quick = std::chrono::steady_clock::now() - began < milliseconds(1'500);
+  std::printf("child %d, at once %d\n", status, quick ? 1 : 0);
+}
+
+// Ends without exit handlers, so many milliseconds after its launches.
+void immediate_exit(int after_ms) {
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  std::this_thread::sleep_for(milliseconds(after_ms));
+  _exit(0);
+}
+
+void quick_end() {
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  std::quick_exit(0);
+}
+
+// Runs itself anew, so many times.
+void runs_itself(int times) {
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  if (times > 1) {
+    const std::string left = std::to_string(times - 1);
+    execl(program, program, "runs_itself", left.c_str(), static_cast<char*>(nullptr));
+    std::exit(3);
+  }
+}
+
+// So many threads at once, each with ten launches; the peak of memory, in KiB, is printed.
+void many_threads(int count) {
+  const Gpu gpu(program);
+  pthread_barrier_t all{};
+  pthread_barrier_init(&all, nullptr, static_cast<unsigned>(count));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&] {
+      launch_many(gpu, 10);
+      pthread_barrier_wait(&all);
+    });
+  for (std::thread& thread : threads) thread.join();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%ld\n", usage.ru_maxrss);
+}
+
+// The profiler's allocations fail from the start: the one after `after`, or it and all behind it.
+void no_memory(long after, bool onwards) {
+  scarce::onwards = onwards;
+  scarce::left = after;
+  const Gpu gpu(program);
+  launch_many(gpu, 20);
+  Gpu::synchronize();
+  scarce::left = -1;
+}
+
+// Takes all keys of the C library, the way it was before first.
+void all_keys() {
+  std::vector<pthread_key_t> keys;
+  pthread_key_t key{};
+  while (pthread_key_create(&key, nullptr) == 0) {
+    keys.push_back(key);
+    pthread_setspecific(key, &keys);
+  }
+  const Gpu gpu(program);
+  launch_many(gpu, 10);
+  size_t changed = 0;
+  for (const pthread_key_t k : keys) changed += pthread_getspecific(k) != &keys ? 1 : 0;
+  std::printf("keys changed %zu\n", changed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  program = argv[0];
+  const std::string name = argc > 1 ? argv[1] : "";
+  const std::string argument = argc > 2 ? argv[2] : "0";
+  const int number = std::atoi(argument.c_str());
+  if (name == "takes_descriptors")
+    takes_descriptors(argument);
+  else if (name == "main_ends")
+    main_ends();
+  else if (name == "exit_in_handler")
+    exit_in_handler(number);
+  else if (name == "ranges_in_handler")
+    ranges_in_handler();
+  else if (name == "cancelled_init")
+    cancelled_init();
+  else if (name == "raw_fork")
+    raw_fork();
+  else if (name == "immediate_exit")
+    immediate_exit(number);
+  else if (name == "quick_end")
+    quick_end();
+  else if (name == "runs_itself")
+    runs_itself(number);
+  else if (name == "many_threads")
+    many_threads(number);
+  else if (name == "no_memory")
+    no_memory(number, argc > 3);
+  else if (name == "all_keys")
+    all_keys();
+  else
+    return 2;
+  return 0;
+}

@@ -1,0 +1,256 @@
+"""Programs that do to a library in them what real programs do: each ends as it does without the
+profiler, with the same output, and what was recorded is there.
+
+A run without the profiler is made beside each one with it, so that the expectation is the program's
+own behaviour.
+"""
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import CLIENTS, injected_environment
+
+HOSTILE = CLIENTS / "hostile_client"
+# More than one line of a pipe's capacity takes no time; a hang is noticed after this many seconds.
+LIMIT_S = 30
+
+
+def plain_environment():
+    """The program on simgpu, without a profiler."""
+    env = harness.clean_environment()
+    env["LD_LIBRARY_PATH"] = f"{harness.SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
+    return env
+
+
+class Hostile(harness.TestCase):
+    def both(self, *arguments, **settings):
+        """Runs the client without and with the profiler: exit code and output have to agree."""
+        plain = harness.run([HOSTILE, *arguments], plain_environment(), timeout=LIMIT_S)
+        done = harness.run([HOSTILE, *arguments],
+                           injected_environment(self.trace, **settings), timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stdout), (plain.returncode, plain.stdout),
+                         done.stderr)
+        return done
+
+    def report(self, check=0):
+        report = harness.reduce(self.trace, check=check)
+        self.assert_balanced(report)
+        return report
+
+
+class Descriptors(Hostile):
+    def test_a_file_of_the_programs_that_gets_our_descriptor_is_left_alone(self):
+        theirs = self.folder / "precious.db"
+        done = self.both("takes_descriptors", theirs)
+        self.assertEqual(theirs.read_bytes(), b"mine\n")
+        lines = done.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertIn("has closed the descriptor", lines[0])
+
+    def test_neither_is_one_that_takes_the_place_of_a_fifo(self):
+        theirs = self.folder / "precious.db"
+        os.mkfifo(self.trace)
+        with subprocess.Popen(["cat", str(self.trace)], stdout=subprocess.DEVNULL) as reader:
+            self.both("takes_descriptors", theirs)
+            reader.wait(LIMIT_S)
+        self.assertEqual(theirs.read_bytes(), b"mine\n")
+
+    def test_a_trace_that_is_removed_is_missed(self):
+        env = injected_environment(self.trace)
+        with subprocess.Popen([str(CLIENTS / "launch_client"), "endless"], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+            client.stdout.readline()
+            self.trace.unlink()
+            line = client.stderr.readline()
+            client.kill()
+        self.assertIn("somebody has removed the file", line)
+
+
+class StandardError(Hostile):
+    """A line of ours for the user costs the program nothing, whatever stderr is."""
+
+    def run_with(self, stderr, **how):
+        """The exit code of a run that has a line to say."""
+        env = injected_environment(self.trace, FLOPINJ_SAYS_NOTHING="1")
+        return subprocess.run([str(CLIENTS / "launch_client"), "same_grid", "5"], env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
+                              timeout=LIMIT_S, **how).returncode
+
+    def test_it_says_so_where_it_can(self):
+        with open(self.folder / "stderr", "w+", encoding="utf-8") as stderr:
+            self.assertEqual(self.run_with(stderr), 5)
+            stderr.seek(0)
+            self.assertIn("FLOPINJ_SAYS_NOTHING", stderr.read())
+
+    def test_nobody_reads_it(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            self.assertEqual(self.run_with(writer), 5)
+        finally:
+            os.close(writer)
+        self.assertEqual(self.report()["ledger"]["launches"], 60)
+
+    def test_it_is_a_full_pipe(self):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, bytes(4096))
+        except BlockingIOError:
+            pass
+        os.set_blocking(writer, True)
+        try:
+            self.assertEqual(self.run_with(writer), 5)
+        finally:
+            os.close(reader)
+            os.close(writer)
+
+    def test_it_is_a_file_that_may_not_grow(self):
+        size = 1 << 33  # far more than simgpu's memory, which is a file too
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        with open(self.folder / "stderr", "wb") as stderr:
+            stderr.truncate(size)
+            stderr.seek(size)
+            self.assertEqual(self.run_with(stderr, preexec_fn=limit), 5)
+
+    def test_it_is_closed(self):
+        with open("/dev/full", "wb") as full:
+            self.assertEqual(self.run_with(full), 5)
+        self.trace.unlink()
+        self.assertEqual(self.run_with(None, preexec_fn=lambda: os.close(2)), 5)
+
+
+class Ends(Hostile):
+    def test_main_may_end_before_its_threads(self):
+        """In mode count, so that only our threads are left: simgpu's CUPTI has one of its own."""
+        self.both("main_ends", FLOPINJ_MODE="count")
+        self.assertEqual(self.report()["ledger"]["launches"], 40)
+
+    def test_exit_in_a_signal_handler(self):
+        for microseconds in range(20_000, 100_000, 4_000):
+            with self.subTest(microseconds):
+                began = time.monotonic()
+                self.both("exit_in_handler", microseconds, FLOPINJ_FORCE=1,
+                          FLOPINJ_PLAN_WAIT_MS=0)
+                self.assertLess(time.monotonic() - began, 10)
+                harness.reduce(self.trace, check=None)
+
+    def test_a_child_of_a_raw_fork_ends_at_once(self):
+        self.both("raw_fork")
+        self.assertEqual(self.report()["ledger"]["launches"], 1)
+
+    def test_quick_exit_is_an_exit(self):
+        self.both("quick_end")
+        self.assertEqual(self.report()["ledger"]["launches"], 1)
+
+    def test_immediate_exit_leaves_a_trace_that_says_whose_it_is(self):
+        self.both("immediate_exit", 0)
+        report = self.report(check=3)  # it has no end
+        self.assertIn("immediate_exit", report["traces"][0]["command_line"])
+
+    def test_immediate_exit_after_a_second_loses_nothing(self):
+        self.both("immediate_exit", 1_000)
+        self.assertEqual(self.report(check=3)["ledger"]["launches"], 1)
+
+    def test_a_program_that_runs_itself_has_a_trace_for_each(self):
+        """An exec() keeps the process id, and so the name."""
+        done = harness.run([HOSTILE, "runs_itself", 3],
+                           injected_environment(self.folder / "t-%p.pb"), timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        traces = sorted(path.name.split(".")[1:] for path in self.folder.glob("t-*"))
+        self.assertEqual(traces, [["2", "pb"], ["3", "pb"], ["pb"]])
+
+
+class Threads(Hostile):
+    def test_a_cancelled_thread_initializes_cuda(self):
+        self.assertEqual(self.both("cancelled_init").stdout, "cancelled 1\n")
+
+    def test_ranges_in_a_signal_handler(self):
+        self.both("ranges_in_handler")
+        self.report()
+
+    def test_all_keys_of_the_c_library_are_taken(self):
+        self.assertEqual(self.both("all_keys").stdout, "keys changed 0\n")
+        self.assertEqual(self.report()["ledger"]["launches"], 10)
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers need memory of their own")
+    def test_a_thousand_threads_take_little_memory(self):
+        """Under 64 MB more than the program itself has."""
+        arguments = [HOSTILE, "many_threads", 1_000]
+        plain = harness.run(arguments, plain_environment(), timeout=LIMIT_S)
+        done = harness.run(arguments, injected_environment(self.trace), timeout=4 * LIMIT_S)
+        self.assertEqual((plain.returncode, done.returncode), (0, 0), done.stderr)
+        self.assertLess(int(done.stdout) - int(plain.stdout), 64_000)
+        self.assertEqual(self.report()["ledger"]["launches"], 10_000)
+
+
+class NoMemory(Hostile):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
+    def test_failed_allocations_end_nothing(self):
+        """From the first allocation of the start to those of the planner's and writer's threads."""
+        for after in [*range(0, 60, 3), *range(60, 1_000, 47)]:
+            for onwards in ([], ["onwards"]):
+                with self.subTest(after=after, onwards=bool(onwards)):
+                    self.both("no_memory", after, *onwards, FLOPINJ_FORCE=1,
+                              FLOPINJ_PLAN_WAIT_MS=200)
+
+
+class Privacy(Hostile):
+    def test_a_trace_is_its_owners_only(self):
+        before = os.umask(0)
+        try:
+            self.both("raw_fork")
+        finally:
+            os.umask(before)
+        self.assertEqual(stat.S_IMODE(self.trace.stat().st_mode), 0o600)
+
+    def test_secrets_of_the_command_line_are_hidden(self):
+        self.both("raw_fork", "--api-key=abc", "--password", "def")
+        words = self.report()["traces"][0]["command_line"]
+        self.assertEqual(words[1:], ["raw_fork", "--api-key=[hidden]", "--password", "[hidden]"])
+        self.assertNotIn(b"abc", self.trace.read_bytes())
+
+    def test_the_command_line_may_be_left_out(self):
+        self.both("raw_fork", FLOPINJ_NO_COMMAND_LINE=1)
+        self.assertEqual(self.report()["traces"][0]["command_line"], [])
+
+    def test_links_are_not_followed(self):
+        """Even where the user wants to overwrite: in a shared folder others make links."""
+        theirs = self.folder / "victim"
+        for make in (os.symlink, os.link):
+            with self.subTest(make.__name__):
+                theirs.write_bytes(b"theirs")
+                make(theirs, self.trace)
+                done = self.both("raw_fork", FLOPINJ_FORCE=1)
+                self.assertIn("link", done.stderr)
+                self.assertEqual(theirs.read_bytes(), b"theirs")
+                self.trace.unlink()
+
+    def test_a_message_has_no_commands_for_the_terminal(self):
+        done = harness.run([HOSTILE, "raw_fork"], injected_environment("/nowhere/\x1b[31mred"))
+        self.assertIn("/nowhere/?[31mred", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
+
+
+class TwoLibraries(Hostile):
+    def test_a_second_library_for_nvtx_is_noticed(self):
+        other = self.folder / "libother.so"
+        other.write_bytes(harness.LIBRARY.read_bytes())
+        done = self.both("raw_fork", NVTX_INJECTION64_PATH=other)
+        self.assertIn("NVTX_INJECTION64_PATH names another library", done.stderr)
+        codes = [d["code"] for d in self.report()["traces"][0]["diagnostics"]]
+        self.assertIn("nvtx.other_library", codes)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    harness.main()
