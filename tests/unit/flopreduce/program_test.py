@@ -343,6 +343,22 @@ class Program(unittest.TestCase):
             self.assertEqual(self.without_moments(self.folder / f"{name}.sum"),
                              self.without_moments(self.trace[name]))
 
+    def test_simulated_and_real_launches_are_never_in_one_sum(self):
+        """The first trace says which kind is meant; one of the other kind is named and left out."""
+        for kept, left in (("training", "simulated"), ("simulated", "training")):
+            with self.subTest(kept):
+                done = run("--format", "json", self.trace[kept], self.trace[left])
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(f"{left}.pb: left out", done.stderr.decode())
+                report = json.loads(done.stdout)
+                only = json.loads(run("--format", "json", self.trace[kept]).stdout)
+                self.assertEqual(report["simulated"], kept == "simulated")
+                self.assertEqual(report["ledger"]["launches"], only["ledger"]["launches"])
+        summary = self.folder / "mixed.sum"
+        done = run("merge", "-o", summary, self.trace["simulated"], self.trace["training"])
+        self.assertEqual(done.returncode, 3)
+        self.assertIs(json.loads(run("--format", "json", summary).stdout)["simulated"], True)
+
     def test_merging_what_cannot_be_read(self):
         out = self.folder / "none.sum"
         self.one_line(run("merge", "-o", out, self.folder / "missing.pb"), 3, "no such file")

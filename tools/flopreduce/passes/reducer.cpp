@@ -38,12 +38,12 @@ std::string not_a_trace(Input& input) {
   return "is not a trace of libflopinj.so: no packet with a right check sum in it";
 }
 
-TraceOrder order_of(const Packet& first) {
+std::optional<trace::Header> header_in(const Packet& packet) {
   trace::Header header;
-  const bool known =
-      first.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::header) &&
-      parse_message(header, first.body);
-  return trace_order(known ? &header : nullptr);
+  if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::header) ||
+      !parse_message(header, packet.body))
+    return std::nullopt;
+  return header;
 }
 
 // 0 where it is lost.
@@ -86,14 +86,6 @@ bool is_groups(const Packet& packet) {
          static_cast<uint32_t>(trace_fields::TracePacketField::sequence_groups);
 }
 
-uint32_t unknown_version(const Packet& packet) {
-  if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::header))
-    return kFormatMajor;
-  trace::Header header;
-  if (!parse_message(header, packet.body)) return kFormatMajor;
-  return header.format_major();
-}
-
 }  // namespace
 
 void Reducer::add(const std::string& path) {
@@ -114,14 +106,30 @@ void Reducer::add(std::unique_ptr<Input> input) {
         {name + ": " + (input->read_failed() ? "cannot be read" : not_a_trace(*input)), false});
     return;
   }
-  if (const uint32_t version = unknown_version(first); version != kFormatMajor) {
-    errors_.push_back({name + ": has format version " + std::to_string(version) +
+  const std::optional<trace::Header> header = header_in(first);
+  if (header && header->format_major() != kFormatMajor) {
+    errors_.push_back({name + ": has format version " + std::to_string(header->format_major()) +
                            ", this flopreduce reads version " + std::to_string(kFormatMajor) +
                            ": use the flopreduce that came with the recorder",
                        false});
     return;
   }
-  files_.push_back({std::move(input), first.sequence, {}, order_of(first)});
+  if (header && !one_kind(name, header->simulated())) return;
+  files_.push_back(
+      {std::move(input), first.sequence, {}, trace_order(header ? &*header : nullptr)});
+}
+
+// What simgpu made and what hardware made have no sum.
+bool Reducer::one_kind(const std::string& name, bool simulated) {
+  if (!first_of_kind_) first_of_kind_ = {name, simulated};
+  if (first_of_kind_->second == simulated) return true;
+  const auto on = [](bool of_simgpu) {
+    return of_simgpu ? " on the simulated GPU" : " on a real GPU";
+  };
+  errors_.push_back({name + ": left out: it was recorded" + on(simulated) + ", " +
+                         first_of_kind_->first + on(!simulated) + "; give traces of one kind",
+                     false});
+  return false;
 }
 
 void Reducer::first_pass(TraceTables& tables) {

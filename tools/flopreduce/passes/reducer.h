@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,7 @@ class Reducer {
   Report run();
 
  private:
+  bool one_kind(const std::string& name, bool simulated);
   void sort_files();
   DamageLog& damage_of(TraceState& trace);
   void first_pass(TraceTables& tables);
@@ -69,6 +71,8 @@ class Reducer {
   ReduceOptions options_;
   std::vector<TraceFile> files_;
   std::vector<InputError> errors_;
+  // The first trace with a header, and whether it was simulated: all others have to be the same.
+  std::optional<std::pair<std::string, bool>> first_of_kind_;
   Revisions revisions_;
   Segments segments_;
 };
