@@ -30,10 +30,8 @@ ARGUMENTS = {"stop_elsewhere": ["--sleep-ms", "250"]}
 # Versions of CUPTI, and each where it cannot start.
 VERSIONS = ("12.6", "12.8", "12.9", "12.9.1", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
 
-RECURSES = "CUPTI is called before it is known that it can start"
 KNOWN = KnownFailures({
     "take_activity": "nobody notices that another client has taken the activity callbacks",
-    "CUPTI 13.2 cannot start": RECURSES,
     "wide": "launches that leave no registers are instrumented",
 })
 

@@ -24,6 +24,8 @@ GetExportTable find_get_export_table() {
 
 }  // namespace
 
+bool driver_is_loaded() { return find_get_export_table() != nullptr; }
+
 const Driver* link_driver() {
   const GetExportTable get = find_get_export_table();
   const void* table = nullptr;

@@ -9,4 +9,7 @@ namespace simgpu::cupti {
 // simulated driver, or when it speaks another version of the seam (one line on stderr).
 const Driver* link_driver();
 
+// Whether there is a libcuda.so.1 at all, simulated or not.
+bool driver_is_loaded();
+
 }  // namespace simgpu::cupti

@@ -10,8 +10,10 @@
 
 namespace simgpu::cupti {
 
-// CUPTI_SUCCESS, or what every call gives while there is no driver that fits: CUPTI_ERROR_UNKNOWN
-// from 13.3 on. 13.2 then calls itself until the stack is used up, and so does this.
+// CUPTI_SUCCESS, or what every call gives where there is no libcuda.so.1 at all:
+// CUPTI_ERROR_UNKNOWN from 13.3 on. 13.2 then calls itself until the stack is used up, and so does
+// this. (Tried with 13.2.75 and 13.5.25; beside NVIDIA's libcuda.so.1 of 12.2 to 12.5, without a
+// GPU, calls that need no driver work, and the others are CUPTI_ERROR_UNKNOWN.)
 CUptiResult refused_unstarted();
 
 bool known_size(std::span<const SizeSince> growth, size_t unchanged, size_t size);

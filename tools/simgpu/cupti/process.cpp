@@ -19,7 +19,8 @@ namespace {
 
 CUptiResult refused_unstarted() {
   Process& process = Process::get();
-  if (process.version() < kCupti132 || process.driver() != nullptr) return CUPTI_SUCCESS;
+  if (process.version() < kCupti132 || process.driver() != nullptr || driver_is_loaded())
+    return CUPTI_SUCCESS;
   volatile char top[1] = {0};
   if (process.version() < kCupti133) use_up_the_stack(top);
   return CUPTI_ERROR_UNKNOWN;

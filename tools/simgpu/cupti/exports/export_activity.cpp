@@ -13,6 +13,7 @@
 namespace {
 
 using simgpu::cupti::entry;
+using simgpu::cupti::kCupti132;
 using simgpu::cupti::Process;
 
 template <class Body>
@@ -90,9 +91,11 @@ CUptiResult CUPTIAPI
 cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
                                CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
   return entry([&] {
+    Process& process = Process::get();
+    if (process.version() >= kCupti132 && process.driver() == nullptr) return process.no_driver();
     if (funcBufferRequested == nullptr || funcBufferCompleted == nullptr)
       return CUPTI_ERROR_INVALID_PARAMETER;
-    Process::get().activity.buffers().set_callbacks(funcBufferRequested, funcBufferCompleted);
+    process.activity.buffers().set_callbacks(funcBufferRequested, funcBufferCompleted);
     return CUPTI_SUCCESS;
   });
 }
