@@ -40,7 +40,7 @@ enum class Dram : uint8_t {
 // without "sm__inst_executed_pipe_" and ".sum".
 struct Pipe {
   std::string_view name;
-  std::string_view included = {};  // part of it that is no matrix product
+  std::string_view included = {};  // what it counts of others: does not make groups necessary
 };
 // HFMA2.MMA, packed half arithmetic, runs on the tensor pipe of some chips and is in op_hmma there.
 // Instruction counts (hfma) hold it already, so it does not make tensor groups necessary. GH100
@@ -54,6 +54,7 @@ constexpr Pipe kImmaV2{"tensor_op_imma_v2"};
 constexpr Pipe kDmma{"tensor_op_dmma"};
 constexpr Pipe kDmmaFp64{"fp64_op_dmma"};  // chips without a tensor core for fp64
 constexpr Pipe kGmma{"tensor_op_gmma"};    // Hopper's products of warp groups
+constexpr Pipe kHmmaLessGmma{"tensor_op_hmma", "tensor_op_gmma"};
 constexpr Pipe kSubHmma{"tensor_subpipe_hmma"};
 constexpr Pipe kSubImma{"tensor_subpipe_imma"};
 constexpr Pipe kSubDmma{"tensor_subpipe_dmma"};
@@ -114,17 +115,23 @@ constexpr TensorGroup kAda[] = {
     {"tensor_int8_sparse", {"src_int8_sparsity_on"}, {kImmaV2}},
 };
 // HMMA and HGMMA are read apart, and the sources' own metrics (src_bf16_dst_fp32 and its like),
-// which hold both, are not: src_fp16 takes two passes. The instruction counter op_hmma counts HGMMA
-// too (op_gmma holds those alone), so a kernel of warp groups has the HMMA groups measured in vain;
-// they read 0. Taking op_gmma off would risk to miss HMMA beside it, should a chip count otherwise.
+// which hold both, are not: src_fp16 takes two passes.
+//
+// A product of warp groups has no HMMA, and its kernel does without the HMMA groups. By CUPTI's
+// descriptions of the instruction counters:
+//   op_hmma = HMMA + HFMA2.MMA + HGMMA + QGMMA      op_gmma = HGMMA + QGMMA + IGMMA + BGMMA
+//   op_imma = IMMA + BMMA + IGMMA + BGMMA
+// Where op_imma is 0, op_hmma less op_gmma is HMMA + HFMA2.MMA; where it is not, HMMA may hide
+// behind IGMMA, and the HMMA groups are read. The group of int8 is read for every product of warp
+// groups all the same: it would show an IGMMA that op_imma does not count.
 constexpr TensorGroup kHopper[] = {
     {"tensor_gmma",
      {"op_hgmma_src_bf16_dst_fp32", "op_hgmma_src_fp16", "op_hgmma_src_tf32_dst_fp32", "src_fp8"},
      {kGmma}},
-    {"tensor_bf16", {"op_hmma_src_bf16_dst_fp32"}, {kHmma}},
-    {"tensor_fp16", {"op_hmma_src_fp16_dst_fp32"}, {kHmma}},
-    {"tensor_tf32", {"op_hmma_src_tf32_dst_fp32"}, {kHmma}},
-    {"tensor_fp16_fp64", {"op_hmma_src_fp16_dst_fp16", "src_fp64"}, {kHmma, kDmma}},
+    {"tensor_bf16", {"op_hmma_src_bf16_dst_fp32"}, {kHmmaLessGmma, kImma}},
+    {"tensor_fp16", {"op_hmma_src_fp16_dst_fp32"}, {kHmmaLessGmma, kImma}},
+    {"tensor_tf32", {"op_hmma_src_tf32_dst_fp32"}, {kHmmaLessGmma, kImma}},
+    {"tensor_fp16_fp64", {"op_hmma_src_fp16_dst_fp16", "src_fp64"}, {kHmmaLessGmma, kImma, kDmma}},
     {"tensor_int8_dense", {"op_imma_src_int8_sparsity_off", "op_igmma_src_int8"}, {kImma, kGmma}},
     {"tensor_int8_sparse", {"op_imma_src_int8_sparsity_on"}, {kImma}},
 };

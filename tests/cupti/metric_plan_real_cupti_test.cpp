@@ -195,6 +195,40 @@ TEST_CASE("sources that stand as parts do so because they take two passes") {
   }
 }
 
+TEST_CASE("Hopper's counters of instructions hold what the plan's conditions rely on") {
+  const auto cupti = real_cupti();
+  if (!cupti || !cupti->chips.contains("GH100")) return;
+  void* const library = dlopen(cupti->api.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  const auto properties_of = reinterpret_cast<decltype(&cuptiProfilerHostGetMetricProperties)>(
+      dlsym(library, "cuptiProfilerHostGetMetricProperties"));
+  REQUIRE(properties_of != nullptr);
+  auto host = sized<CUpti_Profiler_Host_Initialize_Params>();
+  host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+  host.pChipName = "GH100";
+  REQUIRE(cupti->api.ProfilerHostInitialize(&host) == CUPTI_SUCCESS);
+  const std::pair<const char*, const char*> descriptions[] = {
+      {"hmma", "(HMMA/HFMA2.MMA/HGMMA/QGMMA ops)"},
+      {"gmma", "(HGMMA/QGMMA/IGMMA/BGMMA ops)"},
+      {"imma", "(IMMA/IGMMA/BMMA/BGMMA ops)"},
+      {"dmma", "(DMMA ops)"}};
+  for (const auto& [pipe, instructions] : descriptions) {
+    const std::string metric = std::string("sm__inst_executed_pipe_tensor_op_") + pipe;
+    struct {
+      CUpti_Profiler_Host_GetMetricProperties_Params params;
+      uint64_t room_for_newer_fields[16];
+    } asked{};
+    asked.params.structSize = 60;  // of 12.6
+    asked.params.pHostObject = host.pHostObject;
+    asked.params.pMetricName = metric.c_str();
+    INFO(metric);
+    REQUIRE(properties_of(&asked.params) == CUPTI_SUCCESS);
+    CHECK(std::string(asked.params.pDescription).find(instructions) != std::string::npos);
+  }
+  auto end = sized<CUpti_Profiler_Host_Deinitialize_Params>();
+  end.pHostObject = host.pHostObject;
+  cupti->api.ProfilerHostDeinitialize(&end);
+}
+
 TEST_CASE("the check can fail: two groups together are more than one pass") {
   const auto cupti = real_cupti();
   if (!cupti) return;

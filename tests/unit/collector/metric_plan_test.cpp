@@ -180,3 +180,84 @@ TEST_CASE("metric plan: no tensor metric includes another") {
       }
   }
 }
+
+namespace {
+
+// Warp-level instructions of a kernel on Hopper.
+struct Instructions {
+  double hmma = 0, hfma2 = 0, hgmma = 0, qgmma = 0, imma = 0, bmma = 0, igmma = 0, bgmma = 0,
+         dmma = 0;
+
+  // What the pipes' counters show of them, by CUPTI's descriptions (metric_plan_real_cupti_test).
+  double counted(const std::string& metric) const {
+    if (metric.ends_with("op_hmma.sum")) return hmma + hfma2 + hgmma + qgmma;
+    if (metric.ends_with("op_gmma.sum")) return hgmma + qgmma + igmma + bgmma;
+    if (metric.ends_with("op_imma.sum")) return imma + igmma + bmma + bgmma;
+    if (metric.ends_with("op_dmma.sum")) return dmma;
+    FAIL("not a counter of Hopper's screening: " << metric);
+    return 0;
+  }
+  // Instructions that a metric of operations counts.
+  double behind(const std::string& metric) const {
+    if (metric.find("_op_hmma_") != std::string::npos) return hmma;
+    if (metric.find("_op_hgmma_") != std::string::npos) return hgmma;
+    if (metric.find("_op_imma_") != std::string::npos) return imma;
+    if (metric.find("_op_igmma_") != std::string::npos) return igmma;
+    if (metric.find("_src_fp8") != std::string::npos) return qgmma;
+    if (metric.find("_src_fp64") != std::string::npos) return dmma;
+    FAIL("of which instructions is " << metric << "?");
+    return 0;
+  }
+  bool need(const MetricGroupPlan& group) const {
+    return std::ranges::any_of(group.needed_if, [&](const NeededIf& condition) {
+      const double included = condition.included.empty() ? 0 : counted(condition.included);
+      return counted(condition.metric) > included;
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("metric plan: Hopper's conditions miss no operation of any mix of instructions") {
+  const auto plan = metric_plan_for("GH100");
+  const auto check = [&](const Instructions& kernel) {
+    for (const MetricGroupPlan& group : plan) {
+      if (group.needed_if.empty()) continue;
+      for (const std::string& metric : group.metrics)
+        if (kernel.behind(metric) > 0) {
+          INFO(group.name << " " << metric);
+          CHECK(kernel.need(group));
+        }
+    }
+  };
+  // Every mix of none, one and many of each.
+  constexpr double kAmounts[] = {0, 1, 1'000};
+  for (size_t mix = 0; mix < 3 * 3 * 3 * 3 * 3 * 3 * 3 * 3 * 3; ++mix) {
+    size_t rest = mix;
+    const auto next = [&] {
+      const double amount = kAmounts[rest % 3];
+      rest /= 3;
+      return amount;
+    };
+    Instructions kernel;
+    for (double* const count : {&kernel.hmma, &kernel.hfma2, &kernel.hgmma, &kernel.qgmma,
+                                &kernel.imma, &kernel.bmma, &kernel.igmma, &kernel.bgmma,
+                                &kernel.dmma})
+      *count = next();
+    check(kernel);
+  }
+}
+
+TEST_CASE("metric plan: a product of Hopper's warp groups is complete after four windows") {
+  const auto windows = [](const Instructions& kernel) {
+    size_t count = 0;
+    for (const MetricGroupPlan& group : metric_plan_for("GH100"))
+      count += group.needed_if.empty() || kernel.need(group);
+    return count;
+  };
+  CHECK(windows({.hgmma = 4'096}) == 4);
+  CHECK(windows({.qgmma = 4'096}) == 4);
+  CHECK(windows({}) == 2);
+  CHECK(windows({.dmma = 64}) == 3);
+  CHECK(windows({.hmma = 64}) == 6);
+}
