@@ -37,6 +37,11 @@ struct Context {
   std::atomic<bool> plan_awaited{false};    // the first launch has waited for the device's plan
   std::unique_ptr<OpenWindow> window;       // under `lock`
   std::unique_ptr<RangeProfiler> profiler;  // under `lock`; made at the first window
+  // Whether the profiler is enabled; leases.h has who may change it.
+  enum class Counters : uint8_t { kUntaken, kHeld, kSwitching, kReleased };
+  std::atomic<Counters> counters{Counters::kUntaken};
+  std::atomic<bool> counters_asked{false};  // a launch wants them
+  std::atomic<bool> release_here{false};    // by the next launch
   WaitingStreams waiting;
   // The launch that is in the window: when it entered, 0 between launches.
   std::atomic<uint64_t> window_call_began_ns{0};

@@ -45,6 +45,8 @@ struct DevicePlan {
 
 class Planner {
  public:
+  static constexpr uint32_t kMostDevices = 64;
+
   explicit Planner(Edge& edge) : edge_(edge) {}
 
   void device_seen(uint32_t ordinal);  // idempotent; starts the thread at the first call
@@ -62,8 +64,6 @@ class Planner {
   void stop();
 
  private:
-  static constexpr uint32_t kMostDevices = 64;
-
   void run();
   void visit(MutexLock&) FLOPINJ_REQUIRES(mutex_);
   void describe_device(uint32_t ordinal, std::string& chip);

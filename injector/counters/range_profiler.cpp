@@ -6,6 +6,7 @@ namespace flopinj {
 
 bool RangeProfiler::enable(Problem& problem) {
   if (object_ != nullptr) return true;
+  const RelaxedCapture relaxed(cuda_);
   auto p = sized<CUpti_RangeProfiler_Enable_Params>();
   p.ctx = context_;
   if (!check(cupti_.RangeProfilerEnable(&p), "cuptiRangeProfilerEnable", problem)) return false;
@@ -121,15 +122,16 @@ RangeProfiler::Closed RangeProfiler::close(MetricGroup& group, size_t launches,
   return {evaluate(group, ranges, values, problem) ? Outcome::kRead : Outcome::kFailed, ranges};
 }
 
-void RangeProfiler::disable() {
-  if (object_ == nullptr) return;
+bool RangeProfiler::disable() {
+  if (object_ == nullptr) return true;
   const RelaxedCapture relaxed(cuda_);
   auto p = sized<CUpti_RangeProfiler_Disable_Params>();
   p.pRangeProfilerObject = object_;
   // Refused while a window is open that could not be stopped: the object is still the context's.
-  if (cupti_.RangeProfilerDisable(&p) != CUPTI_SUCCESS) return;
+  if (cupti_.RangeProfilerDisable(&p) != CUPTI_SUCCESS) return false;
   object_ = nullptr;
   sized_for_ = nullptr;
+  return true;
 }
 
 }  // namespace flopinj

@@ -2,7 +2,7 @@
 //
 //   once per process   cuptiProfilerInitialize, DeviceSupported          (planner.cpp)
 //   once per group     host object, configuration image, pass count      (metric_groups.cpp)
-//   once per context   RangeProfilerEnable, on a thread that launches; RangeProfilerDisable
+//   once per lease     RangeProfilerEnable; RangeProfilerDisable         (leases.h)
 //   per window         counter image initialised (DecodeData fills the very image that SetConfig is
 //                      given, and would add to what is in it); SetConfig; Start
 //                      ... launches: in auto-range mode each is one range, numbered in execution
@@ -36,7 +36,9 @@ class RangeProfiler {
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
-  // Enables the profiler at the first call. False, with the reason: no window is open.
+  // At the first call, and at the first after disable().
+  bool enable(Problem&);
+  // Enables the profiler where it is not. False, with the reason: no window is open.
   bool open(const MetricGroup&, size_t max_ranges, Problem&);
 
   enum class Outcome : uint8_t {
@@ -52,10 +54,10 @@ class RangeProfiler {
   // `values`: launches x metrics, row by row.
   Closed close(MetricGroup&, size_t launches, std::vector<double>& values, Problem&);
 
-  void disable();
+  // False: CUPTI refused, and it is enabled still.
+  bool disable();
 
  private:
-  bool enable(Problem&);
   bool prepare_image(const MetricGroup&, size_t max_ranges, Problem&);
   bool stop(Problem&);
   bool decode(size_t& ranges, size_t& dropped, Problem&);

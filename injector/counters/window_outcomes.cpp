@@ -91,6 +91,7 @@ void Windows::close(Context& context, CloseCause cause) {
   }
   measured.cost.open_ns = began - measured.opened_ns;
   measured.cost.overhead_ns += monotonic_ns() - began;
+  leases_.used(context);
   log_closed(context, *window);
 
   if (closed.outcome == RangeProfiler::Outcome::kRead) {
@@ -128,7 +129,7 @@ bool Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
     context.window = std::move(window);
     return true;
   }
-  if (!mismatch) context.profiler->disable();
+  if (!mismatch) leases_.drop(context);
   if (verdict == Verdict::kBlame && mismatch) {
     scheduler_.window_failed(measured);
     edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
@@ -177,7 +178,7 @@ void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
 // CUPTI refused to open a window of the group, or to close one.
 void Windows::refused(Context& context, const DevicePlan& plan, uint32_t group,
                       const Problem& problem, Refusals::Kind kind) {
-  if (context.profiler != nullptr) context.profiler->disable();
+  leases_.drop(context);
   if (problem.lasting) return give_up(context, problem);
   const std::string name = plan.together != nullptr ? "all groups" : plan.groups[group]->plan.name;
   const auto answer = refusals_.refused(context.device, group, kind, monotonic_ns());
@@ -203,8 +204,8 @@ void Windows::refused(Context& context, const DevicePlan& plan, uint32_t group,
 }
 
 // Nothing on this device can be measured, now or later.
-void Windows::give_up(const Context& context, const Problem& problem) {
-  context.profiler->disable();
+void Windows::give_up(Context& context, const Problem& problem) {
+  leases_.drop(context);
   scheduler_.disable(context.device);
   edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
   log::warn(problem.line + "; device " + std::to_string(context.ordinal) +

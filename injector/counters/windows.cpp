@@ -1,5 +1,6 @@
 #include <injector/counters/shut_gate.h>
 #include <injector/counters/windows.h>
+#include <injector/counters/with_context.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
 #include <injector/process/this_thread.h>
@@ -33,25 +34,6 @@ auto within(std::chrono::system_clock::duration most) {
   return std::chrono::system_clock::now() + most;
 }
 
-// The window's CUPTI calls at exit are made on a thread that may have no context.
-class WithContext {
- public:
-  WithContext(const CudaApi& cuda, CUcontext context) : cuda_(cuda) {
-    pushed_ = cuda.CtxPushCurrent != nullptr && cuda.CtxPushCurrent(context) == CUDA_SUCCESS;
-  }
-  ~WithContext() {
-    CUcontext popped = nullptr;
-    if (pushed_ && cuda_.CtxPopCurrent != nullptr) cuda_.CtxPopCurrent(&popped);
-  }
-  WithContext(const WithContext&) = delete;
-  WithContext& operator=(const WithContext&) = delete;
-  explicit operator bool() const { return pushed_; }
-
- private:
-  const CudaApi& cuda_;
-  bool pushed_;
-};
-
 }  // namespace
 
 Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
@@ -59,6 +41,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       planner_(planner),
       contexts_(contexts),
       captures_(captures),
+      leases_(edge, planner, contexts, captures),
       scheduler_(edge.collector->scheduler()),
       patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
       policy_(edge.settings.close_windows, scheduler_.config().max_ranges),
@@ -85,7 +68,7 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
                      signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
                      planner_.plan(context.ordinal) != nullptr &&
                      scheduler_.may_want(context.device, *signature) && !captures_.any() &&
-                     !context.waiting.unfinished(edge_.cuda);
+                     !context.waiting.unfinished(edge_.cuda) && leases_.available(context);
   if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
   thread.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
@@ -95,6 +78,7 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
   std::unique_lock lock(context.lock, within(patience_.for_lock));
   if (lock.owns_lock()) {
+    leases_.release_here(context);
     if (context.window != nullptr && due(context, thread, signature))
       close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
     LaunchDecision decision;
@@ -145,6 +129,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
     std::this_thread::yield();
   }
 
+  if (!leases_.take(context)) return;
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
   const size_t most = scheduler_.config().max_ranges;
@@ -161,6 +146,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
     scheduler_.add_cost(monotonic_ns() - began);
     return refused(context, *plan, *decision.open, problem);
   }
+  leases_.used(context);
   window->measured.opened_ns = monotonic_ns();
   window->measured.cost.overhead_ns = window->measured.opened_ns - began;
   context.window = std::move(window);
@@ -229,8 +215,9 @@ bool Windows::context_destroying(Context& context) {
   const std::unique_lock lock(context.lock, within(kMostWaitAtEnd));
   if (!lock.owns_lock()) return false;
   if (context.window != nullptr) close(context, CloseCause::kEarly);
-  if (context.profiler != nullptr) context.profiler->disable();
+  leases_.drop(context);
   context.profiler.reset();
+  context.counters_asked.store(false, std::memory_order_relaxed);
   context.waiting.clear();
   return true;
 }
@@ -245,13 +232,15 @@ void Windows::close_from_outside(Context& context) {
 
 void Windows::capture_beginning() {
   for (Context* const context : contexts_.all()) {
-    if (!context->gate.load(std::memory_order_seq_cst)) continue;
+    const bool switching =
+        context->counters.load(std::memory_order_seq_cst) == Context::Counters::kSwitching;
+    if (!context->gate.load(std::memory_order_seq_cst) && !switching) continue;
     const std::unique_lock lock(context->lock, within(patience_.for_lock));
     if (!lock.owns_lock() || context->window == nullptr) continue;
     close_from_outside(*context);
     if (context->window == nullptr) continue;
     // It could not be closed here. Left open, its closing would disturb the capture.
-    context->profiler->disable();
+    leases_.drop(*context);
     scheduler_.window_unread(context->window->measured);
     context->window.reset();
     context->gate.store(false, std::memory_order_seq_cst);
@@ -263,7 +252,8 @@ bool Windows::visit() noexcept {
   try {
     const bool open = close_old();
     const bool launching = watch_launches();
-    return resume_paused() || open || launching;
+    const bool leased = leases_.visit();
+    return resume_paused() || open || launching || leased;
   } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
     return true;
   }
@@ -326,7 +316,7 @@ void Windows::finish() {
     if (!lock.owns_lock() || context->profiler == nullptr) continue;
     if (context->window != nullptr) close_from_outside(*context);
     const WithContext current(edge_.cuda, context->handle);
-    if (current) context->profiler->disable();
+    if (current) leases_.drop(*context);
   }
 }
 

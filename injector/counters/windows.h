@@ -31,6 +31,7 @@
 #include <collector/schedule/window_policy.h>
 #include <injector/counters/captures.h>
 #include <injector/counters/contexts.h>
+#include <injector/counters/leases.h>
 #include <injector/counters/planner.h>
 #include <injector/counters/range_profiler.h>
 #include <injector/process/edge.h>
@@ -106,12 +107,13 @@ class Windows {
   bool discard(Context&, std::unique_ptr<OpenWindow>, RangeProfiler::Closed, CloseCause, Problem&);
   void refused(Context&, const DevicePlan&, uint32_t group, const Problem&,
                Refusals::Kind = Refusals::Kind::kPassing);
-  void give_up(const Context&, const Problem&);
+  void give_up(Context&, const Problem&);
 
   Edge& edge_;
   Planner& planner_;
   Contexts& contexts_;
   const Captures& captures_;
+  Leases leases_;
   MeasurementScheduler& scheduler_;
   const WindowPatience patience_;
   WindowPolicy policy_;

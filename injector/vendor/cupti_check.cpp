@@ -73,7 +73,7 @@ constexpr std::array kAdvice{
            "reading GPU counters is reserved for administrators here: run as root, with "
            "CAP_SYS_ADMIN or (driver R565 and later) CAP_PERFMON, or load the driver with "
            "NVreg_RestrictProfilingToAdminUsers=0"},
-    Advice{CUPTI_ERROR_HARDWARE_BUSY, false, "counters.busy",
+    Advice{CUPTI_ERROR_HARDWARE_BUSY, false, kCountersBusy,
            "another program holds the GPU's counters: if it is DCGM, run `dcgmi profile --pause`; "
            "otherwise end the other profiler"},
     Advice{CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, true, "cupti.subscriber",

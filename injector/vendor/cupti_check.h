@@ -11,6 +11,9 @@ inline constexpr auto kMigNotSupported = static_cast<CUptiResult>(43);
 inline constexpr auto kSliNotSupported = static_cast<CUptiResult>(44);
 inline constexpr auto kWslNotSupported = static_cast<CUptiResult>(45);
 
+// The code of Problem where another program holds the counters.
+inline constexpr auto kCountersBusy = "counters.busy";
+
 // Why something cannot be done: a stable code for the trace, and one line for the user that says
 // what to do.
 struct Problem {

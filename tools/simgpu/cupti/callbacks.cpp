@@ -140,5 +140,6 @@ void Callbacks::api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept {
 }
 
 uint32_t Callbacks::exiting_call() noexcept { return t_exiting_call; }
+bool Callbacks::inside() noexcept { return t_inside_callback; }
 
 }  // namespace simgpu::cupti

@@ -40,6 +40,8 @@ class Callbacks {
   void api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept;
   // The API call in whose callback at EXIT this thread is; 0 in none.
   static uint32_t exiting_call() noexcept;
+  // Whether this thread is in a callback.
+  static bool inside() noexcept;
 
  private:
   // Kept for the life of the process: a callback may still be running on another thread after

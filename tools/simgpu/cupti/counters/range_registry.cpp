@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "callbacks.h"
+
 namespace simgpu::cupti {
 
 // Another process holds the counters, for a while or for ever.
@@ -10,7 +12,9 @@ bool RangeRegistry::busy() {
   std::call_once(first_enable_, [&] { first_enabled_ = steady_clock::now(); });
   const Faults& faults = environment_.faults;
   return faults.hardware_busy ||
-         steady_clock::now() - first_enabled_ < std::chrono::milliseconds(faults.hardware_busy_for);
+         steady_clock::now() - first_enabled_ <
+             std::chrono::milliseconds(faults.hardware_busy_for) ||
+         steady_clock::now() < taken_until_.load(std::memory_order_relaxed);
 }
 
 CUptiResult RangeRegistry::enable(CUcontext context, uint32_t device, uint32_t chip,
@@ -19,6 +23,7 @@ CUptiResult RangeRegistry::enable(CUcontext context, uint32_t device, uint32_t c
   if (!initialized_.load(std::memory_order_relaxed)) return CUPTI_ERROR_NOT_INITIALIZED;
   if (faults.unsupported_device) return CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
   if (faults.no_privileges) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  if (faults.switch_elsewhere && !Callbacks::inside()) return CUPTI_ERROR_INVALID_OPERATION;
   if (busy()) return CUPTI_ERROR_HARDWARE_BUSY;
   if (faults.enable_fails) return CUPTI_ERROR_UNKNOWN;
   const std::scoped_lock lock(mutex_);
@@ -36,7 +41,12 @@ CUptiResult RangeRegistry::disable(CUpti_RangeProfiler_Object* handle) {
   const std::scoped_lock lock(mutex_);
   const RangeProfiler* found = find(handle);
   if (found == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (found->started()) return CUPTI_ERROR_INVALID_OPERATION;
+  const Faults& faults = environment_.faults;
+  if (found->started() || (faults.switch_elsewhere && !Callbacks::inside()))
+    return CUPTI_ERROR_INVALID_OPERATION;
+  if (faults.taken_when_free != 0)
+    taken_until_ =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(faults.taken_when_free);
   std::erase_if(objects_, [&](const auto& object) { return object.get() == found; });
   return CUPTI_SUCCESS;
 }

@@ -69,6 +69,8 @@ class RangeRegistry {
   std::atomic<bool> initialized_{false};
   std::once_flag first_enable_;
   std::chrono::steady_clock::time_point first_enabled_{};
+  // By another client of the counters.
+  std::atomic<std::chrono::steady_clock::time_point> taken_until_{};
   std::atomic<uint32_t> started_{0};
 };
 

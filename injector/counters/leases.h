@@ -1,0 +1,78 @@
+// Which context holds its device's counters: at most one of each device, and none while no window
+// is wanted (counter_lease.h says when).
+//
+//   first time    the launch that opens the first window enables the profiler
+//   idle          the planner's thread disables it
+//   wanted again  a launch asks, and goes on without a window; the planner's thread enables it
+//   another context of the device wants them    the planner's thread disables the one, once it has
+//                 not opened a window for kHandOverNs, and enables the other
+//
+// So what enabling and disabling cost is not the launching threads' to pay. Where CUPTI refuses
+// either on the planner's thread, the launching threads do it after all.
+//
+// Threads: visit() is the planner's; drop() and used() need the context's window lock; the rest is
+// for launching threads. Switching begins with Context::counters, as windows do with the gate: a
+// thread that begins a capture sees it, or is seen.
+#pragma once
+#include <collector/schedule/counter_lease.h>
+#include <collector/schedule/scheduler.h>
+#include <injector/counters/captures.h>
+#include <injector/counters/contexts.h>
+#include <injector/counters/planner.h>
+#include <injector/process/edge.h>
+#include <injector/vendor/cupti_check.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace flopinj {
+
+class Leases {
+ public:
+  Leases(Edge&, Planner&, Contexts&, const Captures&);
+
+  // ENTER of a launch that wants a window. False: not now; the counters have been asked for.
+  bool available(Context&);
+  // Before the profiler is enabled by a launching thread. False: another context has them.
+  bool take(Context&);
+  void used(const Context&);  // a window was opened or closed
+  // Disables the profiler, if it is there. Any thread that has the context current.
+  void drop(Context&);
+  // With the window lock: does what the planner's thread was refused.
+  void release_here(Context&);
+
+  bool visit();  // true while there is a reason to come again
+
+ private:
+  static constexpr uint64_t kHandOverNs = 100'000'000;
+
+  struct Device {
+    std::atomic<Context*> holder{nullptr};
+    std::atomic<bool> wanted_by_another{false};
+    std::atomic<uint64_t> used_ns{0};
+    CounterLease lease;
+  };
+  Device& device_of(const Context& context) { return devices_[context.ordinal]; }
+  const Device& device_of(const Context& context) const { return devices_[context.ordinal]; }
+  bool due(const Context&, uint64_t now_ns) const;
+  void ask(Context&);
+  void release(Context&, uint64_t now_ns);
+  void enable(Context&, uint64_t now_ns);
+  // With the window lock: nothing that switching would disturb.
+  bool quiet(Context&);
+  bool disable(Context&);
+  bool try_enable(Context&, uint64_t now_ns);
+  void enable_refused(Context&, const Problem&, uint64_t now_ns);
+
+  Edge& edge_;
+  Planner& planner_;
+  Contexts& contexts_;
+  const Captures& captures_;
+  const MeasurementScheduler& scheduler_;
+  const bool keeps_;                    // every launch is to be measured
+  std::atomic<bool> by_planner_{true};  // its thread may enable and disable
+  std::array<Device, Planner::kMostDevices> devices_;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,59 @@
+"""The device's counters are held while windows are wanted, and are free for others else: one
+context of a device at a time, and no thread of the program pays for the change."""
+
+import re
+
+import harness
+from harness import CLIENTS
+
+CLIENT = CLIENTS / "lease_client"
+
+
+class Leases(harness.TestCase):
+    def client(self, case, **settings):
+        done = self.run_profiled([CLIENT, case], FLOPINJ_FORCE=1, FLOPINJ_LOG="debug", **settings)
+        self.report = harness.reduce(self.trace)
+        self.launches = int(re.search(r"launches (\d+)", done.stdout).group(1))
+        return done
+
+    def codes(self):
+        return [d["code"] for d in self.report["traces"][0]["diagnostics"]]
+
+    def flop_of(self, **kernels):
+        by_name = harness.by_key(self.report["kernels"], "name")
+        self.assertEqual({name: by_name[name]["flop"] for name in kernels},
+                         {name: str(flop) for name, flop in kernels.items()})
+
+    def test_they_are_free_while_no_window_is_wanted(self):
+        done = self.client("rest")
+        self.assertEqual(re.findall(r"^(held|free)$", done.stdout, re.MULTILINE), ["held", "free"])
+        self.assertIn("are free for others", done.stderr)
+        self.assertIn("are ours again", done.stderr)
+        self.assert_all_counted(self.report, 60 + self.launches)
+        self.flop_of(axpy=60 * 128, dot=20 * self.launches)
+        self.assertEqual(self.codes(), [])
+
+    def test_what_another_has_taken_meanwhile_is_asked_for_again(self):
+        """For 2 s from the release at about 2 s; asked at 3 s, and again at 4 s."""
+        self.client("rest", SIMGPU_FAULT="taken_when_free=2000")
+        self.assertEqual(self.codes(), ["counters.busy"])
+        self.assert_all_counted(self.report, 60 + self.launches)
+        self.flop_of(axpy=60 * 128, dot=20 * self.launches)
+
+    def test_a_cupti_that_wants_the_launching_thread(self):
+        """Then it enables them; and disables them, at its next launch."""
+        self.client("rest", SIMGPU_FAULT="switch_elsewhere")
+        self.assert_all_counted(self.report, 60 + self.launches)
+        self.flop_of(axpy=60 * 128, dot=20 * self.launches)
+
+    def test_contexts_of_one_device_take_turns(self):
+        for fault in ("", "one_context"):
+            with self.subTest(fault):
+                self.client("contexts", SIMGPU_FAULT=fault)
+                self.assertEqual(self.codes(), [])
+                self.assert_all_counted(self.report, 2 * self.launches)
+                self.flop_of(axpy=128 * self.launches, dot=20 * self.launches)
+
+
+if __name__ == "__main__":
+    harness.main()
