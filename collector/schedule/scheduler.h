@@ -63,6 +63,8 @@ struct WindowRow {
   uint32_t correlation = 0;
   bool chosen = false;   // becomes a sample
   uint64_t call_ns = 0;  // of the launch call
+  bool late = false;     // a module has been loaded since the window was opened
+  bool unread = false;   // its counters say nothing: no sample, and no failure either
 };
 
 // A window as the scheduler sees it; the edge keeps it.

@@ -61,6 +61,11 @@ void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
     if (!may_be_measured(*rows[i].signature)) continue;
     try {
       SampledSignature& s = state.sampled(*plan, *rows[i].signature);
+      if (rows[i].unread) {
+        GroupProgress& group = s.groups[window.group];
+        if (rows[i].chosen && group.pending != 0) --group.pending;
+        continue;
+      }
       if (state.config.every_launch) {
         for (GroupProgress& group : s.groups) ++group.samples;
         if (!s.complete) state.set_complete(s, true);

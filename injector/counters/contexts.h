@@ -43,6 +43,7 @@ struct Context {
   std::atomic<bool> counters_asked{false};  // a launch wants them
   std::atomic<bool> release_here{false};    // by the next launch
   WaitingStreams waiting;
+  std::atomic<uint32_t> modules_loaded{0};
   // The launch that is in the window: when it entered, 0 between launches.
   std::atomic<uint64_t> window_call_began_ns{0};
   std::atomic<const Signature*> window_call{nullptr};

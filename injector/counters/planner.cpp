@@ -72,9 +72,11 @@ void Planner::run() {
 
 void Planner::visit(MutexLock& lock) {
   // By the system clock: see within() in windows.cpp.
-  changed_.wait_until(lock.native(), std::chrono::system_clock::now() + kVisitEvery);
+  changed_.wait_until(
+      lock.native(), std::chrono::system_clock::now() + kVisitEvery,
+      [&]() FLOPINJ_REQUIRES(mutex_) { return hurried_ || stopping_ || !queue_.empty(); });
   if (stopping_ || !queue_.empty()) return;
-  visiting_ = false;
+  visiting_ = hurried_ = false;
   lock.unlock();
   const bool again = visit_();
   lock.lock();
@@ -84,6 +86,12 @@ void Planner::visit(MutexLock& lock) {
 void Planner::visit_soon() {
   const MutexLock lock(mutex_);
   visiting_ = true;
+  changed_.notify_all();
+}
+
+void Planner::visit_now() {
+  const MutexLock lock(mutex_);
+  visiting_ = hurried_ = true;
   changed_.notify_all();
 }
 

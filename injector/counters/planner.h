@@ -56,10 +56,11 @@ class Planner {
   }
   void wait(uint32_t ordinal, uint32_t most_ms);  // until the device is done with
 
-  // `visit` is called on the thread every 50 ms from visit_soon() on, until it returns false.
-  // It must not throw. To be set before the first device is seen.
+  // `visit` is called on the thread every 50 ms from visit_soon() on, until it returns false, and
+  // at once after visit_now(). It must not throw. To be set before the first device is seen.
   void set_visit(std::function<bool()> visit) { visit_ = std::move(visit); }
   void visit_soon();
+  void visit_now();
   // The thread ends after what it is doing now; waited for, but not for ever.
   void stop();
 
@@ -88,6 +89,7 @@ class Planner {
   bool running_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool stopping_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool visiting_ FLOPINJ_GUARDED_BY(mutex_) = false;
+  bool hurried_ FLOPINJ_GUARDED_BY(mutex_) = false;  // the next visit is at once
 };
 
 }  // namespace flopinj

@@ -2,6 +2,8 @@
 #include <injector/vendor/cupti_structs.h>
 #include <injector/vendor/relaxed_capture.h>
 
+#include <utility>
+
 namespace flopinj {
 
 bool RangeProfiler::enable(Problem& problem) {
@@ -85,41 +87,23 @@ bool RangeProfiler::decode(size_t& ranges, size_t& dropped, Problem& problem) {
   return true;
 }
 
-bool RangeProfiler::evaluate(MetricGroup& group, size_t ranges, std::vector<double>& values,
-                             Problem& problem) {
-  const MutexLock lock(group.evaluate);
-  values.assign(ranges * group.metrics.size(), 0.0);
-  for (size_t range = 0; range < ranges; ++range) {
-    auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>();
-    p.pHostObject = group.host;
-    p.pCounterDataImage = image_.data();
-    p.counterDataImageSize = image_.size();
-    p.rangeIndex = range;
-    p.ppMetricNames = group.metrics.data();
-    p.numMetrics = group.metrics.size();
-    p.pMetricValues = values.data() + range * group.metrics.size();
-    if (!check(cupti_.ProfilerHostEvaluateToGpuValues(&p), "cuptiProfilerHostEvaluateToGpuValues",
-               problem))
-      return false;
-  }
-  return true;
-}
-
-RangeProfiler::Closed RangeProfiler::close(MetricGroup& group, size_t launches,
-                                           std::vector<double>& values, Problem& problem) {
+RangeProfiler::Closed RangeProfiler::close(size_t launches, Problem& problem) {
   const RelaxedCapture relaxed(cuda_);
   if (!stop(problem)) return {Outcome::kNotClosed, 0};
   if (launches == 0) return {Outcome::kRead, 0};
   size_t ranges = 0, dropped = 0;
   if (!decode(ranges, dropped, problem)) return {Outcome::kFailed, 0};
-  if (ranges != launches || dropped != 0) {
-    problem = {"counters.mismatch", "a measurement window saw " + std::to_string(launches) +
-                                        " launches but CUPTI " + std::to_string(ranges) +
-                                        " ranges (" + std::to_string(dropped) +
-                                        " dropped); it was discarded"};
-    return {Outcome::kMismatch, ranges + dropped};
-  }
-  return {evaluate(group, ranges, values, problem) ? Outcome::kRead : Outcome::kFailed, ranges};
+  if (ranges == launches && dropped == 0) return {Outcome::kRead, ranges};
+  problem = {"counters.mismatch", "a measurement window saw " + std::to_string(launches) +
+                                      " launches but CUPTI " + std::to_string(ranges) +
+                                      " ranges (" + std::to_string(dropped) +
+                                      " dropped); it was discarded"};
+  return {Outcome::kMismatch, ranges + dropped};
+}
+
+std::vector<uint8_t> RangeProfiler::take_image(std::vector<uint8_t> spare) {
+  spare.resize(image_.size());
+  return std::exchange(image_, std::move(spare));
 }
 
 bool RangeProfiler::disable() {
@@ -131,6 +115,26 @@ bool RangeProfiler::disable() {
   if (cupti_.RangeProfilerDisable(&p) != CUPTI_SUCCESS) return false;
   object_ = nullptr;
   sized_for_ = nullptr;
+  return true;
+}
+
+bool evaluate_image(const CuptiApi& cupti, MetricGroup& group, const std::vector<uint8_t>& image,
+                    size_t ranges, std::vector<double>& values, Problem& problem) {
+  const MutexLock lock(group.evaluate);
+  values.assign(ranges * group.metrics.size(), 0.0);
+  for (size_t range = 0; range < ranges; ++range) {
+    auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>();
+    p.pHostObject = group.host;
+    p.pCounterDataImage = image.data();
+    p.counterDataImageSize = image.size();
+    p.rangeIndex = range;
+    p.ppMetricNames = group.metrics.data();
+    p.numMetrics = group.metrics.size();
+    p.pMetricValues = values.data() + range * group.metrics.size();
+    if (!check(cupti.ProfilerHostEvaluateToGpuValues(&p), "cuptiProfilerHostEvaluateToGpuValues",
+               problem))
+      return false;
+  }
   return true;
 }
 

@@ -7,8 +7,8 @@
 //                      given, and would add to what is in it); SetConfig; Start
 //                      ... launches: in auto-range mode each is one range, numbered in execution
 //                      order, and the context is synchronised after it ...
-//                      Stop; DecodeData; number of ranges against the number of launches;
-//                      EvaluateToGpuValues per range
+//                      Stop; DecodeData; number of ranges against the number of launches
+//   per image          EvaluateToGpuValues per range, on any thread     (evaluate_image)
 //
 // A configuration has one pass, so kernels are not replayed and their memory is not saved; but for
 // that of mode full, where CUPTI runs every kernel as often as there are passes, its memory saved
@@ -42,7 +42,7 @@ class RangeProfiler {
   bool open(const MetricGroup&, size_t max_ranges, Problem&);
 
   enum class Outcome : uint8_t {
-    kRead,      // one row of values per launch
+    kRead,      // the image has one range per launch
     kMismatch,  // ranges and launches do not agree: nothing may be taken from this window
     kFailed,    // CUPTI refused; the profiler has to be disabled
     kNotClosed  // CUPTI refused to stop: the window may be open still
@@ -51,8 +51,9 @@ class RangeProfiler {
     Outcome outcome;
     size_t ranges;  // that CUPTI counted, where it told
   };
-  // `values`: launches x metrics, row by row.
-  Closed close(MetricGroup&, size_t launches, std::vector<double>& values, Problem&);
+  Closed close(size_t launches, Problem&);
+  // Of the window that was read. The next one gets another: `spare`, or as much memory anew.
+  std::vector<uint8_t> take_image(std::vector<uint8_t> spare);
 
   // False: CUPTI refused, and it is enabled still.
   bool disable();
@@ -61,7 +62,6 @@ class RangeProfiler {
   bool prepare_image(const MetricGroup&, size_t max_ranges, Problem&);
   bool stop(Problem&);
   bool decode(size_t& ranges, size_t& dropped, Problem&);
-  bool evaluate(MetricGroup&, size_t ranges, std::vector<double>& values, Problem&);
 
   const CudaApi& cuda_;
   const CuptiApi& cupti_;
@@ -71,5 +71,9 @@ class RangeProfiler {
   size_t sized_ranges_ = 0;
   std::vector<uint8_t> image_;
 };
+
+// `values`: ranges x metrics, row by row. Needs no context: the image is all there is to it.
+bool evaluate_image(const CuptiApi&, MetricGroup&, const std::vector<uint8_t>& image, size_t ranges,
+                    std::vector<double>& values, Problem&);
 
 }  // namespace flopinj

@@ -5,6 +5,10 @@
 #include <injector/process/process.h>
 #include <injector/process/thread_context.h>
 
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 namespace flopinj {
@@ -13,6 +17,11 @@ namespace {
 // Free device memory below which no kernel is instrumented: its code and counters need some, and
 // the program's launch fails where they find none.
 constexpr size_t kReservedBytes = size_t{512} << 20;
+
+// At exit, for the planner's thread to be done with what it is evaluating.
+constexpr std::chrono::milliseconds kMostWaitForReading{500};
+
+uint32_t ordinal_of(DeviceId device) { return device.value - 1; }
 
 // What a program's own mistake in a launch ends with, whether a window is open or not.
 bool is_programs_mistake(CUresult result) {
@@ -47,7 +56,7 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
   if (edge_.cuda.MemGetInfo == nullptr || edge_.cuda.MemGetInfo(&available, &total) != CUDA_SUCCESS)
     return true;
   if (available >= kReservedBytes) return true;
-  refused(context, plan, group,
+  refused(context.device, plan, group,
           {"counters.device_memory",
            "less than " + std::to_string(kReservedBytes >> 20) +
                " MiB of device memory is free: kernels are not instrumented meanwhile"},
@@ -78,12 +87,13 @@ void Windows::close(Context& context, CloseCause cause) {
   ShutGate gate(context);
   auto window = std::move(context.window);
   MeasurementWindow& measured = window->measured;
-  MetricGroup& group = window->plan->read_by(measured.group);
-  std::vector<double> values;
   Problem problem;
   RangeProfiler::Closed closed{RangeProfiler::Outcome::kFailed, 0};
+  std::vector<uint8_t> image;
   try {
-    closed = context.profiler->close(group, measured.rows.size(), values, problem);
+    closed = context.profiler->close(measured.rows.size(), problem);
+    if (closed.outcome == RangeProfiler::Outcome::kRead)
+      image = context.profiler->take_image(unread_.spare());
   } catch (const std::exception&) {  // the window is closed, its counters are not read
     edge_.collector->diagnostic(Severity::kWarning, "counters.memory",
                                 "no memory for a window's counters: it was discarded");
@@ -93,22 +103,78 @@ void Windows::close(Context& context, CloseCause cause) {
   measured.cost.overhead_ns += monotonic_ns() - began;
   leases_.used(context);
   log_closed(context, *window);
-
   if (closed.outcome == RangeProfiler::Outcome::kRead) {
     if (!measured.rows.empty()) policy_.agreed(cause);
-    refusals_.accepted(measured.device, measured.group);
-    scheduler_.window_succeeded(measured, values);
-    const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (window->plan->together == nullptr)
-      return deliver(*window, number, measured.group, values, 0);
-    size_t column = 0;
-    for (uint32_t g = 0; g < window->plan->groups.size(); ++g) {
-      deliver(*window, number, g, values, column);
-      column += window->plan->groups[g]->metrics.size();
-    }
-    return;
+    return hand_over(std::move(window), std::move(image));
   }
   if (discard(context, std::move(window), closed, cause, problem)) gate.keep();
+}
+
+void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t> image) {
+  UnreadWindow unread{std::move(window), std::move(image)};
+  if (unread_.push(unread)) return planner_.visit_now();
+  read(unread);
+}
+
+// True: somebody else is reading, and may have left some.
+bool Windows::read_closed() {
+  const std::unique_lock lock(reading_, kMostWaitForReading);
+  if (!lock.owns_lock()) return true;
+  while (std::optional<UnreadWindow> unread = unread_.pop()) read(*unread);
+  return false;
+}
+
+void Windows::read(UnreadWindow& unread) {
+  OpenWindow& window = *unread.window;
+  MeasurementWindow& measured = window.measured;
+  std::vector<double> values;
+  Problem problem;
+  bool evaluated = false;
+  try {
+    evaluated = evaluate_image(edge_.cupti, window.plan->read_by(measured.group), unread.image,
+                               measured.rows.size(), values, problem);
+  } catch (const std::exception&) {
+    problem = {"counters.memory", "no memory for a window's counters: it was discarded"};
+  }
+  unread_.keep(std::move(unread.image));
+  if (!evaluated) {
+    scheduler_.window_unread(measured);
+    return refused(measured.device, *window.plan, measured.group, problem);
+  }
+  refusals_.accepted(measured.device, measured.group);
+  leave_out_unpatched(window, values);
+  scheduler_.window_succeeded(measured, values);
+  const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (window.plan->together == nullptr)
+    return deliver(window, number, measured.group, values, 0);
+  size_t column = 0;
+  for (uint32_t g = 0; g < window.plan->groups.size(); ++g) {
+    deliver(window, number, g, values, column);
+    column += window.plan->groups[g]->metrics.size();
+  }
+}
+
+// CUPTI patches the kernels of modules that are loaded when a window opens. Whether it patches those
+// that are loaded later is not told: where it does not, they count nothing. So nothing is not taken
+// for their count.
+void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> values) {
+  std::vector<WindowRow>& rows = window.measured.rows;
+  const size_t width = rows.empty() ? 0 : values.size() / rows.size();
+  size_t column = 0;
+  for (uint32_t g = 0; g < window.plan->groups.size(); ++g) {
+    if (window.plan->together == nullptr && g != window.measured.group) continue;
+    const MetricGroup& group = *window.plan->groups[g];
+    for (size_t i = 0; i < rows.size() && group.plan.instrumented; ++i) {
+      const auto counts = values.subspan(i * width + column, group.metrics.size());
+      if (!rows[i].late || !std::ranges::all_of(counts, [](double n) { return n == 0; })) continue;
+      rows[i].unread = true;
+      edge_.collector->diagnostic(
+          Severity::kInfo, "counters.unpatched",
+          "a module was loaded in a window, and a launch behind it counted no instruction: CUPTI "
+          "may not have patched its kernel, so the count is not used");
+    }
+    column += group.metrics.size();
+  }
 }
 
 // The counters of a window could not be had. True when the window is open still.
@@ -136,10 +202,11 @@ bool Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
     return false;
   }
   scheduler_.window_unread(measured);
-  if (verdict == Verdict::kBlame) refused(context, *window->plan, measured.group, problem);
+  if (verdict == Verdict::kBlame) refused(context.device, *window->plan, measured.group, problem);
   if (verdict == Verdict::kGiveUp) {
     problem.code = "counters.closing";
-    give_up(context, problem);
+    leases_.drop(context);
+    give_up(context.device, problem);
   }
   return false;
 }
@@ -159,39 +226,38 @@ void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
                       std::span<const double> values, size_t column) {
   const auto& rows = window.measured.rows;
   const size_t width = rows.empty() ? 0 : values.size() / rows.size();
-  const size_t metrics = window.plan->groups[group]->metrics.size();
+  const MetricGroup& of = *window.plan->groups[group];
   SampleBatch batch;
   batch.device = window.measured.device;
   batch.group = window.plan->ids[group];
   batch.window = number;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].chosen) continue;
+    if (!rows[i].chosen || (rows[i].unread && of.plan.instrumented)) continue;
     batch.signatures.push_back(rows[i].signature->id);
     batch.paths.push_back(rows[i].path);
     batch.correlations.push_back(rows[i].correlation);
-    const auto row = values.subspan(i * width + column, metrics);
+    const auto row = values.subspan(i * width + column, of.metrics.size());
     batch.values.insert(batch.values.end(), row.begin(), row.end());
   }
   if (!batch.signatures.empty()) edge_.collector->samples(std::move(batch));
 }
 
-// CUPTI refused to open a window of the group, or to close one.
-void Windows::refused(Context& context, const DevicePlan& plan, uint32_t group,
+// CUPTI refused to open a window of the group, to close one, or to evaluate its counters.
+void Windows::refused(DeviceId device, const DevicePlan& plan, uint32_t group,
                       const Problem& problem, Refusals::Kind kind) {
-  leases_.drop(context);
-  if (problem.lasting) return give_up(context, problem);
+  if (problem.lasting) return give_up(device, problem);
   const std::string name = plan.together != nullptr ? "all groups" : plan.groups[group]->plan.name;
-  const auto answer = refusals_.refused(context.device, group, kind, monotonic_ns());
+  const auto answer = refusals_.refused(device, group, kind, monotonic_ns());
   const std::string where =
-      "metric group " + name + " on device " + std::to_string(context.ordinal);
+      "metric group " + name + " on device " + std::to_string(ordinal_of(device));
   if (answer.pause_ns == 0) {
-    scheduler_.disable(context.device, group);
+    scheduler_.disable(device, group);
     const std::string line = problem.line + "; " + where + " is not measured any more after " +
                              std::to_string(answer.attempt) + " refusals";
     edge_.collector->diagnostic(Severity::kError, problem.code, line);
     return log::warn(line);
   }
-  scheduler_.pause(context.device, group);
+  scheduler_.pause(device, group);
   const std::string line = problem.line + "; " + where + " is tried again in " +
                            std::to_string(answer.pause_ns / 1'000'000'000) + " s (refusal " +
                            std::to_string(answer.attempt) + ")";
@@ -204,11 +270,10 @@ void Windows::refused(Context& context, const DevicePlan& plan, uint32_t group,
 }
 
 // Nothing on this device can be measured, now or later.
-void Windows::give_up(Context& context, const Problem& problem) {
-  leases_.drop(context);
-  scheduler_.disable(context.device);
+void Windows::give_up(DeviceId device, const Problem& problem) {
+  scheduler_.disable(device);
   edge_.collector->diagnostic(Severity::kError, problem.code, problem.line);
-  log::warn(problem.line + "; device " + std::to_string(context.ordinal) +
+  log::warn(problem.line + "; device " + std::to_string(ordinal_of(device)) +
             " goes on without counters, launches and times are recorded");
 }
 

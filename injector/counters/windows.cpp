@@ -137,6 +137,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   window->plan = plan;
   window->opener = &thread;
   window->instrumented = instrumented;
+  window->modules_at_open = context.modules_loaded.load(std::memory_order_relaxed);
   window->measured.device = context.device;
   window->measured.group = *decision.open;
   window->measured.shared = decision.shared;
@@ -144,7 +145,8 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   Problem problem;
   if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
     scheduler_.add_cost(monotonic_ns() - began);
-    return refused(context, *plan, *decision.open, problem);
+    leases_.drop(context);
+    return refused(context.device, *plan, *decision.open, problem);
   }
   leases_.used(context);
   window->measured.opened_ns = monotonic_ns();
@@ -185,6 +187,7 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
   row.chosen = thread.launch.chosen;
   row.call_ns = now - thread.launch.window_call_began_ns;
   OpenWindow& window = *context.window;
+  row.late = context.modules_loaded.load(std::memory_order_relaxed) != window.modules_at_open;
   const bool finished = scheduler_.row_added(window.measured, row, now);
   if (!finished && window.measured.rows.size() < policy_.most_rows()) return true;
   window.finished = true;
@@ -250,10 +253,11 @@ void Windows::capture_beginning() {
 // On the planner's thread. True while there is a reason to come again.
 bool Windows::visit() noexcept {
   try {
+    const bool unread = read_closed();
     const bool open = close_old();
     const bool launching = watch_launches();
     const bool leased = leases_.visit();
-    return resume_paused() || open || launching || leased;
+    return resume_paused() || open || launching || leased || unread;
   } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
     return true;
   }
@@ -318,6 +322,7 @@ void Windows::finish() {
     const WithContext current(edge_.cuda, context->handle);
     if (current) leases_.drop(*context);
   }
+  read_closed();
 }
 
 }  // namespace flopinj

@@ -12,16 +12,17 @@
 //      "after" is, and how many launches a window holds, WindowPolicy learns from the first
 //      windows (window_policy.h). One that has been open for max_open_ns is closed by the planner's
 //      thread, unless a launch is in it just then: the counts of a program that idles are written,
-//      however it ends. As many ranges as rows, and none dropped: the counters of rows that the
-//      scheduler chose become samples. Else all are thrown away.
+//      however it ends. As many ranges as rows, and none dropped: the planner's thread evaluates
+//      the image of the counters, and those of rows that the scheduler chose become samples. Else
+//      all are thrown away.
 //   4. A call that CUPTI refuses ends the window. The group is tried again after a pause, or never,
 //      by the reason (refusals.h); other groups go on.
 //
 // A launch that finds no window and wants none says so in its thread's context (`launching`) and
 // takes no lock.
 //
-// Order of locks: context's window lock -> list of threads' contexts | group's evaluation | the
-// planner's, the collector's and CUPTI's own. No callback takes a window lock while holding another
+// Order of locks: context's window lock -> list of threads' contexts | the planner's, the
+// collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock while holding another
 // of ours.
 // Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
 // which will have seen one range too many, is discarded.
@@ -34,6 +35,8 @@
 #include <injector/counters/leases.h>
 #include <injector/counters/planner.h>
 #include <injector/counters/range_profiler.h>
+#include <injector/counters/unread_windows.h>
+#include <injector/counters/unread_windows.h>
 #include <injector/process/edge.h>
 
 #include <atomic>
@@ -49,6 +52,7 @@ struct OpenWindow {
   const ThreadContext* opener = nullptr;
   bool finished = false;  // to be closed at the next ENTER
   bool instrumented = false;
+  uint32_t modules_at_open = 0;  // Context::modules_loaded
   MeasurementWindow measured;
 };
 
@@ -96,6 +100,10 @@ class Windows {
                size_t column);
   bool due(const Context&, const ThreadContext&, const Signature* next) const;
   void close(Context&, CloseCause);
+  void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);
+  bool read_closed();
+  void read(UnreadWindow&);
+  void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
   void close_from_outside(Context&);
   bool visit() noexcept;
@@ -105,9 +113,9 @@ class Windows {
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
   bool discard(Context&, std::unique_ptr<OpenWindow>, RangeProfiler::Closed, CloseCause, Problem&);
-  void refused(Context&, const DevicePlan&, uint32_t group, const Problem&,
+  void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&,
                Refusals::Kind = Refusals::Kind::kPassing);
-  void give_up(Context&, const Problem&);
+  void give_up(DeviceId, const Problem&);
 
   Edge& edge_;
   Planner& planner_;
@@ -118,6 +126,8 @@ class Windows {
   const WindowPatience patience_;
   WindowPolicy policy_;
   Refusals refusals_;
+  UnreadWindows unread_;
+  std::timed_mutex reading_;  // one after another, in the order in which they were closed
   std::atomic<bool> instrumented_failed_{false}, counted_failed_{false};  // a launch did, in one
   std::atomic<bool> cooperative_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
