@@ -7,6 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <csignal>
+#include <numeric>
 #include <utility>
 
 namespace flopinj {
@@ -178,6 +179,11 @@ std::vector<GroupId> Collector::add_plan(DeviceId device, const std::string& chi
                  "device " + std::to_string(device.value - 1) + " is not measured: " + why);
     return result;
   });
+}
+
+uint64_t Collector::launches_made() const {
+  const ThreadTotals totals = state_->threads.totals();
+  return std::accumulate(totals.made.begin(), totals.made.end(), uint64_t{0});
 }
 
 void Collector::diagnostic(Severity severity, std::string_view code, std::string_view message) {

@@ -1,5 +1,6 @@
 #include <injector/activity.h>
 #include <injector/process/log.h>
+#include <injector/process/process.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/kernel_record.h>
@@ -60,6 +61,7 @@ void Activity::read(uint8_t* buffer, size_t valid_bytes) noexcept {
         record->kind != CUPTI_ACTIVITY_KIND_KERNEL)
       continue;
     times[count++] = read_kernel_time(*layout, record);
+    records_.fetch_add(1, std::memory_order_relaxed);
     if (count == times.size()) edge_.collector->times({times.data(), std::exchange(count, 0)});
   }
   if (count > 0) edge_.collector->times({times.data(), count});
@@ -80,14 +82,21 @@ bool Activity::start(std::string& error) {
     size_t size = sizeof per_thread;
     cupti.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
   }
-  CUptiResult result = cupti.ActivityRegisterCallbacks(Callbacks::requested, Callbacks::completed);
-  if (result == CUPTI_SUCCESS) result = cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  const CUptiResult result = ask_for_records();
   if (result != CUPTI_SUCCESS) {
     error = "CUPTI gives no kernel times: " + describe(result);
     return false;
   }
   running_.store(true, std::memory_order_release);
   return true;
+}
+
+CUptiResult Activity::ask_for_records() {
+  const CuptiApi& cupti = edge_.cupti;
+  const CUptiResult result =
+      cupti.ActivityRegisterCallbacks(Callbacks::requested, Callbacks::completed);
+  if (result != CUPTI_SUCCESS) return result;
+  return cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 void Activity::flush() {
@@ -97,6 +106,29 @@ void Activity::flush() {
   const bool all = finishing_.load(std::memory_order_relaxed);
   edge_.cupti.ActivityFlushAll(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   if (!all) mind_the_bound();
+  watch(all);
+}
+
+// Before the other client's callbacks were there, CUPTI may have been given buffers of ours: they
+// come back to it and are lost to us, a few at most.
+void Activity::watch(bool last) {
+  if (paused_) return;
+  const auto advice = watch_.look(edge_.collector->launches_made(),
+                                  records_.load(std::memory_order_relaxed), monotonic_ns());
+  if (advice == ActivityWatch::Advice::kSayIt || (last && watch_.unanswered() != 0)) {
+    const std::string line =
+        "kernels are launched and CUPTI gives no times of them: another profiler in the program "
+        "(torch.profiler) has taken them, or a kernel runs for very long. Launches without a time "
+        "are counted all the same; leave the other profiler out to have all times";
+    edge_.collector->diagnostic(Severity::kWarning, "cupti.activity_taken", line);
+    if (!last && !std::exchange(taken_said_, true)) log::warn(line);
+  }
+  if (advice != ActivityWatch::Advice::kAskAgain) return;
+  if (ask_for_records() != CUPTI_SUCCESS) return;
+  edge_.collector->diagnostic(
+      Severity::kInfo, "cupti.activity_again",
+      "no kernel times had come for 30 s: they were asked for again; a profiler in the program that "
+      "was at work has had none since");
 }
 
 // On the writer's thread: CUPTI's functions are not called while it asks for a buffer.

@@ -8,9 +8,12 @@
 //
 // Buffers are bounded (activity_buffers.h). Where CUPTI cannot be refused one, the kind is disabled
 // when the bound is reached, and enabled again once half of the buffers have come back. Launches
-// made meanwhile have no time, and each says so in the trace.
+// made meanwhile have no time, and each says so in the trace. Where another client of CUPTI takes
+// the callbacks (activity_watch.h), that is said, and they are taken back when it has had time to
+// end.
 #pragma once
 #include <injector/activity_buffers.h>
+#include <injector/activity_watch.h>
 #include <injector/process/edge.h>
 
 #include <atomic>
@@ -39,13 +42,17 @@ class Activity {
   struct Callbacks;  // what CUPTI calls
   void read(uint8_t* buffer, size_t valid_bytes) noexcept;
   void mind_the_bound();
+  CUptiResult ask_for_records();
+  void watch(bool last);
 
   Edge& edge_;
   const bool may_refuse_;  // CUPTI a buffer
   std::unique_ptr<ActivityBuffers> buffers_;
-  std::atomic<uint64_t> lost_{0};
+  std::atomic<uint64_t> lost_{0}, records_{0};
   std::atomic<bool> finishing_{false}, running_{false};
-  bool paused_ = false, shortage_said_ = false;  // the writer's thread alone
+  // The writer's thread alone.
+  bool paused_ = false, shortage_said_ = false, taken_said_ = false;
+  ActivityWatch watch_;
 };
 
 }  // namespace flopinj

@@ -1,0 +1,34 @@
+// Notices that kernel times have stopped coming.
+//
+// Before CUPTI 13.3 a process has one pair of buffer callbacks and one switch for each kind of
+// record. Another client (torch.profiler) registers its own callbacks, whoever was there before,
+// and turns kernel records off when it is done. CUPTI tells neither. What is seen is that launches
+// are made and no record comes. A kernel that runs for long looks the same, so the records are
+// asked for again only after kPatienceNs: asking while the other client is at work takes them from
+// it, and for a long kernel it changes nothing.
+//
+// Threads: the writer's.
+#pragma once
+#include <cstdint>
+
+namespace flopinj {
+
+class ActivityWatch {
+ public:
+  static constexpr uint64_t kSilenceNs = 5'000'000'000;   // is said
+  static constexpr uint64_t kPatienceNs = 30'000'000'000;  // then records are asked for again
+
+  enum class Advice : uint8_t { kNothing, kSayIt, kAskAgain };
+  // Launches made and records received so far. kSayIt comes once for each silence, kAskAgain again
+  // and again.
+  Advice look(uint64_t launches, uint64_t records, uint64_t now_ns);
+  // Launches made in this silence; 0: records come.
+  uint64_t unanswered() const { return launches_ - answered_launches_; }
+
+ private:
+  uint64_t launches_ = 0, answered_launches_ = 0, records_ = 0;
+  uint64_t silent_since_ns_ = 0, asked_ns_ = 0;  // 0: not
+  bool said_ = false;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,52 @@
+#include <injector/activity_watch.h>
+
+#include "catch.h"
+
+using namespace flopinj;
+using Advice = ActivityWatch::Advice;
+
+namespace {
+constexpr uint64_t kSecond = 1'000'000'000;
+}
+
+TEST_CASE("records that come, however late, and a program that rests are no silence") {
+  ActivityWatch watch;
+  uint64_t now = kSecond, launches = 0, records = 0;
+  for (int i = 0; i < 100; ++i) {
+    now += 4 * kSecond;
+    launches += 10;
+    records += 1;
+    CHECK(watch.look(launches, records, now) == Advice::kNothing);
+    CHECK(watch.unanswered() == 0);
+  }
+  for (int i = 0; i < 100; ++i) {  // nothing is launched
+    now += 4 * kSecond;
+    CHECK(watch.look(launches, records, now) == Advice::kNothing);
+  }
+}
+
+TEST_CASE("a silence is said once, after 5 s, and records are asked for every 30 s") {
+  ActivityWatch watch;
+  uint64_t now = 100 * kSecond, launches = 10;
+  CHECK(watch.look(launches, 10, now) == Advice::kNothing);
+  int said = 0, asked = 0;
+  for (uint64_t second = 1; second <= 95; ++second) {
+    now += kSecond;
+    const Advice advice = watch.look(++launches, 10, now);
+    if (advice == Advice::kSayIt) {
+      ++said;
+      CHECK(second == 6);  // the first of these launches was seen after a second
+    }
+    if (advice == Advice::kAskAgain) {
+      ++asked;
+      CHECK((second == 31 || second == 61 || second == 91));
+    }
+  }
+  CHECK(said == 1);
+  CHECK(asked == 3);
+  CHECK(watch.unanswered() == 95);
+  CHECK(watch.look(launches, 11, now) == Advice::kNothing);  // one record
+  CHECK(watch.unanswered() == 0);
+  CHECK(watch.look(launches + 1, 11, now + kSecond) == Advice::kNothing);
+  CHECK(watch.look(launches + 1, 11, now + 6 * kSecond) == Advice::kSayIt);  // another silence
+}
