@@ -1,6 +1,5 @@
 #include <injector/activity.h>
 #include <injector/process/log.h>
-#include <injector/process/process.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/kernel_record.h>
@@ -39,8 +38,9 @@ struct Activity::Callbacks {
   }
 };
 
-Activity::Activity(Edge& edge, ActivityBuffers::Limits limits)
+Activity::Activity(Edge& edge, ActivityBuffers::Limits limits, Clock now_ns)
     : edge_(edge),
+      now_ns_(now_ns),
       may_refuse_(edge.cupti.version >= kFirstVersionThatTakesNoBuffer),
       buffers_(std::make_unique<ActivityBuffers>(limits, may_refuse_)) {}
 
@@ -114,7 +114,7 @@ void Activity::flush() {
 void Activity::watch(bool last) {
   if (paused_) return;
   const auto advice = watch_.look(edge_.collector->launches_made(),
-                                  records_.load(std::memory_order_relaxed), monotonic_ns());
+                                  records_.load(std::memory_order_relaxed), now_ns_());
   if (advice == ActivityWatch::Advice::kSayIt || (last && watch_.unanswered() != 0)) {
     const std::string line =
         "kernels are launched and CUPTI gives no times of them: another profiler in the program "

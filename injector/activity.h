@@ -15,6 +15,7 @@
 #include <injector/activity_buffers.h>
 #include <injector/activity_watch.h>
 #include <injector/process/edge.h>
+#include <injector/process/process.h>
 
 #include <atomic>
 #include <cstdint>
@@ -25,7 +26,8 @@ namespace flopinj {
 
 class Activity {
  public:
-  explicit Activity(Edge&, ActivityBuffers::Limits = {});
+  using Clock = uint64_t (*)() noexcept;  // CLOCK_MONOTONIC, but for tests
+  explicit Activity(Edge&, ActivityBuffers::Limits = {}, Clock = monotonic_ns);
   ~Activity();
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
@@ -46,6 +48,7 @@ class Activity {
   void watch(bool last);
 
   Edge& edge_;
+  const Clock now_ns_;
   const bool may_refuse_;  // CUPTI a buffer
   std::unique_ptr<ActivityBuffers> buffers_;
   std::atomic<uint64_t> lost_{0}, records_{0};

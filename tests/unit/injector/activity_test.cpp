@@ -23,6 +23,7 @@ struct Played {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   int per_thread = -1;
+  uint64_t now_ns = 1;
 };
 Played* played = nullptr;
 
@@ -63,7 +64,8 @@ struct Scene {
     };
     std::string error;
     activity.emplace(
-        edge, ActivityBuffers::Limits{.buffer_bytes = 4'096, .most_bytes = 4 * 4'096, .kept = 2});
+        edge, ActivityBuffers::Limits{.buffer_bytes = 4'096, .most_bytes = 4 * 4'096, .kept = 2},
+        []() noexcept { return played->now_ns; });
     REQUIRE(activity->start(error));
   }
   Scene(const Scene&) = delete;
@@ -130,4 +132,20 @@ TEST_CASE("CUPTI 12.9 and later gets no buffer past the bound and counts what it
     scene.activity->flush();
     CHECK(scene.cupti.calls.empty());
   }
+}
+
+TEST_CASE("callbacks that another client has taken are taken back after half a minute of silence") {
+  Scene scene(130'000);
+  ThreadState* const thread = scene.collector.add_thread(1);
+  REQUIRE(thread != nullptr);
+  constexpr uint64_t kSecond = 1'000'000'000;
+  scene.cupti.calls.clear();
+  scene.activity->flush();
+  for (int second = 0; second < 40; ++second) {
+    scene.collector.record(*thread, DeviceId{1}, {});
+    scene.cupti.now_ns += kSecond;
+    scene.activity->flush();
+    CHECK(scene.cupti.calls.empty() == (second < 30));
+  }
+  CHECK(scene.cupti.calls == std::vector<std::string>{"register", "enable"});
 }
