@@ -152,6 +152,8 @@ class MeasurementScheduler {
   void window_failed(const MeasurementWindow&) noexcept;
   // The window was discarded for a reason that its launches have no part in.
   void window_unread(const MeasurementWindow&) noexcept;
+  // The group can never be read of this signature.
+  void cannot_measure(DeviceId, const Signature&, uint32_t group) noexcept;
   void add_cost(uint64_t ns) noexcept;  // of what came to no window
 
   // --- The writer thread

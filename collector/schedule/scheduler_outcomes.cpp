@@ -95,7 +95,11 @@ void MeasurementScheduler::State::fail(Plan& plan, SampledSignature& s, uint32_t
   GroupProgress& group = s.groups[g];
   group.pending = 0;
   group.skip = random.below(s.skip_below);
-  if (++group.failures < config.max_failures) return;
+  if (++group.failures >= config.max_failures) give_up(plan, s, g);
+}
+
+void MeasurementScheduler::State::give_up(Plan& plan, SampledSignature& s, uint32_t g) {
+  GroupProgress& group = s.groups[g];
   group.given_up = true;
   if (group.samples == 0 && s.needed.contains(g)) set_hopeless(s);
   s.armed -= GroupSet(g);
@@ -142,6 +146,19 @@ void MeasurementScheduler::window_unread(const MeasurementWindow& window) noexce
   for (const WindowRow& row : window.rows)
     if (const auto s = plan->signatures.find(row.signature->id); s != plan->signatures.end())
       s->second.groups[window.group].pending = 0;
+}
+
+void MeasurementScheduler::cannot_measure(DeviceId device, const Signature& signature,
+                                          uint32_t group) noexcept {
+  State& state = *state_;
+  const MutexLock lock(state.mutex);
+  State::Plan* const plan = state.plan_of(device, group);
+  if (plan == nullptr) return;
+  try {
+    state.give_up(*plan, state.sampled(*plan, signature), group);
+  } catch (const std::exception&) {
+    signature.wanted_groups.store(0, std::memory_order_relaxed);
+  }
 }
 
 void MeasurementScheduler::add_cost(uint64_t ns) noexcept {

@@ -117,6 +117,7 @@ struct MeasurementScheduler::State {
   void sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values)
       FLOPINJ_REQUIRES(mutex);
   void fail(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
+  void give_up(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
   // Counts a window that gave nothing. Its plan, null where the device has none.
   Plan* discard(const MeasurementWindow&) FLOPINJ_REQUIRES(mutex);
   // scheduler_families.cpp

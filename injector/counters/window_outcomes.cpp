@@ -1,4 +1,5 @@
 // The end of a window: its samples, or what becomes of a window without any.
+#include <injector/counters/instrumenting.h>
 #include <injector/counters/shut_gate.h>
 #include <injector/counters/windows.h>
 #include <injector/process/log.h>
@@ -50,6 +51,14 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
       edge_.collector->diagnostic(Severity::kWarning, "counters.cooperative",
                                   "cooperative launches are never instrumented: kernels that are "
                                   "only launched so have no FLOP count");
+    return false;
+  }
+  if (const Signature& signature = *thread.launch.signature; !fits_instrumented(signature)) {
+    scheduler_.cannot_measure(context.device, signature, group);
+    edge_.collector->diagnostic(
+        Severity::kWarning, "counters.registers",
+        "launches whose blocks have no room for " + std::to_string(kInstrumentedRegisters) +
+            " more registers for each thread are never instrumented: they have no FLOP count");
     return false;
   }
   size_t available = 0, total = 0;

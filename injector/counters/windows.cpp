@@ -1,3 +1,4 @@
+#include <injector/counters/instrumenting.h>
 #include <injector/counters/shut_gate.h>
 #include <injector/counters/windows.h>
 #include <injector/counters/with_context.h>
@@ -161,7 +162,8 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
                   const Signature* next) const {
   if (scheduler_.close_before(next)) return true;
   const OpenWindow& window = *context.window;
-  if (window.instrumented && thread.launch.asked.cooperative) return true;
+  if (window.instrumented && (thread.launch.asked.cooperative || !fits_instrumented(*next)))
+    return true;
   if (!window.finished) return false;
   return policy_.site() != CloseSite::kOpener || window.opener == &thread ||
          window.measured.rows.size() >= scheduler_.config().max_ranges;

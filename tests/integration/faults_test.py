@@ -30,10 +30,7 @@ ARGUMENTS = {"stop_elsewhere": ["--sleep-ms", "250"]}
 # Versions of CUPTI, and each where it cannot start.
 VERSIONS = ("12.6", "12.8", "12.9", "12.9.1", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
 
-KNOWN = KnownFailures({
-    "take_activity": "nobody notices that another client has taken the activity callbacks",
-    "wide": "launches that leave no registers are instrumented",
-})
+KNOWN = KnownFailures({})
 
 GRACE_S = 10  # for a machine that others use
 

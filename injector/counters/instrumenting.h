@@ -1,0 +1,34 @@
+// Which launches may be made with instrumented code: it needs registers, and a launch that does not
+// find them fails, which is the program's failure.
+#pragma once
+#include <collector/identity/launch.h>
+#include <collector/identity/signature_table.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace flopinj {
+
+// Of every GPU since Volta (CUDA programming guide, technical specifications), and what one thread
+// may have at most.
+inline constexpr uint64_t kRegistersOfBlock = 65'536;
+inline constexpr uint64_t kMostRegistersOfThread = 255;
+inline constexpr uint64_t kRegisterUnit = 8;  // of a thread, as they are given out
+// How many more instrumented code takes is not told. A block of 512 threads has room for so many
+// beside 64 of its own; one of 1,024 never has.
+inline constexpr uint64_t kInstrumentedRegisters = 64;
+
+inline bool fits_instrumented(uint32_t registers_of_thread, const LaunchShape& shape) {
+  const auto round_up = [](uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; };
+  const uint64_t threads =
+      round_up(uint64_t{shape.block[0]} * shape.block[1] * shape.block[2], 32);
+  const uint64_t registers =
+      std::min(registers_of_thread + kInstrumentedRegisters, kMostRegistersOfThread);
+  return threads * round_up(registers, kRegisterUnit) <= kRegistersOfBlock;
+}
+
+inline bool fits_instrumented(const Signature& signature) {
+  return fits_instrumented(signature.function->info.registers_per_thread, signature.shape);
+}
+
+}  // namespace flopinj
