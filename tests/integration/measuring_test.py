@@ -75,6 +75,19 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
         self.assertEqual(kernels["axpy"]["flop"], str(5 * 64))
 
 
+class ModulesLoadedInsideWindows(harness.TestCase):
+    def test_a_kernel_that_was_not_patched_is_no_kernel_without_work(self):
+        """The module is loaded anew before each launch: 25 of axpy, of 128 FLOP, and 25 of dot, of 20."""
+        self.run_profiled([LAUNCH, "reload"], SIMGPU_FAULT="lazy_modules")
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        kernels = harness.by_key(report["kernels"], "name")
+        self.assertIn(kernels["axpy"]["flop"], (None, str(25 * 128)))
+        self.assertIn(kernels["dot"]["flop"], (None, str(25 * 20)))
+        self.assertGreater(report["ledger"]["measured"], 0)
+        self.assertIn("counters.unpatched", [d["code"] for d in report["traces"][0]["diagnostics"]])
+
+
 class Ranks(harness.TestCase):
     def measures(self, **settings):
         done = self.run_profiled([LAUNCH, "same_grid"], FLOPINJ_FORCE=1, FLOPINJ_LOG="info", **settings)
