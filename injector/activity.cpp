@@ -25,6 +25,16 @@ struct Activity::Callbacks {
     *max_records = 0;  // as many as fit
   }
 
+  // The same, of a shared CUPTI.
+  static void CUPTIAPI own_requested(uint8_t** buffer, size_t* size, size_t* max_records,
+                                     void*) noexcept {
+    requested(buffer, size, max_records);
+  }
+  static void CUPTIAPI own_completed(uint8_t* buffer, size_t size, size_t valid_bytes,
+                                     void*) noexcept {
+    completed(nullptr, 0, buffer, size, valid_bytes);
+  }
+
   static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t,
                                  size_t valid_bytes) noexcept {
     const RecursionGuard guard;
@@ -32,7 +42,7 @@ struct Activity::Callbacks {
     if (self == nullptr || buffer == nullptr) return;
     self->read(buffer, valid_bytes);
     size_t dropped = 0;
-    if (self->edge_.cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+    if (self->edge_.cupti.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS)
       self->lost_.fetch_add(dropped, std::memory_order_relaxed);
     self->buffers_->give_back(buffer);
   }
@@ -56,7 +66,7 @@ void Activity::read(uint8_t* buffer, size_t valid_bytes) noexcept {
   size_t count = 0;
   CUpti_Activity* record = nullptr;
   while (layout != nullptr &&
-         edge_.cupti.ActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
+         edge_.cupti.next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
         record->kind != CUPTI_ACTIVITY_KIND_KERNEL)
       continue;
@@ -77,11 +87,9 @@ bool Activity::start(std::string& error) {
   g_active.store(this, std::memory_order_release);
   // One sequence of buffers for all threads: the default before CUPTI 13. With a buffer for each
   // thread, memory would grow with the program's threads. Has to be said before what follows.
-  if (cupti.ActivitySetAttribute != nullptr) {
-    uint8_t per_thread = 0;
-    size_t size = sizeof per_thread;
-    cupti.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
-  }
+  uint8_t per_thread = 0;
+  size_t size = sizeof per_thread;
+  cupti.set_activity_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
   const CUptiResult result = ask_for_records();
   if (result != CUPTI_SUCCESS) {
     error = "CUPTI gives no kernel times: " + describe(result);
@@ -94,9 +102,11 @@ bool Activity::start(std::string& error) {
 CUptiResult Activity::ask_for_records() {
   const CuptiApi& cupti = edge_.cupti;
   const CUptiResult result =
-      cupti.ActivityRegisterCallbacks(Callbacks::requested, Callbacks::completed);
+      cupti.shared() ? cupti.own.ActivityRegisterCallbacks(
+                           cupti.own.handle, Callbacks::own_requested, Callbacks::own_completed)
+                     : cupti.ActivityRegisterCallbacks(Callbacks::requested, Callbacks::completed);
   if (result != CUPTI_SUCCESS) return result;
-  return cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  return cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 void Activity::flush() {
@@ -134,9 +144,9 @@ void Activity::watch(bool last) {
 // On the writer's thread: CUPTI's functions are not called while it asks for a buffer.
 void Activity::mind_the_bound() {
   if (paused_ && buffers_->has_room())
-    paused_ = edge_.cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS;
+    paused_ = edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS;
   else if (!paused_ && !may_refuse_ && buffers_->crowded())
-    paused_ = edge_.cupti.ActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
+    paused_ = edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
   if (buffers_->shortages() == 0 || std::exchange(shortage_said_, true)) return;
   const std::string line = "CUPTI holds more unfinished kernel times than there is memory for (" +
                            std::to_string(buffers_->held_bytes() >> 20) +
@@ -148,7 +158,7 @@ void Activity::mind_the_bound() {
 void Activity::stop() {
   if (!running_.exchange(false)) return;
   const RecursionGuard guard;
-  edge_.cupti.ActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 }  // namespace flopinj

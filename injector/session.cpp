@@ -265,7 +265,7 @@ bool start(Session& session) {
 
 uint64_t Edge::now_ns() const {
   uint64_t now = 0;
-  if (cupti.GetTimestamp != nullptr && cupti.GetTimestamp(&now) == CUPTI_SUCCESS) return now;
+  if (cupti.timestamp(&now) == CUPTI_SUCCESS) return now;
   return realtime_ns();
 }
 

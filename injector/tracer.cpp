@@ -181,7 +181,8 @@ Tracer::~Tracer() = default;
 
 bool Tracer::subscribe(std::string& error) {
   Problem problem;
-  if (check(state_->edge.cupti.Subscribe(&state_->subscriber, State::callback, state_.get()),
+  if (check(flopinj::subscribe(state_->edge.cupti, &state_->subscriber, State::callback,
+                               state_.get()),
             "cuptiSubscribe", problem))
     return true;
   error = problem.line;

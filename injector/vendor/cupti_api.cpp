@@ -183,6 +183,13 @@ bool load_cupti(const std::string& preferred_path, const CudaApi& cuda, CuptiApi
             ": it is too old; CUPTI 12.6 or later is needed";
     return false;
   }
+  api.own.available = true;
+#define FLOPINJ_NEEDED(name, ...) \
+  if (!resolve(library.handle, "cupti" #name "_v2", api.own.name)) api.own.available = false;
+#define FLOPINJ_NEWER(name, ...) resolve(library.handle, "cupti" #name "_v2", api.own.name);
+  FLOPINJ_CUPTI_SUBSCRIBER_FUNCTIONS(FLOPINJ_NEEDED, FLOPINJ_NEWER)
+#undef FLOPINJ_NEEDED
+#undef FLOPINJ_NEWER
   api.range_profiler = missing_range == nullptr;
   if (missing_range != nullptr) api.missing = missing_range;
   return true;

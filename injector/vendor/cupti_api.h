@@ -15,6 +15,7 @@
 #include <cupti_target.h>
 #include <cupti_version.h>
 #include <injector/vendor/cuda_api.h>
+#include <injector/vendor/cupti_subscriber.h>
 
 #include <cstdint>
 #include <string>
@@ -72,7 +73,20 @@ struct CuptiApi {
   std::string path;             // of the library
   bool range_profiler = false;  // all `range` functions are there
   std::string missing;          // first missing function, for the message
+  CuptiSubscriberApi own;
+
+  bool shared() const { return own.handle != nullptr; }
+  // Of our subscription where it is shared, else of the process.
+  CUptiResult enable_activity(CUpti_ActivityKind) const;
+  CUptiResult disable_activity(CUpti_ActivityKind) const;
+  CUptiResult set_activity_attribute(CUpti_ActivityAttribute, size_t* size, void* value) const;
+  CUptiResult next_record(uint8_t* buffer, size_t valid, CUpti_Activity**) const;
+  CUptiResult dropped_records(CUcontext, uint32_t stream, size_t* dropped) const;
+  CUptiResult timestamp(uint64_t*) const;
 };
+
+// Together with other clients where CUPTI can, else as the only one.
+CUptiResult subscribe(CuptiApi&, CUpti_SubscriberHandle*, CUpti_CallbackFunc, void* user_data);
 
 // Fills the table, but for the version. False, with `error` one line that says what to do, when
 // there is no CUPTI that fits the driver, or a required function is missing.

@@ -44,48 +44,83 @@ uint32_t Callbacks::ids_in(CUpti_CallbackDomain domain) {
 
 CUptiResult Callbacks::subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc function,
                                  void* user_data, const char* name, char* old_name,
-                                 size_t old_name_size) {
+                                 size_t old_name_size, bool allow_multiple) {
   if (handle == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   const std::scoped_lock lock(mutex_);
   if (environment_.faults.second_subscriber) {
     copy_name(old_name, old_name_size, full_name("another profiler"));
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
-  if (const Subscription* old = current_.load(std::memory_order_relaxed)) {
+  std::atomic<Subscription*>* free = nullptr;
+  for (auto& slot : live_) {
+    const Subscription* const old = slot.load(std::memory_order_relaxed);
+    if (old == nullptr) {
+      if (free == nullptr) free = &slot;
+      continue;
+    }
     copy_name(old_name, old_name_size, old->name);
-    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    if (!allow_multiple || !old->allows_others)
+      return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
-  subscriptions_.push_back({function, user_data, full_name(name)});
+  if (free == nullptr) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  subscriptions_.emplace_back(function, user_data, full_name(name), allow_multiple);
   Subscription& created = subscriptions_.back();
-  current_.store(&created, std::memory_order_release);
+  free->store(&created, std::memory_order_release);
   *handle = reinterpret_cast<CUpti_SubscriberHandle>(&created);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult Callbacks::unsubscribe(CUpti_SubscriberHandle handle) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!is_current(handle)) return CUPTI_ERROR_INVALID_PARAMETER;
-  }
-  reset();
+  const std::scoped_lock lock(mutex_);
+  Subscription* const subscription = find(handle);
+  if (subscription == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  for (auto& slot : live_)
+    if (slot.load(std::memory_order_relaxed) == subscription)
+      slot.store(nullptr, std::memory_order_release);
+  unite();
   return CUPTI_SUCCESS;
 }
 
 void Callbacks::reset() {
   const std::scoped_lock lock(mutex_);
-  for (auto& domain : mask_)
-    for (auto& word : domain) word.store(0, std::memory_order_relaxed);
-  current_.store(nullptr, std::memory_order_release);
+  for (auto& slot : live_) slot.store(nullptr, std::memory_order_release);
+  unite();
 }
 
-bool Callbacks::is_current(CUpti_SubscriberHandle handle) const noexcept {
-  const Subscription* current = current_.load(std::memory_order_relaxed);
-  return current != nullptr && reinterpret_cast<const void*>(handle) == current;
+Callbacks::Subscription* Callbacks::find(CUpti_SubscriberHandle handle) const noexcept {
+  for (const auto& slot : live_) {
+    Subscription* const subscription = slot.load(std::memory_order_acquire);
+    if (subscription != nullptr && reinterpret_cast<const void*>(handle) == subscription)
+      return subscription;
+  }
+  return nullptr;
 }
 
-void Callbacks::set(bool on, CUpti_CallbackDomain domain, uint32_t id) noexcept {
+bool Callbacks::subscribed(CUpti_SubscriberHandle handle) const noexcept {
+  return find(handle) != nullptr;
+}
+
+bool Callbacks::shared() const noexcept {
+  return std::ranges::any_of(live_, [](const auto& slot) {
+    const Subscription* const subscription = slot.load(std::memory_order_acquire);
+    return subscription != nullptr && subscription->allows_others;
+  });
+}
+
+void Callbacks::unite() noexcept {
+  for (size_t domain = 0; domain < mask_.size(); ++domain)
+    for (size_t word = 0; word < mask_[domain].size(); ++word) {
+      uint64_t bits = 0;
+      for (const auto& slot : live_)
+        if (const Subscription* const s = slot.load(std::memory_order_relaxed); s != nullptr)
+          bits |= s->mask[domain][word].load(std::memory_order_relaxed);
+      mask_[domain][word].store(bits, std::memory_order_relaxed);
+    }
+}
+
+void Callbacks::set(bool on, Subscription& of, CUpti_CallbackDomain domain, uint32_t id) noexcept {
   const uint64_t bit = uint64_t{1} << (id % 64);
-  auto& word = mask_[domain][id / 64];
+  auto& word = of.mask[domain][id / 64];
   if (on)
     word.fetch_or(bit, std::memory_order_relaxed);
   else
@@ -95,8 +130,10 @@ void Callbacks::set(bool on, CUpti_CallbackDomain domain, uint32_t id) noexcept 
 CUptiResult Callbacks::enable(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
                               CUpti_CallbackId id) {
   const std::scoped_lock lock(mutex_);
-  if (!is_current(handle) || id == 0 || id >= ids_in(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
-  set(on, domain, id);
+  Subscription* const of = find(handle);
+  if (of == nullptr || id == 0 || id >= ids_in(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
+  set(on, *of, domain, id);
+  unite();
   return CUPTI_SUCCESS;
 }
 
@@ -104,19 +141,23 @@ CUptiResult Callbacks::enable_domain(bool on, CUpti_SubscriberHandle handle,
                                      CUpti_CallbackDomain domain) {
   const std::scoped_lock lock(mutex_);
   const uint32_t ids = ids_in(domain);
-  if (!is_current(handle) || ids == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-  for (uint32_t id = 1; id < ids; ++id) set(on, domain, id);
+  Subscription* const of = find(handle);
+  if (of == nullptr || ids == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  for (uint32_t id = 1; id < ids; ++id) set(on, *of, domain, id);
+  unite();
   return CUPTI_SUCCESS;
 }
 
 void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept {
-  const Subscription* subscription = current_.load(std::memory_order_acquire);
-  if (subscription == nullptr || subscription->function == nullptr) return;
   // A tool's own calls are not told to it, but for the modules that they cause to be loaded.
   const bool nested = t_inside_callback;
   if (nested && domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   t_inside_callback = true;
-  subscription->function(subscription->user_data, domain, id, data);
+  for (const auto& slot : live_) {
+    const Subscription* const to = slot.load(std::memory_order_acquire);
+    if (to != nullptr && to->function != nullptr && is_set(to->mask, domain, id))
+      to->function(to->user_data, domain, id, data);
+  }
   t_inside_callback = nested;
 }
 

@@ -35,14 +35,19 @@ void kernel_end(void* self, const KernelRun* run) {
   Process& process = of(self);
   uint32_t slow_down = 1;
   if (process.ranges.any_started()) slow_down = process.ranges.kernel(*run);
-  if (process.activity.wants_kernels()) process.activity.kernel(*run, slow_down);
+  process.each_activity([&](Activity& activity) {
+    if (activity.wants_kernels()) activity.kernel(*run, slow_down);
+  });
 }
 
 void memory_copy(void* self, const MemoryCopy* copy) {
   Process& process = of(self);
   if (process.ranges.any_started()) process.ranges.copy(*copy);
   const bool fill = copy->kind == CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
-  if (!fill && process.activity.wants_copies()) process.activity.copy(*copy);
+  if (fill) return;
+  process.each_activity([&](Activity& activity) {
+    if (activity.wants_copies()) activity.copy(*copy);
+  });
 }
 
 void context_created(void* self, CUcontext context, uint32_t, uint32_t) {

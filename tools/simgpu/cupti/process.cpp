@@ -66,10 +66,24 @@ const Driver* Process::attach() {
   return linked;
 }
 
+Activity* Process::activity_of(CUpti_SubscriberHandle subscriber) {
+  if (!callbacks.shared() || !callbacks.subscribed(subscriber)) return nullptr;
+  const std::scoped_lock lock(mutex_);
+  for (OwnActivity& own : own_) {
+    if (own.activity.load(std::memory_order_relaxed) == nullptr) {
+      own.subscriber = subscriber;
+      own.activity.store(new Activity(environment, Activity::Owner::kClient),
+                         std::memory_order_release);
+    }
+    if (own.subscriber == subscriber) return own.activity.load(std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
 void Process::detach() {
   callbacks.reset();
   ranges.reset();
-  activity.reset();
+  each_activity([](Activity& of) { of.reset(); });
   if (attached_.exchange(false)) driver()->set_observer(nullptr);  // our lock is free: it may wait
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <simgpu/hooks.h>
 
+#include <array>
 #include <atomic>
 #include <mutex>
 
@@ -32,12 +33,28 @@ class Process {
 
   const Environment environment;
   Callbacks callbacks;
-  Activity activity;
+  Activity activity;  // of clients that name no subscriber
   RangeRegistry ranges;
+
+  // Of a subscriber that allows others; null for anybody else, and past a bound.
+  Activity* activity_of(CUpti_SubscriberHandle subscriber);
+  // Calls back with the activity of the process and of all subscribers.
+  template <class Call>
+  void each_activity(Call&& call) {
+    call(activity);
+    for (const OwnActivity& own : own_)
+      if (Activity* const known = own.activity.load(std::memory_order_acquire); known != nullptr)
+        call(*known);
+  }
 
  private:
   Process();
 
+  struct OwnActivity {
+    std::atomic<Activity*> activity{nullptr};  // kept for the life of the process
+    CUpti_SubscriberHandle subscriber = nullptr;
+  };
+  std::array<OwnActivity, 16> own_;
   std::mutex mutex_;
   std::atomic<const Driver*> driver_{nullptr};
   std::atomic<bool> attached_{false};

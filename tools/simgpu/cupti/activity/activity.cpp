@@ -115,9 +115,9 @@ void Activity::append(CUpti_ActivityKind kind, const Record& record) {
 void Activity::kernel(const KernelRun& run, uint32_t slow_down) {
   const Faults& faults = environment_.faults;
   const uint64_t number = count_record();
-  if (faults.take_activity != 0 && number == faults.take_activity) take_callbacks(buffers_);
-  if (faults.take_activity != 0 && number == faults.take_activity + kThiefStays)
-    disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  const uint64_t taken = can_be_taken_ ? faults.take_activity : 0;
+  if (taken != 0 && number == taken) take_callbacks(buffers_);
+  if (taken != 0 && number == taken + kThiefStays) disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   const uint64_t enabled = enabled_.load(std::memory_order_relaxed) & kKernelKinds;
   if (enabled == 0 || lose(number)) return;
   const auto kind = enabled == bit(CUPTI_ACTIVITY_KIND_KERNEL)

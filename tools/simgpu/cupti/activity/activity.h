@@ -19,8 +19,11 @@ namespace simgpu::cupti {
 
 class Activity {
  public:
-  explicit Activity(const Environment& environment)
-      : environment_(environment), buffers_(environment.cupti_version) {}
+  enum class Owner { kProcess, kClient };
+  explicit Activity(const Environment& environment, Owner owner = Owner::kProcess)
+      : environment_(environment),
+        can_be_taken_(owner == Owner::kProcess),
+        buffers_(environment.cupti_version) {}
 
   // Kernel, concurrent kernel and memory copy records are made. Kinds whose records a tool can do
   // without are accepted and stay empty. Both kernel kinds at once: CUPTI_ERROR_NOT_COMPATIBLE.
@@ -56,6 +59,7 @@ class Activity {
   const char* intern(const char* name);
 
   const Environment& environment_;
+  const bool can_be_taken_;  // by another client
   ActivityBuffers buffers_;
   std::atomic<uint64_t> enabled_{0};
   std::atomic<uint64_t> records_{0}, shift_{0};

@@ -33,7 +33,21 @@ void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                                     CUpti_BuffersCallbackCompleteFunc complete) {
   const std::scoped_lock lock(mutex_);
   request_ = request;
-  complete_ = complete;
+  complete_ = [complete](uint8_t* data, size_t size, size_t valid) {
+    complete(nullptr, 0, data, size, valid);
+  };
+}
+
+void ActivityBuffers::set_own_callbacks(OwnRequest request, OwnComplete complete) {
+  const std::scoped_lock lock(mutex_);
+  request_ = [request](uint8_t** data, size_t* size, size_t* records) {
+    uint64_t info[4] = {sizeof info[0]};  // its size, and what is not simulated
+    request(data, size, records, info);
+  };
+  complete_ = [complete](uint8_t* data, size_t size, size_t valid) {
+    uint64_t info[4] = {sizeof info};
+    complete(data, size, valid, info);
+  };
 }
 
 bool ActivityBuffers::has_callbacks() const {
@@ -179,7 +193,7 @@ void ActivityBuffers::deliver_until_stopped(uint64_t generation) {
       const auto complete = complete_;
       lock.unlock();
       t_in_buffer_callback = true;
-      complete(nullptr, 0, buffer.data, buffer.size, buffer.used);
+      complete(buffer.data, buffer.size, buffer.used);
       t_in_buffer_callback = false;
       lock.lock();
       if (!stopped()) ++delivered_count_;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -25,6 +26,10 @@ class ActivityBuffers {
 
   void set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                      CUpti_BuffersCallbackCompleteFunc complete);
+  // Of a subscriber, as from 13.2 on.
+  using OwnRequest = void(CUPTIAPI*)(uint8_t**, size_t*, size_t*, void* info);
+  using OwnComplete = void(CUPTIAPI*)(uint8_t*, size_t, size_t valid, void* info);
+  void set_own_callbacks(OwnRequest request, OwnComplete complete);
   bool has_callbacks() const;
 
   // Starts the delivering thread if it does not run. It blocks all signals.
@@ -62,8 +67,8 @@ class ActivityBuffers {
 
   mutable std::mutex mutex_;
   std::condition_variable work_, delivered_;
-  CUpti_BuffersCallbackRequestFunc request_ = nullptr;
-  CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
+  std::function<void(uint8_t**, size_t*, size_t*)> request_;
+  std::function<void(uint8_t*, size_t, size_t)> complete_;
   const bool null_is_refusal_;
   bool per_thread_;
   std::map<uint64_t, Buffer> current_;  // by thread; 0: of all

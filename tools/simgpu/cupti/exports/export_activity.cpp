@@ -12,6 +12,7 @@
 
 namespace {
 
+using simgpu::cupti::Activity;
 using simgpu::cupti::entry;
 using simgpu::cupti::kCupti132;
 using simgpu::cupti::Process;
@@ -21,6 +22,15 @@ CUptiResult with_driver(Body&& body) noexcept {
   return entry([&] {
     Process& process = Process::get();
     return process.attach() == nullptr ? process.no_driver() : body(process);
+  });
+}
+
+// The functions that name no subscriber do not work beside subscribers that allow others; of 13.2
+// they do where they only read (openxla/xla, pull request 44322).
+template <class Body>
+CUptiResult alone(Body&& body) noexcept {
+  return with_driver([&](Process& process) {
+    return process.callbacks.shared() ? CUPTI_ERROR_NOT_COMPATIBLE : body(process);
   });
 }
 
@@ -95,17 +105,18 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferReques
     if (process.version() >= kCupti132 && process.driver() == nullptr) return process.no_driver();
     if (funcBufferRequested == nullptr || funcBufferCompleted == nullptr)
       return CUPTI_ERROR_INVALID_PARAMETER;
+    if (process.callbacks.shared()) return CUPTI_ERROR_NOT_COMPATIBLE;
     process.activity.buffers().set_callbacks(funcBufferRequested, funcBufferCompleted);
     return CUPTI_SUCCESS;
   });
 }
 
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
-  return with_driver([&](Process& process) { return process.activity.enable(kind); });
+  return alone([&](Process& process) { return process.activity.enable(kind); });
 }
 
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
-  return with_driver([&](Process& process) { return process.activity.disable(kind); });
+  return alone([&](Process& process) { return process.activity.disable(kind); });
 }
 
 CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBytes,
@@ -130,7 +141,17 @@ CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size
 // Records are complete when they are written: a forced flush adds only buffers that have none.
 CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
   const bool forced = (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
-  return entry([&] { return Process::get().activity.buffers().flush(forced); });
+  return entry([&] {
+    Process& process = Process::get();
+    if (!process.callbacks.shared()) return process.activity.buffers().flush(forced);
+    CUptiResult result = CUPTI_ERROR_INVALID_OPERATION;  // nobody has callbacks
+    process.each_activity([&](Activity& activity) {
+      if (!activity.buffers().has_callbacks()) return;
+      const CUptiResult flushed = activity.buffers().flush(forced);
+      if (result != CUPTI_SUCCESS) result = flushed;
+    });
+    return result;
+  });
 }
 
 CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t* valueSize,

@@ -11,6 +11,7 @@ namespace {
 
 using simgpu::Driver;
 using simgpu::cupti::entry;
+using simgpu::cupti::kCupti133;
 using simgpu::cupti::Process;
 
 template <class Body>
@@ -37,6 +38,8 @@ CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* version) {
 CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t* timestamp) {
   return entry([&] {
     if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (Process::get().version() >= kCupti133 && Process::get().callbacks.shared())
+      return CUPTI_ERROR_NOT_COMPATIBLE;  // openxla/xla, pull request 44322
     if (const Driver* driver = Process::get().driver()) {
       *timestamp = driver->timestamp_ns();
       return CUPTI_SUCCESS;
