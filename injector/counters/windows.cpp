@@ -1,3 +1,4 @@
+#include <injector/counters/green_context.h>
 #include <injector/counters/instrumenting.h>
 #include <injector/counters/shut_gate.h>
 #include <injector/counters/windows.h>
@@ -77,6 +78,13 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
+  if (signature != nullptr && on_green_context(edge_.cuda, thread.launch.asked)) {
+    signature = nullptr;  // it ends a window and is in none
+    if (!green_said_.exchange(true, std::memory_order_relaxed))
+      edge_.collector->diagnostic(Severity::kWarning, "counters.green_context",
+                                  "launches on green contexts are not measured: kernels that are "
+                                  "only launched so have no FLOP count");
+  }
   std::unique_lock lock(context.lock, within(patience_.for_lock));
   if (lock.owns_lock()) {
     leases_.release_here(context);

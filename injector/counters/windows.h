@@ -129,7 +129,7 @@ class Windows {
   UnreadWindows unread_;
   std::timed_mutex reading_;  // one after another, in the order in which they were closed
   std::atomic<bool> instrumented_failed_{false}, counted_failed_{false};  // a launch did, in one
-  std::atomic<bool> cooperative_said_{false};
+  std::atomic<bool> cooperative_said_{false}, green_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window

@@ -22,6 +22,7 @@ namespace flopinj {
   f(FuncGetModule, cuFuncGetModule)                                     \
   f(StreamIsCapturing, cuStreamIsCapturing)                             \
   f(StreamQuery, cuStreamQuery)                                         \
+  f(StreamGetGreenCtx, cuStreamGetGreenCtx)                             \
   f(MemGetInfo, cuMemGetInfo_v2)                                        \
   f(CtxPushCurrent, cuCtxPushCurrent_v2)                                \
   f(CtxPopCurrent, cuCtxPopCurrent_v2)                                  \
