@@ -66,6 +66,17 @@ void Leases::drop(Context& context) {
   device_of(context).holder.compare_exchange_strong(self, nullptr);
 }
 
+void Leases::forget(Context& context) {
+  drop(context);
+  context.profiler.reset();
+  context.counters_asked.store(false, std::memory_order_relaxed);
+  context.release_here.store(false, std::memory_order_relaxed);
+  context.counters.store(Counters::kUntaken, std::memory_order_release);
+  Context* self = &context;
+  if (context.ordinal < devices_.size())
+    device_of(context).holder.compare_exchange_strong(self, nullptr);
+}
+
 bool Leases::due(const Context& context, uint64_t now_ns) const {
   const Device& device = device_of(context);
   if (device.wanted_by_another.load(std::memory_order_relaxed) &&
@@ -104,16 +115,13 @@ void Leases::release(Context& context, uint64_t now_ns) {
   }
   Counters held = Counters::kHeld;
   if (!context.counters.compare_exchange_strong(held, Counters::kSwitching)) return;
-  const bool released = disable(context);
+  const std::unique_lock lock(context.lock, std::try_to_lock);
+  if (!lock.owns_lock() || !disable(context)) return context.counters.store(Counters::kHeld);
   Device& device = device_of(context);
-  bool for_another = false;
-  if (released) {
-    for_another = device.wanted_by_another.exchange(false);
-    if (!for_another) device.lease.released(now_ns);
-    device.holder.store(nullptr);
-  }
-  context.counters.store(released ? Counters::kReleased : Counters::kHeld);
-  if (!released) return;
+  const bool for_another = device.wanted_by_another.exchange(false);
+  if (!for_another) device.lease.released(now_ns);
+  device.holder.store(nullptr);
+  context.counters.store(Counters::kReleased);
   log::debug("the counters of device " + std::to_string(context.ordinal) +
              (for_another ? " go to another context" : " are free for others: no window is wanted"));
 }
@@ -123,8 +131,7 @@ bool Leases::quiet(Context& context) {
 }
 
 bool Leases::disable(Context& context) {
-  const std::unique_lock lock(context.lock, std::try_to_lock);
-  if (!lock.owns_lock() || context.profiler == nullptr || !quiet(context)) return false;
+  if (context.profiler == nullptr || !quiet(context)) return false;
   const WithContext current(edge_.cuda, context.handle);
   if (!current) return false;
   if (context.profiler->disable()) return true;
@@ -138,7 +145,9 @@ void Leases::release_here(Context& context) {
   drop(context);
   if (context.counters.load(std::memory_order_relaxed) == Counters::kUntaken) {
     context.counters.store(Counters::kReleased, std::memory_order_release);
-    device_of(context).lease.released(monotonic_ns());
+    Device& device = device_of(context);
+    device.wanted_by_another.store(false, std::memory_order_relaxed);
+    device.lease.released(monotonic_ns());
   }
   context.gate.store(false, std::memory_order_seq_cst);
 }
@@ -146,19 +155,18 @@ void Leases::release_here(Context& context) {
 void Leases::enable(Context& context, uint64_t now_ns) {
   Counters released = Counters::kReleased;
   if (!context.counters.compare_exchange_strong(released, Counters::kSwitching)) return;
-  const bool enabled = try_enable(context, now_ns);
-  if (enabled) {
-    context.counters_asked.store(false, std::memory_order_relaxed);
-    used(context);
-    device_of(context).lease.taken(now_ns);
-    log::debug("the counters of device " + std::to_string(context.ordinal) + " are ours again");
-  }
-  context.counters.store(enabled ? Counters::kHeld : Counters::kReleased);
+  const std::unique_lock lock(context.lock, std::try_to_lock);
+  if (!lock.owns_lock() || !try_enable(context, now_ns))
+    return context.counters.store(Counters::kReleased);
+  context.counters_asked.store(false, std::memory_order_relaxed);
+  used(context);
+  device_of(context).lease.taken(now_ns);
+  context.counters.store(Counters::kHeld);
+  log::debug("the counters of device " + std::to_string(context.ordinal) + " are ours again");
 }
 
 bool Leases::try_enable(Context& context, uint64_t now_ns) {
-  const std::unique_lock lock(context.lock, std::try_to_lock);
-  if (!lock.owns_lock() || !quiet(context)) return false;
+  if (!quiet(context)) return false;
   const WithContext current(edge_.cuda, context.handle);
   Device& device = device_of(context);
   Context* nobody = nullptr;

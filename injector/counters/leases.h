@@ -10,7 +10,7 @@
 // So what enabling and disabling cost is not the launching threads' to pay. Where CUPTI refuses
 // either on the planner's thread, the launching threads do it after all.
 //
-// Threads: visit() is the planner's; drop() and used() need the context's window lock; the rest is
+// Threads: visit() is the planner's; drop(), forget() and used() need the context's window lock; the rest is
 // for launching threads. Switching begins with Context::counters, as windows do with the gate: a
 // thread that begins a capture sees it, or is seen.
 #pragma once
@@ -39,6 +39,7 @@ class Leases {
   void used(const Context&);  // a window was opened or closed
   // Disables the profiler, if it is there. Any thread that has the context current.
   void drop(Context&);
+  void forget(Context&);  // it is being destroyed
   // With the window lock: does what the planner's thread was refused.
   void release_here(Context&);
 
@@ -59,7 +60,7 @@ class Leases {
   void ask(Context&);
   void release(Context&, uint64_t now_ns);
   void enable(Context&, uint64_t now_ns);
-  // With the window lock: nothing that switching would disturb.
+  // With the window lock. quiet(): there is nothing that switching would disturb.
   bool quiet(Context&);
   bool disable(Context&);
   bool try_enable(Context&, uint64_t now_ns);

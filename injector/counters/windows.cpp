@@ -228,9 +228,7 @@ bool Windows::context_destroying(Context& context) {
   const std::unique_lock lock(context.lock, within(kMostWaitAtEnd));
   if (!lock.owns_lock()) return false;
   if (context.window != nullptr) close(context, CloseCause::kEarly);
-  leases_.drop(context);
-  context.profiler.reset();
-  context.counters_asked.store(false, std::memory_order_relaxed);
+  leases_.forget(context);
   context.waiting.clear();
   return true;
 }
