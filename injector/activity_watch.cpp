@@ -17,8 +17,7 @@ ActivityWatch::Advice ActivityWatch::look(uint64_t launches, uint64_t records, u
     asked_ns_ = now_ns;
     return Advice::kAskAgain;
   }
-  if (now_ns - silent_since_ns_ < kSilenceNs || std::exchange(said_, true))
-    return Advice::kNothing;
+  if (now_ns - silent_since_ns_ < kSilenceNs || std::exchange(said_, true)) return Advice::kNothing;
   return Advice::kSayIt;
 }
 

@@ -15,7 +15,7 @@ namespace flopinj {
 
 class ActivityWatch {
  public:
-  static constexpr uint64_t kSilenceNs = 5'000'000'000;   // is said
+  static constexpr uint64_t kSilenceNs = 5'000'000'000;    // is said
   static constexpr uint64_t kPatienceNs = 30'000'000'000;  // then records are asked for again
 
   enum class Advice : uint8_t { kNothing, kSayIt, kAskAgain };

@@ -11,8 +11,7 @@ inline bool on_green_context(const CudaApi& cuda, const LaunchCall& call) {
   if (cuda.StreamGetGreenCtx == nullptr) return false;  // before CUDA 12.4
   const bool own = call.stream == nullptr && call.per_thread_stream;
   CUgreenCtx green = nullptr;
-  return cuda.StreamGetGreenCtx(own ? CU_STREAM_PER_THREAD : call.stream, &green) ==
-             CUDA_SUCCESS &&
+  return cuda.StreamGetGreenCtx(own ? CU_STREAM_PER_THREAD : call.stream, &green) == CUDA_SUCCESS &&
          green != nullptr;
 }
 

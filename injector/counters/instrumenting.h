@@ -20,8 +20,7 @@ inline constexpr uint64_t kInstrumentedRegisters = 64;
 
 inline bool fits_instrumented(uint32_t registers_of_thread, const LaunchShape& shape) {
   const auto round_up = [](uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; };
-  const uint64_t threads =
-      round_up(uint64_t{shape.block[0]} * shape.block[1] * shape.block[2], 32);
+  const uint64_t threads = round_up(uint64_t{shape.block[0]} * shape.block[1] * shape.block[2], 32);
   const uint64_t registers =
       std::min(registers_of_thread + kInstrumentedRegisters, kMostRegistersOfThread);
   return threads * round_up(registers, kRegisterUnit) <= kRegistersOfBlock;

@@ -122,8 +122,9 @@ void Leases::release(Context& context, uint64_t now_ns) {
   if (!for_another) device.lease.released(now_ns);
   device.holder.store(nullptr);
   context.counters.store(Counters::kReleased);
-  log::debug("the counters of device " + std::to_string(context.ordinal) +
-             (for_another ? " go to another context" : " are free for others: no window is wanted"));
+  log::debug(
+      "the counters of device " + std::to_string(context.ordinal) +
+      (for_another ? " go to another context" : " are free for others: no window is wanted"));
 }
 
 bool Leases::quiet(Context& context) {

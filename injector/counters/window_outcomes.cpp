@@ -154,8 +154,7 @@ void Windows::read(UnreadWindow& unread) {
   leave_out_unpatched(window, values);
   scheduler_.window_succeeded(measured, values);
   const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (window.plan->together == nullptr)
-    return deliver(window, number, measured.group, values, 0);
+  if (window.plan->together == nullptr) return deliver(window, number, measured.group, values, 0);
   size_t column = 0;
   for (uint32_t g = 0; g < window.plan->groups.size(); ++g) {
     deliver(window, number, g, values, column);

@@ -36,7 +36,6 @@
 #include <injector/counters/planner.h>
 #include <injector/counters/range_profiler.h>
 #include <injector/counters/unread_windows.h>
-#include <injector/counters/unread_windows.h>
 #include <injector/process/edge.h>
 
 #include <atomic>

@@ -57,8 +57,7 @@ int main(int, char** argv) {
   const CUpti_CallbackFunc nothing = [](void*, CUpti_CallbackDomain, CUpti_CallbackId,
                                         const void*) {};
   void* const no_data = nullptr;
-  const CUptiResult result =
-      cupti("cuptiSubscribe_v2", &subscriber, nothing, no_data, &params);
+  const CUptiResult result = cupti("cuptiSubscribe_v2", &subscriber, nothing, no_data, &params);
   const CUpti_ActivityKind kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   if (result == CUPTI_SUCCESS) {
     cupti("cuptiActivityRegisterCallbacks_v2", subscriber, requested, completed);

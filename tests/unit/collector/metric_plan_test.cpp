@@ -240,9 +240,9 @@ TEST_CASE("metric plan: Hopper's conditions miss no operation of any mix of inst
       return amount;
     };
     Instructions kernel;
-    for (double* const count : {&kernel.hmma, &kernel.hfma2, &kernel.hgmma, &kernel.qgmma,
-                                &kernel.imma, &kernel.bmma, &kernel.igmma, &kernel.bgmma,
-                                &kernel.dmma})
+    for (double* const count :
+         {&kernel.hmma, &kernel.hfma2, &kernel.hgmma, &kernel.qgmma, &kernel.imma, &kernel.bmma,
+          &kernel.igmma, &kernel.bgmma, &kernel.dmma})
       *count = next();
     check(kernel);
   }

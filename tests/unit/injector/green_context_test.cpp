@@ -12,8 +12,7 @@ const auto kPlain = reinterpret_cast<CUstream>(0x10), kGreen = reinterpret_cast<
 bool own_stream_is_green = false;
 
 CUresult stream_get_green_ctx(CUstream stream, CUgreenCtx* out) {
-  const bool green =
-      stream == kGreen || (stream == CU_STREAM_PER_THREAD && own_stream_is_green);
+  const bool green = stream == kGreen || (stream == CU_STREAM_PER_THREAD && own_stream_is_green);
   *out = green ? reinterpret_cast<CUgreenCtx>(0x1) : nullptr;
   return stream == kGone ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }

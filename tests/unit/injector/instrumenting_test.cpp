@@ -14,13 +14,13 @@ LaunchShape block(uint32_t x, uint32_t y = 1) {
 
 // 65,536 registers in all: with 64 more for each thread, and no thread with more than 255.
 TEST_CASE("launches are instrumented where every thread of a block finds 64 registers more") {
-  CHECK(fits_instrumented(64, block(512)));         // 128 each
-  CHECK_FALSE(fits_instrumented(65, block(512)));   // 129, given out as 136
-  CHECK(fits_instrumented(56, block(32, 16)));      // the shape does not matter
-  CHECK_FALSE(fits_instrumented(16, block(1'024))); // 64 each is all there is
+  CHECK(fits_instrumented(64, block(512)));          // 128 each
+  CHECK_FALSE(fits_instrumented(65, block(512)));    // 129, given out as 136
+  CHECK(fits_instrumented(56, block(32, 16)));       // the shape does not matter
+  CHECK_FALSE(fits_instrumented(16, block(1'024)));  // 64 each is all there is
   CHECK(fits_instrumented(0, block(1'024)));
-  CHECK(fits_instrumented(255, block(256)));        // 255 is the most that a thread has
+  CHECK(fits_instrumented(255, block(256)));  // 255 is the most that a thread has
   CHECK_FALSE(fits_instrumented(255, block(257)));
-  CHECK(fits_instrumented(32, block(640)));         // 96 * 640
-  CHECK_FALSE(fits_instrumented(40, block(640)));   // 104 * 640
+  CHECK(fits_instrumented(32, block(640)));        // 96 * 640
+  CHECK_FALSE(fits_instrumented(40, block(640)));  // 104 * 640
 }

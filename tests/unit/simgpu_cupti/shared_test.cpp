@@ -69,8 +69,9 @@ TEST_CASE("subscribers that allow others have callbacks and records of their own
   REQUIRE(subscribe(&first, &calls[0]) == CUPTI_SUCCESS);
   REQUIRE(subscribe(&second, &calls[1]) == CUPTI_SUCCESS);
   CHECK(subscribe(&third, &calls[1], 0) == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
-  CHECK(cuptiSubscribe(&third, [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {},
-                       nullptr) == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  CHECK(cuptiSubscribe(
+            &third, [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}, nullptr) ==
+        CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_ERROR_NOT_COMPATIBLE);
   uint64_t now = 0;
   CHECK(cuptiGetTimestamp(&now) == CUPTI_ERROR_NOT_COMPATIBLE);
@@ -98,7 +99,8 @@ TEST_CASE("subscribers that allow others have callbacks and records of their own
   CHECK(g_bytes[0] == 2 * g_bytes[1]);  // 4 records and 2
   CHECK(g_bytes[1] > 0);
   REQUIRE(cuptiUnsubscribe(first) == CUPTI_SUCCESS);
-  CHECK(cuptiSubscribe(&third, [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {},
-                       nullptr) == CUPTI_SUCCESS);  // nobody is there any more
+  CHECK(cuptiSubscribe(
+            &third, [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {},
+            nullptr) == CUPTI_SUCCESS);  // nobody is there any more
   cuptiFinalize();
 }

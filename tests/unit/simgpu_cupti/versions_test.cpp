@@ -77,8 +77,7 @@ TEST_CASE("where CUPTI cannot start, it says so and its version", "[.unstarted]"
   CHECK(answer == version);
   CHECK(cuptiGetTimestamp(&time) == CUPTI_SUCCESS);
   CHECK(host_initialize(version >= 130200 ? 56 : 48) == CUPTI_SUCCESS);
-  const CUptiResult refusal =
-      version < 130000 ? CUPTI_ERROR_NOT_INITIALIZED : CUPTI_ERROR_UNKNOWN;
+  const CUptiResult refusal = version < 130000 ? CUPTI_ERROR_NOT_INITIALIZED : CUPTI_ERROR_UNKNOWN;
   CHECK(cuptiSubscribe(&handle, ignore, nullptr) == refusal);
   CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == refusal);
 }

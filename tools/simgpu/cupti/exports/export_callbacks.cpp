@@ -14,8 +14,7 @@ using simgpu::cupti::Process;
 
 // Only what touches the driver needs one; a subscription does.
 CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* user_data,
-                      const char* name, char* old_name, size_t old_name_size,
-                      bool allow_multiple) {
+                      const char* name, char* old_name, size_t old_name_size, bool allow_multiple) {
   Process& process = Process::get();
   if (process.attach() == nullptr) return process.no_driver();
   return process.callbacks.subscribe(handle, callback, user_data, name, old_name, old_name_size,
@@ -34,14 +33,16 @@ extern "C" {
 
 CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                                     void* userdata) {
-  return entry([&] { return subscribe(subscriber, callback, userdata, nullptr, nullptr, 0, false); });
+  return entry(
+      [&] { return subscribe(subscriber, callback, userdata, nullptr, nullptr, 0, false); });
 }
 
 CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
                                        CUpti_CallbackFunc callback, void* userdata,
                                        CUpti_SubscriberParams* pParams) {
   return entry([&] {
-    if (pParams == nullptr) return subscribe(subscriber, callback, userdata, nullptr, nullptr, 0, false);
+    if (pParams == nullptr)
+      return subscribe(subscriber, callback, userdata, nullptr, nullptr, 0, false);
     if (!simgpu::cupti::valid(pParams, CUpti_SubscriberParams_STRUCT_SIZE))
       return CUPTI_ERROR_INVALID_PARAMETER;
     return subscribe(subscriber, callback, userdata, pParams->subscriberName,

@@ -45,8 +45,7 @@ CUptiResult simgpu_next_record(CUpti_SubscriberHandle, uint8_t*, size_t, CUpti_A
     SIMGPU_EXPORT(cuptiActivityGetNextRecord_v2);
 CUptiResult simgpu_dropped(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t*)
     SIMGPU_EXPORT(cuptiActivityGetNumDroppedRecords_v2);
-CUptiResult simgpu_timestamp(CUpti_SubscriberHandle, uint64_t*)
-    SIMGPU_EXPORT(cuptiGetTimestamp_v2);
+CUptiResult simgpu_timestamp(CUpti_SubscriberHandle, uint64_t*) SIMGPU_EXPORT(cuptiGetTimestamp_v2);
 
 CUptiResult simgpu_register(CUpti_SubscriberHandle subscriber, ActivityBuffers::OwnRequest request,
                             ActivityBuffers::OwnComplete complete) {
