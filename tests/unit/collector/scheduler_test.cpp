@@ -340,6 +340,36 @@ TEST_CASE_METHOD(Fixture, "scheduler: a group whose windows cannot be opened is 
   CHECK(wants(kGpu0, s) == kSass);
 }
 
+TEST_CASE_METHOD(Fixture, "scheduler: a row that says nothing is neither a sample nor a failure") {
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
+  const Signature& s = signature("s");
+  succeed(kGpu0, kScreening, {&s});
+  for (uint32_t i = 0; i < 2 * config.max_failures; ++i) {
+    CHECK(wants(kGpu0, s) == kSass);
+    MeasurementWindow w = window(kGpu0, kSass, {});
+    add(w, s);
+    CHECK(wants(kGpu0, s) == kScreening);  // one of sass may come
+    w.rows.back().unread = true;
+    scheduler.window_succeeded(w, std::vector<double>{0});
+  }
+  CHECK(wants(kGpu0, s) == kSass);
+  CHECK_FALSE(scheduler.varying(kGpu0, s.id));
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: a group that can never be read of a kernel is not asked for") {
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
+  const Signature& s = signature("s");
+  const Signature& other = signature("other");
+  scheduler.cannot_measure(kGpu0, s, kSass);
+  for (uint32_t i = 0; i < config.first_samples; ++i) {
+    CHECK(wants(kGpu0, s) == kScreening);
+    succeed(kGpu0, kScreening, {&s});
+  }
+  CHECK(s.wanted_groups == 0);
+  succeed(kGpu0, kScreening, {&other});
+  CHECK(wants(kGpu0, other) == kSass);
+}
+
 TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   SignatureTable table;
   SchedulerConfig config;  // whatever the budget
