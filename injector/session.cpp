@@ -125,7 +125,9 @@ void close(EndReason reason) noexcept {
     const MutexLock lock(g_leaked.mutex);
     if (recording_edge() == nullptr) return;
     let_go(*g_session);
-    if (g_session->collector->close(reason) && g_session->activity) g_session->activity->stop();
+    if (!g_session->collector->close(reason)) return;
+    if (g_session->activity) g_session->activity->stop();
+    g_session->tracer->end();
   } catch (...) {  // nothing of ours may keep the program from ending
   }
 }
@@ -175,7 +177,7 @@ bool connect(Session& session, std::string& error) {
     session.tracer.emplace(edge);
     if (session.tracer->subscribe(error)) {
       if (read_version(edge.cupti, error)) return true;
-      session.tracer->disable();
+      session.tracer->end();
     }
   }
   // The driver calls us before it looks for devices.
@@ -214,7 +216,7 @@ bool start(Session& session) {
   process.clock_trace_ns = edge.now_ns();
   OpenedSink opened = open_output(name, edge.settings);
   if (!opened.sink) {
-    session.tracer->disable();
+    session.tracer->end();
     return refuse(opened.error);
   }
 
@@ -240,7 +242,7 @@ bool start(Session& session) {
 
   check_nvtx_variable(*session.collector);
   if (!session.collector->start(std::move(opened.sink), process)) {
-    session.tracer->disable();
+    session.tracer->end();
     if (session.activity) session.activity->stop();
     return refuse("cannot start a thread");
   }
@@ -248,7 +250,7 @@ bool start(Session& session) {
   g_recording.store(&edge, std::memory_order_release);
   if (!session.tracer->enable(error)) {
     g_recording.store(nullptr);
-    session.tracer->disable();
+    session.tracer->end();
     session.collector->diagnostic(Severity::kError, "cupti.callbacks", error);
     session.collector->close(EndReason::kFailure);
     if (session.activity) session.activity->stop();

@@ -8,6 +8,7 @@
 #include <injector/vendor/driver_calls.h>
 
 #include <array>
+#include <utility>
 #include <variant>
 
 namespace flopinj {
@@ -37,6 +38,7 @@ struct Tracer::State {
 
   Edge& edge;
   CUpti_SubscriberHandle subscriber = nullptr;
+  bool disabled = false;
   Contexts contexts{edge};
   Modules modules{edge};
   Functions functions{edge, modules};
@@ -209,14 +211,20 @@ bool Tracer::enable(std::string& error) {
 }
 
 void Tracer::disable() {
-  if (state_->subscriber == nullptr) return;
+  if (state_->subscriber == nullptr || std::exchange(state_->disabled, true)) return;
   const RecursionGuard guard;
   const CuptiApi& cupti = state_->edge.cupti;
   state_->windows.finish();  // first: the EXIT of a launch that holds a window must still reach us
   state_->planner.stop();
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_RESOURCE);
-  cupti.Unsubscribe(state_->subscriber);
+}
+
+void Tracer::end() {
+  if (state_->subscriber == nullptr) return;
+  disable();
+  const RecursionGuard guard;
+  state_->edge.cupti.Unsubscribe(state_->subscriber);
   state_->subscriber = nullptr;
 }
 

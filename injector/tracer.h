@@ -26,6 +26,9 @@ class Tracer {
   // Closes the open windows and ends the callbacks. Other threads may be inside callbacks: what
   // those use stays alive. Takes a few seconds at the very most. Idempotent.
   void disable();
+  // The same, and the subscription ends. Records that are a subscriber's own end with it: the last
+  // have to be there before.
+  void end();
 
  private:
   struct State;
