@@ -14,13 +14,13 @@ import time
 import unittest
 
 import harness
-from known_failures import KnownFailures
 
 # Arguments of the faults that take a number, such that a short run meets them.
 NUMBERS = {
     "launch_failure": 200, "out_of_memory": 12, "instrumented_memory": 512,
     "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
-    "take_activity": 20, "slow_host": 300, "hardware_busy_for": 300, "drop_ranges": 2,
+    "take_activity": 20, "slow_host": 300, "hardware_busy_for": 300, "taken_when_free": 300,
+    "drop_ranges": 2,
 }
 # What a fault needs beside itself: environment, and arguments of the trainer.
 SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}
@@ -29,8 +29,6 @@ ARGUMENTS = {"stop_elsewhere": ["--sleep-ms", "250"]}
 
 # Versions of CUPTI, and each where it cannot start.
 VERSIONS = ("12.6", "12.8", "12.9", "12.9.1", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
-
-KNOWN = KnownFailures({})
 
 GRACE_S = 10  # for a machine that others use
 
@@ -120,10 +118,7 @@ class UnderFaults(harness.TestCase):
         """`cases`: name to settings and arguments of the trainer."""
         for name, (settings, arguments) in cases.items():
             with self.subTest(name):
-                failure = KNOWN.check(
-                    self, name, lambda s=settings, a=arguments: self.check(s, a))
-                if failure is not None:
-                    print(f"known failure: {name}: {failure.splitlines()[0]}", file=sys.stderr)
+                self.check(settings, arguments)
 
     def test_every_fault(self):
         self.in_turn({fault.split("=")[0]: self.settings([fault]) for fault in all_faults()})
@@ -144,7 +139,7 @@ class UnderFaults(harness.TestCase):
         seed = int(os.environ.get("FLOPINJ_FAULT_SEED", random.randrange(1 << 32)))
         print(f"FLOPINJ_FAULT_SEED={seed}", file=sys.stderr)
         chance = random.Random(seed)
-        faults = [f for f in all_faults() if f.split("=")[0] not in KNOWN]
+        faults = all_faults()
         count = int(os.environ.get("FLOPINJ_FAULT_PAIRS", 12))
         pairs = [chance.sample(faults, 2) for _ in range(count)]
         for pair in pairs:
@@ -160,13 +155,9 @@ class TightLaunches(harness.TestCase):
                             ("wide", "instrumented_registers=64"),
                             ("full_memory", "instrumented_memory=256")):
             with self.subTest(case):
-                def run(case=case, fault=fault):
-                    self.run_profiled([harness.CLIENTS / "tight_client", case],
-                                      SIMGPU_FAULT=fault, FLOPINJ_FORCE=1)
-                    self.assert_balanced(harness.reduce(self.trace))
-                failure = KNOWN.check(self, case, run)
-                if failure is not None:
-                    print(f"known failure: {case}: {failure.splitlines()[0]}", file=sys.stderr)
+                self.run_profiled([harness.CLIENTS / "tight_client", case],
+                                  SIMGPU_FAULT=fault, FLOPINJ_FORCE=1)
+                self.assert_balanced(harness.reduce(self.trace))
 
 
 if __name__ == "__main__":
