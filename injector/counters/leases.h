@@ -10,9 +10,9 @@
 // So what enabling and disabling cost is not the launching threads' to pay. Where CUPTI refuses
 // either on the planner's thread, the launching threads do it after all.
 //
-// Threads: visit() is the planner's; drop(), forget() and used() need the context's window lock; the rest is
-// for launching threads. Switching begins with Context::counters, as windows do with the gate: a
-// thread that begins a capture sees it, or is seen.
+// Threads: visit() is the planner's; drop(), forget() and used() need the context's window lock;
+// the rest is for launching threads. Switching begins with Context::counters, as windows do with
+// the gate: a thread that begins a capture sees it, or is seen.
 #pragma once
 #include <collector/schedule/counter_lease.h>
 #include <collector/schedule/scheduler.h>

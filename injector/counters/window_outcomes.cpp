@@ -162,9 +162,9 @@ void Windows::read(UnreadWindow& unread) {
   }
 }
 
-// CUPTI patches the kernels of modules that are loaded when a window opens. Whether it patches those
-// that are loaded later is not told: where it does not, they count nothing. So nothing is not taken
-// for their count.
+// CUPTI patches the kernels of modules that are loaded when a window opens. Whether it patches
+// those that are loaded later is not told: where it does not, they count nothing. So nothing is not
+// taken for their count.
 void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> values) {
   std::vector<WindowRow>& rows = window.measured.rows;
   const size_t width = rows.empty() ? 0 : values.size() / rows.size();

@@ -77,7 +77,7 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
 
 class ModulesLoadedInsideWindows(harness.TestCase):
     def test_a_kernel_that_was_not_patched_is_no_kernel_without_work(self):
-        """The module is loaded anew before each launch: 25 of axpy, of 128 FLOP, and 25 of dot, of 20."""
+        """The module is loaded anew before each launch: 25 of axpy (128 FLOP), 25 of dot (20)."""
         self.run_profiled([LAUNCH, "reload"], SIMGPU_FAULT="lazy_modules")
         report = harness.reduce(self.trace)
         self.assert_balanced(report)

@@ -1,4 +1,4 @@
-"""Another client of CUPTI in the program: both have their records where CUPTI can share, and where it
+"""Another client of CUPTI in the program: both have their records where CUPTI can share. Where it
 cannot the program runs on, and the trace says which times are missing and why."""
 
 import harness
@@ -38,7 +38,8 @@ class SecondClient(harness.TestCase):
         self.assertIn("cupti.activity_taken", self.codes)
         self.assertGreater(self.untimed, 0)
         self.assertEqual(self.report["ledger"]["unmeasured"], 0)
-        done = harness.run([harness.FLOPREDUCE, "--color", "never", self.trace], harness.clean_environment())
+        done = harness.run([harness.FLOPREDUCE, "--color", "never", self.trace],
+                           harness.clean_environment())
         self.assertIn("another profiler in the program", done.stdout)
 
     def test_where_cupti_shares_nothing_can_be_taken(self):

@@ -1,5 +1,5 @@
-// The callback API's state: the subscribers, and which callbacks they want. There is one, unless all
-// of them ask for more (13.2 and later).
+// The callback API's state: the subscribers, and which callbacks they want. There is one, unless
+// all of them ask for more (13.2 and later).
 //
 // Delivery happens on the thread of the CUDA call. A launch with its callback off costs one relaxed
 // load. CUDA calls made inside a callback are not reported again: CUPTI forbids them (but for

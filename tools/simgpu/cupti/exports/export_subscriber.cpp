@@ -1,6 +1,6 @@
 // Exported: the functions that name their subscriber, from 13.2 on; in older versions
-// NOT_SUPPORTED, where real ones have no such functions. The headers of the build may not have them:
-// they are declared by their symbols. Those of 13.3 are here in 13.2 too.
+// NOT_SUPPORTED, where real ones have no such functions. The headers of the build may not have
+// them: they are declared by their symbols. Those of 13.3 are here in 13.2 too.
 #include <cupti.h>
 
 #include <cstring>
