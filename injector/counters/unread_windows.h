@@ -7,6 +7,7 @@
 // Threads: any; all functions lock.
 #pragma once
 #include <collector/identity/mutex.h>
+#include <collector/schedule/scheduler.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,17 @@
 
 namespace flopinj {
 
-struct OpenWindow;
+struct DevicePlan;
+struct ThreadContext;
+
+struct OpenWindow {
+  DevicePlan* plan = nullptr;
+  const ThreadContext* opener = nullptr;
+  bool finished = false;  // to be closed at the next ENTER
+  bool instrumented = false;
+  uint32_t modules_at_open = 0;  // Context::modules_loaded
+  MeasurementWindow measured;
+};
 
 struct UnreadWindow {
   std::unique_ptr<OpenWindow> window;

@@ -46,15 +46,6 @@
 
 namespace flopinj {
 
-struct OpenWindow {
-  DevicePlan* plan = nullptr;
-  const ThreadContext* opener = nullptr;
-  bool finished = false;  // to be closed at the next ENTER
-  bool instrumented = false;
-  uint32_t modules_at_open = 0;  // Context::modules_loaded
-  MeasurementWindow measured;
-};
-
 struct WindowPatience {
   std::chrono::milliseconds for_lock, for_launches;
 };
