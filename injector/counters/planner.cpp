@@ -44,10 +44,20 @@ void Planner::run() {
   MutexLock lock(mutex_);
   while (!stopping_ || !queue_.empty()) {  // what a device is, a report needs in any case
     if (queue_.empty()) {
-      if (visiting_)
-        visit(lock);
-      else
+      if (!visiting_) {
         changed_.wait(lock.native());
+        continue;
+      }
+      // By the system clock: see within() in windows.cpp.
+      changed_.wait_until(
+          lock.native(), std::chrono::system_clock::now() + kVisitEvery,
+          [&]() FLOPINJ_REQUIRES(mutex_) { return hurried_ || stopping_ || !queue_.empty(); });
+      if (stopping_ || !queue_.empty()) continue;
+      visiting_ = hurried_ = false;
+      lock.unlock();
+      const bool again = visit_();
+      lock.lock();
+      visiting_ |= again;
       continue;
     }
     const uint32_t ordinal = queue_.front();
@@ -68,19 +78,6 @@ void Planner::run() {
   }
   running_ = false;
   changed_.notify_all();
-}
-
-void Planner::visit(MutexLock& lock) {
-  // By the system clock: see within() in windows.cpp.
-  changed_.wait_until(
-      lock.native(), std::chrono::system_clock::now() + kVisitEvery,
-      [&]() FLOPINJ_REQUIRES(mutex_) { return hurried_ || stopping_ || !queue_.empty(); });
-  if (stopping_ || !queue_.empty()) return;
-  visiting_ = hurried_ = false;
-  lock.unlock();
-  const bool again = visit_();
-  lock.lock();
-  visiting_ |= again;
 }
 
 void Planner::visit_soon() {

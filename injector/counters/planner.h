@@ -66,7 +66,6 @@ class Planner {
 
  private:
   void run();
-  void visit(MutexLock&) FLOPINJ_REQUIRES(mutex_);
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
   const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
