@@ -191,14 +191,11 @@ const Signature* SignatureTable::intern_signature(const KernelFunction& function
   try {
     {
       const ReaderLock lock(state.mutex);
-      if (const Signature* known = state.find_signature(key, fingerprint))
-        return known;
+      if (const Signature* known = state.find_signature(key, fingerprint)) return known;
     }
     const WriterLock lock(state.mutex);
-    if (const Signature* known = state.find_signature(key, fingerprint))
-      return known;
-    if (const Signature* fresh = state.add(key, fingerprint, initial_wanted))
-      return fresh;
+    if (const Signature* known = state.find_signature(key, fingerprint)) return known;
+    if (const Signature* fresh = state.add(key, fingerprint, initial_wanted)) return fresh;
     state.overflowed.fetch_add(1, std::memory_order_relaxed);
     return state.overflow_of(function);
   } catch (const std::exception&) {

@@ -98,7 +98,7 @@ class SignatureTable {
   // class.
   void merge_from_now(const Signature&) noexcept;
 
-  uint64_t overflowed() const;           // interning requests past a bound
+  uint64_t overflowed() const;  // interning requests past a bound
 
  private:
   struct State;

@@ -12,9 +12,8 @@ namespace flopinj::reduce {
 template <typename To, typename From, typename Visit>
 void for_each_pair(const To& to, const From& from, Visit&& visit) {
   static_assert(std::tuple_size_v<To> == std::tuple_size_v<From>);
-  [&]<size_t... i>(std::index_sequence<i...>) {
-    (visit(std::get<i>(to), std::get<i>(from)), ...);
-  }(std::make_index_sequence<std::tuple_size_v<To>>{});
+  [&]<size_t... i>(std::index_sequence<i...>) { (visit(std::get<i>(to), std::get<i>(from)), ...); }
+  (std::make_index_sequence<std::tuple_size_v<To>>{});
 }
 
 // add_saturating() for each pair: false when a sum was held at the largest value.
