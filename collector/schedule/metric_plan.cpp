@@ -30,6 +30,13 @@ constexpr std::array<std::string_view, 3> kSassPaired = {
 constexpr std::array<std::string_view, 3> kTimes = {
     "gpu__time_duration.sum", "sm__cycles_elapsed.max", "sm__cycles_active.sum"};
 
+// Metrics that CUPTI has renamed for some chips. Those of GB202 and its siblings: CUPTI 12.9.
+struct Renamed {
+  std::string_view now, before;
+};
+constexpr Renamed kRenamed[] = {{"dram__bytes_op_read.sum", "dram__bytes_read.sum"},
+                                {"dram__bytes_op_write.sum", "dram__bytes_write.sum"}};
+
 enum class Dram : uint8_t {
   kNone,  // a system on a chip: its memory is not the GPU's
   kReadWrite,
@@ -294,6 +301,16 @@ std::vector<MetricGroupPlan> metric_plan_for(std::string_view name) {
   for (const TensorGroup& tensor : chip->tensor) plan.push_back(tensor_group(tensor));
   plan.push_back(instruction_plan(chip->paired));
   return plan;
+}
+
+std::optional<MetricGroupPlan> with_former_names(const MetricGroupPlan& plan) {
+  MetricGroupPlan former = plan;
+  bool any = false;
+  for (std::string& metric : former.metrics)
+    for (const Renamed& renamed : kRenamed)
+      if (metric == renamed.now) metric = renamed.before, any = true;
+  if (!any) return std::nullopt;
+  return former;
 }
 
 std::vector<std::string_view> planned_chips() {

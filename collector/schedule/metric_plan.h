@@ -4,6 +4,7 @@
 #include <collector/identity/ids.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 // The last group of every plan: instruction metrics that every chip since Volta has. `paired`: and
 // those of two single-precision operations in one instruction, which few have.
 MetricGroupPlan instruction_plan(bool paired);
+
+// The same group by the names that an older CUPTI has for some of its metrics; none where all names
+// are as old as the chip.
+std::optional<MetricGroupPlan> with_former_names(const MetricGroupPlan&);
 
 // The chips in the table. A test asks a real CUPTI about each of them: does it know all metrics,
 // and does every group fit one pass?

@@ -57,11 +57,9 @@ void take_names(MetricGroup& group) {
   for (const auto& metric : group.plan.metrics) group.metrics.push_back(metric.c_str());
 }
 
-}  // namespace
-
-std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::string& chip,
-                                           const MetricGroupPlan& plan, Passes allowed,
-                                           Problem& problem) {
+std::unique_ptr<MetricGroup> prepare_as_named(const CuptiApi& cupti, const std::string& chip,
+                                              const MetricGroupPlan& plan, Passes allowed,
+                                              Problem& problem) {
   auto group = std::make_unique<MetricGroup>();
   group->plan = plan;
   take_names(*group);
@@ -74,6 +72,18 @@ std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::str
                "it needs " + std::to_string(passes) + " passes, and kernels are not replayed"};
   end_host(cupti, group->host);
   return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::string& chip,
+                                           const MetricGroupPlan& plan, Passes allowed,
+                                           Problem& problem) {
+  auto group = prepare_as_named(cupti, chip, plan, allowed, problem);
+  if (group != nullptr) return group;
+  const auto former = with_former_names(plan);
+  Problem again;
+  return former ? prepare_as_named(cupti, chip, *former, allowed, again) : nullptr;
 }
 
 std::vector<std::string> metrics_of_chip(const CuptiApi& cupti, const std::string& chip) {

@@ -25,7 +25,8 @@ struct MetricGroup {
 enum class Passes : uint8_t { kOne, kAny };
 
 // Null, with the reason, when CUPTI does not know a metric or the group needs too many passes.
-// Takes 50-500 ms: not on a thread of the program. Needs no GPU.
+// Takes 50-500 ms: not on a thread of the program. Needs no GPU. The group's plan has the names
+// that this CUPTI knows.
 std::unique_ptr<MetricGroup> prepare_group(const CuptiApi&, const std::string& chip,
                                            const MetricGroupPlan&, Passes, Problem&);
 

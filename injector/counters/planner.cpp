@@ -226,6 +226,7 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
     else
       problem = {"counters.chip", wanted.unavailable};
     if (group != nullptr) {
+      wanted = group->plan;
       plan.groups.push_back(std::move(group));
       continue;
     }

@@ -33,6 +33,20 @@ TEST_CASE("metric plan: a chip that is not in the table has none") {
   CHECK(metric_plan_for("gh100").empty());  // CUPTI writes capitals
 }
 
+TEST_CASE("metric plan: an older CUPTI's names of the same metrics") {
+  const auto screening = metric_plan_for("GB202").front();
+  const auto former = with_former_names(screening);
+  REQUIRE(former);
+  const auto has = [](const MetricGroupPlan& plan, const char* metric) {
+    return std::count(plan.metrics.begin(), plan.metrics.end(), metric) == 1;
+  };
+  CHECK((has(screening, "dram__bytes_op_read.sum") && !has(screening, "dram__bytes_read.sum")));
+  CHECK((has(*former, "dram__bytes_read.sum") && !has(*former, "dram__bytes_op_read.sum")));
+  CHECK((has(*former, "dram__bytes_write.sum") && has(*former, "gpu__time_duration.sum")));
+  CHECK(former->metrics.size() == screening.metrics.size());
+  CHECK_FALSE(with_former_names(metric_plan_for("GH100").front()));
+}
+
 namespace {
 
 // A chip whose pipe counters share a pass, as do any two metrics of tensor operations but those
