@@ -36,6 +36,8 @@ namespace flopinj {
   f(CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel, 90)                 \
   f(CUpti_RangeProfiler_Start_Params, pRangeProfilerObject, 24)                   \
   f(CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted, 41)                      \
+  f(CUpti_RangeProfiler_PushRange_Params, pRangeName, 32)                         \
+  f(CUpti_RangeProfiler_PopRange_Params, pRangeProfilerObject, 24)                \
   f(CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped, 32)                 \
   f(CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize, 64)           \
   f(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pCounterData, 40)     \

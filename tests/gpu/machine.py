@@ -18,8 +18,8 @@ PROGRAMS = {
     "probes": (
         tuple(f"probes/{name}.cu" for name in (
             "main", "callback_windows", "clients", "closing", "counts", "footprint",
-            "graph_windows", "intruders", "limits", "many_records", "modules", "order", "waiting",
-            "windows")),
+            "graph_windows", "green", "intruders", "limits", "many_records", "modules", "order",
+            "waiting", "windows")),
         ("cupti", "cuda"),
     ),
 }
@@ -107,7 +107,7 @@ class Toolkit:
                    "-o", folder / program]
         for name in architectures:
             command += ["-gencode", f"arch=compute_{name},code=sm_{name}"]
-        for include in self.includes:
+        for include in (HERE.parents[1], *self.includes):
             command += ["-I", include]
         for name in libraries:
             path = self.library(name)

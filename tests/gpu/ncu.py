@@ -13,9 +13,13 @@ METRICS = ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
 LAUNCHES = 120  # as many as fit into the step's time
 
 
+def reading(command):
+    return ["ncu", "--metrics", ",".join(METRICS), *command]
+
+
 def command(program):
-    return ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--launch-count", LAUNCHES,
-            "--metrics", ",".join(METRICS), program]
+    return reading(["--csv", "--page", "raw", "--print-units", "base", "--launch-count", LAUNCHES,
+                    program])
 
 
 def kernel_name(text):

@@ -19,7 +19,7 @@ TRAINED = [(model, mode) for model in ("mlp", "cnn")
 # lose time.
 GATE = "probe.in_callback"
 FIRST_NETWORKS = [("small", 64), ("resnet18", 64), ("alexnet", 64)]
-WORKLOADS = ("bf16", "attention", "compiled", "torch_profiler", "ddp", "jax", "checkpointed",
+WORKLOADS = ("bf16", "attention", "compiled", "triton", "torch_profiler", "ddp", "jax", "checkpointed",
              "loader")
 OVERHEAD = ("count", "timing", "multiplex")
 
@@ -212,7 +212,11 @@ class Steps(Runner):
             f"overhead.{m}", command, 60, m, defaults=True)[0]) for mode in OVERHEAD]
         runs += [("torch.profiler", lambda: self.execute(
             ["python3", HERE / "workloads.py", "profiled_overhead"], 60)[1]),
+            ("ncu", lambda: self.execute(
+                ncu.reading(["python3", HERE / "workloads.py", "brief_overhead"]), 60)[1]),
             ("plain again", lambda: self.execute(command, 60)[1])]
+        if self.about.get("ncu") is None:
+            runs = [run for run in runs if run[0] != "ncu"]
         table = []
         for name, measure in runs:
             try:

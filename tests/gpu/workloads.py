@@ -70,6 +70,38 @@ def compiled():
     say(torch=torch.__version__, **plain_flop())
 
 
+def triton():
+    """A kernel written in Triton, compiled for tensor cores as the program runs."""
+    torch = torch_or_skip()
+    global tl  # as Triton finds it: among the module's names
+    try:
+        import triton as framework
+        import triton.language as tl
+    except ImportError:
+        sys.exit(77)
+
+    @framework.jit
+    def product(a, b, c, N: tl.constexpr, TILE: tl.constexpr):
+        rows = tl.program_id(0) * TILE + tl.arange(0, TILE)
+        columns = tl.program_id(1) * TILE + tl.arange(0, TILE)
+        total = tl.zeros((TILE, TILE), tl.float32)
+        for depth in range(0, N, TILE):
+            along = depth + tl.arange(0, TILE)
+            left = tl.load(a + rows[:, None] * N + along[None, :])
+            right = tl.load(b + along[:, None] * N + columns[None, :])
+            total += tl.dot(left, right)
+        tl.store(c + rows[:, None] * N + columns[None, :], total)
+    a, b = (torch.randn(WIDTH, WIDTH, device="cuda", dtype=torch.float16) for _ in range(2))
+    c = torch.empty(WIDTH, WIDTH, device="cuda")
+    for phase in ("forward", "backward"):
+        for _ in range(STEPS):
+            with torch.cuda.nvtx.range(phase):
+                product[(WIDTH // 64, WIDTH // 64)](a, b, c, WIDTH, 64)
+    torch.cuda.synchronize()
+    flop = 2 * WIDTH**3 * STEPS
+    say(triton=framework.__version__, forward=flop, backward=flop)
+
+
 def attention():
     torch = torch_or_skip()
     q, k, v = (torch.randn(8, 16, 512, 64, device="cuda", dtype=torch.bfloat16,
@@ -169,7 +201,7 @@ def jax():
     say(jax=framework.__version__, **plain_flop())
 
 
-def overhead():
+def overhead(at_once=20, times=10):
     """A step of many small launches, so that the cost per launch shows: milliseconds per step."""
     torch = torch_or_skip()
     import time
@@ -186,14 +218,19 @@ def overhead():
             optimizer.step()
             optimizer.zero_grad()
         torch.cuda.synchronize()
-    steps(20)
-    times = []
-    for _ in range(10):
+    steps(at_once)
+    taken = []
+    for _ in range(times):
         began = time.perf_counter()
-        steps(20)
-        times.append((time.perf_counter() - began) / 20 * 1e3)
-    say(torch=torch.__version__, milliseconds=sorted(times)[len(times) // 2],
-        fastest=min(times), slowest=max(times))
+        steps(at_once)
+        taken.append((time.perf_counter() - began) / at_once * 1e3)
+    say(torch=torch.__version__, milliseconds=sorted(taken)[len(taken) // 2],
+        fastest=min(taken), slowest=max(taken))
+
+
+def brief_overhead():
+    """The same in 4 steps, for a profiler that replays every kernel."""
+    overhead(1, 3)
 
 
 def profiled_overhead():
@@ -204,8 +241,9 @@ def profiled_overhead():
         overhead()
 
 
-WORKLOADS = {f.__name__: f for f in (attention, bf16, checkpointed, compiled, ddp, forever, jax,
-                                     loader, overhead, profiled_overhead, torch_profiler)}
+WORKLOADS = {f.__name__: f for f in (attention, bf16, brief_overhead, checkpointed, compiled, ddp,
+                                     forever, jax, loader, overhead, profiled_overhead,
+                                     torch_profiler, triton)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in WORKLOADS:

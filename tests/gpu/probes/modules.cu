@@ -1,5 +1,7 @@
 // Kernels of modules loaded at run time: handles of both kinds asked for their parameters, a first
 // launch under capture, a module loaded inside an instrumented window.
+#include <set>
+
 #include "probe.h"
 
 namespace probe {
@@ -63,26 +65,32 @@ CUresult launch_handle(CUfunction function, CUstream stream = nullptr) {
   return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
 }
 
-// Asks everything that a profiler may ask of a handle. A crash ends the probe after the line
-// "asking".
-void ask(const std::string& what, CUfunction handle) {
-  const auto asked = [&](const char* call, CUresult result) {
-    const char* name = "unknown";
-    cuGetErrorName(result, &name);
-    say(what + ": " + call, name);
-  };
+void answered(const std::string& what, const char* call, CUresult result) {
+  const char* name = "unknown";
+  cuGetErrorName(result, &name);
+  say(what + ": " + call, name);
+}
+
+// What may be asked of a CUfunction. A crash ends the probe after a line "asking".
+void ask_function(const std::string& what, CUfunction handle) {
   size_t offset = 0, size = 0;
   say(what, "asking cuFuncGetParamInfo");
-  asked("cuFuncGetParamInfo of parameter 0", cuFuncGetParamInfo(handle, 0, &offset, &size));
+  answered(what, "cuFuncGetParamInfo of parameter 0",
+           cuFuncGetParamInfo(handle, 0, &offset, &size));
   CUmodule module = nullptr;
   say(what, "asking cuFuncGetModule");
-  asked("cuFuncGetModule", cuFuncGetModule(&module, handle));
+  answered(what, "cuFuncGetModule", cuFuncGetModule(&module, handle));
   int registers = 0;
   say(what, "asking cuFuncGetAttribute");
-  asked("cuFuncGetAttribute", cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle));
+  answered(what, "cuFuncGetAttribute",
+           cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle));
+}
+
+// And of a CUkernel.
+void ask_kernel(const std::string& what, CUkernel handle) {
   CUfunction function = nullptr;
   say(what, "asking cuKernelGetFunction");
-  asked("cuKernelGetFunction", cuKernelGetFunction(&function, reinterpret_cast<CUkernel>(handle)));
+  answered(what, "cuKernelGetFunction", cuKernelGetFunction(&function, handle));
 }
 
 struct Asking {
@@ -112,15 +120,72 @@ void library_kernel() {
       !works(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
              "cuLibraryLoadData"))
     return;
-  for (const char* name : {"with_parameter", "without_parameter"}) {
-    CUkernel kernel = nullptr;
-    if (!works(cuLibraryGetKernel(&kernel, library, name), "cuLibraryGetKernel")) continue;
-    const auto cast = reinterpret_cast<CUfunction>(kernel);
-    works(launch_handle(cast), "cuLaunchKernel of a CUkernel");
-    observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    ask(std::string("CUkernel as CUfunction, ") + name, cast);
-    ask(std::string("CUfunction, ") + name, function_of(module, name));
+  // First what is allowed; then a handle of the other kind, which the driver may not survive.
+  for (const bool wrong : {false, true})
+    for (const char* name : {"with_parameter", "without_parameter"}) {
+      const CUfunction function = function_of(module, name);
+      CUkernel kernel = nullptr;
+      if (!works(cuLibraryGetKernel(&kernel, library, name), "cuLibraryGetKernel")) continue;
+      const auto cast = reinterpret_cast<CUfunction>(kernel);
+      if (!wrong) {
+        works(launch_handle(cast), "cuLaunchKernel of a CUkernel");
+        observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        ask_function(std::string("CUfunction, ") + name, function);
+        ask_kernel(std::string("CUkernel, ") + name, kernel);
+      } else {
+        ask_kernel(std::string("CUfunction as CUkernel, ") + name,
+                   reinterpret_cast<CUkernel>(function));
+        ask_function(std::string("CUkernel as CUfunction, ") + name, cast);
+      }
+    }
+}
+
+namespace {
+
+// The handles that calls gave, and the one that the CUDA runtime launched by.
+struct Given {
+  std::set<const void*> functions, kernels;
+  const void* launched = nullptr;
+};
+
+void CUPTIAPI note_handles(void* user, CUpti_CallbackDomain, CUpti_CallbackId id,
+                           const void* data) {
+  const auto* call = static_cast<const CUpti_CallbackData*>(data);
+  auto& given = *static_cast<Given*>(user);
+  const void* p = call->functionParams;
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel)
+    given.launched = static_cast<const cuLaunchKernel_params*>(p)->f;
+  if (call->callbackSite != CUPTI_API_EXIT) return;
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction)
+    given.functions.insert(*static_cast<const cuModuleGetFunction_params*>(p)->hfunc);
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction)
+    given.functions.insert(*static_cast<const cuKernelGetFunction_params*>(p)->pFunc);
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel)
+    given.kernels.insert(*static_cast<const cuLibraryGetKernel_params*>(p)->pKernel);
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuLibraryEnumerateKernels) {
+    const auto& all = *static_cast<const cuLibraryEnumerateKernels_params*>(p);
+    given.kernels.insert(all.kernels, all.kernels + all.numKernels);
   }
+}
+
+}  // namespace
+
+// It begins before the CUDA runtime does.
+void handles_given() {
+  Given given;
+  CUpti_SubscriberHandle subscriber{};
+  observe(cuptiSubscribe(&subscriber, note_handles, &given), "cuptiSubscribe");
+  observe(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API), "cuptiEnableDomain");
+  observe(cudaMalloc(&scratch, size_t{1} << 24), "cudaMalloc");
+  launch(10);
+  observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  observe(cuptiUnsubscribe(subscriber), "cuptiUnsubscribe");
+  const char* kind = "a handle that no call gave";
+  if (given.functions.count(given.launched) != 0) kind = "a CUfunction that a call gave";
+  if (given.kernels.count(given.launched) != 0) kind = "a CUkernel that a call gave";
+  if (given.launched != nullptr) say("the CUDA runtime launches by", kind);
+  say_count("CUfunctions that calls gave", given.functions.size());
+  say_count("CUkernels that calls gave", given.kernels.size());
 }
 
 void capture_first_launch() {

@@ -33,6 +33,8 @@ void decode_without_stop();
 void enable_and_disable();
 void graph();
 void graph_alone();
+void green_context();
+void handles_given();
 void in_callback();
 void large_graph();
 void launch_limits();

@@ -9,6 +9,7 @@
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
+#include <injector/vendor/cupti_structs.h>
 
 #include <chrono>
 #include <cstdint>
@@ -68,17 +69,17 @@ class RangeWindows {
   };
 
   bool enable() {
-    CUpti_Profiler_Initialize_Params init{CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+    auto init = flopinj::sized<CUpti_Profiler_Initialize_Params>();
     if (observe(cuptiProfilerInitialize(&init), "cuptiProfilerInitialize") != CUPTI_SUCCESS)
       return false;
-    CUpti_Device_GetChipName_Params chip{CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+    auto chip = flopinj::sized<CUpti_Device_GetChipName_Params>();
     int device = 0;
     cudaGetDevice(&device);
     chip.deviceIndex = static_cast<size_t>(device);
     if (observe(cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName") != CUPTI_SUCCESS)
       return false;
     chip_ = chip.pChipName;
-    CUpti_RangeProfiler_Enable_Params p{CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
+    auto p = flopinj::sized<CUpti_RangeProfiler_Enable_Params>();
     cuCtxGetCurrent(&p.ctx);
     const Stopwatch watch;
     const auto result = observe(cuptiRangeProfilerEnable(&p), "cuptiRangeProfilerEnable");
@@ -92,7 +93,7 @@ class RangeWindows {
     release_plan();
     metrics_ = metrics;
     Stopwatch watch;
-    CUpti_Profiler_Host_Initialize_Params init{CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE};
+    auto init = flopinj::sized<CUpti_Profiler_Host_Initialize_Params>();
     init.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     init.pChipName = chip_.c_str();
     if (observe(cuptiProfilerHostInitialize(&init), "cuptiProfilerHostInitialize") != CUPTI_SUCCESS)
@@ -100,23 +101,20 @@ class RangeWindows {
     host_ = init.pHostObject;
     cost_.host_initialize = watch.microseconds();
     watch = {};
-    CUpti_Profiler_Host_ConfigAddMetrics_Params add{
-        CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
+    auto add = flopinj::sized<CUpti_Profiler_Host_ConfigAddMetrics_Params>();
     add.pHostObject = host_;
     add.ppMetricNames = metrics_.data();
     add.numMetrics = metrics_.size();
     if (observe(cuptiProfilerHostConfigAddMetrics(&add), "cuptiProfilerHostConfigAddMetrics") !=
         CUPTI_SUCCESS)
       return false;
-    CUpti_Profiler_Host_GetConfigImageSize_Params size{
-        CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
+    auto size = flopinj::sized<CUpti_Profiler_Host_GetConfigImageSize_Params>();
     size.pHostObject = host_;
     if (observe(cuptiProfilerHostGetConfigImageSize(&size),
                 "cuptiProfilerHostGetConfigImageSize") != CUPTI_SUCCESS)
       return false;
     config_.assign(size.configImageSize, 0);
-    CUpti_Profiler_Host_GetConfigImage_Params image{
-        CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
+    auto image = flopinj::sized<CUpti_Profiler_Host_GetConfigImage_Params>();
     image.pHostObject = host_;
     image.configImageSize = config_.size();
     image.pConfigImage = config_.data();
@@ -124,8 +122,7 @@ class RangeWindows {
         CUPTI_SUCCESS)
       return false;
     cost_.config = watch.microseconds();
-    CUpti_Profiler_Host_GetNumOfPasses_Params passes{
-        CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
+    auto passes = flopinj::sized<CUpti_Profiler_Host_GetNumOfPasses_Params>();
     passes.configImageSize = config_.size();
     passes.pConfigImage = config_.data();
     observe(cuptiProfilerHostGetNumOfPasses(&passes), "cuptiProfilerHostGetNumOfPasses");
@@ -136,8 +133,7 @@ class RangeWindows {
   bool open(size_t ranges, CUpti_ProfilerRange range = CUPTI_AutoRange,
             CUpti_ProfilerReplayMode replay = CUPTI_KernelReplay) {
     Stopwatch watch;
-    CUpti_RangeProfiler_GetCounterDataSize_Params size{
-        CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
+    auto size = flopinj::sized<CUpti_RangeProfiler_GetCounterDataSize_Params>();
     size.pRangeProfilerObject = object_;
     size.pMetricNames = metrics_.data();
     size.numMetrics = metrics_.size();
@@ -147,8 +143,7 @@ class RangeWindows {
                 "cuptiRangeProfilerGetCounterDataSize") != CUPTI_SUCCESS)
       return false;
     image_.assign(size.counterDataSize, 0);
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params init{
-        CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
+    auto init = flopinj::sized<CUpti_RangeProfiler_CounterDataImage_Initialize_Params>();
     init.pRangeProfilerObject = object_;
     init.counterDataSize = image_.size();
     init.pCounterData = image_.data();
@@ -156,7 +151,7 @@ class RangeWindows {
             "cuptiRangeProfilerCounterDataImageInitialize");
     cost_.counter_image = watch.microseconds();
     watch = {};
-    CUpti_RangeProfiler_SetConfig_Params set{CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
+    auto set = flopinj::sized<CUpti_RangeProfiler_SetConfig_Params>();
     set.pRangeProfilerObject = object_;
     set.configSize = config_.size();
     set.pConfig = config_.data();
@@ -173,7 +168,7 @@ class RangeWindows {
     return start();
   }
   bool start() {
-    CUpti_RangeProfiler_Start_Params p{CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
+    auto p = flopinj::sized<CUpti_RangeProfiler_Start_Params>();
     p.pRangeProfilerObject = object_;
     const Stopwatch watch;
     const auto result = observe(cuptiRangeProfilerStart(&p), "cuptiRangeProfilerStart");
@@ -181,7 +176,7 @@ class RangeWindows {
     return result == CUPTI_SUCCESS;
   }
   void stop() {
-    CUpti_RangeProfiler_Stop_Params p{CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
+    auto p = flopinj::sized<CUpti_RangeProfiler_Stop_Params>();
     p.pRangeProfilerObject = object_;
     const Stopwatch watch;
     observe(cuptiRangeProfilerStop(&p), "cuptiRangeProfilerStop");
@@ -189,14 +184,13 @@ class RangeWindows {
   }
   // Decodes what the window holds so far and returns the number of ranges in its image.
   size_t decode() {
-    CUpti_RangeProfiler_DecodeData_Params decode{CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
+    auto decode = flopinj::sized<CUpti_RangeProfiler_DecodeData_Params>();
     decode.pRangeProfilerObject = object_;
     const Stopwatch watch;
     observe(cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");
     cost_.decode = watch.microseconds();
     dropped_ = decode.numOfRangeDropped;
-    CUpti_RangeProfiler_GetCounterDataInfo_Params info{
-        CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
+    auto info = flopinj::sized<CUpti_RangeProfiler_GetCounterDataInfo_Params>();
     info.pCounterDataImage = image_.data();
     info.counterDataImageSize = image_.size();
     observe(cuptiRangeProfilerGetCounterDataInfo(&info), "cuptiRangeProfilerGetCounterDataInfo");
@@ -211,8 +205,7 @@ class RangeWindows {
   // The metrics of one range, in the order of plan(); -1 where CUPTI gave none.
   std::vector<double> values(size_t range) {
     std::vector<double> out(metrics_.size(), -1);
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params p{
-        CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE};
+    auto p = flopinj::sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>();
     p.pHostObject = host_;
     p.pCounterDataImage = image_.data();
     p.counterDataImageSize = image_.size();
@@ -226,7 +219,7 @@ class RangeWindows {
 
   void disable() {
     release_plan();
-    CUpti_RangeProfiler_Disable_Params p{CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE};
+    auto p = flopinj::sized<CUpti_RangeProfiler_Disable_Params>();
     p.pRangeProfilerObject = object_;
     observe(cuptiRangeProfilerDisable(&p), "cuptiRangeProfilerDisable");
   }
@@ -240,7 +233,7 @@ class RangeWindows {
  private:
   void release_plan() {
     if (host_ == nullptr) return;
-    CUpti_Profiler_Host_Deinitialize_Params p{CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE};
+    auto p = flopinj::sized<CUpti_Profiler_Host_Deinitialize_Params>();
     p.pHostObject = host_;
     observe(cuptiProfilerHostDeinitialize(&p), "cuptiProfilerHostDeinitialize");
     host_ = nullptr;

@@ -120,12 +120,12 @@ void user_range() {
     windows.close();
   }
   if (!windows.open(64, CUPTI_UserRange, CUPTI_UserReplay)) return;
-  CUpti_RangeProfiler_PushRange_Params push{CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE};
+  auto push = flopinj::sized<CUpti_RangeProfiler_PushRange_Params>();
   push.pRangeProfilerObject = windows.object();
   push.pRangeName = "work";
   observe(cuptiRangeProfilerPushRange(&push), "cuptiRangeProfilerPushRange");
   say("launch in one user range", microseconds_per_launch(50, 10), "us");
-  CUpti_RangeProfiler_PopRange_Params pop{CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE};
+  auto pop = flopinj::sized<CUpti_RangeProfiler_PopRange_Params>();
   pop.pRangeProfilerObject = windows.object();
   observe(cuptiRangeProfilerPopRange(&pop), "cuptiRangeProfilerPopRange");
   say_count("user ranges read", windows.close());
