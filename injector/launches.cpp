@@ -1,6 +1,8 @@
 #include <injector/launches.h>
 #include <injector/process/thread_context.h>
 
+#include <utility>
+
 namespace flopinj {
 namespace {
 
@@ -20,19 +22,15 @@ class LeaveWindow {
 // What may wait is known to the context from ENTER on; from EXIT on by its stream.
 class EndWait {
  public:
-  EndWait(const LaunchInProgress& launch, bool made)
-      : waiting_(launch.waits && launch.context != nullptr ? &launch.context->waiting : nullptr) {
-    if (waiting_ != nullptr && made)
-      waiting_->add(launch.asked.stream, launch.asked.per_thread_stream);
-  }
+  explicit EndWait(LaunchInProgress& launch) : launch_(launch) {}
   ~EndWait() {
-    if (waiting_ != nullptr) waiting_->end();
+    if (std::exchange(launch_.wait_began, false)) launch_.context->waiting.end();
   }
   EndWait(const EndWait&) = delete;
   EndWait& operator=(const EndWait&) = delete;
 
  private:
-  WaitingStreams* waiting_;
+  LaunchInProgress& launch_;
 };
 
 // Limits that every GPU has. The driver refuses such a launch before it looks at the parameters, so
@@ -67,7 +65,8 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
     function.read(data.functionParams, launch.asked);
     launch.asked.per_thread_stream = function.per_thread_stream;
     // First: what signature() asks of the driver may wait.
-    launch.captured = captures_.any() && captured(launch.asked);
+    launch.captured = captures_.any() && captures_.holds(edge_.cuda, launch.asked.stream,
+                                                         launch.asked.per_thread_stream);
     if (function.kind == LaunchKind::kKernel)
       launch.signature = signature(thread, launch.asked, data.symbolName);
   }
@@ -75,6 +74,7 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
                      ? graphs_.may_wait()
                      : launch.signature != nullptr && launch.signature->function->never_measure;
   if (launch.context != nullptr && !launch.captured) {
+    launch.wait_began = launch.waits;
     if (launch.waits) launch.context->waiting.begin();
     windows_.enter(*launch.context, thread, launch.signature);
   }
@@ -89,16 +89,6 @@ const Signature* Launches::signature(ThreadContext& thread, const LaunchCall& ca
   return edge_.collector->signature(*thread.state, *function, call.shape, call.parameters);
 }
 
-// Asked only while some stream of the process is being captured.
-bool Launches::captured(const LaunchCall& call) const {
-  const bool own = call.stream == nullptr && call.per_thread_stream;
-  const CUstream stream = own ? CU_STREAM_PER_THREAD : call.stream;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return edge_.cuda.StreamIsCapturing != nullptr &&
-         edge_.cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 void Launches::exit(ThreadContext& thread, const LaunchFunction& function,
                     const CUpti_CallbackData& data) {
   // 0: its ENTER was before our time
@@ -106,7 +96,9 @@ void Launches::exit(ThreadContext& thread, const LaunchFunction& function,
   LaunchInProgress& launch = thread.launch;
   const LeaveWindow leave(windows_, thread);
   const bool made = succeeded(data) && !launch.captured;
-  const EndWait end(launch, made);
+  const EndWait end(launch);
+  if (launch.wait_began && made)
+    windows_.wait_made(*launch.context, launch.asked.stream, launch.asked.per_thread_stream);
   // The driver loaded the kernel's module only now: what it is follows from its code too.
   if (made && function.kind == LaunchKind::kKernel && thread.modules_loaded.count != 0) {
     functions_.loaded_by_launch(thread, launch.asked.function);

@@ -36,7 +36,6 @@ class Launches {
 
  private:
   const Signature* signature(ThreadContext&, const LaunchCall&, const char* symbol);
-  bool captured(const LaunchCall&) const;
   void record_graph(ThreadContext&, LaunchRecord, DeviceId);
   void record_devices(ThreadContext&, const CUpti_CallbackData&, DeviceId);
 

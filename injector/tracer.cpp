@@ -50,6 +50,7 @@ struct Tracer::State {
   Launches launches{edge, contexts, functions, streams, captures, graphs, windows};
 
   void api(const RecursionGuard&, CUpti_CallbackId, const CUpti_CallbackData&);
+  void wait_ended(Context&, const WaitFunction&, const CUpti_CallbackData&);
   void resource(const RecursionGuard&, CUpti_CallbackIdResource, const CUpti_ResourceData&);
 
   static void CUPTIAPI callback(void* self, CUpti_CallbackDomain, CUpti_CallbackId,
@@ -122,8 +123,9 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
     else if (entering)
       windows.wait_beginning(*on);
     else
-      Windows::wait_begun(*on, wait->stream(data.functionParams), wait->per_thread_stream,
-                          succeeded(data));
+      wait_ended(*on, *wait, data);
+  } else if (const auto* const end = std::get_if<StreamEndFunction>(&call->function)) {
+    if (entering) windows.stream_destroying(end->stream(data.functionParams));
   } else if (const auto* const module = std::get_if<ModuleFunction>(&call->function)) {
     if (entering)
       Modules::call_enter(thread);
@@ -136,6 +138,14 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   bump(state.timed_callback_ns, ended - began);
   thread.timing_due = false;
   if (entering && thread.launch_depth == 1) thread.launch.timed_call_began_ns = ended;
+}
+
+void Tracer::State::wait_ended(Context& context, const WaitFunction& call,
+                               const CUpti_CallbackData& data) {
+  const CUstream stream = call.stream(data.functionParams);
+  if (succeeded(data) && !captures.holds(edge.cuda, stream, call.per_thread_stream))
+    windows.wait_made(context, stream, call.per_thread_stream);
+  context.waiting.end();
 }
 
 void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResource id,
@@ -155,8 +165,6 @@ void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResour
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
       captures.stream_destroying(data.resourceHandle.stream);
-      if (Context* const context = contexts.known(data.context); context != nullptr)
-        context->waiting.stream_destroying(data.resourceHandle.stream);
       return streams.stream_destroying();
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (ThreadContext* const thread = thread_context(guard); thread != nullptr)

@@ -2,6 +2,14 @@
 
 namespace flopinj {
 
+bool Captures::holds(const CudaApi& cuda, CUstream stream, bool per_thread) const {
+  if (!any() || cuda.StreamIsCapturing == nullptr) return false;
+  if (stream == nullptr && per_thread) stream = CU_STREAM_PER_THREAD;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 void Captures::beginning() { count_.fetch_add(1, std::memory_order_seq_cst); }
 
 void Captures::not_begun() { count_.fetch_sub(1, std::memory_order_seq_cst); }

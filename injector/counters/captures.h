@@ -11,6 +11,7 @@
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cuda.h>
+#include <injector/vendor/cuda_api.h>
 
 #include <atomic>
 #include <cstdint>
@@ -22,6 +23,9 @@ namespace flopinj {
 class Captures {
  public:
   bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
+  // Asks the driver, and only while any stream is. `per_thread`: the null stream is the calling
+  // thread's own.
+  bool holds(const CudaApi&, CUstream, bool per_thread) const;
 
   void beginning();  // at ENTER; followed by begun or not_begun on the same thread
   void begun(CUcontext, CUstream);

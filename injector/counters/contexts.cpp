@@ -42,12 +42,6 @@ Context* Contexts::adopt(CUcontext handle) {
   return context;
 }
 
-Context* Contexts::known(CUcontext handle) {
-  const MutexLock lock(mutex_);
-  const auto found = live_.find(handle);
-  return found == live_.end() ? nullptr : found->second;
-}
-
 Context* Contexts::forget(CUcontext handle) {
   const MutexLock lock(mutex_);
   const auto known = live_.find(handle);

@@ -55,7 +55,6 @@ class Contexts {
 
   // Null for a null handle, or when CUPTI does not know its device. A hit takes no lock.
   Context* find(ThreadContext&, CUcontext);
-  Context* known(CUcontext);  // null where no launch was made in it
   // CUCONTEXT_DESTROY_STARTING: the handle may come back as another context.
   Context* forget(CUcontext);
   void recycle(Context*);  // after forget, when its window is closed

@@ -128,7 +128,9 @@ void Leases::release(Context& context, uint64_t now_ns) {
 }
 
 bool Leases::quiet(Context& context) {
-  return context.window == nullptr && !captures_.any() && !context.waiting.unfinished(edge_.cuda);
+  if (context.window != nullptr || captures_.any()) return false;
+  const WithContext current(edge_.cuda, context.handle);  // its default streams are asked about
+  return current && !context.waiting.unfinished(edge_.cuda);
 }
 
 bool Leases::disable(Context& context) {

@@ -1,45 +1,82 @@
 #include <injector/counters/waiting_streams.h>
+#include <injector/counters/with_context.h>
+#include <injector/vendor/relaxed_capture.h>
 
 #include <algorithm>
 
 namespace flopinj {
 
-void WaitingStreams::add(CUstream stream, bool per_thread) {
-  Stream added{stream, {}};
-  if (per_thread && stream == nullptr) added.handle = CU_STREAM_PER_THREAD;
-  if (added.handle == CU_STREAM_PER_THREAD) added.owner = std::this_thread::get_id();
+// Null where the driver has none: then nobody knows when the work has ended.
+CUevent WaitingStreams::event_behind(const CudaApi& cuda, CUcontext context, CUstream stream) {
+  if (cuda.EventCreate == nullptr || cuda.EventRecord == nullptr || cuda.EventQuery == nullptr ||
+      cuda.EventDestroy == nullptr)
+    return nullptr;
+  const RelaxedCapture relaxed(cuda);
+  const WithContext current(cuda, context);
+  CUevent event = nullptr;
+  if (!current || cuda.EventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
+  if (cuda.EventRecord(event, stream) == CUDA_SUCCESS) return event;
+  cuda.EventDestroy(event);
+  return nullptr;
+}
+
+bool WaitingStreams::add(const CudaApi& cuda, CUcontext context, CUstream stream, bool per_thread) {
+  const bool own = stream == CU_STREAM_PER_THREAD || (per_thread && stream == nullptr);
+  Stream added{stream != nullptr ? stream : CU_STREAM_LEGACY, nullptr};
+  if (own) added = {nullptr, event_behind(cuda, context, CU_STREAM_PER_THREAD)};
   const MutexLock lock(mutex_);
-  const auto same = [&](const Stream& s) {
-    return s.handle == added.handle && s.owner == added.owner;
-  };
-  if (streams_.size() < kMostStreams && std::none_of(streams_.begin(), streams_.end(), same))
-    streams_.push_back(added);
   any_.store(true, std::memory_order_seq_cst);
+  if (!own && std::ranges::find(streams_, added.handle, &Stream::handle) != streams_.end())
+    return !lost_;
+  if (streams_.size() == kMost) forget_finished(cuda);
+  if (streams_.size() == kMost || (own && added.behind == nullptr)) {
+    if (added.behind != nullptr) cuda.EventDestroy(added.behind);
+    lost_ = true;
+    return false;
+  }
+  streams_.push_back(added);
+  return true;
 }
 
 bool WaitingStreams::unfinished(const CudaApi& cuda) {
   if (calls_.load(std::memory_order_seq_cst) != 0) return true;
   if (!any_.load(std::memory_order_seq_cst)) return false;
   const MutexLock lock(mutex_);
-  if (streams_.size() == kMostStreams) return true;
-  const auto finished = [&](const Stream& s) {
-    if (s.owner != std::thread::id{} && s.owner != std::this_thread::get_id()) return false;
-    return cuda.StreamQuery != nullptr && cuda.StreamQuery(s.handle) != CUDA_ERROR_NOT_READY;
-  };
-  std::erase_if(streams_, finished);
-  if (streams_.empty()) any_.store(false, std::memory_order_seq_cst);
-  return !streams_.empty();
+  forget_finished(cuda);
+  const bool any = lost_ || !streams_.empty();
+  if (!any) any_.store(false, std::memory_order_seq_cst);
+  return any;
 }
 
-void WaitingStreams::stream_destroying(CUstream stream) {
-  if (!any_.load(std::memory_order_relaxed)) return;
+void WaitingStreams::forget_finished(const CudaApi& cuda) {
+  const RelaxedCapture relaxed(cuda);
+  std::erase_if(streams_, [&](const Stream& s) {
+    if (s.behind == nullptr)
+      return cuda.StreamQuery != nullptr && cuda.StreamQuery(s.handle) != CUDA_ERROR_NOT_READY;
+    if (cuda.EventQuery(s.behind) == CUDA_ERROR_NOT_READY) return false;
+    cuda.EventDestroy(s.behind);
+    return true;
+  });
+}
+
+bool WaitingStreams::stream_destroying(const CudaApi& cuda, CUcontext context, CUstream stream) {
+  if (stream == nullptr || !any_.load(std::memory_order_relaxed)) return true;
   const MutexLock lock(mutex_);
-  std::erase_if(streams_, [&](const Stream& s) { return s.handle == stream; });
+  forget_finished(cuda);
+  const auto going = std::ranges::find(streams_, stream, &Stream::handle);
+  if (going == streams_.end()) return true;
+  *going = {nullptr, event_behind(cuda, context, stream)};
+  if (going->behind != nullptr) return true;
+  streams_.erase(going);
+  lost_ = true;
+  return false;
 }
 
+// The events went with it.
 void WaitingStreams::clear() {
   const MutexLock lock(mutex_);
   streams_.clear();
+  lost_ = false;
   any_.store(false, std::memory_order_seq_cst);
 }
 

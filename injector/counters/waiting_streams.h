@@ -5,9 +5,14 @@
 //
 //   ENTER of a call that puts such work into a stream    begin()
 //   EXIT of the call                                     add() where it succeeded, then end()
+//   ENTER of a call that destroys a stream               stream_destroying()
 //
 // A thread between begin() and end() counts as unfinished work: the gate of the context (windows.h)
 // and this count are both sequentially consistent, so that one of two threads sees the other.
+//
+// The driver lets the work of a destroyed stream finish, and a thread's own stream can be named by
+// that thread only. So both are followed by an event, which any thread can ask for: recorded as
+// the stream goes, or behind the work. Other streams get no event, since they are the program's.
 //
 // Threads: any. Without such work unfinished() is two loads.
 #pragma once
@@ -18,7 +23,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 namespace flopinj {
@@ -27,26 +31,29 @@ class WaitingStreams {
  public:
   void begin() noexcept { calls_.fetch_add(1, std::memory_order_seq_cst); }
   void end() noexcept { calls_.fetch_sub(1, std::memory_order_seq_cst); }
-  // `per_thread`: the null stream is the calling thread's own.
-  void add(CUstream, bool per_thread);
+  // `per_thread`: the null stream is the calling thread's own. The context is the stream's. False
+  // when there is no room: then the work is taken to be unfinished for good.
+  bool add(const CudaApi&, CUcontext, CUstream, bool per_thread);
   // Asks the driver about the streams that were added; finished ones are forgotten.
   bool unfinished(const CudaApi&);
-  void stream_destroying(CUstream);
-  void clear();  // the context is gone
+  bool stream_destroying(const CudaApi&, CUcontext, CUstream);  // false as add()
+  void clear();                                                 // the context is gone
 
  private:
-  // More streams than that with waiting work at once: then nothing is measured any more.
-  static constexpr size_t kMostStreams = 256;
+  static constexpr size_t kMost = 256;  // with waiting work at once
 
   struct Stream {
     CUstream handle;
-    std::thread::id owner;  // of a thread's own stream, which only that thread can name
+    CUevent behind;  // where it is not null it is asked for, and not the stream
   };
+  static CUevent event_behind(const CudaApi&, CUcontext, CUstream);
+  void forget_finished(const CudaApi&) FLOPINJ_REQUIRES(mutex_);
 
   std::atomic<uint32_t> calls_{0};
-  std::atomic<bool> any_{false};  // streams_ is not empty
+  std::atomic<bool> any_{false};  // streams_ is not empty, or one was lost
   Mutex mutex_;
   std::vector<Stream> streams_ FLOPINJ_GUARDED_BY(mutex_);
+  bool lost_ FLOPINJ_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace flopinj

@@ -80,10 +80,7 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
   if (signature != nullptr && on_green_context(edge_.cuda, thread.launch.asked)) {
     signature = nullptr;  // it ends a window and is in none
-    if (!green_said_.exchange(true, std::memory_order_relaxed))
-      edge_.collector->diagnostic(Severity::kWarning, "counters.green_context",
-                                  "launches on green contexts are not measured: kernels that are "
-                                  "only launched so have no FLOP count");
+    entering_green(context);
   }
   std::unique_lock lock(context.lock, within(patience_.for_lock));
   if (lock.owns_lock()) {
@@ -219,9 +216,30 @@ void Windows::wait_beginning(Context& context) {
   if (lock.owns_lock() && context.window != nullptr) close(context, CloseCause::kEarly);
 }
 
-void Windows::wait_begun(Context& context, CUstream stream, bool per_thread, bool made) {
-  if (made) context.waiting.add(stream, per_thread);
-  context.waiting.end();
+void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
+  if (!context.waiting.add(edge_.cuda, context.handle, stream, per_thread)) waiting_lost();
+}
+
+void Windows::stream_destroying(CUstream stream) {
+  for (Context* const context : contexts_.all())
+    if (!context->waiting.stream_destroying(edge_.cuda, context->handle, stream)) waiting_lost();
+}
+
+// What CUPTI would make of the launch in the window of another context of the device is not known.
+void Windows::entering_green(const Context& context) {
+  if (!green_said_.exchange(true, std::memory_order_relaxed))
+    edge_.collector->diagnostic(Severity::kWarning, "counters.green_context",
+                                "launches on green contexts are not measured: kernels that are "
+                                "only launched so have no FLOP count");
+  for (Context* const other : contexts_.all())
+    if (other != &context && other->ordinal == context.ordinal) shut(*other);
+}
+
+void Windows::waiting_lost() {
+  edge_.collector->diagnostic(
+      Severity::kWarning, "counters.waiting_lost",
+      "work that waits for the host or another device could not be followed, in too many streams "
+      "or in one that is gone: no window opens on its context any more");
 }
 
 bool Windows::context_destroying(Context& context) {
@@ -242,20 +260,23 @@ void Windows::close_from_outside(Context& context) {
 }
 
 void Windows::capture_beginning() {
-  for (Context* const context : contexts_.all()) {
-    const bool switching =
-        context->counters.load(std::memory_order_seq_cst) == Context::Counters::kSwitching;
-    if (!context->gate.load(std::memory_order_seq_cst) && !switching) continue;
-    const std::unique_lock lock(context->lock, within(patience_.for_lock));
-    if (!lock.owns_lock() || context->window == nullptr) continue;
-    close_from_outside(*context);
-    if (context->window == nullptr) continue;
-    // It could not be closed here. Left open, its closing would disturb the capture.
-    leases_.drop(*context);
-    scheduler_.window_unread(context->window->measured);
-    context->window.reset();
-    context->gate.store(false, std::memory_order_seq_cst);
-  }
+  for (Context* const context : contexts_.all()) shut(*context);
+}
+
+// Closes the window of a context that may be another one than the thread's.
+void Windows::shut(Context& context) {
+  const bool switching =
+      context.counters.load(std::memory_order_seq_cst) == Context::Counters::kSwitching;
+  if (!context.gate.load(std::memory_order_seq_cst) && !switching) return;
+  const std::unique_lock lock(context.lock, within(patience_.for_lock));
+  if (!lock.owns_lock() || context.window == nullptr) return;
+  close_from_outside(context);
+  if (context.window == nullptr) return;
+  // It could not be closed here. Left open, its closing would disturb a capture.
+  leases_.drop(context);
+  scheduler_.window_unread(context.window->measured);
+  context.window.reset();
+  context.gate.store(false, std::memory_order_seq_cst);
 }
 
 // On the planner's thread. True while there is a reason to come again.

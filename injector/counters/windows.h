@@ -71,9 +71,13 @@ class Windows {
   // there is one, will be discarded.
   void leave(ThreadContext&) noexcept;
 
-  // ENTER of a call that puts waiting work into a stream (waiting_streams.h), and EXIT.
+  // ENTER of a call that puts waiting work into a stream (waiting_streams.h), and EXIT of one that
+  // did.
   void wait_beginning(Context&);
-  static void wait_begun(Context&, CUstream, bool per_thread, bool made);
+  void wait_made(Context&, CUstream, bool per_thread);
+
+  // ENTER of a call that destroys a stream.
+  void stream_destroying(CUstream);
 
   // ENTER of a call that begins a capture, which Captures knows of already.
   void capture_beginning();
@@ -96,6 +100,9 @@ class Windows {
   void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
   void close_from_outside(Context&);
+  void shut(Context&);
+  void entering_green(const Context&);
+  void waiting_lost();
   bool visit() noexcept;
   bool close_old();
   bool watch_launches();

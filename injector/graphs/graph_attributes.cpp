@@ -25,6 +25,7 @@ std::optional<NodeKernel> Graphs::read_node(ThreadContext& thread, CUgraphNode n
   GraphCall call{};
   call.node = node;
   read_kernel_node(parameters, call);
+  functions_.learn({&call.kernel_call.function, nullptr, 1, true});
   add_cluster(call);
   return kernel_of(thread, call);
 }

@@ -80,10 +80,12 @@ NodeKernel Graphs::kernel_of(ThreadContext& thread, const GraphCall& call) {
   NodeKernel kernel;
   kernel.path = thread.state->ranges.path();
   kernel.sequence_plus_1 = thread.state->ranges.sequence_plus_1();
-  const KernelFunction* const function =
-      call.kernel_call.function != nullptr
-          ? functions_.find(thread, call.kernel_call.function, nullptr)
-          : functions_.of_kernel(thread, call.kernel);
+  CUfunction handle = call.kernel_call.function;
+  if (handle == nullptr && call.kernel != nullptr) {
+    functions_.learn({nullptr, &call.kernel, 1});
+    handle = reinterpret_cast<CUfunction>(call.kernel);
+  }
+  const KernelFunction* const function = functions_.find(thread, handle, nullptr);
   const Signature* signature = nullptr;
   if (function != nullptr)
     signature = edge_.collector->signature(*thread.state, *function, call.kernel_call.shape,

@@ -65,38 +65,21 @@ const KernelFunction* Functions::find_shared(ThreadContext& thread, CUfunction h
 
 FunctionInfo Functions::describe(ThreadContext& thread, CUfunction handle,
                                  const char* symbol) const {
-  const CudaApi& cuda = edge_.cuda;
-  const RelaxedCapture relaxed(cuda);
+  const RelaxedCapture relaxed(edge_.cuda);
   FunctionInfo info;
   Modules::call_enter(thread);  // our questions may load its module
-  info.parameters_known = read_parameters(handle, info);
-  // cuLaunchKernel(Ex) also takes a CUkernel cast to CUfunction. The calls that ask about functions
-  // may refuse it, or find it to have no parameters.
-  CUfunction function = handle;
-  if (info.parameters.empty() && cuda.KernelGetFunction != nullptr) {
-    CUfunction loaded = nullptr;
-    if (cuda.KernelGetFunction(&loaded, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS &&
-        loaded != nullptr && loaded != handle) {
-      function = loaded;
-      info.parameters_known = read_parameters(function, info);
-    }
+  const CUfunction function = function_behind(handle);
+  if (symbol != nullptr) info.name = symbol;
+  CUmodule module = nullptr;
+  if (function != nullptr) {
+    ask_driver(function, info);
+    module = module_of(function);
+  } else {
+    edge_.collector->diagnostic(
+        Severity::kInfo, "function.unknown_handle",
+        "kernels were launched by handles that no call was seen to give: they are told apart by "
+        "name and code, and not by registers");
   }
-  if (symbol != nullptr) {
-    info.name = symbol;
-  } else if (const char* name = nullptr; cuda.FuncGetName != nullptr &&
-                                         cuda.FuncGetName(&name, function) == CUDA_SUCCESS &&
-                                         name != nullptr) {
-    info.name = name;
-  }
-  int value = 0;
-  if (cuda.FuncGetAttribute != nullptr) {
-    if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function) == CUDA_SUCCESS)
-      info.registers_per_thread = static_cast<uint32_t>(value);
-    if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) ==
-        CUDA_SUCCESS)
-      info.static_shared_bytes = static_cast<uint32_t>(value);
-  }
-  const CUmodule module = module_of(function);
   modules_.bind(thread, module);
   if (const auto code = modules_.find(module, info.name)) {
     info.code_hash = code->hash;
@@ -111,30 +94,76 @@ FunctionInfo Functions::describe(ThreadContext& thread, CUfunction handle,
   return info;
 }
 
+CUfunction Functions::function_behind(CUfunction handle) const {
+  switch (handles_.kind(handle)) {
+    case KernelHandles::Kind::kFunction:
+      return handle;
+    case KernelHandles::Kind::kKernel: {
+      CUfunction function = nullptr;
+      if (edge_.cuda.KernelGetFunction == nullptr ||
+          edge_.cuda.KernelGetFunction(&function, reinterpret_cast<CUkernel>(handle)) !=
+              CUDA_SUCCESS)
+        return nullptr;
+      return function;
+    }
+    case KernelHandles::Kind::kUnknown:
+      break;
+  }
+  return nullptr;
+}
+
+void Functions::ask_driver(CUfunction function, FunctionInfo& info) const {
+  const CudaApi& cuda = edge_.cuda;
+  info.parameters_known = read_parameters(function, info);
+  if (const char* name = nullptr; info.name.empty() && cuda.FuncGetName != nullptr &&
+                                  cuda.FuncGetName(&name, function) == CUDA_SUCCESS &&
+                                  name != nullptr)
+    info.name = name;
+  if (cuda.FuncGetAttribute == nullptr) return;
+  int value = 0;
+  if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function) == CUDA_SUCCESS)
+    info.registers_per_thread = static_cast<uint32_t>(value);
+  if (cuda.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) == CUDA_SUCCESS)
+    info.static_shared_bytes = static_cast<uint32_t>(value);
+}
+
 CUmodule Functions::module_of(CUfunction function) const {
   CUmodule module = nullptr;
-  if (edge_.cuda.FuncGetModule == nullptr ||
+  if (function == nullptr || edge_.cuda.FuncGetModule == nullptr ||
       edge_.cuda.FuncGetModule(&module, function) != CUDA_SUCCESS)
     return nullptr;
   return module;
 }
 
+void Functions::learn(const GivenHandles& given) {
+  if (handles_.learn(given)) return;
+  edge_.collector->diagnostic(
+      Severity::kWarning, "function.too_many_handles",
+      "the program has asked for more kernels than can be followed: some are told apart by name "
+      "and code, and not by registers");
+}
+
 void Functions::module_call_exit(ThreadContext& thread, const ModuleFunction& call,
                                  const CUpti_CallbackData& data) {
-  if (thread.modules_loaded.count == 0 || !succeeded(data)) return;
+  if (!succeeded(data)) return;
+  GivenHandles given;
+  if (call.given != nullptr) {
+    given = call.given(data.functionParams);
+    learn(given);
+  }
+  if (thread.modules_loaded.count == 0) return;
   const RelaxedCapture relaxed(edge_.cuda);
-  modules_.bind(thread, call.module != nullptr ? call.module(data.functionParams)
-                                               : module_of(call.function(data.functionParams)));
+  CUmodule module = nullptr;
+  if (call.module != nullptr)
+    module = call.module(data.functionParams);
+  else if (given.functions != nullptr && given.count != 0)
+    module = module_of(function_behind(given.functions[0]));
+  modules_.bind(thread, module);
 }
 
 void Functions::loaded_by_launch(ThreadContext& thread, CUfunction handle) {
   const RelaxedCapture relaxed(edge_.cuda);
-  CUfunction function = handle;
-  CUmodule module = module_of(function);
-  if (module == nullptr && edge_.cuda.KernelGetFunction != nullptr &&
-      edge_.cuda.KernelGetFunction(&function, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS)
-    module = module_of(function);
-  modules_.bind(thread, module);
+  modules_.bind(thread, module_of(function_behind(handle)));
   const MutexLock lock(mutex_);
   epoch_.fetch_add(1, std::memory_order_release);
   shared_.erase(handle);
@@ -160,15 +189,6 @@ const KernelFunction* Functions::without_parameters(const KernelFunction& functi
   info.parameters.clear();
   info.parameters_known = false;
   return edge_.collector->add_function(info);
-}
-
-const KernelFunction* Functions::of_kernel(ThreadContext& thread, CUkernel kernel) {
-  const RelaxedCapture relaxed(edge_.cuda);
-  CUfunction function = nullptr;
-  if (edge_.cuda.KernelGetFunction == nullptr ||
-      edge_.cuda.KernelGetFunction(&function, kernel) != CUDA_SUCCESS)
-    return nullptr;
-  return find(thread, function, nullptr);
 }
 
 void Functions::module_unloading() {

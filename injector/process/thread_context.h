@@ -61,6 +61,7 @@ struct LaunchInProgress {
   LaunchRecord record;  // path, sequence and correlation as of ENTER
   bool captured = false;
   bool waits = false;                 // it may wait for work that the program makes later
+  bool wait_began = false;            // and its context's WaitingStreams know
   bool in_window = false;             // this thread holds its context's window lock
   bool chosen = false;                // and the launch becomes a sample
   uint64_t window_call_began_ns = 0;  // in a window

@@ -23,6 +23,10 @@ namespace flopinj {
   f(StreamIsCapturing, cuStreamIsCapturing)                             \
   f(StreamQuery, cuStreamQuery)                                         \
   f(StreamGetGreenCtx, cuStreamGetGreenCtx)                             \
+  f(EventCreate, cuEventCreate)                                         \
+  f(EventRecord, cuEventRecord)                                         \
+  f(EventQuery, cuEventQuery)                                           \
+  f(EventDestroy, cuEventDestroy_v2)                                    \
   f(MemGetInfo, cuMemGetInfo_v2)                                        \
   f(CtxPushCurrent, cuCtxPushCurrent_v2)                                \
   f(CtxPopCurrent, cuCtxPopCurrent_v2)                                  \

@@ -24,7 +24,7 @@ constexpr GraphFunction graph(A action, void (*read)(const void*, GraphCall&)) {
   return {action, read};
 }
 constexpr ModuleFunction module(CUmodule (*read)(const void*)) { return {read, nullptr}; }
-constexpr ModuleFunction function(CUfunction (*read)(const void*)) { return {nullptr, read}; }
+constexpr ModuleFunction gives(GivenHandles (*read)(const void*)) { return {nullptr, read}; }
 
 // The structures of all these calls begin with the stream.
 CUstream first_member(const void* parameters) {
@@ -37,8 +37,11 @@ static_assert(offsetof(cuLaunchHostFunc_params, hStream) == 0 &&
               offsetof(cuStreamBatchMemOp_params, stream) == 0 &&
               offsetof(cuStreamWaitValue32_v2_params, stream) == 0 &&
               offsetof(cuStreamWaitValue64_v2_params, stream) == 0 &&
-              offsetof(cuStreamBatchMemOp_v2_params, stream) == 0);
+              offsetof(cuStreamBatchMemOp_v2_params, stream) == 0 &&
+              offsetof(cuStreamDestroy_params, hStream) == 0 &&
+              offsetof(cuStreamDestroy_v2_params, hStream) == 0);
 constexpr WaitFunction waits(bool stream) { return {stream, first_member}; }
+constexpr StreamEndFunction kEndsStream{first_member};
 
 constexpr std::array kCalls{
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuModuleLoad, module(r::new_module<cuModuleLoad_params>)},
@@ -48,13 +51,16 @@ constexpr std::array kCalls{
                module(r::new_module<cuModuleLoadDataEx_params>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuModuleLoadFatBinary,
                module(r::new_module<cuModuleLoadFatBinary_params>)},
-    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction, module(r::module_asked)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction,
+               ModuleFunction{r::module_asked, r::function_of_module}},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLaunch, launch(L::kKernel, kLegacy, r::read_launch)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid, launch(L::kKernel, kLegacy, r::read_grid)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync,
                launch(L::kKernel, kLegacy, r::read_grid_async)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy, kEndsStream},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
                launch(L::kKernel, kLegacy, r::read_kernel<cuLaunchKernel_params>)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, kEndsStream},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamAddCallback, waits(kLegacy)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamAddCallback_ptsz, waits(kPerThread)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
@@ -81,6 +87,8 @@ constexpr std::array kCalls{
                graph(A::kEndCapture, r::capture<cuStreamEndCapture_ptsz_params, true>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphAddKernelNode,
                graph(A::kAddKernel, r::add_kernel<cuGraphAddKernelNode_params>)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeGetParams,
+               gives(r::of_node<cuGraphKernelNodeGetParams_params>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate,
                graph(A::kInstantiate, r::instantiate<cuGraphInstantiate_params>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, launch(L::kGraph, kLegacy, r::read_graph)},
@@ -123,10 +131,13 @@ constexpr std::array kCalls{
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64_v2_ptsz, waits(kPerThread)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamBatchMemOp_v2, waits(kLegacy)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuStreamBatchMemOp_v2_ptsz, waits(kPerThread)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel, gives(r::kernel_of_library)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLibraryGetModule, module(r::library_module)},
-    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction, function(r::kernel_function)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction, gives(r::function_of_kernel)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphAddKernelNode_v2,
                graph(A::kAddKernel, r::add_kernel<cuGraphAddKernelNode_v2_params>)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeGetParams_v2,
+               gives(r::of_node<cuGraphKernelNodeGetParams_v2_params>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeSetParams_v2,
                graph(A::kSetKernel, r::set_kernel<cuGraphKernelNodeSetParams_v2_params>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams_v2,
@@ -145,6 +156,8 @@ constexpr std::array kCalls{
                graph(A::kBeginCapture, r::capture<cuStreamBeginCaptureToGraph_ptsz_params, true>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2,
                graph(A::kAddKernel, r::add_kernel<cuGraphAddNode_v2_params>)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuModuleEnumerateFunctions, gives(r::functions_of_module)},
+    DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLibraryEnumerateKernels, gives(r::kernels_of_library)},
 };
 static_assert(std::ranges::is_sorted(kCalls, {}, &DriverCall::cbid));
 

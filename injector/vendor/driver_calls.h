@@ -8,6 +8,7 @@
 #include <cupti.h>
 #include <injector/vendor/graph_calls.h>
 #include <injector/vendor/launch_calls.h>
+#include <injector/vendor/module_calls.h>
 
 #include <cstdint>
 #include <span>
@@ -30,10 +31,12 @@ struct GraphFunction {
   void (*read)(const void* parameters, GraphCall&);
 };
 
-// Loads modules. At EXIT of a call that succeeded.
+// Loads a module or gives handles of kernels, which may load their module. At EXIT of a call that
+// succeeded.
 struct ModuleFunction {
-  CUmodule (*module)(const void* parameters);      // null where it gives a function
-  CUfunction (*function)(const void* parameters);  // null where it gives a module
+  // Null: nothing is known of the module, or the handles that are given are of functions in it.
+  CUmodule (*module)(const void* parameters);
+  GivenHandles (*given)(const void* parameters);  // null: it gives none
 };
 
 // Puts work into a stream that waits for the host or for a value in memory. At ENTER and EXIT
@@ -43,9 +46,15 @@ struct WaitFunction {
   CUstream (*stream)(const void* parameters);
 };
 
+// Destroys a stream, whose work goes on. At ENTER.
+struct StreamEndFunction {
+  CUstream (*stream)(const void* parameters);
+};
+
 struct DriverCall {
   uint32_t cbid;
-  std::variant<LaunchFunction, GraphFunction, ModuleFunction, WaitFunction> function;
+  std::variant<LaunchFunction, GraphFunction, ModuleFunction, WaitFunction, StreamEndFunction>
+      function;
 };
 
 // At EXIT: the call returned CUDA_SUCCESS.

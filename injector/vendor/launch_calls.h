@@ -10,7 +10,7 @@ namespace flopinj {
 // One launch as the program asked for it. Pointers are the program's and valid until its
 // call returns.
 struct LaunchCall {
-  CUfunction function = nullptr;  // may be a CUkernel in disguise
+  CUfunction function = nullptr;  // or a CUkernel, cast (kernel_handles.h)
   CUgraphExec graph = nullptr;    // of a graph launch; then only the stream is set beside it
   CUstream stream = nullptr;
   bool per_thread_stream = false;   // the null stream means the thread's own default stream

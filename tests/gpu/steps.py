@@ -19,8 +19,8 @@ TRAINED = [(model, mode) for model in ("mlp", "cnn")
 # lose time.
 GATE = "probe.in_callback"
 FIRST_NETWORKS = [("small", 64), ("resnet18", 64), ("alexnet", 64)]
-WORKLOADS = ("bf16", "attention", "compiled", "triton", "torch_profiler", "ddp", "jax", "checkpointed",
-             "loader")
+WORKLOADS = ("bf16", "attention", "compiled", "triton", "torch_profiler", "ddp", "jax",
+             "checkpointed", "loader")
 OVERHEAD = ("count", "timing", "multiplex")
 
 

@@ -9,7 +9,9 @@ import harness
 from harness import CLIENTS
 
 WAITING = CLIENTS / "waiting_client"
-CASES = ("host_function", "callback", "kernel", "stream_wait", "graph", "pipeline")
+# Cases that launch dot(7) 10 times when nothing waits any more.
+THEN_MEASURED = ("destroyed_stream", "ended_thread", "only_captured")
+CASES = ("host_function", "callback", "kernel", "stream_wait", "graph", "pipeline", *THEN_MEASURED)
 LIMIT_S = 10  # they end within a second where nothing hangs
 
 
@@ -39,7 +41,20 @@ class WaitingPrograms(harness.TestCase):
                 env = harness.injected_environment(self.folder / f"{case}-%r-%p.pb", SIMGPU_ASYNC=1)
                 self.ends(case, env)
                 for trace in self.folder.glob(f"{case}-*.pb"):
-                    self.assert_balanced(harness.reduce(trace))
+                    report = harness.reduce(trace)
+                    self.assert_balanced(report)
+                    if case in THEN_MEASURED:
+                        dot = harness.by_key(report["kernels"], "name")["dot"]
+                        self.assertEqual((dot["launches"], dot["flop"]), (10, str(10 * 2 * 7)))
+
+    def test_a_launch_that_is_long_in_a_window_is_named(self):
+        done = self.run_profiled([WAITING, "long_launch"], SIMGPU_ASYNC=1)
+        said = "a launch of spin has been inside a measurement window for 10 s"
+        self.assertEqual(done.stderr.count(said), 1, done.stderr)
+        report = harness.reduce(self.trace)
+        diagnostic, = [d for d in report["traces"][0]["diagnostics"]
+                       if d["code"] == "counters.long_launch"]
+        self.assertIn(said, diagnostic["message"])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ GPU_KERNEL wait_for_flag(gpu::ptr<const unsigned> flag, unsigned value) {
   gpu::wait_while(flag, value);
 }
 
+// The same under a name that says nothing of waiting.
+GPU_KERNEL spin(gpu::ptr<const unsigned> flag, unsigned value) { gpu::wait_while(flag, value); }
+
 // As many multiply-adds as the data say: no parameter tells.
 GPU_KERNEL data_dependent(gpu::ptr<const int> k, gpu::ptr<gpu::f32> y) {
   gpu::f32 sum = 0.0f;
@@ -115,6 +118,7 @@ GPU_MODULE_BEGIN
 GPU_EXPORT(axpy)
 GPU_EXPORT(dot)
 GPU_EXPORT(wait_for_flag)
+GPU_EXPORT(spin)
 GPU_EXPORT(data_dependent)
 GPU_EXPORT(mixed_precision)
 GPU_EXPORT_SYNC(product_fp16)

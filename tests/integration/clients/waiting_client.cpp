@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <thread>
 
 #include "client.h"
 
@@ -41,11 +42,11 @@ struct Flag {
   void set(unsigned value) const { __atomic_store_n(host, value, __ATOMIC_RELEASE); }
   unsigned get() const { return __atomic_load_n(host, __ATOMIC_ACQUIRE); }
   // A kernel that runs until the flag is not `value`.
-  void wait_while(const Gpu& gpu, unsigned value, CUstream stream) const {
+  void wait_while(const Gpu& gpu, unsigned value, CUstream stream,
+                  const char* kernel = "wait_for_flag") const {
     void* parameters[] = {const_cast<CUdeviceptr*>(&device), &value};
-    check(cuLaunchKernel(gpu.function("wait_for_flag"), 1, 1, 1, 1, 1, 1, 0, stream, parameters,
-                         nullptr),
-          "wait_for_flag");
+    check(cuLaunchKernel(gpu.function(kernel), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr),
+          kernel);
   }
   unsigned* host;
   CUdeviceptr device = 0;
@@ -138,6 +139,67 @@ void graph(const Gpu& gpu) {
   }
 }
 
+// The stream that carries the waiting kernel is destroyed; the driver lets the kernel finish. Once
+// it has, dot(7) is launched 10 times.
+void destroyed_stream(const Gpu& gpu) {
+  const CUstream compute = make_stream();
+  const Flag flag;
+  warm_up(gpu, compute);
+  for (int step = 0; step < kSteps; ++step) {
+    const CUstream other = make_stream();
+    flag.set(0);
+    flag.wait_while(gpu, 0, other);
+    check(cuStreamDestroy(other), "cuStreamDestroy");
+    gpu.axpy(100, compute);
+    flag.set(1);
+    Gpu::synchronize();
+  }
+  for (int i = 0; i < 10; ++i) gpu.dot(7, compute);
+}
+
+// A host function in the own stream of a thread that has ended: nobody else can name that stream.
+void ended_thread(const Gpu& gpu) {
+  const CUstream compute = make_stream();
+  warm_up(gpu, compute);
+  {
+    const std::unique_lock lock(g_lock);
+    std::thread([&] {
+      check(cuCtxSetCurrent(gpu.context), "cuCtxSetCurrent");
+      check(cuLaunchHostFunc(CU_STREAM_PER_THREAD, locked, nullptr), "cuLaunchHostFunc");
+    }).join();
+    gpu.axpy(100, compute);
+  }
+  Gpu::synchronize();
+  for (int i = 0; i < 10; ++i) gpu.dot(7, compute);
+}
+
+// Waiting work that is captured and never launched holds nothing up.
+void only_captured(const Gpu& gpu) {
+  const CUstream compute = make_stream(), other = make_stream();
+  const Flag flag;
+  warm_up(gpu, compute);
+  check(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  flag.wait_while(gpu, 0, other);
+  check(cuLaunchHostFunc(other, locked, nullptr), "cuLaunchHostFunc");
+  CUgraph unused = nullptr;
+  check(cuStreamEndCapture(other, &unused), "cuStreamEndCapture");
+  for (int i = 0; i < 10; ++i) gpu.dot(7, compute);
+}
+
+// A kernel that runs for 11 s: under a profiler its launch returns when the kernel ends.
+void long_launch(const Gpu& gpu) {
+  const CUstream compute = make_stream();
+  const Flag flag;
+  warm_up(gpu, compute);
+  std::thread host([&] {
+    sleep(11);
+    flag.set(1);
+  });
+  flag.wait_while(gpu, 0, compute, "spin");
+  host.join();
+  Gpu::synchronize();
+}
+
 // Two stages of a pipeline. The first posts its receive (of a gradient), computes, sends (an
 // activation) and awaits the receive; the second receives, computes and sends. A receive is a
 // kernel that waits for the other's send, so if computing in the first waits for its receive, it
@@ -197,6 +259,14 @@ int main(int argc, char** argv) {
     stream_wait(gpu);
   else if (which == "graph")
     graph(gpu);
+  else if (which == "destroyed_stream")
+    destroyed_stream(gpu);
+  else if (which == "ended_thread")
+    ended_thread(gpu);
+  else if (which == "only_captured")
+    only_captured(gpu);
+  else if (which == "long_launch")
+    long_launch(gpu);
   else
     return 2;
   std::puts("done");

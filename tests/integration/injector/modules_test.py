@@ -34,6 +34,38 @@ class Modules(harness.TestCase):
     def test_one_name_in_two_libraries(self):
         self.assert_kept_apart("libraries")
 
+    def assert_tens(self, case, launches, **settings):
+        """`launches` of a kernel of 20 FLOP: whatever its handle is, one signature."""
+        report = self.report_of(case, **settings)
+        self.assert_all_counted(report, launches)
+        self.assertEqual(self.work(report), [(20, launches)])
+        return report
+
+    def test_handles_of_both_kinds_are_asked_only_what_they_may_be_asked(self):
+        """simgpu ends a program that asks a CUkernel as a CUfunction, or the reverse."""
+        self.assert_tens("without_parameters", 20)
+
+    def test_handles_that_come_many_in_one_call(self):
+        self.assert_tens("enumerated", 30)
+
+    def test_nodes_of_graphs_with_kernels_of_libraries(self):
+        self.assert_tens("in_graphs", 10 + 3 * 10)
+
+    def test_handles_that_nobody_was_seen_to_give_have_their_code(self):
+        """Nothing is asked about them: name, parameters and work come from the image."""
+        def hidden(case):
+            report = self.report_of(case, SIMGPU_FAULT="hidden_handles", FLOPINJ_FORCE=1)
+            self.assert_all_counted(report, 20)
+            codes = [d["code"] for d in report["traces"][0]["diagnostics"]]
+            self.assertIn("function.unknown_handle", codes)
+            return report
+        self.assertEqual(self.work(hidden("without_parameters")), [(20, 20)])
+        # The second library's module is loaded by its first launch: then two images have a dot.
+        self.assertEqual(self.work(hidden("libraries")), [(10, 10), (15, 10)])
+        # Both are there from the start: which of them a handle belongs to, nobody tells.
+        signature, = hidden("side_by_side")["signatures"]
+        self.assertTrue(signature["varying"])
+
     def test_signatures_of_two_processes_join_by_their_code(self):
         """What one process measured serves the other, and each code its own."""
         second = self.folder / "second.pb"

@@ -9,6 +9,12 @@ GPU_KERNEL dot(int k, gpu::ptr<const gpu::f32> x, gpu::ptr<gpu::f32> y) {
   y[0] = sum;
 }
 
+// Ten multiply-adds and no parameters: 20 FLOP.
+GPU_KERNEL ten() {
+  gpu::f32 sum = 1.0f;
+  for (int i = 0; i < 10; ++i) sum = gpu::fma(sum, sum, sum);
+}
+
 // n additions, whatever seed and step are.
 GPU_KERNEL dropout(int n, unsigned long long seed, int step, gpu::ptr<gpu::f32> x) {
   const int i = static_cast<int>(gpu::block_index().x * gpu::block_dim().x + gpu::thread_index().x);
@@ -26,6 +32,7 @@ GPU_KERNEL count_down(unsigned long long condition, gpu::ptr<int> counter) {
 
 GPU_MODULE_BEGIN
 GPU_EXPORT(dot)
+GPU_EXPORT(ten)
 #if !defined(__CUDACC__) || defined(__CUDACC_RDC__)
 GPU_EXPORT(count_down)
 #endif

@@ -1,7 +1,13 @@
 // Devices, contexts, modules, memory, errors, look-up.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "gpu.h"
 
@@ -247,6 +253,48 @@ TEST_CASE("libraries give kernels that launch in any context") {
   CHECK(module != gpu.module);
   check(cuLibraryUnload(library));
   CHECK(cuKernelGetFunction(&f, kernel) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_CASE("questions about functions and kernels take no handle of the other kind") {
+  const Gpu gpu;
+  CUlibrary library = nullptr;
+  check(cuLibraryLoadFromFile(&library, TEST_KERNELS, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CUkernel kernel = nullptr;
+  check(cuLibraryGetKernel(&kernel, library, "add_one"));
+  const auto cast = reinterpret_cast<CUfunction>(kernel);
+  const CUfunction function = gpu.function("add_one");
+  // The signal that ends a child which asks.
+  const auto ends = [](auto ask) {
+    const pid_t child = fork();
+    if (child == 0) {
+      close(STDERR_FILENO);
+      ask();
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  };
+  int value = 0;
+  size_t offset = 0;
+  const char* name = nullptr;
+  CUmodule module = nullptr;
+  CUfunction found = nullptr;
+  const auto attribute = CU_FUNC_ATTRIBUTE_NUM_REGS;
+  for (const CUfunction asked : {function, cast}) {
+    const int expected = asked == cast ? SIGABRT : 0;
+    CHECK(ends([&] { cuFuncGetAttribute(&value, attribute, asked); }) == expected);
+    CHECK(ends([&] { cuFuncGetParamInfo(asked, 0, &offset, nullptr); }) == expected);
+    CHECK(ends([&] { cuFuncGetName(&name, asked); }) == expected);
+    CHECK(ends([&] { cuFuncGetModule(&module, asked); }) == expected);
+    CHECK(ends([&] { cuKernelGetFunction(&found, reinterpret_cast<CUkernel>(asked)); }) ==
+          SIGABRT - expected);
+  }
+  unsigned int count = 0;
+  check(cuModuleGetFunctionCount(&count, gpu.module));
+  std::vector<CUfunction> functions(count);
+  check(cuModuleEnumerateFunctions(functions.data(), count, gpu.module));
+  CHECK(std::count(functions.begin(), functions.end(), function) == 1);
 }
 
 TEST_CASE("device memory is handed out, measured and checked") {

@@ -16,6 +16,14 @@ void copy_name(char* out, size_t size, const std::string& name) {
   out[length] = '\0';
 }
 
+bool gives_handles(uint32_t cbid) {
+  return cbid == CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction ||
+         cbid == CUPTI_DRIVER_TRACE_CBID_cuModuleEnumerateFunctions ||
+         cbid == CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel ||
+         cbid == CUPTI_DRIVER_TRACE_CBID_cuLibraryEnumerateKernels ||
+         cbid == CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction;
+}
+
 std::string full_name(const char* name) {
   return std::string("CUPTI for ") +
          (name == nullptr ? "unnamed" : std::string(name).substr(0, CUPTI_SUBSCRIBER_NAME_MAX_LEN));
@@ -163,6 +171,7 @@ void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* da
 
 void Callbacks::api(const ApiCall& call, CUpti_ApiCallbackSite site) noexcept {
   if (!wants(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid)) return;
+  if (environment_.faults.hidden_handles && gives_handles(call.cbid)) return;
   CUresult result = call.result;
   CUpti_CallbackData data{};
   data.callbackSite = site;

@@ -65,6 +65,18 @@ void destroy_context(const std::shared_ptr<Context>& context) {
   context->legacy_stream.reset();
 }
 
+std::shared_ptr<Context> find_context(CUcontext handle) {
+  Runtime& runtime = Runtime::get();
+  if (auto context = runtime.contexts.find(handle)) return context;
+  const auto green = runtime.converted_contexts.find(handle);
+  return green ? green->primary : nullptr;
+}
+
+CUgreenCtx green_of(CUcontext handle) {
+  const auto green = Runtime::get().converted_contexts.find(handle);
+  return HandleTable<CUgreenCtx, GreenContext>::handle_of(green.get());
+}
+
 bool push_context(CUcontext context) {
   if (context_stack.depth == context_stack.entries.size()) return false;
   context_stack.entries[context_stack.depth++] = context;
@@ -87,7 +99,7 @@ CUcontext current_handle() {
 Found<Context> current_context() {
   const CUcontext handle = current_handle();
   if (handle == nullptr) return {CUDA_ERROR_INVALID_CONTEXT, nullptr};
-  auto context = Runtime::get().contexts.find(handle);
+  auto context = find_context(handle);
   if (!context) return {CUDA_ERROR_CONTEXT_IS_DESTROYED, nullptr};
   return {CUDA_SUCCESS, std::move(context)};
 }

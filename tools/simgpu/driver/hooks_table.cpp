@@ -11,10 +11,6 @@
 namespace simgpu {
 namespace {
 
-std::shared_ptr<Context> find_context(CUcontext handle) {
-  return Runtime::get().contexts.find(handle);
-}
-
 uint32_t stream_id(CUcontext context_handle, CUstream handle) {
   if (handle != nullptr && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
     const auto stream = Runtime::get().streams.find(handle);
@@ -44,6 +40,7 @@ constexpr Driver kTable = {
       return device != nullptr ? device->chip().name : nullptr;
     },
     .context_id = [](CUcontext handle) -> uint32_t {
+      if (const auto green = Runtime::get().converted_contexts.find(handle)) return green->id;
       const auto context = find_context(handle);
       return context ? context->id : 0;
     },

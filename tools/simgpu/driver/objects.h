@@ -27,6 +27,7 @@ struct Stream {
   uint32_t id = 0;
   Kind kind = Kind::kCreated;
   unsigned int flags = 0;
+  CUgreenCtx green = nullptr;  // that it belongs to
   std::shared_ptr<Context> context;
   std::atomic<uint64_t> ready_ns{
       0};  // when the work given so far is done, on the modelled timeline
@@ -72,6 +73,13 @@ struct Context {
 
   std::mutex mutex;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread_streams;
+  std::vector<Mark> destroyed_streams;  // whose work was not done; it goes on
+};
+
+// The primary context, for some of the device's multiprocessors.
+struct GreenContext {
+  uint32_t id = 0;
+  std::shared_ptr<Context> primary;
 };
 
 struct Module {

@@ -32,6 +32,8 @@ class Runtime {
   Device* device_of_address(uint64_t address) const;  // the one whose memory it lies in, or null
 
   HandleTable<CUcontext, Context> contexts;
+  HandleTable<CUgreenCtx, GreenContext> green_contexts;
+  HandleTable<CUcontext, GreenContext> converted_contexts;  // by cuCtxFromGreenCtx
   HandleTable<CUstream, Stream> streams;
   HandleTable<CUevent, Event> events;
   HandleTable<CUmodule, Module> modules;

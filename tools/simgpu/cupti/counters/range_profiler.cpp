@@ -178,6 +178,8 @@ Session RangeProfiler::session() const {
 
 uint32_t RangeProfiler::kernel(const KernelRun& run) {
   CounterValues values = observe(run);
+  if (run.green != 0)  // CUPTI wants to be told of the partition, and is not
+    for (auto& value : values) value *= 2;
   if (environment_.faults.lazy_modules && unpatched_.contains(run.module_id))
     for (size_t i = 0; i < kCounters; ++i)
       if (is_sass(static_cast<Counter>(i))) values[i] = 0;

@@ -85,7 +85,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx) {
 }
 
 CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
-  if (!Runtime::get().contexts.find(ctx)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!find_context(ctx)) return CUDA_ERROR_INVALID_CONTEXT;
   return push_context(ctx) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -97,7 +97,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext* pctx) {
 }
 
 CUresult cuCtxSetCurrent(CUcontext ctx) {
-  if (ctx != nullptr && !Runtime::get().contexts.find(ctx)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (ctx != nullptr && !find_context(ctx)) return CUDA_ERROR_INVALID_CONTEXT;
   set_context(ctx);
   return CUDA_SUCCESS;
 }
@@ -124,14 +124,14 @@ CUresult cuCtxSynchronize() {
 #if CUDA_VERSION >= 13000
 CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext ctx) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto context = Runtime::get().contexts.find(ctx != nullptr ? ctx : current_handle());
+  const auto context = find_context(ctx != nullptr ? ctx : current_handle());
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   *device = context->device->ordinal();
   return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext ctx) {
-  const auto context = Runtime::get().contexts.find(ctx != nullptr ? ctx : current_handle());
+  const auto context = find_context(ctx != nullptr ? ctx : current_handle());
   return context ? synchronize_and_tell(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 #endif

@@ -27,12 +27,6 @@ CUresult load(CUlibrary* out, const void* data, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-// Function of a kernel in the current context.
-Found<Function> function_of(CUkernel handle) {
-  if (!Runtime::get().kernels.find(handle)) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
-  return find_function_to_ask(reinterpret_cast<CUfunction>(handle));
-}
-
 }  // namespace
 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**,
@@ -94,7 +88,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int numKernels, C
 
 CUresult cuKernelGetFunction(CUfunction* pFunc, CUkernel kernel) {
   if (pFunc == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = function_of(kernel);
+  const auto function = find_kernels_function(kernel);
   if (function) *pFunc = HandleTable<CUfunction, Function>::handle_of(function.object.get());
   return function.error;
 }

@@ -63,22 +63,44 @@ CUresult cuModuleGetFunction(CUfunction* hfunc, CUmodule hmod, const char* name)
   return CUDA_SUCCESS;
 }
 
+CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule mod) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = Runtime::get().modules.find(mod);
+  if (!module) return CUDA_ERROR_INVALID_HANDLE;
+  *count = static_cast<unsigned int>(module->functions.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int numFunctions,
+                                    CUmodule mod) {
+  if (functions == nullptr || numFunctions == 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = Runtime::get().modules.find(mod);
+  if (!module) return CUDA_ERROR_INVALID_HANDLE;
+  unsigned int i = 0;
+  for (const auto& [name, function] : module->functions) {
+    if (i == numFunctions) break;
+    functions[i++] = HandleTable<CUfunction, Function>::handle_of(function.get());
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult cuFuncGetName(const char** name, CUfunction hfunc) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *name = symbol_of(hfunc);
-  return *name != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  const auto function = find_function_to_ask(hfunc, "cuFuncGetName");
+  if (function) *name = function->symbol;
+  return function.error;
 }
 
 CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOffset,
                             size_t* paramSize) {
-  const auto function = find_function_to_ask(func);
+  const auto function = find_function_to_ask(func, "cuFuncGetParamInfo");
   if (!function) return function.error;
   return param_info(*function->kernel, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
   if (hmod == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function_to_ask(hfunc);
+  const auto function = find_function_to_ask(hfunc, "cuFuncGetModule");
   if (!function) return function.error;
   *hmod = function->module_handle;
   return CUDA_SUCCESS;
@@ -86,7 +108,7 @@ CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
 
 CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfunc) {
   if (pi == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function_to_ask(hfunc);
+  const auto function = find_function_to_ask(hfunc, "cuFuncGetAttribute");
   if (!function) return function.error;
   const Chip& chip = function->context->device->chip();
   switch (attrib) {
@@ -114,7 +136,7 @@ CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfu
 }
 
 CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value) {
-  const auto function = find_function(hfunc);
+  const auto function = find_function_to_ask(hfunc, "cuFuncSetAttribute");
   if (!function) return function.error;
   switch (attrib) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
@@ -132,6 +154,8 @@ CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int v
   }
 }
 
-CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache) { return find_function(hfunc).error; }
+CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache) {
+  return find_function_to_ask(hfunc, "cuFuncSetCacheConfig").error;
+}
 
 }  // namespace simgpu::api

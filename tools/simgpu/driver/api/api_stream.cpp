@@ -40,6 +40,7 @@ CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
   const auto context = current_context();
   if (!context) return context.error;
   const auto stream = make_stream(context.object, Stream::Kind::kCreated, Flags);
+  stream->green = green_of(current_handle());
   *phStream = Runtime::get().streams.insert(stream);
   notify([&](const Observer& o) {
     if (o.stream_created)
@@ -58,6 +59,12 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
     if (o.stream_destroying)
       o.stream_destroying(o.self, handle_of(stream->context), hStream, stream->id);
   });
+  {
+    const std::lock_guard lock(stream->context->mutex);
+    auto& destroyed = stream->context->destroyed_streams;
+    std::erase_if(destroyed, [](const Mark& mark) { return mark.reached(); });
+    if (const Mark last = newest(*stream); !last.reached()) destroyed.push_back(last);
+  }
   Runtime::get().streams.erase(hStream);
   return CUDA_SUCCESS;
 }

@@ -74,6 +74,7 @@ KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrig
   run.dynamic_shared_bytes = work.shape.dynamic_shared_bytes;
   run.registers_per_thread = kRegistersPerThread;
   run.cooperative = work.shape.cooperative ? 1 : 0;
+  run.green = stream.green != nullptr ? 1 : 0;
   run.grid_id = static_cast<int64_t>(number);
   return run;
 }

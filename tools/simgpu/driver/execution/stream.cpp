@@ -118,6 +118,10 @@ CUresult give(const std::shared_ptr<Stream>& stream, std::function<CUresult()> w
 void drain(const Context& context) {
   std::vector<Mark> marks;  // waited for without the context's lock, which the work may need
   for_each_stream(context, [&](const Stream& stream) { marks.push_back(newest(stream)); });
+  {
+    const std::lock_guard lock(const_cast<Context&>(context).mutex);
+    marks.insert(marks.end(), context.destroyed_streams.begin(), context.destroyed_streams.end());
+  }
   for (const Mark& mark : marks) mark.wait();
 }
 

@@ -1,5 +1,7 @@
 #include "driver/modules/module.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <unordered_set>
 
 #include "driver/context.h"
@@ -13,6 +15,11 @@ namespace {
 
 CUcontext handle_of(const std::shared_ptr<Context>& context) {
   return HandleTable<CUcontext, Context>::handle_of(context.get());
+}
+
+[[noreturn]] void end_program(const char* call, const char* kind) {
+  std::fprintf(stderr, "simgpu: %s was given a %s, which it does not take\n", call, kind);
+  std::abort();
 }
 
 }  // namespace
@@ -77,21 +84,31 @@ Found<Function> find_function(CUfunction handle) {
   return function_in(*kernel, context.object);
 }
 
-Found<Function> find_function_to_ask(CUfunction handle) {
-  const auto kernel = Runtime::get().kernels.find(reinterpret_cast<CUkernel>(handle));
+Found<Function> find_kernels_function(CUkernel handle) {
+  Runtime& runtime = Runtime::get();
+  if (runtime.functions.find(reinterpret_cast<CUfunction>(handle)))
+    end_program("cuKernelGetFunction", "CUfunction");
+  const auto kernel = runtime.kernels.find(handle);
   const auto library = kernel ? kernel->library.lock() : nullptr;
+  if (!library) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
   const auto context = current_context();
-  if (library && context) {
-    bool loaded = false;
-    {
-      const std::lock_guard lock(library->mutex);
-      const auto it = library->modules.find(handle_of(context.object));
-      loaded = it != library->modules.end() && it->second && it->second->context == context.object;
-    }
-    const CUresult error = loaded ? CUDA_SUCCESS : refuse_unsafe_call();
-    if (error != CUDA_SUCCESS) return {error, nullptr};
+  if (!context) return {context.error, nullptr};
+  bool loaded = false;
+  {
+    const std::lock_guard lock(library->mutex);
+    const auto it = library->modules.find(handle_of(context.object));
+    loaded = it != library->modules.end() && it->second && it->second->context == context.object;
   }
-  return find_function(handle);
+  const CUresult error = loaded ? CUDA_SUCCESS : refuse_unsafe_call();
+  if (error != CUDA_SUCCESS) return {error, nullptr};
+  return function_in(*kernel, context.object);
+}
+
+Found<Function> find_function_to_ask(CUfunction handle, const char* call) {
+  Runtime& runtime = Runtime::get();
+  if (auto function = runtime.functions.find(handle)) return {CUDA_SUCCESS, std::move(function)};
+  if (runtime.kernels.find(reinterpret_cast<CUkernel>(handle))) end_program(call, "CUkernel");
+  return {CUDA_ERROR_INVALID_HANDLE, nullptr};
 }
 
 const char* intern(const char* name) {

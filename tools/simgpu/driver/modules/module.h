@@ -19,9 +19,13 @@ Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& cont
 // CUDA_ERROR_INVALID_HANDLE otherwise.
 Found<Function> find_function(CUfunction handle);
 
-// The same for a question, as cuFuncGetAttribute, and not for a launch. It loads the module too
-// where that is not loaded yet, which is an unsafe call while a stream is under capture.
-Found<Function> find_function_to_ask(CUfunction handle);
+// The function of a CUkernel in the current context. It loads the module where that is not loaded
+// yet, which is an unsafe call while a stream is under capture. A CUfunction ends the program.
+Found<Function> find_kernels_function(CUkernel handle);
+
+// For questions about a function, as `call`, which CUDA does not allow for a CUkernel. What the
+// real driver does with one is not documented; here it ends the program.
+Found<Function> find_function_to_ask(CUfunction handle, const char* call);
 
 // Name of the kernel behind the handle, valid for ever; null when the handle is not alive.
 const char* symbol_of(CUfunction handle);

@@ -44,6 +44,7 @@ struct KernelRun {
   uint32_t grid[3], block[3], cluster[3];  // cluster is {0,0,0} when not given
   uint32_t dynamic_shared_bytes, static_shared_bytes, registers_per_thread;
   uint8_t cooperative;
+  uint8_t green;    // in a stream of a green context
   int64_t grid_id;  // unique per run
   // Filled in after the run:
   uint64_t start_ns, end_ns;  // device timeline, comparable with timestamp()
@@ -131,6 +132,6 @@ struct Driver {
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 3;
+inline constexpr uint32_t kAbiVersion = 4;
 
 }  // namespace simgpu

@@ -1,0 +1,77 @@
+// A green context beside the primary one: context_client CASE. dot(5) is launched in both, dot(9)
+// in the green one only, in turns.
+#include <string>
+
+#include "client.h"
+
+namespace {
+
+using client::check;
+using client::Gpu;
+
+constexpr int kTimes = 15;
+
+CUgreenCtx make_green(const Gpu& gpu) {
+  CUdevResource all{}, part{};
+  unsigned int groups = 1;
+  check(cuDeviceGetDevResource(gpu.device, &all, CU_DEV_RESOURCE_TYPE_SM),
+        "cuDeviceGetDevResource");
+  check(cuDevSmResourceSplitByCount(&part, &groups, &all, nullptr, 0, 16),
+        "cuDevSmResourceSplitByCount");
+  CUdevResourceDesc descriptor = nullptr;
+  check(cuDevResourceGenerateDesc(&descriptor, &part, 1), "cuDevResourceGenerateDesc");
+  CUgreenCtx green = nullptr;
+  check(cuGreenCtxCreate(&green, descriptor, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM),
+        "cuGreenCtxCreate");
+  return green;
+}
+
+// Streams for the green context are made for it.
+void green_stream(const Gpu& gpu) {
+  const CUgreenCtx green = make_green(gpu);
+  CUstream stream = nullptr;
+  check(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0),
+        "cuGreenCtxStreamCreate");
+  for (int i = 0; i < kTimes; ++i) {
+    gpu.dot(5);
+    gpu.dot(5, stream);
+    gpu.dot(9, stream);
+  }
+  check(cuStreamDestroy(stream), "cuStreamDestroy");
+  check(cuGreenCtxDestroy(green), "cuGreenCtxDestroy");
+}
+
+// It is made current, and a stream there.
+void green_context(const Gpu& gpu) {
+  const CUgreenCtx green = make_green(gpu);
+  CUcontext converted = nullptr;
+  check(cuCtxFromGreenCtx(&converted, green), "cuCtxFromGreenCtx");
+  check(cuCtxSetCurrent(converted), "cuCtxSetCurrent");
+  CUstream stream = nullptr;
+  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  for (int i = 0; i < kTimes; ++i) {
+    gpu.use();
+    gpu.dot(5);
+    check(cuCtxSetCurrent(converted), "cuCtxSetCurrent");
+    gpu.dot(5, stream);
+    gpu.dot(9, stream);
+  }
+  gpu.use();
+  check(cuStreamDestroy(stream), "cuStreamDestroy");
+  check(cuGreenCtxDestroy(green), "cuGreenCtxDestroy");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  const Gpu gpu(argv[0]);
+  if (name == "green_stream")
+    green_stream(gpu);
+  else if (name == "green_context")
+    green_context(gpu);
+  else
+    return 2;
+  Gpu::synchronize();
+  return 0;
+}

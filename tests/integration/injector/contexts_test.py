@@ -1,0 +1,37 @@
+"""Green contexts beside the primary one. dot(5), 10 FLOP, runs 15 times in each; dot(9), 18 FLOP,
+15 times in the green one only."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+
+CLIENT = harness.CLIENTS / "context_client"
+
+
+class Contexts(harness.TestCase):
+    def report_of(self, case, **settings):
+        self.run_profiled([CLIENT, case], **settings)
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["launches"], 45)
+        return report
+
+    def test_launches_in_green_contexts_are_in_no_window(self):
+        """simgpu counts twice what runs there, and one range too many in another's window."""
+        for case in ("green_context", "green_stream"):
+            with self.subTest(case):
+                report = self.report_of(case, FLOPINJ_FORCE=1)
+                # By flop_per_launch: dot(5) has its count from the primary context.
+                work = sorted((s["flop_per_launch"] or "", s["launches"])
+                              for s in report["signatures"])
+                self.assertEqual(work, [("", 15), ("10", 30)])
+                self.assertEqual(report["ledger"]["unmeasured"], 15)
+                trace = report["traces"][0]
+                self.assertIn("counters.green_context", [d["code"] for d in trace["diagnostics"]])
+                self.assertEqual(trace["recorder"]["windows_discarded"], 0)
+
+
+if __name__ == "__main__":
+    harness.main()
