@@ -3,9 +3,9 @@
 // Before CUPTI 13.3 a process has one pair of buffer callbacks and one switch for each kind of
 // record. Another client (torch.profiler) registers its own callbacks, whoever was there before,
 // and turns kernel records off when it is done. CUPTI tells neither. What is seen is that launches
-// are made and no record comes. A kernel that runs for long looks the same, so the records are
-// asked for again only after kPatienceNs: asking while the other client is at work takes them from
-// it, and for a long kernel it changes nothing.
+// are made and no record comes. Asking for records while the other client is at work takes them
+// from it, so they are asked for only after kPatienceNs, longer than anybody profiles with records
+// of every kernel. A kernel that runs for long looks the same; for it asking changes nothing.
 //
 // Threads: the writer's.
 #pragma once
@@ -15,8 +15,8 @@ namespace flopinj {
 
 class ActivityWatch {
  public:
-  static constexpr uint64_t kSilenceNs = 5'000'000'000;    // is said
-  static constexpr uint64_t kPatienceNs = 30'000'000'000;  // then records are asked for again
+  static constexpr uint64_t kSilenceNs = 5'000'000'000;     // is said
+  static constexpr uint64_t kPatienceNs = 300'000'000'000;  // then records are asked for again
 
   enum class Advice : uint8_t { kNothing, kSayIt, kAskAgain };
   // Launches made and records received so far. kSayIt comes once for each silence, kAskAgain again

@@ -1,6 +1,8 @@
 // CUPTI's functions that name their subscriber ("_v2", from 13.2 on). With them several clients of
 // CUPTI live in one process, each with buffers and records of its own, where all of them ask for
-// it. Clients that do not are refused then; so it is asked for only where the functions are.
+// it. A client that does not ask may get nothing beside us: XLA asks for it (openxla/xla, pull
+// request 46077), PyTorch's profiler does not yet (pytorch/kineto). So it is asked for where the
+// functions are, and PyTorch is not. There our records are what is given up (activity_watch.h).
 //
 // The build's headers may be older: what is declared here is as in the headers of 13.2 to 13.5.
 // Their records are those of the functions without a subscriber.
@@ -21,9 +23,8 @@ struct SubscriberParams {
   uint8_t allow_multiple;
   uint8_t padding[7];
 };
-static_assert(sizeof(SubscriberParams) == 40);
-static_assert(offsetof(SubscriberParams, old_name_size) ==
-              offsetof(CUpti_SubscriberParams, oldSubscriberSize));
+static_assert(sizeof(SubscriberParams) == 40 && offsetof(SubscriberParams, old_name_size) == 24 &&
+              offsetof(SubscriberParams, allow_multiple) == 32);
 
 using BufferRequested = void(CUPTIAPI*)(uint8_t** buffer, size_t* size, size_t* most_records,
                                         void* info);
