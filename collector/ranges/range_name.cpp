@@ -94,6 +94,16 @@ bool is_node_of(std::string_view key, std::string_view evaluating) noexcept {
   return key.empty() || key.starts_with(", ");
 }
 
+bool is_operator(std::string_view key) noexcept {
+  key = key.substr(0, key.find_first_of(", "));
+  return key.find("::") != key.npos && !key.starts_with("torch::autograd::");
+}
+
+void mark_own_number(std::string& key) {
+  constexpr std::string_view kMark = ", seq = #";
+  key.insert(std::min(key.find(", "), key.size()), kMark);
+}
+
 std::string generalise(std::string_view name) {
   std::string result;
   result.reserve(name.size());

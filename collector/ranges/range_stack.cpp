@@ -70,6 +70,12 @@ int RangeStack::push(StringId domain, std::string_view name) noexcept {
     Open& slot = open_[depth_];
     slot.sequence_plus_1 = parse_range_name(name, slot.key);
     slot.evaluates_node = evaluates_node(slot.key);
+    const Open* around = depth_ > 0 ? &open_[depth_ - 1] : nullptr;
+    const bool in_node = around != nullptr && around->in_node;
+    slot.in_node = in_node || slot.evaluates_node;
+    if (in_node && slot.sequence_plus_1 != 0 && is_operator(slot.key) &&
+        !(around->evaluates_node && is_node_of(slot.key, around->key)))
+      mark_own_number(slot.key);
     slot.domain = domain;
     slot.path = child(below, domain, slot.key);
     ++depth_;

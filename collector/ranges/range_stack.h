@@ -46,6 +46,7 @@ class RangeStack {
     std::string key;
     uint64_t sequence_plus_1 = 0;
     bool evaluates_node = false;
+    bool in_node = false;  // or evaluates one
     PathId path;
   };
   struct ChildCache;

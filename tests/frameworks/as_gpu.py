@@ -58,6 +58,7 @@ class Gpu:
         self.recorded_on, self.others = 1, set()
         self.made_by = {}
         self.dropped, self.node = set(), None  # numbers of dropout's nodes; the one that runs
+        self.ran, self.outside = set(), []  # numbers of nodes that ran; launches outside of phases
         self.lines += [f"thread\t1\t{MAIN}", f"thread\t2\t{AUTOGRAD}"]
         self.header = header
         order = stream.trees(events)
@@ -66,6 +67,11 @@ class Gpu:
                 self.lines.append(f"thread\t{self.thread}\tpython")
                 self.others.add(self.thread)
             self.emit(item)
+        # What backward differentiates is part of the loss, such as its scaling.
+        for at, number in self.outside:
+            launch = self.launches[at]
+            if number in self.ran and self.made_by[number] == launch.operator:
+                self.launches[at] = replace(launch, phase="loss")
 
     @staticmethod
     def called(range_):
@@ -162,6 +168,7 @@ class Gpu:
         if function.startswith("autograd::engine::evaluate_function"):
             node = next((r for r in range_.ranges() if r.sequence is not None), None)
             self.node = node and node.sequence
+            self.ran.add(self.node)
             name = function.removeprefix("autograd::engine::evaluate_function: ").removeprefix(
                 "torch::autograd::")
             outer_function = ("node", node.sequence if node else None, name.rstrip("0123456789"))
@@ -206,6 +213,8 @@ class Gpu:
         inner = [r for r in range_.ranges() if r.op is not None]
 
         def run(work):
+            if self.phase == "other" and range_.sequence is not None:
+                self.outside.append((len(self.launches), range_.sequence))
             self.run(work, operator)
 
         if function == "aten::_convolution":

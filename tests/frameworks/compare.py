@@ -112,6 +112,48 @@ def is_said(value, right, more):
     return more > 0 and None not in (value, right) and value <= right <= value + more
 
 
+def _row(found, figure):
+    """The row of operators.types that a figure "formula of OPERATOR: PHASE" is made of."""
+    name, phase = figure.removeprefix("formula of ").rsplit(": ", 1)
+    return next((row for row in found["operators"]["types"]
+                 if row["operator"] == name and PHASES.get(row["phase"], row["phase"]) == phase),
+                None)
+
+
+def mark(found, figure, value, right):
+    """What the report itself says of a figure that differs, in a few words; nothing where it is
+    printed as if it were right. Each mark is a field of the report that says how the figure is to
+    be read, and a text with the reason."""
+    assumed = found.get("backward_forward_expected_assumed")
+    if figure == "backward / forward, expected" and value is None:
+        span = found.get("backward_forward_expected_range")
+        if span and found.get("backward_forward_expected_basis"):
+            if span[0] <= right <= span[1]:
+                return "a range, with its basis"
+            return "a range, and assumed" if right < span[0] and assumed else None
+    if figure == "backward / forward, expected" and value is not None:
+        return "assumed, with its basis" if assumed and right < value else None
+    if figure.startswith("backward / forward") and value is None:
+        reason = found["backward_forward_missing"] or found.get("backward_forward_expected_missing")
+        return "not known, with the reason" if reason else None
+    if figure == THEORY:
+        methods = {method["name"]: method for method in found["utilization"]["methods"]}
+        return "at least, with the reason" if "at least: " in methods["theory"]["basis"] else None
+    if figure.startswith("operator ") and figure.endswith(": backward matrix FLOP"):
+        again = found["operators"]["sequence"].get("differentiated_again", 0) > 0
+        return "no number tells some forward operators, and it is said" if again else None
+    row = _row(found, figure) if figure.startswith("formula of ") else None
+    if row is None or not row["cause"]:
+        return None
+    if row["cause"].startswith("complex numbers"):
+        return "of real numbers, and said to be complex"
+    if row.get("formula_partial") and (value or 0) < right:
+        return "at least: some calls have no formula, with the cause"
+    if row.get("formula_at_most") and value > right:
+        return "at most: gradients are not told, with the cause"
+    return None
+
+
 def same(a, b):
     if isinstance(a, float) or isinstance(b, float):
         return a is not None and b is not None and abs(a - b) <= 1e-9 * max(abs(a), abs(b))
@@ -125,8 +167,8 @@ SILENT = ("convolution_first", "convolution_second")
 
 
 def differences(build, stream_path, trace):
-    """[(figure, as reported, as it is)]; what is reported as not known is None, and differs too.
-    What differs only where kernels' names do not tell gradients apart says so."""
+    """[(figure, as reported, as it is, mark)]; what is reported as not known is None, and differs
+    too. What differs only where kernels' names do not tell gradients apart says so."""
     gpu = as_gpu.convert(stream_path)
     true, found = truth(gpu.launches), {}
     for note in ("", " (kernels do not say which gradient)"):
@@ -136,10 +178,10 @@ def differences(build, stream_path, trace):
         for figure in sorted(true | reported):
             value, right = reported.get(figure, 0), true.get(figure, 0)
             if not is_said(value, right, slack(made, figure)) and figure not in found:
-                found[figure + note] = (value, right)
+                found[figure + note] = (value, right, mark(made, figure, value, right))
         if not any(name in line for line in gpu.lines for name in SAYING):
             break
         gpu.lines = [
             line.replace(SAYING[0], SILENT[0]).replace(SAYING[1], SILENT[1]) for line in gpu.lines
         ]
-    return [(figure, value, right) for figure, (value, right) in found.items()]
+    return [(figure, *values) for figure, values in found.items()]

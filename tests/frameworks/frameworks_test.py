@@ -4,13 +4,12 @@ last digit.
 
 Usage: frameworks_test.py BUILD [PATTERN...]
        frameworks_test.py BUILD --differences [PATTERN...]   prints what differs, and as what
-       frameworks_test.py BUILD --shorten     takes what no longer differs off the list
-       frameworks_test.py BUILD --extend      the same, and puts what is new on it
+       frameworks_test.py BUILD --renew       makes the list anew; unmarked differences end it
 
-expected_differences.json is the one list of what is known to differ: by cause, by stream, the
-figures. The test holds it exactly: a difference that is not in it fails, and so does one in it that
-no longer occurs. A cause that begins with "not known: " is no fault: the figure has to be reported
-as not known, for the reason that follows."""
+No figure may differ without a mark: the report itself has to say that the figure is not known, or a
+range, or at least so much, and why (compare.mark()). expected_differences.json is the one list of
+such figures: by mark, by stream. The test holds it exactly: a difference that is not in it fails,
+and so does one in it that no longer occurs or has another mark."""
 
 import concurrent.futures
 import fnmatch
@@ -35,12 +34,12 @@ def streams(patterns):
 
 
 def expected():
-    """By stream: {figure: cause}."""
+    """By stream: {figure: mark}."""
     found = {}
-    for cause, by_stream in json.loads(KNOWN.read_text()).items():
+    for mark, by_stream in json.loads(KNOWN.read_text()).items():
         for name, figures in by_stream.items():
             for figure in figures:
-                found.setdefault(name, {})[figure] = cause
+                found.setdefault(name, {})[figure] = mark
     return found
 
 
@@ -55,15 +54,21 @@ def all_differences(build, names):
         yield from zip(names, pool.map(differences, [build] * len(names), names))
 
 
-def write(known):
-    by_cause = {}
-    for name, figures in known.items():
-        for figure, cause in figures.items():
-            by_cause.setdefault(cause, {}).setdefault(name, []).append(figure)
+def unmarked(found):
+    return {f"{f}: reported {v}, is {r}" for f, v, r, mark in found if mark is None}
+
+
+def renew(build):
+    by_mark = {}
+    for name, found in all_differences(build, streams([])):
+        if bare := unmarked(found):
+            sys.exit(f"{name}: no mark in the report: {bare}")
+        for figure, _, _, mark in found:
+            by_mark.setdefault(mark, {}).setdefault(name, []).append(figure)
     ordered = {
-        c: {n: sorted(f)
-            for n, f in sorted(by.items())}
-        for c, by in sorted(by_cause.items())
+        mark: {name: sorted(figures)
+               for name, figures in sorted(by.items())}
+        for mark, by in sorted(by_mark.items())
     }
     KNOWN.write_text(json.dumps(ordered, indent=1) + "\n")
 
@@ -77,22 +82,10 @@ class Streams(unittest.TestCase):
         self.assertTrue(names, "no stream has such a name")
         for name, found in all_differences(self.build, names):
             with self.subTest(stream=name):
-                differ = {figure: (value, right) for figure, value, right in found}
-                new = {
-                    f"{f}: reported {v}, is {r}"
-                    for f, (v, r) in differ.items() if f not in known.get(name, {})
-                }
-                gone = {f for f in known.get(name, {}) if f not in differ}
-                numbers = {
-                    f
-                    for f, cause in known.get(name, {}).items()
-                    if cause.startswith("not known: ") and differ.get(f, (None, ))[0] is not None
-                }
-                self.assertFalse(new, "not in expected_differences.json")
-                self.assertFalse(numbers, "reported as if it were known")
-                self.assertFalse(
-                    gone,
-                    "in expected_differences.json, and right by now: run this test with --shorten")
+                self.assertFalse(unmarked(found), "no mark in the report")
+                self.assertEqual({figure: mark
+                                  for figure, _, _, mark in found}, known.get(name, {}),
+                                 "not as in expected_differences.json: --renew")
 
     def test_list_names_streams(self):
         self.assertLessEqual(set(expected()), set(streams([])))
@@ -101,20 +94,11 @@ class Streams(unittest.TestCase):
 def main():
     build, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
     if words[:1] == ["--differences"]:
-        known = expected()
         for name, found in all_differences(build, streams(words[1:])):
-            for figure, value, right in found:
-                cause = known.get(name, {}).get(figure, "NEW")
-                print(f"{name}: {figure}: reported {value}, is {right}  [{cause}]")
-    elif words[:1] in (["--shorten"], ["--extend"]):
-        known = expected()
-        for name, found in all_differences(build, streams([])):
-            differ = {figure for figure, _, _ in found}
-            kept = {f: c for f, c in known.get(name, {}).items() if f in differ}
-            if words[0] == "--extend":  # for a stream that was just recorded: each needs its cause
-                kept |= {f: "not looked into yet" for f in differ - set(kept)}
-            known[name] = kept
-        write(known)
+            for figure, value, right, mark in found:
+                print(f"{name}: {figure}: reported {value}, is {right}  [{mark or 'NO MARK'}]")
+    elif words[:1] == ["--renew"]:
+        renew(build)
     else:
         Streams.build, Streams.patterns = build, words
         unittest.main(argv=[sys.argv[0]])

@@ -48,7 +48,7 @@ NO_KERNEL = set("""
     _fw_primal is_pinned ravel pin_memory record_stream _nested_tensor_from_mask_left_aligned
     promote_types can_cast hstack adjoint matrix_H dropout identity native_channel_shuffle data
     output_nr is_leaf _make_dual moveaxis cudnn_is_acceptable unsafe_chunk unsafe_split
-    squeeze_copy
+    squeeze_copy unflatten_dense_tensors
 """.split())
 
 # Operators whose inner operators are the CPU's own way: on a GPU they are kernels of their own.

@@ -132,7 +132,7 @@ class AsGpu(unittest.TestCase):
 
     def test_backward_is_a_thread_of_its_own_with_numbers_of_its_own(self):
         """Two nodes of the main thread; a checkpoint computes one of them again, with the engine
-        running."""
+        running. What backward differentiates is part of the loss, noted or not."""
         events = [["+", 1, "user's range"],
                   operator("aten::mm", [[2, 3], [3, 4]], [[2, 4]], seq=7), END,
                   operator("aten::mm", [[2, 4], [4, 5]], [[2, 5]],
@@ -152,7 +152,7 @@ class AsGpu(unittest.TestCase):
                           ("2", "CheckpointFunctionBackward, seq = 8"), ("2", "aten::mm, seq = 0"),
                           ("1", "aten::mm, seq = 9")])
         self.assertEqual([launch.phase for launch in as_gpu.Gpu({}, events).launches],
-                         ["other", "other", "recompute", "other"])
+                         ["other", "loss", "recompute", "other"])
 
     def test_backward_belongs_to_the_operator_that_showed_the_number_last(self):
         """A batch norm counts its batches first: that addition shows the same number and makes

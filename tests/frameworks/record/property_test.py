@@ -25,7 +25,7 @@ STREAMS, FOUND = Path(__file__).resolve().parents[1] / "streams", Path(
 
 
 def check(build, description, keep=None):
-    """(figures that differ, figures that are not known); None where PyTorch cannot train the
+    """(figures that differ without a mark, figures with one); None where PyTorch cannot train the
     network at all."""
     with tempfile.TemporaryDirectory(prefix="flopinj-frameworks-") as folder:
         out = Path(folder)
@@ -39,11 +39,11 @@ def check(build, description, keep=None):
         differ = compare.differences(build, stream, out / "trace.pb")
         if keep:
             stream.replace(keep)
-        return [d for d in differ if d[1] is not None], [d for d in differ if d[1] is None]
+        return [d for d in differ if d[3] is None], [d for d in differ if d[3] is not None]
 
 
 def kinds(differ):
-    return {re.sub(r"(operator|formula of) \S+:", r"\1:", figure) for figure, _, _ in differ}
+    return {re.sub(r"(operator|formula of) \S+:", r"\1:", figure) for figure, *_ in differ}
 
 
 def shrink(build, description, wanted):
@@ -69,7 +69,7 @@ def main():
     options = parser.parse_args()
     if "NVTX_INJECTION64_PATH" not in os.environ:
         parser.error("run it by tools/dev frameworks, which builds the recorder of NVTX")
-    failed = passed = unknown = 0
+    failed = passed = marked = 0
     # What differs of any network at all tells nothing of this one.
     always = kinds(check(options.build, random_networks.PLAIN)[0])
     for seed in range(options.seed, options.seed + options.count):
@@ -78,12 +78,12 @@ def main():
         if result is None:
             print(f"seed {seed}: PyTorch itself refuses it")
             continue
-        differ, not_known = result
-        unknown += len(not_known)
+        differ, with_mark = result
+        marked += len(with_mark)
         if not differ:
             passed += 1
             print(f"seed {seed}: right" +
-                  (f", {len(not_known)} figures not known" if not_known else ""))
+                  (f", {len(with_mark)} figures with a mark" if with_mark else ""))
             continue
         failed += 1
         print(f"seed {seed}: {len(differ)} figures differ")
@@ -91,7 +91,7 @@ def main():
             description = shrink(options.build, description, kinds(differ) - always or always)
             differ, _ = check(options.build, description)
             print(f"  as small as it gets: {json.dumps(description)}")
-        for figure, value, right in differ:
+        for figure, value, right, _ in differ:
             print(f"  {figure}: reported {value}, is {right}")
         sys.stdout.flush()
         if options.add:
@@ -99,8 +99,9 @@ def main():
             check(options.build, description, keep=STREAMS / f"{name}.jsonl.xz")
             found = json.loads(FOUND.read_text()) if FOUND.exists() else {}
             FOUND.write_text(json.dumps(found | {name: description}, indent=1) + "\n")
-            print(f"  added as {name}: run frameworks_test.py BUILD --extend, and give its cause")
-    print(f"{unknown} figures were said to be unknown")
+            print(f"  added as {name}: mend the figure, or mark it and run "
+                  "frameworks_test.py BUILD --renew")
+    print(f"{marked} figures differ and have a mark")
     print(f"{passed} passed, {failed} failed, {options.count - passed - failed} skipped")
     sys.exit(0 if passed and not failed else 1)
 

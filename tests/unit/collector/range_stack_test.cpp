@@ -133,6 +133,45 @@ TEST_CASE_METHOD(Fixture,
   CHECK(stack.sequence_plus_1() == 8);
 }
 
+// As PyTorch 2.15 names them. MyNode is a node that a program defines in C++.
+TEST_CASE_METHOD(Fixture,
+                 "stack: an operator's own number inside of a node is told from the node's") {
+  const std::string engine = "autograd::engine::evaluate_function: ";
+  stack.push({}, "aten::gelu, seq = 11, op_id = 1, sizes = [[4]]");
+  CHECK(now() == Names{"thread//aten::gelu, sizes = [[4]]"});
+  stack.pop({});
+  stack.push({}, engine + "GeluBackward0, op_id = 2");
+  stack.push({}, "GeluBackward0, seq = 11, op_id = 3, sizes = [[4]]");
+  const Names node = now();
+  CHECK(node.back() == "thread//GeluBackward0, sizes = [[4]]");
+  const auto inside = [&](const std::string& name) {
+    stack.push({}, name);
+    const std::string found = now().back();
+    stack.pop({});
+    return found;
+  };
+  CHECK(inside("aten::gelu, seq = 0, op_id = 4, sizes = [[4]]") ==
+        "thread//aten::gelu, seq = #, sizes = [[4]]");
+  CHECK(inside("aten::gelu_backward, op_id = 5, sizes = [[4], [4], []]") ==
+        "thread//aten::gelu_backward, sizes = [[4], [4], []]");
+  CHECK(inside("mine::op, seq = 3") == "thread//mine::op, seq = #");
+  // A function in Python has a number whether gradients are on or off; nodes have their own.
+  CHECK(inside("AllToAll, seq = 3, op_id = 4") == "thread//AllToAll");
+  CHECK(inside("MulBackward0, seq = 3") == "thread//MulBackward0");
+  CHECK(inside("torch::autograd::CopySlices, seq = 3") == "thread//torch::autograd::CopySlices");
+  // Of ranges inside of an operator each says so by itself.
+  stack.push({}, "aten::linear, seq = 0, op_id = 6");
+  CHECK(inside("aten::addmm, seq = 0, op_id = 7") == "thread//aten::addmm, seq = #");
+  CHECK(inside("aten::copy_, op_id = 8") == "thread//aten::copy_");
+  stack.pop({});
+  CHECK(now() == node);
+  stack.pop({});
+  stack.pop({});
+  stack.push({}, engine + "my::MyNode, op_id = 9");
+  CHECK(inside("my::MyNode, seq = 4, op_id = 10") == "thread//my::MyNode");
+  stack.pop({});
+}
+
 TEST_CASE_METHOD(Fixture, "process ranges: lie around the threads' ranges while they are open") {
   stack.push({}, "layer");
   const uint64_t epoch = process.start({}, "epoch");

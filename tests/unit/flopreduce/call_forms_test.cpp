@@ -202,6 +202,14 @@ TEST_CASE("causes: complex numbers are four times the formula, and said") {
   CHECK(cause("gemm_kernel") == "complex numbers likely");
 }
 
+// An addition of complex numbers is two: with a bias the whole is not four times the formula.
+TEST_CASE("causes: a complex product with a bias is told by its multiply-adds") {
+  Scene s;
+  const uint32_t path = s.path({"forward", "aten::addmm, sizes = [[10], [20, 30], [30, 10]]"});
+  s.launch(kMain, {s.at(s.kernel("gemm_kernel", 4 * 6000, 2 * 200), path, 3)});
+  CHECK(type_of(s.reduce(), "aten::addmm", "forward").cause == "complex numbers likely");
+}
+
 // Checkpointing runs it in backward, in the range of a node that is another's.
 TEST_CASE("formulas: what runs again has the result that it had in forward") {
   Scene s;

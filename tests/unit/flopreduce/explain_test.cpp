@@ -43,6 +43,17 @@ std::string said(const Report& report, const Explanation& e) {
 
 }  // namespace
 
+TEST_CASE("an explanation says which rules told its launches' phases") {
+  const Report r = with_rows(job());
+  const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
+  REQUIRE(e.rules.size() == 2);
+  CHECK(e.rules[0].rule->rule == "range has the word 'forward'");
+  CHECK(e.rules[0].work.launches == 100);
+  CHECK(e.rules[1].rule->phase == "backward");
+  CHECK(e.rules[1].work.launches == 60);
+  CHECK(said(r, e).find("range has the word 'backward'") != std::string::npos);
+}
+
 TEST_CASE("parts of a figure add up to it, and to the report's own") {
   const Report r = with_rows(job());
   const auto flop = [&](FigureKind kind, const char* name) {

@@ -162,6 +162,66 @@ TEST_CASE("a closure's products inside an optimizer's step") {
   CHECK(flop_of(r, "optimizer") == 2 * (800 + 34));
 }
 
+// Rotary embeddings and masks are computed with gradients off.
+TEST_CASE("launches without a number between others of one forward pass ran forward") {
+  const std::string table = "aten::cos, sizes = [[4, 8]]";
+  const std::string linear = "aten::addmm, sizes = [[8], [4, 288], [288, 8]]";
+  Training t;
+  const auto step = [&](uint64_t first) {
+    t.run(kMain, {}, table, 1000, kNone);  // before the pass: whose it is nothing tells
+    t.run(kMain, {}, linear, 10, first);
+    t.run(kMain, {}, table, 100, kNone);
+    t.run(kMain, {}, linear, 10, first + 1);
+    t.run(kMain, {}, table, 1000, kNone);  // behind it
+  };
+  step(0);
+  step(2);
+  for (const uint64_t number : {3, 2, 1, 0}) t.node("AddmmBackward0", 20, number);
+  const Report r = t.reduce();
+  // Both steps are one backward pass here, so that what is between them is inside of it.
+  CHECK(flop_of(r, "forward") == 2 * (4 * 10 + 2 * 100 + 2 * 1000));
+  CHECK(flop_of(r, "other") == 2 * (1000 + 1000));
+  CHECK(r.unclear.launches == 0);
+}
+
+TEST_CASE("at the ends of a batch it is unclear whether launches without a number ran forward") {
+  Training t;
+  t.together = false;  // a batch for each launch
+  t.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 0);
+  t.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);
+  t.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 1);
+  t.node("AddmmBackward0", 20, 1);
+  t.node("AddmmBackward0", 20, 0);
+  const Report alone = t.reduce();
+  CHECK(flop_of(alone, "forward") == 2 * 20);
+  CHECK(alone.unclear.launches == 0);  // nothing in its batch says that it is near a pass
+
+  Training two;
+  two.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 0);
+  two.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);
+  two.write(kMain);
+  two.run(kMain, {}, "aten::sin, sizes = [[4, 8]]", 300, kNone);
+  two.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 1);
+  two.node("AddmmBackward0", 20, 1);
+  two.node("AddmmBackward0", 20, 0);
+  const Report r = two.reduce();
+  CHECK(flop_of(r, "forward") == 2 * 20);
+  CHECK(r.unclear.launches == 2);
+  CHECK(r.unclear.flop == 2 * 400);
+}
+
+TEST_CASE("products of an optimizer are told where no number places them") {
+  Training t;
+  t.forward(0);
+  t.backward(0);
+  t.run(kMain, {"Optimizer.step#Muon.step"}, "aten::mm, sizes = [[8, 8], [8, 8]]", 512, kNone);
+  t.run(kMain, {"Optimizer.step#Muon.step"}, "aten::mul, sizes = [[8, 8], []]", 64, kNone);
+  const Report r = t.reduce();
+  CHECK(flop_of(r, "optimizer") == 2 * 576);
+  CHECK(r.optimizer_products.launches == 1);
+  CHECK(r.optimizer_products.flop == 2 * 512);
+}
+
 TEST_CASE("ranges go before numbers") {
   Training t;
   const uint64_t next = t.forward(0, {"my evaluation"});

@@ -87,6 +87,7 @@ inline constexpr const char* kBackwardExecutes = "five products for the formula'
 struct ProductGradients {
   double all = 0;       // multiply-adds of all its gradients together / its own
   double by_input = 0;  // of them what the network's first layer does not need
+  bool whole = false;   // of the operator with the products inside of it, whatever these say
 };
 
 // A row of a table of operators.

@@ -113,6 +113,7 @@ bool read_fields(std::string_view name, size_t at, OperatorName& out) {
       uint64_t number = 0;
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
       if (error == std::errc{} && end == value.data() + value.size()) out.sequence = number;
+      out.own_number = value == "#";
     } else if (key != "op_id" && key != "input_op_ids") {
       continue;
     }

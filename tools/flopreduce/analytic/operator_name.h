@@ -32,6 +32,7 @@ struct OperatorName {
   OperatorKind kind = OperatorKind::kFunction;
   std::string_view name;  // "aten::conv2d"; of autograd nodes without its number: "AddmmBackward"
   std::optional<uint64_t> sequence;  // autograd sequence number; usually cut out by the recorder
+  bool own_number = false;           // inside of an autograd node it has a number of its own
   bool has_sizes = false;            // false too where the name was cut inside them
   std::vector<Shape> sizes;          // of the arguments, in order; tensor lists are flattened
   ModuleSettings settings;           // with kModule
@@ -43,6 +44,10 @@ struct OperatorName {
 // What autograd's engine puts before the name of the node that it evaluates.
 inline constexpr std::string_view kEvaluateFunction = "autograd::engine::evaluate_function: ";
 
+// The field of an operator that has a sequence number of its own inside of an autograd node,
+// whatever the number (proto/FORMAT.md, range paths).
+inline constexpr std::string_view kOwnNumber = ", seq = #";
+
 // Arguments and dimensions beyond these make the sizes unknown. A name as long as the recorder
 // writes them has no more arguments.
 inline constexpr size_t kMaxArguments = 8192;
@@ -52,6 +57,7 @@ inline constexpr size_t kMaxDimensions = 16;
 //   aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [], [64]], input_op_ids = [(5,0)]
 //   (torch.autograd.profiler.emit_nvtx: torch/csrc/profiler/util.cpp, getNvtxStr)
 //   autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 9
+//   aten::mul, seq = #, sizes = [[64], []]      (the recorder's: inside of an autograd node)
 //   ConvolutionBackward0, seq = 3, op_id = 10, sizes = [[64, 64, 112, 112]]
 //   {'mod': 'Conv2d', 'strRepr': '3, 64, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)'}
 //   (PyProf, apex/pyprof/nvtx/nvmarker.py), and the same as Conv2d(3, 64, kernel_size=...)

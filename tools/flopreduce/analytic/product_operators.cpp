@@ -112,6 +112,17 @@ Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
   return formula;
 }
 
+// Each of three gradients has a product as large as the weights with the rows; forward has a small
+// one beside that, by the result with the second operand: rows x o x j to rows x o x i x j
+// (aten/src/ATen/native/Linear.cpp, _trilinear).
+std::optional<ProductGradients> three_gradients(const OperatorCall& call, const OperatorRow& row) {
+  const Shape* a = call.shape(row.a);
+  if (a == nullptr || a->empty()) return std::nullopt;
+  const auto inner = static_cast<double>(a->back());
+  const double each = inner / (inner + 1);
+  return ProductGradients{3 * each, 2 * each, true};
+}
+
 // [..., i] and [..., j] with weights [o, i, j]: the first with the weights, the result with the
 // second.
 Formula bilinear(const OperatorCall& call, const OperatorRow& row) {
@@ -152,7 +163,8 @@ constexpr OperatorRow kRows[] = {
     // grad_output and weight are arguments too; input x weight is as large as either gradient.
     {"linear_backward", linear, 0, 2, 0, 2, "twice the forward product"},
     {"_weight_int8pack_mm", linear, 0, 1, 0, 0, kPlain},
-    {"bilinear", bilinear, 0, 1, 2, 0, "the first operand with the weights, that with the second"},
+    {"bilinear", bilinear, 0, 1, 2, 0, "the first operand with the weights, that with the second",
+     three_gradients},
     {"mv", vector_product, 0, 1, 0, 0, kPlain},
     {"addmv", vector_product, 1, 2, 0, 0, kPlain},
     {"dot", vector_product, 0, 1, 0, 0, kPlain},

@@ -38,8 +38,8 @@ std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
 
 int run_explain(int argc, char** argv) {
   CLI::App app{
-      "Explains one figure of the report: signatures, samples, metrics, weights, extrapolation, "
-      "interval, and the peaks it is measured against.",
+      "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
+      "extrapolation, interval, and the peaks it is measured against.",
       "flopreduce explain"};
   app.footer(
       "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "

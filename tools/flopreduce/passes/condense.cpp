@@ -34,7 +34,8 @@ constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below k
 class Recording {
  public:
   // `trace`: its index in the tables of the numbers.
-  void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers, DamageLog& damage);
+  void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+              const PhaseMap& phases, DamageLog& damage);
   void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
   void finish(DamageLog& damage) { group_messages_ = groups_.take(damage); }
   std::string bytes();                                       // once it is finished
@@ -58,7 +59,7 @@ class Recording {
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
   };
   void launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-                DamageLog& damage);
+                const PhaseMap& phases, DamageLog& damage);
   void tally(const Packet& packet, DamageLog& damage);
   void define(const Packet& packet);
   void ledger(const Packet& packet, DamageLog& damage);
@@ -82,7 +83,7 @@ class Recording {
 };
 
 void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-                       DamageLog& damage) {
+                       const PhaseMap& phases, DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
   switch (const auto field = static_cast<PacketField>(packet.body_field)) {
     case PacketField::header:
@@ -93,7 +94,7 @@ void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource&
       parse_message(summary_, packet.body);
       break;
     case PacketField::launch_batch:
-      launches(packet, trace, numbers, damage);
+      launches(packet, trace, numbers, phases, damage);
       break;
     case PacketField::tally_batch:
       tally(packet, damage);
@@ -155,14 +156,16 @@ Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
 }
 
 void Recording::launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-                         DamageLog& damage) {
+                         const PhaseMap& phases, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
   const PatternTable& patterns = numbers.tables.traces[trace].patterns;
   groups_.launches(batch, patterns, damage);
-  ThreadNumbers of_thread(numbers, trace, batch.thread());
+  NumberSplit split(&numbers);
+  NumberCuts tells_of(split.of(trace, batch));
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
-    const NumberTells tells = of_thread.of(launch.range_path, launch.sequence);
+    const NumberTells tells =
+        phases.told(numbers.tables.traces[trace].paths.get(launch.range_path), tells_of.next());
     Sums* sums = row({batch.thread(), batch.stream(), launch.range_path, launch.signature,
                       launch.windowed, tells},
                      damage);
@@ -319,6 +322,7 @@ ForwardNumbers numbers_of(std::span<Input* const> inputs, const TraceTables& tab
     if (trace < tables.traces.size() && !packet.damaged) pass.packet(trace, packet);
   });
   pass.take();
+  phases.use_again(pass.take_again());
   return pass.take_numbers(true);
 }
 
@@ -348,7 +352,7 @@ Condensed condense(std::span<Input* const> inputs) {
   for_each_known_packet(inputs, router, said_before,
                         [&](uint32_t trace, uint32_t input, Packet& packet) {
                           if (trace < recordings.size() && revisions.counts(trace, input, packet))
-                            recordings[trace].packet(packet, trace, source, logs[input]);
+                            recordings[trace].packet(packet, trace, source, phases, logs[input]);
                         });
   for (size_t t = 0; t < recordings.size(); ++t)
     recordings[t].finish(logs[tables.traces[t].inputs.back()]);

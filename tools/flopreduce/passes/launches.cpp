@@ -12,7 +12,7 @@ Launches::Launches(const TraceTables& tables, const Totals& totals, const PhaseR
     : tables_(tables),
       rules_(rules),
       phases_(phases),
-      numbers_(numbers),
+      split_(&numbers),
       formulas_(formulas),
       work_(tables, totals, formulas),
       classes_(tables),
@@ -39,14 +39,14 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
   const uint32_t device = state.streams.get(batch.stream());
   launch.stream = device != kNoIndex ? batch.stream() : 0;
   launch.device = known(device, unknown_device);
-  ThreadNumbers numbers(numbers_, trace, batch.thread());
+  NumberCuts numbers(split_.of(trace, batch));
   uint64_t path_id = UINT64_MAX;  // none yet
   NumberTells path_tells = NumberTells::kNothing;
   uint32_t path_rule = 0;
   bool more = true;
   batch.for_each(state.patterns, told, [&](const LaunchRow& row) {
+    const NumberTells tells = numbers.next();
     if (!more || !row.timed || row.start_ns >= kLatestStart) return;
-    const NumberTells tells = numbers.of(row.range_path, row.sequence);
     if (row.range_path != path_id || tells != path_tells) {
       path_id = row.range_path;
       path_tells = tells;

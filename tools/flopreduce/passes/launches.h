@@ -68,7 +68,7 @@ class Launches {
   const TraceTables& tables_;
   const PhaseRules& rules_;
   PhaseMap& phases_;
-  const NumberSource& numbers_;
+  NumberSplit split_;
   const Formulas& formulas_;
   WorkTable work_;
   MergedClasses classes_;

@@ -184,6 +184,7 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
     return true;
   });
   OperatorCalls calls = pass.take();
+  phases.use_again(pass.take_again());
   return {std::move(calls), pass.take_numbers(false)};
 }
 

@@ -68,6 +68,9 @@ class NumberReader {
     return number == pass_.first && is_of(pass_) ? NumberTells::kBetween : NumberTells::kUnclear;
   }
 
+  // The last one that begins at or before the number that was asked for; all 0 where none does.
+  const ForwardNumbers::Pass& pass() const { return pass_; }
+
  private:
   void find(uint64_t number);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
-#include <unordered_map>
 
 #include "analytic/operator_flop.h"
 #include "phases/phases.h"
@@ -66,39 +65,47 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases)
       operator_(tables.paths.size(), kNoIndex),
       layer_(tables.paths.size(), PathTable::kRoot),
       node_(tables.paths.size(), kNoIndex),
-      function_(tables.paths.size(), 0) {
-  struct Known {
-    uint32_t name = kNoIndex, function = 0;
-  };
-  std::unordered_map<uint32_t, Known> known;
-  std::unordered_map<std::string, uint32_t> functions{{"", 0}};
-  size_t shapes = 0;
+      function_(tables.paths.size(), 0),
+      own_number_(tables.paths.size(), kNoIndex),
+      outermost_node_(tables.paths.size(), PathTable::kRoot) {
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
-    const auto [entry, fresh] = known.try_emplace(tables.paths[i].name);
-    Known& of_name = entry->second;
-    if (fresh) {
-      const std::string& text = tables.names[tables.paths[i].name];
-      auto parsed = parse_operator_name(text);
-      const std::string function = function_named(text, parsed ? &*parsed : nullptr);
-      of_name.function =
-          functions.try_emplace(function, static_cast<uint32_t>(functions.size())).first->second;
-      if (parsed) {
-        shapes += parsed->sizes.size();
-        if (shapes > kMaxShapes)
-          *parsed = {parsed->kind, parsed->name, parsed->sequence, false, {}, {}};
-        of_name.name = static_cast<uint32_t>(names_.size());
-        names_.push_back(std::move(*parsed));
-      }
-    }
+    const Known& of_name = read_name(tables.paths[i].name);
     name_[i] = of_name.name;
     function_[i] = of_name.function;
     find_node(i);
+    find_own_number(i, of_name.own_number);
     const OperatorName* name = name_of(i);
     const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
     layer_[i] = layer ? i : layer_[tables.paths[i].parent];
     any_ = any_ || !layer;
     if (!layer) find_operator(i);
   }
+}
+
+const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
+  const auto [entry, fresh] = known_.try_emplace(name);
+  Known& of_name = entry->second;  // elements stay where they are
+  if (!fresh) return of_name;
+  const std::string& text = tables_.names[name];
+  auto parsed = parse_operator_name(text);
+  if (parsed && parsed->own_number) {
+    // It is the same operator with and without a number of its own.
+    std::string plain = text;
+    plain.erase(plain.find(kOwnNumber), kOwnNumber.size());
+    if (const auto same = tables_.names.find(plain)) of_name = read_name(*same);
+    of_name.own_number = true;
+    if (of_name.name != kNoIndex) return of_name;
+  }
+  const std::string function = function_named(text, parsed ? &*parsed : nullptr);
+  of_name.function =
+      functions_.try_emplace(function, static_cast<uint32_t>(functions_.size())).first->second;
+  if (!parsed) return of_name;
+  shapes_ += parsed->sizes.size();
+  if (shapes_ > kMaxShapes)
+    *parsed = {parsed->kind, parsed->name, parsed->sequence, parsed->own_number, false, {}, {}};
+  of_name.name = static_cast<uint32_t>(names_.size());
+  names_.push_back(std::move(*parsed));
+  return of_name;
 }
 
 const OperatorName* OperatorMap::name_of(uint32_t path) const {
@@ -143,6 +150,17 @@ std::string OperatorMap::layer_name(uint32_t path) const {
   for (size_t i = kept; i-- > 0 && name.size() <= kLimit;)
     name += (name.empty() ? "" : "/") + tables_.names[tables_.paths[levels[i]].name];
   return cut(name, kLimit);
+}
+
+// Parents come before their children.
+void OperatorMap::find_own_number(uint32_t path, bool own) {
+  const uint32_t parent = tables_.paths[path].parent;
+  const AutogradNode* node = node_of(path);
+  if (node == nullptr) return;
+  outermost_node_[path] =
+      outermost_node_[parent] == PathTable::kRoot ? node->range : outermost_node_[parent];
+  own_number_[path] = node_of(parent) == node ? own_number_[parent] : kNoIndex;
+  if (own && own_number_[path] == kNoIndex) own_number_[path] = path;
 }
 
 // Parents come before their children.

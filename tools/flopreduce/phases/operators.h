@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analytic/operator_name.h"
@@ -56,23 +57,39 @@ class OperatorMap {
   const AutogradNode* node_of(uint32_t path) const {
     return node_[path] == kNoIndex ? nullptr : &nodes_[node_[path]];
   }
+  // The outermost operator around a path, up to the next node, that has a sequence number of its
+  // own inside of that node; kNoIndex where there is none.
+  uint32_t own_number_of(uint32_t path) const { return own_number_[path]; }
+  // The outermost autograd node around a path: its range, or PathTable::kRoot.
+  uint32_t outermost_node_of(uint32_t path) const { return outermost_node_[path]; }
   // The innermost range around a path, up to the next node, of the function that a node is named
   // for; kNoIndex where there is none.
   uint32_t function_of(uint32_t path, const AutogradNode& node) const;
 
  private:
+  // What a name says.
+  struct Known {
+    uint32_t name = kNoIndex, function = 0;  // of names_, and as in AutogradNode
+    bool own_number = false;
+  };
+  const Known& read_name(uint32_t name);
   void find_operator(uint32_t path);
   void find_node(uint32_t path);
+  void find_own_number(uint32_t path, bool own);
 
   const TraceTables& tables_;
   const PhaseMap& phases_;
   bool any_ = false;
+  std::unordered_map<uint32_t, Known> known_;  // by index in TraceTables::names
+  std::unordered_map<std::string, uint32_t> functions_{{"", 0}};
+  size_t shapes_ = 0;
   std::vector<OperatorName> names_;
   std::vector<uint32_t> name_;  // by path: index in names_, or kNoIndex
   std::vector<uint32_t> operator_, layer_;
   std::vector<AutogradNode> nodes_;
   std::vector<uint32_t> node_;      // by path: index in nodes_, or kNoIndex
   std::vector<uint32_t> function_;  // by path: as in AutogradNode
+  std::vector<uint32_t> own_number_, outermost_node_;
 };
 
 }  // namespace flopinj::reduce

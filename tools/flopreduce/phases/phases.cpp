@@ -72,6 +72,14 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
   return false;
 }
 
+std::string number_text(std::string_view tells) {
+  if (tells == PhaseRules::number_name(NumberTells::kBetween))
+    return "between those of one backward pass";
+  if (tells == PhaseRules::number_name(NumberTells::kAgain))
+    return "of its own in an autograd node that has none for its gradient";
+  return "in no backward pass, or also before one";
+}
+
 }  // namespace
 
 PhaseRules::PhaseRules() {
@@ -86,7 +94,7 @@ PhaseRules::PhaseRules() {
 }
 
 std::string_view PhaseRules::number_name(NumberTells tells) {
-  constexpr std::string_view kNames[kNumberTells] = {"", "between", "unclear"};
+  constexpr std::string_view kNames[kNumberTells] = {"", "between", "unclear", "again"};
   return kNames[static_cast<size_t>(tells)];
 }
 
@@ -139,9 +147,7 @@ std::string PhaseRules::describe(const Rule& rule) {
     case Match::kRegex:
       return who + "matches /" + rule.pattern + "/";
     case Match::kIs:
-      return who + (rule.pattern == number_name(NumberTells::kBetween)
-                        ? "between those of one backward pass"
-                        : "in no backward pass, or also before one");
+      return who + number_text(rule.pattern);
     case Match::kDefault:
       return "no rule matched";
   }
@@ -204,6 +210,7 @@ uint32_t PhaseMap::rule_of_number(uint32_t rule, NumberTells tells) const {
 }
 
 uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name, NumberTells tells) {
+  tells = told(path, tells);
   const auto [thread, fresh] = threads_.try_emplace(thread_name);
   OnThread& on = thread->second;
   if (fresh) on.rule = rules_.match(Subject::kThread, tables_.names[thread_name]);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phases/forward_numbers.h"
@@ -37,7 +38,7 @@ class PhaseRules {
     kContains,  // the pattern is somewhere in the name, any case
     kNode,      // the name's first part ends in the pattern and a number: "ConvolutionBackward0"
     kRegex,     // RE2 syntax: found in the name, any case
-    kIs,        // what a sequence number tells: "between", "unclear"
+    kIs,        // what a sequence number tells: "between", "unclear", "again"
     kDefault,   // nothing else matched
   };
   struct Rule {
@@ -99,6 +100,13 @@ class PhaseMap {
  public:
   // The tables must be joined, and both must outlive the map.
   PhaseMap(const PhaseRules& rules, const TraceTables& tables);
+  // What passes/sequence/own_numbers.h found out of operators inside of nodes, by path; empty:
+  // nothing.
+  void use_again(std::vector<bool> again) { again_ = std::move(again); }
+  // What is known of a launch: by its path, else by what its number tells.
+  NumberTells told(uint32_t path, NumberTells tells) const {
+    return path < again_.size() && again_[path] ? NumberTells::kAgain : tells;
+  }
   // Index into PhaseRules::rules(), whatever the kernel.
   uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells = NumberTells::kNothing);
   // Whether a number's rule may decide for launches in this path.
@@ -121,6 +129,7 @@ class PhaseMap {
 
   const PhaseRules& rules_;
   const TraceTables& tables_;
+  std::vector<bool> again_;
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;
   std::vector<uint32_t> kernel_;  // by signature

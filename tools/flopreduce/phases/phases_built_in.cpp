@@ -38,7 +38,9 @@ std::string_view PhaseRules::built_in() {
 #          is         of a number: between (those of the first and the last node of one backward
 #                     pass: the launch ran in the forward pass before it), or unclear (that of a
 #                     first node, or in no pass: data that needs no gradient, frozen layers and
-#                     evaluation look the same)
+#                     evaluation look the same), or again (an operator inside of an autograd node
+#                     has a number of its own, and what is the node's gradient has none: gradients
+#                     are on for that operator only, since it runs forward again)
 # PATTERN  the rest of the line
 
 # Activation checkpointing: forward work inside backward, and all forward work inside of that.
@@ -176,6 +178,8 @@ backward      thread             word      autograd
 forward       number              is        between
 forward       number in:optimizer is        between
 other         number              is        unclear
+# Checkpointing, whatever the operators.
+recompute     number in:backward  is        again
 
 # Kernels that wait for other devices or processes; they are never measured either.
 communication kernel             contains  nccl

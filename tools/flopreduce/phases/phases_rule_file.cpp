@@ -88,8 +88,9 @@ std::string complete(Rule& rule) {
   std::string error;
   if ((rule.subject == Subject::kNumber) != (rule.match == Match::kIs))
     return "'is' is for numbers, and numbers have no other match";
-  if (rule.match == Match::kIs && rule.pattern != "between" && rule.pattern != "unclear")
-    return "a number is 'between' or 'unclear'";
+  if (rule.match == Match::kIs && rule.pattern != "between" && rule.pattern != "unclear" &&
+      rule.pattern != "again")
+    return "a number is 'between', 'unclear' or 'again'";
   if (rule.pattern.size() > kMaxPatternBytes)
     return "the pattern is longer than " + std::to_string(kMaxPatternBytes) + " bytes";
   if (rule.match == Match::kRegex) rule.regex = compile(rule.pattern, error);

@@ -9,7 +9,8 @@ enum class NumberTells : uint8_t {
   kNothing = 0,  // there is none, or no operator of its thread has gradients
   kBetween = 1,  // the launch ran in a forward pass
   kUnclear = 2,  // in a forward pass or outside of all: nothing tells
+  kAgain = 3,    // forward again, inside of backward: passes/sequence/own_numbers.h
 };
-inline constexpr size_t kNumberTells = 3;
+inline constexpr size_t kNumberTells = 4;
 
 }  // namespace flopinj::reduce

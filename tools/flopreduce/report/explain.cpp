@@ -223,10 +223,11 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
 
 Explanation explain(const Report& report, const NamedFigure& figure) {
   constexpr size_t kRanges = 3;
-  Explanation out{figure.kind, figure.name, {}, {}, {}, 0};
+  Explanation out{figure.kind, figure.name, {}, {}, {}, {}, 0};
   const bool one_precision = figure.kind == FigureKind::kPrecision;
   std::map<uint32_t, OnDevice> devices;                                  // by kind
   std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
+  std::map<size_t, Work> rules;
   const Members members(report, figure);
   for (const RowReport& row : report.rows) {
     if (!members.holds(row)) continue;
@@ -234,6 +235,7 @@ Explanation explain(const Report& report, const NamedFigure& figure) {
                                                      members.doubtful_of(row), out.mixed_estimates)
                                       : row.work;
     out.work.add(of_row);
+    rules[row.rule].add(of_row);
     auto& [work, ranges] = parts[row.signature];
     work.add(of_row);
     ranges[row.range == kNoRange ? "(no range)" : report.ranges[row.range].path].add(of_row);
@@ -259,6 +261,9 @@ Explanation explain(const Report& report, const NamedFigure& figure) {
     c.ranges_left_out = ranges.size() - c.ranges.size();
     out.contributions.push_back(std::move(c));
   }
+  for (auto& [rule, work] : rules) out.rules.push_back({&report.rules[rule], std::move(work)});
+  std::stable_sort(out.rules.begin(), out.rules.end(),
+                   [](const auto& a, const auto& b) { return more_flop(a.work, b.work); });
   std::stable_sort(out.contributions.begin(), out.contributions.end(),
                    [](const auto& a, const auto& b) { return more_flop(a.work, b.work); });
   return out;

@@ -46,12 +46,19 @@ enum class FigureKind : uint8_t {
 const char* word(FigureKind kind);
 std::optional<FigureKind> figure_kind(std::string_view word);
 
+// The figure's launches whose phase one rule told.
+struct ByRule {
+  const RuleReport* rule = nullptr;
+  Work work;
+};
+
 struct Explanation {
   FigureKind kind = FigureKind::kTotal;
   std::string name;
   Work work;
   std::vector<Contribution> contributions;  // most FLOP first; they add up to `work`
   std::vector<OnDevice> devices;
+  std::vector<ByRule> rules;  // most FLOP first; they add up to `work`
   // Of a precision: launches whose FLOP of several precisions are an estimate. Intervals are of all
   // precisions together, so there is none.
   uint64_t mixed_estimates = 0;

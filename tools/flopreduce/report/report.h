@@ -207,6 +207,9 @@ struct LayerReport {
 struct ExpectedRatio {
   double least = 0, most = 0;
   std::string basis;  // what is not plain about it, and what is assumed; may be empty
+  // Of some products nothing tells which gradients were computed, and both are taken for granted;
+  // or it is of a part of the matrix work.
+  bool assumed = false;
   bool certain() const { return most - least <= 1e-9 * most; }
   // Nothing where it is a range.
   std::optional<double> value() const { return certain() ? std::optional(most) : std::nullopt; }
@@ -238,6 +241,7 @@ struct RatioReport {
   std::optional<double> first_layer_share;
   u128 first_layers_flop = 0, layered_flop = 0;
   std::optional<ExpectedRatio> expected;
+  std::string expected_missing;  // why nothing is expected, where more than evidence is missing
   std::vector<LayerReport> layers;
 };
 
@@ -253,6 +257,7 @@ struct OperatorReport {
   // By formula, of all calls; nothing where there is none.
   std::optional<u128> formula_flop;
   bool formula_partial = false;  // of all places of a function: some have none
+  bool formula_at_most = false;  // of both gradients, and nothing tells which were computed
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
   // Of it what the model needed: without gradients that nobody computed, without what a mask leaves
   // out.
@@ -285,6 +290,9 @@ struct OperatorsReport {
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
   std::optional<ExpectedRatio> products_expected;
+  // Backward launches of gradients that are differentiated again (create_graph=True): they have
+  // numbers of their own, and no number tells their forward operator.
+  uint64_t differentiated_again = 0;
   u128 recompute_flop = 0;  // executed
   // Backward launches with a sequence number, by what became of it.
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
@@ -358,6 +366,7 @@ struct RowReport {
   size_t signature = 0;       // Report::signatures
   uint32_t chip = 0;          // TraceTables::chips
   uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
+  size_t rule = 0;            // Report::rules, that told the phase
   std::string phase;
   std::string layer;          // empty where it is in none
   std::string operator_name;  // OperatorsReport::by_forward; empty where it is in none
@@ -378,6 +387,8 @@ struct Report {
   std::vector<PhaseReport> phases;
   std::vector<RuleReport> rules;
   Work unclear;  // of phase "other": may have run forward, and sequence numbers do not tell
+  // Of phase "optimizer": products that no number places; its own, or those of a closure.
+  Work optimizer_products;
   RatioReport ratio;
   UtilizationReport utilization;
   std::vector<KernelReport> kernels;  // most FLOP first

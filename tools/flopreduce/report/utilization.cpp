@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "report/cause_words.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {
@@ -116,6 +117,8 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
+constexpr const char* kAtLeast = ", at least: launches of other may have run forward";
+
 // What operators with a formula hold of the work of some launches. Summed over places: one place of
 // a function may have a formula where another has none.
 struct Covered {
@@ -123,7 +126,7 @@ struct Covered {
   u128 flop = 0;     // executed
   uint64_t unmeasured = 0;
   void add(const OperatorReport& place) {
-    if (!place.formula_flop) return;
+    if (!place.formula_flop || place.cause.starts_with(kComplexNumbers)) return;
     add_saturating(formula, *place.model_flop);
     add_saturating(flop, place.work.flop);
     add_saturating(unmeasured, place.work.unmeasured);
@@ -210,6 +213,8 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
       forward_basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
   }
   if (theory) *theory *= 3;
+  if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete()))
+    forward_basis += kAtLeast;
   add("theory", "3 x forward " + forward_basis + ", forward and backward time", theory, forward,
       step);
   const bool single = options.batch_size && *options.batch_size == 1;

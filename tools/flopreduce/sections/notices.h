@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "report/report.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
@@ -21,6 +22,9 @@ std::string ratio_missing(const Report& report);
 // Of the ratio against its expectation, as the end of a line that has both: ": inside the expected
 // range"; empty without a verdict.
 std::string verdict_text(const RatioReport& ratio);
+
+// Under figures of forward: launches that may have run there, and sequence numbers do not tell.
+std::vector<Line> unclear_lines(const Report& report);
 
 // What took something from the report, with the file: at most `most` of them, and whether there is
 // more. Raw bytes, as all texts here.

@@ -9,8 +9,10 @@ namespace {
 
 Cell formula_cell(const OperatorReport& o) {
   if (!o.formula_flop) return Cell::none();
-  return {*o.formula_flop, (o.calls_counted ? Mark::kNone : Mark::kEstimate) |
-                               (o.formula_partial ? Mark::kAtLeast : Mark::kNone)};
+  const Mark mark = o.calls_counted ? Mark::kNone : Mark::kEstimate;
+  if (o.formula_partial && o.formula_at_most) return {*o.formula_flop, Mark::kEstimate};
+  if (o.formula_at_most) return {*o.formula_flop, mark | Mark::kAtMost};
+  return {*o.formula_flop, mark | (o.formula_partial ? Mark::kAtLeast : Mark::kNone)};
 }
 
 constexpr Column kCalls = {"calls", "calls", Kind::kCount, Worth::kDetail};
@@ -53,6 +55,12 @@ Section operators_section(const Report& report) {
     out.below.push_back({to_grouped(lost) + " of " + to_grouped(lost + operators.joined) +
                              " backward launches with a sequence number found no forward operator.",
                          Tone::kWarn});
+  if (operators.differentiated_again > 0)
+    out.below.push_back({to_grouped(operators.differentiated_again) +
+                             " backward launches are of gradients that are differentiated again: "
+                             "they stand by their nodes, since no number tells their forward "
+                             "operators.",
+                         Tone::kWarn});
   return out;
 }
 
@@ -88,6 +96,7 @@ Json operator_json(const OperatorReport& o) {
   j.update(work_json(o.work));
   j["formula_flop"] = o.formula_flop ? Json(decimal(*o.formula_flop)) : Json(nullptr);
   if (o.formula_flop && o.formula_partial) j["formula_partial"] = true;
+  if (o.formula_flop && o.formula_at_most) j["formula_at_most"] = true;
   if (o.model_flop && o.model_flop != o.formula_flop) j["model_flop"] = decimal(*o.model_flop);
   if (o.formula_uncounted > 0) j["formula_uncounted"] = decimal(o.formula_uncounted);
   j["executed_formula_ratio"] = optional_json(o.ratio);
@@ -110,6 +119,8 @@ void operators_json(Json& to, const Report& report) {
       {"types", list_json(operators.types, operator_json)},
       {"places", list_json(operators.places, operator_json)},
   };
+  if (operators.differentiated_again > 0)
+    to["operators"]["sequence"]["differentiated_again"] = operators.differentiated_again;
 }
 
 }  // namespace

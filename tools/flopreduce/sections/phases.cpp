@@ -1,4 +1,5 @@
 // FLOP by phase of training.
+#include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/json_parts.h"
 #include "sections/sections.h"
@@ -6,7 +7,7 @@
 namespace flopinj::reduce {
 namespace {
 
-std::string unclear_flop(const Work& work) {
+std::string flop_in_brackets(const Work& work) {
   if (!work.flop_complete()) return ", some of them not measured,";
   return " (" + to_human(work.flop, "FLOP") + ")";
 }
@@ -24,16 +25,13 @@ Section phases_section(const Report& report) {
                           flop_share_cell(p.work, report.total), p.work.launches,
                           time_cell(p.work)});
   Section out{"By phase", {}, std::move(table), {}};
-  if (const Work& unclear = report.unclear; unclear.launches > 0) {
-    out.below.push_back({to_grouped(unclear.launches) + " launches of other" +
-                             unclear_flop(unclear) +
-                             " may have run forward: their sequence numbers do not tell.",
-                         Tone::kWarn});
-    out.below.push_back(
-        {"Data preparation, layers without gradients and evaluation with gradients on look the "
-         "same. A range named forward tells, or the rule 'forward number is unclear'.",
-         Tone::kDim});
-  }
+  out.below = unclear_lines(report);
+  if (const Work& products = report.optimizer_products; products.launches > 0)
+    out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +
+                             flop_in_brackets(products) +
+                             " are products that no sequence number places: the optimizer's own, "
+                             "as of Muon and Shampoo, or those of a closure.",
+                         Tone::kDim});
   return out;
 }
 
@@ -45,9 +43,22 @@ void phases_json(Json& j, const Report& report) {
     add_integer_op(j["phases"][p.name], p.flop);
   }
   j["phase_unclear"] = work_json(report.unclear);
+  if (report.optimizer_products.launches > 0)
+    j["optimizer_products"] = work_json(report.optimizer_products);
 }
 
 }  // namespace
+
+std::vector<Line> unclear_lines(const Report& report) {
+  const Work& unclear = report.unclear;
+  if (unclear.launches == 0) return {};
+  return {{to_grouped(unclear.launches) + " launches of other" + flop_in_brackets(unclear) +
+               " may have run forward: their sequence numbers do not tell.",
+           Tone::kWarn},
+          {"Data preparation, layers without gradients and evaluation with gradients on look the "
+           "same. A range named forward tells, or the rule 'forward number is unclear'.",
+           Tone::kDim}};
+}
 
 const Subject kPhases = {phases_section, phases_json};
 

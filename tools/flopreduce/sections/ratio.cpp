@@ -32,7 +32,8 @@ Section ratio_section(const Report& report) {
     text +=
         std::string("   matrix work only ") + (r.estimated ? "~ " : "") + fixed(*r.matrix_ratio, 4);
   if (r.expected && r.expected->certain())
-    text += "   expected " + fixed(r.expected->most, 4) + first_layer_note(r);
+    text += std::string("   expected ") + (r.expected->assumed ? "~ " : "") +
+            fixed(r.expected->most, 4) + first_layer_note(r);
   else if (r.expected)
     text += "   expected " + fixed(r.expected->least, 4) + " to " + fixed(r.expected->most, 4);
   Line line(std::move(text));
@@ -41,6 +42,8 @@ Section ratio_section(const Report& report) {
   Section out{"Backward / forward", {std::move(line)}, {}, {}};
   if (r.expected && !r.expected->basis.empty())
     out.below.push_back({"  expected: " + r.expected->basis, Tone::kDim});
+  if (!r.expected_missing.empty())
+    out.below.push_back({"  nothing expected: " + r.expected_missing, Tone::kDim});
   if (unclear && r.ratio)
     out.below.push_back({"  at most: forward may have more launches, see By phase", Tone::kWarn});
   return out;
@@ -57,6 +60,7 @@ void ratio_json(Json& j, const Report& report) {
                                                       {"high", r.matrix_interval->high}};
   j["backward_forward_verdict"] = verdict_json(r.verdict);
   add_expected(j, r.expected);
+  if (!r.expected_missing.empty()) j["backward_forward_expected_missing"] = r.expected_missing;
   j["first_layer_share"] = optional_json(r.first_layer_share);
   j["layers"] = list_json(r.layers, [](const LayerReport& l) -> Json {
     return {{"path", l.path},

@@ -1,37 +1,87 @@
 #include "passes/rows/number_split.h"
 
 namespace flopinj::reduce {
+namespace {
 
 // One call of an operator, or what runs inside of one call of a function.
-bool ThreadNumbers::is_of(const ForwardNumbers::Pass& pass, uint32_t path_id) const {
-  uint32_t path = path_id == 0 ? PathTable::kRoot : trace_.paths.get(path_id);
+bool is_of(const NumberSource& source, uint32_t trace, const ForwardNumbers::Pass& pass,
+           uint32_t path_id) {
+  const TraceState& state = source.tables.traces[trace];
+  uint32_t path = path_id == 0 ? PathTable::kRoot : state.paths.get(path_id);
   if (path == kNoIndex) return false;
-  if (source_.operators.operator_of(path) == pass.first_operator) return true;
+  if (source.operators.operator_of(path) == pass.first_operator) return true;
   // Paths have higher numbers than what is around them.
   if (pass.first_function == kNoIndex) return false;
-  while (path > pass.first_function) path = source_.tables.paths[path].parent;
+  while (path > pass.first_function) path = source.tables.paths[path].parent;
   return path == pass.first_function;
+}
+
+// The last numbered launch of a batch.
+struct Before {
+  uint64_t number = 0;  // none yet
+  NumberTells tells = NumberTells::kNothing;
+  ForwardNumbers::Pass pass;
+};
+
+// Of launches without numbers behind one numbered launch and before another.
+NumberTells between(const Before& before, const Before& after) {
+  if (after.tells != NumberTells::kBetween) return NumberTells::kNothing;
+  if (before.number == 0)
+    return after.number > after.pass.first ? NumberTells::kUnclear : NumberTells::kNothing;
+  const bool same = before.tells == NumberTells::kBetween && before.pass.first == after.pass.first;
+  return same ? NumberTells::kBetween : NumberTells::kNothing;
+}
+
+NumberTells behind(const Before& before) {
+  const bool inside = before.tells == NumberTells::kBetween && before.number < before.pass.last;
+  return inside ? NumberTells::kUnclear : NumberTells::kNothing;
+}
+
+}  // namespace
+
+void NumberSplit::add(const Cut& cut) {
+  if (!cuts_.empty() && cuts_.back().tells == cut.tells && cuts_.back().numbered == cut.numbered)
+    cuts_.back().end = cut.end;
+  else
+    cuts_.push_back(cut);
 }
 
 const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
                                                      const LaunchBatchReader& batch) {
   cuts_.clear();
-  if (source_ == nullptr || source_->numbers.of(trace, batch.thread()) == nullptr) {
-    cuts_.push_back({batch.size(), NumberTells::kNothing});
+  const ForwardNumbers::Passes* passes =
+      source_ == nullptr ? nullptr : source_->numbers.of(trace, batch.thread());
+  if (passes == nullptr) {
+    cuts_.push_back({batch.size()});
     return cuts_;
   }
-  ThreadNumbers numbers(*source_, trace, batch.thread());
+  NumberReader reader(passes);
+  Before before;
   size_t end = 0;
+  size_t waiting = SIZE_MAX;  // the first of the last cuts, which have no number
+  const auto settle = [&](NumberTells tells) {
+    for (; waiting < cuts_.size(); ++waiting)
+      if (!cuts_[waiting].numbered) cuts_[waiting].tells = tells;
+    waiting = SIZE_MAX;
+  };
   batch.for_each_sequence(source_->tables.traces[trace].patterns,
                           [&](uint32_t path_id, uint64_t number, bool graph, uint64_t launches) {
-                            // A graph repeats the numbers of its capture.
-                            const NumberTells tells = numbers.of(path_id, graph ? 0 : number);
                             end += static_cast<size_t>(launches);
-                            if (!cuts_.empty() && cuts_.back().tells == tells)
-                              cuts_.back().end = end;
-                            else
-                              cuts_.push_back({end, tells});
+                            if (graph || number == 0) {
+                              add({end, NumberTells::kNothing, graph});
+                              if (!graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
+                              return;
+                            }
+                            Before now{number, {}, {}};
+                            now.tells = reader.tells(number, [&](const ForwardNumbers::Pass& pass) {
+                              return is_of(*source_, trace, pass, path_id);
+                            });
+                            now.pass = reader.pass();
+                            if (waiting != SIZE_MAX) settle(between(before, now));
+                            before = now;
+                            add({end, now.tells, true});
                           });
+  if (waiting != SIZE_MAX) settle(behind(before));
   if (cuts_.empty()) cuts_.push_back({});
   return cuts_;
 }

@@ -1,4 +1,8 @@
 // What sequence numbers tell of the launches of a batch.
+//
+// A launch without a number (gradients were off: rotary embeddings, masks) ran in a forward pass
+// where the launches before and after it on its thread and stream did. What is before the first
+// numbered launch of a batch, or behind the last, inside of a pass, is unclear.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,37 +22,13 @@ struct NumberSource {
   const ForwardNumbers& numbers;
 };
 
-// Of one thread of a trace, one launch after another.
-class ThreadNumbers {
- public:
-  ThreadNumbers(const NumberSource& source, uint32_t trace, uint32_t thread)
-      : source_(source),
-        trace_(source.tables.traces[trace]),
-        passes_(source.numbers.of(trace, thread)),
-        reader_(passes_) {}
-  // Whether any number tells something.
-  bool any() const { return passes_ != nullptr; }
-  // By the trace's own id of the range path; `number` as ForwardNumbers has it.
-  NumberTells of(uint32_t path_id, uint64_t number) {
-    return reader_.tells(number,
-                         [&](const ForwardNumbers::Pass& pass) { return is_of(pass, path_id); });
-  }
-
- private:
-  bool is_of(const ForwardNumbers::Pass& pass, uint32_t path_id) const;
-
-  const NumberSource& source_;
-  const TraceState& trace_;
-  const ForwardNumbers::Passes* passes_;
-  NumberReader reader_;
-};
-
 // Cuts a batch where what numbers tell changes. One per reading thread.
 class NumberSplit {
  public:
   struct Cut {
     size_t end = 0;  // launches before it, from the cut before on
     NumberTells tells = NumberTells::kNothing;
+    bool numbered = true;  // or from a graph, which repeats the numbers of its capture
   };
   // Nothing is told without a source.
   explicit NumberSplit(const NumberSource* source) : source_(source) {}
@@ -57,8 +37,24 @@ class NumberSplit {
   const std::vector<Cut>& of(uint32_t trace, const LaunchBatchReader& batch);
 
  private:
+  void add(const Cut& cut);
+
   const NumberSource* source_;
   std::vector<Cut> cuts_;
+};
+
+// Of one launch after another of a batch.
+class NumberCuts {
+ public:
+  explicit NumberCuts(const std::vector<NumberSplit::Cut>& cuts) : cut_(cuts.begin()) {}
+  NumberTells next() {
+    if (at_++ == cut_->end) ++cut_;
+    return cut_->tells;
+  }
+
+ private:
+  std::vector<NumberSplit::Cut>::const_iterator cut_;
+  size_t at_ = 0;
 };
 
 }  // namespace flopinj::reduce

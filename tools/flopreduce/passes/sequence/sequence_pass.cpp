@@ -24,6 +24,7 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
       rules_(rules),
       phases_(phases),
       operators_(operators),
+      own_numbers_(operators),
       unknown_(tables.paths.size(), false),
       repeated_(kRepeated) {
   calls_.calls.resize(tables.paths.size());
@@ -45,7 +46,8 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   const uint32_t device = device_of(batch.stream());
   const Where where{&thread_of(batch.thread()), batch.stream(),
                     device == kNoIndex ? nullptr : window(device),
-                    backward_passes_.lane(trace, batch.thread(), batch.stream())};
+                    backward_passes_.lane(trace, batch.thread(), batch.stream()),
+                    own_numbers_.lane(trace, batch.thread(), batch.stream())};
   batch.for_each_sequence(tables_.traces[trace].patterns,
                           [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
                             launches(where, path_id, graph ? 0 : sequence, count);
@@ -82,6 +84,8 @@ SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
   const AutogradNode* node = operators_.node_of(path);
   if (node == nullptr) return Part::kOperator;
   if (node->of_a_leaf) return Part::kNone;
+  // The number is not the node's.
+  if (operators_.own_number_of(path) != kNoIndex) return Part::kAgain;
   const std::string& phase = rules_.rules()[phases_.rule_of(path, thread_name)].phase;
   return phase == "recompute" ? Part::kAgain : Part::kInNode;
 }
@@ -114,6 +118,12 @@ void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t seque
       open_.emplace(trace_, where.thread->id);
     if (on != nullptr) on->part = part;
     if (on != nullptr) on->in_pass = in_pass;
+  }
+  if (where.own != nullptr) {
+    if (part == Part::kOperator)
+      own_numbers_.outside(*where.own);
+    else
+      own_numbers_.launch(*where.own, path);
   }
   if (part == Part::kNone) return;
   Slot* slot = where.slots == nullptr ? nullptr : &(*where.slots)[sequence % kWindow];
@@ -194,9 +204,9 @@ void SequencePass::add_operator(Group& group, const Operator& added) {
   };
   if (!list.empty() && same(list.back())) return;
   // An operator that comes again is the last one now.
-  std::erase_if(list, same);
+  list.erase_if(same);
   if (list.size() == kMaxOperators) {
-    list.erase(list.begin());
+    list.pop_front();
     group.crowded = true;
   }
   list.push_back(added);
@@ -224,7 +234,6 @@ size_t SequencePass::Group::hash() const {
 }
 
 void SequencePass::close(Slot& slot) {
-  constexpr size_t kKept = 4;  // elements' memory that a free slot keeps
   Group& group = slot.group;
   waiting_ -= group.in_nodes.size();
   if (!group.in_nodes.empty()) {
@@ -244,8 +253,6 @@ void SequencePass::close(Slot& slot) {
   group.crowded = false;
   group.operators.clear();
   group.in_nodes.clear();
-  if (group.operators.capacity() > kKept) group.operators.shrink_to_fit();
-  if (group.in_nodes.capacity() > kKept) group.in_nodes.shrink_to_fit();
 }
 
 BackwardPasses::Own SequencePass::own_of(const Group& group) const {
@@ -291,9 +298,10 @@ SequencePass::Home SequencePass::among_operators(const Group& group,
   const auto fits = [&](const Operator& o) {
     return node.function == 0 || operators_.function_of(o.path, node) != kNoIndex;
   };
-  const auto last = std::find_if(group.operators.rbegin(), group.operators.rend(), fits);
-  if (last == group.operators.rend())
-    return {kNoIndex, group.crowded ? Lost::kOutOfWindow : Lost::kOtherOperator};
+  const Operator* last = nullptr;
+  for (const Operator& o : group.operators)
+    if (fits(o)) last = &o;
+  if (last == nullptr) return {kNoIndex, group.crowded ? Lost::kOutOfWindow : Lost::kOtherOperator};
   const uint32_t function = operators_.function_of(last->path, node);
   // Of the operator's paths always the same one.
   const uint32_t of = operators_.operator_of(last->path);
@@ -391,6 +399,7 @@ OperatorCalls SequencePass::take() {
     if (known.times > 0) join_group(known.group, known.times);
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
+  again_ = own_numbers_.take(tables_.paths.size());
   return std::move(calls_);
 }
 

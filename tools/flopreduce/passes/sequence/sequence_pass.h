@@ -22,11 +22,13 @@
 #include <vector>
 
 #include "passes/sequence/backward_passes.h"
+#include "passes/sequence/own_numbers.h"
 #include "passes/sequence/sequence_groups.h"
 #include "phases/operator_calls.h"
 #include "phases/operators.h"
 #include "phases/phases.h"
 #include "reader/packet_reader.h"
+#include "support/few_list.h"
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
@@ -49,6 +51,8 @@ class SequencePass {
   // Looks at launch batches, and at a summary's groups. Damage was told by the passes before.
   void packet(uint32_t trace, const Packet& packet);
   OperatorCalls take();
+  // Of operators inside of nodes, by path: OwnNumbers::take(). After take().
+  std::vector<bool> take_again() { return std::move(again_); }
   // What numbers tell of launches, after take(). `all`: also of threads where ranges decide for all
   // operators, so that numbers do not matter by the rules at hand.
   ForwardNumbers take_numbers(bool all);
@@ -68,8 +72,8 @@ class SequencePass {
   };
   // What has one number.
   struct Group {
-    std::vector<Operator> operators;  // in the order of their last launches
-    std::vector<InNode> in_nodes;
+    FewList<Operator, 2> operators;  // in the order of their last launches
+    FewList<InNode, 2> in_nodes;
     bool crowded = false;  // there were more operators
     bool operator==(const Group&) const = default;
     size_t hash() const;  // where there are launches in nodes
@@ -104,6 +108,7 @@ class SequencePass {
     uint32_t stream = 0;
     std::vector<Slot>* slots = nullptr;    // nullptr where there are none for this device
     BackwardPasses::Lane* lane = nullptr;  // the same for too many threads and streams
+    OwnNumbers::Lane* own = nullptr;       // the same
   };
   // The forward operator of a launch, or why there is none.
   enum class Lost : uint8_t { kNone, kWithoutForward, kOtherOperator, kAmbiguous, kOutOfWindow };
@@ -147,6 +152,8 @@ class SequencePass {
   uint32_t trace_ = kNoIndex;
   OperatorCalls calls_;
   BackwardPasses backward_passes_;
+  OwnNumbers own_numbers_;
+  std::vector<bool> again_;
   std::set<std::pair<uint32_t, uint32_t>> open_;  // traces' threads where numbers matter
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   std::unordered_map<uint32_t, Thread> threads_;

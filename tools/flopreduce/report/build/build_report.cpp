@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "analytic/operator_flop.h"
 #include "report/build/ledger.h"
 #include "report/build/ranks.h"
 #include "report/operators/layers.h"
@@ -63,6 +64,7 @@ class Builder {
 
  private:
   void add_rows();
+  bool is_product(uint32_t path) const;
   void keep_row(const Row& row, const Work& work, const Flop& flop, const std::string& phase_name);
   void add_signature(const Row& row, const Work& work);
   void describe_signature(const Row& row, SignatureReport& out);
@@ -138,6 +140,7 @@ void Builder::add_rows() {
     PhaseReport& p = phase(rules_.rules()[row.rule].phase);
     p.work.add(work);
     p.flop.add(flop);
+    if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
     add_signature(row, in_whole);
     operators_.add(row, work, flop,
                    work.unmeasured == 0 ? std::string()
@@ -149,6 +152,12 @@ void Builder::add_rows() {
   }
 }
 
+// Whether the operator that a launch belongs to multiplies matrices.
+bool Builder::is_product(uint32_t path) const {
+  const uint32_t at = operator_map_.operator_of(path);
+  return at != kNoIndex && operator_gradients(*operator_map_.name_of(at));
+}
+
 // What explanations are made of.
 void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
                        const std::string& phase_name) {
@@ -156,6 +165,7 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
     RowReport& kept = report_.rows.emplace_back();
     kept.signature = report_.signatures.size() - 1;
     kept.chip = row.chip;
+    kept.rule = row.rule;
     kept.range = row.path;  // until ranges have their places: add_ranges()
     kept.phase = phase_name;
     kept.layer = operator_map_.layer_name(home);
@@ -381,6 +391,8 @@ Report Builder::build() {
     ratio.ratio.reset();
     ratio.matrix_ratio.reset();
     ratio.matrix_interval.reset();
+    ratio.expected.reset();
+    ratio.expected_missing = "matrix work of other may have run forward";
     ratio.verdict = RatioVerdict::kNone;
   }
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });

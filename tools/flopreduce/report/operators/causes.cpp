@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "report/cause_words.h"
 #include "report/operators/gradients.h"
 #include "report/operators/tile_padding.h"
 #include "support/text.h"
@@ -141,6 +142,12 @@ std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed,
   return Cause{std::string(word) + ", unexplained", facts.gradients.text};
 }
 
+// The formula is of both gradients, and it may be that one was computed.
+std::optional<Cause> untold_gradients(const OperatorFacts& facts, u128 executed, u128 formula) {
+  if (!formula_is_at_most(facts) || executed >= formula) return std::nullopt;
+  return Cause{"unexplained", "the formula is of both gradients: " + facts.gradients.text};
+}
+
 // Of fused attention: what a mask leaves out, what backward computes again, what the formula lacks.
 std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
   if (!facts.formula.attention) return std::nullopt;
@@ -168,14 +175,18 @@ std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
 
 // Types are in no range's name, and formulas are of real numbers: a complex multiply-add is four
 // real ones.
-std::optional<Cause> complex_numbers(const OperatorFacts& facts, double ratio, bool by_name) {
+// By matrix FLOP, so that a bias does not count.
+std::optional<Cause> complex_numbers(const OperatorFacts& facts, bool by_name) {
   static constexpr std::array<std::string_view, 3> kKernels = {"cgemm", "zgemm", "complex<"};
-  if (facts.formula.flop->multiply_adds == 0 || std::abs(ratio - 4) > 0.08) return std::nullopt;
+  const u128 products = OperatorFlop{facts.algorithm().multiply_adds, 0, 0}.flop(facts.fma);
+  if (products == 0 || std::abs(quotient(facts.work.matrix_flop, products) - 4) > 0.08)
+    return std::nullopt;
   const auto* kernel = kernel_with(facts, kKernels);
   if (by_name && kernel != nullptr)
-    return Cause{"complex numbers", "a complex multiply-add is four real ones: " + shown(*kernel)};
+    return Cause{std::string(kComplexNumbers),
+                 "a complex multiply-add is four real ones: " + shown(*kernel)};
   if (by_name || !facts.calls_counted) return std::nullopt;
-  return Cause{"complex numbers likely",
+  return Cause{std::string(kComplexNumbers) + " likely",
                "four times the formula, which is of real numbers: no range's name tells the type"};
 }
 
@@ -215,7 +226,7 @@ Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
   const double ratio = formula == 0 ? 0 : quotient(executed, formula);
   if (auto cause = algorithm(facts)) return *cause;
   if (auto cause = attention(facts, executed)) return *cause;
-  if (auto cause = complex_numbers(facts, ratio, true)) return *cause;
+  if (auto cause = complex_numbers(facts, true)) return *cause;
   if (auto cause = bias(facts, executed, formula)) return *cause;
   if (auto cause = missing_gradient(facts, executed, formula)) return *cause;
   if (auto cause = padding(facts, ratio)) return *cause;
@@ -227,7 +238,8 @@ Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
       return {"calls estimated", "each launch does 1/" + std::to_string(std::llround(parts)) +
                                      " of the formula: one call may be as many launches"};
   }
-  if (auto cause = complex_numbers(facts, ratio, false)) return *cause;
+  if (auto cause = complex_numbers(facts, false)) return *cause;
+  if (auto cause = untold_gradients(facts, executed, formula)) return *cause;
   return {"unexplained", ""};
 }
 
@@ -257,6 +269,11 @@ Cause cause_of(const OperatorFacts& facts) {
   if (const std::string note = per_kernel(facts); !note.empty() && facts.calls_counted)
     cause.evidence += (cause.evidence.empty() ? "" : "; ") + note;
   return cause;
+}
+
+bool formula_is_at_most(const OperatorFacts& facts) {
+  return computes_both_gradients(facts.formula, *facts.name) &&
+         facts.gradients.found == Gradients::kUnknown;
 }
 
 bool about_half_of_attention(const OperatorFacts& facts) {

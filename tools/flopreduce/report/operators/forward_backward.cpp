@@ -140,12 +140,15 @@ void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, 
 // By the innermost of an operator's functions that tells: which kernels of attention ran.
 std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t path) const {
   const uint32_t outermost = operators_.operator_of(path);
+  std::optional<ProductGradients> found;
   for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
     if (const OperatorName* name = operators_.name_of(path))
-      if (const auto gradients = operator_gradients(*name)) return gradients;
+      if (const auto gradients = operator_gradients(*name);
+          gradients && (!found || gradients->whole))
+        found = gradients;
     if (path == outermost) break;
   }
-  return std::nullopt;
+  return found;
 }
 
 void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase,
@@ -180,6 +183,7 @@ void ForwardBackwardBuilder::Sum::add(const Sum& other) {
   least += other.least;
   most += other.most;
   known = known && other.known;
+  assumed = assumed || other.assumed;
   for (const std::string& text : other.basis)
     if (std::find(basis.begin(), basis.end(), text) == basis.end()) basis.push_back(text);
 }
@@ -187,7 +191,7 @@ void ForwardBackwardBuilder::Sum::add(const Sum& other) {
 std::optional<ExpectedRatio> ForwardBackwardBuilder::Sum::ratio() const {
   constexpr size_t kMostShown = 3;
   if (!known || matrix <= 0) return std::nullopt;
-  ExpectedRatio ratio{least / matrix, most / matrix, {}};
+  ExpectedRatio ratio{least / matrix, most / matrix, {}, assumed};
   for (size_t i = 0; i < basis.size() && i < kMostShown; ++i)
     ratio.basis += (i == 0 ? "" : "; ") + basis[i];
   if (basis.size() > kMostShown)
@@ -239,6 +243,7 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
     sum.least = theory.gradients - theory.by_input;
     because("with or without input gradient");
   } else {
+    sum.assumed = true;
     because("both gradients assumed");
   }
   return sum;
@@ -299,7 +304,7 @@ void ForwardBackwardBuilder::set_expected_of_layers() {
     else if (first)
       layer.expected = ExpectedRatio{1, 2, because("with or without input gradient")};
     else
-      layer.expected = ExpectedRatio{2, 2, because("both gradients assumed")};
+      layer.expected = ExpectedRatio{2, 2, because("both gradients assumed"), true};
     first = false;
   }
 }
@@ -325,14 +330,14 @@ void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsRe
     set_ratio(type);
     set_share(type, types_pass_);
   }
-  set_expected(gradients, report);
+  if (report.differentiated_again == 0) set_expected(gradients, report);
   const auto first_path = [&](const ForwardBackward& layer) {
     const auto found = first_path_.find(layer.name);
     return found == first_path_.end() ? kNoIndex : found->second;
   };
   std::stable_sort(layers_.rows.begin(), layers_.rows.end(),
                    [&](const auto& a, const auto& b) { return first_path(a) < first_path(b); });
-  set_expected_of_layers();
+  if (report.differentiated_again == 0) set_expected_of_layers();
   const auto flop = [](const ForwardBackward& row) {
     u128 sum = row.forward.flop;
     add_saturating(sum, row.backward.flop);

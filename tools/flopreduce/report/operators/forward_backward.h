@@ -5,7 +5,7 @@
 // formula knows, without those of which report/operators/gradients.h says that they were not
 // computed. Evidence by FLOP is left out here, since FLOP are what the expectation is to judge.
 // Without other evidence the first operator that has gradients gets the range with and without its
-// input's gradient, and any other is assumed to have all; the basis says so.
+// input's gradient, and any other is assumed to have all; the basis says so, and a mark.
 //
 // A layer without operators that have a theory (plain ranges) has the names of its backward kernels
 // as evidence: named for both gradients in equal numbers, both; all matrix work by kernels named
@@ -77,7 +77,7 @@ class ForwardBackwardBuilder {
   // Expectations of several operators.
   struct Sum {
     double matrix = 0, least = 0, most = 0;
-    bool known = true;
+    bool known = true, assumed = false;
     std::vector<std::string> basis;
     void add(const Sum& other);
     std::optional<ExpectedRatio> ratio() const;

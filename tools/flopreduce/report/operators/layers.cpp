@@ -102,11 +102,22 @@ RatioVerdict verdict_of(const RatioReport& report) {
                                                   : RatioVerdict::kUndecided;
 }
 
+// Theory may be lacking of some products.
+ExpectedRatio of_a_part(ExpectedRatio expected, u128 part, u128 whole) {
+  const double share = whole == 0 ? 1 : quotient(part, whole);
+  if (share >= 1 - kRatioTolerance) return expected;
+  expected.assumed = true;
+  expected.basis += (expected.basis.empty() ? "of " : "; of ") +
+                    std::to_string(static_cast<int>(share * 100)) + " % of forward's matrix work";
+  return expected;
+}
+
 std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& forward,
                                          const OperatorsReport& operators) {
   if (operators.products_expected &&
       2 * operators.products_matrix_flop >= std::max<u128>(1, forward.matrix_flop))
-    return operators.products_expected;
+    return of_a_part(*operators.products_expected, operators.products_matrix_flop,
+                     forward.matrix_flop);
   if (auto expected = expected_of_layers(forward, operators)) return expected;
   return expected_of_whole(report);
 }
@@ -154,7 +165,10 @@ RatioReport backward_forward(const TraceTables& tables, const PhaseRules& rules,
     add_saturating(forward_matrix[tables.paths[static_cast<uint32_t>(i)].parent],
                    forward_matrix[i]);
   find_layers(tables, rules, phases, forward_matrix, report);
-  report.expected = expected_of(report, forward, operators);
+  if (operators.differentiated_again > 0)
+    report.expected_missing = "gradients are differentiated again: theory is of one backward pass";
+  else
+    report.expected = expected_of(report, forward, operators);
   report.verdict = verdict_of(report);
   return report;
 }

@@ -32,6 +32,8 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
                            const std::string& reason) {
   const std::string& phase = rules_.rules()[row.rule].phase;
   forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
+  if (phase == "backward" && operators_.own_number_of(row.path) != kNoIndex)
+    add_saturating(report_.differentiated_again, work.launches);
   const uint32_t path = operators_.operator_of(row.path);
   if (path == kNoIndex) return;
   if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
@@ -157,6 +159,7 @@ void OperatorsBuilder::add_types() {
     add_saturating(type.calls, place.calls);
     type.work.add(place.work);
     add_saturating(type.formula_uncounted, place.formula_uncounted);
+    type.formula_at_most = type.formula_at_most || place.formula_at_most;
     if (place.formula_flop && place.work.flop_complete()) {
       if (!type.formula_flop) type.formula_flop = type.model_flop = 0;
       add_saturating(*type.formula_flop, *place.formula_flop);
@@ -206,6 +209,7 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   std::vector<uint32_t> launching;
   for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
   forward_backward_.add_formula(path, r.phase, r.formula_flop, launching);
+  r.formula_at_most = formula_is_at_most(facts);
   const Cause cause = cause_of(facts);
   r.cause = cause.cause;
   r.evidence = cause.evidence;

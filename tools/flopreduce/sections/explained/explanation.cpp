@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/json_parts.h"
 
@@ -121,6 +122,20 @@ Section sum_section(const Explanation& e) {
   return {"Sum over signatures", {}, std::move(table), {}};
 }
 
+// Why the launches are of their phase.
+Section rules_section(const Report& report, const Explanation& e) {
+  Section section{"Rules that told the phases", {}, std::nullopt, {}};
+  bool other = false;
+  for (const ByRule& by : e.rules) {
+    section.above.emplace_back("  " + by.rule->phase + ": " +
+                               counted(by.work.launches, "launch", "launches") + ", " +
+                               flop_text(by.work) + ": " + by.rule->rule);
+    other = other || by.rule->phase == "forward" || by.rule->phase == "other";
+  }
+  if (other) section.below = unclear_lines(report);
+  return section;
+}
+
 // How much of a metric's instructions is arithmetic, as far as the kernel's code tells.
 std::string code_text(const MetricReport& m) {
   const InstructionCounts& i = m.instructions;
@@ -221,6 +236,7 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   if (e.kind == FigureKind::kBackwardForward) append(explained_ratio(report));
   if (e.kind == FigureKind::kShareOfPeak) append(explained_utilization(report));
   sections.push_back(sum_section(e));
+  if (!e.rules.empty()) sections.push_back(rules_section(report, e));
   for (size_t i = 0; i < std::min(top, e.contributions.size()); ++i)
     sections.push_back(signature_section(e, e.contributions[i]));
   append(explained_peaks(report, e));
@@ -239,6 +255,11 @@ nlohmann::ordered_json explanation_json(const Report& report, const Explanation&
   if (e.mixed_estimates > 0) j["work"]["flop_interval_95"] = nullptr;
   if (e.kind == FigureKind::kBackwardForward) j["ratio"] = explained_ratio_json(report);
   if (e.kind == FigureKind::kShareOfPeak) j["utilization"] = explained_utilization_json(report);
+  j["rules"] = list_json(e.rules, [&](const ByRule& by) {
+    Json rule{{"rule", by.rule->rule}, {"phase", by.rule->phase}, {"work", work_json(by.work)}};
+    if (e.mixed_estimates > 0 && by.work.varying > 0) rule["work"]["flop_interval_95"] = nullptr;
+    return rule;
+  });
   j["signatures"] = list_json(e.contributions, [&](const Contribution& c) {
     Json part;
     part["work"] = work_json(c.work);

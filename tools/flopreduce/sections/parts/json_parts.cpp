@@ -55,6 +55,7 @@ void add_expected(Json& to, const std::optional<ExpectedRatio>& expected) {
   if (!expected) return;
   if (!expected->certain())
     to["backward_forward_expected_range"] = {expected->least, expected->most};
+  if (expected->assumed) to["backward_forward_expected_assumed"] = true;
   if (!expected->basis.empty()) to["backward_forward_expected_basis"] = expected->basis;
 }
 
