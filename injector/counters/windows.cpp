@@ -162,6 +162,11 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   planner_.visit_soon();
 }
 
+// Since the window was opened.
+bool Windows::modules_came(const Context& context) {
+  return context.modules_loaded.load(std::memory_order_relaxed) != context.window->modules_at_open;
+}
+
 // Is the open window to be closed before the launch `next`?
 bool Windows::due(const Context& context, const ThreadContext& thread,
                   const Signature* next) const {
@@ -169,6 +174,7 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
   const OpenWindow& window = *context.window;
   if (window.instrumented && (thread.launch.asked.cooperative || !fits_instrumented(*next)))
     return true;
+  if (window.instrumented && modules_came(context)) return true;  // see leave_out_unpatched()
   if (!window.finished) return false;
   return policy_.site() != CloseSite::kOpener || window.opener == &thread ||
          window.measured.rows.size() >= scheduler_.config().max_ranges;
@@ -194,7 +200,7 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
   row.chosen = thread.launch.chosen;
   row.call_ns = now - thread.launch.window_call_began_ns;
   OpenWindow& window = *context.window;
-  row.late = context.modules_loaded.load(std::memory_order_relaxed) != window.modules_at_open;
+  row.late = modules_came(context);  // in this very launch: see due()
   const bool finished = scheduler_.row_added(window.measured, row, now);
   if (!finished && window.measured.rows.size() < policy_.most_rows()) return true;
   window.finished = true;

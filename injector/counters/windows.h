@@ -92,6 +92,7 @@ class Windows {
   void open(Context&, const ThreadContext&, const LaunchDecision&);
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
+  static bool modules_came(const Context&);
   bool due(const Context&, const ThreadContext&, const Signature* next) const;
   void close(Context&, CloseCause);
   void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);

@@ -148,7 +148,7 @@ class Steps(Runner):
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
                    self.tree / "bin/flopinj", "run", "--force", "-o", "no_rights.pb",
                    *(["--simulate"] if self.options.simulate else self.cupti()), "--",
-                   self.trainer(), "--model", "mlp", "--mode", "plain", "--steps", 10]
+                   self.trainer(), "--model", "mlp", "--mode", "plain", "--steps", 200]
         code, _ = self.execute(command, 40)
         if code != 0:
             raise Fail(f"the program ended with {code}")

@@ -120,7 +120,8 @@ class Launches(harness.TestCase):
                                 "axpy": str(100 * 2 * 64)})
 
     def test_a_kernel_with_a_new_scalar_at_every_launch_is_counted(self):
-        """40 launches, 40 fingerprints: the first ones count with the class of the rest."""
+        """40 launches, 40 fingerprints: the first ones count with the class of the rest. What was
+        read in a window is known some time after it, so the launches are far enough apart."""
         report = self.report_of("seeds")
         self.assert_all_counted(report, 40)
         self.assertEqual(self.kernels_of(report), {"axpy": (40, str(40 * 2 * 64))})

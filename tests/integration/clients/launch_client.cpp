@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -232,7 +233,10 @@ void vectors(Gpu& gpu) {
 // One kernel, its work always the same, with a scalar that never comes again: a seed, a step
 // counter.
 void seeds(Gpu& gpu) {
-  for (int i = 0; i < 40; ++i) gpu.axpy(64, nullptr, 1.0F + static_cast<float>(i));
+  for (int i = 0; i < 40; ++i) {
+    gpu.axpy(64, nullptr, 1.0F + static_cast<float>(i));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 void collective(Gpu& gpu) {

@@ -102,11 +102,15 @@ TEST_CASE("parts of one trace are put in order") {
   CHECK_FALSE(parts.partial);
 }
 
-TEST_CASE("a simulated trace makes the whole report simulated") {
+TEST_CASE("a simulated trace has no place beside a real one") {
   TraceBuilder t = started(3, "GH100", true);
   t.end();
+  const Report alone = reduce_bytes({t.bytes()});
+  CHECK(alone.simulated == true);
+  CHECK(text_of(alone).find("SIMULATED") != std::string::npos);
   const Report r = reduce_bytes({measuring(), t.bytes()});
-  CHECK(r.simulated == true);
-  CHECK(text_of(r).find("SIMULATED") != std::string::npos);
-  CHECK(reduce_bytes({measuring()}).simulated == false);
+  CHECK(r.simulated == false);
+  CHECK(r.traces.size() == 1);
+  REQUIRE(r.errors.size() == 1);
+  CHECK(r.errors[0].find("simulated GPU") != std::string::npos);
 }
