@@ -127,7 +127,8 @@ void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t>
 
 // True: somebody else is reading, and may have left some.
 bool Windows::read_closed() {
-  const std::unique_lock lock(reading_, kMostWaitForReading);
+  // By the system clock: see within() in windows.cpp.
+  const std::unique_lock lock(reading_, std::chrono::system_clock::now() + kMostWaitForReading);
   if (!lock.owns_lock()) return true;
   while (std::optional<UnreadWindow> unread = unread_.pop()) read(*unread);
   return false;
