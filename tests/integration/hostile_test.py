@@ -135,6 +135,7 @@ class Ends(Hostile):
         self.both("main_ends", FLOPINJ_MODE="count")
         self.assertEqual(self.report()["ledger"]["launches"], 40)
 
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers' allocators are no more ready for it")
     def test_exit_in_a_signal_handler(self):
         for microseconds in range(20_000, 100_000, 4_000):
             with self.subTest(microseconds):
@@ -171,9 +172,11 @@ class Ends(Hostile):
 
 
 class Threads(Hostile):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers do not unwind cancelled threads")
     def test_a_cancelled_thread_initializes_cuda(self):
         self.assertEqual(self.both("cancelled_init").stdout, "cancelled 1\n")
 
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers' allocators are no more ready for it")
     def test_ranges_in_a_signal_handler(self):
         self.both("ranges_in_handler")
         self.report()
