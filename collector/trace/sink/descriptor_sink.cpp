@@ -9,9 +9,11 @@ bool DescriptorSink::fail(const std::string& why) {
   return false;
 }
 
-bool DescriptorSink::usable() {
-  return fd_.names() != Descriptor::Names::kForeign ||
-         fail("the program has closed the descriptor of the trace");
+bool DescriptorSink::usable(bool named) {
+  const Descriptor::Names names = fd_.names();
+  if (names == Descriptor::Names::kForeign)
+    return fail("the program has closed the descriptor of the trace");
+  return !named || names == Descriptor::Names::kOurs || fail("somebody has removed the file");
 }
 
 bool DescriptorSink::close() {

@@ -19,8 +19,9 @@ class DescriptorSink : public Sink {
 
  protected:
   bool fail(const std::string& why);  // false
-  // True where the descriptor is still ours. Looked at before every write: see descriptor.h.
-  bool usable();
+  // True where the descriptor is still ours, and its file, where it is one of ours only (`named`),
+  // still has a name. Looked at before every write: see descriptor.h.
+  bool usable(bool named = false);
 
   std::string target_;
   Descriptor fd_;

@@ -5,12 +5,6 @@
 
 namespace flopinj {
 
-bool FileSink::usable() {
-  if (exclusive_ && fd_.names() == Descriptor::Names::kUnlinked)
-    return fail("somebody has removed the file");
-  return DescriptorSink::usable();
-}
-
 // What is no regular file of ours has no offsets.
 int FileSink::write_all(std::string_view& rest, uint64_t offset) {
   const WriteSignalGuard guard;
@@ -29,11 +23,11 @@ int FileSink::write_all(std::string_view& rest, uint64_t offset) {
 }
 
 bool FileSink::write(std::string_view packets) {
-  if (!error_.empty() || !usable()) return false;
+  if (!error_.empty() || !usable(exclusive_)) return false;
   std::string_view rest = packets;
   if (const int error = write_all(rest, bytes_); error != 0) {
     // Best effort: where it fails the reader meets a torn tail, which it knows how to handle.
-    if (exclusive_ && rest.size() < packets.size() && usable()) [[maybe_unused]]
+    if (exclusive_ && rest.size() < packets.size() && usable(exclusive_)) [[maybe_unused]]
       const int cut = ::ftruncate(fd_.get(), static_cast<off_t>(bytes_));
     return fail(errno_text(error));
   }
@@ -43,7 +37,7 @@ bool FileSink::write(std::string_view packets) {
 
 bool FileSink::rewrite(uint64_t offset, std::string_view bytes) {
   if (!error_.empty() || !exclusive_ || offset + bytes.size() > bytes_) return false;
-  if (!usable()) return false;
+  if (!usable(exclusive_)) return false;
   const int error = write_all(bytes, offset);
   return error == 0 || fail(errno_text(error));
 }

@@ -19,7 +19,6 @@ class FileSink : public DescriptorSink {
   bool rewrite(uint64_t offset, std::string_view bytes) override;
 
  private:
-  bool usable();  // and its file has a name
   // 0, or the error; `rest` is what is left to write.
   int write_all(std::string_view& rest, uint64_t offset);
 
