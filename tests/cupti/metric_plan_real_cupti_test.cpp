@@ -212,7 +212,7 @@ TEST_CASE("Hopper's counters of instructions hold what the plan's conditions rel
       {"imma", "(IMMA/IGMMA/BMMA/BGMMA ops)"},
       {"dmma", "(DMMA ops)"}};
   for (const auto& [pipe, instructions] : descriptions) {
-    const std::string metric = std::string("sm__inst_executed_pipe_tensor_op_") + pipe;
+    const std::string metric = std::string("sm__inst_executed_pipe_tensor_op_") + pipe + ".sum";
     struct {
       CUpti_Profiler_Host_GetMetricProperties_Params params;
       uint64_t room_for_newer_fields[16];
