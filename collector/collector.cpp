@@ -1,12 +1,12 @@
 #include <collector/collector.h>
 #include <collector/identity/fingerprint.h>
+#include <collector/identity/start_thread.h>
 #include <collector/writer/collector_state.h>
 #include <collector/writer/writer_loop.h>
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <csignal>
 #include <numeric>
 #include <utility>
 
@@ -32,33 +32,17 @@ void guarded(Body&& body) noexcept {
   }
 }
 
-struct WriterStart {
+// The writer may outlive the collector when it is stuck, so it owns a share of the state.
+struct Writer {
   CollectorState* state;
   std::unique_ptr<WriterLoop> loop;
+
+  void operator()() {
+    loop->run();
+    loop.reset();
+    state->release();
+  }
 };
-
-// The writer may outlive the collector when it is stuck, so it owns a share of the state.
-void* writer_main(void* argument) {
-  const std::unique_ptr<WriterStart> start(static_cast<WriterStart*>(argument));
-  start->loop->run();
-  start->loop.reset();
-  start->state->release();
-  return nullptr;
-}
-
-// A new thread inherits the signal mask: the program's signals never reach ours, not even in its
-// first moment. A bare pthread, because a forked child can neither join nor detach it, and
-// std::thread insists on one of them.
-bool start_with_signals_blocked(pthread_t& thread, std::unique_ptr<WriterStart> start) {
-  sigset_t all;
-  sigset_t previous;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  const bool started = pthread_create(&thread, nullptr, writer_main, start.get()) == 0;
-  if (started) (void)start.release();
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  return started;
-}
 
 }  // namespace
 
@@ -81,11 +65,9 @@ bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
   if (dead_ || started_ || closed_ || !sink) return false;
   return guarded(false, [&] {
     sink_ = sink.get();
-    auto start = std::make_unique<WriterStart>();
-    start->state = state_;
-    start->loop = std::make_unique<WriterLoop>(*state_, std::move(sink), process);
+    Writer writer{state_, std::make_unique<WriterLoop>(*state_, std::move(sink), process)};
     state_->owners.fetch_add(1, std::memory_order_relaxed);
-    started_ = start_with_signals_blocked(writer_, std::move(start));
+    started_ = start_thread(writer_, std::move(writer));
     if (!started_) {
       sink_ = nullptr;
       state_->release();

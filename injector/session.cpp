@@ -62,7 +62,7 @@ bool end_with_program(Session& session) {
 
 CollectorHooks hooks_for(Session& session) {
   CollectorHooks hooks;
-  hooks.thread_started = [] { prepare_helper_thread("flopinj-writer"); };
+  hooks.thread_started = [] { count_helper_thread("flopinj-writer"); };
   hooks.flush_times = [&session] {
     if (session.activity) session.activity->flush();
   };

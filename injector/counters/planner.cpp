@@ -1,3 +1,4 @@
+#include <collector/identity/start_thread.h>
 #include <collector/schedule/computed_plan.h>
 #include <injector/counters/device_support.h>
 #include <injector/counters/planner.h>
@@ -8,7 +9,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <thread>
 
 namespace flopinj {
 namespace {
@@ -24,19 +24,17 @@ void Planner::device_seen(uint32_t ordinal) {
   queue_.push_back(ordinal);
   changed_.notify_all();
   if (running_) return;
-  try {
-    // Detached: at exit it is waited for by its flag, and no longer than is reasonable.
-    std::thread([this] { run(); }).detach();
-    running_ = true;
-  } catch (const std::exception&) {
-    edge_.collector->diagnostic(Severity::kWarning, "counters.thread",
-                                "no thread for planning measurements: no counters are read");
-  }
+  pthread_t thread{};
+  running_ = start_thread(thread, [this] { run(); });
+  if (!running_)
+    return edge_.collector->diagnostic(Severity::kWarning, "counters.thread",
+                                       "no thread for planning measurements: no counters are read");
+  pthread_detach(thread);  // at exit it is waited for by its flag, no longer than is reasonable
 }
 
 void Planner::run() {
   const RecursionGuard guard;
-  prepare_helper_thread("flopinj-planner");
+  count_helper_thread("flopinj-planner");
   // What this thread asks of the driver must not spoil a capture that the program makes elsewhere.
   auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (edge_.cuda.ThreadExchangeStreamCaptureMode != nullptr)

@@ -1,6 +1,5 @@
+#include <collector/identity/start_thread.h>
 #include <injector/process/helper_threads.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unwind.h>
@@ -36,23 +35,9 @@ struct Task {
   bool done = false;
 };
 
-void* run_task(void* argument) {
-  const std::unique_ptr<std::shared_ptr<Task>> held(static_cast<std::shared_ptr<Task>*>(argument));
-  Task& task = **held;
-  prepare_helper_thread("flopinj-closer");
-  task.run();
-  const std::lock_guard lock(task.mutex);
-  task.done = true;
-  task.changed.notify_all();
-  return nullptr;
-}
-
 }  // namespace
 
-void prepare_helper_thread(const char* name) noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // the program's signals are for the program's threads
+void count_helper_thread(const char* name) noexcept {
   prctl(PR_SET_NAME, name);
   g_helpers.fetch_add(1, std::memory_order_relaxed);
 }
@@ -73,13 +58,15 @@ bool only_helpers_left() noexcept {
 bool run_aside(std::function<void()> task, std::chrono::milliseconds at_most) {
   auto shared = std::make_shared<Task>();
   shared->run = std::move(task);
-  auto argument = std::make_unique<std::shared_ptr<Task>>(shared);
   pthread_t thread{};
-  if (pthread_create(&thread, nullptr, run_task, argument.get()) != 0) {
+  const bool started = start_thread(thread, [shared] {
+    count_helper_thread("flopinj-closer");
     shared->run();
-    return true;
-  }
-  static_cast<void>(argument.release());
+    const std::lock_guard done(shared->mutex);
+    shared->done = true;
+    shared->changed.notify_all();
+  });
+  if (!started) return shared->run(), true;
   pthread_detach(thread);
   std::unique_lock lock(shared->mutex);
   return shared->changed.wait_for(lock, at_most, [&] { return shared->done; });

@@ -1,4 +1,5 @@
-// Our own threads in the program's process: how they begin, and when they are the last ones.
+// Our own threads in the program's process, which start_thread() starts: their names, and when they
+// are the last ones.
 //
 // A program whose main() ends by pthread_exit() goes on until its last thread has ended, and then
 // ends by itself with exit(0). Our threads must not keep it: once only they are left, they end too,
@@ -9,9 +10,8 @@
 
 namespace flopinj {
 
-// The calling thread is a helper: it takes none of the program's signals, and has a name that tools
-// such as ps show.
-void prepare_helper_thread(const char* name) noexcept;
+// The calling thread is one of ours. Tools such as ps show its name.
+void count_helper_thread(const char* name) noexcept;
 
 // The main thread has ended, and nobody but helpers is left. One or two looks at /proc.
 bool only_helpers_left() noexcept;

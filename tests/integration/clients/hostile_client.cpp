@@ -11,48 +11,63 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "client.h"
+#include "profiler_calls.h"
 
-// Takes memory away from the profiler, on all threads: its n-th allocation fails, or all from it
-// on.
-namespace scarce {
-std::atomic<long> left{-1};  // allocations that succeed; negative: all
-bool onwards = false;
-thread_local bool asking = false;
+// A signal to the process meets each thread of the profiler in its first moment: the program's
+// other threads have blocked the signal then, so that the new thread gets it, if it can.
+namespace meeting {
 
-bool fails(const void* caller) {
-  if (left.load() < 0 || asking) return false;
-  asking = true;
-  Dl_info info{};
-  const bool ours = dladdr(caller, &info) != 0 && info.dli_fname != nullptr &&
-                    std::strstr(info.dli_fname, "libflopinj.so") != nullptr;
-  asking = false;
-  if (!ours) return false;
-  const long before = left.load();
-  if (before > 0) return left.fetch_sub(1), false;
-  if (!onwards) left.store(-1);
-  return true;
+bool armed = false;
+std::atomic<int> threads{0}, handlers{0};  // of the profiler; run on them
+thread_local bool t_profilers = false;
+
+struct Start {
+  void* (*main)(void*);
+  void* argument;
+  std::atomic<bool> others_blocked{false}, met{false};
+};
+
+void* first_moment(void* argument) {
+  auto* const start = static_cast<Start*>(argument);
+  const auto main = start->main;
+  void* const of_main = start->argument;
+  t_profilers = true;
+  while (!start->others_blocked) sched_yield();
+  kill(getpid(), SIGUSR1);
+  ++threads;
+  start->met = true;
+  return main(of_main);
 }
-}  // namespace scarce
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-extern "C" void* __libc_malloc(size_t);
-extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
-  if (scarce::fails(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_malloc(bytes);
+}  // namespace meeting
+
+using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+extern "C" __attribute__((visibility("default"))) int pthread_create(
+    pthread_t* thread, const pthread_attr_t* attributes, void* (*main)(void*), void* argument) {
+  auto* const create = reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (!meeting::armed) return create(thread, attributes, main, argument);
+  const bool profilers = client::is_profilers(__builtin_return_address(0));
+  meeting::Start start{main, argument};
+  sigset_t signal;
+  sigset_t previous;
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGUSR1);
+  if (!profilers) pthread_sigmask(SIG_BLOCK, &signal, &previous);
+  const int result = profilers ? create(thread, attributes, meeting::first_moment, &start)
+                               : create(thread, attributes, main, argument);
+  if (profilers) pthread_sigmask(SIG_BLOCK, &signal, &previous);
+  start.others_blocked = true;
+  while (profilers && result == 0 && !start.met) sched_yield();
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  return result;
 }
-#endif
 
 namespace {
 
@@ -152,6 +167,20 @@ void cancelled_init() {
   std::printf("cancelled %d\n", result == PTHREAD_CANCELED ? 1 : 0);
 }
 
+// The writer's, the planner's and the closer's thread each meet a signal in their first moment.
+void signals_meet_threads() {
+  std::signal(SIGUSR1, [](int) { meeting::handlers += meeting::t_profilers ? 1 : 0; });
+  std::signal(SIGALRM, [](int) { std::exit(0); });
+  std::atexit([] {  // after the profiler's handler, which comes later
+    std::printf("handlers in threads of the profiler: %d\n", meeting::handlers.load());
+    std::fprintf(stderr, "threads of the profiler: %d\n", meeting::threads.load());
+  });
+  meeting::armed = true;
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  std::raise(SIGALRM);
+}
+
 // A child made without fork(), so that no handler of fork ran, ends by exit(0).
 void raw_fork() {
   const Gpu gpu(program);
@@ -209,12 +238,13 @@ void many_threads(int count) {
 
 // The profiler's allocations fail from the start: the one after `after`, or it and all behind it.
 void no_memory(long after, bool onwards) {
-  scarce::onwards = onwards;
-  scarce::left = after;
+  using client::ScarceMemory;
+  using Fails = ScarceMemory::Fails;
+  const ScarceMemory scarce(after, onwards ? Fails::kAllFromThere : Fails::kOne,
+                            ScarceMemory::Of::kAllThreads);
   const Gpu gpu(program);
   launch_many(gpu, 20);
   Gpu::synchronize();
-  scarce::left = -1;
 }
 
 // Takes all keys of the C library, the way it was before first.
@@ -249,6 +279,8 @@ int main(int argc, char** argv) {
     ranges_in_handler();
   else if (name == "cancelled_init")
     cancelled_init();
+  else if (name == "signals_meet_threads")
+    signals_meet_threads();
   else if (name == "raw_fork")
     raw_fork();
   else if (name == "immediate_exit")

@@ -1,48 +1,18 @@
 // What a profiler could break: safety_client CASE.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <string>
 #include <thread>
 
 #include "client.h"
-
-// Takes memory away from the profiler alone, on one thread: the allocation that brings `countdown`
-// to zero fails.
-namespace scarce {
-thread_local long countdown = 0;  // 0: off
-thread_local bool asking = false;
-
-bool fails(const void* caller) {
-  if (countdown == 0 || asking) return false;
-  asking = true;
-  Dl_info info{};
-  const bool ours = dladdr(caller, &info) != 0 && info.dli_fname != nullptr &&
-                    std::strstr(info.dli_fname, "libflopinj.so") != nullptr;
-  asking = false;
-  if (!ours) return false;
-  return --countdown == 0;
-}
-}  // namespace scarce
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-extern "C" void* __libc_malloc(size_t);
-extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
-  if (scarce::fails(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_malloc(bytes);
-}
-#endif
+#include "profiler_calls.h"
 
 namespace {
 
 using client::check;
 using client::Gpu;
+using client::ScarceMemory;
 
 CUstream stream() {
   CUstream made = nullptr;
@@ -158,22 +128,23 @@ void idle(const Gpu& gpu) {
 // module, with a window open. Then axpy(100) 3 times with memory.
 void no_memory(const Gpu& gpu) {
   constexpr int kMost = 150;
-  for (int n = 1; n <= kMost; ++n) {
+  for (int n = 0; n < kMost; ++n) {
     CUlibrary library = nullptr;
     check(cuLibraryLoadFromFile(&library, gpu.module_path.c_str(), nullptr, nullptr, 0, nullptr,
                                 nullptr, 0),
           "cuLibraryLoadFromFile");
     CUkernel kernel = nullptr;
     check(cuLibraryGetKernel(&kernel, library, "dot"), "cuLibraryGetKernel");
-    gpu.axpy(1'000 + n);
-    int k = n;
+    gpu.axpy(1'001 + n);
+    int k = n + 1;
     CUdeviceptr x = gpu.x, y = gpu.y;
     void* parameters[] = {&k, &x, &y};
-    scarce::countdown = n;
-    const CUresult made = cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0,
-                                         nullptr, parameters, nullptr);
-    scarce::countdown = 0;
-    check(made, "dot without memory");
+    {
+      const ScarceMemory scarce(n, ScarceMemory::Fails::kOne, ScarceMemory::Of::kThisThread);
+      check(cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                           parameters, nullptr),
+            "dot without memory");
+    }
     check(cuLibraryUnload(library), "cuLibraryUnload");
   }
   for (int i = 0; i < 3; ++i) gpu.axpy(100);

@@ -1,0 +1,63 @@
+#include "profiler_calls.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace client {
+namespace {
+
+std::atomic<long> g_left{-1};  // allocations that succeed; negative: all
+std::atomic<bool> g_onwards{false}, g_all_threads{false};
+thread_local bool t_chosen = false;
+thread_local bool t_asking = false;  // dladdr may allocate
+
+bool fails(const void* caller) {
+  if (g_left.load() < 0 || t_asking || !(t_chosen || g_all_threads.load())) return false;
+  t_asking = true;
+  const bool profilers = is_profilers(caller);
+  t_asking = false;
+  if (!profilers) return false;
+  for (long left = g_left.load(); left >= 0;) {
+    const bool last = left == 0;
+    if (!g_left.compare_exchange_weak(left, last && g_onwards.load() ? 0 : left - 1)) continue;
+    return last;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_profilers(const void* caller) {
+  Dl_info info{};
+  return dladdr(caller, &info) != 0 && info.dli_fname != nullptr &&
+         std::strstr(info.dli_fname, "libflopinj.so") != nullptr;
+}
+
+ScarceMemory::ScarceMemory(long succeed, Fails which, Of threads) {
+  g_onwards = which == Fails::kAllFromThere;
+  g_all_threads = threads == Of::kAllThreads;
+  t_chosen = true;
+  g_left = succeed;
+}
+ScarceMemory::~ScarceMemory() {
+  g_left = -1;
+  t_chosen = false;
+}
+
+}  // namespace client
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" void* __libc_malloc(size_t);
+extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
+  if (client::fails(__builtin_return_address(0))) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return __libc_malloc(bytes);
+}
+#endif
