@@ -28,23 +28,16 @@ class Canonical {
 
   // A run of parameters that are read alike; the caller knows that they fit the buffer. Parameters
   // that are null are left out: the driver refuses such a launch.
-  void add_four_bytes(const void* const* from, size_t count) noexcept {
+  template <class Word>
+  void add_each(const void* const* from, size_t count) noexcept {
     unsigned char* to = end_;
     for (const void* const* const stop = from + count; from != stop; ++from) {
       if (*from == nullptr) continue;
-      uint32_t word;
-      std::memcpy(&word, *from, 4);
+      Word word;
+      std::memcpy(&word, *from, sizeof word);
+      if constexpr (sizeof word == 8)
+        if (looks_like_pointer(word)) word = kPointerToken;
       to = put(to, word);
-    }
-    end_ = to;
-  }
-  void add_words(const void* const* from, size_t count) noexcept {
-    unsigned char* to = end_;
-    for (const void* const* const stop = from + count; from != stop; ++from) {
-      if (*from == nullptr) continue;
-      uint64_t word;
-      std::memcpy(&word, *from, 8);
-      to = put(to, looks_like_pointer(word) ? kPointerToken : word);
     }
     end_ = to;
   }
@@ -97,9 +90,9 @@ uint64_t hash_runs(const ParameterLayout& parameters, const void* const* from) n
   size_t at = 0;
   for (const ParameterLayout::Run& run : parameters.runs()) {
     if (run.kind == Kind::kFourBytes) {
-      canonical.add_four_bytes(from + at, run.count);
+      canonical.add_each<uint32_t>(from + at, run.count);
     } else if (run.kind == Kind::kOneWord) {
-      canonical.add_words(from + at, run.count);
+      canonical.add_each<uint64_t>(from + at, run.count);
     } else {
       for (size_t i = at; i < at + run.count; ++i)
         if (from[i] != nullptr)

@@ -35,6 +35,13 @@ uint64_t stable_signature_hash(std::string_view mangled_name, const LaunchShape&
 
 namespace {
 
+template <class T>
+std::vector<const T*> addresses_from(size_t first, const std::deque<T>& all) {
+  std::vector<const T*> result;
+  for (size_t i = first; i < all.size(); ++i) result.push_back(&all[i]);
+  return result;
+}
+
 // A function with one shape, and all its signatures: one per fingerprint up to the bound, then the
 // merged class for the rest.
 struct ShapeKey {
@@ -206,18 +213,12 @@ const Signature* SignatureTable::intern_signature(const KernelFunction& function
 
 std::vector<const KernelFunction*> SignatureTable::functions_after(FunctionId after) const {
   const ReaderLock lock(state_->mutex);
-  std::vector<const KernelFunction*> result;
-  for (size_t i = after.value; i < state_->functions.size(); ++i)
-    result.push_back(&state_->functions[i]);
-  return result;
+  return addresses_from(after.value, state_->functions);
 }
 
 std::vector<const Signature*> SignatureTable::signatures_after(SignatureId after) const {
   const ReaderLock lock(state_->mutex);
-  std::vector<const Signature*> result;
-  for (size_t i = after.value; i < state_->signatures.size(); ++i)
-    result.push_back(&state_->signatures[i]);
-  return result;
+  return addresses_from(after.value, state_->signatures);
 }
 
 const Signature* SignatureTable::find(SignatureId id) const noexcept {
