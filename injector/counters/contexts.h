@@ -9,7 +9,6 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -32,11 +31,11 @@ struct Context {
   DeviceId device;
 
   // The measurement window; see windows.h for who may touch what.
-  std::timed_mutex lock;
-  std::atomic<bool> gate{false};            // a window is open or about to be
-  std::atomic<bool> plan_awaited{false};    // the first launch has waited for the device's plan
-  std::unique_ptr<OpenWindow> window;       // under `lock`
-  std::unique_ptr<RangeProfiler> profiler;  // under `lock`; made at the first window
+  TimedMutex lock;
+  std::atomic<bool> gate{false};          // a window is open or about to be
+  std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
+  std::unique_ptr<OpenWindow> window FLOPINJ_GUARDED_BY(lock);
+  std::unique_ptr<RangeProfiler> profiler FLOPINJ_GUARDED_BY(lock);  // made at the first window
   // Whether the profiler is enabled; leases.h has who may change it.
   enum class Counters : uint8_t { kUntaken, kHeld, kSwitching, kReleased };
   std::atomic<Counters> counters{Counters::kUntaken};

@@ -6,7 +6,6 @@
 #include <injector/process/process.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace flopinj {
@@ -115,8 +114,9 @@ void Leases::release(Context& context, uint64_t now_ns) {
   }
   Counters held = Counters::kHeld;
   if (!context.counters.compare_exchange_strong(held, Counters::kSwitching)) return;
-  const std::unique_lock lock(context.lock, std::try_to_lock);
-  if (!lock.owns_lock() || !disable(context)) return context.counters.store(Counters::kHeld);
+  if (!context.lock.try_lock()) return context.counters.store(Counters::kHeld);
+  const HeldLock lock(context.lock);
+  if (!disable(context)) return context.counters.store(Counters::kHeld);
   Device& device = device_of(context);
   const bool for_another = device.wanted_by_another.exchange(false);
   if (!for_another) device.lease.released(now_ns);
@@ -158,9 +158,9 @@ void Leases::release_here(Context& context) {
 void Leases::enable(Context& context, uint64_t now_ns) {
   Counters released = Counters::kReleased;
   if (!context.counters.compare_exchange_strong(released, Counters::kSwitching)) return;
-  const std::unique_lock lock(context.lock, std::try_to_lock);
-  if (!lock.owns_lock() || !try_enable(context, now_ns))
-    return context.counters.store(Counters::kReleased);
+  if (!context.lock.try_lock()) return context.counters.store(Counters::kReleased);
+  const HeldLock lock(context.lock);
+  if (!try_enable(context, now_ns)) return context.counters.store(Counters::kReleased);
   context.counters_asked.store(false, std::memory_order_relaxed);
   used(context);
   device_of(context).lease.taken(now_ns);

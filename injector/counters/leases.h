@@ -10,9 +10,9 @@
 // So what enabling and disabling cost is not the launching threads' to pay. Where CUPTI refuses
 // either on the planner's thread, the launching threads do it after all.
 //
-// Threads: visit() is the planner's; drop(), forget() and used() need the context's window lock;
-// the rest is for launching threads. Switching begins with Context::counters, as windows do with
-// the gate: a thread that begins a capture sees it, or is seen.
+// Threads: visit() is the planner's; the rest is for launching threads. Switching begins with
+// Context::counters, as windows do with the gate: a thread that begins a capture sees it, or is
+// seen.
 #pragma once
 #include <collector/schedule/counter_lease.h>
 #include <collector/schedule/scheduler.h>
@@ -38,10 +38,10 @@ class Leases {
   bool take(Context&);
   void used(const Context&);  // a window was opened or closed
   // Disables the profiler, if it is there. Any thread that has the context current.
-  void drop(Context&);
-  void forget(Context&);  // it is being destroyed
-  // With the window lock: does what the planner's thread was refused.
-  void release_here(Context&);
+  void drop(Context& context) FLOPINJ_REQUIRES(context.lock);
+  void forget(Context& context) FLOPINJ_REQUIRES(context.lock);  // it is being destroyed
+  // Does what the planner's thread was refused.
+  void release_here(Context& context) FLOPINJ_REQUIRES(context.lock);
 
   bool visit();  // true while there is a reason to come again
 
@@ -60,10 +60,10 @@ class Leases {
   void ask(Context&);
   void release(Context&, uint64_t now_ns);
   void enable(Context&, uint64_t now_ns);
-  // With the window lock. quiet(): there is nothing that switching would disturb.
-  bool quiet(Context&);
-  bool disable(Context&);
-  bool try_enable(Context&, uint64_t now_ns);
+  // There is nothing that switching would disturb.
+  bool quiet(Context& context) FLOPINJ_REQUIRES(context.lock);
+  bool disable(Context& context) FLOPINJ_REQUIRES(context.lock);
+  bool try_enable(Context& context, uint64_t now_ns) FLOPINJ_REQUIRES(context.lock);
   void enable_refused(Context&, const Problem&, uint64_t now_ns);
 
   Edge& edge_;

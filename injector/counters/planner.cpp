@@ -46,7 +46,7 @@ void Planner::run() {
         changed_.wait(lock.native());
         continue;
       }
-      // By the system clock: see within() in windows.cpp.
+      // By the system clock: see TimedMutex.
       changed_.wait_until(
           lock.native(), std::chrono::system_clock::now() + kVisitEvery,
           [&]() FLOPINJ_REQUIRES(mutex_) { return hurried_ || stopping_ || !queue_.empty(); });

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -127,9 +126,8 @@ void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t>
 
 // True: somebody else is reading, and may have left some.
 bool Windows::read_closed() {
-  // By the system clock: see within() in windows.cpp.
-  const std::unique_lock lock(reading_, std::chrono::system_clock::now() + kMostWaitForReading);
-  if (!lock.owns_lock()) return true;
+  if (!reading_.try_lock_for(kMostWaitForReading)) return true;
+  const HeldLock lock(reading_);
   while (std::optional<UnreadWindow> unread = unread_.pop()) read(*unread);
   return false;
 }

@@ -30,12 +30,6 @@ bool is_instrumented(const DevicePlan& plan, uint32_t group) {
 constexpr WindowPatience kSampling{2s, 20ms};
 constexpr WindowPatience kEveryLaunch{20s, 20s};
 
-// A deadline on the system clock: thread sanitizers do not understand a lock that is waited for by
-// any other. Should the clock jump, one wait is shorter or longer.
-auto within(std::chrono::system_clock::duration most) {
-  return std::chrono::system_clock::now() + most;
-}
-
 }  // namespace
 
 Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
@@ -82,36 +76,38 @@ void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signat
     signature = nullptr;  // it ends a window and is in none
     entering_green(context);
   }
-  std::unique_lock lock(context.lock, within(patience_.for_lock));
-  if (lock.owns_lock()) {
-    leases_.release_here(context);
-    if (context.window != nullptr && due(context, thread, signature))
-      close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
-    LaunchDecision decision;
-    if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
-      const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
-      decision = scheduler_.decide(context.device, *signature, window, monotonic_ns());
-      if (decision.close) {
-        close(context, CloseCause::kEarly);
-        if (!decision.open)
-          decision = scheduler_.decide(context.device, *signature, nullptr, monotonic_ns());
-      }
-      // A window that could not be read may have ended all measuring of this device.
-      if (decision.open && scheduler_.may_want(context.device, *signature))
-        open(context, thread, decision);
-    }
-    if (context.window != nullptr) {
-      thread.launch.in_window = true;
-      thread.launch.chosen = decision.chosen;
-      thread.launch.window_call_began_ns = monotonic_ns();
-      context.window_call.store(signature, std::memory_order_relaxed);
-      context.window_call_began_ns.store(thread.launch.window_call_began_ns,
-                                         std::memory_order_release);
-      lock.release();  // until exit()
-      return;
-    }
+  if (context.lock.try_lock_for(patience_.for_lock)) {
+    HeldLock lock(context.lock);
+    if (enter_locked(context, thread, signature)) return lock.keep();  // until exit()
   }
   thread.launching.store(&context, std::memory_order_seq_cst);
+}
+
+// True: the launch is in a window.
+bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signature* signature) {
+  leases_.release_here(context);
+  if (context.window != nullptr && due(context, thread, signature))
+    close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
+  LaunchDecision decision;
+  if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
+    const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
+    decision = scheduler_.decide(context.device, *signature, window, monotonic_ns());
+    if (decision.close) {
+      close(context, CloseCause::kEarly);
+      if (!decision.open)
+        decision = scheduler_.decide(context.device, *signature, nullptr, monotonic_ns());
+    }
+    // A window that could not be read may have ended all measuring of this device.
+    if (decision.open && scheduler_.may_want(context.device, *signature))
+      open(context, thread, decision);
+  }
+  if (context.window == nullptr) return false;
+  thread.launch.in_window = true;
+  thread.launch.chosen = decision.chosen;
+  thread.launch.window_call_began_ns = monotonic_ns();
+  context.window_call.store(signature, std::memory_order_relaxed);
+  context.window_call_began_ns.store(thread.launch.window_call_began_ns, std::memory_order_release);
+  return true;
 }
 
 void Windows::open(Context& context, const ThreadContext& thread, const LaunchDecision& decision) {
@@ -187,7 +183,8 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
   }
   thread.launch.in_window = false;
   thread.slow_callback = true;
-  const std::unique_lock lock(context.lock, std::adopt_lock);
+  context.lock.kept();  // by enter_slowly()
+  const HeldLock lock(context.lock);
   context.window_call_began_ns.store(0, std::memory_order_relaxed);
   if (context.window == nullptr) return false;
   if (result != CUDA_SUCCESS) {
@@ -212,14 +209,16 @@ void Windows::leave(ThreadContext& thread) noexcept {
   thread.launching.store(nullptr, std::memory_order_release);
   if (!std::exchange(thread.launch.in_window, false)) return;
   thread.launch.context->window_call_began_ns.store(0, std::memory_order_relaxed);
+  thread.launch.context->lock.kept();
   thread.launch.context->lock.unlock();
 }
 
 void Windows::wait_beginning(Context& context) {
   context.waiting.begin();
   if (!context.gate.load(std::memory_order_seq_cst)) return;
-  const std::unique_lock lock(context.lock, within(patience_.for_lock));
-  if (lock.owns_lock() && context.window != nullptr) close(context, CloseCause::kEarly);
+  if (!context.lock.try_lock_for(patience_.for_lock)) return;
+  const HeldLock lock(context.lock);
+  if (context.window != nullptr) close(context, CloseCause::kEarly);
 }
 
 void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
@@ -249,8 +248,8 @@ void Windows::waiting_lost() {
 }
 
 bool Windows::context_destroying(Context& context) {
-  const std::unique_lock lock(context.lock, within(kMostWaitAtEnd));
-  if (!lock.owns_lock()) return false;
+  if (!context.lock.try_lock_for(kMostWaitAtEnd)) return false;
+  const HeldLock lock(context.lock);
   if (context.window != nullptr) close(context, CloseCause::kEarly);
   leases_.forget(context);
   context.waiting.clear();
@@ -274,8 +273,9 @@ void Windows::shut(Context& context) {
   const bool switching =
       context.counters.load(std::memory_order_seq_cst) == Context::Counters::kSwitching;
   if (!context.gate.load(std::memory_order_seq_cst) && !switching) return;
-  const std::unique_lock lock(context.lock, within(patience_.for_lock));
-  if (!lock.owns_lock() || context.window == nullptr) return;
+  if (!context.lock.try_lock_for(patience_.for_lock)) return;
+  const HeldLock lock(context.lock);
+  if (context.window == nullptr) return;
   close_from_outside(context);
   if (context.window == nullptr) return;
   // It could not be closed here. Left open, its closing would disturb a capture.
@@ -304,12 +304,14 @@ bool Windows::close_old() {
   if (!policy_.closes_from_outside()) return false;
   for (Context* const context : contexts_.all()) {
     if (!context->gate.load(std::memory_order_relaxed)) continue;
-    // Taken: by a launch in the window, which closes it itself if it is the last one for long.
-    const std::unique_lock lock(context->lock, std::try_to_lock);
-    if (lock.owns_lock() && context->window == nullptr) continue;
-    const bool old = lock.owns_lock() && monotonic_ns() - context->window->measured.opened_ns >=
-                                             scheduler_.config().max_open_ns;
-    if (old)
+    if (!context->lock.try_lock()) {
+      open = true;  // a launch in the window closes it itself, if it is the last one for long
+      continue;
+    }
+    const HeldLock lock(context->lock);
+    if (context->window == nullptr) continue;
+    const uint64_t opened_ns = context->window->measured.opened_ns;
+    if (monotonic_ns() - opened_ns >= scheduler_.config().max_open_ns)
       close_from_outside(*context);
     else
       open = true;
@@ -351,8 +353,9 @@ bool Windows::resume_paused() {
 void Windows::finish() {
   on_.store(false, std::memory_order_relaxed);
   for (Context* const context : contexts_.all()) {
-    const std::unique_lock lock(context->lock, within(kMostWaitAtEnd));
-    if (!lock.owns_lock() || context->profiler == nullptr) continue;
+    if (!context->lock.try_lock_for(kMostWaitAtEnd)) continue;
+    const HeldLock lock(context->lock);
+    if (context->profiler == nullptr) continue;
     if (context->window != nullptr) close_from_outside(*context);
     const WithContext current(edge_.cuda, context->handle);
     if (current) leases_.drop(*context);

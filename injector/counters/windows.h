@@ -89,18 +89,22 @@ class Windows {
 
  private:
   void enter_slowly(Context&, ThreadContext&, const Signature*);
-  void open(Context&, const ThreadContext&, const LaunchDecision&);
+  bool enter_locked(Context& context, ThreadContext&, const Signature*)
+      FLOPINJ_REQUIRES(context.lock);
+  void open(Context& context, const ThreadContext&, const LaunchDecision&)
+      FLOPINJ_REQUIRES(context.lock);
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
-  static bool modules_came(const Context&);
-  bool due(const Context&, const ThreadContext&, const Signature* next) const;
-  void close(Context&, CloseCause);
+  static bool modules_came(const Context& context) FLOPINJ_REQUIRES(context.lock);
+  bool due(const Context& context, const ThreadContext&, const Signature* next) const
+      FLOPINJ_REQUIRES(context.lock);
+  void close(Context& context, CloseCause) FLOPINJ_REQUIRES(context.lock);
   void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);
   bool read_closed();
   void read(UnreadWindow&);
   void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
-  void close_from_outside(Context&);
+  void close_from_outside(Context& context) FLOPINJ_REQUIRES(context.lock);
   void shut(Context&);
   void entering_green(const Context&);
   void waiting_lost();
@@ -110,7 +114,8 @@ class Windows {
   bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, uint32_t group);
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
-  bool discard(Context&, std::unique_ptr<OpenWindow>, RangeProfiler::Closed, CloseCause, Problem&);
+  bool discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed, CloseCause,
+               Problem&) FLOPINJ_REQUIRES(context.lock);
   void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&,
                Refusals::Kind = Refusals::Kind::kPassing);
   void give_up(DeviceId, const Problem&);
@@ -125,7 +130,7 @@ class Windows {
   WindowPolicy policy_;
   Refusals refusals_;
   UnreadWindows unread_;
-  std::timed_mutex reading_;  // one after another, in the order in which they were closed
+  TimedMutex reading_;  // one after another, in the order in which they were closed
   std::atomic<bool> instrumented_failed_{false}, counted_failed_{false};  // a launch did, in one
   std::atomic<bool> cooperative_said_{false}, green_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
