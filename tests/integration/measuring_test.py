@@ -87,6 +87,19 @@ class ModulesLoadedInsideWindows(harness.TestCase):
         codes = [d["code"] for d in report["traces"][0]["diagnostics"]]
         self.assertNotIn("counters.unpatched", codes)
 
+    def test_zero_is_no_count_of_a_kernel_whose_module_came_in_its_launch(self):
+        """Of each two launches, the first loads the module: where no call was seen to give the
+        kernel, nobody can have it loaded before. 50 of dot, 20 FLOP."""
+        self.run_profiled([LAUNCH, "library_in_rounds"],
+                          SIMGPU_FAULT="lazy_modules,hidden_handles")
+        report = harness.reduce(self.trace)
+        self.assert_all_counted(report, 50)
+        dot, = report["signatures"]
+        self.assertEqual((dot["flop_per_launch"], dot["varying"]), ("20", False))
+        self.assertEqual(dot["flop"], str(50 * 20))
+        codes = [d["code"] for d in report["traces"][0]["diagnostics"]]
+        self.assertIn("counters.unpatched", codes)
+
 
 class Ranks(harness.TestCase):
     def measures(self, **settings):

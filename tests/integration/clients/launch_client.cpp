@@ -49,6 +49,27 @@ void reload(Gpu& gpu) {
   }
 }
 
+// A library is loaded anew for each two launches of its kernel, a dot product of 10.
+void library_in_rounds(const Gpu& gpu) {
+  int k = 10;
+  CUdeviceptr x = gpu.x, y = gpu.y;
+  void* parameters[] = {&k, &x, &y};
+  for (int round = 0; round < 25; ++round) {
+    CUlibrary library = nullptr;
+    check(cuLibraryLoadFromFile(&library, gpu.module_path.c_str(), nullptr, nullptr, 0, nullptr,
+                                nullptr, 0),
+          "cuLibraryLoadFromFile");
+    CUkernel kernel = nullptr;
+    check(cuLibraryGetKernel(&kernel, library, "dot"), "cuLibraryGetKernel");
+    for (int i = 0; i < 2; ++i)
+      check(cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                           parameters, nullptr),
+            "dot");
+    Gpu::synchronize();
+    check(cuLibraryUnload(library), "cuLibraryUnload");
+  }
+}
+
 // Eight threads on one context, each with a stream and a size of its own.
 void threads(Gpu& gpu, int launches) {
   std::vector<std::thread> all;
@@ -297,6 +318,7 @@ int main(int argc, char** argv) {
       {"same_grid", [&] { same_grid(gpu); }},
       {"failed", [&] { failed(gpu); }},
       {"reload", [&] { reload(gpu); }},
+      {"library_in_rounds", [&] { library_in_rounds(gpu); }},
       {"threads", [&] { threads(gpu, 500); }},
       {"threads_briefly", [&] { threads(gpu, 20); }},
       {"entry_points", [&] { entry_points(gpu); }},
