@@ -39,30 +39,19 @@ PathId RangeStack::child(PathId parent, StringId domain, std::string_view key) n
   return found.path;
 }
 
-uint32_t* RangeStack::beyond(StringId domain) noexcept {
-  for (auto& [d, count] : beyond_)
-    if (d == domain) return &count;
-  return nullptr;
-}
-
 uint32_t RangeStack::level(StringId domain) const noexcept {
   uint32_t result = 0;
   for (size_t i = 0; i < depth_; ++i) result += open_[i].domain == domain;
-  for (const auto& [d, count] : beyond_)
-    if (d == domain) result += count;
-  return result;
+  const auto counted = beyond_.find(domain.value);
+  return counted == beyond_.end() ? result : result + counted->second;
 }
 
 int RangeStack::push(StringId domain, std::string_view name) noexcept {
   const int before = static_cast<int>(level(domain));
   try {
-    uint32_t* const count = beyond(domain);
-    if (count != nullptr || depth_ == kMaxDepth) {
+    if (depth_ == kMaxDepth || beyond_.contains(domain.value)) {
       too_deep_.store(too_deep() + 1, std::memory_order_relaxed);  // one writer
-      if (count != nullptr)
-        ++*count;
-      else
-        beyond_.emplace_back(domain, 1);
+      ++beyond_[domain.value];
       return before;
     }
     const PathId below = path();
@@ -93,8 +82,8 @@ int RangeStack::pop(StringId domain) noexcept {
     unmatched_pops_.store(unmatched_pops() + 1, std::memory_order_relaxed);  // one writer
     return after;
   }
-  if (uint32_t* count = beyond(domain)) {
-    if (--*count == 0) std::erase_if(beyond_, [&](const auto& b) { return b.first == domain; });
+  if (const auto counted = beyond_.find(domain.value); counted != beyond_.end()) {
+    if (--counted->second == 0) beyond_.erase(counted);
     return after;
   }
   size_t at = depth_;

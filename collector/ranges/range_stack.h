@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 namespace flopinj {
@@ -55,7 +55,6 @@ class RangeStack {
   PathId path_below(size_t depth) const { return depth == 0 ? base_ : open_[depth - 1].path; }
   void rebuild(size_t from) noexcept;  // the paths of open_[from..depth_)
   void rebase() noexcept;
-  uint32_t* beyond(StringId domain) noexcept;
   uint32_t level(StringId domain) const noexcept;
 
   RangePathTable& table_;
@@ -66,9 +65,9 @@ class RangeStack {
   PathId base_, top_;
   size_t depth_ = 0;  // of open_, how many are open
   std::vector<Open> open_;
-  // Pushes that are only counted, per domain. While a domain has any, its further pushes are too:
-  // they are popped first.
-  std::vector<std::pair<StringId, uint32_t>> beyond_;
+  // Pushes that are only counted, by the domain's string: at most kMaxStrings domains. While a
+  // domain has any, its further pushes are too: they are popped first.
+  std::unordered_map<uint32_t, uint32_t> beyond_;
   std::unique_ptr<ChildCache> cache_;
 };
 

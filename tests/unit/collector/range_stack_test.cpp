@@ -2,6 +2,7 @@
 #include <collector/ranges/range_path_table.h>
 #include <collector/ranges/range_stack.h>
 
+#include <chrono>
 #include <map>
 #include <random>
 #include <string>
@@ -286,6 +287,25 @@ TEST_CASE("stack: behaves as a list of open ranges, whatever the order") {
     }
     CHECK(table.ranges_overflowed() == 0);
   }
+}
+
+TEST_CASE_METHOD(Fixture, "stack: 100,000 domains open at once cost each push and pop the same") {
+  constexpr int kDomains = 100'000;
+  std::vector<StringId> domains;
+  for (int i = 0; i < kDomains; ++i)
+    domains.push_back(table.intern_string("domain " + std::to_string(i)));
+  int wrong = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (int level = 0; level < 2; ++level)
+    for (const StringId domain : domains) wrong += stack.push(domain, "range") != level;
+  for (int level = 1; level >= 0; --level)
+    for (const StringId domain : domains) wrong += stack.pop(domain) != level;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
+  CHECK(wrong == 0);
+  CHECK(stack.too_deep() == 2 * kDomains - kMaxDepth);
+  CHECK(stack.pop(domains.back()) == -1);
+  CHECK(stack.path() == PathId{});
+  CHECK(seconds.count() < 10);  // a look at all domains for each takes over a minute
 }
 
 TEST_CASE("stack: threads with their own stacks and common process ranges") {
