@@ -1,12 +1,12 @@
 #include <collector/identity/mutex.h>
-#include <collector/trace/sink/output_name.h>
-#include <collector/trace/sink/sink.h>
+#include <collector/trace/sink/trace_file.h>
 #include <injector/activity.h>
 #include <injector/process/command_line.h>
 #include <injector/process/edge.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
+#include <injector/process/run_watch.h>
 #include <injector/process/this_thread.h>
 #include <injector/session.h>
 #include <injector/tracer.h>
@@ -27,6 +27,7 @@ struct Session {
   std::unique_ptr<Collector> collector;
   std::optional<Activity> activity;
   std::optional<Tracer> tracer;
+  std::function<void(const RecordingSummary&)> closing;  // set before the writer starts
   bool start_tried = false;
 };
 
@@ -73,6 +74,9 @@ CollectorHooks hooks_for(Session& session) {
   hooks.thread_name = thread_name;
   hooks.log_error = [](std::string_view line) { log::error(line); };
   hooks.log_info = [](std::string_view line) { log::info(line); };
+  hooks.closed = [&session](const RecordingSummary& summary) {
+    if (session.closing) session.closing(summary);
+  };
   return hooks;
 }
 
@@ -132,26 +136,16 @@ void close(EndReason reason) noexcept {
   }
 }
 
-OutputName output_name(const Settings& settings, const ProcessInfo& process) {
+OpenedTrace open_output(const Settings& settings, const ProcessInfo& process) {
   OutputNameContext context;
   context.pid = process.pid;
   context.host = process.hostname;
   context.rank = process.rank;
   context.environment = [](const char* name) -> const char* { return std::getenv(name); };
-  return expand_output_name(settings.output, context);
-}
-
-// A file with our own process id in its name is one of this process before an exec(), or of an
-// earlier process with that id: kept, and no reason to record nothing.
-OpenedSink open_output(OutputName& name, const Settings& settings) {
-  constexpr uint32_t kMostTries = 100;
-  const std::string first = name.name;
-  OpenedSink opened = open_sink(first, {.force = settings.force});
-  for (uint32_t number = 2; opened.exists && name.of_process && number <= kMostTries; ++number) {
-    name.name = numbered_output_name(first, number);
-    opened = open_sink(name.name, {.force = settings.force});
-  }
-  return opened;
+  SinkOptions options;
+  options.force = settings.force;
+  if (settings.run) options.keep_from_ns = settings.run->started_ns;
+  return open_trace(settings.output, context, process.world_size, options);
 }
 
 // Programs are told of one library for each interface. Where NVTX's is another, or none, there are
@@ -189,8 +183,9 @@ bool connect(Session& session, std::string& error) {
 bool start(Session& session) {
   Edge& edge = session.edge;
   const uint64_t began = monotonic_ns();
-  const auto refuse = [](const std::string& why) {
+  const auto refuse = [&edge](const std::string& why) {
     log::error(why + "; the program runs unprofiled");
+    tell_watcher(edge.settings, RunEvent::kRefused, {});
     return false;
   };
 
@@ -208,17 +203,16 @@ bool start(Session& session) {
     process.command_line.clear();
   else
     hide_secrets(process.command_line);
-  OutputName name = output_name(edge.settings, process);
-  if (!name.error.empty()) return refuse("FLOPINJ_OUTPUT: " + name.error);
-
   if (!connect(session, error)) return refuse(error);
   process.cupti_version = edge.cupti.version;
   process.clock_trace_ns = edge.now_ns();
-  OpenedSink opened = open_output(name, edge.settings);
-  if (!opened.sink) {
+  OpenedTrace trace = open_output(edge.settings, process);
+  if (!trace.sink) {
     session.tracer->end();
-    return refuse(opened.error);
+    return refuse(trace.error);
   }
+  if (!trace.notice.empty()) log::warn(trace.notice);
+  tell_watcher(edge.settings, RunEvent::kRecording, trace.name);
 
   if (edge.settings.mode != Mode::kCount) {
     session.activity.emplace(edge);
@@ -241,7 +235,8 @@ bool start(Session& session) {
   }
 
   check_nvtx_variable(*session.collector);
-  if (!session.collector->start(std::move(opened.sink), process)) {
+  session.closing = closing_words(edge.settings, process, {trace.name, trace.others});
+  if (!session.collector->start(std::move(trace.sink), process)) {
     session.tracer->end();
     if (session.activity) session.activity->stop();
     return refuse("cannot start a thread");
@@ -259,7 +254,7 @@ bool start(Session& session) {
   std::atexit(stop_at_exit);
   std::at_quick_exit(stop_at_exit);
   session.collector->set_startup_ns(monotonic_ns() - began);
-  log::info({"recording to ", name.name});
+  log::info({"recording to ", trace.name});
   return true;
 }
 

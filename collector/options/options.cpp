@@ -94,6 +94,11 @@ bool close_site(Settings& s, std::string_view text) {
   return s.close_windows.has_value();
 }
 
+bool run_token(Settings& s, std::string_view text) {
+  s.run = RunToken::parse(text);
+  return s.run.has_value();
+}
+
 const RecordingOption kOptions[] = {
     {"-o,--output",
      "FLOPINJ_OUTPUT",
@@ -110,9 +115,18 @@ const RecordingOption kOptions[] = {
      "",
      {},
      "0 or 1",
-     "Overwrite an existing trace",
+     "Overwrite traces that are older than the run",
      false,
      choice<&Settings::force, kSwitch>},
+    {"-q,--quiet",
+     "FLOPINJ_QUIET",
+     "",
+     {},
+     "0 or 1",
+     "Say nothing on stderr when the recording has ended. Else one line says what was recorded and "
+     "how to read it, or why nothing was",
+     false,
+     choice<&Settings::quiet, kSwitch>},
     {"--no-command-line",
      "FLOPINJ_NO_COMMAND_LINE",
      "",
@@ -202,6 +216,14 @@ const RecordingOption kOptions[] = {
      "The libcupti to load, where the program brings none",
      false,
      not_empty<&Settings::cupti>},
+    {"",
+     "FLOPINJ_RUN",
+     "",
+     {},
+     "what flopinj run sets it to",
+     "Set by flopinj run: when the run began, and where its watcher listens",
+     false,
+     run_token},
 };
 
 }  // namespace

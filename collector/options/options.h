@@ -10,7 +10,7 @@
 namespace flopinj {
 
 struct RecordingOption {
-  std::string_view option;    // of flopinj run: "--level", "-o,--output"
+  std::string_view option;    // of flopinj run: "--level", "-o,--output"; empty: there is none
   std::string_view variable;  // of the library: "FLOPINJ_LEVEL"
   std::string_view value;  // what help calls its value; empty: a flag, whose variable takes 0 or 1
   std::span<const std::string_view> choices;  // all it takes; empty: see `takes`

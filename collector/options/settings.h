@@ -2,6 +2,7 @@
 #pragma once
 #include <collector/identity/recording.h>
 #include <collector/options/rank_list.h>
+#include <collector/options/run_token.h>
 #include <collector/schedule/window_policy.h>
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct Settings {
   Mode mode = Mode::kMultiplex;
   bool force = false;
   bool no_command_line = false;  // the trace does not hold it
+  bool quiet = true;             // no line on stderr when a recording has ended
   LogLevel log_level = LogLevel::kWarn;
   std::string cupti;  // library to load when none is in the process; empty: found
   uint32_t flush_ms = 250;
@@ -36,6 +38,7 @@ struct Settings {
   RankList measure_ranks = RankList::only_rank_0();
   std::vector<std::string> never_measure;       // beside the built-in patterns
   std::optional<CloseSite> close_windows = {};  // not given: learned from the first windows
+  std::optional<RunToken> run = {};             // not given: not started by flopinj run
 };
 
 const char* name_of(Mode);  // as the user names it

@@ -2,6 +2,7 @@
 #pragma once
 #include <collector/identity/recording.h>
 #include <collector/schedule/scheduler.h>
+#include <collector/trace/closing_line.h>
 #include <collector/writer/thread_state.h>
 
 #include <cstdint>
@@ -40,7 +41,8 @@ struct CollectorHooks {
   std::function<uint64_t()> activity_lost;  // CUPTI's count of dropped records; cumulative
   // One line for the user's stderr, at most once per cause.
   std::function<void(std::string_view)> log_error;
-  std::function<void(std::string_view)> log_info;  // how coverage grows
+  std::function<void(std::string_view)> log_info;       // how coverage grows
+  std::function<void(const RecordingSummary&)> closed;  // at exit: the trace is whole
 };
 
 }  // namespace flopinj

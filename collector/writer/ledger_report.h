@@ -34,6 +34,7 @@ class LedgerReport {
   void report_losses(const LaunchMerger&);
   void write_diagnostics(TraceWriter&, bool last);
   const TimedCalls& timed_calls() const { return timed_calls_; }
+  const LedgerSnapshot& written() const { return last_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -197,7 +197,12 @@ void WriterLoop::finish(EndReason reason) {
   if (failed_) return;
   ledger_.write_diagnostics(writer_, true);
   writer_.end(reason, state_.now());
-  if (!writer_.close()) fail_to_write();
+  if (!writer_.close()) return fail_to_write();
+  if (reason != EndReason::kExit) return;
+  state_.control.with_edge([&] {
+    if (state_.hooks.closed)
+      state_.hooks.closed({writer_.sink().bytes_written(), ledger_.written()});
+  });
 }
 
 void WriterLoop::fail_to_write() {

@@ -79,6 +79,7 @@ void set_level(LogLevel level) noexcept {
   }
 }
 
+void note(Parts line) noexcept { say(spdlog::level::critical, line); }
 void error(Parts line) noexcept { say(spdlog::level::err, line); }
 void warn(Parts line) noexcept { say(spdlog::level::warn, line); }
 void info(Parts line) noexcept { say(spdlog::level::info, line); }

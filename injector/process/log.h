@@ -16,10 +16,12 @@ namespace flopinj::log {
 using Parts = std::initializer_list<std::string_view>;
 
 void set_level(LogLevel) noexcept;
+void note(Parts) noexcept;  // at every level but off
 void error(Parts) noexcept;
 void warn(Parts) noexcept;
 void info(Parts) noexcept;
 void debug(Parts) noexcept;
+inline void note(std::string_view line) noexcept { note({line}); }
 inline void error(std::string_view line) noexcept { error({line}); }
 inline void warn(std::string_view line) noexcept { warn({line}); }
 inline void info(std::string_view line) noexcept { info({line}); }

@@ -115,8 +115,10 @@ class WaysOut(harness.TestCase):
         before = self.trace.read_bytes()
         done = self.run_profiled([LAUNCH, "same_grid"])
         self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-        self.assertIn("exists", done.stderr)
+        self.assertIn("is there already and is kept", done.stderr)
         self.assertEqual(self.trace.read_bytes(), before)
+        (other,) = self.folder.glob("trace.pid*.pb")
+        self.assert_all_counted(harness.reduce(other), 60)
         self.run_profiled([LAUNCH, "same_grid"], FLOPINJ_FORCE="1")
         self.assertNotEqual(self.trace.read_bytes(), before)
 

@@ -103,7 +103,10 @@ class ModulesLoadedInsideWindows(harness.TestCase):
 
 class Ranks(harness.TestCase):
     def measures(self, **settings):
-        done = self.run_profiled([LAUNCH, "same_grid"], FLOPINJ_FORCE=1, FLOPINJ_LOG="info", **settings)
+        done = self.run_profiled([LAUNCH, "same_grid"], output=self.folder / "%r.pb",
+                                 FLOPINJ_FORCE=1, FLOPINJ_LOG="info", **settings)
+        ranks = [v for k, v in settings.items() if not k.startswith("FLOPINJ")]
+        self.trace = self.folder / f"{ranks[0] if ranks else 0}.pb"
         report = harness.reduce(self.trace)
         ledger = report["ledger"]
         self.assertEqual(ledger["launches"], 60)
@@ -130,7 +133,8 @@ class Ranks(harness.TestCase):
         traces = []
         for rank in (0, 2):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 12], output=traces[-1], RANK=rank)
+            self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 12],
+                              output=self.folder / "%r.pb", RANK=rank)
         alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
         self.assertEqual(both["ledger"]["unmeasured"], 0)
         self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
@@ -144,7 +148,7 @@ class Ranks(harness.TestCase):
         for rank, level in ((0, "launches"), (1, "launches"), (2, "tally")):
             traces.append(self.folder / f"{rank}.pb")
             self.run_profiled([*TRAINER, "--steps", 12, "--ranges", "pytorch", "--mode", "autograd-thread"],
-                              output=traces[-1], RANK=rank, FLOPINJ_LEVEL=level)
+                              output=self.folder / "%r.pb", RANK=rank, FLOPINJ_LEVEL=level)
             parts.append(self.merge(f"{rank}.sum", traces[-1]))
         whole = self.merge("whole.sum", *traces)
         for first, second, third in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):

@@ -39,7 +39,9 @@ class CountersThatWereNotRead(harness.TestCase):
                 self.check("not_asked", "counters were not asked for", "--mode multiplex", FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
 
     def test_a_lone_rank_that_leaves_them_to_others(self):
-        self.check("other_ranks", "other ranks of the job read the counters", "--measure-ranks all", RANK=1)
+        self.trace = self.folder / "trace.rank1.pb"
+        self.check("other_ranks", "other ranks of the job read the counters",
+                   "--measure-ranks all", RANK=1, FLOPINJ_OUTPUT=self.folder / "trace.pb")
 
 
 class Ranks(harness.TestCase):
@@ -47,7 +49,8 @@ class Ranks(harness.TestCase):
         traces = []
         for rank in numbers:
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([*TRAINER, "--steps", steps], output=traces[-1], RANK=rank, WORLD_SIZE=size)
+            self.run_profiled([*TRAINER, "--steps", steps], output=self.folder / "%r.pb",
+                              RANK=rank, WORLD_SIZE=size)
         return traces
 
     def test_the_rank_that_measures_is_no_straggler(self):
@@ -65,8 +68,9 @@ class Ranks(harness.TestCase):
         report = harness.reduce(*self.ranks(0, size=3))
         self.assertEqual((report["ranks"]["world_size"], report["ranks"]["missing"]), (3, [1, 2]))
         self.assertIn("No trace of ranks 1, 2 of 3", report["notices"][0])
-        self.trace = self.folder / "slurm.pb"
-        self.run_profiled([*TRAINER, "--steps", 1], SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=2)
+        self.trace = self.folder / "slurm.rank0.pb"
+        self.run_profiled([*TRAINER, "--steps", 1], output=self.folder / "slurm.pb", SLURM_PROCID=0,
+                          SLURM_STEP_NUM_TASKS=2)
         self.assertEqual(harness.reduce(self.trace)["ranks"]["missing"], [1])
         self.trace = self.folder / "none.pb"  # a size without a rank, or below it, is none
         self.run_profiled([*TRAINER, "--steps", 1], WORLD_SIZE=8)

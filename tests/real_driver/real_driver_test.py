@@ -52,7 +52,7 @@ BOTH_VARIABLES = {"CUDA_INJECTION64_PATH": LIBRARY, "NVTX_INJECTION64_PATH": LIB
 WAYS = {
     "variables": lambda command: (command, BOTH_VARIABLES),
     "preload": lambda command: (command, {"LD_PRELOAD": LIBRARY}),
-    "run": lambda command: ([FLOPINJ, "run", "--", *command], {}),
+    "run": lambda command: ([FLOPINJ, "run", "--quiet", "--", *command], {}),
 }
 
 

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "shell_word.h"
+
 namespace flopinj {
 
 void Environment::set(std::string name, std::string value) {
@@ -29,23 +31,6 @@ std::string Environment::shell_exports() const {
     lines += "\n";
   }
   return lines;
-}
-
-std::string shell_quoted(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 }  // namespace flopinj

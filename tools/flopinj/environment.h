@@ -1,7 +1,6 @@
 // Changes to the environment of the program to run, which can be applied or printed.
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace flopinj {
@@ -26,8 +25,5 @@ class Environment {
   };
   std::vector<Change> changes_;
 };
-
-// `text` as one word for a POSIX shell, in single quotes unless it needs none.
-std::string shell_quoted(std::string_view text);
 
 }  // namespace flopinj

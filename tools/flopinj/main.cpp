@@ -11,6 +11,7 @@
 #include "install_tree.h"
 #include "manual/describe.h"
 #include "run.h"
+#include "simgpu/driver/chip.h"
 
 namespace {
 
@@ -21,6 +22,7 @@ using flopinj::manual::describe;
 void add_recording_options(CLI::App& run, RunOptions& options) {
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
     const std::string name(setting.option), help(setting.help);
+    if (name.empty()) continue;
     std::vector<std::string>& given = options.given[std::string(setting.variable)];
     if (setting.value.empty()) {
       run.add_flag_callback(
@@ -53,7 +55,10 @@ void add_run_options(CLI::App& run, RunOptions& options) {
   run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
       ->check(CLI::Range(0u, 16u))
       ->needs(simulate);
-  run.add_option("--sim-chip", options.sim_chip, "Chip to simulate, as in CUPTI: GH100, GA100, ...")
+  std::vector<std::string> chips;
+  for (const simgpu::Chip& chip : simgpu::chips()) chips.emplace_back(chip.name);
+  run.add_option("--sim-chip", options.sim_chip, "Chip to simulate (GH100)")
+      ->check(CLI::IsMember(chips))
       ->needs(simulate);
   run.add_flag("--dry-run,--print-env", options.print_env,
                "Run nothing; print the environment as shell exports, to paste into a job script");
@@ -96,6 +101,7 @@ int write_option_table() {
   std::cout << "| option of `flopinj run` | variable | |\n|---|---|---|\n";
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
     std::string names(setting.option);
+    if (names.empty()) continue;
     if (const size_t comma = names.find(','); comma != names.npos) names.replace(comma, 1, "`, `");
     std::cout << "| `" << names << "` | `" << setting.variable << "` | " << setting.help << " |\n";
   }
@@ -113,7 +119,7 @@ int flopinj_main(std::vector<std::string> arguments) {
   run->footer(
       "The exit code is the program's; 126 or 127 if it cannot be started, 125 if files of "
       "flopinj\n"
-      "are missing, 2 if the options are wrong. Read the trace with: flopreduce TRACE");
+      "are missing, 2 if the options are wrong or the trace could not be written there.");
   run->prefix_command();
   add_run_options(*run, options);
   CLI::App* doctor =
@@ -155,6 +161,9 @@ int flopinj_main(std::vector<std::string> arguments) {
     return flopinj::run(options, flopinj::InstallTree::of_this_program());
   } catch (const std::invalid_argument& error) {
     return usage_error(error.what());
+  } catch (const flopinj::CannotRecord& error) {
+    std::cerr << "flopinj: " << error.what() << "\n";
+    return flopinj::kExitUsage;
   } catch (const std::exception& error) {
     std::cerr << "flopinj: " << error.what() << "\n";
     return flopinj::kExitCannotRun;

@@ -11,7 +11,9 @@
 #include <string_view>
 
 #include "exit_codes.h"
+#include "output_check.h"
 #include "output_name.h"
+#include "watch.h"
 
 namespace flopinj {
 namespace {
@@ -20,7 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
-constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI";
+constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
+                           kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
+                           kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN";
 
 // The dynamic loader splits these variables at such characters and knows no quoting.
 void require_plain(const fs::path& path, const char* separators, const char* option) {
@@ -45,6 +49,41 @@ void warn_if_taken(const char* variable, const fs::path& ours) {
   std::error_code error;
   if (fs::weakly_canonical(other, error) == ours) return;
   std::cerr << "flopinj: " << variable << " was " << other << "; replaced for this run\n";
+}
+
+// As the library will read it: what was given, else what the environment has.
+std::string setting(const RunOptions& options, std::string_view variable) {
+  std::string value;
+  if (const auto given = options.given.find(std::string(variable)); given != options.given.end())
+    for (const std::string& one : given->second) value += (value.empty() ? "" : ",") + one;
+  if (!value.empty()) return value;
+  const char* const inherited = std::getenv(std::string(variable).c_str());
+  return inherited != nullptr ? inherited : "";
+}
+
+std::string output_name(const RunOptions& options, const fs::path& folder) {
+  std::string name = setting(options, kOutput);
+  if (name.empty()) name = Settings{}.output;
+  if (const std::string problem = output_name_problem(name); !problem.empty())
+    throw std::invalid_argument(problem);
+  return absolute_output_name(name, folder);  // whatever folder the program changes to
+}
+
+bool quiet(const RunOptions& options) { return setting(options, kQuiet) == "1"; }
+
+// What would leave the program unprofiled is found now, and not after hours.
+void prepare_recording(const RunOptions& options, const std::string& output) {
+  if (setting(options, kMode) == "off") {
+    if (!quiet(options)) std::cerr << "flopinj: mode off: nothing is recorded\n";
+    return;
+  }
+  const bool force = setting(options, kForce) == "1";
+  if (const std::string problem = output_problem(output, force); !problem.empty())
+    throw CannotRecord(problem + ". Nothing was started");
+  RunToken token;
+  if (force) token.started_ns = output_clock_ns(output);
+  if (!quiet(options)) token.socket = start_watcher();
+  setenv(kRun.data(), token.text().c_str(), 1);
 }
 
 int exec_program(const std::vector<std::string>& program) {
@@ -74,14 +113,11 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
   environment.set(kNvtxInjection, tree.library);
   for (const RecordingOption& option : recording_options()) {
     const auto given = options.given.find(std::string(option.variable));
-    std::string value;
-    if (given != options.given.end())
-      for (const std::string& one : given->second) value += (value.empty() ? "" : ",") + one;
-    if (option.variable == kOutput) {  // relative to where the user is, whatever the program does
-      if (value.empty()) value = Settings{}.output;
-      if (const std::string problem = output_name_problem(value); !problem.empty())
-        throw std::invalid_argument(problem);
-      value = absolute_output_name(value, folder);
+    std::string value = given != options.given.end() ? setting(options, option.variable) : "";
+    if (option.variable == kOutput) {
+      value = output_name(options, folder);
+    } else if (option.variable == kQuiet) {
+      if (value.empty() && !quiet(options)) value = "0";
     } else if (option.variable == kCupti && value.find('/') != value.npos) {
       value = (folder / value).string();  // else a name for the dynamic loader
     }
@@ -110,6 +146,7 @@ int run(const RunOptions& options, const InstallTree& tree) {
   warn_if_taken(kCudaInjection, tree.library);
   warn_if_taken(kNvtxInjection, tree.library);
   environment.apply();
+  prepare_recording(options, output_name(options, fs::current_path()));
   return exec_program(options.program);
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,19 @@ struct RunOptions {
   std::vector<std::string> program;  // and its arguments
 };
 
+// The trace could not be written: what the user must mend before the program starts.
+struct CannotRecord : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // The environment that the options ask for. Relative paths are taken against `folder`. Throws
 // std::invalid_argument for what the user must mend.
 Environment injection_environment(const RunOptions& options, const InstallTree& tree,
                                   const std::filesystem::path& folder);
 
 // Becomes the program, so that process id, signals and exit code are its own. Returns an exit code
-// of ours if it cannot be started or if only the environment was to be printed.
+// of ours if it cannot be started or if only the environment was to be printed. Throws CannotRecord
+// before anything is started.
 int run(const RunOptions& options, const InstallTree& tree);
 
 }  // namespace flopinj

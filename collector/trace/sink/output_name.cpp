@@ -37,6 +37,7 @@ OutputName expand_output_name(std::string_view pattern, const OutputNameContext&
         break;
       case 'r':
         out.name += std::to_string(context.rank < 0 ? 0 : context.rank);
+        out.of_rank = true;
         break;
       case 'q': {
         const size_t close = pattern.find('}', i);
@@ -52,6 +53,7 @@ OutputName expand_output_name(std::string_view pattern, const OutputNameContext&
                        "environment variable " + name + " is not set; set it, or leave %q{" + name +
                            "} out");
         out.name += value;
+        out.of_rank = true;
         i = close;
         break;
       }
@@ -67,13 +69,12 @@ OutputName expand_output_name(std::string_view pattern, const OutputNameContext&
   return out;
 }
 
-std::string numbered_output_name(std::string_view name, uint32_t number) {
+std::string extended_output_name(std::string_view name, std::string_view part) {
   const size_t slash = name.rfind('/');
   const size_t file = slash == std::string_view::npos ? 0 : slash + 1;
   size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot <= file) dot = name.size();
-  return std::string(name.substr(0, dot)) + "." + std::to_string(number) +
-         std::string(name.substr(dot));
+  return std::string(name.substr(0, dot)) + "." + std::string(part) + std::string(name.substr(dot));
 }
 
 }  // namespace flopinj

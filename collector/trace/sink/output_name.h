@@ -17,10 +17,11 @@ struct OutputName {
   std::string name;
   std::string error;        // non-empty: the pattern is wrong, with the place and what to do
   bool of_process = false;  // it holds the process id
+  bool of_rank = false;     // or the rank, or a variable, which may tell the ranks apart
 };
 OutputName expand_output_name(std::string_view pattern, const OutputNameContext&);
 
-// "flop-17.pb" as "flop-17.2.pb": the number before what follows the last dot of the file's name.
-std::string numbered_output_name(std::string_view name, uint32_t number);
+// "flop-17.pb" as "flop-17.2.pb": `part` before what follows the last dot of the file's name.
+std::string extended_output_name(std::string_view name, std::string_view part);
 
 }  // namespace flopinj

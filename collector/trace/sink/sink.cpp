@@ -2,6 +2,7 @@
 #include <collector/trace/sink/sink.h>
 #include <collector/trace/sink/stream_sink.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -75,15 +76,29 @@ OpenedSink cannot_write(const std::string& name) {
 // A trace has command lines and names of the program: it is its owner's to show.
 constexpr mode_t kMode = 0600;
 
+// Where the file system knows no locks nobody has one.
+bool lock(const Descriptor& fd) {
+  return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+OpenedSink in_use(const std::string& name) {
+  return {nullptr, name + " is being written by another process; choose another name", true};
+}
+
 OpenedSink open_new_file(const std::string& name) {
   Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_CREAT | O_EXCL, kMode));
   if (fd.get() < 0) return cannot_write(name);
+  if (!lock(fd)) return in_use(name);
   return {std::make_unique<FileSink>(name, std::move(fd), true), {}};
+}
+
+int64_t changed_ns(const struct stat& status) {
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 // A regular file only with `force`, and only where it is surely the one that the user means: in a
 // directory that others write to, a link may lead to any file of the user's.
-OpenedSink open_existing_file(const std::string& name, bool regular) {
+OpenedSink open_existing_file(const std::string& name, bool regular, const SinkOptions& options) {
   const int links = regular ? O_NOFOLLOW : 0;
   Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | links));
   if (fd.get() < 0) return cannot_write(name);
@@ -92,6 +107,9 @@ OpenedSink open_existing_file(const std::string& name, bool regular) {
     return failed(name + " has just been replaced; choose another place");
   if (regular && status.st_nlink > 1)
     return failed(name + " has other names (hard links); choose another name");
+  if (regular && changed_ns(status) >= options.keep_from_ns)
+    return {nullptr, name + " is of this run", true};
+  if (regular && !lock(fd)) return in_use(name);
   if (regular && ::ftruncate(fd.get(), 0) != 0) return cannot_write(name);
   return {std::make_unique<FileSink>(name, std::move(fd), regular), {}};
 }
@@ -116,7 +134,7 @@ OpenedSink open_sink(const std::string& name, const SinkOptions& options) {
     errno = EEXIST;
     return cannot_write(name);
   }
-  return open_existing_file(name, S_ISREG(status.st_mode));
+  return open_existing_file(name, S_ISREG(status.st_mode), options);
 }
 
 }  // namespace flopinj

@@ -39,12 +39,15 @@ class Sink {
 struct SinkOptions {
   bool force = false;                 // overwrite an existing regular file
   uint32_t write_timeout_ms = 2'000;  // FIFO, socket, pipe: give up after so long without progress
+  // With `force`: a file that was written to since then is kept all the same. Nanoseconds since
+  // 1970, by the clock of its file system.
+  int64_t keep_from_ns = INT64_MAX;
 };
 
 struct OpenedSink {
   std::unique_ptr<Sink> sink;  // null on failure
   std::string error;           // one line that says what to do
-  bool exists = false;         // that is the error: a file of that name
+  bool exists = false;         // that is the error: a file of that name, which is to be kept
 };
 
 // Returns at once. "-": standard output (its descriptor is duplicated now, so that the program may
@@ -52,7 +55,7 @@ struct OpenedSink {
 // socket. An existing FIFO is opened by the first write, which waits for a reader up to the time
 // limit and fails without one. Anything else is a regular file, created with mode 0600 & ~umask;
 // one that exists is an error unless `force`, and then still one if it is a link or has another
-// name.
+// name, or another process is writing its trace to it: an open file is locked (flock).
 OpenedSink open_sink(const std::string& name, const SinkOptions&);
 
 }  // namespace flopinj

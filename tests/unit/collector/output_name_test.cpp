@@ -1,4 +1,5 @@
 #include <collector/trace/sink/output_name.h>
+#include <collector/trace/sink/trace_file.h>
 
 #include <cstring>
 
@@ -37,12 +38,27 @@ TEST_CASE("output names are filled in") {
   CHECK(expand_output_name("%r", {1, "h", -1, nullptr}).name == "0");
 }
 
-TEST_CASE("a number is put before the end of a file's name") {
-  CHECK(flopinj::numbered_output_name("/a.b/flop-17.pb", 2) == "/a.b/flop-17.2.pb");
-  CHECK(flopinj::numbered_output_name("/a.b/flop-17", 12) == "/a.b/flop-17.12");
-  CHECK(flopinj::numbered_output_name(".hidden", 2) == ".hidden.2");
+TEST_CASE("a part is put before the end of a file's name") {
+  CHECK(flopinj::extended_output_name("/a.b/flop-17.pb", "2") == "/a.b/flop-17.2.pb");
+  CHECK(flopinj::extended_output_name("/a.b/flop-17", "12") == "/a.b/flop-17.12");
+  CHECK(flopinj::extended_output_name(".hidden", "2") == ".hidden.2");
   CHECK(expand_output_name("x-%p", kContext).of_process);
   CHECK_FALSE(expand_output_name("x-%r", kContext).of_process);
+}
+
+TEST_CASE("a job of several ranks gives each a name of its own, unless the name has one") {
+  const auto named = [](const char* pattern, int32_t rank, uint32_t world_size) {
+    return flopinj::trace_name(pattern, {4711, "node7", rank, environment}, world_size).name;
+  };
+  CHECK(named("t.pb", 3, 4) == "t.rank3.pb");
+  CHECK(named("t.pb", 3, 0) == "t.rank3.pb");       // PMIx: how many there are is not known
+  CHECK(named("%h.pb", 3, 4) == "node7.rank3.pb");  // a host has several
+  CHECK(named("t.pb", 0, 1) == "t.pb");
+  CHECK(named("t.pb", -1, 0) == "t.pb");
+  CHECK(named("t%r.pb", 3, 4) == "t3.pb");
+  CHECK(named("t%p.pb", 3, 4) == "t4711.pb");
+  CHECK(named("%q{JOB}.pb", 3, 4) == "j17.pb");
+  for (const char* stream : {"-", "unix:/run/s", "/dev/null"}) CHECK(named(stream, 3, 4) == stream);
 }
 
 TEST_CASE("wrong output names say where and what to do") {

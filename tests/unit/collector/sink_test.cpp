@@ -89,6 +89,32 @@ TEST_CASE("an existing file is kept unless force, which empties it") {
   CHECK(file_bytes(name) == "new");
 }
 
+TEST_CASE("force keeps a file of the same run, and one that another process writes") {
+  const Scratch dir;
+  const std::string name = dir / "trace.pb";
+  std::ofstream(name) << "of this run";
+  struct stat status {};
+  REQUIRE(::stat(name.c_str(), &status) == 0);
+  flopinj::SinkOptions options{true, 100};
+  options.keep_from_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  const auto kept = open_sink(name, options);
+  CHECK_FALSE(kept.sink);
+  CHECK(kept.exists);
+  CHECK(file_bytes(name) == "of this run");
+
+  ++options.keep_from_ns;  // the run began just after
+  auto first = open_sink(name, options);
+  REQUIRE(first.sink);
+  REQUIRE(first.sink->write("first"));
+  options.keep_from_ns = INT64_MAX;
+  const auto second = open_sink(name, options);
+  CHECK(second.exists);
+  CHECK(says(second.error, "is being written by another process"));
+  CHECK(file_bytes(name) == "first");
+  REQUIRE(first.sink->close());
+  CHECK(open_sink(name, options).sink);
+}
+
 TEST_CASE("a link is not followed, even with force") {
   const Scratch dir;
   const std::string theirs = dir / "theirs", name = dir / "trace.pb";

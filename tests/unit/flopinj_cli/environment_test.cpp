@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "catch.h"
+#include "shell_word.h"
 
 using flopinj::Environment;
 using flopinj::shell_quoted;

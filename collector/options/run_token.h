@@ -1,0 +1,20 @@
+// What `flopinj run` says to the processes of its run, in FLOPINJ_RUN: "NANOSECONDS:SOCKET".
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flopinj {
+
+struct RunToken {
+  // By the clock of the traces' file system, since 1970. 0: not known, and not needed.
+  int64_t started_ns = 0;
+  std::string socket;  // abstract, where the run's watcher listens; empty: there is none
+
+  std::string text() const;
+  // Nothing for text that is no token.
+  static std::optional<RunToken> parse(std::string_view text);
+};
+
+}  // namespace flopinj

@@ -1,0 +1,79 @@
+#include <collector/trace/closing_line.h>
+
+#include <array>
+#include <cstdio>
+
+#include "shell_word.h"
+
+namespace flopinj {
+namespace {
+
+std::string size_text(uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
+  auto size = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; size >= 999.5 && unit + 1 < kUnits.size(); ++unit) size /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.3g %s", size, kUnits[unit]);
+  return text;
+}
+
+// 700 -> "700", 1234567 -> "1,234,567"
+std::string number_text(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+// Never "100 %" or "0 %" of what is not all or nothing.
+std::string share_text(uint64_t part, uint64_t all) {
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(all);
+  if (percent > 99.9 && part < all) return "over 99.9 %";
+  if (percent < 0.1 && part > 0) return "under 0.1 %";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", percent);
+  return text;
+}
+
+std::string coverage_text(const LedgerSnapshot& ledger, uint64_t launches,
+                          const ProcessInfo& process) {
+  if (!process.counters) return "no FLOP counts (mode " + process.mode + ")";
+  if (!process.measures) return "FLOP counts come from the ranks that measure";
+  if (ledger.covered_launches == 0) return "none with a FLOP count";
+  if (ledger.covered_launches >= launches) return "all with FLOP counts";
+  if (ledger.timed_gpu_time_ns != 0 && ledger.covered_gpu_time_ns < ledger.timed_gpu_time_ns)
+    return "FLOP counts for " + share_text(ledger.covered_gpu_time_ns, ledger.timed_gpu_time_ns) +
+           " of GPU time";
+  return "FLOP counts for " + share_text(ledger.covered_launches, launches) + " of them";
+}
+
+}  // namespace
+
+std::string closing_line(const RecordingSummary& summary, const ProcessInfo& process,
+                         const TraceNames& names) {
+  uint64_t launches = 0, dropped = 0;
+  for (const auto& device : summary.ledger.devices) {
+    launches += device.launches;
+    dropped += device.dropped;
+  }
+  std::string line;
+  if (process.rank >= 0 && process.world_size > 1)
+    line =
+        "rank " + std::to_string(process.rank) + " of " + std::to_string(process.world_size) + " ";
+  line += "recorded ";
+  if (launches == 0) {
+    line += "no kernel launch";
+  } else {
+    line += number_text(launches) + (launches == 1 ? " launch, " : " launches, ");
+    line += coverage_text(summary.ledger, launches, process);
+    if (dropped != 0) line += ", " + number_text(dropped) + " lost";
+  }
+  line += " (" + size_text(summary.bytes) + "). ";
+  if (names.name == "-") return line + "Read it with flopreduce";
+  if (names.name.starts_with("unix:")) return line + "Its reader at " + names.name + " has it";
+  return line + "Next: flopreduce " +
+         shell_quoted(names.others.empty() ? names.name : names.others,
+                      names.others.empty() ? "" : "*");
+}
+
+}  // namespace flopinj

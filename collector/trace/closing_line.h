@@ -1,0 +1,24 @@
+// What a user is told when a recording has ended: how much there is, and what to type next.
+#pragma once
+#include <collector/identity/recording.h>
+#include <collector/trace/ledger.h>
+
+#include <cstdint>
+#include <string>
+
+namespace flopinj {
+
+struct RecordingSummary {
+  uint64_t bytes = 0;  // of the trace
+  LedgerSnapshot ledger;
+};
+
+struct TraceNames {
+  std::string name;    // as it was opened
+  std::string others;  // shell pattern for it and the job's other ranks; empty: there is none
+};
+
+// "recorded 700 launches, all with FLOP counts (26.5 kB). Next: flopreduce demo.pb"
+std::string closing_line(const RecordingSummary&, const ProcessInfo&, const TraceNames&);
+
+}  // namespace flopinj

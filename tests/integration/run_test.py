@@ -1,0 +1,245 @@
+"""flopinj run: what it says, what it refuses, and that processes of one run keep traces apart."""
+
+import fcntl
+import glob
+import os
+import pty
+import signal
+import subprocess
+import termios
+import time
+
+import harness
+from harness import CLIENTS, FLOPINJ, FLOPREDUCE, TRAINER
+
+LAUNCH = CLIENTS / "launch_client"
+LAUNCHES = 60  # of launch_client same_grid
+RUN = (str(FLOPINJ), "run", "--simulate", "-o", "t.pb", "--")
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+class RunCase(harness.TestCase):
+    def flopinj_run(self, *arguments, expect=0, **variables):
+        done = harness.run([FLOPINJ, "run", *arguments], harness.clean_environment() | variables,
+                           cwd=self.folder)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done
+
+    def ours(self, text):
+        return [line for line in text.splitlines() if line.startswith("flopinj: ")]
+
+    def launches(self, name):
+        return harness.reduce(self.folder / name)["ledger"]["launches"]
+
+    def traces(self):
+        return sorted(path.name for path in self.folder.glob("*.pb"))
+
+
+class Closing(RunCase):
+    def test_one_line_says_what_there_is_and_what_to_type(self):
+        done = self.flopinj_run("--simulate", "--budget", "none", "--plan-wait-ms", "20000",
+                                "-o", "a b.pb", "--", LAUNCH, "same_grid", "7", expect=7)
+        size = (self.folder / "a b.pb").stat().st_size / 1000
+        self.assertEqual(self.ours(done.stderr),
+                         [f"flopinj: recorded {LAUNCHES} launches, all with FLOP counts "
+                          f"({size:.3g} kB). Next: flopreduce '{self.folder}/a b.pb'"])
+        command = done.stderr.split("Next: ")[1]
+        shown = subprocess.run(command, shell=True, env={"PATH": str(FLOPREDUCE.parent)},
+                               capture_output=True)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+
+    def test_quiet(self):
+        done = self.flopinj_run("--quiet", "--simulate", "-o", "q.pb", "--", LAUNCH, "same_grid")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.traces(), ["q.pb"])
+        self.assertEqual(self.flopinj_run("-q", "--", "true").stderr, "")
+
+    def test_without_counters_it_says_so(self):
+        done = self.flopinj_run("--simulate", "--mode", "timing", "-o", "t.pb", "--", LAUNCH,
+                                "same_grid")
+        self.assertIn("no FLOP counts (mode timing)", done.stderr)
+
+    def test_several_ranks_have_one_line_with_all_their_traces(self):
+        script = "; ".join(f"RANK={rank} WORLD_SIZE=2 {LAUNCH} same_grid" for rank in (1, 0))
+        done = self.flopinj_run("--simulate", "-o", "job.pb", "--", "sh", "-c", script)
+        self.assertEqual(self.traces(), ["job.rank0.pb", "job.rank1.pb"])
+        lines = self.ours(done.stderr)
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertTrue(
+            lines[0].startswith(f"flopinj: rank 0 of 2 recorded {LAUNCHES} launches"), lines)
+        pattern = lines[0].split("Next: flopreduce ")[1]
+        report = harness.reduce(*glob.glob(pattern))
+        self.assertEqual(report["ledger"]["launches"], 2 * LAUNCHES)
+
+
+class NothingRecorded(RunCase):
+    def test_a_program_without_cuda_is_named(self):
+        done = self.flopinj_run("--simulate", "--", "sh", "-c", "exit 5", expect=5)
+        self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)
+        self.assertIn("nothing was recorded: no process of this run started CUDA", done.stderr)
+
+    def test_mode_off(self):
+        done = self.flopinj_run("--simulate", "--mode", "off", "--", LAUNCH, "same_grid")
+        self.assertEqual(self.ours(done.stderr), ["flopinj: mode off: nothing is recorded"])
+
+    def test_a_refusal_is_said_once(self):
+        done = self.flopinj_run("--simulate", "--", LAUNCH, "same_grid",
+                                SIMGPU_FAULT="second_subscriber")
+        self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)
+        self.assertIn("runs unprofiled", done.stderr)
+
+
+class RefusedBeforeTheStart(RunCase):
+    def refused(self, *arguments, words):
+        done = self.flopinj_run("--simulate", *arguments, "--", "touch", "started", expect=2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertFalse((self.folder / "started").exists())
+
+    def test_an_existing_file(self):
+        (self.folder / "old.pb").write_bytes(b"precious")
+        self.refused("-o", "old.pb",
+                     words="old.pb exists; choose another name, or overwrite it with --force")
+        self.assertEqual((self.folder / "old.pb").read_bytes(), b"precious")
+        self.flopinj_run("--simulate", "--force", "-o", "old.pb", "--", LAUNCH, "same_grid")
+        self.assertEqual(self.launches("old.pb"), LAUNCHES)
+
+    def test_a_missing_folder(self):
+        self.refused("-o", "none/%p.pb", words="create it first")
+
+    def test_a_folder_and_what_is_none(self):
+        (self.folder / "file").write_text("")
+        self.refused("-o", ".", words="is a directory")
+        self.refused("-o", "file/%p.pb", words="choose another")
+
+    def test_a_folder_without_permission(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        (self.folder / "shut").mkdir(mode=0o500)
+        self.refused("-o", "shut/%p.pb", words="Permission denied")
+
+    def test_an_unknown_chip(self):
+        self.refused("--sim-chip", "Z80", words="GH100")
+
+
+class NamesApart(RunCase):
+    def two_at_once(self, *options, first="", second=""):
+        script = f"{first} {LAUNCH} same_grid & {second} {LAUNCH} same_grid & wait"
+        done = self.flopinj_run("--simulate", *options, "--", "sh", "-c", script)
+        for name in self.traces():
+            self.assertEqual(self.launches(name), LAUNCHES, name)
+        return done
+
+    def test_two_processes_with_one_name_keep_both_traces(self):
+        for options in ((), ("--force",)):
+            with self.subTest(options=options):
+                for name in self.traces():
+                    (self.folder / name).unlink()
+                done = self.two_at_once("-o", "same.pb", *options)
+                names = self.traces()
+                self.assertEqual(len(names), 2, names)
+                self.assertEqual(names[0], "same.pb")
+                self.assertRegex(names[1], r"^same\.pid\d+\.pb$")
+                self.assertIn(f"this process records to {self.folder}/{names[1]}", done.stderr)
+
+    def test_one_process_after_another_with_force(self):
+        (self.folder / "same.pb").write_bytes(b"of an earlier run")
+        script = f"{LAUNCH} same_grid; {LAUNCH} same_grid"
+        self.flopinj_run("--simulate", "--force", "-o", "same.pb", "--", "sh", "-c", script)
+        names = self.traces()
+        self.assertEqual(len(names), 2, names)
+        for name in names:
+            self.assertEqual(self.launches(name), LAUNCHES, name)
+
+    def test_ranks_have_names_of_their_own(self):
+        self.two_at_once("-o", "job.pb", first="RANK=0 WORLD_SIZE=2", second="RANK=1 WORLD_SIZE=2")
+        self.assertEqual(self.traces(), ["job.rank0.pb", "job.rank1.pb"])
+
+    def test_the_only_rank_has_the_name_as_given(self):
+        self.flopinj_run("--simulate", "-o", "one.pb", "--", LAUNCH, "same_grid",
+                         RANK="0", WORLD_SIZE="1")
+        self.assertEqual(self.traces(), ["one.pb"])
+
+    def test_a_name_from_the_environment_is_kept(self):
+        self.flopinj_run("--simulate", "--", LAUNCH, "same_grid", FLOPINJ_OUTPUT="mine.pb")
+        self.assertEqual(self.traces(), ["mine.pb"])
+
+
+class TheProgramIsAsWithoutUs(RunCase):
+    def start(self, script, **how):
+        return subprocess.Popen([*RUN, "sh", "-c", script], text=True, cwd=self.folder,
+                                env=harness.clean_environment(), stdin=subprocess.DEVNULL, **how)
+
+    def test_process_id_group_and_parent(self):
+        process = self.start("echo $$ $PPID; ps -o pgid= -p $$", stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(out.split(), [str(process.pid), str(os.getpid()), str(process.pid)])
+
+    def test_it_has_no_child_that_it_did_not_make(self):
+        process = self.start("wait; ps -o pid= --ppid $$ | wc -l", stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(out.strip(), "2")  # ps and wc
+
+    def killed(self, how, process_group=False):
+        steps = f"exec {TRAINER} --model mlp --steps 100000"
+        process = self.start(steps, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             start_new_session=True)
+        trace = self.folder / "t.pb"
+        self.assertTrue(wait_for(lambda: trace.exists() and trace.stat().st_size > 0))
+        time.sleep(1)
+        (os.killpg if process_group else os.kill)(process.pid, how)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, -how)
+        lines = self.ours(err)
+        self.assertEqual(len(lines), 1, err)
+        self.assertIn("ended without closing the trace (by a signal, say); all but the last "
+                      f"second is there. Next: flopreduce {trace}", lines[0])
+        self.assertGreater(harness.reduce(trace, check=None)["ledger"]["launches"], 0)
+
+    def test_killed(self):
+        self.killed(signal.SIGKILL)
+
+    def test_terminated_with_its_group(self):
+        self.killed(signal.SIGTERM, process_group=True)
+
+    def test_interrupted_at_a_terminal(self):
+        """Ctrl-C reaches the program and not the watcher, which then says where the trace is."""
+        leader, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [*RUN, str(TRAINER), "--model", "mlp", "--steps", "100000"], cwd=self.folder,
+            env=harness.clean_environment(), stdin=terminal, stdout=subprocess.DEVNULL,
+            stderr=terminal, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(terminal)
+        trace = self.folder / "t.pb"
+        self.assertTrue(wait_for(lambda: trace.exists() and trace.stat().st_size > 0))
+        os.write(leader, b"\x03")
+        self.assertEqual(process.wait(30), -signal.SIGINT)
+        text = b""
+        while b"Next: flopreduce" not in text:
+            text += os.read(leader, 4096)
+        os.close(leader)
+        self.assertIn(b"ended without closing the trace", text)
+
+    def test_processes_that_go_on_are_named(self):
+        process = self.start(f"{TRAINER} --model mlp --steps 100000 >other 2>&1 & echo $!; sleep 2",
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with process:
+            other = int(process.stdout.readline())
+            self.addCleanup(os.kill, other, signal.SIGKILL)
+            err = process.stderr.read()
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.ours(err), ["flopinj: a process of this run goes on, and records to "
+                                          f"{self.folder}/t.pb"])
+
+
+if __name__ == "__main__":
+    harness.main()

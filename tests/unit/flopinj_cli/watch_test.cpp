@@ -1,0 +1,76 @@
+// What the watcher of a run says when the program has ended.
+#include "watch.h"
+
+#include "catch.h"
+#include "shell_word.h"
+
+using flopinj::RunEvent;
+using flopinj::RunRecord;
+
+namespace {
+
+bool nobody(pid_t) { return false; }
+bool process_8(pid_t process) { return process == 8; }
+bool says(const std::vector<std::string>& lines, const char* words) {
+  return lines.size() == 1 && lines[0].find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("Nothing recorded is said unless a process has said why") {
+  RunRecord record;
+  CHECK(says(record.last_words(nobody), "nothing was recorded"));
+  record.take(7, {RunEvent::kRefused, ""});
+  CHECK(record.last_words(nobody).empty());
+}
+
+TEST_CASE("A trace that was closed needs no word") {
+  RunRecord record;
+  record.take(7, {RunEvent::kRecording, "/t/a.pb"});
+  record.take(7, {RunEvent::kEnded, "/t/a.pb"});
+  CHECK(record.last_words(nobody).empty());
+}
+
+TEST_CASE("Traces that were not closed are named, by what became of their processes") {
+  RunRecord record;
+  record.take(7, {RunEvent::kRecording, "/t/a b.pb"});
+  CHECK(says(record.last_words(nobody), "a process ended without closing the trace"));
+  CHECK(says(record.last_words(nobody), "Next: flopreduce '/t/a b.pb'"));
+  record.take(8, {RunEvent::kRecording, "/t/b.pb"});
+  CHECK(says(record.last_words(nobody), "2 processes ended"));
+  const auto both = record.last_words(process_8);
+  REQUIRE(both.size() == 2);
+  CHECK(both[1] == "a process of this run goes on, and records to /t/b.pb");
+}
+
+TEST_CASE("A process that became another program has left its first trace open") {
+  RunRecord record;
+  record.take(7, {RunEvent::kRecording, "/t/a.pb"});
+  record.take(7, {RunEvent::kRecording, "/t/a.2.pb"});
+  record.take(7, {RunEvent::kEnded, "/t/a.2.pb"});
+  CHECK(says(record.last_words(nobody), "Next: flopreduce /t/a.pb"));
+}
+
+TEST_CASE("A refusal after the trace was opened leaves nothing to say") {
+  RunRecord record;
+  record.take(7, {RunEvent::kRecording, "/t/a.pb"});
+  record.take(7, {RunEvent::kRefused, ""});
+  CHECK(record.last_words(nobody).empty());
+}
+
+TEST_CASE("Notices are read back as they were written, and nothing else is one") {
+  const auto notice = flopinj::parse_run_notice(flopinj::text_of({RunEvent::kEnded, "/t/a.pb"}));
+  REQUIRE(notice);
+  CHECK(notice->event == RunEvent::kEnded);
+  CHECK(notice->trace == "/t/a.pb");
+  CHECK_FALSE(flopinj::parse_run_notice(""));
+  CHECK_FALSE(flopinj::parse_run_notice("hello"));
+}
+
+TEST_CASE("A pattern keeps its star outside of quotes") {
+  CHECK(flopinj::shell_quoted("/t/job.rank*.pb", "*") == "/t/job.rank*.pb");
+  CHECK(flopinj::shell_quoted("/a b/job.rank*.pb", "*") == "'/a b/job.rank'*'.pb'");
+  CHECK(flopinj::shell_quoted("*", "") == "'*'");
+  CHECK(flopinj::shell_quoted("", "*") == "''");
+  CHECK(flopinj::shell_quoted("it's") == "'it'\\''s'");
+}

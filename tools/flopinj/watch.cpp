@@ -1,0 +1,184 @@
+#include "watch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <random>
+
+#include "shell_word.h"
+
+namespace flopinj {
+namespace {
+
+constexpr int kPollMs = 250;  // where the kernel has no pidfd (before Linux 5.3)
+
+// A process that has ended and that nobody has waited for does not run.
+bool alive(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  if (!std::getline(stat, text)) return false;
+  const size_t name_ends = text.rfind(") ");
+  return name_ends != text.npos && text[name_ends + 2] != 'Z' && text[name_ends + 2] != 'X';
+}
+
+int open_socket(std::string& name) {
+  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  std::random_device random;
+  name = "flopinj-run-" + std::to_string(getpid()) + "-" + std::to_string(random());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int on = 1;
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+      ::setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0)
+    return fd;
+  ::close(fd);
+  return -1;
+}
+
+// Everything that has come. Anybody on the machine can write to the socket: only this user's own
+// processes, and root's, are heard.
+void receive(int socket, RunRecord& record) {
+  std::array<char, 1 + PATH_MAX> text;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
+  for (;;) {
+    iovec part{text.data(), text.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t size = ::recvmsg(socket, &message, 0);
+    if (size < 0) return;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender{};
+    std::copy_n(CMSG_DATA(header), sizeof sender, reinterpret_cast<unsigned char*>(&sender));
+    if (sender.uid != getuid() && sender.uid != geteuid() && sender.uid != 0) continue;
+    if (const auto notice = parse_run_notice({text.data(), static_cast<size_t>(size)}))
+      record.take(sender.pid, *notice);
+  }
+}
+
+// One write for each line; a terminal that is gone is no matter.
+void say(const std::string& line) {
+  std::string text = "flopinj: " + line;
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  text += '\n';
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+// In the watcher. Ends with the program.
+void watch(pid_t program, int program_fd, int socket) {
+  constexpr int kSettleMs = 100;  // for processes that are being ended together with the program
+  RunRecord record;
+  for (bool ended = false; !ended;) {
+    std::array<pollfd, 2> ready{{{socket, POLLIN, 0}, {program_fd, POLLIN, 0}}};
+    ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
+    ended = program_fd < 0 ? !alive(program) : ready[1].revents != 0;
+    receive(socket, record);
+  }
+  if (record.last_words(alive).empty()) return;
+  ::poll(nullptr, 0, kSettleMs);
+  receive(socket, record);
+  for (const std::string& line : record.last_words(alive)) say(line);
+}
+
+// Of what the launcher had open only stderr stays, and a reader of that waits for the program's
+// end, as it would have.
+void let_go_of_everything(std::array<int, 2> keep) {
+  ::setsid();
+  [[maybe_unused]] const int moved = ::chdir("/");
+  for (const int signal : {SIGHUP, SIGPIPE, SIGTTOU, SIGINT, SIGQUIT}) std::signal(signal, SIG_IGN);
+  const int most = static_cast<int>(std::min<long>(::sysconf(_SC_OPEN_MAX), 65'536));
+  for (int fd = 0; fd < most; ++fd)
+    if (fd != STDERR_FILENO && fd != keep[0] && fd != keep[1]) ::close(fd);
+}
+
+}  // namespace
+
+void RunRecord::take(pid_t process, const RunNotice& notice) {
+  constexpr size_t kMost = 10'000;
+  if (notice.event == RunEvent::kRecording) {
+    if (traces_.size() < kMost) traces_.push_back({process, notice.trace, false});
+    return;
+  }
+  if (notice.event == RunEvent::kRefused) {
+    refused_ = true;
+    std::erase_if(traces_, [&](const Trace& t) { return t.process == process && !t.ended; });
+    return;
+  }
+  for (Trace& trace : traces_)
+    if (trace.process == process && trace.name == notice.trace) trace.ended = true;
+}
+
+std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t)) const {
+  constexpr size_t kMostNames = 8;
+  if (traces_.empty() && !refused_)
+    return {
+        "nothing was recorded: no process of this run started CUDA where the profiler could see "
+        "it. If the program uses a GPU, it may clear its environment (try --preload), or run it in "
+        "a container or on another machine; flopinj doctor checks this one"};
+  std::string cut, going_on;
+  size_t cut_short = 0, running = 0;
+  for (const Trace& trace : traces_) {
+    if (trace.ended) continue;
+    const bool is_running = runs(trace.process);
+    size_t& count = is_running ? running : cut_short;
+    std::string& names = is_running ? going_on : cut;
+    if (++count <= kMostNames) names += " " + shell_quoted(trace.name);
+    if (count == kMostNames + 1) names += " ...";
+  }
+  std::vector<std::string> lines;
+  if (cut_short != 0)
+    lines.push_back(
+        (cut_short == 1 ? std::string("a process") : std::to_string(cut_short) + " processes") +
+        " ended without closing the trace (by a signal, say); all but the last "
+        "second is there. Next: flopreduce" +
+        cut);
+  if (running != 0)
+    lines.push_back(
+        (running == 1 ? std::string("a process of this run goes on, and records to")
+                      : std::to_string(running) + " processes of this run go on, and record to") +
+        going_on);
+  return lines;
+}
+
+std::string start_watcher() {
+  std::string name;
+  const int socket = open_socket(name);
+  if (socket < 0) return {};
+  const pid_t program = getpid();
+  const pid_t between = ::fork();
+  if (between == 0) {  // ends at once, so that the watcher is nobody's child
+    if (::fork() != 0) ::_exit(0);
+    const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
+    let_go_of_everything({socket, program_fd});
+    watch(program, program_fd, socket);
+    ::_exit(0);
+  }
+  ::close(socket);
+  if (between < 0) return {};
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return name;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,40 @@
+// Says what a recorded program cannot say itself: that nothing was recorded, or that a process was
+// ended before it could close its trace.
+//
+// `flopinj run` becomes the program, so that process id, parent, process group, signals and exit
+// code are as without us. So the watcher is no parent of the program. It is a process of its own
+// session, no child of the program, and waits for the program's end on a pidfd. The processes of
+// the run say to a socket what they record (common/run_notice.h). Where all has been said it ends
+// without a word.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "run_notice.h"
+
+namespace flopinj {
+
+// What the processes of a run have said.
+class RunRecord {
+ public:
+  void take(pid_t process, const RunNotice&);
+  // The lines for the user when the program has ended. `alive`: whether a process still runs.
+  std::vector<std::string> last_words(bool (*alive)(pid_t)) const;
+
+ private:
+  struct Trace {
+    pid_t process;
+    std::string name;
+    bool ended;
+  };
+  std::vector<Trace> traces_;
+  bool refused_ = false;
+};
+
+// Opens the socket, and starts the watcher of this process. The name of the socket; empty where
+// there is no watcher, and the program runs all the same.
+std::string start_watcher();
+
+}  // namespace flopinj
