@@ -145,6 +145,8 @@ def mark(found, figure, value, right):
     row = _row(found, figure) if figure.startswith("formula of ") else None
     if row is None or not row["cause"]:
         return None
+    if value is None and row["formula_flop"] is None:
+        return "not known, with the cause"
     if row["cause"].startswith("complex numbers"):
         return "of real numbers, and said to be complex"
     if row.get("formula_partial") and (value or 0) < right:
@@ -166,22 +168,56 @@ SAYING = ("convolution_input_gradient", "convolution_weight_gradient")
 SILENT = ("convolution_first", "convolution_second")
 
 
+def silence(gpu):
+    """Kernels say no longer which gradient they compute; whether any did."""
+    said_it = any(name in line for line in gpu.lines for name in SAYING)
+    for saying, silent in zip(SAYING, SILENT):
+        gpu.lines = [line.replace(saying, silent) for line in gpu.lines]
+    return said_it
+
+
+def differing(made, gpu):
+    """[(figure, as reported, as it is, mark)] of one report."""
+    true = truth(gpu.launches)
+    reported = said(made, true)
+    for figure in sorted(true | reported):
+        value, right = reported.get(figure, 0), true.get(figure, 0)
+        if not is_said(value, right, slack(made, figure)):
+            yield figure, value, right, mark(made, figure, value, right)
+
+
+def pair_formulas(made, gpu):
+    """The same of backward's formulas by forward operator: at least the matrix work that the oracle
+    counts, recomputation left out, and at most that and what formulas give to what is no matrix
+    work, up to twelve operations for the oracle's one; or the report says that it is more or less.
+    """
+    matrix, other = defaultdict(int), defaultdict(int)
+    for launch in gpu.launches:
+        if launch.phase == "backward" and launch.operator:
+            macs = 2 * launch.work.multiply_adds
+            matrix[launch.operator] += macs - 2 * launch.work.again
+            other[launch.operator] += launch.work.flop - macs
+    for row in made["operator_work"]:
+        name, value = row["operator"], int(row["backward_formula_flop"])
+        if made["operators"]["sequence"].get("differentiated_again") or not matrix[name]:
+            continue
+        least, most = matrix[name], matrix[name] + 12 * other[name]
+        if value < least and not row.get("backward_formula_partial"):
+            yield f"formula of backward of {name}", value, least, None
+        if value > most and not row.get("backward_formula_at_most"):
+            yield f"formula of backward of {name}", value, most, None
+
+
 def differences(build, stream_path, trace):
-    """[(figure, as reported, as it is, mark)]; what is reported as not known is None, and differs
-    too. What differs only where kernels' names do not tell gradients apart says so."""
-    gpu = as_gpu.convert(stream_path)
-    true, found = truth(gpu.launches), {}
+    """The same of both reports of a stream; what is reported as not known is None, and differs too.
+    What differs only where kernels' names do not tell gradients apart says so."""
+    gpu, found = as_gpu.convert(stream_path), {}
     for note in ("", " (kernels do not say which gradient)"):
         write_trace(build, gpu, trace)
         made = report(build, trace)
-        reported = said(made, true)
-        for figure in sorted(true | reported):
-            value, right = reported.get(figure, 0), true.get(figure, 0)
-            if not is_said(value, right, slack(made, figure)) and figure not in found:
-                found[figure + note] = (value, right, mark(made, figure, value, right))
-        if not any(name in line for line in gpu.lines for name in SAYING):
+        for figure, *values in [*differing(made, gpu), *pair_formulas(made, gpu)]:
+            if figure not in found:
+                found[figure + note] = values
+        if not silence(gpu):
             break
-        gpu.lines = [
-            line.replace(SAYING[0], SILENT[0]).replace(SAYING[1], SILENT[1]) for line in gpu.lines
-        ]
     return [(figure, *values) for figure, values in found.items()]

@@ -54,6 +54,8 @@ def commands_of(text):
 
 def arguments_of(command):
     program, *arguments = shlex.split(command)
+    if program.startswith("COLUMNS="):
+        return ["env", program, *arguments_of(shlex.join(arguments))]
     if program == "flopreduce":
         return [BUILD / "bin/flopreduce", *arguments]
     if re.fullmatch(r"tests/networks/\w+\.py", program):

@@ -256,7 +256,8 @@ struct OperatorReport {
   Work work;
   // By formula, of all calls; nothing where there is none.
   std::optional<u128> formula_flop;
-  bool formula_partial = false;  // of all places of a function: some have none
+  // Of all places of a function: some have none. Of one: complex numbers, counted as real ones.
+  bool formula_partial = false;
   bool formula_at_most = false;  // of both gradients, and nothing tells which were computed
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
   // Of it what the model needed: without gradients that nobody computed, without what a mask leaves
@@ -274,8 +275,12 @@ struct ForwardBackward {
       name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
   Work forward, backward, recompute;
   u128 forward_formula = 0, backward_formula = 0;
-  bool forward_formula_partial = false, backward_formula_partial = false;  // some have none
-  std::optional<double> ratio;            // backward / forward, matrix FLOP
+  // Some have none, or are of complex numbers.
+  bool forward_formula_partial = false, backward_formula_partial = false;
+  // The formula holds gradients that were not computed, or of which nothing tells.
+  bool backward_formula_at_most = false;
+  bool forward_at_least = false;  // launches of Report::unclear are of this operator or layer
+  std::optional<double> ratio;    // backward / forward, matrix FLOP
   std::optional<ExpectedRatio> expected;  // the same by theory; nothing where there is none
   // Executed FLOP of forward / those of the whole forward pass; nothing where some are not known.
   std::optional<double> forward_share;
@@ -286,7 +291,8 @@ struct OperatorsReport {
   std::vector<OperatorReport> places;       // by range path and phase, most FLOP first
   std::vector<ForwardBackward> layers;      // in the order of forward
   std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
-  u128 formula_flop = 0;  // OperatorReport::model_flop of all, recomputation left out
+  u128 formula_flop = 0;         // OperatorReport::model_flop of all, recomputation left out
+  bool formula_at_most = false;  // one of them is
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
   std::optional<ExpectedRatio> products_expected;

@@ -198,7 +198,10 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
     basis = "by formula as given";
   else if (formula && report.total.flop > 0)
     basis += ", " + coverage(report) + " covered";
+  const bool at_most = formula && !options.formula_flop && report.operators.formula_at_most;
+  if (at_most) basis += ", at most: not every gradient is told";
   add("formula", std::move(basis), formula, report.total, report.total);
+  out.methods.back().at_most = at_most;
   Covered covered;
   for (const auto& place : report.operators.places)
     if (place.phase == "forward") covered.add(place);
@@ -213,10 +216,12 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
       forward_basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
   }
   if (theory) *theory *= 3;
-  if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete()))
-    forward_basis += kAtLeast;
+  const bool at_least =
+      !options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete());
+  if (at_least) forward_basis += kAtLeast;
   add("theory", "3 x forward " + forward_basis + ", forward and backward time", theory, forward,
       step);
+  out.methods.back().at_least = at_least && theory.has_value();
   const bool single = options.batch_size && *options.batch_size == 1;
   add("one", "executed forward and backward, batch size 1",
       single ? executed(step) : std::optional<double>(), step, step);

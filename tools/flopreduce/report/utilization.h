@@ -57,10 +57,11 @@ struct UtilizationOptions {
 // One way to work out a run's utilization.
 struct UtilizationMethod {
   std::string name;
-  std::string flop_basis;      // what was counted
-  std::optional<double> flop;  // operations, in the report's convention
-  double least_ns = 0;         // that the peaks allow for them; 0 where it is not known
-  Attained gpu_time;           // over GPU time, sum of kernels
+  std::string flop_basis;                  // what was counted
+  std::optional<double> flop;              // operations, in the report's convention
+  bool at_least = false, at_most = false;  // the true number may be larger, smaller
+  double least_ns = 0;                     // that the peaks allow for them; 0 where it is not known
+  Attained gpu_time;                       // over GPU time, sum of kernels
   double gpu_time_ns = 0;
   Attained busy;  // over the union of the kernels' times: kernels that overlap take it once
   Attained span;  // over the time from each device's first kernel to its last: no start-up in it
@@ -80,8 +81,8 @@ struct UtilizationReport {
 
   // Hardware and model FLOP utilization are over wall time, executed and by formula: observed
   // throughput / peak (Chowdhery et al., PaLM, 2022, section 4.1 and appendix B).
-  const Attained* hfu() const { return methods.empty() ? nullptr : &methods[0].wall; }
-  const Attained* mfu() const { return methods.empty() ? nullptr : &methods[1].wall; }
+  const UtilizationMethod* hfu() const { return methods.empty() ? nullptr : &methods[0]; }
+  const UtilizationMethod* mfu() const { return methods.empty() ? nullptr : &methods[1]; }
 };
 
 // The run's figures; rows have their roofs already, and the report its times.

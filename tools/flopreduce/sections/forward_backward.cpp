@@ -6,11 +6,19 @@
 namespace flopinj::reduce {
 namespace {
 
-Cell pair_formula_cell(u128 flop, bool partial) {
-  return flop > 0 ? Cell(flop, partial ? Mark::kAtLeast : Mark::kNone) : Cell::none();
+Cell pair_formula_cell(u128 flop, bool partial, bool at_most) {
+  if (flop == 0) return Cell::none();
+  if (partial && at_most) return {flop, Mark::kEstimate};
+  return {flop, partial ? Mark::kAtLeast : at_most ? Mark::kAtMost : Mark::kNone};
 }
-Cell pair_ratio_cell(const std::optional<double>& ratio) {
-  return ratio ? Cell(*ratio) : Cell::none();
+Cell pair_ratio_cell(const std::optional<double>& ratio, Mark mark = Mark::kNone) {
+  return ratio ? Cell(*ratio, mark) : Cell::none();
+}
+
+// A node's work that no number leads to its operator is missing from that operator's row.
+Mark backward_mark(const ForwardBackward& row, const OperatorsReport& operators) {
+  if (operators.differentiated_again == 0 || row.backward.launches == 0) return Mark::kNone;
+  return row.forward.launches == 0 ? Mark::kAtMost : Mark::kAtLeast;
 }
 
 // An upper bound where it is a range.
@@ -19,7 +27,8 @@ Cell expected_cell(const std::optional<ExpectedRatio>& expected) {
   return {expected->most, expected->certain() ? Mark::kNone : Mark::kAtMost};
 }
 
-Table pair_table(const char* key, Column name, const std::vector<ForwardBackward>& rows) {
+Table pair_table(const char* key, Column name, const OperatorsReport& operators,
+                 const std::vector<ForwardBackward>& rows) {
   Table table{key,
               {name,
                {"forward_flop", "forward", Kind::kFlop, Worth::kMain},
@@ -32,18 +41,26 @@ Table pair_table(const char* key, Column name, const std::vector<ForwardBackward
                {"forward_gpu_time_ns", "time fwd", Kind::kNanoseconds},
                {"backward_gpu_time_ns", "time bwd", Kind::kNanoseconds}}};
   table.long_list = true;
-  const auto flop = [](const Work& work) {
-    return work.launches > 0 ? flop_cell(work) : Cell::none();
+  const auto flop = [](const Work& work, Mark mark) {
+    Cell cell = work.launches > 0 ? flop_cell(work) : Cell::none();
+    cell.marks = cell.marks | mark;
+    return cell;
   };
   const auto time = [](const Work& work) {
     return work.launches > 0 ? time_cell(work) : Cell::none();
   };
-  for (const ForwardBackward& r : rows)
-    table.rows.push_back({r.name, flop(r.forward), pair_ratio_cell(r.forward_share),
-                          flop(r.backward), pair_ratio_cell(r.ratio), expected_cell(r.expected),
-                          pair_formula_cell(r.forward_formula, r.forward_formula_partial),
-                          pair_formula_cell(r.backward_formula, r.backward_formula_partial),
+  for (const ForwardBackward& r : rows) {
+    const Mark forward = r.forward_at_least ? Mark::kAtLeast : Mark::kNone;
+    const Mark backward = backward_mark(r, operators);
+    const Mark ratio = backward | (r.forward_at_least ? Mark::kAtMost : Mark::kNone);
+    table.rows.push_back({r.name, flop(r.forward, forward), pair_ratio_cell(r.forward_share),
+                          flop(r.backward, backward), pair_ratio_cell(r.ratio, ratio),
+                          expected_cell(r.expected),
+                          pair_formula_cell(r.forward_formula, r.forward_formula_partial, false),
+                          pair_formula_cell(r.backward_formula, r.backward_formula_partial,
+                                            r.backward_formula_at_most),
                           time(r.forward), time(r.backward)});
+  }
   return table;
 }
 
@@ -59,6 +76,8 @@ Json pair_json(const char* key, const ForwardBackward& r) {
   add_expected(j, r.expected);
   if (r.forward_formula_partial) j["forward_formula_partial"] = true;
   if (r.backward_formula_partial) j["backward_formula_partial"] = true;
+  if (r.backward_formula_at_most) j["backward_formula_at_most"] = true;
+  if (r.forward_at_least) j["forward_at_least"] = true;
   return j;
 }
 
@@ -66,7 +85,7 @@ Section layers_section(const Report& report) {
   if (report.operators.layers.empty()) return {};
   return {"Layers: backward / forward of matrix work",
           {},
-          pair_table("layers", {"layer", "layer"}, report.operators.layers),
+          pair_table("layers", {"layer", "layer"}, report.operators, report.operators.layers),
           {}};
 }
 
@@ -80,7 +99,7 @@ Section operator_work_section(const Report& report) {
   if (rows.empty()) return {};
   Section out{"Operators: backward / forward of matrix work",
               {},
-              pair_table("operator_work", {"operator", "operator"}, rows),
+              pair_table("operator_work", {"operator", "operator"}, report.operators, rows),
               {}};
   for (const ForwardBackward& r : rows)
     if (r.name.ends_with("Backward") && r.forward.launches == 0) {

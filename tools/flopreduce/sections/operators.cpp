@@ -41,12 +41,20 @@ Section operators_section(const Report& report) {
                {"cause", "cause"}}};
   table.long_list = true;
   Section out{"Operators: executed against formula", {}, std::nullopt, {}};
-  for (const auto& o : operators.types) {
-    table.rows.push_back({o.name, o.phase, calls_cell(o), o.work.launches, flop_cell(o.work),
-                          formula_cell(o), ratio_cell(o), time_cell(o.work), o.cause});
+  const auto add_evidence = [&](const OperatorReport& o) {
     if (!o.cause.empty() && !o.evidence.empty() && out.below.size() < kMostEvidence)
       out.below.push_back(
           {o.name + ", " + o.phase + ": " + o.cause + ": " + o.evidence, Tone::kDim});
+  };
+  const auto is_bound = [](const OperatorReport& o) {
+    return o.formula_flop && (o.formula_partial || o.formula_at_most);
+  };
+  for (const auto& o : operators.types)
+    if (is_bound(o)) add_evidence(o);
+  for (const auto& o : operators.types) {
+    table.rows.push_back({o.name, o.phase, calls_cell(o), o.work.launches, flop_cell(o.work),
+                          formula_cell(o), ratio_cell(o), time_cell(o.work), o.cause});
+    if (!is_bound(o)) add_evidence(o);
   }
   out.table = std::move(table);
   const uint64_t lost = operators.without_forward + operators.other_operator + operators.ambiguous +

@@ -12,6 +12,18 @@ std::string flop_in_brackets(const Work& work) {
   return " (" + to_human(work.flop, "FLOP") + ")";
 }
 
+// Launches of other that may have run forward are missing from it, or one too many.
+Mark phase_mark(const std::string& phase, const Report& report) {
+  if (report.unclear.flop == 0 && report.unclear.flop_complete()) return Mark::kNone;
+  if (phase == "forward") return Mark::kAtLeast;
+  return phase == "other" ? Mark::kAtMost : Mark::kNone;
+}
+
+Cell marked(Cell cell, Mark mark) {
+  if (!cell.empty()) cell.marks = cell.marks | mark;
+  return cell;
+}
+
 Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
@@ -20,10 +32,12 @@ Section phases_section(const Report& report) {
                {"flop_share", "share", Kind::kShare, Worth::kMain},
                {"launches", "launches", Kind::kCount},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
-  for (const auto& p : report.phases)
-    table.rows.push_back({p.name, flop_cell(p.work), exact_cell(p.work),
-                          flop_share_cell(p.work, report.total), p.work.launches,
+  for (const auto& p : report.phases) {
+    const Mark mark = phase_mark(p.name, report);
+    table.rows.push_back({p.name, marked(flop_cell(p.work), mark), marked(exact_cell(p.work), mark),
+                          marked(flop_share_cell(p.work, report.total), mark), p.work.launches,
                           time_cell(p.work)});
+  }
   Section out{"By phase", {}, std::move(table), {}};
   out.below = unclear_lines(report);
   if (const Work& products = report.optimizer_products; products.launches > 0)

@@ -9,11 +9,18 @@
 namespace flopinj::reduce {
 namespace {
 
+constexpr const char* kForwardMayHaveMore = "at most: forward may have more launches, see By phase";
+
 // Where the expected ratio is that of a network whose first layer computes no input gradient.
 std::string first_layer_note(const RatioReport& r) {
   if (!r.first_layer_share || std::abs(2 - *r.first_layer_share - r.expected->most) > 1e-9)
     return {};
   return " (2 - f1, first layer " + fixed(*r.first_layer_share * 100, 2) + " %)";
+}
+
+// Forward may be larger by these launches.
+bool at_most(const Report& report) {
+  return report.unclear.flop > 0 || !report.unclear.flop_complete();
 }
 
 std::string uncounted(const Work& work, const char* phase) {
@@ -23,8 +30,7 @@ std::string uncounted(const Work& work, const char* phase) {
 
 Section ratio_section(const Report& report) {
   const RatioReport& r = report.ratio;
-  // Forward may be larger by them.
-  const bool unclear = report.unclear.flop > 0 || !report.unclear.flop_complete();
+  const bool unclear = at_most(report);
   const std::string mark = std::string(unclear ? "<= " : "") + (r.estimated ? "~ " : "");
   std::string text = "  ";
   text += r.ratio ? mark + fixed(*r.ratio, 4) : ratio_missing(report);
@@ -45,7 +51,7 @@ Section ratio_section(const Report& report) {
   if (!r.expected_missing.empty())
     out.below.push_back({"  nothing expected: " + r.expected_missing, Tone::kDim});
   if (unclear && r.ratio)
-    out.below.push_back({"  at most: forward may have more launches, see By phase", Tone::kWarn});
+    out.below.push_back({std::string("  ") + kForwardMayHaveMore, Tone::kWarn});
   return out;
 }
 
@@ -69,6 +75,29 @@ void ratio_json(Json& j, const Report& report) {
   });
 }
 
+// Each figure with how it is to be read, and why or what it is taken from.
+Table figures_table(const Report& report) {
+  const RatioReport& r = report.ratio;
+  Table table{"ratio", {{"figure", "figure"}, {"value", "value", Kind::kRatio}, {"note", "note"}}};
+  const auto add = [&](const char* figure, std::optional<double> value, Mark mark,
+                       std::string note) {
+    table.rows.push_back({figure, value ? Cell(*value, mark) : Cell::none(), std::move(note)});
+  };
+  const Mark estimate = r.estimated ? Mark::kEstimate : Mark::kNone;
+  add("backward / forward", r.ratio, estimate | (at_most(report) ? Mark::kAtMost : Mark::kNone),
+      r.ratio ? (at_most(report) ? kForwardMayHaveMore : "") : ratio_missing(report));
+  add("matrix work only", r.matrix_ratio, estimate,
+      r.verdict == RatioVerdict::kNone ? "" : verdict_text(r).substr(2));
+  const auto bound = [&](double ExpectedRatio::*end) {
+    return r.expected ? std::optional(*r.expected.*end) : std::nullopt;
+  };
+  const Mark assumed = r.expected && r.expected->assumed ? Mark::kEstimate : Mark::kNone;
+  const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
+  add("expected of matrix work, least", bound(&ExpectedRatio::least), assumed, basis);
+  add("expected of matrix work, most", bound(&ExpectedRatio::most), assumed, basis);
+  return table;
+}
+
 std::vector<Table> ratio_tables(const Report& report) {
   Table table{"first_layers",
               {{"layer", "layer"},
@@ -76,7 +105,7 @@ std::vector<Table> ratio_tables(const Report& report) {
                {"first", "first", Kind::kCount}}};
   for (const auto& l : report.ratio.layers)
     table.rows.push_back({l.path, l.forward_matrix_flop, uint64_t{l.first}});
-  return {std::move(table)};
+  return {figures_table(report), std::move(table)};
 }
 
 }  // namespace

@@ -34,33 +34,49 @@ Json attained_json(const Attained& attained) {
 }
 
 Json method_json(const UtilizationMethod& m) {
-  return {{"name", m.name},
-          {"basis", m.flop_basis},
-          {"flop", optional_json(m.flop)},
-          {"gpu_time_ns", m.gpu_time_ns},
-          {"gpu_time", attained_json(m.gpu_time)},
-          {"busy", attained_json(m.busy)},
-          {"first_to_last_kernel", attained_json(m.span)},
-          {"wall", attained_json(m.wall)}};
+  Json j{{"name", m.name},
+         {"basis", m.flop_basis},
+         {"flop", optional_json(m.flop)},
+         {"gpu_time_ns", m.gpu_time_ns},
+         {"gpu_time", attained_json(m.gpu_time)},
+         {"busy", attained_json(m.busy)},
+         {"first_to_last_kernel", attained_json(m.span)},
+         {"wall", attained_json(m.wall)}};
+  if (m.at_least) j["at_least"] = true;
+  if (m.at_most) j["at_most"] = true;
+  return j;
 }
 
 namespace {
 
-// Of FLOP of these launches over GPU time.
-Cell method_cell(const Attained& a, const Report& report) { return share_cell(a, report.total); }
+Mark bound_mark(const UtilizationMethod& m) {
+  return (m.at_least ? Mark::kAtLeast : Mark::kNone) | (m.at_most ? Mark::kAtMost : Mark::kNone);
+}
+
+Cell method_flop_cell(const UtilizationMethod& m) {
+  return m.flop ? Cell(*m.flop, bound_mark(m)) : Cell::none();
+}
+
+// Of a method's FLOP over a time.
+Cell method_cell(const Attained& a, const UtilizationMethod& m, const Report& report) {
+  Cell cell = share_cell(a, report.total);
+  if (a.share) cell.marks = cell.marks | bound_mark(m);
+  return cell;
+}
 
 // Over times as they were recorded: they hold launches that were slowed while counters were read.
-Cell recorded_cell(const Attained& a, const Report& report) {
-  Cell cell = share_cell(a, report.total);
+Cell recorded_cell(const Attained& a, const UtilizationMethod& m, const Report& report) {
+  Cell cell = method_cell(a, m, report);
   if (a.share && report.time.kernel_ns > report.total.time.ns)
     cell.marks = cell.marks | Mark::kMoreThan;
   return cell;
 }
 
-// "41.2 %", or why there is no figure.
-std::string share_words(const Attained& a, const Work& work) {
+// Of wall time: "41.2 %", or why there is no figure.
+std::string share_words(const UtilizationMethod& m, const Report& report) {
+  const Attained& a = m.wall;
   if (!a.share) return "-  " + a.missing;
-  const std::string marks = marks_text(share_mark(work));
+  const std::string marks = marks_text(method_cell(a, m, report).marks);
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "%.3g", *a.share * 100);
   return (marks.empty() ? "" : marks + " ") + text.data() + " %";
@@ -69,10 +85,10 @@ std::string share_words(const Attained& a, const Work& work) {
 // The two figures that are quoted, strictly as the field defines them, and where wall time went.
 void add_wall_shares(std::vector<Line>& lines, const Report& report) {
   const UtilizationReport& u = report.utilization;
-  const auto say = [&](const char* name, const Attained* share, const char* definition) {
-    if (share == nullptr) return;
-    Line line = Line(name).then(share_words(*share, report.total), Tone::kTitle);
-    if (share->share) line.then(definition, Tone::kDim);
+  const auto say = [&](const char* name, const UtilizationMethod* m, const char* definition) {
+    if (m == nullptr) return;
+    Line line = Line(name).then(share_words(*m, report), Tone::kTitle);
+    if (m->wall.share) line.then(definition, Tone::kDim);
     lines.push_back(std::move(line));
   };
   say("  HFU  ", u.hfu(), "   executed FLOP / (wall time x peak)");
@@ -171,10 +187,10 @@ Section utilization_section(const Report& report) {
                {"utilization_busy", "of busy", Kind::kShare},
                {"utilization_gpu_time", "of GPU time", Kind::kShare, Worth::kMain}}};
   for (const auto& m : u.methods)
-    table.rows.push_back({m.name + ": " + m.flop_basis, m.flop ? Cell(*m.flop) : Cell::none(),
+    table.rows.push_back({m.name + ": " + m.flop_basis, method_flop_cell(m),
                           m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
-                          method_cell(m.wall, report), recorded_cell(m.span, report),
-                          recorded_cell(m.busy, report), method_cell(m.gpu_time, report)});
+                          method_cell(m.wall, m, report), recorded_cell(m.span, m, report),
+                          recorded_cell(m.busy, m, report), method_cell(m.gpu_time, m, report)});
   out.table = std::move(table);
   for (const auto& m : u.methods)
     if (m.gpu_time.above_peak || m.busy.above_peak || m.span.above_peak || m.wall.above_peak)
@@ -241,8 +257,8 @@ void utilization_json(Json& to, const Report& report) {
       "peaks count a fused multiply-add as two operations; with fma 1 they are halved";
   j["devices"] = list_json(u.devices, device_peaks_json);
   j["wall_device_ns"] = optional_json(u.wall_ns);
-  j["hfu"] = u.hfu() != nullptr ? attained_json(*u.hfu()) : Json();
-  j["mfu"] = u.mfu() != nullptr ? attained_json(*u.mfu()) : Json();
+  j["hfu"] = u.hfu() != nullptr ? attained_json(u.hfu()->wall) : Json();
+  j["mfu"] = u.mfu() != nullptr ? attained_json(u.mfu()->wall) : Json();
   j["run"] = Json::object();
   if (!u.methods.empty()) {
     j["run"]["gpu_time"] = attained_json(u.methods.front().gpu_time);

@@ -14,10 +14,12 @@ Work* part_of(ForwardBackward& row, const std::string& phase) {
   return &row.forward;
 }
 
-void add_known(ForwardBackward& row, bool forward, std::optional<u128> formula) {
-  add_saturating(forward ? row.forward_formula : row.backward_formula, formula.value_or(0));
+void add_known(ForwardBackward& row, bool forward,
+               const ForwardBackwardBuilder::FormulaFlop& formula) {
+  add_saturating(forward ? row.forward_formula : row.backward_formula, formula.flop.value_or(0));
   bool& partial = forward ? row.forward_formula_partial : row.backward_formula_partial;
-  partial = partial || !formula;
+  partial = partial || formula.partial;
+  row.backward_formula_at_most = row.backward_formula_at_most || (!forward && formula.at_most);
 }
 
 }  // namespace
@@ -152,10 +154,10 @@ std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t pa
 }
 
 void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase,
-                                         std::optional<u128> formula,
+                                         const FormulaFlop& formula,
                                          const std::vector<uint32_t>& launching) {
   const bool forward = is_forward(phase);
-  const auto add_to = [&](uint32_t home, const std::string& type, std::optional<u128> part) {
+  const auto add_to = [&](uint32_t home, const std::string& type, const FormulaFlop& part) {
     const bool in_layers = phase == "forward" || phase == "backward";
     if (const std::string& name = layer_name(home); in_layers && !name.empty())
       add_known(layers_.at(name), forward, part);
@@ -163,7 +165,7 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
   };
   if (forward) {
     if (const auto theory = theory_.find(path); theory != theory_.end())
-      theory->second.formula = formula;
+      theory->second.formula = formula.flop;
     return add_to(path, operator_name(path), formula);
   }
   if (phase != "backward") return;
@@ -174,8 +176,15 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
   if (shares.empty()) return add_to(path, node_name(path), formula);
   OperatorJoin::for_each_share(shares, [&](uint32_t home, const Part& part) {
     const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
-    add_to(home, type, formula ? std::optional(part.of(*formula)) : std::nullopt);
+    FormulaFlop share = formula;
+    if (share.flop) share.flop = part.of(*share.flop);
+    add_to(home, type, share);
   });
+}
+
+void ForwardBackwardBuilder::add_unclear(uint32_t path) {
+  unclear_layers_.insert(layer_name(path));
+  unclear_types_.insert(operator_name(path));
 }
 
 void ForwardBackwardBuilder::Sum::add(const Sum& other) {
@@ -325,10 +334,12 @@ void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsRe
   for (ForwardBackward& layer : layers_.rows) {
     set_ratio(layer);
     set_share(layer, layers_pass_);
+    layer.forward_at_least = unclear_layers_.contains(layer.name);
   }
   for (ForwardBackward& type : types_.rows) {
     set_ratio(type);
     set_share(type, types_pass_);
+    type.forward_at_least = unclear_types_.contains(type.name);
   }
   if (report.differentiated_again == 0) set_expected(gradients, report);
   const auto first_path = [&](const ForwardBackward& layer) {

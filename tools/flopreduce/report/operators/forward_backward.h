@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analytic/formula.h"
@@ -37,8 +38,14 @@ class ForwardBackwardBuilder {
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
   // After all work. Of one operator in one phase: its formula, or nothing where it has none, and
   // the paths that it launches in.
-  void add_formula(uint32_t path, const std::string& phase, std::optional<u128> formula,
+  struct FormulaFlop {
+    std::optional<u128> flop;
+    bool partial = false, at_most = false;  // there is more of it, or less
+  };
+  void add_formula(uint32_t path, const std::string& phase, const FormulaFlop& formula,
                    const std::vector<uint32_t>& launching);
+  // Launches of a path may have run forward, and nothing tells.
+  void add_unclear(uint32_t path);
   void finish(const GradientFinder& gradients, OperatorsReport& report);
 
   // Empty where the path is in no layer.
@@ -104,6 +111,7 @@ class ForwardBackwardBuilder {
   Work layers_pass_, types_pass_;  // the forward work that rows are shares of
   std::unordered_map<uint32_t, std::string> layer_names_;  // by layer's path
   std::unordered_map<std::string, uint32_t> first_path_;   // of a layer, in forward
+  std::unordered_set<std::string> unclear_layers_, unclear_types_;
   std::unordered_map<std::string, LayerKernels> layer_kernels_;
   std::unordered_map<uint32_t, std::optional<Direction>> directions_;  // by kernel
   std::map<uint32_t, Theory> theory_;                                  // by forward operator's path

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analytic/operator_flop.h"
+#include "report/cause_words.h"
 #include "report/operators/layers.h"
 #include "support/text.h"
 
@@ -34,6 +35,8 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
   forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
   if (phase == "backward" && operators_.own_number_of(row.path) != kNoIndex)
     add_saturating(report_.differentiated_again, work.launches);
+  if (rules_.leaves_unclear(row.rule) && (work.flop > 0 || !work.flop_complete()))
+    forward_backward_.add_unclear(row.path);
   const uint32_t path = operators_.operator_of(row.path);
   if (path == kNoIndex) return;
   if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
@@ -61,6 +64,17 @@ std::vector<CallForm> OperatorsBuilder::forms_of(uint32_t path, const Place& pla
   return call_forms_.of(path, launching);
 }
 
+// Of a path with counted calls, in one phase, and whether exactly so many. Numbers count a path's
+// calls in all phases: each is taken to launch as much.
+std::pair<uint64_t, bool> OperatorsBuilder::calls_here(const Place& place, uint32_t path) const {
+  uint64_t here = 0;
+  for (const auto& [where, sum] : place.kernels)
+    if (where.first == path) add_saturating(here, sum.launches);
+  const uint64_t all = std::max(here, launches_.at(path));
+  const u128 share = u128{calls_.calls[path]} * here;
+  return {std::max<uint64_t>(1, static_cast<uint64_t>(share / all)), share % all == 0};
+}
+
 std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
                                                      const std::vector<CallForm>& forms) const {
   // The kernel that does most, and all launches of the range it is in.
@@ -73,20 +87,31 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
   const uint32_t path = most->first.first;
   uint64_t counted = calls_.calls.empty() ? 0 : calls_.calls[path];
   if (counted == 0) return {kernel.launches, false};
-  // Numbers count a path's calls in all phases: each is taken to launch as much.
-  uint64_t here = 0;
-  for (const auto& [where, sum] : place.kernels)
-    if (where.first == path) add_saturating(here, sum.launches);
-  const uint64_t all = std::max(here, launches_.at(path));
-  const u128 share = u128{counted} * here;
-  const bool exact = share % all == 0;
-  counted = std::max<uint64_t>(1, static_cast<uint64_t>(share / all));
+  const auto [here, exact] = calls_here(place, path);
+  counted = here;
   // One number may stand for several calls, as for the two products of a square matrix's gradients:
   // then each launch does the work of a whole call.
   const auto& formula = forms.front().formula;
   const u128 each = forms.size() == 1 && formula.flop ? formula.flop->flop(formulas_.fma()) : 0;
-  const bool whole = each > 0 && kernel.launches > counted &&
-                     quotient(kernel.flop, kernel.launches) >= 0.75 * static_cast<double>(each);
+  const auto is_whole = [&](u128 flop, uint64_t times) {
+    return each > 0 && quotient(flop, times) >= 0.75 * static_cast<double>(each);
+  };
+  const bool whole = kernel.launches > counted && is_whole(kernel.flop, kernel.launches);
+  // Calls of one name may go by several ways, as a product does by the strides of its operands:
+  // each way's product does the work of a whole call.
+  std::map<uint32_t, u128> matrix_flop;  // by path
+  for (const auto& [where, sum] : place.kernels)
+    if (where.first != path) add_saturating(matrix_flop[where.first], sum.matrix_flop);
+  uint64_t otherwise = 0;
+  for (const auto& [other, flop] : matrix_flop) {
+    if (flop == 0 || calls_.calls[other] == 0) continue;
+    const auto [calls, exactly] = calls_here(place, other);
+    if (exactly && is_whole(flop, calls)) add_saturating(otherwise, calls);
+  }
+  if (otherwise > 0) {
+    add_saturating(otherwise, counted);
+    return {std::min(otherwise, std::max<uint64_t>(1, place.work.launches)), exact};
+  }
   return {whole ? kernel.launches : std::min(counted, std::max<uint64_t>(1, place.work.launches)),
           exact};
 }
@@ -160,6 +185,7 @@ void OperatorsBuilder::add_types() {
     type.work.add(place.work);
     add_saturating(type.formula_uncounted, place.formula_uncounted);
     type.formula_at_most = type.formula_at_most || place.formula_at_most;
+    type.formula_partial = type.formula_partial || place.formula_partial;
     if (place.formula_flop && place.work.flop_complete()) {
       if (!type.formula_flop) type.formula_flop = type.model_flop = 0;
       add_saturating(*type.formula_flop, *place.formula_flop);
@@ -206,13 +232,18 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
       r.ratio = quotient(place.work.flop, *r.formula_flop);
     if (r.phase != "recompute") add_saturating(report_.formula_flop, *r.model_flop);
   }
+  r.formula_at_most = formula_is_at_most(facts);
+  if (r.formula_at_most && r.phase != "recompute") report_.formula_at_most = true;
   std::vector<uint32_t> launching;
   for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
-  forward_backward_.add_formula(path, r.phase, r.formula_flop, launching);
-  r.formula_at_most = formula_is_at_most(facts);
   const Cause cause = cause_of(facts);
   r.cause = cause.cause;
   r.evidence = cause.evidence;
+  r.formula_partial = r.formula_flop && r.cause.starts_with(kComplexNumbers);
+  forward_backward_.add_formula(path, r.phase,
+                                {r.formula_flop, !r.formula_flop || r.formula_partial,
+                                 r.formula_at_most || r.model_flop < r.formula_flop},
+                                launching);
   if (r.phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
 }
 
