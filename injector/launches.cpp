@@ -76,7 +76,11 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
   if (launch.context != nullptr && !launch.captured) {
     launch.wait_began = launch.waits;
     if (launch.waits) launch.context->waiting.begin();
-    windows_.enter(*launch.context, thread, launch.signature);
+    const bool green = function.read != nullptr &&
+                       streams_.on_green_context(thread, *launch.context, launch.asked.stream,
+                                                 launch.asked.per_thread_stream);
+    if (green) windows_.entering_green(*launch.context);
+    windows_.enter(*launch.context, thread, green ? nullptr : launch.signature);
   }
 }
 

@@ -2,16 +2,15 @@
 // profiler of each of them enabled by itself, with what it says of its part (headers of 13.5).
 #pragma once
 #include <injector/vendor/cuda_api.h>
-#include <injector/vendor/launch_calls.h>
 
 namespace flopinj {
 
-// A call of the driver: for launches that want a window, or come while one is open.
-inline bool on_green_context(const CudaApi& cuda, const LaunchCall& call) {
+// A call of the driver. `per_thread`: the null stream is the calling thread's own.
+inline bool on_green_context(const CudaApi& cuda, CUstream stream, bool per_thread) {
   if (cuda.StreamGetGreenCtx == nullptr) return false;  // before CUDA 12.4
-  const bool own = call.stream == nullptr && call.per_thread_stream;
+  const bool own = stream == nullptr && per_thread;
   CUgreenCtx green = nullptr;
-  return cuda.StreamGetGreenCtx(own ? CU_STREAM_PER_THREAD : call.stream, &green) == CUDA_SUCCESS &&
+  return cuda.StreamGetGreenCtx(own ? CU_STREAM_PER_THREAD : stream, &green) == CUDA_SUCCESS &&
          green != nullptr;
 }
 

@@ -43,6 +43,11 @@ class Leases {
   // Does what the planner's thread was refused.
   void release_here(Context& context) FLOPINJ_REQUIRES(context.lock);
 
+  // Only its windows can be open; null: no context of the device has the counters.
+  Context* holder(uint32_t ordinal) const {
+    return ordinal < devices_.size() ? devices_[ordinal].holder.load() : nullptr;
+  }
+
   bool visit();  // true while there is a reason to come again
 
  private:

@@ -1,4 +1,3 @@
-#include <injector/counters/green_context.h>
 #include <injector/counters/instrumenting.h>
 #include <injector/counters/shut_gate.h>
 #include <injector/counters/windows.h>
@@ -72,10 +71,6 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
-  if (signature != nullptr && on_green_context(edge_.cuda, thread.launch.asked)) {
-    signature = nullptr;  // it ends a window and is in none
-    entering_green(context);
-  }
   if (context.lock.try_lock_for(patience_.for_lock)) {
     HeldLock lock(context.lock);
     if (enter_locked(context, thread, signature)) return lock.keep();  // until exit()
@@ -230,14 +225,14 @@ void Windows::stream_destroying(CUstream stream) {
     if (!context->waiting.stream_destroying(edge_.cuda, context->handle, stream)) waiting_lost();
 }
 
-// What CUPTI would make of the launch in the window of another context of the device is not known.
 void Windows::entering_green(const Context& context) {
+  if (!on_.load(std::memory_order_relaxed)) return;
   if (!green_said_.exchange(true, std::memory_order_relaxed))
     edge_.collector->diagnostic(Severity::kWarning, "counters.green_context",
                                 "launches on green contexts are not measured: kernels that are "
                                 "only launched so have no FLOP count");
-  for (Context* const other : contexts_.all())
-    if (other != &context && other->ordinal == context.ordinal) shut(*other);
+  Context* const holder = leases_.holder(context.ordinal);
+  if (holder != nullptr && holder != &context) shut(*holder);
 }
 
 void Windows::waiting_lost() {

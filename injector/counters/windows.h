@@ -64,6 +64,9 @@ class Windows {
   // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
   // thread.
   void enter(Context&, ThreadContext&, const Signature*);
+  // ENTER of a launch on a green context, before enter() without a signature. What CUPTI would make
+  // of it in the window of another context of the device is not known.
+  void entering_green(const Context&);
   // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
   // filled in.
   bool exit(Context&, ThreadContext&, WindowRow, CUresult);
@@ -106,7 +109,6 @@ class Windows {
   void log_closed(const Context&, const OpenWindow&) const;
   void close_from_outside(Context& context) FLOPINJ_REQUIRES(context.lock);
   void shut(Context&);
-  void entering_green(const Context&);
   void waiting_lost();
   bool visit() noexcept;
   bool close_old();

@@ -1,22 +1,37 @@
+#include <injector/counters/green_context.h>
 #include <injector/handles/streams.h>
 #include <injector/process/thread_context.h>
 #include <injector/vendor/relaxed_capture.h>
 
 namespace flopinj {
 
+StreamSlot& Streams::slot_of(ThreadContext& thread, CUstream stream) {
+  const auto bits = reinterpret_cast<uintptr_t>(stream);
+  return thread.streams[(bits >> 4 ^ bits >> 12) % thread.streams.size()];
+}
+
+bool Streams::remembers(const StreamSlot& slot, const Context& context, CUstream stream,
+                        bool per_thread) const {
+  return slot.context == &context && slot.stream == stream && slot.per_thread == per_thread &&
+         slot.epoch == epoch_.load(std::memory_order_acquire);
+}
+
 StreamId Streams::find(ThreadContext& thread, const Context& context, CUstream stream,
                        bool per_thread) {
+  StreamSlot& slot = slot_of(thread, stream);
+  if (remembers(slot, context, stream, per_thread)) return slot.id;
   const uint32_t epoch = epoch_.load(std::memory_order_acquire);
-  const size_t slot_number =
-      (reinterpret_cast<uintptr_t>(stream) >> 4 ^ reinterpret_cast<uintptr_t>(stream) >> 12) %
-      thread.streams.size();
-  StreamSlot& slot = thread.streams[slot_number];
-  if (slot.context == &context && slot.stream == stream && slot.per_thread == per_thread &&
-      slot.epoch == epoch)
-    return slot.id;
-  const StreamId id = look_up(context, stream, per_thread);
-  slot = {&context, stream, id, epoch, per_thread};
-  return id;
+  const bool green = on_green_context(thread, context, stream, per_thread);
+  slot = {&context, stream, look_up(context, stream, per_thread), epoch, per_thread, green};
+  return slot.id;
+}
+
+bool Streams::on_green_context(ThreadContext& thread, const Context& context, CUstream stream,
+                               bool per_thread) const {
+  const StreamSlot& slot = slot_of(thread, stream);
+  if (remembers(slot, context, stream, per_thread)) return slot.green;
+  const RelaxedCapture relaxed(edge_.cuda);
+  return flopinj::on_green_context(edge_.cuda, stream, per_thread);
 }
 
 StreamId Streams::look_up(const Context& context, CUstream stream, bool per_thread) {

@@ -10,6 +10,8 @@
 
 namespace flopinj {
 
+struct StreamSlot;
+
 class Streams {
  public:
   explicit Streams(Edge& edge) : edge_(edge) {}
@@ -17,10 +19,15 @@ class Streams {
   // A null `stream` is the legacy default stream or, with `per_thread`, the calling thread's. None
   // when CUPTI does not know it. A hit takes no lock.
   StreamId find(ThreadContext&, const Context&, CUstream stream, bool per_thread);
+  // Asks the driver where find() has not seen the stream yet.
+  bool on_green_context(ThreadContext&, const Context&, CUstream stream, bool per_thread) const;
   void stream_destroying();  // its handle may come back as another stream
 
  private:
   static constexpr size_t kMost = 65'536;
+  // Where the stream is remembered, whether it is that one or not.
+  static StreamSlot& slot_of(ThreadContext&, CUstream);
+  bool remembers(const StreamSlot&, const Context&, CUstream, bool per_thread) const;
   StreamId look_up(const Context&, CUstream stream, bool per_thread);
 
   Edge& edge_;

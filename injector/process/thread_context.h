@@ -33,6 +33,7 @@ struct StreamSlot {
   StreamId id;
   uint32_t epoch = 0;
   bool per_thread = false;
+  bool green = false;  // on a green context
 };
 
 struct ContextSlot {

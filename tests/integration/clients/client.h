@@ -54,6 +54,13 @@ struct Gpu {
     void* parameters[] = {&k, const_cast<CUdeviceptr*>(&x), const_cast<CUdeviceptr*>(&y)};
     check(cuLaunchKernel(function("dot"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), "dot");
   }
+  // Named as a collective: it is never measured. n FLOP.
+  void all_reduce(int n, CUstream stream = nullptr) const {
+    void* parameters[] = {&n, const_cast<CUdeviceptr*>(&y)};
+    check(cuLaunchKernel(function("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 1, 1, 1, 32, 1, 1, 0,
+                         stream, parameters, nullptr),
+          "all_reduce");
+  }
   static void synchronize() { check(cuCtxSynchronize(), "cuCtxSynchronize"); }
 
   static constexpr size_t kBytes =

@@ -263,11 +263,7 @@ void seeds(Gpu& gpu) {
 void collective(Gpu& gpu) {
   for (int i = 0; i < 5; ++i) {
     gpu.axpy(32);
-    int n = 32;
-    void* parameters[] = {&n, &gpu.y};
-    check(cuLaunchKernel(gpu.function("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), 1, 1, 1, 32, 1, 1,
-                         0, nullptr, parameters, nullptr),
-          "collective");
+    gpu.all_reduce(32);
   }
 }
 

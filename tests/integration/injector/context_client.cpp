@@ -1,5 +1,4 @@
-// A green context beside the primary one: context_client CASE. dot(5) is launched in both, dot(9)
-// in the green one only, in turns.
+// A green context beside the primary one: context_client CASE.
 #include <string>
 
 #include "client.h"
@@ -26,7 +25,8 @@ CUgreenCtx make_green(const Gpu& gpu) {
   return green;
 }
 
-// Streams for the green context are made for it.
+// Streams for the green context are made for it. dot(5) is launched in both contexts, dot(9) in the
+// green one only, in turns.
 void green_stream(const Gpu& gpu) {
   const CUgreenCtx green = make_green(gpu);
   CUstream stream = nullptr;
@@ -41,8 +41,9 @@ void green_stream(const Gpu& gpu) {
   check(cuGreenCtxDestroy(green), "cuGreenCtxDestroy");
 }
 
-// It is made current, and a stream there.
-void green_context(const Gpu& gpu) {
+// It is made current, and a stream there. The same launches; or `never_measured`: a collective is
+// launched there, between those of dot(5) in the primary one.
+void green_context(const Gpu& gpu, bool never_measured) {
   const CUgreenCtx green = make_green(gpu);
   CUcontext converted = nullptr;
   check(cuCtxFromGreenCtx(&converted, green), "cuCtxFromGreenCtx");
@@ -53,8 +54,12 @@ void green_context(const Gpu& gpu) {
     gpu.use();
     gpu.dot(5);
     check(cuCtxSetCurrent(converted), "cuCtxSetCurrent");
-    gpu.dot(5, stream);
-    gpu.dot(9, stream);
+    if (never_measured) {
+      gpu.all_reduce(32, stream);
+    } else {
+      gpu.dot(5, stream);
+      gpu.dot(9, stream);
+    }
   }
   gpu.use();
   check(cuStreamDestroy(stream), "cuStreamDestroy");
@@ -69,7 +74,9 @@ int main(int argc, char** argv) {
   if (name == "green_stream")
     green_stream(gpu);
   else if (name == "green_context")
-    green_context(gpu);
+    green_context(gpu, false);
+  else if (name == "collective_in_green_context")
+    green_context(gpu, true);
   else
     return 2;
   Gpu::synchronize();

@@ -1,5 +1,4 @@
-"""Green contexts beside the primary one. dot(5), 10 FLOP, runs 15 times in each; dot(9), 18 FLOP,
-15 times in the green one only."""
+"""Green contexts beside the primary one."""
 
 import sys
 from pathlib import Path
@@ -11,26 +10,32 @@ CLIENT = harness.CLIENTS / "context_client"
 
 
 class Contexts(harness.TestCase):
-    def report_of(self, case, **settings):
+    def report_of(self, case, launches, **settings):
         self.run_profiled([CLIENT, case], **settings)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["launches"], 45)
+        self.assertEqual(report["ledger"]["launches"], launches)
+        trace = report["traces"][0]
+        self.assertIn("counters.green_context", [d["code"] for d in trace["diagnostics"]])
+        self.assertEqual(trace["recorder"]["windows_discarded"], 0)
         return report
 
     def test_launches_in_green_contexts_are_in_no_window(self):
-        """simgpu counts twice what runs there, and one range too many in another's window."""
+        """simgpu counts twice what runs there, and one range too many in another's window. dot(5),
+        10 FLOP, runs 15 times in each context; dot(9), 18 FLOP, 15 times in the green one only."""
         for case in ("green_context", "green_stream"):
             with self.subTest(case):
-                report = self.report_of(case, FLOPINJ_FORCE=1)
+                report = self.report_of(case, 45, FLOPINJ_FORCE=1)
                 # By flop_per_launch: dot(5) has its count from the primary context.
                 work = sorted((s["flop_per_launch"] or "", s["launches"])
                               for s in report["signatures"])
                 self.assertEqual(work, [("", 15), ("10", 30)])
                 self.assertEqual(report["ledger"]["unmeasured"], 15)
-                trace = report["traces"][0]
-                self.assertIn("counters.green_context", [d["code"] for d in trace["diagnostics"]])
-                self.assertEqual(trace["recorder"]["windows_discarded"], 0)
+
+    def test_a_window_ends_before_a_launch_there_that_wants_none(self):
+        report = self.report_of("collective_in_green_context", 30)
+        kernels = harness.by_key(report["kernels"], "name")
+        self.assertEqual(kernels["dot"]["flop"], str(15 * 10))
 
 
 if __name__ == "__main__":

@@ -21,18 +21,12 @@ CUresult stream_get_green_ctx(CUstream stream, CUgreenCtx* out) {
 
 TEST_CASE("a launch is on a green context where its stream is") {
   CudaApi cuda;
-  LaunchCall call;
-  call.stream = kGreen;
-  CHECK_FALSE(on_green_context(cuda, call));  // a driver without green contexts
+  CHECK_FALSE(on_green_context(cuda, kGreen, false));  // a driver without green contexts
   cuda.StreamGetGreenCtx = stream_get_green_ctx;
-  CHECK(on_green_context(cuda, call));
-  call.stream = kPlain;
-  CHECK_FALSE(on_green_context(cuda, call));
-  call.stream = kGone;
-  CHECK_FALSE(on_green_context(cuda, call));
-  call.stream = nullptr;
+  CHECK(on_green_context(cuda, kGreen, false));
+  CHECK_FALSE(on_green_context(cuda, kPlain, false));
+  CHECK_FALSE(on_green_context(cuda, kGone, false));
   own_stream_is_green = true;
-  CHECK_FALSE(on_green_context(cuda, call));
-  call.per_thread_stream = true;
-  CHECK(on_green_context(cuda, call));
+  CHECK_FALSE(on_green_context(cuda, nullptr, false));
+  CHECK(on_green_context(cuda, nullptr, true));
 }
