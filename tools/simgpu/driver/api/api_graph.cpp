@@ -28,6 +28,15 @@ CUresult add(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* depend
   return add_node(*graph.object, {dependencies, count}, std::move(work), phGraphNode);
 }
 
+template <class Work, class Params>
+CUresult add_of(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
+                size_t count, const Params& params) {
+  Work work;
+  const CUresult error = from_params(params, work);
+  if (error != CUDA_SUCCESS) return error;
+  return add(phGraphNode, hGraph, dependencies, count, std::move(work));
+}
+
 // Edges with data order parts of kernels; only whole-kernel order, the default, is simulated.
 bool plain(const CUgraphEdgeData* data, size_t count) {
   for (size_t i = 0; data != nullptr && i < count; ++i)
@@ -100,9 +109,7 @@ CUresult cuGraphClone(CUgraph* phGraphClone, CUgraph originalGraph) {
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                                  const CUgraphNode* dependencies, size_t numDependencies,
                                  const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
-  LaunchWork work;
-  if (const CUresult error = from_params(nodeParams, work); error != CUDA_SUCCESS) return error;
-  return add(phGraphNode, hGraph, dependencies, numDependencies, std::move(work));
+  return add_of<LaunchWork>(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 CUresult cuGraphAddKernelNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                               const CUgraphNode* dependencies, size_t numDependencies,
@@ -115,17 +122,13 @@ CUresult cuGraphAddKernelNode(CUgraphNode* phGraphNode, CUgraph hGraph,
 CUresult cuGraphAddMemcpyNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                               const CUgraphNode* dependencies, size_t numDependencies,
                               const CUDA_MEMCPY3D* copyParams, CUcontext) {
-  CopyWork work;
-  if (const CUresult error = from_params(copyParams, work); error != CUDA_SUCCESS) return error;
-  return add(phGraphNode, hGraph, dependencies, numDependencies, work);
+  return add_of<CopyWork>(phGraphNode, hGraph, dependencies, numDependencies, copyParams);
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                               const CUgraphNode* dependencies, size_t numDependencies,
                               const CUDA_MEMSET_NODE_PARAMS* memsetParams, CUcontext) {
-  FillWork work;
-  if (const CUresult error = from_params(memsetParams, work); error != CUDA_SUCCESS) return error;
-  return add(phGraphNode, hGraph, dependencies, numDependencies, work);
+  return add_of<FillWork>(phGraphNode, hGraph, dependencies, numDependencies, memsetParams);
 }
 
 CUresult cuGraphAddHostNode(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -159,34 +162,22 @@ CUresult cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                            size_t numDependencies, CUgraphNodeParams* nodeParams) {
   if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!plain(dependencyData, numDependencies)) return CUDA_ERROR_NOT_SUPPORTED;
-  const auto add_work = [&](CUresult error, NodeWork work) {
-    return error != CUDA_SUCCESS
-               ? error
-               : add(phGraphNode, hGraph, dependencies, numDependencies, std::move(work));
-  };
   switch (nodeParams->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      LaunchWork work;
-      const CUresult error = from_params(nodeParams->kernel, work);
-      return add_work(error, std::move(work));
-    }
-    case CU_GRAPH_NODE_TYPE_MEMCPY: {
-      CopyWork work;
-      const CUresult error = from_params(&nodeParams->memcpy.copyParams, work);
-      return add_work(error, work);
-    }
-    case CU_GRAPH_NODE_TYPE_MEMSET: {
-      FillWork work;
-      const CUresult error = from_params(nodeParams->memset, work);
-      return add_work(error, work);
-    }
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return add_of<LaunchWork>(phGraphNode, hGraph, dependencies, numDependencies,
+                                nodeParams->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return add_of<CopyWork>(phGraphNode, hGraph, dependencies, numDependencies,
+                              &nodeParams->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return add_of<FillWork>(phGraphNode, hGraph, dependencies, numDependencies,
+                              nodeParams->memset);
     case CU_GRAPH_NODE_TYPE_HOST: {
-      const auto& host = nodeParams->host;
-      return add_work(host.fn != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE,
-                      HostWork{host.fn, host.userData});
+      const CUDA_HOST_NODE_PARAMS host{nodeParams->host.fn, nodeParams->host.userData};
+      return api::cuGraphAddHostNode(phGraphNode, hGraph, dependencies, numDependencies, &host);
     }
     case CU_GRAPH_NODE_TYPE_EMPTY:
-      return add_work(CUDA_SUCCESS, std::monostate{});
+      return api::cuGraphAddEmptyNode(phGraphNode, hGraph, dependencies, numDependencies);
     case CU_GRAPH_NODE_TYPE_GRAPH:
       return api::cuGraphAddChildGraphNode(phGraphNode, hGraph, dependencies, numDependencies,
                                            nodeParams->graph.graph);
@@ -198,7 +189,8 @@ CUresult cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
           error != CUDA_SUCCESS)
         return error;
       const auto bodies = work.bodies;
-      const CUresult result = add_work(CUDA_SUCCESS, std::move(work));
+      const CUresult result =
+          add(phGraphNode, hGraph, dependencies, numDependencies, std::move(work));
       if (result != CUDA_SUCCESS)
         for (const auto& body : bodies) destroy_graph(body);
       return result;
@@ -241,13 +233,6 @@ CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode* from, CUgraphNode* to,
   if (result == CUDA_SUCCESS && edgeData != nullptr)
     std::fill_n(edgeData, *numEdges, CUgraphEdgeData{});
   return result;
-}
-
-CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType* type) {
-  if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto node = find_node(hNode);
-  if (node) *type = node->type();
-  return node.error;
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode hNode) {
