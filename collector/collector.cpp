@@ -168,6 +168,21 @@ uint64_t Collector::launches_made() const {
   return std::accumulate(totals.made.begin(), totals.made.end(), uint64_t{0});
 }
 
+RecordingProgress Collector::progress() const {
+  const ThreadTotals totals = state_->threads.totals();
+  const LossCounts::Snapshot losses = state_->losses.snapshot();
+  RecordingProgress progress;
+  for (size_t d = 0; d < kDeviceSlots; ++d) {
+    progress.launches += totals.made[d] + losses.made[d];
+    progress.dropped += totals.ring_full[d] + losses.dropped[d];
+  }
+  progress.trace_bytes = state_->trace_bytes.load(std::memory_order_relaxed);
+  progress.covered = state_->scheduler.coverage().share();
+  progress.callback_ns = totals.callback_ns();
+  progress.measuring_ns = state_->scheduler.spent_ns();
+  return progress;
+}
+
 void Collector::diagnostic(Severity severity, std::string_view code, std::string_view message) {
   if (dead_) return;
   guarded([&] { state_->diagnostics.push(severity, code, message, state_->now()); });

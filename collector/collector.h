@@ -78,6 +78,7 @@ class Collector {
   std::vector<GroupId> add_plan(DeviceId, const std::string& chip,
                                 const std::vector<MetricGroupPlan>&);
   uint64_t launches_made() const;  // so far, by all threads
+  RecordingProgress progress() const;
   // Each code is written once, then counted.
   void diagnostic(Severity, std::string_view code, std::string_view message);
   // A launch beside which work may have run that is in no count (see FORMAT.md for the reasons).

@@ -1,5 +1,6 @@
 #include <injector/activity.h>
 #include <injector/process/log.h>
+#include <injector/process/presence.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/kernel_record.h>
@@ -13,13 +14,14 @@ namespace {
 
 // CUPTI's buffer callbacks carry no user data.
 std::atomic<Activity*> g_active{nullptr};
+std::atomic<ActivityBuffers*> g_buffers{nullptr};  // where they are from
 
 }  // namespace
 
 struct Activity::Callbacks {
   static void CUPTIAPI requested(uint8_t** buffer, size_t* size, size_t* max_records) noexcept {
-    Activity* const self = g_active.load(std::memory_order_acquire);
-    const auto given = self == nullptr ? ActivityBuffers::Buffer{} : self->buffers_->take();
+    ActivityBuffers* const buffers = g_buffers.load(std::memory_order_acquire);
+    const auto given = buffers == nullptr ? ActivityBuffers::Buffer{} : buffers->take();
     *buffer = given.data;
     *size = given.bytes;
     *max_records = 0;  // as many as fit
@@ -38,26 +40,42 @@ struct Activity::Callbacks {
   static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t,
                                  size_t valid_bytes) noexcept {
     const RecursionGuard guard;
-    Activity* const self = g_active.load(std::memory_order_acquire);
-    if (self == nullptr || buffer == nullptr) return;
-    self->read(buffer, valid_bytes);
-    size_t dropped = 0;
-    if (self->edge_.cupti.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS)
-      self->lost_.fetch_add(dropped, std::memory_order_relaxed);
-    self->buffers_->give_back(buffer);
+    const Visit visit(guard);
+    if (buffer == nullptr) return;
+    if (Activity* const self = g_active.load(std::memory_order_acquire);
+        self != nullptr && visit.allowed()) {
+      self->read(buffer, valid_bytes);
+      size_t dropped = 0;
+      if (self->edge_.cupti.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS)
+        self->lost_.fetch_add(dropped, std::memory_order_relaxed);
+    }
+    if (ActivityBuffers* const buffers = g_buffers.load(std::memory_order_acquire);
+        buffers != nullptr)
+      buffers->give_back(buffer);
   }
 };
 
-Activity::Activity(Edge& edge, ActivityBuffers::Limits limits, Clock now_ns)
+Activity::Activity(Edge& edge, ActivityBuffers& buffers, Clock now_ns)
     : edge_(edge),
       now_ns_(now_ns),
       may_refuse_(edge.cupti.version >= kFirstVersionThatTakesNoBuffer),
-      buffers_(std::make_unique<ActivityBuffers>(limits, may_refuse_)) {}
+      buffers_(buffers),
+      shortages_before_(buffers.shortages()) {}
+
+ActivityBuffers* Activity::process_buffers(const CuptiApi& cupti) noexcept {
+  try {
+    static auto* const buffers = new ActivityBuffers(
+        ActivityBuffers::Limits{}, cupti.version >= kFirstVersionThatTakesNoBuffer);
+    return buffers;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
 
 Activity::~Activity() {
   stop();
   Activity* self = this;
-  g_active.compare_exchange_strong(self, nullptr);
+  g_active.compare_exchange_strong(self, nullptr);  // also of one that did not start
 }
 
 void Activity::read(uint8_t* buffer, size_t valid_bytes) noexcept {
@@ -84,6 +102,7 @@ bool Activity::start(std::string& error) {
             " is older than any whose kernel records are known; use CUPTI 12.6 or later";
     return false;
   }
+  g_buffers.store(&buffers_, std::memory_order_release);
   g_active.store(this, std::memory_order_release);
   // One sequence of buffers for all threads: the default before CUPTI 13. With a buffer for each
   // thread, memory would grow with the program's threads. Has to be said before what follows.
@@ -144,13 +163,13 @@ void Activity::watch(bool last) {
 
 // On the writer's thread: CUPTI's functions are not called while it asks for a buffer.
 void Activity::mind_the_bound() {
-  if (paused_ && buffers_->has_room())
+  if (paused_ && buffers_.has_room())
     paused_ = edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS;
-  else if (!paused_ && !may_refuse_ && buffers_->crowded())
+  else if (!paused_ && !may_refuse_ && buffers_.crowded())
     paused_ = edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
-  if (buffers_->shortages() == 0 || std::exchange(shortage_said_, true)) return;
+  if (buffers_.shortages() == shortages_before_ || std::exchange(shortage_said_, true)) return;
   const std::string line = "CUPTI holds more unfinished kernel times than there is memory for (" +
-                           std::to_string(buffers_->held_bytes() >> 20) +
+                           std::to_string(buffers_.held_bytes() >> 20) +
                            " MiB): launches have no GPU time until it gives some back";
   log::warn(line);
   edge_.collector->diagnostic(Severity::kWarning, "cupti.activity_buffers", line);
@@ -160,6 +179,8 @@ void Activity::stop() {
   if (!running_.exchange(false)) return;
   const RecursionGuard guard;
   edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  Activity* self = this;
+  g_active.compare_exchange_strong(self, nullptr);
 }
 
 }  // namespace flopinj

@@ -19,7 +19,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 namespace flopinj {
@@ -27,7 +26,8 @@ namespace flopinj {
 class Activity {
  public:
   using Clock = uint64_t (*)() noexcept;  // CLOCK_MONOTONIC, but for tests
-  explicit Activity(Edge&, ActivityBuffers::Limits = {}, Clock = monotonic_ns);
+  // The buffers outlive it: CUPTI may give one back, or ask for one, when a recording has ended.
+  Activity(Edge&, ActivityBuffers&, Clock = monotonic_ns);
   ~Activity();
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
@@ -37,6 +37,9 @@ class Activity {
   void flush();
   void finish() { finishing_.store(true, std::memory_order_relaxed); }
   void stop();
+
+  // Those of the process, for all its recordings. Never destroyed. Null without memory.
+  static ActivityBuffers* process_buffers(const CuptiApi&) noexcept;
 
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }  // cumulative
 
@@ -50,7 +53,8 @@ class Activity {
   Edge& edge_;
   const Clock now_ns_;
   const bool may_refuse_;  // CUPTI a buffer
-  std::unique_ptr<ActivityBuffers> buffers_;
+  ActivityBuffers& buffers_;
+  const uint64_t shortages_before_;  // in earlier recordings
   std::atomic<uint64_t> lost_{0}, records_{0};
   std::atomic<bool> finishing_{false}, running_{false};
   // The writer's thread alone.

@@ -22,7 +22,7 @@ namespace flopinj {
 class Launches {
  public:
   Launches(Edge& edge, Contexts& contexts, Functions& functions, Streams& streams,
-           const Captures& captures, Graphs& graphs, Windows& windows)
+           Captures& captures, Graphs& graphs, Windows& windows)
       : edge_(edge),
         contexts_(contexts),
         functions_(functions),
@@ -43,7 +43,7 @@ class Launches {
   Contexts& contexts_;
   Functions& functions_;
   Streams& streams_;
-  const Captures& captures_;
+  Captures& captures_;
   Graphs& graphs_;
   Windows& windows_;
 };

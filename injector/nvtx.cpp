@@ -3,62 +3,27 @@
 // functions into those of CORE and CORE2 that open, close or name ranges, threads and domains; all
 // others stay no-ops.
 //
-// Handles (domains, registered strings) are ours to choose: a domain is the id of its interned
-// name, a registered string points at a copy that is kept. Several copies of NVTX therefore share
-// domains by name. Version 2 has the CORE module alone.
+// Handles (domains, registered strings) are ours to choose: see nvtx_handles.h. Several copies of
+// NVTX share domains by name. Version 2 has the CORE module only.
+//
+// While nothing is recorded, only the functions that make handles are ours: the program keeps what
+// they give it. All others are no-ops again, as in a program without a tool.
 #include <collector/identity/mutex.h>
 #include <injector/nvtx.h>
+#include <injector/nvtx_handles.h>
 #include <injector/process/edge.h>
+#include <injector/process/presence.h>
 #include <injector/process/this_thread.h>
 
 #include <array>
 #include <cwchar>
-#include <deque>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
-
-// The types of NVTX's tables, without the implementation that a client of NVTX would get with them.
-#define NVTX_NO_IMPL
-#include <nvtx3/nvToolsExt.h>
+#include <vector>
 
 namespace flopinj {
 namespace {
-
-// Registered strings, kept for the life of the process and bounded in number and bytes: past the
-// bound a string is not kept and its ranges are named "[registered string]".
-class RegisteredStrings {
- public:
-  nvtxStringHandle_t add(std::string text) {
-    const MutexLock lock(mutex_);
-    if (const auto found = index_.find(text); found != index_.end()) return handle(*found->second);
-    if (strings_.size() >= kMax || bytes_ + text.size() > kMaxBytes) return handle(full_);
-    strings_.push_back(std::move(text));
-    index_.emplace(strings_.back(), &strings_.back());
-    bytes_ += strings_.back().size();
-    return handle(strings_.back());
-  }
-  static const std::string& get(nvtxStringHandle_t handle) {
-    return *reinterpret_cast<const std::string*>(handle);
-  }
-
- private:
-  static constexpr size_t kMax = 65'536, kMaxBytes = kMaxAllStringBytes;
-  static nvtxStringHandle_t handle(const std::string& s) {
-    return reinterpret_cast<nvtxStringHandle_t>(const_cast<std::string*>(&s));
-  }
-  Mutex mutex_;
-  std::deque<std::string> strings_;  // addresses stay
-  size_t bytes_ = 0;
-  std::unordered_map<std::string_view, const std::string*> index_;
-  const std::string full_ = "[registered string]";
-};
-
-RegisteredStrings& registered() {
-  static auto* instance = new RegisteredStrings;  // never destroyed: handles outlive everything
-  return *instance;
-}
 
 std::string utf8(const wchar_t* text) {
   std::string out;
@@ -101,15 +66,10 @@ std::string_view message_of(const nvtxEventAttributes_t* attributes, std::string
     case NVTX_MESSAGE_TYPE_REGISTERED:
       return attributes->message.registered == nullptr
                  ? std::string_view{}
-                 : RegisteredStrings::get(attributes->message.registered);
+                 : registered_string(attributes->message.registered);
     default:
       return {};
   }
-}
-
-StringId domain_id(nvtxDomainHandle_t domain) {
-  return StringId{
-      static_cast<uint32_t>(reinterpret_cast<uintptr_t>(domain))};  // the default domain is null
 }
 
 void count_interrupting_call() noexcept {
@@ -127,6 +87,8 @@ Result contain(Result fallback, Body&& body) noexcept {
       return fallback;
     }
     const RecursionGuard guard;
+    const Visit visit(guard);
+    if (!visit.allowed()) return fallback;
     if constexpr (std::is_invocable_v<Body, const RecursionGuard&>)
       return body(guard);
     else
@@ -136,58 +98,61 @@ Result contain(Result fallback, Body&& body) noexcept {
   }
 }
 
-int push(const RecursionGuard& guard, StringId domain, std::string_view name) {
-  ThreadState* const thread = thread_state(guard);
-  return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING : thread->ranges.push(domain, name);
+int push(const RecursionGuard& guard, nvtxDomainHandle_t domain, std::string_view name) {
+  Edge* const edge = session_edge();
+  ThreadState* const thread = edge != nullptr ? thread_state(guard) : nullptr;
+  return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING
+                           : thread->ranges.push(domain_id(*edge, domain), name);
 }
-int pop(const RecursionGuard& guard, StringId domain) {
-  ThreadState* const thread = thread_state(guard);
-  return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING : thread->ranges.pop(domain);
+int pop(const RecursionGuard& guard, nvtxDomainHandle_t domain) {
+  Edge* const edge = session_edge();
+  ThreadState* const thread = edge != nullptr ? thread_state(guard) : nullptr;
+  return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING
+                           : thread->ranges.pop(domain_id(*edge, domain));
 }
-nvtxRangeId_t start(StringId domain, std::string_view name) {
-  Edge* edge = session_edge();
-  return edge == nullptr ? 0 : edge->collector->process_ranges().start(domain, name);
+// A range's id says which recording it began in: in the next one it is unknown.
+constexpr int kRecordingShift = 48;
+nvtxRangeId_t start(nvtxDomainHandle_t domain, std::string_view name) {
+  Edge* const edge = session_edge();
+  if (edge == nullptr) return 0;
+  return edge->collector->process_ranges().start(domain_id(*edge, domain), name) |
+         nvtxRangeId_t{edge->number} << kRecordingShift;
 }
 void end(nvtxRangeId_t id) {
-  if (Edge* edge = session_edge(); edge != nullptr) edge->collector->process_ranges().end(id);
-}
-nvtxDomainHandle_t create_domain(std::string_view name) {
-  Edge* edge = session_edge();
-  if (edge == nullptr) return nullptr;
-  return reinterpret_cast<nvtxDomainHandle_t>(
-      uintptr_t{edge->collector->paths().intern_string(name).value});
+  if (Edge* const edge = session_edge(); edge != nullptr)
+    edge->collector->process_ranges().end(id ^ nvtxRangeId_t{edge->number} << kRecordingShift);
 }
 
 // --- CORE: the default domain
 int NVTX_API push_ex(const nvtxEventAttributes_t* a) {
   return contain(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
     std::string storage;
-    return push(guard, {}, message_of(a, storage));
+    return push(guard, nullptr, message_of(a, storage));
   });
 }
 int NVTX_API push_a(const char* name) {
   return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return push(guard, {}, bounded(name)); });
+                 [&](const RecursionGuard& guard) { return push(guard, nullptr, bounded(name)); });
 }
 int NVTX_API push_w(const wchar_t* name) {
   return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return push(guard, {}, utf8(name)); });
+                 [&](const RecursionGuard& guard) { return push(guard, nullptr, utf8(name)); });
 }
 int NVTX_API pop_default() {
   return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return pop(guard, {}); });
+                 [&](const RecursionGuard& guard) { return pop(guard, nullptr); });
 }
 nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* a) {
   return contain(nvtxRangeId_t{0}, [&] {
     std::string storage;
-    return start({}, message_of(a, storage));
+    return start(nullptr, message_of(a, storage));
   });
 }
 nvtxRangeId_t NVTX_API start_a(const char* name) {
-  return contain(nvtxRangeId_t{0}, [&] { return start({}, bounded(name)); });
+  return contain(nvtxRangeId_t{0}, [&] { return start(nullptr, bounded(name)); });
 }
 nvtxRangeId_t NVTX_API start_w(const wchar_t* name) {
-  return contain(nvtxRangeId_t{0}, [&] { return start({}, utf8(name)); });
+  return contain(nvtxRangeId_t{0}, [&] { return start(nullptr, utf8(name)); });
 }
 void NVTX_API end_default(nvtxRangeId_t id) {
   contain(0, [&] { return end(id), 0; });
@@ -197,37 +162,37 @@ void NVTX_API end_default(nvtxRangeId_t id) {
 int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
   return contain(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
     std::string storage;
-    return push(guard, domain_id(domain), message_of(a, storage));
+    return push(guard, domain, message_of(a, storage));
   });
 }
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
   return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return pop(guard, domain_id(domain)); });
+                 [&](const RecursionGuard& guard) { return pop(guard, domain); });
 }
 nvtxRangeId_t NVTX_API domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
   return contain(nvtxRangeId_t{0}, [&] {
     std::string storage;
-    return start(domain_id(domain), message_of(a, storage));
+    return start(domain, message_of(a, storage));
   });
 }
 void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) {
   contain(0, [&] { return end(id), 0; });
 }
 nvtxDomainHandle_t NVTX_API domain_create_a(const char* name) {
-  return contain(nvtxDomainHandle_t{nullptr}, [&] { return create_domain(bounded(name)); });
+  return contain(nvtxDomainHandle_t{nullptr}, [&] { return kept_domain(bounded(name)); });
 }
 nvtxDomainHandle_t NVTX_API domain_create_w(const wchar_t* name) {
-  return contain(nvtxDomainHandle_t{nullptr}, [&] { return create_domain(utf8(name)); });
+  return contain(nvtxDomainHandle_t{nullptr}, [&] { return kept_domain(utf8(name)); });
 }
 nvtxStringHandle_t NVTX_API register_a(nvtxDomainHandle_t, const char* text) {
-  return contain(nvtxStringHandle_t{nullptr},
-                 [&] { return registered().add(std::string(bounded(text))); });
+  return contain(nvtxStringHandle_t{nullptr}, [&] { return kept_string(bounded(text)); });
 }
 nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t, const wchar_t* text) {
-  return contain(nvtxStringHandle_t{nullptr}, [&] { return registered().add(utf8(text)); });
+  return contain(nvtxStringHandle_t{nullptr}, [&] { return kept_string(utf8(text)); });
 }
 
 // --- Installing
+constexpr size_t kMostPlaces = 16'384;  // a thousand copies of NVTX
 using AnyFunction = NvtxFunctionPointer;
 template <class Function>
 AnyFunction any(Function function) {
@@ -237,6 +202,7 @@ AnyFunction any(Function function) {
 struct Replacement {
   uint32_t index;
   AnyFunction function;
+  bool makes_handle = false;
 };
 
 const auto& core() {
@@ -259,12 +225,36 @@ const auto& core2() {
       {NVTX_CBID_CORE2_DomainRangeEnd, any(domain_end)},
       {NVTX_CBID_CORE2_DomainRangePushEx, any(domain_push_ex)},
       {NVTX_CBID_CORE2_DomainRangePop, any(domain_pop)},
-      {NVTX_CBID_CORE2_DomainRegisterStringA, any(register_a)},
-      {NVTX_CBID_CORE2_DomainRegisterStringW, any(register_w)},
-      {NVTX_CBID_CORE2_DomainCreateA, any(domain_create_a)},
-      {NVTX_CBID_CORE2_DomainCreateW, any(domain_create_w)},
+      {NVTX_CBID_CORE2_DomainRegisterStringA, any(register_a), true},
+      {NVTX_CBID_CORE2_DomainRegisterStringW, any(register_w), true},
+      {NVTX_CBID_CORE2_DomainCreateA, any(domain_create_a), true},
+      {NVTX_CBID_CORE2_DomainCreateW, any(domain_create_w), true},
   }};
   return table;
+}
+
+// A function table of one copy of NVTX, and what of ours goes into it.
+struct Installed {
+  AnyFunction* place;
+  AnyFunction function;
+};
+struct Switchable {
+  Mutex mutex;
+  bool on FLOPINJ_GUARDED_BY(mutex) = true;
+  std::vector<Installed> places FLOPINJ_GUARDED_BY(mutex);
+};
+// Never destroyed: NVTX may be used until the end.
+union Leaked {
+  constexpr Leaked() : switchable{} {}
+  ~Leaked() {}
+  Switchable switchable;
+};
+constinit Leaked g_leaked;
+Switchable& switchable() { return g_leaked.switchable; }
+
+// Programs read these pointers at each call, without a lock: so they are written whole.
+void set(AnyFunction* place, AnyFunction function) {
+  __atomic_store_n(place, function, __ATOMIC_RELEASE);
 }
 
 template <class Table>
@@ -274,8 +264,15 @@ bool install(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule modul
   unsigned int count = 0;
   if (callbacks.GetModuleFunctionTable(module, &functions, &count) == 0 || functions == nullptr)
     return false;
-  for (const auto& [index, function] : table)
-    if (index < count && functions[index] != nullptr) *functions[index] = function;
+  Switchable& all = switchable();
+  const MutexLock lock(all.mutex);
+  for (const auto& [index, function, makes_handle] : table) {
+    if (index >= count || functions[index] == nullptr) continue;
+    if (makes_handle || all.on) set(functions[index], function);
+    if (makes_handle) continue;
+    if (all.places.size() >= kMostPlaces) return true;  // these stay as they are
+    all.places.push_back({functions[index], function});
+  }
   return true;
 }
 
@@ -283,7 +280,10 @@ bool install(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule modul
 
 bool attach_nvtx(const void* (*get_export_table)(uint32_t)) noexcept {
   return contain(false, [&] {
-    if (get_export_table == nullptr || session_edge() == nullptr) return false;
+    if (get_export_table == nullptr) return false;
+    const bool now = session_edge() != nullptr;
+    if (!now && !may_record_later()) return false;
+    if (!now) switch_nvtx(false);
     const auto* callbacks =
         static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
     if (callbacks == nullptr || callbacks->struct_size < sizeof(NvtxExportTableCallbacks) ||
@@ -294,6 +294,14 @@ bool attach_nvtx(const void* (*get_export_table)(uint32_t)) noexcept {
         install(*callbacks, NVTX_CB_MODULE_CORE2, core2());  // absent in version 2 before domains
     return has_core || has_core2;
   });
+}
+
+void switch_nvtx(bool on) noexcept {
+  Switchable& all = switchable();
+  const MutexLock lock(all.mutex);
+  all.on = on;
+  for (const Installed& installed : all.places)
+    set(installed.place, on ? installed.function : nullptr);
 }
 
 }  // namespace flopinj

@@ -1,105 +1,99 @@
 #include <collector/identity/mutex.h>
-#include <collector/trace/sink/trace_file.h>
-#include <injector/activity.h>
-#include <injector/process/command_line.h>
-#include <injector/process/edge.h>
+#include <injector/nvtx.h>
+#include <injector/process/control_server.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
+#include <injector/process/presence.h>
 #include <injector/process/process.h>
 #include <injector/process/run_watch.h>
 #include <injector/process/this_thread.h>
+#include <injector/recording.h>
+#include <injector/requests.h>
 #include <injector/session.h>
-#include <injector/tracer.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <optional>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace flopinj {
 namespace {
 
+// kOpen: whoever comes first makes the recording that begins with the program. kIdle: only
+// start_recording() makes one. kOff: for good, switched off or a child of a recording process.
+enum class Life : uint8_t { kOpen, kIdle, kOff };
+
+// Order of locks: changing, making.
 struct Session {
-  Edge edge;
-  std::unique_ptr<Collector> collector;
-  std::optional<Activity> activity;
-  std::optional<Tracer> tracer;
-  std::function<void(const RecordingSummary&)> closing;  // set before the writer starts
-  bool start_tried = false;
+  Mutex changing;  // held while a recording starts or ends, which may wait for visits to end
+  // The current one. Leaked where the program ends with it, see session.h.
+  Recording* recording FLOPINJ_GUARDED_BY(changing) = nullptr;
+  bool start_tried FLOPINJ_GUARDED_BY(changing) = false;
+  Mutex making;  // never held for long: a visit may wait for it
+  Recording* first FLOPINJ_GUARDED_BY(making) = nullptr;  // to begin with the program
 };
 
-// The mutex is never destroyed, and a forked child begins with a fresh one.
-union Leaked {
-  constexpr Leaked() : mutex{} {}
-  ~Leaked() {}
-  Mutex mutex;
-};
-constinit Leaked g_leaked;
-// The session under construction or in use. Leaked on purpose, see session.h.
-Session* g_session FLOPINJ_GUARDED_BY(g_leaked.mutex) = nullptr;
-// For good: switched off, or we are a child of a recording process.
-bool g_off FLOPINJ_GUARDED_BY(g_leaked.mutex) = false;
+std::atomic<Life> g_life{Life::kOpen};
 std::atomic<Edge*> g_edge{nullptr};
 std::atomic<Edge*> g_recording{nullptr};
 std::atomic<pid_t> g_recorder{0};  // the process that began to record
+std::atomic<bool> g_no_control{false};
+std::atomic<uint64_t> g_start_ns{0}, g_stop_ns{0};  // when a recording is to begin and to end
 
-// Launches are no longer ours: windows are closed, their counters read, our other threads ended.
-void let_go(Session& session) {
-  session.tracer->disable();
+// In so many seconds; 0: never.
+uint64_t due_in(double seconds) {
+  return seconds > 0 ? monotonic_ns() + static_cast<uint64_t>(seconds * 1e9) : 0;
+}
+
+// What status requests see: they must not wait for a start or an end.
+struct Shown {
+  Mutex mutex;
+  SessionStatus status FLOPINJ_GUARDED_BY(mutex);
+  Collector* collector FLOPINJ_GUARDED_BY(mutex) = nullptr;
+  uint64_t began_ns FLOPINJ_GUARDED_BY(mutex) = 0;
+};
+
+// Never destroyed, and a forked child begins with fresh ones.
+union Leaked {
+  constexpr Leaked() : all{} {}
+  ~Leaked() {}
+  struct {
+    Session session;
+    Shown shown;
+  } all;
+};
+constinit Leaked g_leaked;
+Session& session() { return g_leaked.all.session; }
+Shown& shown() { return g_leaked.all.shown; }
+
+void show(SessionStatus::State state) {
+  const MutexLock lock(shown().mutex);
+  shown().status.state = state;
+}
+
+// Launches are no longer ours.
+void let_go(Recording& recording) {
+  recording.let_go();
   g_recording.store(nullptr);
-  // From now on flush() takes all there is.
-  if (session.activity) session.activity->finish();
 }
 
 // On the writer's thread, the last that is left to end.
-bool end_with_program(Session& session) {
+bool end_with_program() FLOPINJ_UNCHECKED_LOCKS {
   if (recording_edge() == nullptr || !only_helpers_left()) return false;
-  let_go(session);
+  let_go(*session().recording);  // nobody is left who could end it
   return true;
 }
 
-CollectorHooks hooks_for(Session& session) {
-  CollectorHooks hooks;
-  hooks.thread_started = [] { count_helper_thread("flopinj-writer"); };
-  hooks.flush_times = [&session] {
-    if (session.activity) session.activity->flush();
-  };
-  hooks.program_ended = [&session] { return end_with_program(session); };
-  hooks.activity_lost = [&session] { return session.activity ? session.activity->lost() : 0; };
-  hooks.now_ns = [&session] { return session.edge.now_ns(); };
-  hooks.thread_cpu_ns = thread_cpu_ns;
-  hooks.thread_name = thread_name;
-  hooks.log_error = [](std::string_view line) { log::error(line); };
-  hooks.log_info = [](std::string_view line) { log::info(line); };
-  hooks.closed = [&session](const RecordingSummary& summary) {
-    if (session.closing) session.closing(summary);
-  };
-  return hooks;
-}
-
-std::unique_ptr<Session> make_session() {
-  auto session = std::make_unique<Session>();
-  std::vector<std::string> problems;
-  session->edge.settings = read_settings(environ, problems);
-  const Settings& settings = session->edge.settings;
-  log::set_level(settings.log_level);
-  for (const auto& problem : problems) log::warn(problem);
-  if (settings.mode == Mode::kOff) return nullptr;
-
-  CollectorConfig config;
-  config.level = settings.level;
-  config.expect_times = settings.mode != Mode::kCount;
-  config.flush_period_ms = settings.flush_ms;
-  config.scheduler.budget = settings.budget_percent / 100;  // 0 is without limit for both
-  config.scheduler.until_covered = settings.until_covered_percent / 100;
-  config.scheduler.every_launch = settings.mode == Mode::kFull;
-  config.never_measure = settings.never_measure;
-  session->collector = std::make_unique<Collector>(config, hooks_for(*session));
-  session->edge.collector = session->collector.get();
-  return session;
+std::unique_ptr<Recording> make_recording(const Settings& settings, Recording::Begin begin) {
+  static std::atomic<uint16_t> made{0};
+  auto recording = std::make_unique<Recording>(settings, begin, end_with_program);
+  recording->edge().number = made.fetch_add(1, std::memory_order_relaxed);
+  return recording;
 }
 
 // In a forked child. Only async-signal-safe steps and plain stores: other threads of the parent do
@@ -110,152 +104,108 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   if (was_recording) {
     // CUDA cannot be used in a child of a process that has initialised it; what the parent recorded
     // stays the parent's.
-    g_session->collector->abandon_after_fork();
-    g_off = true;
-  } else {
-    g_session = nullptr;  // a child that initialises CUDA itself gets a session of its own
+    session().recording->abandon_after_fork();
+    g_life = Life::kOff;
   }
-  new (&g_leaked.mutex) Mutex;
+  // Else a child that initialises CUDA itself gets a session of its own.
+  new (&g_leaked.all) decltype(g_leaked.all){};
   forget_threads();
+  forget_control_after_fork();
 }
 
 void stop_at_exit() { stop_session(EndReason::kExit); }
 
-// The writer asks for the last times, writes what is left and the End packet; then CUPTI is let go.
-// A writer that did not end may be inside CUPTI, which is then not called any more.
+void register_handlers() {
+  static const bool registered = [] {
+    std::atexit(stop_at_exit);
+    std::at_quick_exit(stop_at_exit);
+    return true;
+  }();
+  static_cast<void>(registered);
+}
+
+// The recording's memory, once no thread of the program is inside it. Where one stays inside, or a
+// thread of ours may be inside CUPTI, it is kept.
+void free_recording(std::unique_ptr<Recording> recording, bool ended) {
+  constexpr auto kMostWait = std::chrono::seconds(5);
+  g_edge.store(nullptr);
+  end_epoch();
+  const bool free = ended && visits_ended(kMostWait);
+  drop_contexts(free);
+  if (free) return;
+  static_cast<void>(recording.release());
+  const MutexLock lock(shown().mutex);
+  ++shown().status.kept;
+}
+
+// Begins `recording`, which becomes the session's. False, with one line in `error`; then it is
+// freed.
+bool begin(std::unique_ptr<Recording> recording, std::string& error)
+    FLOPINJ_REQUIRES(session().changing) {
+  Edge* const edge = &recording->edge();
+  if (!recording->prepare(error)) return free_recording(std::move(recording), true), false;
+  session().recording = recording.release();
+  g_edge.store(edge, std::memory_order_release);
+  g_recorder = getpid();
+  g_recording.store(edge, std::memory_order_release);
+  if (!session().recording->enable(error)) {
+    g_recording.store(nullptr);
+    free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), true);
+    return false;
+  }
+  switch_nvtx(true);
+  register_handlers();
+  g_start_ns = 0;
+  g_stop_ns = due_in(edge->settings.duration_s);
+  const MutexLock lock(shown().mutex);
+  SessionStatus& status = shown().status;
+  status.state = SessionStatus::State::kRecording;
+  ++status.recordings;
+  status.output = session().recording->output();
+  status.mode = name_of(edge->settings.mode);
+  shown().began_ns = session().recording->began_monotonic_ns();
+  shown().collector = edge->collector;
+  return true;
+}
+
+// The end of the program, or of the process's part in it.
 void close(EndReason reason) noexcept {
   try {
     const RecursionGuard guard;
-    const MutexLock lock(g_leaked.mutex);
+    const MutexLock lock(session().changing);
     if (recording_edge() == nullptr) return;
-    let_go(*g_session);
-    if (!g_session->collector->close(reason)) return;
-    if (g_session->activity) g_session->activity->stop();
-    g_session->tracer->end();
+    let_go(*session().recording);
+    session().recording->close(reason);
   } catch (...) {  // nothing of ours may keep the program from ending
   }
 }
 
-OpenedTrace open_output(const Settings& settings, const ProcessInfo& process) {
-  OutputNameContext context;
-  context.pid = process.pid;
-  context.host = process.hostname;
-  context.rank = process.rank;
-  context.environment = [](const char* name) -> const char* { return std::getenv(name); };
-  SinkOptions options;
-  options.force = settings.force;
-  if (settings.run) options.keep_from_ns = settings.run->started_ns;
-  return open_trace(settings.output, context, process.world_size, options);
+// Made at the first call, whoever makes it. Null: nothing is to be recorded now.
+Recording* make_first() FLOPINJ_REQUIRES(session().making) {
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
+  static_cast<void>(registered);
+  std::vector<std::string> problems;
+  const Settings settings = read_settings(environ, problems);
+  log::set_level(settings.log_level);
+  for (const auto& problem : problems) log::warn(problem);
+  g_no_control = settings.no_control;
+  if (settings.mode != Mode::kOff && !settings.dormant && settings.start_after_s == 0)
+    return make_recording(settings, Recording::Begin::kWithProgram).release();
+  g_life = settings.mode == Mode::kOff ? Life::kOff : Life::kIdle;
+  return nullptr;
 }
 
-// Programs are told of one library for each interface. Where NVTX's is another, or none, there are
-// launches and no ranges.
-void check_nvtx_variable(Collector& collector) {
-  const char* const cuda = std::getenv("CUDA_INJECTION64_PATH");
-  const char* const nvtx = std::getenv("NVTX_INJECTION64_PATH");
-  std::error_code error;
-  if (cuda == nullptr || nvtx == nullptr || std::string_view(cuda) == nvtx ||
-      std::filesystem::equivalent(cuda, nvtx, error))
-    return;
-  const std::string line = std::string("NVTX_INJECTION64_PATH names another library (") + nvtx +
-                           "): the program's NVTX ranges go there, and the trace has none; set "
-                           "it to the path in CUDA_INJECTION64_PATH";
-  log::warn(line);
-  collector.diagnostic(Severity::kWarning, "nvtx.other_library", line);
+// The one to begin with the program: the session's from now on, and the next one is asked for.
+std::unique_ptr<Recording> take_first() {
+  const MutexLock lock(session().making);
+  if (g_life == Life::kOpen) g_life = Life::kIdle;
+  return std::unique_ptr<Recording>(std::exchange(session().first, nullptr));
 }
 
-// CUPTI is found and subscribed to. False, with one line in `error`; then nothing is left behind.
-bool connect(Session& session, std::string& error) {
-  Edge& edge = session.edge;
-  if (load_cupti(edge.settings.cupti, edge.cuda, edge.cupti, error)) {
-    session.tracer.emplace(edge);
-    if (session.tracer->subscribe(error)) {
-      if (read_version(edge.cupti, error)) return true;
-      session.tracer->end();
-    }
-  }
-  // The driver calls us before it looks for devices.
-  if (!has_gpu(edge.cuda))
-    error = "there is no GPU here (no device file that the driver could open)";
-  return false;
-}
-
-bool start(Session& session) {
-  Edge& edge = session.edge;
-  const uint64_t began = monotonic_ns();
-  const auto refuse = [&edge](const std::string& why) {
-    log::error(why + "; the program runs unprofiled");
-    tell_watcher(edge.settings, RunEvent::kRefused, {});
-    return false;
-  };
-
-  std::string error;
-  load_cuda(edge.cuda);
-  ProcessInfo process = describe_process();
-  process.simulated = edge.cuda.simulated;
-  process.driver_version = driver_version(edge.cuda);
-  process.mode = name_of(edge.settings.mode);
-  process.counters = reads_counters(edge.settings.mode);
-  process.measures = edge.measures =
-      process.counters && edge.settings.measure_ranks.contains(process.rank);
-  process.budget_percent = edge.settings.budget_percent;
-  if (edge.settings.no_command_line)
-    process.command_line.clear();
-  else
-    hide_secrets(process.command_line);
-  if (!connect(session, error)) return refuse(error);
-  process.cupti_version = edge.cupti.version;
-  process.clock_trace_ns = edge.now_ns();
-  OpenedTrace trace = open_output(edge.settings, process);
-  if (!trace.sink) {
-    session.tracer->end();
-    return refuse(trace.error);
-  }
-  if (!trace.notice.empty()) log::warn(trace.notice);
-  tell_watcher(edge.settings, RunEvent::kRecording, trace.name);
-
-  if (edge.settings.mode != Mode::kCount) {
-    session.activity.emplace(edge);
-    if (!session.activity->start(error)) {
-      session.activity.reset();
-      log::warn(error + "; launches are counted without times");
-      session.collector->diagnostic(Severity::kWarning, "cupti.activity", error);
-    }
-  }
-  if (process.counters && !process.measures)
-    log::info("rank " + std::to_string(process.rank) +
-              " reads no counters: launches are counted and timed, others measure "
-              "(FLOPINJ_MEASURE_RANKS)");
-  if (edge.measures && !edge.cupti.range_profiler) {
-    const std::string why =
-        edge.cupti.path + " has no " + edge.cupti.missing +
-        ": no counters are read, only launches and times; CUPTI 12.6 or later has them";
-    log::warn(why);
-    session.collector->diagnostic(Severity::kWarning, "cupti.no_range_profiler", why);
-  }
-
-  check_nvtx_variable(*session.collector);
-  session.closing = closing_words(edge.settings, process, {trace.name, trace.others});
-  if (!session.collector->start(std::move(trace.sink), process)) {
-    session.tracer->end();
-    if (session.activity) session.activity->stop();
-    return refuse("cannot start a thread");
-  }
-  g_recorder = getpid();
-  g_recording.store(&edge, std::memory_order_release);
-  if (!session.tracer->enable(error)) {
-    g_recording.store(nullptr);
-    session.tracer->end();
-    session.collector->diagnostic(Severity::kError, "cupti.callbacks", error);
-    session.collector->close(EndReason::kFailure);
-    if (session.activity) session.activity->stop();
-    return refuse(error);
-  }
-  std::atexit(stop_at_exit);
-  std::at_quick_exit(stop_at_exit);
-  session.collector->set_startup_ns(monotonic_ns() - began);
-  log::info({"recording to ", trace.name});
-  return true;
+bool gpu_found() {
+  CudaApi cuda;
+  load_cuda(cuda);
+  return has_gpu(cuda);
 }
 
 }  // namespace
@@ -270,35 +220,48 @@ Edge* recording_edge() noexcept { return g_recording.load(std::memory_order_acqu
 
 Edge* session_edge() noexcept {
   if (Edge* edge = g_edge.load(std::memory_order_acquire); edge != nullptr) return edge;
+  // Without the lock: who ends a recording holds it and waits for the caller.
+  if (g_life.load(std::memory_order_acquire) != Life::kOpen) return nullptr;
   try {
-    const MutexLock lock(g_leaked.mutex);
-    if (g_off) return nullptr;
-    if (g_session == nullptr) {
-      static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
-      static_cast<void>(registered);
-      g_session = make_session().release();
-      if (g_session == nullptr) {
-        g_off = true;
-        return nullptr;
-      }
-    }
-    g_edge.store(&g_session->edge, std::memory_order_release);
-    return &g_session->edge;
+    const MutexLock lock(session().making);
+    if (g_life != Life::kOpen) return g_edge.load(std::memory_order_acquire);
+    if (session().first == nullptr) session().first = make_first();
+    if (session().first == nullptr) return nullptr;
+    g_edge.store(&session().first->edge(), std::memory_order_release);
+    return &session().first->edge();
   } catch (...) {
     return nullptr;
   }
 }
 
-bool start_session() noexcept {
-  if (session_edge() == nullptr) return false;
+bool may_record_later() noexcept { return g_life.load(std::memory_order_acquire) != Life::kOff; }
+
+void start_session() noexcept {
   try {
-    const MutexLock lock(g_leaked.mutex);
-    if (g_session == nullptr || g_session->start_tried) return recording_edge() != nullptr;
-    g_session->start_tried = true;
-    return start(*g_session);
+    {
+      const RecursionGuard guard;
+      const Visit visit(guard);
+      session_edge();
+    }
+    const MutexLock lock(session().changing);
+    if (g_life == Life::kOff || std::exchange(session().start_tried, true)) return;
+    std::unique_ptr<Recording> first = take_first();
+    const ControlDuties duties{!g_no_control, answer, next_session_event_ns, do_session_events};
+    if (first == nullptr) {
+      std::vector<std::string> said_before;
+      g_start_ns = due_in(read_settings(environ, said_before).start_after_s);
+      if (gpu_found() && (duties.listens || g_start_ns != 0)) serve_control(duties);
+      return;
+    }
+    std::string error;
+    const Settings settings = first->edge().settings;
+    if (!begin(std::move(first), error)) {
+      log::error({error, "; the program runs unprofiled"});
+      return tell_watcher(settings, RunEvent::kRefused, {});
+    }
+    if (duties.listens || g_stop_ns != 0) serve_control(duties);
   } catch (const std::exception& e) {
     log::error({"cannot start: ", e.what(), "; the program runs unprofiled"});
-    return false;
   }
 }
 
@@ -316,6 +279,71 @@ void stop_session(EndReason reason) noexcept {
     run_aside([reason] { close(reason); }, kMostInHandler);
   } catch (...) {  // no memory: what was flushed is there
   }
+}
+
+Outcome start_recording(std::span<const std::string> given) {
+  const RecursionGuard guard;
+  const MutexLock lock(session().changing);
+  if (recording_edge() != nullptr)
+    return {false, "it records already, to " + session().recording->output()};
+  if (g_life != Life::kIdle) return {false, "recording is switched off in it"};
+  std::vector<std::string> problems;
+  Settings settings = read_settings(environ, problems);
+  problems.clear();  // were said as the program began
+  for (const std::string& entry : given) apply_setting(settings, entry, problems);
+  if (!problems.empty()) return {false, problems.front()};
+  if (settings.mode == Mode::kOff) return {false, "FLOPINJ_MODE=off records nothing"};
+  std::string error;
+  if (!begin(make_recording(settings, Recording::Begin::kLater), error)) return {false, error};
+  return {true, session().recording->output()};
+}
+
+Outcome stop_recording() {
+  const RecursionGuard guard;
+  const MutexLock lock(session().changing);
+  if (recording_edge() == nullptr) return {false, "it does not record"};
+  g_stop_ns = 0;
+  show(SessionStatus::State::kStopping);
+  session().recording->await_captures();
+  let_go(*session().recording);
+  switch_nvtx(false);
+  const bool ended = session().recording->close(EndReason::kDetach);
+  {
+    const MutexLock shown_lock(shown().mutex);
+    shown().status.progress = shown().collector->progress();
+    shown().collector = nullptr;
+  }
+  const std::string output = session().recording->output();
+  free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), ended);
+  show(SessionStatus::State::kDormant);
+  return {true, output};
+}
+
+uint64_t next_session_event_ns() noexcept {
+  const uint64_t start = g_start_ns.load(), stop = g_stop_ns.load();
+  return start == 0 || stop == 0 ? start + stop : std::min(start, stop);
+}
+
+void do_session_events(uint64_t now_ns) {
+  const auto due = [now_ns](std::atomic<uint64_t>& event) {
+    const uint64_t at = event.load();
+    return at != 0 && at <= now_ns && event.exchange(0) != 0;
+  };
+  if (due(g_stop_ns)) stop_recording();
+  if (!due(g_start_ns)) return;
+  if (const Outcome outcome = start_recording({}); !outcome.done)
+    log::error({outcome.text, "; the program runs unprofiled"});
+}
+
+SessionStatus session_status() {
+  const MutexLock lock(shown().mutex);
+  SessionStatus status = shown().status;
+  if (g_life == Life::kOff) status.state = SessionStatus::State::kOff;
+  if (shown().collector != nullptr) {
+    status.progress = shown().collector->progress();
+    status.seconds = static_cast<double>(monotonic_ns() - shown().began_ns) / 1e9;
+  }
+  return status;
 }
 
 }  // namespace flopinj

@@ -1,20 +1,52 @@
-// The one process-wide object: it owns everything else, starts it, stops it, and stands still after
-// a fork.
+// The one process-wide object: it makes recordings, ends them, and leaves them alone after a fork.
 //
-//   first NVTX call or cuInit   the session is made: range tables only, nothing opened, no thread
-//   InitializeInjection         start(): CUPTI, trace file, callbacks, activity, writer thread
-//   exit                        stop(kExit): windows closed, times flushed, trace closed
-//   fork                        parent: nothing changes; child: a recording session is dropped
+//   first NVTX call or cuInit   a recording is made: range tables only, nothing opened, no thread
+//   InitializeInjection         start_session(): CUPTI, trace file, callbacks, activity, threads;
+//                               with FLOPINJ_DORMANT=1 only the control socket
+//   control socket              stop_recording(), start_recording(): any number of times
+//   exit                        stop_session(kExit): windows closed, times flushed, trace closed
+//   fork                        parent: nothing changes; child: what was recording is dropped
 //
-// It is never destroyed: callbacks of other threads may be inside it when the process ends.
+// A recording that was stopped is freed once no thread of the program is inside it. One that the
+// program ends with never is: callbacks of other threads may be inside it.
 #pragma once
 #include <collector/identity/recording.h>
 
+#include <cstdint>
+#include <span>
+#include <string>
+
 namespace flopinj {
 
-// Starts recording. True when it does, or did already. False, after one line on stderr, when it
-// cannot.
-bool start_session() noexcept;
+// Starts what the environment asks for. One line on stderr where it cannot.
+void start_session() noexcept;
 void stop_session(EndReason) noexcept;
+
+// Of a request made while the program runs.
+struct Outcome {
+  bool done = false;
+  std::string text;  // done: the trace's name; else one line that says why and what to do
+};
+// `settings` are variables ("FLOPINJ_LEVEL=tally") that go before the environment's. On a thread of
+// ours.
+Outcome start_recording(std::span<const std::string> settings);
+Outcome stop_recording();
+
+// Recordings that begin or end at a time of their own (--start-after, --duration): when the next is
+// due, on CLOCK_MONOTONIC (0: none is), and doing what is due. On the control thread.
+uint64_t next_session_event_ns() noexcept;
+void do_session_events(uint64_t now_ns);
+
+struct SessionStatus {
+  enum class State : uint8_t { kDormant, kRecording, kStopping, kOff };
+  State state = State::kDormant;
+  uint32_t recordings = 0;  // begun so far
+  uint32_t kept = 0;        // ended ones whose memory is kept, since a thread stayed inside
+  // Of the current or last recording; empty where there was none.
+  std::string output, mode;
+  double seconds = 0;  // since the current one began
+  RecordingProgress progress;
+};
+SessionStatus session_status();
 
 }  // namespace flopinj

@@ -1,5 +1,6 @@
 #include <injector/counters/planner.h>
 #include <injector/launches.h>
+#include <injector/process/presence.h>
 #include <injector/process/process.h>
 #include <injector/process/this_thread.h>
 #include <injector/process/thread_context.h>
@@ -8,6 +9,7 @@
 #include <injector/vendor/driver_calls.h>
 
 #include <array>
+#include <atomic>
 #include <utility>
 #include <variant>
 
@@ -34,16 +36,20 @@ constexpr std::array kResources{
 }  // namespace
 
 struct Tracer::State {
+  // Whose callbacks are taken. A callback may come to us when its subscription has ended already,
+  // and what it then points to is gone.
+  static std::atomic<State*> current;
+
   explicit State(Edge& e) : edge(e) {}
 
   Edge& edge;
   CUpti_SubscriberHandle subscriber = nullptr;
-  bool disabled = false;
+  bool disabled = false, planner_ended = false;
   Contexts contexts{edge};
   Modules modules{edge};
   Functions functions{edge, modules};
   Streams streams{edge};
-  Captures captures;
+  Captures captures{edge.late};
   Graphs graphs{edge, functions, captures};
   Planner planner{edge};
   Windows windows{edge, planner, contexts, captures};
@@ -57,13 +63,18 @@ struct Tracer::State {
                                 const void*) noexcept;
 };
 
+constinit std::atomic<Tracer::State*> Tracer::State::current{nullptr};
+
 void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                       const void* data) noexcept {
-  if (recording_edge() == nullptr) return;
   // Our own calls are nobody's business, but for the modules that they cause to be loaded.
   const bool module = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED;
   if (RecursionGuard::inside() && !module) return;
   const RecursionGuard guard;
+  const Visit visit(guard);
+  if (!visit.allowed() || recording_edge() == nullptr ||
+      current.load(std::memory_order_acquire) != self)
+    return;
   State& state = *static_cast<State*>(self);
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
@@ -187,7 +198,10 @@ void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResour
 }
 
 Tracer::Tracer(Edge& edge) : state_(std::make_unique<State>(edge)) {}
-Tracer::~Tracer() = default;
+Tracer::~Tracer() {
+  State* self = state_.get();
+  State::current.compare_exchange_strong(self, nullptr);
+}
 
 bool Tracer::subscribe(std::string& error) {
   Problem problem;
@@ -200,6 +214,7 @@ bool Tracer::subscribe(std::string& error) {
 }
 
 bool Tracer::enable(std::string& error) {
+  State::current.store(state_.get(), std::memory_order_release);
   const CuptiApi& cupti = state_->edge.cupti;
   const auto on = [&](CUpti_CallbackDomain domain, uint32_t id) {
     return cupti.EnableCallback(1, state_->subscriber, domain, id);
@@ -223,7 +238,7 @@ void Tracer::disable() {
   const RecursionGuard guard;
   const CuptiApi& cupti = state_->edge.cupti;
   state_->windows.finish();  // first: the EXIT of a launch that holds a window must still reach us
-  state_->planner.stop();
+  state_->planner_ended = state_->planner.stop();
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_RESOURCE);
 }
@@ -235,5 +250,8 @@ void Tracer::end() {
   state_->edge.cupti.Unsubscribe(state_->subscriber);
   state_->subscriber = nullptr;
 }
+
+bool Tracer::capturing() const { return state_->captures.known(); }
+bool Tracer::planner_ended() const { return state_->planner_ended; }
 
 }  // namespace flopinj

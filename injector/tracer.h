@@ -29,6 +29,9 @@ class Tracer {
   // The same, and the subscription ends. Records that are a subscriber's own end with it: the last
   // have to be there before.
   void end();
+  bool capturing() const;  // a stream is under capture
+  // After disable(): false where the planner's thread is still at work.
+  bool planner_ended() const;
 
  private:
   struct State;

@@ -41,7 +41,16 @@ struct ProcessInfo {
 };
 
 enum class Severity : uint8_t { kInfo, kWarning, kError };
-// As End.reason in the format; 1 there is a detach, which nobody can ask for.
-enum class EndReason : uint8_t { kExit = 0, kFailure = 2 };
+// As End.reason in the format.
+enum class EndReason : uint8_t { kExit = 0, kDetach = 1, kFailure = 2 };
+
+// How far a recording is. Launches are of all threads so far; the rest is as of the last flush.
+struct RecordingProgress {
+  uint64_t launches = 0, dropped = 0;
+  uint64_t trace_bytes = 0;
+  double covered = 0;         // share of GPU time (of launches, without times) with complete counts
+  uint64_t callback_ns = 0;   // in launch callbacks, by a sample of them
+  uint64_t measuring_ns = 0;  // spent on windows
+};
 
 }  // namespace flopinj

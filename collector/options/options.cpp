@@ -8,6 +8,8 @@
 namespace flopinj {
 namespace {
 
+constexpr double kMostSeconds = 1e8;  // three years
+
 template <class T>
 struct Choice {
   std::string_view name;
@@ -75,6 +77,20 @@ bool budget(Settings& s, std::string_view text) {
   return percent<&Settings::budget_percent>(s, text);
 }
 
+// "500ms", "30s", "5m", "2h", or seconds.
+template <auto Member>
+bool duration(Settings& s, std::string_view text) {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3'600}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !(value > 0) || value > kMostSeconds) return false;
+  for (const auto& [unit, seconds] : kUnits)
+    if (text.substr(static_cast<size_t>(end - text.data())) == unit)
+      return s.*Member = value * seconds, true;
+  return false;
+}
+
 bool ranks(Settings& s, std::string_view text) {
   auto list = RankList::parse(text);
   if (!list) return false;
@@ -136,6 +152,38 @@ const RecordingOption kOptions[] = {
      "values of options whose names hold a word such as password, secret or token",
      false,
      choice<&Settings::no_command_line, kSwitch>},
+    {"--dormant",
+     "FLOPINJ_DORMANT",
+     "",
+     {},
+     "0 or 1",
+     "Record nothing until flopinj attach asks for it: until then the library costs nothing",
+     false,
+     choice<&Settings::dormant, kSwitch>},
+    {"--start-after",
+     "FLOPINJ_START_AFTER",
+     "TIME",
+     {},
+     "a time such as 500ms, 30s, 5m or 2h",
+     "Begin to record so long after the program starts CUDA: 500ms, 30s, 5m, 2h",
+     false,
+     duration<&Settings::start_after_s>},
+    {"--duration",
+     "FLOPINJ_DURATION",
+     "TIME",
+     {},
+     "a time such as 500ms, 30s, 5m or 2h",
+     "Record for so long, then let go of the program: 500ms, 30s, 5m, 2h",
+     false,
+     duration<&Settings::duration_s>},
+    {"--no-control",
+     "FLOPINJ_NO_CONTROL",
+     "",
+     {},
+     "0 or 1",
+     "Listen to no flopinj attach, detach or status: no socket and no thread for them",
+     false,
+     choice<&Settings::no_control, kSwitch>},
     {"--level", "FLOPINJ_LEVEL", "LEVEL", kNames<kLevels>, "launches or tally",
      "launches: every launch; tally: counts per kernel and range", false,
      choice<&Settings::level, kLevels>},

@@ -24,6 +24,10 @@ struct Settings {
   bool force = false;
   bool no_command_line = false;  // the trace does not hold it
   bool quiet = true;             // no line on stderr when a recording has ended
+  bool dormant = false;          // nothing is recorded until it is asked for
+  bool no_control = false;       // nobody can ask
+  double start_after_s = 0;      // seconds after the program starts CUDA; 0: at once
+  double duration_s = 0;         // seconds; 0: to the end
   LogLevel log_level = LogLevel::kWarn;
   std::string cupti;  // library to load when none is in the process; empty: found
   uint32_t flush_ms = 250;

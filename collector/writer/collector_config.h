@@ -28,6 +28,7 @@ struct CollectorConfig {
 // except where it says otherwise, and not at all once close() has returned.
 struct CollectorHooks {
   std::function<void()> thread_started;  // name the thread; its signals are blocked already
+  std::function<void()> thread_ended;    // the thread's last call
   // True where the program's threads have all ended and its process lives on for ours. The writer
   // then writes what is left and ends. Asked once a second.
   std::function<bool()> program_ended;

@@ -36,6 +36,7 @@ struct CollectorState {
   DescriptionQueue descriptions;
   LossCounts losses;
   std::atomic<uint64_t> startup_ns{0};
+  std::atomic<uint64_t> trace_bytes{0};          // flushed
   std::atomic<uint64_t> interrupting_ranges{0};  // calls of NVTX in a signal handler, left out
 
   std::atomic<bool> accepting{true};  // false once closing: launches are not ours to count any more

@@ -60,11 +60,7 @@ OverheadSnapshot LedgerReport::overhead(const Progress& at) {
   OverheadSnapshot cost;
   const ThreadTotals totals = state_.threads.totals();
   cost.launch_callbacks = totals.callbacks;
-  if (totals.timed_callbacks != 0) {
-    const double each =
-        static_cast<double>(totals.timed_callback_ns) / static_cast<double>(totals.timed_callbacks);
-    cost.launch_callback_ns = static_cast<uint64_t>(each * static_cast<double>(totals.callbacks));
-  }
+  cost.launch_callback_ns = totals.callback_ns();
   timed_calls_ = {totals.timed_calls, totals.timed_call_ns};
   cost.window_ns = state_.scheduler.spent_ns();
   cost.window_count = state_.scheduler.windows_opened();

@@ -53,6 +53,9 @@ void WriterLoop::run() noexcept {
     if (request.flush) state_.control.flushed(request.ticket);
     if (request.close || program_ended()) break;
   }
+  state_.control.with_edge([&] {
+    if (state_.hooks.thread_ended) state_.hooks.thread_ended();
+  });
   state_.control.finished();
 }
 
@@ -177,6 +180,7 @@ void WriterLoop::flush(bool everything) {
   tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
   ledger_.write({writer_, output_, merger_, closing_}, everything);
   if (!writer_.flush()) fail_to_write();
+  state_.trace_bytes.store(writer_.bytes(), std::memory_order_relaxed);
 }
 
 // The launch that closed a window may come out of its ring after the window's samples: then it is
@@ -198,7 +202,8 @@ void WriterLoop::finish(EndReason reason) {
   ledger_.write_diagnostics(writer_, true);
   writer_.end(reason, state_.now());
   if (!writer_.close()) return fail_to_write();
-  if (reason != EndReason::kExit) return;
+  state_.trace_bytes.store(writer_.bytes(), std::memory_order_relaxed);
+  if (reason == EndReason::kFailure) return;
   state_.control.with_edge([&] {
     if (state_.hooks.closed)
       state_.hooks.closed({writer_.sink().bytes_written(), ledger_.written()});

@@ -1,13 +1,41 @@
 #include <injector/counters/captures.h>
+#include <injector/process/process.h>
+
+#include <algorithm>
 
 namespace flopinj {
+namespace {
 
-bool Captures::holds(const CudaApi& cuda, CUstream stream, bool per_thread) const {
+// A capture seldom goes on so long without a launch, and never ends measuring for good.
+constexpr uint64_t kUnknownForNs = 2'000'000'000, kUnknownAtMostNs = 60'000'000'000;
+
+}  // namespace
+
+Captures::Captures(bool late)
+    : count_(late ? 1 : 0),
+      unknown_until_ns_(late ? monotonic_ns() + kUnknownForNs : 0),
+      unknown_at_most_until_ns_(monotonic_ns() + kUnknownAtMostNs) {}
+
+void Captures::look_for_unknown(bool capturing) {
+  uint64_t until = unknown_until_ns_.load(std::memory_order_relaxed);
+  if (until == 0) return;
+  const uint64_t now = monotonic_ns();
+  if (capturing) {
+    const uint64_t longer = std::min(now + kUnknownForNs, unknown_at_most_until_ns_);
+    unknown_until_ns_.compare_exchange_strong(until, std::max(until, longer));
+  } else if (now >= until && unknown_until_ns_.compare_exchange_strong(until, 0)) {
+    count_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+bool Captures::holds(const CudaApi& cuda, CUstream stream, bool per_thread) {
   if (!any() || cuda.StreamIsCapturing == nullptr) return false;
   if (stream == nullptr && per_thread) stream = CU_STREAM_PER_THREAD;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
+  const bool capturing = cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+                         status != CU_STREAM_CAPTURE_STATUS_NONE;
+  look_for_unknown(capturing);
+  return capturing;
 }
 
 void Captures::beginning() { count_.fetch_add(1, std::memory_order_seq_cst); }

@@ -7,6 +7,10 @@
 // A capture counts from the ENTER of the call that begins it until it has ended, or its stream or
 // context is gone.
 //
+// Captures that began before the recording did are not known. So for a while after a late start
+// any() is true, every launch's stream is asked, and each one found under capture prolongs the
+// while.
+//
 // Threads: any. any() is one load; the rest locks.
 #pragma once
 #include <collector/identity/mutex.h>
@@ -22,10 +26,12 @@ namespace flopinj {
 
 class Captures {
  public:
+  explicit Captures(bool late = false);
   bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
+  bool known() const { return count_ > (unknown_until_ns_ != 0 ? 1U : 0U); }  // any, for certain
   // Asks the driver, and only while any stream is. `per_thread`: the null stream is the calling
   // thread's own.
-  bool holds(const CudaApi&, CUstream, bool per_thread) const;
+  bool holds(const CudaApi&, CUstream, bool per_thread);
 
   void beginning();  // at ENTER; followed by begun or not_begun on the same thread
   void begun(CUcontext, CUstream);
@@ -44,8 +50,12 @@ class Captures {
   };
   template <class Matches>
   void drop(Matches);
+  void look_for_unknown(bool capturing);
 
-  std::atomic<uint32_t> count_{0};  // beginning, and in `streams_`
+  // Beginning, in `streams_`, and one while there may be unknown ones.
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint64_t> unknown_until_ns_{0};  // 0: there are none
+  const uint64_t unknown_at_most_until_ns_;
   Mutex mutex_;
   std::vector<Captured> streams_ FLOPINJ_GUARDED_BY(mutex_);
 };

@@ -74,6 +74,7 @@ void Planner::run() {
     done_[ordinal] = true;
     changed_.notify_all();
   }
+  helper_thread_ended();
   running_ = false;
   changed_.notify_all();
 }
@@ -99,12 +100,17 @@ void Planner::wait(uint32_t ordinal, uint32_t most_ms) {
       [&]() FLOPINJ_REQUIRES(mutex_) { return done_[ordinal] || stopping_ || !running_; });
 }
 
-void Planner::stop() {
+Planner::~Planner() {
+  for (const auto& plan : plans_) delete plan.load();
+}
+
+bool Planner::stop() {
   constexpr auto kMost = std::chrono::seconds(2);
   MutexLock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
-  changed_.wait_for(lock.native(), kMost, [&]() FLOPINJ_REQUIRES(mutex_) { return !running_; });
+  return changed_.wait_for(lock.native(), kMost,
+                           [&]() FLOPINJ_REQUIRES(mutex_) { return !running_; });
 }
 
 void Planner::describe_device(uint32_t ordinal, std::string& chip) {

@@ -34,7 +34,7 @@ struct ChipPlan {
   std::unique_ptr<MetricGroup> together;
 };
 
-// The groups of a device that can be measured. Never freed, never changed once published.
+// The groups of a device that can be measured. Never changed once published.
 struct DevicePlan {
   std::span<const std::unique_ptr<MetricGroup>> groups;
   std::vector<GroupId> ids;  // parallel to groups
@@ -48,6 +48,7 @@ class Planner {
   static constexpr uint32_t kMostDevices = 64;
 
   explicit Planner(Edge& edge) : edge_(edge) {}
+  ~Planner();  // after stop() has succeeded
 
   void device_seen(uint32_t ordinal);  // idempotent; starts the thread at the first call
   // Null: not ready yet, or the device is not measured.
@@ -61,8 +62,8 @@ class Planner {
   void set_visit(std::function<bool()> visit) { visit_ = std::move(visit); }
   void visit_soon();
   void visit_now();
-  // The thread ends after what it is doing now; waited for, but not for ever.
-  void stop();
+  // The thread ends after what it is doing now; waited for 2 s at most. False: it is still at work.
+  bool stop();
 
  private:
   void run();

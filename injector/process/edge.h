@@ -1,4 +1,5 @@
-// What every part of the injector works with. Owned by the Session; alive until the process ends.
+// What every part of the injector works with. Owned by the recording (recording.h); alive until no
+// thread is inside of it any more (presence.h).
 #pragma once
 #include <collector/collector.h>
 #include <injector/process/settings.h>
@@ -12,16 +13,22 @@ namespace flopinj {
 struct Edge {
   Settings settings;
   bool measures = false;  // counters are read in this process
+  bool late = false;      // the recording began while the program was running
+  uint16_t number = 0;    // of the recording in this process
   CuptiApi cupti;
   CudaApi cuda;
   Collector* collector = nullptr;
   uint64_t now_ns() const;  // the trace's clock: CUPTI's time stamp, else CLOCK_REALTIME
 };
 
-// The session's, made at the first call by whichever entry point comes first. Null when memory is
-// short or recording is off for good. Defined by the session.
+// For use within a Visit (presence.h). Defined by the session.
+
+// The current recording's, or that of the one to come with the program, which whichever entry point
+// comes first makes. Null when memory is short, and while nothing is recorded.
 Edge* session_edge() noexcept;
-// Null unless a session is recording. One acquire load.
+// Null unless one is recording. One acquire load.
 Edge* recording_edge() noexcept;
+// False where recording is off for good.
+bool may_record_later() noexcept;
 
 }  // namespace flopinj

@@ -42,6 +42,8 @@ void count_helper_thread(const char* name) noexcept {
   g_helpers.fetch_add(1, std::memory_order_relaxed);
 }
 
+void helper_thread_ended() noexcept { g_helpers.fetch_sub(1, std::memory_order_relaxed); }
+
 bool only_helpers_left() noexcept {
   struct stat tasks {};
   if (stat("/proc/self/task", &tasks) != 0) return false;
@@ -62,6 +64,7 @@ bool run_aside(std::function<void()> task, std::chrono::milliseconds at_most) {
   const bool started = start_thread(thread, [shared] {
     count_helper_thread("flopinj-closer");
     shared->run();
+    helper_thread_ended();
     const std::lock_guard done(shared->mutex);
     shared->done = true;
     shared->changed.notify_all();

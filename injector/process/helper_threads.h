@@ -12,6 +12,7 @@ namespace flopinj {
 
 // The calling thread is one of ours. Tools such as ps show its name.
 void count_helper_thread(const char* name) noexcept;
+void helper_thread_ended() noexcept;  // its last call
 
 // The main thread has ended, and nobody but helpers is left. One or two looks at /proc.
 bool only_helpers_left() noexcept;

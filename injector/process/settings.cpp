@@ -28,24 +28,26 @@ std::string printable(std::string_view value) {
 
 }  // namespace
 
+void apply_setting(Settings& settings, std::string_view entry, std::vector<std::string>& problems) {
+  if (!entry.starts_with(kPrefix)) return;
+  const size_t equals = entry.find('=');
+  if (equals == std::string_view::npos) return;
+  const std::string_view name = entry.substr(0, equals);
+  const std::string_view value = entry.substr(equals + 1);
+  const auto options = recording_options();
+  const auto known = std::ranges::find(options, name, &RecordingOption::variable);
+  if (known == options.end())
+    problems.push_back("unknown variable " + printable(name) + " is ignored: did you mean " +
+                       std::string(nearest(name)) + "?");
+  else if (!known->read(settings, value))
+    problems.push_back(std::string(name) + "=" + printable(value) + " is ignored: it takes " +
+                       std::string(known->takes));
+}
+
 Settings read_settings(const char* const* environment, std::vector<std::string>& problems) {
   Settings settings;
-  for (; environment != nullptr && *environment != nullptr; ++environment) {
-    const std::string_view entry = *environment;
-    if (!entry.starts_with(kPrefix)) continue;
-    const size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;
-    const std::string_view name = entry.substr(0, equals);
-    const std::string_view value = entry.substr(equals + 1);
-    const auto options = recording_options();
-    const auto known = std::ranges::find(options, name, &RecordingOption::variable);
-    if (known == options.end())
-      problems.push_back("unknown variable " + printable(name) + " is ignored: did you mean " +
-                         std::string(nearest(name)) + "?");
-    else if (!known->read(settings, value))
-      problems.push_back(std::string(name) + "=" + printable(value) + " is ignored: it takes " +
-                         std::string(known->takes));
-  }
+  for (; environment != nullptr && *environment != nullptr; ++environment)
+    apply_setting(settings, *environment, problems);
   return settings;
 }
 

@@ -1,8 +1,9 @@
-// The FLOPINJ_ environment variables, read once.
+// The FLOPINJ_ variables: of the environment, and of requests made while the program runs.
 #pragma once
 #include <collector/options/settings.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flopinj {
@@ -10,5 +11,7 @@ namespace flopinj {
 // `problems` gets one line for every variable that is unknown (with the nearest known name) or has
 // a value that is not understood; the default is used for it.
 Settings read_settings(const char* const* environment, std::vector<std::string>& problems);
+// One of them: "FLOPINJ_LEVEL=tally". Other variables are none of ours, and are passed over.
+void apply_setting(Settings&, std::string_view entry, std::vector<std::string>& problems);
 
 }  // namespace flopinj

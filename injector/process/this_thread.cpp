@@ -1,5 +1,6 @@
 #include <collector/identity/mutex.h>
 #include <injector/process/edge.h>
+#include <injector/process/presence.h>
 #include <injector/process/this_thread.h>
 #include <injector/process/thread_context.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 namespace flopinj {
 
 constinit thread_local ThreadSlot this_thread_slot
-    __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr, 0, false};
+    __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr, nullptr, 0, false};
 
 namespace {
 
@@ -38,12 +39,16 @@ bool is_current() noexcept {
   return this_thread_slot.epoch == g_epoch.load(std::memory_order_relaxed);
 }
 
-void end_of_thread(void*) {
+// While a visit lasts, a recording that ends now waits for it.
+void hand_back() noexcept {
+  const RecursionGuard guard;
+  const Visit visit(guard);
   ThreadSlot& slot = this_thread_slot;
   const ThreadSlot ended = slot;
   slot.state = nullptr;
   slot.context = nullptr;
-  if (ended.epoch != g_epoch.load(std::memory_order_relaxed)) return;  // the parent's
+  // Of another epoch: the parent's, or of a recording that frees them itself.
+  if (ended.epoch != g_epoch.load(std::memory_order_seq_cst) || !visit.allowed()) return;
   if (ended.context != nullptr) {
     const std::unique_ptr<ThreadContext> context(ended.context);
     const MutexLock lock(registry().mutex);
@@ -53,17 +58,20 @@ void end_of_thread(void*) {
     edge->collector->retire_thread(ended.state);
 }
 
+void end_of_thread(void*) {
+  hand_back();
+  forget_presence();
+}
+
 struct Key {
   pthread_key_t key{};
   bool made;
   Key() : made(pthread_key_create(&key, end_of_thread) == 0) {}
 };
 
-// The thread has something of ours from now on.
+// The thread has something of the recording from now on.
 void hand_back_at_end(Collector& collector) noexcept {
-  static const Key key;
-  // Any value that is not null makes the destructor run.
-  if (key.made && pthread_setspecific(key.key, &this_thread_slot) == 0) return;
+  if (hand_back_at_end_of_thread()) return;
   collector.diagnostic(Severity::kWarning, "process.thread_keys",
                        "the program has taken all pthread keys: what its threads leave behind is "
                        "kept, and launches of threads past the 4096th are dropped");
@@ -117,6 +125,12 @@ ThreadContext* make_context(const RecursionGuard& guard) noexcept {
 
 }  // namespace
 
+bool hand_back_at_end_of_thread() noexcept {
+  static const Key key;
+  // Any value that is not null makes the destructor run.
+  return key.made && pthread_setspecific(key.key, &this_thread_slot) == 0;
+}
+
 ThreadState* thread_state(const RecursionGuard&) noexcept {
   const ThreadSlot& slot = this_thread_slot;
   return slot.state != nullptr && is_current() ? slot.state : make_state();
@@ -141,8 +155,18 @@ bool others_launching(const ThreadContext& self, const Context& context) noexcep
   });
 }
 
+void end_epoch() noexcept { g_epoch.fetch_add(1, std::memory_order_seq_cst); }
+
+void drop_contexts(bool nobody_inside) noexcept {
+  const MutexLock lock(registry().mutex);
+  if (nobody_inside)
+    for (ThreadContext* const context : registry().contexts) delete context;
+  registry().contexts.clear();
+}
+
 void forget_threads() noexcept {
-  g_epoch.fetch_add(1, std::memory_order_relaxed);
+  end_epoch();
+  forget_all_presences();
   // Another thread of the parent may have held the lock, and been in the middle of a change.
   new (&registry()) Registry;
 }

@@ -15,12 +15,14 @@
 namespace flopinj {
 
 struct Context;
+struct Presence;
 struct ThreadContext;
 
 struct ThreadSlot {
   ThreadState* state;
   ThreadContext* context;
-  uint32_t epoch;  // of both; a forked child begins a new one
+  Presence* presence;
+  uint32_t epoch;  // of state and context; a recording begins a new one, and so does a forked child
   bool inside;     // our own code
 };
 // initial-exec: a plain %fs-relative access. The few bytes fit the reserve that glibc keeps for
@@ -66,6 +68,14 @@ bool launching() noexcept;
 // True while a thread other than `self` is launching on `context` outside of a window.
 bool others_launching(const ThreadContext& self, const Context&) noexcept;
 
+// Has what the calling thread keeps of ours handed back when it ends. False: the program has taken
+// all keys.
+bool hand_back_at_end_of_thread() noexcept;
+
+// What threads have is of a recording that has ended. Followed by visits_ended(), and then by
+// drop_contexts(), which frees what threads kept if no thread is inside, and else forgets it.
+void end_epoch() noexcept;
+void drop_contexts(bool nobody_inside) noexcept;
 // In a forked child, whose only thread is the caller: what the parent's threads had is not the
 // child's. Async-signal-safe.
 void forget_threads() noexcept;

@@ -11,7 +11,8 @@
 namespace flopinj {
 // The library's is in a file that needs all the rest.
 constinit thread_local ThreadSlot this_thread_slot
-    __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr, 0, false};
+    __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr, nullptr, 0, false};
+bool hand_back_at_end_of_thread() noexcept { return true; }
 }  // namespace flopinj
 
 using namespace flopinj;
@@ -63,9 +64,10 @@ struct Scene {
       return CUPTI_SUCCESS;
     };
     std::string error;
-    activity.emplace(
-        edge, ActivityBuffers::Limits{.buffer_bytes = 4'096, .most_bytes = 4 * 4'096, .kept = 2},
-        []() noexcept { return played->now_ns; });
+    buffers.emplace(
+        ActivityBuffers::Limits{.buffer_bytes = 4'096, .most_bytes = 4 * 4'096, .kept = 2},
+        version >= kFirstVersionThatTakesNoBuffer);
+    activity.emplace(edge, *buffers, []() noexcept { return played->now_ns; });
     REQUIRE(activity->start(error));
   }
   Scene(const Scene&) = delete;
@@ -93,6 +95,7 @@ struct Scene {
   std::vector<uint8_t*> held;
   Edge edge;
   Collector collector;
+  std::optional<ActivityBuffers> buffers;
   std::optional<Activity> activity;
 };
 

@@ -1,0 +1,26 @@
+// The handles that we give to callers of NVTX: domains and registered strings. The program keeps
+// them for good, so they outlive recordings. Bounded in number and bytes: past the bound a string
+// is not kept and its ranges are named "[registered string]", and a domain is "[domain]".
+//
+// Threads: any.
+#pragma once
+#include <injector/process/edge.h>
+
+#include <string>
+#include <string_view>
+
+// The types of NVTX's tables, without the implementation that a client of NVTX would get with them.
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+
+namespace flopinj {
+
+nvtxStringHandle_t kept_string(std::string_view text);
+const std::string& registered_string(nvtxStringHandle_t);
+
+nvtxDomainHandle_t kept_domain(std::string_view name);
+// The domain's id in this recording; of a null handle, the default domain's. Interns the name at
+// the first call in a recording.
+StringId domain_id(Edge&, nvtxDomainHandle_t);
+
+}  // namespace flopinj

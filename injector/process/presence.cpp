@@ -1,0 +1,113 @@
+#include <collector/identity/mutex.h>
+#include <injector/process/presence.h>
+#include <injector/process/this_thread.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace flopinj {
+namespace {
+
+bool membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+// Asked for once, by the first thread that is inside: a process has to say that it will use it.
+bool kernel_orders() noexcept {
+  static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+  return registered;
+}
+// False until the kernel has agreed.
+std::atomic<bool> g_kernel_orders{false};
+
+// Never destroyed: threads may outlive static objects.
+struct Registry {
+  Mutex mutex;
+  std::vector<Presence*> presences;
+};
+union Leaked {
+  constexpr Leaked() : registry{} {}
+  ~Leaked() {}
+  Registry registry;
+};
+constinit Leaked g_leaked;
+Registry& registry() { return g_leaked.registry; }
+
+Presence* make_presence() noexcept {
+  if (kernel_orders()) g_kernel_orders.store(true, std::memory_order_relaxed);
+  try {
+    auto presence = std::make_unique<Presence>();
+    {
+      const MutexLock lock(registry().mutex);
+      registry().presences.push_back(presence.get());
+    }
+    this_thread_slot.presence = presence.release();
+    hand_back_at_end_of_thread();
+  } catch (const std::exception&) {
+  }
+  return this_thread_slot.presence;
+}
+
+}  // namespace
+
+Visit::Visit(const RecursionGuard&) noexcept : presence_(this_thread_slot.presence) {
+  if (presence_ == nullptr && (presence_ = make_presence()) == nullptr) return;
+  presence_->visits.store(presence_->visits.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+  if (g_kernel_orders.load(std::memory_order_relaxed))
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// A thread seen outside once has ended the visits that matter; so has one that is gone.
+bool visits_ended(std::chrono::milliseconds at_most) noexcept {
+  constexpr auto kLookEvery = std::chrono::milliseconds(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (g_kernel_orders.load(std::memory_order_relaxed) &&
+      !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+    return false;
+  const auto give_up = std::chrono::steady_clock::now() + at_most;
+  try {
+    std::vector<Presence*> awaited;
+    {
+      const MutexLock lock(registry().mutex);
+      awaited = registry().presences;
+    }
+    std::erase(awaited, this_thread_slot.presence);
+    for (;;) {
+      {
+        const MutexLock lock(registry().mutex);
+        const auto& living = registry().presences;
+        std::erase_if(awaited, [&](const Presence* presence) {
+          return std::ranges::find(living, presence) == living.end() ||
+                 presence->visits.load(std::memory_order_acquire) == 0;
+        });
+      }
+      if (awaited.empty()) return true;
+      if (std::chrono::steady_clock::now() > give_up) return false;
+      std::this_thread::sleep_for(kLookEvery);
+    }
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void forget_presence() noexcept {
+  const std::unique_ptr<Presence> ended(std::exchange(this_thread_slot.presence, nullptr));
+  const MutexLock lock(registry().mutex);
+  std::erase(registry().presences, ended.get());
+}
+
+void forget_all_presences() noexcept {
+  this_thread_slot.presence = nullptr;
+  // Another thread of the parent may have held the lock, and been in the middle of a change.
+  new (&registry()) Registry;
+}
+
+}  // namespace flopinj

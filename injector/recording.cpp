@@ -1,0 +1,208 @@
+#include <collector/trace/sink/trace_file.h>
+#include <injector/process/command_line.h>
+#include <injector/process/helper_threads.h>
+#include <injector/process/log.h>
+#include <injector/process/process.h>
+#include <injector/process/run_watch.h>
+#include <injector/recording.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+namespace flopinj {
+namespace {
+
+CollectorConfig config_for(const Settings& settings) {
+  CollectorConfig config;
+  config.level = settings.level;
+  config.expect_times = settings.mode != Mode::kCount;
+  config.flush_period_ms = settings.flush_ms;
+  config.scheduler.budget = settings.budget_percent / 100;  // 0 is without limit for both
+  config.scheduler.until_covered = settings.until_covered_percent / 100;
+  config.scheduler.every_launch = settings.mode == Mode::kFull;
+  config.never_measure = settings.never_measure;
+  return config;
+}
+
+OpenedTrace open_output(const Settings& settings, const ProcessInfo& process) {
+  OutputNameContext context;
+  context.pid = process.pid;
+  context.host = process.hostname;
+  context.rank = process.rank;
+  context.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  SinkOptions options;
+  options.force = settings.force;
+  if (settings.run) options.keep_from_ns = settings.run->started_ns;
+  return open_trace(settings.output, context, process.world_size, options);
+}
+
+}  // namespace
+
+Recording::Recording(const Settings& settings, Begin begin, std::function<bool()> program_ended) {
+  edge_.settings = settings;
+  edge_.late = begin == Begin::kLater;
+  collector_ = std::make_unique<Collector>(config_for(settings), hooks(std::move(program_ended)));
+  edge_.collector = collector_.get();
+}
+
+CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
+  CollectorHooks hooks;
+  hooks.thread_started = [] { count_helper_thread("flopinj-writer"); };
+  hooks.thread_ended = [] { helper_thread_ended(); };
+  hooks.flush_times = [this] {
+    if (activity_) activity_->flush();
+  };
+  hooks.program_ended = std::move(program_ended);
+  hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
+  hooks.now_ns = [this] { return edge_.now_ns(); };
+  hooks.thread_cpu_ns = thread_cpu_ns;
+  hooks.thread_name = thread_name;
+  hooks.log_error = [](std::string_view line) { log::error(line); };
+  hooks.log_info = [](std::string_view line) { log::info(line); };
+  hooks.closed = [this](const RecordingSummary& summary) {
+    if (closing_) closing_(summary);
+  };
+  return hooks;
+}
+
+ProcessInfo Recording::describe() {
+  const Settings& settings = edge_.settings;
+  ProcessInfo process = describe_process();
+  process.simulated = edge_.cuda.simulated;
+  process.driver_version = driver_version(edge_.cuda);
+  process.mode = name_of(settings.mode);
+  process.counters = reads_counters(settings.mode);
+  process.measures = edge_.measures =
+      process.counters && settings.measure_ranks.contains(process.rank);
+  process.budget_percent = settings.budget_percent;
+  if (settings.no_command_line)
+    process.command_line.clear();
+  else
+    hide_secrets(process.command_line);
+  return process;
+}
+
+// Programs are told of one library for each interface. Where NVTX's is another, or none, there are
+// launches and no ranges.
+void Recording::check_nvtx_variable() {
+  const char* const cuda = std::getenv("CUDA_INJECTION64_PATH");
+  const char* const nvtx = std::getenv("NVTX_INJECTION64_PATH");
+  std::error_code error;
+  if (cuda == nullptr || nvtx == nullptr || std::string_view(cuda) == nvtx ||
+      std::filesystem::equivalent(cuda, nvtx, error))
+    return;
+  const std::string line = std::string("NVTX_INJECTION64_PATH names another library (") + nvtx +
+                           "): the program's NVTX ranges go there, and the trace has none; set "
+                           "it to the path in CUDA_INJECTION64_PATH";
+  log::warn(line);
+  collector_->diagnostic(Severity::kWarning, "nvtx.other_library", line);
+}
+
+void Recording::say_what_is_missing(const ProcessInfo& process) {
+  if (process.counters && !process.measures)
+    log::info("rank " + std::to_string(process.rank) +
+              " reads no counters: launches are counted and timed, others measure "
+              "(FLOPINJ_MEASURE_RANKS)");
+  if (edge_.measures && !edge_.cupti.range_profiler) {
+    const std::string why =
+        edge_.cupti.path + " has no " + edge_.cupti.missing +
+        ": no counters are read, only launches and times; CUPTI 12.6 or later has them";
+    log::warn(why);
+    collector_->diagnostic(Severity::kWarning, "cupti.no_range_profiler", why);
+  }
+  if (edge_.late)
+    collector_->diagnostic(
+        Severity::kInfo, "session.late",
+        "the recording began while the program was running: NVTX ranges that were open then are "
+        "not known, and kernels loaded before are told apart by name only");
+  check_nvtx_variable();
+}
+
+// CUPTI is found and subscribed to. False, with one line in `error`; then nothing is left behind.
+bool Recording::connect(std::string& error) {
+  load_cuda(edge_.cuda);
+  if (load_cupti(edge_.settings.cupti, edge_.cuda, edge_.cupti, error)) {
+    tracer_.emplace(edge_);
+    if (tracer_->subscribe(error)) {
+      if (read_version(edge_.cupti, error)) return true;
+      tracer_->end();
+    }
+  }
+  // The driver calls us before it looks for devices.
+  if (!has_gpu(edge_.cuda))
+    error = "there is no GPU here (no device file that the driver could open)";
+  return false;
+}
+
+bool Recording::prepare(std::string& error) {
+  began_ns_ = monotonic_ns();
+  load_cuda(edge_.cuda);
+  ProcessInfo process = describe();
+  if (!connect(error)) return false;
+  process.cupti_version = edge_.cupti.version;
+  process.clock_trace_ns = edge_.now_ns();
+  OpenedTrace trace = open_output(edge_.settings, process);
+  if (!trace.sink) {
+    tracer_->end();
+    return error = trace.error, false;
+  }
+  if (!trace.notice.empty()) log::warn(trace.notice);
+  output_ = trace.name;
+  tell_watcher(edge_.settings, RunEvent::kRecording, output_);
+
+  if (edge_.settings.mode != Mode::kCount) {
+    std::string why = "no memory for CUPTI's buffers";
+    ActivityBuffers* const buffers = Activity::process_buffers(edge_.cupti);
+    if (buffers != nullptr) activity_.emplace(edge_, *buffers);
+    if (!activity_ || !activity_->start(why)) {
+      activity_.reset();
+      log::warn(why + "; launches are counted without times");
+      collector_->diagnostic(Severity::kWarning, "cupti.activity", why);
+    }
+  }
+  say_what_is_missing(process);
+  closing_ = closing_words(edge_.settings, process, {trace.name, trace.others});
+  if (collector_->start(std::move(trace.sink), process)) return true;
+  tracer_->end();
+  if (activity_) activity_->stop();
+  return error = "cannot start a thread", false;
+}
+
+bool Recording::enable(std::string& error) {
+  if (tracer_->enable(error)) {
+    collector_->set_startup_ns(monotonic_ns() - began_ns_);
+    log::info({"recording to ", output_});
+    return true;
+  }
+  tracer_->end();
+  collector_->diagnostic(Severity::kError, "cupti.callbacks", error);
+  collector_->close(EndReason::kFailure);
+  if (activity_) activity_->stop();
+  return false;
+}
+
+void Recording::await_captures() {
+  constexpr auto kMost = std::chrono::seconds(5);
+  constexpr auto kLookEvery = std::chrono::milliseconds(1);
+  const auto give_up = std::chrono::steady_clock::now() + kMost;
+  while (tracer_->capturing() && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(kLookEvery);
+}
+
+void Recording::let_go() {
+  tracer_->disable();
+  // From now on flush() takes all there is.
+  if (activity_) activity_->finish();
+}
+
+bool Recording::close(EndReason reason) {
+  if (!collector_->close(reason)) return false;
+  if (activity_) activity_->stop();
+  tracer_->end();
+  return tracer_->planner_ended();
+}
+
+}  // namespace flopinj

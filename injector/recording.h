@@ -1,0 +1,66 @@
+// One recording of the process, from its start to its end; a process may have several, one after
+// another, each with a trace and tables of its own. What is learned of handles, kernels and ranges
+// ends with it: while nothing is recorded nobody says what becomes of them.
+//
+// The session (session.h) makes it, publishes its edge, and frees it when no thread is inside.
+#pragma once
+#include <collector/trace/closing_line.h>
+#include <injector/activity.h>
+#include <injector/process/edge.h>
+#include <injector/tracer.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace flopinj {
+
+class Recording {
+ public:
+  enum class Begin : uint8_t { kWithProgram, kLater };
+  // Range tables only: nothing is opened, no thread is made. `program_ended` is asked once a second
+  // on the writer's thread (CollectorHooks).
+  Recording(const Settings&, Begin, std::function<bool()> program_ended);
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  Edge& edge() { return edge_; }
+
+  // Finds CUPTI, opens the trace and starts the writer. False, with one line in `error`; then
+  // nothing is left behind.
+  bool prepare(std::string& error);
+  // CUPTI's callbacks, once the edge is published. False, with one line: the recording has failed
+  // and is closed.
+  bool enable(std::string& error);
+
+  // Waits until no stream is under capture, which the end of measuring could spoil, or 5 s.
+  void await_captures();
+  // Launches are no longer ours: windows are closed, their counters read, our other threads ended.
+  void let_go();
+  // After let_go(): the writer asks for the last times, writes what is left and the End packet;
+  // then CUPTI is let go. False: the writer or the planner did not end, and may be inside CUPTI,
+  // which is then not called any more; the recording must not be freed.
+  bool close(EndReason);
+  void abandon_after_fork() noexcept { collector_->abandon_after_fork(); }
+
+  const std::string& output() const { return output_; }
+  uint64_t began_monotonic_ns() const { return began_ns_; }
+
+ private:
+  CollectorHooks hooks(std::function<bool()> program_ended);
+  ProcessInfo describe();
+  bool connect(std::string& error);
+  void check_nvtx_variable();
+  void say_what_is_missing(const ProcessInfo&);
+
+  Edge edge_;
+  std::unique_ptr<Collector> collector_;
+  std::optional<Activity> activity_;
+  std::optional<Tracer> tracer_;
+  std::function<void(const RecordingSummary&)> closing_;  // set before the writer starts
+  std::string output_;
+  uint64_t began_ns_ = 0;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,82 @@
+#include <injector/requests.h>
+#include <injector/session.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+namespace flopinj {
+namespace {
+
+using Settings = std::span<const std::string>;
+
+std::string name_of(SessionStatus::State state) {
+  switch (state) {
+    case SessionStatus::State::kDormant:
+      return "dormant";
+    case SessionStatus::State::kRecording:
+      return "recording";
+    case SessionStatus::State::kStopping:
+      return "stopping";
+    case SessionStatus::State::kOff:
+      break;
+  }
+  return "off";
+}
+
+std::string status(Settings) {
+  const SessionStatus status = session_status();
+  std::string text = "ok\n";
+  const auto add = [&text](std::string_view key, const std::string& value) {
+    text.append(key).append(" ").append(value).append("\n");
+  };
+  add("pid", std::to_string(getpid()));
+  add("state", name_of(status.state));
+  add("recordings", std::to_string(status.recordings));
+  add("recordings_kept", std::to_string(status.kept));
+  if (status.recordings == 0) return text;
+  add("output", status.output);
+  add("mode", status.mode);
+  add("seconds", std::to_string(status.seconds));
+  add("launches", std::to_string(status.progress.launches));
+  add("dropped", std::to_string(status.progress.dropped));
+  add("trace_bytes", std::to_string(status.progress.trace_bytes));
+  add("covered", std::to_string(status.progress.covered));
+  add("callback_ns", std::to_string(status.progress.callback_ns));
+  add("measuring_ns", std::to_string(status.progress.measuring_ns));
+  return text;
+}
+
+std::string told(const Outcome& outcome) {
+  return outcome.done ? "ok\noutput " + outcome.text + "\n" : "error " + outcome.text + "\n";
+}
+
+struct Verb {
+  std::string_view name;
+  std::string (*answer)(Settings);
+};
+constexpr std::array<Verb, 3> kVerbs{{
+    {"status", status},
+    {"start", [](Settings settings) { return told(start_recording(settings)); }},
+    {"stop", [](Settings) { return told(stop_recording()); }},
+}};
+
+}  // namespace
+
+std::string answer(std::string_view request) {
+  std::vector<std::string> lines;
+  while (!request.empty()) {
+    const size_t end = request.find('\n');
+    if (end != 0) lines.emplace_back(request.substr(0, end));
+    request.remove_prefix(end == request.npos ? request.size() : end + 1);
+  }
+  if (lines.empty()) return "error nothing was asked\n";
+  const auto* const verb = std::ranges::find(kVerbs, lines.front(), &Verb::name);
+  if (verb == kVerbs.end())
+    return "error this version of libflopinj.so does not know the request\n";
+  return verb->answer(Settings(lines).subspan(1));
+}
+
+}  // namespace flopinj
