@@ -37,9 +37,9 @@ class Recording {
   void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
               const PhaseMap& phases, DamageLog& damage);
   void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
-  void finish(DamageLog& damage) { group_messages_ = groups_.take(damage); }
+  void finish(DamageLog& damage);
   std::string bytes();                                       // once it is finished
-  uint64_t session() const { return header_.session_id(); }  // known once there are bytes
+  uint64_t session() const { return header_.session_id(); }  // the same
   // As the reducer orders its inputs; those without a header by their file.
   auto order() const {
     const bool lost = header_body_.empty() || summary_.header_lost();
@@ -254,7 +254,13 @@ void Recording::write_rows() {
   if (batch.thread_size() > 0) write(PacketField::tally_batch, batch.SerializeAsString());
 }
 
-// Where a recording begins, and whether it was seen before, is read from its header.
+void Recording::finish(DamageLog& damage) {
+  group_messages_ = groups_.take(damage);
+  if (header_.session_id() == 0) invent_session();
+}
+
+// Where a recording begins, its place among others, and whether it was seen before, are read from
+// its header.
 void Recording::invent_session() {
   uint32_t sum = 0;
   for (const auto& [field, body] : definitions_) sum = sum * 31 + crc32c(body.data(), body.size());
@@ -272,7 +278,6 @@ void Recording::invent_session() {
 
 std::string Recording::bytes() {
   constexpr uint32_t kVersion = 1;
-  if (header_.session_id() == 0) invent_session();
   header_.set_summary(true);
   write(PacketField::header, header_.SerializeAsString());
   summary_.set_version(kVersion);

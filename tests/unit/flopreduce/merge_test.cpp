@@ -1,0 +1,118 @@
+// Merging is closed: a summary of a summary is the same bytes, whatever the traces have lost, and
+// in whatever order and groups they are merged. Property over the recorded traces of tests/golden
+// and tests/data, whole and with packets dropped, repeated, cut off or without session or header.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "crc32c.h"
+#include "flop_trace.pb.h"
+#include "passes/condense.h"
+#include "sequences.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+struct Part {
+  std::string name, bytes;
+};
+
+std::vector<Part> recorded() {
+  std::vector<Part> traces;
+  for (const char* folder : {"golden", "data/old"})
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(FLOPINJ_TEST_TRACES) / folder)) {
+      if (entry.path().extension() != ".pb") continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      traces.push_back(
+          {entry.path().filename(), std::string(std::istreambuf_iterator<char>(file), {})});
+    }
+  std::sort(traces.begin(), traces.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return traces;
+}
+
+// Frames a packet anew, with its check sum.
+void append(std::string& bytes, flopinj::trace::TracePacket packet) {
+  packet.clear_crc32c();
+  std::string body = packet.SerializeAsString();
+  const uint32_t sum = flopinj::crc32c(body.data(), body.size());
+  body += '\x7d';
+  for (unsigned i = 0; i < 4; ++i) body += static_cast<char>(sum >> (8 * i));
+  bytes += '\x0a';
+  for (size_t n = body.size();; n >>= 7) {
+    bytes += static_cast<char>(n < 0x80 ? n : (n & 0x7f) | 0x80);
+    if (n < 0x80) break;
+  }
+  bytes += body;
+}
+
+size_t below(Random& random, size_t end) {
+  return std::min(end - 1, static_cast<size_t>(random.uniform() * static_cast<double>(end)));
+}
+
+// What a disk, a kill or a copy may do to a trace, and a recorder without a session id. Otherwise it
+// gets one of its own: of two traces of one session the first counts, whatever they have lost.
+std::string spoilt(const std::string& bytes, Random& random) {
+  flopinj::trace::Trace trace;
+  if (!trace.ParseFromString(bytes)) return bytes.substr(0, bytes.size() / 2);
+  const bool no_session = random.uniform() < 0.5, no_header = random.uniform() < 0.2;
+  const double lost = random.uniform() < 0.5 ? 0 : 0.2, again = random.uniform() < 0.5 ? 0 : 0.2;
+  std::string out;
+  for (auto& packet : *trace.mutable_packet()) {
+    if (packet.has_header() && no_header) continue;
+    if (packet.has_header() && no_session)
+      packet.mutable_header()->clear_session_id();
+    else if (packet.has_header())
+      packet.mutable_header()->set_session_id(1 + below(random, size_t{1} << 50));
+    if (!packet.has_header() && random.uniform() < lost) continue;
+    append(out, packet);
+    if (!packet.has_header() && random.uniform() < again) append(out, packet);
+  }
+  if (random.uniform() < 0.2) out.resize(out.size() - std::min<size_t>(out.size() / 2, 40));
+  return out;
+}
+
+std::string merged(const std::vector<Part>& parts) {
+  std::vector<std::unique_ptr<Input>> open;
+  std::vector<Input*> all;
+  for (const Part& p : parts)
+    open.push_back(Input::from_memory(p.name, p.bytes.data(), p.bytes.size()));
+  for (const auto& i : open) all.push_back(i.get());
+  return condense(all).bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a merge of a merge is the merge, of recorded traces however spoilt") {
+  std::vector<Part> traces = recorded();
+  REQUIRE(traces.size() >= 8);
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    std::vector<Part> parts;
+    for (size_t n = 1 + below(random, 5), i = 0; i < n; ++i) {  // each once: copies are one
+      std::swap(traces[i], traces[i + below(random, traces.size() - i)]);
+      parts.push_back({traces[i].name, spoilt(traces[i].bytes, random)});
+    }
+    const std::string whole = merged(parts);
+    CHECK(merged({{"one.sum", whole}}) == whole);
+    CHECK(merged({{"one.sum", whole}, {"two.sum", whole}}) == whole);
+    std::rotate(parts.begin(),
+                parts.begin() + static_cast<std::ptrdiff_t>(below(random, parts.size())),
+                parts.end());
+    const auto cut = parts.begin() + static_cast<std::ptrdiff_t>(below(random, parts.size()));
+    std::vector<Part> halves;
+    for (const auto& half :
+         {std::vector<Part>(parts.begin(), cut), std::vector<Part>(cut, parts.end())})
+      if (!half.empty()) halves.push_back({"half" + std::to_string(halves.size()), merged(half)});
+    CHECK(merged(halves) == merged(parts));
+    std::reverse(parts.begin(), parts.end());
+    CHECK(merged(parts) == whole);
+  }
+}
