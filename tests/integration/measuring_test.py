@@ -162,7 +162,7 @@ class Ranks(harness.TestCase):
 
     def merge(self, name, *inputs):
         out = self.folder / name
-        done = harness.run([harness.FLOPREDUCE, "merge", "-o", out, *inputs], {})
+        done = harness.run([harness.FLOPREDUCE, "merge", "--force", "-o", out, *inputs], {})
         self.assertEqual(done.returncode, 0, done.stderr)
         return out
 

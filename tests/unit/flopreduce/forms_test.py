@@ -185,7 +185,7 @@ class Folded(Forms):
 class Sqlite(Forms):
     def database(self, name):
         path = FOLDER / f"{name}.db"
-        done = run("--format", "sqlite", "-o", path, trace(name))
+        done = run("--format", "sqlite", "--force", "-o", path, trace(name))
         self.assertEqual((done.returncode, done.stdout), (3 if name in TORN else 0, b""),
                          done.stderr)
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

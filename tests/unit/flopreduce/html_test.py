@@ -32,7 +32,7 @@ class Page(unittest.TestCase):
 
     def open(self, name, *options):
         page = FOLDER / f"{name}.html"
-        done = run("--format", "html", "-o", page, *options, trace(name))
+        done = run("--format", "html", "--force", "-o", page, *options, trace(name))
         self.assertIn(done.returncode, (0, 3), done.stderr)
         self.show(page)
         return page

@@ -212,12 +212,13 @@ class Program(unittest.TestCase):
         for output in ("only.pb", "hard.pb", "soft.pb", "./set/../only.pb"):
             for command in ((), ("merge",), ("--partial",), ("explain", "total"),
                             ("compare", self.trace["training"])):
-                self.one_line(run(*command, "-o", self.folder / output, trace), 2, "is an input",
-                              output.split("/")[-1])
+                for force in ((), ("--force",)):
+                    self.one_line(run(*command, *force, "-o", self.folder / output, trace), 2,
+                                  "is an input", output.split("/")[-1])
         self.one_line(run("project", "train", trace, "-o", trace), 2, "is an input")
         self.one_line(run("--rules", rules, trace, "-o", rules), 2, "is an input")
         self.one_line(run("rules", "--rules", rules, "-o", rules), 2, "is an input")
-        done = run("--format", "csv", "-o", self.folder / "set", trace)
+        done = run("--format", "csv", "--force", "-o", self.folder / "set", trace)
         self.assertEqual(done.returncode, 2, done.stderr)
         with open(trace, "ab") as appending:
             done = subprocess.run([FLOPREDUCE, trace], stdout=appending, stderr=subprocess.PIPE)
@@ -234,7 +235,8 @@ class Program(unittest.TestCase):
         (folder / "old.json").write_text("old")
         for name in ("old.json", "new.json"):
             done = subprocess.run(
-                [FLOPREDUCE, "--format", "json", "-o", folder / name, self.trace["training"]],
+                [FLOPREDUCE, "--format", "json", "--force", "-o", folder / name,
+                 self.trace["training"]],
                 capture_output=True, preexec_fn=small_files)
             self.one_line(done, 2, name, "cannot be written", "File too large")
         self.assertEqual([p.name for p in folder.iterdir()], ["old.json"])
@@ -246,10 +248,51 @@ class Program(unittest.TestCase):
         real.chmod(0o640)
         link = self.folder / "link.json"
         link.symlink_to(real)
-        self.assertEqual(run("--format", "json", "-o", link, self.trace["training"]).returncode, 0)
+        done = run("--format", "json", "--force", "-o", link, self.trace["training"])
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(link.is_symlink())
         self.assertEqual(stat.S_IMODE(real.stat().st_mode), 0o640)
         self.assertEqual(json.loads(real.read_text())["schema_version"], 1)
+
+    def test_a_file_that_exists_is_kept_unless_forced(self):
+        folder, trace = self.folder / "exists", self.trace["training"]
+        folder.mkdir()
+        old = folder / "old"
+        (folder / "link").symlink_to(old)
+        commands = (("--format", "json"), ("--format", "sqlite"), ("--format", "html"), ("merge", ),
+                    ("explain", "total"), ("compare", trace))
+        for command in commands:
+            for name in ("old", "link"):
+                old.write_text("old")
+                self.one_line(run(*command, "-o", folder / name, trace), 2, f"{name} exists",
+                              "--force")
+                self.assertEqual(old.read_text(), "old")
+                done = run(*command, "--force", "-o", folder / name, trace)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotEqual(old.read_bytes(), b"old")
+        # Tables of a folder: all or none.
+        tables = folder / "tables"
+        self.assertEqual(run("--format", "csv", "-o", f"{tables}/", trace).returncode, 0)
+        every = {path.name: path.read_bytes() for path in tables.iterdir()}
+        (tables / "ledger.csv").unlink()
+        self.one_line(run("--format", "csv", "-o", f"{tables}/", trace), 2, "csv exists")
+        self.assertFalse((tables / "ledger.csv").exists())
+        self.assertEqual(run("--format", "csv", "--force", "-o", f"{tables}/", trace).returncode, 0)
+        self.assertEqual({path.name: path.read_bytes() for path in tables.iterdir()}, every)
+
+    def test_a_file_that_comes_while_the_report_is_made_is_kept(self):
+        # The trace comes through a FIFO: the output's name was free when the command began.
+        fifo, out = self.folder / "late.fifo", self.folder / "late.json"
+        os.mkfifo(fifo)
+        with subprocess.Popen([FLOPREDUCE, "--format", "json", "-o", out, fifo],
+                              stderr=subprocess.PIPE) as process:
+            with open(fifo, "wb") as trace:  # opened once flopreduce reads it
+                out.write_text("of another program")
+                trace.write(self.trace["training"].read_bytes())
+            error = process.communicate(timeout=30)[1].decode()
+        self.assertEqual(process.returncode, 2, error)
+        self.assertIn("exists", error)
+        self.assertEqual(out.read_text(), "of another program")
 
     def test_output_that_is_no_file_is_written_directly(self):
         expected = run(self.trace["training"]).stdout
@@ -265,6 +308,34 @@ class Program(unittest.TestCase):
         self.assertEqual(run("-o", "/dev/null", self.trace["training"]).returncode, 0)
         self.one_line(run("-o", "/dev/full", self.trace["training"]), 2, "/dev/full",
                       "No space left")
+
+    def test_streams_without_end_are_left(self):
+        for path in ("/dev/zero", "/dev/urandom"):
+            self.one_line(run(path), 3, path, "not a trace")
+        for command in ("", "merge"):
+            done = subprocess.run(f"'{FLOPREDUCE}' {command} - </dev/zero", shell=True, timeout=60,
+                                  capture_output=True)
+            self.one_line(done, 3, "standard input", "not a trace")
+        # A trace before it counts.
+        trace = self.trace["training"]
+        done = subprocess.run(f"cat '{trace}' /dev/zero | '{FLOPREDUCE}' --format json -",
+                              shell=True, timeout=60, capture_output=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard input: 67,108,864 bytes", done.stderr.decode())
+        self.assertEqual(json.loads(done.stdout)["total"]["flop"],
+                         json.loads(run("--format", "json", trace).stdout)["total"]["flop"])
+
+    def test_a_long_stream_with_packets_is_read_to_its_end(self):
+        # 40 MiB that damage cost, twice, with packets between.
+        trace = self.trace["training"].read_bytes()
+        junk = b"\0" * (20 << 20)
+        done = subprocess.run([FLOPREDUCE, "--format", "json", "-"], timeout=60,
+                              input=trace[:600] + junk + trace[600:] + junk + trace, check=False,
+                              capture_output=True)
+        whole = json.loads(run("--format", "json", self.trace["training"]).stdout)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(json.loads(done.stdout)["ledger"]["launches"],
+                         whole["ledger"]["launches"])
 
     def test_partial_traces_are_reported_and_end_with_3(self):
         for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
@@ -296,7 +367,7 @@ class Program(unittest.TestCase):
 
     def merged(self, name, *inputs, command="merge", code=0):
         out = self.folder / name
-        done = run(*command.split(), "-o", out, *inputs)
+        done = run(*command.split(), "--force", "-o", out, *inputs)
         self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
         return out
 

@@ -23,9 +23,16 @@ int write_folder(const std::vector<Table>& tables, const OutputArguments& output
     complain(printable(output.file) + ": cannot be made: " + error.message());
     return error == std::errc::permission_denied ? kExitPermission : kExitUsage;
   }
-  for (const Table& table : tables) {
+  const auto of_table = [&](const Table& table) {
     OutputArguments one = output;
     one.file = std::filesystem::path(output.file) / (std::string(table.key) + ".csv");
+    return one;
+  };
+  // All or none.
+  for (const Table& table : tables)
+    if (const int code = refuse_to_overwrite(of_table(table)); code >= 0) return code;
+  for (const Table& table : tables) {
+    const OutputArguments one = of_table(table);
     const int code = write_output(one, [&](std::ostream& out) { write_csv(out, table); });
     if (code != kExitFine) return code;
   }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "reader/packet_reader.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -48,25 +49,44 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
-// Copies everything from `from` into a new temporary file. -1 and errno on failure.
-int spool(int from) {
-  const int to = open_spool();
-  if (to < 0) return -1;
-  std::vector<char> buffer(1U << 20);
-  while (true) {
-    const ssize_t n = ::read(from, buffer.data(), buffer.size());
-    if (n == 0) return to;
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 || !write_all(to, buffer.data(), static_cast<size_t>(n))) {
-      const int code = errno;
-      ::close(to);
-      errno = code;
-      return -1;
-    }
-  }
-}
+// A stream that may never end is looked at each time that so much of it has been copied.
+constexpr uint64_t kLookAfter = 32U << 20;
+static_assert(kLookAfter >= 4 * uint64_t{kMaxPacketBytes});
 
 }  // namespace
+
+// Copies everything from `from` into a new temporary file. Ends where kLookAfter bytes have held no
+// packet at all, as those of /dev/zero: what came before is read like any damaged trace.
+std::optional<InputError> Input::spool(int from) {
+  fd_ = open_spool();
+  const auto failed = [&] {
+    return error_for(
+        name_,
+        std::string("cannot be copied to a temporary file (set TMPDIR): ") + std::strerror(errno),
+        0);
+  };
+  if (fd_ < 0) return failed();
+  std::vector<char> buffer(1U << 20);
+  uint64_t looked_at = 0;
+  while (true) {
+    const ssize_t n = ::read(from, buffer.data(), buffer.size());
+    if (n == 0) return std::nullopt;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 || !write_all(fd_, buffer.data(), static_cast<size_t>(n))) return failed();
+    size_ += static_cast<uint64_t>(n);
+    if (size_ - looked_at < kLookAfter) continue;
+    DamageLog ignored;
+    Packet packet;
+    if (!PacketReader(*this, ignored, Batches::kCheck, looked_at).next(packet)) {
+      if (looked_at > 0) return std::nullopt;
+      return error_for(name_,
+                       "is not a trace of libflopinj.so: no packet with a right check sum in its "
+                       "first 32 MiB",
+                       0);
+    }
+    looked_at = size_;
+  }
+}
 
 std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& path) {
   std::unique_ptr<Input> input(new Input);
@@ -80,17 +100,13 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (S_ISDIR(info.st_mode))
     return error_for(path, "is a directory: name the trace files in it", EISDIR);
   if (!S_ISREG(info.st_mode) || standard_input) {
-    const int copy = spool(input->fd_);
-    if (copy < 0)
-      return error_for(
-          input->name_,
-          std::string("cannot be copied to a temporary file (set TMPDIR): ") + std::strerror(errno),
-          0);
-    ::close(input->fd_);
-    input->fd_ = copy;
-    if (::fstat(copy, &info) != 0) return open_error(input->name_, errno);
+    const int stream = input->fd_;
+    auto error = input->spool(stream);
+    ::close(stream);
+    if (error) return std::move(*error);
+  } else {
+    input->size_ = static_cast<uint64_t>(info.st_size);
   }
-  input->size_ = static_cast<uint64_t>(info.st_size);
   if (input->size_ == 0)
     return error_for(input->name_,
                      "is empty: the program was not recorded, or ended before its first packet", 0);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -15,8 +16,9 @@ struct InputError {
 };
 
 // A regular file is read with pread (not mapped: a file cut while it is read would raise SIGBUS). A
-// pipe, FIFO or standard input ("-") is first copied into an unnamed temporary file, since the
-// reducer reads twice; memory stays bounded. The size is taken at opening: a trace that grows
+// pipe, FIFO, device or standard input ("-") is first copied into an unnamed temporary file, since
+// the reducer reads twice; memory stays bounded, and so does the copy of a stream that holds no
+// trace. The size is taken at opening: a trace that grows
 // meanwhile reads the same in both passes.
 class Input {
  public:
@@ -36,6 +38,7 @@ class Input {
 
  private:
   Input() = default;
+  std::optional<InputError> spool(int from);  // into fd_ and size_
   std::string name_;
   std::string memory_;
   uint64_t size_ = 0;

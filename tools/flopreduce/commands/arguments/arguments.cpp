@@ -145,11 +145,12 @@ void OutputArguments::add_file_to(CLI::App& app) {
          "-o,--output", [this](const std::string& name) { file = name == "-" ? "" : name; },
          "Write to FILE instead of standard output (-)")
       ->type_name("FILE");
+  app.add_flag("--force", force, "Overwrite FILE where it exists");
 }
 
 int OutputArguments::finish(std::vector<std::string> read) {
   inputs = std::move(read);
-  return refuse_to_overwrite(file, inputs);
+  return refuse_to_overwrite(*this);
 }
 
 TextOptions OutputArguments::text_options() const {

@@ -42,7 +42,8 @@ struct InputArguments {
 // Where a command's result goes, and in which form.
 struct OutputArguments {
   enum class Color { kAuto, kAlways, kNever };
-  std::string file;  // empty: standard output; `-o -` says so too
+  std::string file;    // empty: standard output; `-o -` says so too
+  bool force = false;  // overwrite files that exist
   std::string format = "text";
   std::string table;   // for CSV: the key of the one table that is wanted
   std::string weight;  // for folded stacks: "flop", "time" or "launches"
@@ -53,7 +54,7 @@ struct OutputArguments {
   std::vector<std::string> inputs;  // files that are read, and therefore never written
 
   void add_to(CLI::App& app, std::vector<std::string> formats);
-  void add_file_to(CLI::App& app);  // -o alone
+  void add_file_to(CLI::App& app);  // -o and --force
   // After parsing: what is read. -1 to go on, or the exit code where the output is among it.
   int finish(std::vector<std::string> read);
   // Lines fit the terminal, or $COLUMNS; where there is neither, tables have all their columns.

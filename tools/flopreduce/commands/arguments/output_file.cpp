@@ -65,8 +65,16 @@ class Beside {
   Beside& operator=(const Beside&) = delete;
 
   const std::string& name() const { return name_; }  // empty where none could be made
-  bool move() {
-    if (::rename(name_.c_str(), place_.c_str()) != 0) return false;
+  // False and errno: EEXIST where `force` is not given and there is a file by now.
+  bool move(bool force) {
+    const unsigned flags = force ? 0 : RENAME_NOREPLACE;
+    int failed = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, place_.c_str(), flags);
+    // Some file systems know no flags.
+    if (failed != 0 && !force && (errno == EINVAL || errno == ENOSYS)) {
+      errno = EEXIST;
+      failed = file_state(place_.string()) ? -1 : ::rename(name_.c_str(), place_.c_str());
+    }
+    if (failed != 0) return false;
     name_.clear();
     return true;
   }
@@ -102,7 +110,7 @@ int write_output(const OutputArguments& output, const std::function<void(std::os
     complain("standard output cannot be written");
     return kExitUsage;
   }
-  if (const int code = refuse_to_overwrite(file, output.inputs); code >= 0) return code;
+  if (const int code = refuse_to_overwrite(output); code >= 0) return code;
   errno = 0;
   struct stat state {};
   const bool there = ::stat(file.c_str(), &state) == 0;
@@ -115,20 +123,24 @@ int write_output(const OutputArguments& output, const std::function<void(std::os
     if (!there) return cannot_write(file, errno);
     return write_file(file, write) ? kExitFine : cannot_write(file, errno);
   }
-  return write_file(beside.name(), write) && beside.move() ? kExitFine : cannot_write(file, errno);
+  if (write_file(beside.name(), write) && beside.move(output.force)) return kExitFine;
+  return cannot_write(file, errno);
 }
 
-int refuse_to_overwrite(const std::string& file, const std::vector<std::string>& inputs) {
+int refuse_to_overwrite(const OutputArguments& to) {
+  const std::string& file = to.file;
   const bool standard = is_standard_output(file);
   const auto output = standard ? file_state(STDOUT_FILENO) : file_state(file);
-  for (const auto& input : inputs) {
+  for (const auto& input : to.inputs) {
     if (!same_file(output, input == "-" ? file_state(STDIN_FILENO) : file_state(input))) continue;
     complain(
         (standard ? "standard output" : "-o " + printable(file)) +
         " is an input: it would be overwritten before it can be read again; name another file");
     return kExitUsage;
   }
-  return -1;
+  if (standard || !output || to.force) return -1;
+  complain(printable(file) + " exists; choose another name, or overwrite it with --force");
+  return kExitUsage;
 }
 
 }  // namespace flopinj::reduce
