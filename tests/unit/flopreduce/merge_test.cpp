@@ -56,8 +56,8 @@ size_t below(Random& random, size_t end) {
   return std::min(end - 1, static_cast<size_t>(random.uniform() * static_cast<double>(end)));
 }
 
-// What a disk, a kill or a copy may do to a trace, and a recorder without a session id. Otherwise it
-// gets one of its own: of two traces of one session the first counts, whatever they have lost.
+// What a disk, a kill or a copy may do to a trace, and a recorder without a session id. Otherwise
+// it gets one of its own: of two traces of one session the first counts, whatever they have lost.
 std::string spoilt(const std::string& bytes, Random& random) {
   flopinj::trace::Trace trace;
   if (!trace.ParseFromString(bytes)) return bytes.substr(0, bytes.size() / 2);
