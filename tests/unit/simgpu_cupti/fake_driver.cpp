@@ -103,8 +103,6 @@ const simgpu::Driver* fake_driver_table() {
         const auto number = reinterpret_cast<uintptr_t>(stream);
         return number < 10 ? static_cast<uint32_t>(7 + number) : 0;
       },
-      [](CUgraph graph) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph)); },
-      [](CUgraphExec graph) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph)); },
       [](CUgraphNode node) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(node)); },
       [](CUcontext) { return CUDA_SUCCESS; }};
   return &table;

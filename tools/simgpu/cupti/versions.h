@@ -47,10 +47,6 @@ inline constexpr SizeSince kDeviceSupported[] = {{0, 52}, {kCupti131, 56}};
 template <>
 inline constexpr std::span<const SizeSince> kGrowth<CUpti_Profiler_DeviceSupported_Params> =
     kDeviceSupported;
-inline constexpr SizeSince kCounterAvailability[] = {{0, 40}, {kCupti131, 41}};
-template <>
-inline constexpr std::span<const SizeSince> kGrowth<CUpti_Profiler_GetCounterAvailability_Params> =
-    kCounterAvailability;
 inline constexpr SizeSince kMetricProperties[] = {{0, 60}, {kCupti131, 64}};
 template <>
 inline constexpr std::span<const SizeSince>

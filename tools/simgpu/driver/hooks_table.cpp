@@ -49,14 +49,6 @@ constexpr Driver kTable = {
       return context ? static_cast<uint32_t>(context->device->ordinal()) : 0;
     },
     .stream_id = &stream_id,
-    .graph_id = [](CUgraph handle) -> uint32_t {
-      const auto graph = Runtime::get().graphs.find(handle);
-      return graph ? graph->id : 0;
-    },
-    .graph_exec_id = [](CUgraphExec handle) -> uint32_t {
-      const auto exec = Runtime::get().execs.find(handle);
-      return exec ? exec->id : 0;
-    },
     .graph_node_id = [](CUgraphNode handle) -> uint64_t {
       const auto node = Runtime::get().nodes.find(handle);
       return node ? node->id : 0;

@@ -51,13 +51,6 @@ CUptiResult RangeRegistry::disable(CUpti_RangeProfiler_Object* handle) {
   return CUPTI_SUCCESS;
 }
 
-bool RangeRegistry::enabled(CUcontext context) const {
-  const std::scoped_lock lock(mutex_);
-  return std::ranges::any_of(objects_, [&](const auto& object) {
-    return context == nullptr || object->context() == context;
-  });
-}
-
 void RangeRegistry::context_destroyed(CUcontext context) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(objects_, [&](const auto& object) { return object->context() == context; });

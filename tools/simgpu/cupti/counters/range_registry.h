@@ -29,7 +29,6 @@ class RangeRegistry {
   CUptiResult enable(CUcontext context, uint32_t device, uint32_t chip,
                      CUpti_RangeProfiler_Object** handle);
   CUptiResult disable(CUpti_RangeProfiler_Object* handle);
-  bool enabled(CUcontext context) const;
   void context_destroyed(CUcontext context);  // its object becomes invalid
   void reset();                               // cuptiFinalize
 

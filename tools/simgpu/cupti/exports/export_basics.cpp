@@ -88,25 +88,6 @@ CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint
   return cuptiGetStreamId(context, own ? CU_STREAM_PER_THREAD : stream, streamId);
 }
 
-CUptiResult CUPTIAPI cuptiGetGraphId(CUgraph graph, uint32_t* pId) {
-  return with_driver([&](const Driver& driver) {
-    const uint32_t id = pId == nullptr || graph == nullptr ? 0 : driver.graph_id(graph);
-    if (id == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-    *pId = id;
-    return CUPTI_SUCCESS;
-  });
-}
-
-CUptiResult CUPTIAPI cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t* pId) {
-  return with_driver([&](const Driver& driver) {
-    const uint32_t id =
-        pId == nullptr || graphExec == nullptr ? 0 : driver.graph_exec_id(graphExec);
-    if (id == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-    *pId = id;
-    return CUPTI_SUCCESS;
-  });
-}
-
 CUptiResult CUPTIAPI cuptiGetGraphNodeId(CUgraphNode node, uint64_t* nodeId) {
   return with_driver([&](const Driver& driver) {
     const uint64_t id = nodeId == nullptr || node == nullptr ? 0 : driver.graph_node_id(node);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "chips.h"
-#include "counters/checksum.h"
 #include "entry.h"
 #include "process.h"
 
@@ -21,12 +20,6 @@ CUptiResult with_driver(Body&& body) noexcept {
     return driver == nullptr ? process.no_driver() : body(process, *driver);
   });
 }
-
-// Which counters can be had: all of them, so the chip is all that it says.
-struct AvailabilityImage {
-  char magic[8] = {'s', 'g', 'p', 'u', 'a', 'v', 'l', '1'};
-  char chip[8] = {};
-};
 
 }  // namespace
 
@@ -62,28 +55,6 @@ CUptiResult CUPTIAPI cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported
     constexpr int kLimitedSupport = 4;
     if (pParams->isSupported == yes && process.environment.faults.limited_support)
       std::memcpy(&pParams->isSupported, &kLimitedSupport, sizeof kLimitedSupport);
-    return CUPTI_SUCCESS;
-  });
-}
-
-CUptiResult CUPTIAPI
-cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params* pParams) {
-  return with_driver([&](Process& process, const Driver& driver) {
-    if (!valid(pParams, CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    const CUcontext context = pParams->ctx;
-    if (context != nullptr && driver.context_id(context) == 0) return CUPTI_ERROR_INVALID_CONTEXT;
-    if (process.ranges.enabled(context)) return CUPTI_ERROR_INVALID_OPERATION;
-    AvailabilityImage image;
-    const char* chip = driver.chip_name(
-        context == nullptr ? 0 : static_cast<int>(driver.device_of_context(context)));
-    std::strncpy(image.chip, chip, sizeof image.chip - 1);
-    if (pParams->pCounterAvailabilityImage != nullptr) {
-      if (pParams->counterAvailabilityImageSize < sizeof image)
-        return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
-      std::memcpy(pParams->pCounterAvailabilityImage, &image, sizeof image);
-    }
-    pParams->counterAvailabilityImageSize = sizeof image;
     return CUPTI_SUCCESS;
   });
 }

@@ -125,13 +125,11 @@ struct Driver {
   uint32_t (*context_id)(CUcontext);     // 0 when unknown
   uint32_t (*device_of_context)(CUcontext);
   uint32_t (*stream_id)(CUcontext, CUstream);
-  uint32_t (*graph_id)(CUgraph);
-  uint32_t (*graph_exec_id)(CUgraphExec);
   uint64_t (*graph_node_id)(CUgraphNode);
   // For what CUPTI does to a context that synchronises it: where stream capture forbids that, the
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 4;
+inline constexpr uint32_t kAbiVersion = 5;
 
 }  // namespace simgpu
