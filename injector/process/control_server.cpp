@@ -68,10 +68,11 @@ void send_all(int connection, std::string_view text) {
 
 void serve(const Server& server, int connection) {
   const Descriptor owned(connection);
-  if (!same_user(owned.get()))
-    return send_all(owned.get(), "error the process belongs to another user\n");
+  // Read in any case: a connection that is closed with something unread loses the answer.
   const std::string request = read_request(owned.get());
-  if (!request.empty()) send_all(owned.get(), server.duties.answer(request));
+  if (request.empty()) return;
+  send_all(owned.get(), same_user(owned.get()) ? server.duties.answer(request)
+                                               : "error it belongs to another user\n");
 }
 
 int milliseconds_to_wait(const ControlDuties& duties) {

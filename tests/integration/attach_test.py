@@ -1,0 +1,295 @@
+"""Recordings that come and go in a running program: it is as without them, and each is right.
+
+The requests are made by a client of the test's own, from the description of the protocol in
+common/control_address.h.
+"""
+
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import harness
+from harness import CLIENTS, TRAINER, injected_environment
+
+PATIENCE_S = 60
+# A measurement window opens only when captures that began before a late start must have ended.
+UNKNOWN_CAPTURES_S = 2
+
+
+PID_NAMESPACE = os.stat("/proc/self/ns/pid").st_ino
+
+
+class Refused(Exception):
+    pass
+
+
+def connection(pid):
+    client = socket.socket(socket.AF_UNIX)
+    try:
+        client.settimeout(PATIENCE_S)
+        client.connect(f"\0flopinj-{PID_NAMESPACE}-{pid}")
+        return client
+    except OSError:
+        client.close()
+        raise
+
+
+def ask(pid, *request):
+    """The answer's keys and values."""
+    with connection(pid) as client:
+        client.sendall(("\n".join(request) + "\n\n").encode())
+        text = b"".join(iter(lambda: client.recv(4096), b"")).decode()
+    first, *lines = text.splitlines()
+    if first != "ok":
+        raise Refused(first)
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def threads_of(pid):
+    return sorted((task / "comm").read_text().strip() for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+def memory_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
+
+
+class Attach(harness.TestCase):
+    def start(self, command, stdout=subprocess.DEVNULL, **settings):
+        """The program, once it listens."""
+        env = injected_environment(self.folder / "t-%p.pb", FLOPINJ_DORMANT=1, **settings)
+        process = subprocess.Popen([str(c) for c in command], env=env, text=True,
+                                   stdout=stdout, stderr=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(harness.kill_session, process)
+        self.wait_for(lambda: self.listens(process.pid))
+        return process
+
+    @staticmethod
+    def listens(pid):
+        try:
+            return ask(pid, "status")
+        except OSError:
+            return None
+
+    def wait_for(self, condition):
+        give_up = time.monotonic() + PATIENCE_S
+        while time.monotonic() < give_up:
+            if result := condition():
+                return result
+            time.sleep(0.01)
+        self.fail("it did not come")
+
+    def endless(self, **settings):
+        return self.start([CLIENTS / "launch_client", "endless"], **settings)
+
+
+class Dormant(Attach):
+    def test_nothing_is_there_until_it_is_asked_for(self):
+        client = self.endless()
+        self.assertEqual(ask(client.pid, "status")["state"], "dormant")
+        self.assertEqual(threads_of(client.pid), ["flopinj-control", "launch_client"])
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertNotIn("libcupti", Path(f"/proc/{client.pid}/maps").read_text())
+
+    def test_nobody_listens_where_that_is_switched_off(self):
+        env = injected_environment(self.trace, FLOPINJ_NO_CONTROL=1)
+        with subprocess.Popen([str(CLIENTS / "launch_client"), "endless"], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+            client.stdout.readline()
+            self.assertNotIn("flopinj-control", threads_of(client.pid))
+            with self.assertRaises(ConnectionRefusedError):
+                ask(client.pid, "status")
+            client.kill()
+
+
+class Requests(Attach):
+    def test_what_is_not_understood_is_refused_in_one_line(self):
+        client = self.endless()
+        for request, words in ((("dance",), "does not know the request"),
+                               (("stop",), "does not record"),
+                               (("start", "FLOPINJ_LEVEL=all"), "launches or tally"),
+                               (("start", "FLOPINJ_LEVLE=tally"), "did you mean FLOPINJ_LEVEL"),
+                               (("start", "FLOPINJ_OUTPUT=/nowhere/t.pb"), "/nowhere"),
+                               (("",), "nothing was asked")):
+            with self.subTest(request), self.assertRaisesRegex(Refused, re.escape(words)):
+                ask(client.pid, *request)
+        self.assertEqual(ask(client.pid, "status")["recordings"], "0")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_client_that_says_nothing_does_not_keep_others_waiting(self):
+        client = self.endless()
+        silent = [connection(client.pid) for _ in range(3)]
+        self.assertEqual(ask(client.pid, "status")["state"], "dormant")
+        for one in silent:
+            one.close()
+
+    def test_a_request_without_end_is_not_read(self):
+        client = self.endless()
+        with connection(client.pid) as endless, self.assertRaises(OSError):
+            for _ in range(1000):
+                endless.sendall(b"status\n" * 1000)
+        self.assertEqual(ask(client.pid, "status")["state"], "dormant")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
+    def test_another_user_is_refused(self):
+        client = self.endless()
+        child = os.fork()
+        if child == 0:
+            os.setuid(65534)
+            try:
+                ask(client.pid, "start")
+            except Refused as refusal:
+                os._exit(42 if "another user" in str(refusal) else 1)
+            except OSError:
+                os._exit(2)
+            os._exit(0)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 42)
+
+    def test_a_program_that_closes_all_descriptors_keeps_its_own(self):
+        """Its own listening socket gets the number of ours: nobody but the program takes its
+        connections."""
+        done = harness.run([CLIENTS / "attach_client", "own_socket"],
+                           injected_environment(self.trace))
+        self.assertEqual((done.returncode, done.stdout), (0, "connections 5\n"), done.stderr)
+
+
+class Cycles(Attach):
+    def test_each_recording_is_whole_and_nothing_stays_behind(self):
+        client = self.endless()
+        names, memory, descriptors = [], [], []
+        for cycle in range(24):
+            names.append(ask(client.pid, "start")["output"])
+            self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+            self.assertEqual(ask(client.pid, "stop")["output"], names[-1])
+            memory.append(memory_kib(client.pid))
+            descriptors.append(len(os.listdir(f"/proc/{client.pid}/fd")))
+        self.assertEqual(ask(client.pid, "status")["recordings_kept"], "0")
+        self.assertEqual(len(set(names)), len(names))
+        threads = threads_of(client.pid)
+        self.assertEqual([t for t in threads if t.startswith("flopinj")], ["flopinj-control"])
+        self.assertEqual(len(set(descriptors)), 1, descriptors)
+        if not harness.SANITIZER_PRELOAD:  # which keep freed memory for a while
+            self.assertLess(memory[-1] - memory[7], 2048, memory)
+        for name in names:
+            report = harness.reduce(name)
+            self.assert_balanced(report)
+            self.assertGreater(report["ledger"]["launches"], 20)
+            self.assertEqual(report["ledger"]["dropped"], 0)
+            self.assertEqual([p["end"] for p in report["traces"]], ["detach"])
+
+    def test_a_late_recording_measures(self):
+        client = self.endless()
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: float(ask(client.pid, "status").get("covered", 0)) == 1)
+        status = ask(client.pid, "status")
+        self.assertGreaterEqual(float(status["seconds"]), UNKNOWN_CAPTURES_S)
+        ask(client.pid, "stop")
+        report = harness.reduce(output)
+        self.assert_all_counted(report, report["ledger"]["launches"])
+        # axpy of 16 elements on 256 threads: one fused multiply-add each.
+        self.assertEqual(harness.precisions(report),
+                         {"fp32": 32 * report["ledger"]["launches"]})
+        self.assertIn("session.late", [d["code"] for d in report["traces"][0]["diagnostics"]])
+
+    def test_a_recording_of_the_program_from_its_start_can_be_left_too(self):
+        env = injected_environment(self.trace)
+        client = subprocess.Popen([str(CLIENTS / "launch_client"), "endless"], env=env,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        self.wait_for(lambda: self.listens(client.pid))
+        self.assertEqual(ask(client.pid, "stop")["output"], str(self.trace))
+        self.assert_balanced(harness.reduce(self.trace))
+
+    def test_at_its_times(self):
+        env = injected_environment(self.trace, FLOPINJ_START_AFTER="500ms", FLOPINJ_DURATION="1s")
+        began = time.monotonic()
+        client = subprocess.Popen([str(CLIENTS / "launch_client"), "endless"], env=env,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        self.wait_for(lambda: (self.listens(client.pid) or {}).get("state") == "recording")
+        self.assertGreaterEqual(time.monotonic() - began, 0.5)
+        self.wait_for(lambda: ask(client.pid, "status")["state"] == "dormant")
+        self.assertGreaterEqual(time.monotonic() - began, 1.5)
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual([p["end"] for p in report["traces"]], ["detach"])
+
+
+class Training(Attach):
+    """The weights of a training program are the same, whenever recordings come and go in it."""
+
+    STEPS = 60
+
+    def trained(self, *options):
+        """Exit code and weights of a run beside which recordings start and end at random times."""
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        process = self.start([TRAINER, "--steps", self.STEPS, "--sleep-ms", 10, *options])
+        cycles = 0
+        while process.poll() is None:
+            time.sleep(draw.uniform(0, 0.1))
+            try:
+                ask(process.pid, draw.choice(("start", "stop")))
+                cycles += 1
+            except (Refused, OSError, IndexError, ValueError):
+                continue  # it records already, or not, or has ended
+        err = process.stderr.read()
+        self.assertGreater(cycles, 4, f"seed {seed}")
+        return process.returncode, re.findall(r"weights \S+", err), f"seed {seed}: {err}"
+
+    def test_weights(self):
+        for mode in ("plain", "autograd-thread", "graph", "streams"):
+            with self.subTest(mode):
+                options = ("--model", "mlp", "--mode", mode, "--ranges", "pytorch")
+                plain = harness.run([TRAINER, "--steps", self.STEPS, *options],
+                                    {**harness.clean_environment(),
+                                     "LD_LIBRARY_PATH": str(harness.SIMGPU)})
+                code, weights, said = self.trained(*options)
+                self.assertEqual(code, plain.returncode, said)
+                self.assertEqual(weights, re.findall(r"weights \S+", plain.stderr), said)
+                self.assertEqual(len(weights), 1, said)
+                traces = sorted(self.folder.iterdir())
+                self.assertGreater(len(traces), 1)
+                # One that was stopped at once has no launch; none is damaged.
+                report = harness.reduce(*traces, check=None)
+                self.assert_balanced(report)
+                self.assertEqual(report["damage"], [])
+                for trace in traces:
+                    trace.unlink()
+
+
+class Nvtx(Attach):
+    def test_ranges_and_domains_from_before_are_known_by_name(self):
+        client = self.start([CLIENTS / "attach_client", "rounds"], stdout=subprocess.PIPE)
+        for _ in range(3):
+            output = ask(client.pid, "start")["output"]
+            rounds = int(client.stdout.readline())
+            while int(client.stdout.readline()) < rounds + 20:
+                pass
+            ask(client.pid, "stop")
+            report = harness.reduce(output)
+            paths = {row["path"] for row in report["ranges"]}
+            self.assertEqual(paths & {"round", "round/mine:registered"},
+                             {"round", "round/mine:registered"}, paths)
+
+
+class Forks(Attach):
+    def test_a_child_does_not_hold_the_socket(self):
+        client = self.start([CLIENTS / "attach_client", "forks"], stdout=subprocess.PIPE)
+        child = int(client.stdout.readline())
+        client.wait(PATIENCE_S)
+        self.assertTrue(Path(f"/proc/{child}").exists())
+        with self.assertRaises(ConnectionRefusedError):
+            ask(client.pid, "status")
+        os.kill(child, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    harness.main()

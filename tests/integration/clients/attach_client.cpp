@@ -1,0 +1,104 @@
+// Programs in which recordings begin and end while they run.
+//   rounds     ranges of every kind of name, again and again; prints a line for each round
+//   own_socket gives its own listening socket the number of every other one in the process, and
+//              prints how many of five connections it got itself
+//   forks      leaves a child behind that does nothing, and prints the child's id
+#include <fcntl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "client.h"
+
+namespace {
+
+using client::Gpu;
+
+void rounds(const Gpu& gpu) {
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("mine");
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+  for (unsigned long round = 1;; ++round) {
+    nvtxRangePushA("round");
+    gpu.axpy(1);
+    nvtxDomainRangePushEx(domain, &attributes);
+    gpu.axpy(2);
+    nvtxDomainRangePop(domain);
+    nvtxRangePop();
+    std::printf("%lu\n", round);
+    std::fflush(stdout);
+    usleep(2'000);
+  }
+}
+
+int listening(const sockaddr_un& address, socklen_t size) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 || listen(fd, 8) != 0)
+    std::exit(3);
+  return fd;
+}
+
+void own_socket() {
+  constexpr int kConnections = 5;
+  usleep(300'000);  // the profiler listens by now
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = "attach_client-" + std::to_string(getpid());
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int own = listening(address, size);
+  for (int fd = 3; fd < 65'536; ++fd) {
+    struct stat status {};
+    if (fd != own && fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode)) dup2(own, fd);
+  }
+  usleep(1'500'000);  // it has looked at its descriptor again
+  std::thread([&] {
+    for (int i = 0; i < kConnections; ++i) {
+      const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+      if (connect(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0) std::exit(4);
+      usleep(50'000);  // time for another thread to take it
+    }
+  }).join();
+  fcntl(own, F_SETFL, O_NONBLOCK);
+  int taken = 0;
+  for (; taken < kConnections; ++taken)
+    if (accept4(own, nullptr, nullptr, SOCK_CLOEXEC) < 0) break;
+  std::printf("connections %d\n", taken);
+}
+
+void forks() {
+  usleep(300'000);
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  std::printf("%d\n", child);
+  std::fflush(stdout);
+  usleep(500'000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  const Gpu gpu(argv[0]);
+  if (name == "rounds")
+    rounds(gpu);
+  else if (name == "own_socket")
+    own_socket();
+  else if (name == "forks")
+    forks();
+  else
+    return 2;
+  return 0;
+}
