@@ -1,5 +1,5 @@
 // Programs in which recordings begin and end while they run.
-//   rounds     ranges of every kind of name, again and again; prints a line for each round
+//   rounds     ranges of every kind of name, again and again
 //   own_socket gives its own listening socket the number of every other one in the process, and
 //              prints how many of five connections it got itself
 //   forks      leaves a child behind that does nothing, and prints the child's id
@@ -29,15 +29,13 @@ void rounds(const Gpu& gpu) {
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
-  for (unsigned long round = 1;; ++round) {
+  for (;;) {
     nvtxRangePushA("round");
     gpu.axpy(1);
     nvtxDomainRangePushEx(domain, &attributes);
     gpu.axpy(2);
     nvtxDomainRangePop(domain);
     nvtxRangePop();
-    std::printf("%lu\n", round);
-    std::fflush(stdout);
     usleep(2'000);
   }
 }
