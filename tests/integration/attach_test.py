@@ -52,7 +52,8 @@ def ask(pid, *request):
 
 
 def threads_of(pid):
-    return sorted((task / "comm").read_text().strip() for task in Path(f"/proc/{pid}/task").iterdir())
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sorted((task / "comm").read_text().strip() for task in tasks)
 
 
 def memory_kib(pid):
