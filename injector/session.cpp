@@ -53,9 +53,15 @@ uint64_t due_in(double seconds) {
 // What status requests see: they must not wait for a start or an end.
 struct Shown {
   Mutex mutex;
-  SessionStatus status FLOPINJ_GUARDED_BY(mutex);
-  Collector* collector FLOPINJ_GUARDED_BY(mutex) = nullptr;
+  SessionStatus::State state FLOPINJ_GUARDED_BY(mutex) = SessionStatus::State::kDormant;
+  uint32_t recordings FLOPINJ_GUARDED_BY(mutex) = 0;
+  uint32_t kept FLOPINJ_GUARDED_BY(mutex) = 0;
+  // Of the current or last recording.
+  std::unique_ptr<const std::string> output FLOPINJ_GUARDED_BY(mutex);
+  Mode mode FLOPINJ_GUARDED_BY(mutex) = Mode::kOff;
+  RecordingProgress progress FLOPINJ_GUARDED_BY(mutex);
   uint64_t began_ns FLOPINJ_GUARDED_BY(mutex) = 0;
+  Collector* collector FLOPINJ_GUARDED_BY(mutex) = nullptr;  // of the current one
 };
 
 // Never destroyed, and a forked child begins with fresh ones.
@@ -73,7 +79,7 @@ Shown& shown() { return g_leaked.all.shown; }
 
 void show(SessionStatus::State state) {
   const MutexLock lock(shown().mutex);
-  shown().status.state = state;
+  shown().state = state;
 }
 
 // Launches are no longer ours.
@@ -135,7 +141,7 @@ void free_recording(std::unique_ptr<Recording> recording, bool ended) {
   if (free) return;
   static_cast<void>(recording.release());
   const MutexLock lock(shown().mutex);
-  ++shown().status.kept;
+  ++shown().kept;
 }
 
 // Begins `recording`, which becomes the session's. False, with one line in `error`; then it is
@@ -158,11 +164,10 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
   g_start_ns = 0;
   g_stop_ns = due_in(edge->settings.duration_s);
   const MutexLock lock(shown().mutex);
-  SessionStatus& status = shown().status;
-  status.state = SessionStatus::State::kRecording;
-  ++status.recordings;
-  status.output = session().recording->output();
-  status.mode = name_of(edge->settings.mode);
+  shown().state = SessionStatus::State::kRecording;
+  ++shown().recordings;
+  shown().output = std::make_unique<const std::string>(session().recording->output());
+  shown().mode = edge->settings.mode;
   shown().began_ns = session().recording->began_monotonic_ns();
   shown().collector = edge->collector;
   return true;
@@ -310,7 +315,7 @@ Outcome stop_recording() {
   const bool ended = session().recording->close(EndReason::kDetach);
   {
     const MutexLock shown_lock(shown().mutex);
-    shown().status.progress = shown().collector->progress();
+    shown().progress = shown().collector->progress();
     shown().collector = nullptr;
   }
   const std::string output = session().recording->output();
@@ -337,8 +342,13 @@ void do_session_events(uint64_t now_ns) {
 
 SessionStatus session_status() {
   const MutexLock lock(shown().mutex);
-  SessionStatus status = shown().status;
-  if (g_life == Life::kOff) status.state = SessionStatus::State::kOff;
+  SessionStatus status;
+  status.state = g_life == Life::kOff ? SessionStatus::State::kOff : shown().state;
+  status.recordings = shown().recordings;
+  status.kept = shown().kept;
+  if (shown().output != nullptr) status.output = *shown().output;
+  status.mode = name_of(shown().mode);
+  status.progress = shown().progress;
   if (shown().collector != nullptr) {
     status.progress = shown().collector->progress();
     status.seconds = static_cast<double>(monotonic_ns() - shown().began_ns) / 1e9;
