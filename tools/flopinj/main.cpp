@@ -1,25 +1,25 @@
 #include <collector/options/options.h>
 
-#include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "doctor.h"
 #include "exit_codes.h"
 #include "install_tree.h"
-#include "manual/describe.h"
+#include "manual/command_line.h"
 #include "run.h"
 #include "simgpu/driver/chip.h"
 
 namespace {
 
 using flopinj::RunOptions;
-using flopinj::manual::describe;
+using flopinj::manual::CommandLine;
 
 // One option for each setting of the library.
-void add_recording_options(CLI::App& run, RunOptions& options) {
+void add_recording_options(CommandLine& run, RunOptions& options) {
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
     const std::string name(setting.option), help(setting.help);
     if (name.empty()) continue;
@@ -32,8 +32,8 @@ void add_recording_options(CLI::App& run, RunOptions& options) {
     CLI::Option* const option = run.add_option(name, given, help)->allow_extra_args(false);
     if (!setting.many) option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     if (!setting.choices.empty()) {
-      option->check(
-          CLI::IsMember(std::vector<std::string>(setting.choices.begin(), setting.choices.end())));
+      option->type_name(std::string(setting.value));
+      option->check(flopinj::manual::one_of({setting.choices.begin(), setting.choices.end()}));
       continue;
     }
     const auto check = [&setting](const std::string& text) {
@@ -46,7 +46,7 @@ void add_recording_options(CLI::App& run, RunOptions& options) {
   }
 }
 
-void add_run_options(CLI::App& run, RunOptions& options) {
+void add_run_options(CommandLine& run, RunOptions& options) {
   add_recording_options(run, options);
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
@@ -57,8 +57,10 @@ void add_run_options(CLI::App& run, RunOptions& options) {
       ->needs(simulate);
   std::vector<std::string> chips;
   for (const simgpu::Chip& chip : simgpu::chips()) chips.emplace_back(chip.name);
-  run.add_option("--sim-chip", options.sim_chip, "Chip to simulate (GH100)")
-      ->check(CLI::IsMember(chips))
+  run.add_option("--sim-chip", options.sim_chip, "Chip to simulate")
+      ->type_name("CHIP")
+      ->default_str("GH100")
+      ->check(flopinj::manual::one_of(chips))
       ->needs(simulate);
   run.add_flag("--dry-run,--print-env", options.print_env,
                "Run nothing; print the environment as shell exports, to paste into a job script");
@@ -81,19 +83,43 @@ std::vector<std::string> split_off_program(std::vector<std::string>& arguments,
 }
 
 int usage_error(const std::string& problem) {
-  std::cerr << "flopinj: " << problem << "; see flopinj --help\n";
+  std::cerr << "flopinj: " << problem << " (see flopinj run --help)\n";
   return flopinj::kExitUsage;
 }
 
-// The manual page and the shell completions, which the build calls for.
-int write_manual(const std::vector<flopinj::manual::Command>& commands, const std::string& form) {
-  const flopinj::manual::Program program{"flopinj",
-                                         FLOPINJ_VERSION,
-                                         "profile the floating-point operations of a CUDA program",
-                                         commands,
-                                         {"flopreduce"}};
-  const bool written = flopinj::manual::write(std::cout, program, form) && std::cout.flush();
-  return written ? 0 : flopinj::kExitUsage;
+flopinj::manual::Program about(const CommandLine& line) {
+  flopinj::manual::Program program;
+  program.name = "flopinj";
+  program.version = FLOPINJ_VERSION;
+  program.purpose = "profile the floating-point operations of a CUDA program";
+  program.commands = flopinj::manual::describe(line, "");
+  program.exit_status = {
+      {"the program's", "run: its exit code, or its signal, as without flopinj"},
+      {"0", "doctor: all is well"},
+      {"1", "doctor: something is missing"},
+      {"2", "the options are wrong, or the trace could not be written: nothing was started"},
+      {"4", "doctor: no permission to read the counters"},
+      {"125", "run: files of flopinj are missing"},
+      {"126", "run: the program cannot be executed"},
+      {"127", "run: there is no such program"}};
+  for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
+    std::string text(setting.option.empty() ? setting.help
+                                            : "as run " + std::string(setting.option));
+    if (const size_t comma = text.find(','); !setting.option.empty() && comma != text.npos)
+      text = "as run " + text.substr(comma + 1);
+    if (!setting.option.empty()) text += ": it takes " + std::string(setting.takes);
+    program.environment.push_back({std::string(setting.variable), text});
+  }
+  program.environment.push_back(
+      {"CUDA_INJECTION64_PATH", "the library that CUDA loads into a program; run sets it to ours"});
+  program.environment.push_back(
+      {"NVTX_INJECTION64_PATH", "the library that has the program's NVTX ranges; run sets it too"});
+  program.files = {
+      {"flop-PID.pb", "a trace, where no other name is given"},
+      {"lib/libflopinj.so", "the library, beside bin/flopinj in the tree that both are in"},
+      {"lib/flopinj/simgpu", "the simulated GPU's libcuda.so.1 and libcupti.so.13"}};
+  program.see_also = {"flopreduce"};
+  return program;
 }
 
 // README's table of options and variables.
@@ -108,50 +134,65 @@ int write_option_table() {
   return std::cout.flush() ? 0 : flopinj::kExitUsage;
 }
 
+std::unique_ptr<CommandLine> command_line(RunOptions& options) {
+  auto line = std::make_unique<CommandLine>(
+      "flopinj", "",
+      "Profiles the floating-point operations of a CUDA program, without a change to it.");
+  line->set_version_flag("--version", "flopinj " FLOPINJ_VERSION, "Show the version");
+  line->require_subcommand(1);
+  CommandLine& run = line->add_command(
+      "run", "run a program under the profiler",
+      "Runs a program under the profiler. It keeps its process id, signals and exit code; when it "
+      "has ended, one line says what was recorded and how to read it. Words behind \"--\" are the "
+      "program and its arguments.");
+  run.prefix_command();
+  run.operands = "[--] PROGRAM [ARGUMENT...]";
+  add_run_options(run, options);
+  run.examples = {
+      {"flopinj run -- python train.py", "profile a training script; the trace is flop-PID.pb"},
+      {"flopinj run -o job-%r.pb -- python train.py", "one trace for each rank of a job"},
+      {"flopinj run --simulate -- ./trainer", "try it without a GPU"},
+      {"flopinj run --print-env -o job-%r.pb > env.sh", "the same as variables for a job script"}};
+  CommandLine& doctor = line->add_command(
+      "doctor", "say what a profiled program would find on this machine",
+      "Says what a profiled program would find on this machine, and what to do about what is "
+      "missing.");
+  doctor.examples = {{"flopinj doctor", "check driver, CUPTI and permission before a long job"}};
+  return line;
+}
+
 int flopinj_main(std::vector<std::string> arguments) {
-  CLI::App app("Profiles the floating-point operations of a CUDA program by injection.", "flopinj");
-  app.set_version_flag("--version", "flopinj " FLOPINJ_VERSION);
-  app.require_subcommand(1);
-
   RunOptions options;
-  CLI::App* run = app.add_subcommand(
-      "run", "Run a program under the profiler: flopinj run [options] -- program [arguments]");
-  run->footer(
-      "The exit code is the program's; 126 or 127 if it cannot be started, 125 if files of "
-      "flopinj\n"
-      "are missing, 2 if the options are wrong or the trace could not be written there.");
-  run->prefix_command();
-  add_run_options(*run, options);
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "Tell what a profiled program would find on this machine");
-  doctor->footer(
-      "Exit codes: 0 all is well, 1 something is missing, 4 no permission to read the counters.");
-
+  const auto line = command_line(options);
+  const flopinj::manual::Program program = about(*line);
   if (arguments.size() == 2 && arguments[0] == "--generate") {
     if (arguments[1] == "options") return write_option_table();
-    const std::vector<flopinj::manual::Command> commands = {
-        describe(app, ""), describe(*run, "run"), describe(*doctor, "doctor")};
-    return write_manual(commands, arguments[1]);
+    const bool written =
+        flopinj::manual::write(std::cout, program, arguments[1]) && std::cout.flush();
+    return written ? flopinj::kExitOk : flopinj::kExitUsage;
   }
 
   bool has_separator = false;
   std::vector<std::string> after = split_off_program(arguments, has_separator);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(),
-                                       arguments.rend()));  // CLI11 takes them reversed
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return usage_error(error.what());
-  }
-  if (doctor->parsed()) {
+  const auto parsed =
+      flopinj::manual::parse(*line, program, "", std::move(arguments), flopinj::kExitUsage);
+  if (!parsed.error.empty()) std::cerr << "flopinj: " << parsed.error << "\n";
+  if (parsed.exit_code) return *parsed.exit_code;
+  const CLI::App* const run = line->get_subcommand("run");
+  if (!run->parsed()) {
     if (has_separator) return usage_error("doctor takes no program");
     return flopinj::doctor(flopinj::InstallTree::of_this_program());
   }
 
   options.program = run->remaining();
   if (!options.program.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : run->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     if (options.program.front().starts_with("-")) {
-      return usage_error("unknown option '" + options.program.front() + "'");
+      const std::string given =
+          options.program.front().substr(0, options.program.front().find('='));
+      return usage_error("unknown option " + given + flopinj::manual::did_you_mean(given, names));
     }
     if (has_separator) options.program.emplace_back("--");  // the program's own
   }

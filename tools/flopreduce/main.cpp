@@ -1,21 +1,99 @@
 // flopreduce: results go to standard output or -o FILE, everything else to standard error.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <string_view>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
 
+#include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
-#include "commands/arguments/manual.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using Actions = std::map<const CLI::App*, Action>;
+
+void add(manual::CommandLine& to, const Command& command, Actions& actions) {
+  manual::CommandLine& line = to.add_command(command.name, command.purpose, command.text);
+  if (command.define != nullptr) actions[&line] = command.define(line);
+  if (!command.words.empty()) line.require_subcommand(1);
+  for (const Command* below : command.words) add(line, *below, actions);
+}
+
+manual::Program about(const manual::CommandLine& line) {
+  manual::Program program;
+  program.name = "flopreduce";
+  program.version = FLOPINJ_VERSION;
+  program.purpose = "turn traces of libflopinj.so into a FLOP report";
+  program.commands = manual::describe(line, kReport.name);
+  program.exit_status = {
+      {"0", "fine"},
+      {"1", "a gate (--fail-if) failed"},
+      {"2", "the command line is wrong, or the output cannot be written"},
+      {"3", "something is missing: a trace cannot be read, or is damaged; the rest is reported"},
+      {"4", "no permission"}};
+  program.environment = {{"COLUMNS", "columns of a line where the output is no terminal"},
+                         {"NO_COLOR", "no colours, whatever the terminal can show"},
+                         {"TERM", "no colours where it is dumb"}};
+  program.files = {{"*.pb", "a trace, as flopinj writes it"},
+                   {"*.sum", "a summary of traces, as flopreduce merge writes it"},
+                   {"share/flopreduce/*.schema.json", "JSON schemas of the output"}};
+  program.see_also = {"flopinj"};
+  return program;
+}
+
+// `flopreduce TRACE` is `flopreduce report TRACE`. A word is a trace where a file of that name is
+// there, or where it looks like a path; else it is a command, or a misspelt one.
+bool means_report(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return true;
+  const std::string& word = arguments.front();
+  if (std::ranges::any_of(commands(), [&](const Command* c) { return word == c->name; }))
+    return false;
+  std::error_code ignored;
+  return word.starts_with("-") || word.find_first_of("./") != word.npos ||
+         std::filesystem::exists(word, ignored);
+}
+
+const CLI::App* given(const CLI::App& line) {
+  const auto below = line.get_subcommands();
+  return below.empty() ? &line : given(*below.back());
+}
+
+int run(std::vector<std::string> arguments) {
+  manual::CommandLine line("flopreduce", "", kReport.text);
+  line.set_version_flag("--version", "flopreduce " FLOPINJ_VERSION, "Show the version");
+  line.require_subcommand(1);
+  Actions actions;
+  for (const Command* command : commands()) add(line, *command, actions);
+  line.get_subcommand(kReport.name)
+      ->set_version_flag("--version", "flopreduce " FLOPINJ_VERSION, "Show the version");
+  const manual::Program program = about(line);
+  if (arguments.size() == 2 && arguments[0] == "--generate")
+    return manual::write(std::cout, program, arguments[1]) && std::cout.flush() ? kExitFine
+                                                                                : kExitUsage;
+  if (means_report(arguments)) arguments.insert(arguments.begin(), kReport.name);
+  const auto parsed = manual::parse(line, program, kReport.name, std::move(arguments), kExitUsage);
+  if (!parsed.error.empty()) complain(printable(parsed.error));
+  if (parsed.exit_code) return *parsed.exit_code;
+  return actions.at(given(line))();
+}
+
+}  // namespace
+}  // namespace flopinj::reduce
 
 int main(int argc, char** argv) {
   using namespace flopinj::reduce;
   try {
-    for (const Command* command : commands())
-      if (argc > 1 && std::string_view(argv[1]) == command->name)
-        return command->run(argc - 1, argv + 1);
-    if (argc == 3 && std::string_view(argv[1]) == "--generate") return generate(argv[2]);
-    return kReport.run(argc, argv);
+    return run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const Failure& failure) {
+    complain(failure.what());
+    return failure.code();
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "flopreduce: stopped: %s\n", e.what());
+    complain(std::string("stopped: ") + e.what());
     return kExitPartial;
   }
 }

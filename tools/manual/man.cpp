@@ -38,6 +38,11 @@ std::string capitals(std::string text) {
   return text;
 }
 
+std::string capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
@@ -49,6 +54,7 @@ void synopsis(std::ostream& out, const Program& program, const Command& command)
     out << ' ' << (o.required ? "" : "[") << italic(o.value) << (o.many ? "..." : "")
         << (o.required ? "" : "]");
   }
+  if (!command.operands.empty()) out << ' ' << roff(command.operands);
   out << '\n';
 }
 
@@ -57,21 +63,38 @@ void option(std::ostream& out, const Option& o) {
   for (size_t i = 0; i < o.names.size(); ++i) out << (i > 0 ? ", " : "") << bold(o.names[i]);
   if (!o.value.empty()) out << (o.names.empty() ? "" : " ") << italic(o.value);
   out << '\n' << roff(o.text.empty() ? "-" : o.text);
-  const bool told = std::all_of(o.choices.begin(), o.choices.end(), [&](const auto& choice) {
-    return o.text.find(choice) != std::string::npos;
-  });
-  if (!told) {
-    out << ": ";
-    for (size_t i = 0; i < o.choices.size(); ++i) out << (i > 0 ? ", " : "") << bold(o.choices[i]);
-  }
-  if (!o.preset.empty()) out << " (" << roff(o.preset) << " if not given)";
+  if (const std::string values = values_text(o); !values.empty())
+    out << " (" << roff(values) << ")";
   out << ".\n";
+}
+
+void entries(std::ostream& out, const std::vector<Entry>& list) {
+  for (const Entry& e : list) out << ".TP\n" << bold(e.term) << '\n' << roff(e.text) << '\n';
+}
+
+void section(std::ostream& out, const char* title, const std::vector<Entry>& list) {
+  if (list.empty()) return;
+  out << ".SH " << title << '\n';
+  entries(out, list);
+}
+
+void examples(std::ostream& out, const Program& program) {
+  out << ".SH EXAMPLES\n";
+  for (const Command& command : program.commands)
+    for (const Entry& e : command.examples)
+      out << ".PP\n"
+          << roff(capital(e.text)) << ":\n.PP\n.RS 4\n.nf\n"
+          << roff(e.term) << "\n.fi\n.RE\n";
 }
 
 void details(std::ostream& out, const Command& command) {
   out << roff(command.text) << '\n';
   for (const Option& o : command.options) option(out, o);
-  if (!command.footer.empty()) out << ".PP\n.nf\n" << roff(command.footer) << "\n.fi\n";
+  for (const List& list : command.lists) {
+    out << ".SS " << roff(list.title) << '\n';
+    entries(out, list.entries);
+  }
+  if (!command.notes.empty()) out << ".PP\n" << roff(command.notes) << '\n';
 }
 
 }  // namespace
@@ -91,6 +114,10 @@ void write_man(std::ostream& out, const Program& program) {
       out << ".SH " << capitals(roff(program.name + " " + command.name)) << '\n';
     details(out, command);
   }
+  section(out, "EXIT STATUS", program.exit_status);
+  section(out, "ENVIRONMENT", program.environment);
+  section(out, "FILES", program.files);
+  examples(out, program);
   out << ".SH SEE ALSO\n";
   for (size_t i = 0; i < program.see_also.size(); ++i)
     out << (i > 0 ? ",\n" : "") << ".BR " << roff(program.see_also[i]) << " (1)"

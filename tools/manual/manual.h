@@ -1,5 +1,7 @@
-// Manual pages and shell completions of a program, from the definitions that make its --help.
+// What a program says of itself: --help, manual page and shell completions, all from the
+// definitions of its command line.
 #pragma once
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -14,24 +16,47 @@ struct Option {
   bool required = false, many = false;
 };
 
+// A term and what it is: an exit code, a variable, a file, an example.
+struct Entry {
+  std::string term, text;
+};
+struct List {
+  std::string title;  // "Formats (--format)"
+  std::vector<Entry> entries;
+};
+
 struct Command {
   std::string name;  // "compare", "project train"; empty for what a program does without a command
-  std::string text, footer;
+  std::string purpose;   // one line
+  std::string text;      // what it does, in a paragraph
+  std::string operands;  // what follows the options, where they do not say it: "[--] PROGRAM"
+  std::string notes;     // a paragraph behind the options
   std::vector<Option> options;
+  std::vector<List> lists;
+  std::vector<Entry> examples;  // a command line and what it does
 };
 
 struct Program {
   std::string name, version, purpose;  // purpose: one line, as in the list of a manual's pages
   std::vector<Command> commands;
+  // An exit status is of one command where its text begins with the name and ": ".
+  std::vector<Entry> exit_status, environment, files;
   std::vector<std::string> see_also;
 };
 
 // Writes one of "man" (roff, for man(7)), "bash", "zsh" or "fish". False for another word.
 bool write(std::ostream& out, const Program& program, const std::string& form);
 
+// What --help prints for one of the program's commands, in lines of at most `width` columns.
+void write_help(std::ostream& out, const Program& program, const Command& command, size_t width);
+
 void write_man(std::ostream& out, const Program& program);
 void write_bash(std::ostream& out, const Program& program);
 void write_zsh(std::ostream& out, const Program& program);
 void write_fish(std::ostream& out, const Program& program);
+
+// What follows an option's text in the help and on the manual page: the choices that the text does
+// not name, and the value where it is not given. Empty where nothing does.
+std::string values_text(const Option& option);
 
 }  // namespace flopinj::manual

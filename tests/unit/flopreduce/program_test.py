@@ -338,7 +338,7 @@ class Program(unittest.TestCase):
                          whole["ledger"]["launches"])
 
     def test_partial_traces_are_reported_and_end_with_3(self):
-        for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
+        for name, word in (("killed", "unfinished packet"), ("damaged", "damaged places")):
             done = run("--format", "json", self.trace[name])
             self.assertEqual(done.returncode, 3, name)
             self.assertIn(word, done.stderr.decode())
@@ -347,14 +347,96 @@ class Program(unittest.TestCase):
             self.assertTrue(report["partial"])
             self.assertGreater(report["total"]["launches"], 0)
 
+    def test_a_run_ended_by_a_signal_is_complete_up_to_its_last_second(self):
+        """The end mark is the last packet; where that is missing all before it is whole."""
+        whole = self.trace["training"].read_bytes()
+        ended = self.folder / "ended.pb"
+        full = json.loads(run("--format", "json", self.trace["training"]).stdout)
+        for cut in range(1, 200):
+            ended.write_bytes(whole[:-cut])
+            done = run("--format", "json", ended)
+            if done.returncode == 0:
+                break
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        report = json.loads(done.stdout)
+        self.assertFalse(report["partial"])
+        self.assertEqual([d["kind"] for d in report["damage"]], ["no_end"])
+        self.assertEqual(report["total"], full["total"])
+        self.assertIn("ended by a signal, or still running: all but the last second is here",
+                      report["notices"][0])
+        self.assertIn(report["notices"][0], run(ended).stdout.decode())
+
+    def test_a_folder_is_all_traces_in_it(self):
+        folder = self.folder / "job"
+        (folder / "below").mkdir(parents=True)
+        for rank, name in enumerate(("training", "other_rank")):
+            (folder / f"rank{rank}.pb").write_bytes(self.trace[name].read_bytes())
+        (folder / "notes.txt").write_text("no trace")
+        names = [folder / "rank0.pb", folder / "rank1.pb"]
+        self.assertEqual(run("--format", "json", folder).stdout,
+                         run("--format", "json", *names).stdout)
+        same = json.loads(run("compare", folder, folder, "--format", "json").stdout)
+        self.assertEqual(same["kernel_counts"]["changed"], 0)
+        self.one_line(run(folder / "below"), 3, "a directory with no trace in it")
+        self.one_line(run("-o", names[0], folder), 2, "is an input")
+
+    def test_misspelt_words_get_the_nearest_name_and_no_report(self):
+        trace = self.trace["training"]
+        for arguments, words in (
+                (("comapre", trace, trace), "unknown command 'comapre': did you mean compare?"),
+                (("sumary", trace), "unknown command 'sumary'; there are report, compare,"),
+                (("--fomrat", "json", trace), "unknown option --fomrat: did you mean --format?"),
+                (("merge", "--outptu=x", trace), "unknown option --outptu: did you mean --output?"),
+                (("--format", "jsno", trace), "'jsno' is none of text, json,"),
+                (("project", "trian"), "unknown command 'trian': did you mean train?"),
+                (("project",), "which command? There are train, infer"),
+                ((), "TRACE is required")):
+            self.one_line(run(*arguments), 2, words)
+        named = self.folder / "compare"  # a command's name is the command
+        named.write_bytes(trace.read_bytes())
+        self.assertEqual(run(named).returncode, 0)
+
+    def test_help_fits_80_columns(self):
+        for command in ((), ("compare",), ("explain",), ("merge",), ("peaks",), ("project",),
+                        ("project", "train"), ("project", "infer"), ("rules",)):
+            done = run(*command, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, b""), command)
+            text = done.stdout.decode()
+            self.assertLessEqual(max(map(len, text.splitlines())), 80, command)
+            self.assertNotRegex(text, r"ENUM|UINT|TEXT|:value in")
+            self.assertTrue(text.startswith("Usage: flopreduce"), command)
+
+    def test_names_of_figures_can_be_listed(self):
+        trace = self.trace["training"]
+        done = run("--fail-if", "list", trace)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        listed = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
+        report = json.loads(run("--format", "json", trace).stdout)
+        self.assertEqual(listed["ratio"], str(report["backward_forward_ratio"]))
+        self.assertEqual(listed["total.launches"], str(report["total"]["launches"]))
+        self.assertIn("hfu", listed)
+        self.assertEqual(listed["coverage"], "0.8")  # 20 of 25 launches
+        for name in list(listed)[:60]:  # each is a figure
+            self.assertIn(run("--fail-if", f"{name} > 1e30", trace).returncode, (0, 1), name)
+        listed = run("compare", trace, trace, "--fail-if", "list").stdout.decode()
+        self.assertIn("total.flop.ratio", listed)
+
+    def test_percent_in_gates(self):
+        trace = self.trace["training"]  # backward / forward is 1.5117
+        for gate, code in (("ratio < 151%", 0), ("ratio < 152 %", 1), ("ratio > 150% and 1 < 2", 1),
+                           ("ratio > 1.52e2%", 0)):
+            self.assertEqual(run("--fail-if", gate, trace).returncode, code, gate)
+
     def test_what_cannot_be_read_is_one_line_each(self):
+        (self.folder / "no").mkdir()
         empty = self.folder / "empty.pb"
         empty.write_bytes(b"")
         text = self.folder / "text.pb"
         text.write_text("hello, this is not a trace\n" * 100)
         nsys = self.folder / "report.json"
         nsys.write_text('{"traceEvents": []}')
-        cases = ((self.folder / "missing.pb", "no such file"), (self.folder, "directory"),
+        cases = ((self.folder / "missing.pb", "no such file"),
+                 (self.folder / "no", "no trace in it"),
                  (empty, "empty"), (text, "not a trace"), (nsys, "JSON"), ("/dev/null", "empty"))
         for path, word in cases:
             self.one_line(run(path), 3, word)
@@ -407,7 +489,7 @@ class Program(unittest.TestCase):
             self.assertIn("FLOP of 22 kernel launches", done.stdout.decode())
 
     def test_a_summary_keeps_what_was_wrong_with_its_traces(self):
-        for name, word in (("killed", "no end mark"), ("damaged", "damaged places")):
+        for name, word in (("killed", "unfinished packet"), ("damaged", "damaged places")):
             done = run("--format", "json", self.merged(f"{name}.sum", self.trace[name]))
             self.assertEqual(done.returncode, 3, name)
             self.assertIn(word, done.stderr.decode())

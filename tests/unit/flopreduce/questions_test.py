@@ -265,7 +265,7 @@ class Project(Base):
         self.refused(2, "a number is wrong", *train, "--forward-flop", "1T", "--examples", 2,
                      "--time", "1s", "--peak", "1T")
         self.refused(2, "give --forward-flop, or traces", "project", "infer", "--gpu", "L4")
-        self.refused(2, "subcommand", "project")
+        self.refused(2, "which command", "project")
 
 
 class Gates(Base):

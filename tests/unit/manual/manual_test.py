@@ -25,7 +25,7 @@ def help_of(program, command):
 
 def options_of(program, command):
     """Long options as --help lists them."""
-    return {name for line in help_of(program, command).splitlines() if re.match(r"  -", line)
+    return {name for line in help_of(program, command).splitlines() if re.match(r" {2,6}-", line)
             for name in re.findall(r"--[a-z-]+", re.split(r"\s{2,}|[A-Z]", line.strip())[0])}
 
 
@@ -63,7 +63,7 @@ class ManualPages(unittest.TestCase):
         page = " ".join(read_page("flopreduce")[0].split())
         self.assertIn("--top N Lines of long tables (10 if not given).", page)
         self.assertIn(
-            "--weight VALUE What --format folded adds up: flop (the default), time, launches.",
+            "--weight WEIGHT What --format folded adds up (flop) (flop, time or launches).",
             page)
         self.assertIn("'ratio > 2.1 or total.flop > 1.5T'",
                       page)  # quotes, hyphens and dots as they are
@@ -96,7 +96,7 @@ class Bash(unittest.TestCase):
             self.assertEqual(self.complete("flopreduce comp", empty), ["compare"])
             self.assertEqual(self.complete("flopreduce project ", empty), ["train", "infer"])
             listed = re.findall(r"^  (\w+) +\S",
-                                help_of("flopreduce", "").split("Commands")[1].split("Formats")[0],
+                                re.split("Commands|Arguments", help_of("flopreduce", ""))[1],
                                 re.MULTILINE)
             self.assertEqual(set(self.complete("flopreduce ", empty)),
                              set(listed) - {"report"})  # which is the default

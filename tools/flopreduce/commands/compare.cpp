@@ -1,4 +1,5 @@
 // flopreduce compare A B: what changed between two runs, kernel by kernel.
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
@@ -12,59 +13,67 @@
 namespace flopinj::reduce {
 namespace {
 
-int run_compare(int argc, char** argv) {
-  CLI::App app{
-      "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
-      "Times stand beside; they differ from run to run, and change nothing alone.",
-      "flopreduce compare"};
-  app.footer(
-      "Exit codes: 0 fine, 1 a gate failed, 2 usage, 3 a trace was unreadable or partial, 4 "
-      "permission.\n"
-      "Example: flopreduce compare before.pb after.pb --fail-if 'total.flop.ratio > 1.01'\n"
-      "         flopreduce compare batch64.pb batch128.pb --normalize batch=64,128");
-  InputArguments a;
+struct CompareArguments {
+  InputArguments input;
   OutputArguments output;
   GateArguments gates;
-  std::string first;
-  std::string second;
-  std::string normalize;
-  app.add_option("A", first, "The trace to compare with")->required();
-  app.add_option("B", second, "The trace that is compared")->required();
-  a.add_to(app, false);
-  app.add_option("--normalize", normalize,
-                 "NAME=A,B: divide A's figures and B's by these, such as batch=64,128");
-  gates.add_to(app, "total.flop.ratio > 1.01 or kernel_counts.appeared > 0");
-  output.add_to(app, result_forms());
-  if (const int code = parse(app, argc, argv); code >= 0) return code;
-  if (const int code = a.finish(); code >= 0) return code;
-  if (const int code = gates.finish(); code >= 0) return code;
-  a.traces = {first, second};
-  if (const int code = output.finish(a.files()); code >= 0) return code;
+  std::string first, second, normalize;
+};
+
+Reduced reduce_one(const InputArguments& input, const std::string& trace) {
+  InputArguments one = input;
+  one.traces = {trace};
+  one.finish();
+  return reduce_traces(one);
+}
+
+int run_compare(CompareArguments& a) {
+  a.gates.finish();
+  a.input.traces = {a.first, a.second};
+  a.output.finish(a.input.files());
   Normalization normalization;
-  if (!normalize.empty() && !parse_normalization(normalize, normalization)) {
-    complain("--normalize " + printable(cut(normalize, 100)) +
-             ": must be NAME=A,B with numbers above 0, such as batch=64,128");
-    return kExitUsage;
-  }
-  InputArguments b = a;
-  a.traces = {first};
-  b.traces = {second};
-  const Reduced left = reduce_traces(a);
+  if (!a.normalize.empty() && !parse_normalization(a.normalize, normalization))
+    throw Failure("--normalize " + printable(cut(a.normalize, 100)) +
+                  ": must be NAME=A,B with numbers above 0, such as batch=64,128");
+  const Reduced left = reduce_one(a.input, a.first);
   if (!left.report) return left.exit_code;
-  const Reduced right = reduce_traces(b);
+  const Reduced right = reduce_one(a.input, a.second);
   if (!right.report) return right.exit_code;
   const Comparison comparison = compare(*left.report, *right.report, normalization);
+  if (a.gates.lists()) return a.gates.check(comparison_gate_json(comparison));
   const int code = write_result(
-      {comparison_sections(comparison), [&] { return comparison_json(comparison); }}, output);
+      {comparison_sections(comparison), [&] { return comparison_json(comparison); }}, a.output);
   if (code != kExitFine) return code;
-  if (gates.any())
-    if (const int failed = gates.check(comparison_gate_json(comparison)); failed != kExitFine)
+  if (a.gates.any())
+    if (const int failed = a.gates.check(comparison_gate_json(comparison)); failed != kExitFine)
       return failed;
   return left.exit_code != kExitFine ? left.exit_code : right.exit_code;
 }
 
+Action define_compare(manual::CommandLine& app) {
+  app.examples = {{"flopreduce compare before.pb after.pb", "what changed, kernel by kernel"},
+                  {"flopreduce compare before.pb after.pb --fail-if 'total.flop.ratio > 1.01'",
+                   "fail where the second does 1 % more FLOP"},
+                  {"flopreduce compare batch64.pb batch128.pb --normalize batch=64,128",
+                   "compare what an example takes"}};
+  const auto a = std::make_shared<CompareArguments>();
+  app.add_option("A", a->first, "The trace to compare with, or a folder of traces")->required();
+  app.add_option("B", a->second, "The trace that is compared, or a folder of traces")->required();
+  a->input.add_to(app, false);
+  app.add_option("--normalize", a->normalize,
+                 "Divide A's figures and B's by these, such as batch=64,128")
+      ->type_name("NAME=A,B");
+  a->gates.add_to(app, "total.flop.ratio > 1.01 or kernel_counts.appeared > 0");
+  a->output.add_to(app, result_forms());
+  return [a] { return run_compare(*a); };
+}
+
 }  // namespace
 
-const Command kCompare = {"compare", "what changed between two recordings", run_compare};
+const Command kCompare = {
+    "compare", "what changed between two recordings",
+    "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
+    "Times are shown for information only: they differ from run to run.",
+    define_compare};
 
 }  // namespace flopinj::reduce

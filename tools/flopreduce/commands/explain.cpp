@@ -2,6 +2,7 @@
 #include "report/explain.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
@@ -36,52 +37,58 @@ std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
   return of_kind.empty() ? figures : of_kind;
 }
 
-int run_explain(int argc, char** argv) {
-  CLI::App app{
-      "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
-      "extrapolation, interval, and the peaks it is measured against.",
-      "flopreduce explain"};
-  app.footer(
-      "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
-      "'ratio' (backward / forward) or 'utilization' (HFU and MFU); a part of a name will do "
-      "where it is the only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME "
-      "and precision:NAME "
-      "say which is meant. An operator or a layer has the backward work that belongs to it.\n"
-      "Example: flopreduce explain conv2d_forward trace.pb\n"
-      "         flopreduce explain --format json phase:backward rank*.pb");
+struct ExplainArguments {
   std::string asked;
   InputArguments input;
   OutputArguments output;
   UtilizationArguments utilization;
-  app.add_option("NAME", asked, "What to explain")->required();
-  input.add_to(app);
-  utilization.add_peaks_to(app);
-  output.add_to(app, result_forms());
-  if (const int code = parse(app, argc, argv); code >= 0) return code;
-  if (const int code = input.finish(); code >= 0) return code;
-  if (const int code = output.finish(input.files()); code >= 0) return code;
-  if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
-  input.reduce.keep_rows = true;
-  const Reduced reduced = reduce_traces(input);
+};
+
+int run_explain(ExplainArguments& a) {
+  a.input.finish();
+  a.output.finish(a.input.files());
+  a.utilization.finish(a.input.reduce.utilization);
+  a.input.reduce.keep_rows = true;
+  const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
-  if (const int code = UtilizationArguments::check(*reduced.report); code >= 0) return code;
   const Report& report = *reduced.report;
-  const auto figures = find(report, asked);
-  if (figures.size() != 1) {
-    complain(figures.empty() ? "nothing is named '" + printable(asked) +
-                                   "'; the nearest:" + listed(figures_near(report, asked))
-                             : "'" + printable(asked) + "' may mean:" + listed(figures));
-    return kExitUsage;
-  }
+  UtilizationArguments::check(report);
+  const auto figures = find(report, a.asked);
+  if (figures.size() != 1)
+    throw Failure(figures.empty() ? "nothing is named '" + printable(a.asked) +
+                                        "'; the nearest:" + listed(figures_near(report, a.asked))
+                                  : "'" + printable(a.asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
-  const int code = write_result({explanation_sections(report, explanation, output.top),
+  const int code = write_result({explanation_sections(report, explanation, a.output.top),
                                  [&] { return explanation_json(report, explanation); }},
-                                output);
+                                a.output);
   return code != kExitFine ? code : reduced.exit_code;
+}
+
+Action define_explain(manual::CommandLine& app) {
+  app.notes =
+      "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
+      "'ratio' (backward / forward) or 'utilization' (HFU and MFU); a part of a name will do "
+      "where it is the only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME "
+      "and precision:NAME say which is meant. An operator or a layer has the backward work that "
+      "belongs to it.";
+  app.examples = {{"flopreduce explain conv2d_forward trace.pb", "where a kernel's FLOP come from"},
+                  {"flopreduce explain --format json phase:backward rank*.pb",
+                   "the backward phase, for programs"}};
+  const auto a = std::make_shared<ExplainArguments>();
+  app.add_option("NAME", a->asked, "What to explain")->required();
+  a->input.add_to(app);
+  a->utilization.add_peaks_to(app);
+  a->output.add_to(app, result_forms());
+  return [a] { return run_explain(*a); };
 }
 
 }  // namespace
 
-const Command kExplain = {"explain", "where one figure comes from", run_explain};
+const Command kExplain = {
+    "explain", "where one figure comes from",
+    "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
+    "extrapolation, interval, and the peaks it is measured against.",
+    define_explain};
 
 }  // namespace flopinj::reduce

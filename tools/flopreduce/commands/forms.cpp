@@ -137,45 +137,25 @@ constexpr std::array kForms = {
 
 }  // namespace
 
-std::vector<std::string> report_forms() {
-  std::vector<std::string> names;
-  for (const Form& form : kForms) names.emplace_back(form.name);
-  return names;
+std::vector<manual::Entry> report_forms() {
+  std::vector<manual::Entry> forms;
+  for (const Form& form : kForms) forms.push_back({form.name, form.purpose});
+  return forms;
 }
 
-std::string describe_report_forms() {
-  std::string text = "Formats (--format):\n";
-  for (const Form& form : kForms)
-    text += "  " + std::string(form.name) + std::string(14 - std::string(form.name).size(), ' ') +
-            form.purpose + "\n";
-  return text;
-}
-
-int check_report_form(const OutputArguments& output) {
+void check_report_form(const OutputArguments& output) {
   const bool is_csv = output.format == "csv";
-  if (!is_csv && !output.table.empty()) {
-    complain("--table is for --format csv alone");
-    return kExitUsage;
-  }
-  if (!output.sections.empty() && output.format != "text" && output.format != "markdown") {
-    complain("--sections is for --format text and markdown alone");
-    return kExitUsage;
-  }
-  if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {
-    complain("a database is nothing for a terminal: -o FILE");
-    return kExitUsage;
-  }
-  if (!output.weight.empty() && output.format != "folded") {
-    complain("--weight is for --format folded alone");
-    return kExitUsage;
-  }
-  if (is_csv && output.table.empty() && !is_folder(output.file)) {
-    complain(
+  if (!is_csv && !output.table.empty()) throw Failure("--table goes with --format csv only");
+  if (!output.sections.empty() && output.format != "text" && output.format != "markdown")
+    throw Failure("--sections goes with --format text and markdown only");
+  if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0)
+    throw Failure("will not write a database to a terminal; use -o FILE");
+  if (!output.weight.empty() && output.format != "folded")
+    throw Failure("--weight goes with --format folded only");
+  if (is_csv && output.table.empty() && !is_folder(output.file))
+    throw Failure(
         "CSV holds one table: choose one with --table (kernels, phases, ranges ...), or give a "
         "folder for all of them: -o FOLDER/");
-    return kExitUsage;
-  }
-  return -1;
 }
 
 bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }

@@ -10,9 +10,7 @@ namespace flopinj::reduce {
 
 class Launches;
 
-std::vector<std::string> report_forms();
-// One line each, for --help.
-std::string describe_report_forms();
+std::vector<manual::Entry> report_forms();  // name and purpose of each
 
 // True for a form that shows every launch. It is written by write_launches() while traces are read
 // (ReduceOptions::launches), and write_report() is not called.
@@ -23,8 +21,8 @@ struct WrittenLaunches {
 };
 WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma);
 
-// What can be said wrong about the output arguments before any trace is read: -1, or the exit code.
-int check_report_form(const OutputArguments& output);
+// Fails where the output arguments are wrong, before any trace is read.
+void check_report_form(const OutputArguments& output);
 // Writes the report where `output` says. The exit code; errors were said on standard error.
 int write_report(const Report& report, const OutputArguments& output);
 

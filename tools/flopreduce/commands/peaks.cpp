@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
@@ -174,26 +175,28 @@ Result result_of(const std::vector<const Gpu*>& found) {
   return result;
 }
 
-int run_peaks(int argc, char** argv) {
-  CLI::App app{"Peaks that utilization is measured against, with their sources.",
-               "flopreduce peaks"};
-  app.footer("Example: flopreduce peaks\n         flopreduce peaks h100");
-  std::string name;
-  OutputArguments output;
-  app.add_option("NAME", name, "Part of a GPU's name; without it, all");
-  output.add_to(app, result_forms());
-  if (const int code = parse(app, argc, argv); code >= 0) return code;
-  const auto found = search_gpus(name);
-  if (found.empty()) {
-    complain("no GPU in the table fits '" + printable(cut(name, 100)) +
-             "'; flopreduce peaks lists all");
-    return kExitUsage;
-  }
-  return write_result(result_of(found), output);
+Action define_peaks(manual::CommandLine& app) {
+  app.examples = {{"flopreduce peaks", "the table"}, {"flopreduce peaks h100", "all about a GPU"}};
+  struct Arguments {
+    std::string name;
+    OutputArguments output;
+  };
+  const auto a = std::make_shared<Arguments>();
+  app.add_option("NAME", a->name, "Part of a GPU's name; without it, all");
+  a->output.add_to(app, result_forms());
+  return [a] {
+    const auto found = search_gpus(a->name);
+    if (found.empty())
+      throw Failure("no GPU in the table fits '" + printable(cut(a->name, 100)) +
+                    "'; flopreduce peaks lists all");
+    return write_result(result_of(found), a->output);
+  };
 }
 
 }  // namespace
 
-const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources", run_peaks};
+const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
+                        "Peaks that utilization is measured against, with their sources.",
+                        define_peaks};
 
 }  // namespace flopinj::reduce

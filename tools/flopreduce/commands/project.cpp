@@ -1,4 +1,5 @@
 // flopreduce project train | infer: what a whole training run or an inference takes.
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
@@ -51,28 +52,17 @@ Result result_of(double flop, double utilization,
   return result;
 }
 
-int run_infer(int argc, char** argv) {
-  CLI::App app{"Time and throughput of one forward pass at a share of peak.",
-               "flopreduce project infer"};
-  app.footer(
-      "Example: flopreduce project infer --forward-flop 15503M --gpu 'K80 board' --precision "
-      "fp32,fp64");
+struct InferArguments {
   InputArguments input;
   OutputArguments output;
   PeakArguments peak;
   std::optional<double> forward, recurrent, utilization, trace_examples;
-  app.add_option("TRACE", input.traces,
-                 "Traces whose forward phase holds --trace-examples examples");
-  input.add_to(app, false);
-  add_number(app, "--forward-flop", forward, "FLOP of one example");
-  add_number(app, "--recurrent-steps", recurrent, "Time steps of one example (1)");
-  add_number(app, "--trace-examples", trace_examples, "Examples that the traces hold");
-  add_number(app, "--utilization", utilization, "Share of peak that is reached (1)");
-  peak.add_to(app);
-  output.add_to(app, result_forms());
-  if (const int code = parse(app, argc, argv); code >= 0) return code;
-  if (const int code = input.finish(); code >= 0) return code;
-  if (const int code = output.finish(input.files()); code >= 0) return code;
+};
+
+int run_infer(InferArguments& a, const CLI::App& app) {
+  auto& [input, output, peak, forward, recurrent, utilization, trace_examples] = a;
+  input.finish();
+  output.finish(input.files());
   if (!valid_utilization(utilization)) return kExitUsage;
   if (trace_examples && !without_effect(app, {"--recurrent-steps"},
                                         "the traces hold all time steps of their examples"))
@@ -116,22 +106,30 @@ int run_infer(int argc, char** argv) {
   return write_result(result_of(flop, u, *chosen), output);
 }
 
-int run_project(int argc, char** argv) {
-  const std::string_view what = argc > 1 ? argv[1] : "";
-  if (what == "train") return run_project_train(argc - 1, argv + 1);
-  if (what == "infer") return run_infer(argc - 1, argv + 1);
-  CLI::App app{"What a whole training run or an inference takes.", "flopreduce project"};
-  app.add_subcommand("train", "training compute, by operations, by device time, or both");
-  app.add_subcommand("infer", "time and throughput of one forward pass");
-  app.require_subcommand(1);
-  return parse(app, argc, argv);
+Action define_infer(manual::CommandLine& app) {
+  app.examples = {{"flopreduce project infer --forward-flop 15503M --gpu 'K80 board'",
+                   "time of one image of VGG-16 on a K80"}};
+  const auto a = std::make_shared<InferArguments>();
+  app.add_option("TRACE", a->input.traces,
+                 "Traces whose forward phase holds --trace-examples examples");
+  a->input.add_to(app, false);
+  add_number(app, "--forward-flop", a->forward, "FLOP of one example");
+  add_number(app, "--recurrent-steps", a->recurrent, "Time steps of one example (1)");
+  add_number(app, "--trace-examples", a->trace_examples, "Examples that the traces hold");
+  add_number(app, "--utilization", a->utilization, "Share of peak that is reached (1)");
+  a->peak.add_to(app);
+  a->output.add_to(app, result_forms());
+  return [a, &app] { return run_infer(*a, app); };
 }
 
-constexpr const char* kWords[] = {"train", "infer"};
+constexpr Command kInfer = {"infer", "time and throughput of one forward pass",
+                            "Time and throughput of one forward pass at a share of peak.",
+                            define_infer};
+constexpr const Command* kWords[] = {&kTrain, &kInfer};
 
 }  // namespace
 
 const Command kProject = {"project", "compute of a whole training run, time of an inference",
-                          run_project, kWords};
+                          "What a whole training run or an inference takes.", nullptr, kWords};
 
 }  // namespace flopinj::reduce

@@ -1,4 +1,6 @@
 // flopreduce project train: training compute by operations, by device time, or both.
+#include <memory>
+
 #include "commands/arguments/command.h"
 #include "commands/measured_steps.h"
 #include "commands/projection_arguments.h"
@@ -231,20 +233,22 @@ int train(TrainArguments& a, const OutputArguments& output) {
   return code >= 0 ? code : result.write(output, "Training compute");
 }
 
-}  // namespace
-
-int run_project_train(int argc, char** argv) {
-  CLI::App app{"Training compute by operations (method 1), by device time (method 2), or by both.",
-               "flopreduce project train"};
-  app.footer(
-      "Numbers take k, M, G, T, P, E or an exponent.\n"
-      "Traces tell, beside the FLOP of a step, its GPU and wall time, the devices and the "
-      "utilization reached; --devices, --utilization, --gpu and --peak go over that.\n"
-      "Example: flopreduce project train --forward-flop 3.1e8 --examples 7.5G \\\n"
-      "           --time 3.5d --devices 8 --gpu 'P100 SXM2' --utilization 0.3\n"
-      "         flopreduce project train trace.pb --trace-steps 20 --steps 300k --devices 64");
-  TrainArguments a;
-  OutputArguments output;
+Action define_train(manual::CommandLine& app) {
+  app.notes =
+      "Numbers take k, M, G, T, P, E or an exponent. Traces tell, beside the FLOP of a step, its "
+      "GPU and wall time, the devices and the utilization reached; --devices, --utilization, --gpu "
+      "and --peak override that.";
+  app.examples = {{"flopreduce project train --forward-flop 3.1e8 --examples 7.5G \\\n"
+                   "    --time 3.5d --devices 8 --gpu 'P100 SXM2' --utilization 0.3",
+                   "both methods, and how far they are apart"},
+                  {"flopreduce project train trace.pb --trace-steps 20 --steps 300k --devices 64",
+                   "from 20 measured steps to a whole training"}};
+  struct Arguments {
+    TrainArguments train;
+    OutputArguments output;
+  };
+  const auto all = std::make_shared<Arguments>();
+  TrainArguments& a = all->train;
   app.add_option("TRACE", a.input.traces,
                  "Traces that --trace-steps training steps were recorded in");
   a.input.add_to(app, false);
@@ -260,18 +264,28 @@ int run_project_train(int argc, char** argv) {
   add_number(app, "--flop-per-step", a.flop_per_step, "FLOP of one step, forward and backward");
   add_number(app, "--steps", a.steps, "Steps of the whole training");
   add_number(app, "--trace-steps", a.trace_steps, "Steps that the traces hold");
-  app.add_option("--time", a.time, "How long the training took: 3.5d, 84h, 30min, 12s");
+  app.add_option("--time", a.time, "How long the training took: 3.5d, 84h, 30min, 12s")
+      ->type_name("DURATION");
   add_number(app, "--devices", a.devices, "Devices (1, or as many as the traces have)");
   a.peak.add_to(app);
   add_number(app, "--utilization", a.utilization,
              "Share of peak that is reached (as the traces measured it, else 0.4)");
-  output.add_to(app, result_forms());
-  if (const int code = parse(app, argc, argv); code >= 0) return code;
-  if (const int code = a.input.finish(); code >= 0) return code;
-  if (const int code = output.finish(a.input.files()); code >= 0) return code;
-  if (const int code = check(a, app); code >= 0) return code;
-  if (const int code = read_time(a); code >= 0) return code;
-  return train(a, output);
+  all->output.add_to(app, result_forms());
+  return [all, &app] {
+    TrainArguments& given = all->train;
+    given.input.finish();
+    all->output.finish(given.input.files());
+    if (const int code = check(given, app); code >= 0) return code;
+    if (const int code = read_time(given); code >= 0) return code;
+    return train(given, all->output);
+  };
 }
+
+}  // namespace
+
+const Command kTrain = {
+    "train", "training compute, by operations, by device time, or both",
+    "Training compute by operations (method 1), by device time (method 2), or by both.",
+    define_train};
 
 }  // namespace flopinj::reduce

@@ -67,7 +67,7 @@ std::optional<double> parse_duration(std::string_view text) {
   return parse_si(text);
 }
 
-void add_number(CLI::App& app, const char* name, std::optional<double>& value,
+void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
                 const std::string& help, Least least) {
   app.add_option_function<std::string>(
          name,
@@ -101,9 +101,12 @@ bool possible(const std::string& name, double value) {
   return false;
 }
 
-void PeakArguments::add_to(CLI::App& app) {
-  app.add_option("--gpu", gpu, "A GPU of `flopreduce peaks`");
+void PeakArguments::add_to(manual::CommandLine& app) {
+  app.add_option("--gpu", gpu, "A GPU of `flopreduce peaks`, or a part of its name")
+      ->type_name("GPU");
   app.add_option("--precision", precisions, "Whose peak, such as fp32 or tensor_bf16 (fp32)")
+      ->type_name("PRECISION")
+      ->check(manual::such_as({kPrecisionNames.begin(), kPrecisionNames.end()}))
       ->delimiter(',');
   add_number(app, "--peak", given, "Peak FLOP/s of one device, instead of --gpu");
 }

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "commands/arguments/arguments.h"
+#include "commands/arguments/command.h"
 #include "report/report.h"
 #include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
-int run_project_train(int argc, char** argv);
+extern const Command kTrain;
 
 std::string scientific(double value);       // "8.1e21", four significant digits
 std::string plain(double value);            // "0.3", six; from a million on scientific
@@ -21,7 +22,7 @@ std::optional<double> parse_duration(std::string_view text);
 
 // An option whose value is a number with an SI prefix: --examples 1.2M. Above 0, or also 0.
 enum class Least { kAboveZero, kZero };
-void add_number(CLI::App& app, const char* name, std::optional<double>& value,
+void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
                 const std::string& help, Least least = Least::kAboveZero);
 
 // False where one of these options was given, which has no effect on what is asked for: `why` says
@@ -44,7 +45,7 @@ struct PeakArguments {
     double flop_per_s = 0;
     std::string source;
   };
-  void add_to(CLI::App& app);
+  void add_to(manual::CommandLine& app);
   bool any() const { return given || !gpu.empty(); }
   // Nothing on an error, which was said.
   std::optional<std::vector<Choice>> choose() const;

@@ -1,7 +1,5 @@
 // flopreduce TRACE...: the report of all traces together.
-#include <unistd.h>
-
-#include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
@@ -15,77 +13,74 @@
 namespace flopinj::reduce {
 namespace {
 
-std::string list_of_commands() {
-  std::string text = "Commands (flopreduce COMMAND --help):\n";
-  for (const Command* command : commands())
-    text += "  " + std::string(command->name) +
-            std::string(12 - std::string_view(command->name).size(), ' ') + command->purpose + "\n";
-  return text;
-}
-
-int run_report(int argc, char** argv) {
-  CLI::App app{"Turns traces of libflopinj.so into a FLOP report.", "flopreduce"};
-  app.footer(list_of_commands() + "\n" + describe_report_forms() +
-             "\nExit codes: 0 fine, 1 a gate failed, 2 usage, 3 a trace was unreadable or partial "
-             "(the rest is "
-             "reported), 4 permission.\n"
-             "Example: flopreduce trace.pb\n"
-             "         flopreduce --format json -o report.json rank*.pb");
+struct ReportArguments {
   InputArguments input;
   OutputArguments output;
   UtilizationArguments utilization;
   GateArguments gates;
-  input.add_to(app);
-  output.add_to(app, report_forms());
-  app.add_option("--sections", output.sections,
-                 "LIST: only sections with these words in their titles, such as roofline,kernels "
-                 "(text, markdown)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  utilization.add_to(app);
-  app.add_option("--weight", output.weight,
-                 "What --format folded adds up: flop (the default), time, launches")
-      ->check(CLI::IsMember({"flop", "time", "launches"}));
-  gates.add_to(app);
   bool partial = false;
-  app.add_flag("--partial", partial,
-               "Write a summary instead of a report, to be joined by flopreduce merge")
-      ->excludes("--format", "--fail-if");
-  app.set_version_flag("--version", std::string("flopreduce ") + FLOPINJ_VERSION);
-  if (const int code = parse(app, argc, argv); code >= 0) return code;
-  if (const int code = input.finish(); code >= 0) return code;
-  if (const int code = output.finish(input.files()); code >= 0) return code;
-  if (partial) return write_summary(input, output);
-  if (const int code = check_report_form(output); code >= 0) return code;
-  if (const int code = utilization.finish(input.reduce.utilization); code >= 0) return code;
-  if (const int code = gates.finish(); code >= 0) return code;
+};
+
+int run_report(ReportArguments& a) {
+  a.input.finish();
+  a.output.finish(a.input.files());
+  if (a.partial) return write_summary(a.input, a.output);
+  check_report_form(a.output);
+  a.utilization.finish(a.input.reduce.utilization);
+  a.gates.finish();
 
   WrittenLaunches written;
-  if (shows_launches(output))
-    input.reduce.launches = [&, fma = input.reduce.fma](Launches& launches) {
-      written = write_launches(launches, output, fma);
+  const bool launches = shows_launches(a.output);
+  if (launches)
+    a.input.reduce.launches = [&, fma = a.input.reduce.fma](Launches& all) {
+      written = write_launches(all, a.output, fma);
     };
-  const Reduced reduced = reduce_traces(input);
+  const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
-  if (const int code = UtilizationArguments::check(*reduced.report); code >= 0) return code;
-  if (!shows_launches(output)) written.exit_code = write_report(*reduced.report, output);
+  UtilizationArguments::check(*reduced.report);
+  if (a.gates.lists()) return a.gates.check(gate_json(*reduced.report));
+  if (!launches) written.exit_code = write_report(*reduced.report, a.output);
   if (written.exit_code != kExitFine) return written.exit_code;
-  if (const uint64_t all = reduced.report->total.launches;
-      shows_launches(output) && all > written.count)
+  if (const uint64_t all = reduced.report->total.launches; launches && all > written.count)
     complain(to_grouped(all - written.count) +
              " launches are not in it: when they ran is not known");
-  if (gates.any())
-    if (const int failed = gates.check(gate_json(*reduced.report)); failed != kExitFine)
+  if (a.gates.any())
+    if (const int failed = a.gates.check(gate_json(*reduced.report)); failed != kExitFine)
       return failed;
-  if (reduced.exit_code != kExitFine) return reduced.exit_code;
-  if (output.format == "text" && ::isatty(STDERR_FILENO) != 0)
-    std::fprintf(stderr, "\nNext: flopreduce --format json -o report.json %s\n",
-                 printable(input.traces[0]).c_str());
-  return kExitFine;
+  return reduced.exit_code;
+}
+
+Action define_report(manual::CommandLine& app) {
+  app.lists = {{"Formats (--format)", report_forms()}};
+  app.examples = {{"flopreduce trace.pb", "the report"},
+                  {"flopreduce traces/", "all traces of a job, in one report"},
+                  {"flopreduce --format html -o report.html rank*.pb", "a page for any browser"},
+                  {"flopreduce --fail-if 'hfu < 30%' trace.pb", "a gate for CI"}};
+  const auto a = std::make_shared<ReportArguments>();
+  a->input.add_to(app);
+  std::vector<std::string> forms;
+  for (const manual::Entry& form : report_forms()) forms.push_back(form.term);
+  a->output.add_to(app, forms);
+  app.add_option("--sections", a->output.sections,
+                 "Only sections with these words in their titles, such as roofline,kernels (text, "
+                 "markdown)")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  a->utilization.add_to(app);
+  app.add_option("--weight", a->output.weight, "What --format folded adds up (flop)")
+      ->type_name("WEIGHT")
+      ->check(manual::one_of({"flop", "time", "launches"}));
+  a->gates.add_to(app);
+  app.add_flag("--partial", a->partial,
+               "Write a summary instead of a report, to be joined by flopreduce merge")
+      ->excludes("--format", "--fail-if");
+  return [a] { return run_report(*a); };
 }
 
 }  // namespace
 
-const Command kReport = {"report", "what the traces hold; the default", run_report};
+const Command kReport = {"report", "what the traces hold; the default",
+                         "Turns traces of libflopinj.so into a FLOP report.", define_report};
 
 }  // namespace flopinj::reduce

@@ -29,8 +29,7 @@ int write_folder(const std::vector<Table>& tables, const OutputArguments& output
     return one;
   };
   // All or none.
-  for (const Table& table : tables)
-    if (const int code = refuse_to_overwrite(of_table(table)); code >= 0) return code;
+  for (const Table& table : tables) refuse_to_overwrite(of_table(table));
   for (const Table& table : tables) {
     const OutputArguments one = of_table(table);
     const int code = write_output(one, [&](std::ostream& out) { write_csv(out, table); });

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kShortNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kShortNames = {{
     {"ratio", "backward_forward_ratio"},
     {"matrix_ratio", "backward_forward_matrix_ratio"},
     {"flop", "total.flop"},
@@ -24,7 +24,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kShortNam
     {"gpu_time_ns", "total.gpu_time_ns"},
     {"hfu", "utilization.hfu.utilization"},
     {"mfu", "utilization.mfu.utilization"},
+    {"hfu_kernel_time", "utilization.run.gpu_time.utilization"},
     {"utilization", "utilization.run.gpu_time.utilization"},
+    {"coverage", "coverage"},
 }};
 
 FigurePath split(std::string_view path) {
@@ -143,6 +145,24 @@ std::string nearest(const Json& report, const std::string& wanted) {
 }
 
 }  // namespace
+
+std::vector<NamedValue> list_figures(const Json& report) {
+  std::vector<NamedValue> list;
+  const auto add = [&](std::string name, const Json& value) {
+    if (figure_of(value, name).state == Figure::State::kNoFigure) return;
+    const std::string text = value.is_null()     ? "-"
+                             : value.is_string() ? value.get<std::string>()
+                                                 : value.dump();
+    list.push_back({printable(name), printable(text)});
+  };
+  for (const auto& [name, path] : kShortNames)
+    if (const Json* value = found(report, split(path))) add(std::string(name), *value);
+  std::vector<std::string> paths;
+  collect(report, "", paths);
+  for (const std::string& path : paths)
+    if (const Json* value = found(report, split(path))) add(path, *value);
+  return list;
+}
 
 Figure find_figure(const Json& report, const FigurePath& path) {
   const std::string name = joined(path);

@@ -14,6 +14,13 @@
 
 namespace flopinj::reduce {
 
+// All names of a report's figures, short ones first, and what they are: "-" where that is not
+// known. Of lists the first element; bounded.
+struct NamedValue {
+  std::string name, value;
+};
+std::vector<NamedValue> list_figures(const nlohmann::ordered_json& report);
+
 Figure find_figure(const nlohmann::ordered_json& report, const FigurePath& path);
 
 }  // namespace flopinj::reduce

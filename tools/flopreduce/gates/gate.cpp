@@ -127,6 +127,15 @@ class GateParser {
     at_ = text_.size() - rest.size();
     out.number = negative ? -*value : *value;
     if (!negative) out.whole = parse_whole(text_.substr(first, at_ - first));
+    const size_t behind = at_;
+    skip_space();
+    if (at_ < text_.size() && text_[at_] == '%') {
+      ++at_;
+      out.number /= 100;
+      out.whole.reset();
+    } else {
+      at_ = behind;
+    }
     return true;
   }
   bool figure(Gate::Operand& out) {

@@ -4,7 +4,7 @@
 //     and        = term { ("and" | "&&") term }
 //     term       = "(" gate ")" | operand ("<" | "<=" | ">" | ">=" | "==" | "!=") operand
 //     operand    = number | figure
-//     number     = decimal, with an exponent or an SI prefix: 2.1, 1e12, 350G, -1
+//     number     = decimal, with an exponent or an SI prefix, or per cent: 2.1, 1e12, 350G, 30%
 //     figure     = part { "." part }      part = word | "quoted" | 'quoted'
 //
 // A word is of letters, digits, "_" and "-". A figure is a path into the JSON report (figures.h).

@@ -12,7 +12,7 @@ const DamageText& damage_text(Damage kind) {
       {"repeated_packets", "packets seen before and left out (a file given twice?)", false},
       {"malformed_packet", "packets with a right check sum and unreadable content", true},
       {"no_header", "header lost: program, rank and simulation mark are not known", true},
-      {"no_end", "no end mark: the program was killed or is still running", true},
+      {"no_end", "no end mark: the program was ended by a signal or is still running", false},
       {"stopped", "recording stopped early on an error: see the diagnostics", true},
       {"bad_columns", "batches with columns that do not fit each other", true},
       {"bad_id", "definitions with an id out of range", true},

@@ -98,7 +98,7 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   struct stat info {};
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
   if (S_ISDIR(info.st_mode))
-    return error_for(path, "is a directory: name the trace files in it", EISDIR);
+    return error_for(path, "is a directory with no trace in it (*.pb, *.sum)", EISDIR);
   if (!S_ISREG(info.st_mode) || standard_input) {
     const int stream = input->fd_;
     auto error = input->spool(stream);

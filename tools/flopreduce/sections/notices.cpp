@@ -122,6 +122,27 @@ void add_ranks(const Report& report, std::vector<std::string>& lines) {
                     " are added up here. If they are of several runs, reduce each run apart.");
 }
 
+bool lacks_more(const Report& report, const std::string& file) {
+  return std::ranges::any_of(report.damage, [&](const DamageReport& d) {
+    return d.file == file && damage_text(d.kind).partial;
+  });
+}
+
+// A recording without its end, and nothing else missing from it, is whole as far as it goes.
+void add_endings(const Report& report, std::vector<std::string>& lines) {
+  size_t open = 0;
+  std::string first;
+  for (const DamageReport& d : report.damage) {
+    if (d.kind != Damage::kNoEnd || lacks_more(report, d.file)) continue;
+    if (open++ == 0) first = d.file;
+  }
+  if (open == 0) return;
+  lines.push_back((open == 1 ? first + ": the program"
+                             : std::to_string(open) + " programs, first " + first + ":") +
+                  (open == 1 ? " was" : " were") +
+                  " ended by a signal, or still running: all but the last second is here.");
+}
+
 }  // namespace
 
 const char* reading_word(CounterReading reading) { return text_of(reading).word; }
@@ -148,6 +169,7 @@ std::vector<std::string> notices(const Report& report) {
   std::vector<std::string> lines;
   add_counters(report, lines);
   add_ranks(report, lines);
+  add_endings(report, lines);
   return lines;
 }
 

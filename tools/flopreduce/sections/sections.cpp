@@ -48,6 +48,12 @@ nlohmann::ordered_json gate_json(const Report& report) {
   for (const RuleReport& rule : report.rules)
     if (rule.phase != kNoPhase && !j["phases"].contains(rule.phase))
       j["phases"][rule.phase] = work_json({});
+  const LedgerLine& all = report.ledger.total;
+  j["coverage"] =
+      all.launches > 0
+          ? nlohmann::ordered_json(static_cast<double>(all.measured + all.extrapolated) /
+                                   static_cast<double>(all.launches))
+          : nlohmann::ordered_json(nullptr);
   return j;
 }
 

@@ -32,7 +32,7 @@ std::vector<Table> report_tables(const Report&);
 inline constexpr int kSchemaVersion = 1;
 nlohmann::ordered_json report_json(const Report&);
 // The same for conditions on figures: phases that the rules know and no launch had are in it too,
-// with 0 launches and 0 FLOP.
+// with 0 launches and 0 FLOP; and "coverage", the share of launches that have a FLOP count.
 nlohmann::ordered_json gate_json(const Report&);
 
 }  // namespace flopinj::reduce

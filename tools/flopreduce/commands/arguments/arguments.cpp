@@ -8,41 +8,44 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <map>
+#include <iterator>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/manual.h"
 #include "commands/arguments/output_file.h"
-#include "manual/describe.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 
 void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n", text.c_str()); }
 
-int parse(CLI::App& app, int argc, char** argv) {
-  if (being_described != nullptr) {
-    const std::string& name = app.get_name();
-    being_described->push_back(
-        manual::describe(app, name.substr(std::min(name.size(), sizeof "flopreduce"))));
-    return kExitFine;
+namespace {
+
+// The traces and summaries in a folder, by name; not those in folders below it. Where there are
+// none the reader says so.
+std::vector<std::string> traces_in(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string kind = at->path().extension();
+    if (kind == ".pb" || kind == ".sum") found.push_back(at->path());
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    complain(printable(e.what()) + " (see " + app.get_name() + " --help)");
-    return kExitUsage;
-  }
-  return -1;
+  if (found.empty()) return {folder};
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
-void InputArguments::add_to(CLI::App& app, bool positional) {
+}  // namespace
+
+void InputArguments::add_to(manual::CommandLine& app, bool positional) {
   if (positional)
-    app.add_option("TRACE", traces, "Trace files; '-' reads standard input")->required();
-  app.add_option("--fma", reduce.fma, "What one fused multiply-add counts")
-      ->check(CLI::IsMember({1, 2}))
+    app.add_option("TRACE", traces,
+                   "Traces and summaries; a folder: all in it; '-': standard input")
+        ->required();
+  app.add_option("--fma", reduce.fma, "What one fused multiply-add counts, 1 or 2")
+      ->check(CLI::Range(1, 2))
       ->capture_default_str();
   rules.add_to(app);
   app.add_option("-j,--jobs", reduce.jobs,
@@ -51,9 +54,17 @@ void InputArguments::add_to(CLI::App& app, bool positional) {
   app.add_flag("-q,--quiet", quiet, "No progress bar");
 }
 
-int InputArguments::finish() {
+void InputArguments::finish() {
   reduce.progress = !quiet;
-  return rules.finish(reduce.rules);
+  rules.finish(reduce.rules);
+  std::vector<std::string> all;
+  std::error_code ignored;
+  for (const std::string& trace : traces)
+    if (std::filesystem::is_directory(trace, ignored))
+      std::ranges::copy(traces_in(trace), std::back_inserter(all));
+    else
+      all.push_back(trace);
+  traces = std::move(all);
 }
 
 std::vector<std::string> InputArguments::files() const {
@@ -62,48 +73,40 @@ std::vector<std::string> InputArguments::files() const {
   return all;
 }
 
-void RuleArguments::add_to(CLI::App& app) {
-  app.add_option(
-         "--phase", phases,
-         "NAME=REGEX: launches whose innermost matching range fits REGEX belong to phase NAME")
+void RuleArguments::add_to(manual::CommandLine& app) {
+  app.add_option("--phase", phases,
+                 "Launches whose innermost matching range fits REGEX belong to phase NAME")
+      ->type_name("NAME=REGEX")
       ->take_all()
       ->allow_extra_args(false);
   app.add_option("--rules", files,
                  "Rules from FILE, tried before the built-in ones; `flopreduce rules` prints those")
+      ->type_name("FILE")
       ->take_all()
       ->allow_extra_args(false);
 }
 
-int RuleArguments::finish(PhaseRules& rules) {
-  for (const auto& rule : phases) {
-    if (const auto error = rules.add_user_rule(rule)) {
-      complain(*error);
-      return kExitUsage;
-    }
-  }
+void RuleArguments::finish(PhaseRules& rules) {
+  for (const auto& rule : phases)
+    if (const auto error = rules.add_user_rule(rule)) throw Failure(*error);
   for (const auto& name : files) {
     errno = 0;
     std::ifstream file(name, std::ios::binary);
     std::string text(kMaxRuleFileBytes + 1, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<size_t>(file.gcount()));
-    if (file.bad() || (!file && !file.eof())) {
-      complain(printable(name) + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO));
-      return errno == EACCES ? kExitPermission : kExitUsage;
-    }
-    if (const auto error = rules.add_rule_file(name, text)) {
-      complain(*error);
-      return kExitUsage;
-    }
+    if (file.bad() || (!file && !file.eof()))
+      throw Failure(
+          printable(name) + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO),
+          errno == EACCES ? kExitPermission : kExitUsage);
+    if (const auto error = rules.add_rule_file(name, text)) throw Failure(*error);
   }
-  return -1;
 }
 
 namespace {
 
 bool use_color(const OutputArguments& output) {
-  using Color = OutputArguments::Color;
-  if (output.color != Color::kAuto) return output.color == Color::kAlways;
+  if (output.color != "auto") return output.color == "always";
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::strcmp(terminal, "dumb") == 0;
@@ -123,24 +126,25 @@ size_t terminal_width(const OutputArguments& output) {
 
 }  // namespace
 
-void OutputArguments::add_to(CLI::App& app, std::vector<std::string> formats) {
-  std::string names;
-  for (const auto& name : formats) names += (names.empty() ? "" : ", ") + name;
+void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> formats) {
   if (std::find(formats.begin(), formats.end(), "csv") != formats.end())
-    app.add_option("--table", table, "The table that --format csv writes, by its key");
-  app.add_option("--format", format, names)
-      ->check(CLI::IsMember(std::move(formats)))
+    app.add_option("--table", table, "The table that --format csv writes, by its key")
+        ->type_name("KEY");
+  app.add_option("--format", format, "Form of the output")
+      ->type_name("FORM")
+      ->check(manual::one_of(std::move(formats)))
       ->capture_default_str();
   add_file_to(app);
   app.add_option("--top", top, "Lines of long tables")
       ->check(CLI::Range(size_t{1}, size_t{1000000}))
       ->capture_default_str();
-  app.add_option("--color", color, "auto, always or never")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
-          {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}}));
+  app.add_option("--color", color, "Colours: auto, where a terminal shows them; always; never")
+      ->type_name("WHEN")
+      ->check(manual::one_of({"auto", "always", "never"}))
+      ->capture_default_str();
 }
 
-void OutputArguments::add_file_to(CLI::App& app) {
+void OutputArguments::add_file_to(manual::CommandLine& app) {
   app.add_option_function<std::string>(
          "-o,--output", [this](const std::string& name) { file = name == "-" ? "" : name; },
          "Write to FILE instead of standard output (-)")
@@ -148,9 +152,9 @@ void OutputArguments::add_file_to(CLI::App& app) {
   app.add_flag("--force", force, "Overwrite FILE where it exists");
 }
 
-int OutputArguments::finish(std::vector<std::string> read) {
+void OutputArguments::finish(std::vector<std::string> read) {
   inputs = std::move(read);
-  return refuse_to_overwrite(*this);
+  refuse_to_overwrite(*this);
 }
 
 TextOptions OutputArguments::text_options() const {

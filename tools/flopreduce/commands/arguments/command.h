@@ -1,6 +1,11 @@
 // The commands of flopreduce: `flopreduce COMMAND ...`. Without one, `report` is meant.
 #pragma once
+#include <functional>
 #include <span>
+#include <stdexcept>
+#include <string>
+
+#include "manual/command_line.h"
 
 namespace flopinj::reduce {
 
@@ -12,14 +17,27 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitPartial = 3;
 inline constexpr int kExitPermission = 4;
 
-// `argv[0]` is the command's name. The result is the program's exit code; errors were said on
-// standard error. May throw: the program then ends with kExitPartial and one line.
+// What ends a command before it has a result. main() says it on standard error.
+class Failure : public std::runtime_error {
+ public:
+  explicit Failure(const std::string& what, int code = kExitUsage)
+      : std::runtime_error(what), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+// Adds a command to the command line: its options, and what its help says. What comes back runs
+// after parsing, and gives the exit code; it owns what the options write to. Errors are thrown as
+// Failure, or were said. Any other exception ends the program with kExitPartial and one line.
+using Action = std::function<int()>;
 struct Command {
   const char* name;
   const char* purpose;  // one line
-  int (*run)(int argc, char** argv);
-  // The words that may follow its name and have options of their own.
-  std::span<const char* const> words = {};
+  const char* text;     // what its help begins with
+  Action (*define)(manual::CommandLine&);
+  std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
 extern const Command kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kRules;
 std::span<const Command* const> commands();

@@ -1,5 +1,7 @@
 #include "commands/arguments/gate_arguments.h"
 
+#include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
@@ -8,28 +10,37 @@
 
 namespace flopinj::reduce {
 
-void GateArguments::add_to(CLI::App& app, const char* example) {
+void GateArguments::add_to(manual::CommandLine& app, const char* example) {
   app.add_option("--fail-if", texts_,
                  "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
-                     "'; may be given several times")
+                     "'; may be given several times. 'list' prints the names of figures")
       ->type_name("CONDITION")
       ->take_all()
       ->allow_extra_args(false);
 }
 
-int GateArguments::finish() {
+void GateArguments::finish() {
   for (const auto& text : texts_) {
-    std::string error;
-    if (!Gate::parse(text, gates_.emplace_back(), error)) {
-      complain("--fail-if: " + error);
-      return kExitUsage;
+    if (text == "list") {
+      list_ = true;
+      continue;
     }
+    std::string error;
+    if (!Gate::parse(text, gates_.emplace_back(), error)) throw Failure("--fail-if: " + error);
   }
-  return -1;
 }
 
 int GateArguments::check(const nlohmann::ordered_json& result) const {
   int code = kExitFine;
+  if (list_) {
+    size_t width = 0;
+    const auto figures = list_figures(result);
+    for (const auto& [name, value] : figures)
+      width = std::max(width, std::min<size_t>(name.size(), 60));
+    for (const auto& [name, value] : figures)
+      std::cout << name << std::string(width - std::min(width, name.size()) + 2, ' ') << value
+                << '\n';
+  }
   for (const Gate& gate : gates_) {
     const GateResult r =
         gate.evaluate([&](const FigurePath& path) { return find_figure(result, path); });

@@ -11,10 +11,11 @@ namespace flopinj::reduce {
 
 class GateArguments {
  public:
-  void add_to(CLI::App& app, const char* example = "ratio > 2.1 or total.flop > 1.5T");
-  // After parsing; -1 to go on, or the exit code of a condition that cannot be read.
-  int finish();
-  bool any() const { return !gates_.empty(); }
+  void add_to(manual::CommandLine& app, const char* example = "ratio > 2.1 or total.flop > 1.5T");
+  void finish();  // after parsing
+  bool any() const { return list_ || !gates_.empty(); }
+  // The names of figures are what is asked for, and not the report.
+  bool lists() const { return list_; }
   // Says on standard error which gates failed. kExitGate for a failed gate, and for one that is
   // decided by a figure that is not known; kExitUsage for a name that the result does not have.
   int check(const nlohmann::ordered_json& result) const;
@@ -22,6 +23,7 @@ class GateArguments {
  private:
   std::vector<std::string> texts_;
   std::vector<Gate> gates_;
+  bool list_ = false;
 };
 
 }  // namespace flopinj::reduce

@@ -110,7 +110,7 @@ int write_output(const OutputArguments& output, const std::function<void(std::os
     complain("standard output cannot be written");
     return kExitUsage;
   }
-  if (const int code = refuse_to_overwrite(output); code >= 0) return code;
+  refuse_to_overwrite(output);
   errno = 0;
   struct stat state {};
   const bool there = ::stat(file.c_str(), &state) == 0;
@@ -127,20 +127,18 @@ int write_output(const OutputArguments& output, const std::function<void(std::os
   return cannot_write(file, errno);
 }
 
-int refuse_to_overwrite(const OutputArguments& to) {
+void refuse_to_overwrite(const OutputArguments& to) {
   const std::string& file = to.file;
   const bool standard = is_standard_output(file);
   const auto output = standard ? file_state(STDOUT_FILENO) : file_state(file);
   for (const auto& input : to.inputs) {
     if (!same_file(output, input == "-" ? file_state(STDIN_FILENO) : file_state(input))) continue;
-    complain(
+    throw Failure(
         (standard ? "standard output" : "-o " + printable(file)) +
         " is an input: it would be overwritten before it can be read again; name another file");
-    return kExitUsage;
   }
-  if (standard || !output || to.force) return -1;
-  complain(printable(file) + " exists; choose another name, or overwrite it with --force");
-  return kExitUsage;
+  if (standard || !output || to.force) return;
+  throw Failure(printable(file) + " exists; choose another name, or overwrite it with --force");
 }
 
 }  // namespace flopinj::reduce

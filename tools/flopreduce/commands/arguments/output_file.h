@@ -14,8 +14,8 @@ struct OutputArguments;
 // directly, as is a file whose folder takes no new file.
 int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
 
-// -1, or the exit code where the output is one of the inputs, by whatever name, since to write it
-// would destroy what is read; or a file that exists, without --force. That was said.
-int refuse_to_overwrite(const OutputArguments& output);
+// Fails where the output is one of the inputs, by whatever name, since to write it would destroy
+// what is read; or a file that exists, without --force.
+void refuse_to_overwrite(const OutputArguments& output);
 
 }  // namespace flopinj::reduce

@@ -6,17 +6,18 @@
 
 namespace flopinj::reduce {
 
-void UtilizationArguments::add_peaks_to(CLI::App& app) {
+void UtilizationArguments::add_peaks_to(manual::CommandLine& app) {
   app.add_option(
          "--peak", peaks_,
-         "[DEVICE:]PRECISION=VALUE: a peak for utilization, such as tensor_bf16=989T or "
+         "A peak for utilization, such as tensor_bf16=989T or "
          "memory=4.8T (FLOP/s, B/s). DEVICE is a device's whole name, or a part of it that is "
          "no other product's name")
+      ->type_name("[DEVICE:]PRECISION=VALUE")
       ->take_all()
       ->allow_extra_args(false);
 }
 
-void UtilizationArguments::add_to(CLI::App& app) {
+void UtilizationArguments::add_to(manual::CommandLine& app) {
   add_peaks_to(app);
   app.add_option("--formula-flop", formula_flop_,
                  "FLOP by formula of everything that the traces hold, for MFU")
@@ -28,44 +29,37 @@ void UtilizationArguments::add_to(CLI::App& app) {
       ->type_name("NUMBER");
 }
 
-int UtilizationArguments::finish(UtilizationOptions& options) {
+void UtilizationArguments::finish(UtilizationOptions& options) {
   for (const auto& text : peaks_) {
     auto parsed = parse_peak(text);
-    if (!parsed.error.empty()) {
-      complain(parsed.error);
-      return kExitUsage;
-    }
+    if (!parsed.error.empty()) throw Failure(parsed.error);
     options.peaks.push_back(std::move(parsed.value));
   }
   struct Number {
-    const char* option;
+    const char *option, *example;
     const std::string& text;
     std::optional<double>& value;
   };
-  for (const Number& n : {Number{"--formula-flop", formula_flop_, options.formula_flop},
-                          Number{"--forward-flop", forward_flop_, options.forward_flop},
-                          Number{"--batch-size", batch_size_, options.batch_size}}) {
+  for (const Number& n : {Number{"--formula-flop", "1.2T", formula_flop_, options.formula_flop},
+                          Number{"--forward-flop", "1.2T", forward_flop_, options.forward_flop},
+                          Number{"--batch-size", "64", batch_size_, options.batch_size}}) {
     if (n.text.empty()) continue;
     n.value = parse_si(n.text);
-    if (!n.value || *n.value <= 0) {
-      complain(std::string(n.option) + " " + printable(cut(n.text, 60)) +
-               ": must be a number above 0, such as 1.2T");
-      return kExitUsage;
-    }
+    if (!n.value || *n.value <= 0)
+      throw Failure(std::string(n.option) + " " + printable(cut(n.text, 60)) +
+                    ": must be a number above 0, such as " + n.example);
   }
-  return -1;
 }
 
-int UtilizationArguments::check(const Report& report) {
+void UtilizationArguments::check(const Report& report) {
   const auto& unused = report.utilization.unused_overrides;
-  if (unused.empty()) return -1;
+  if (unused.empty()) return;
   std::string names;
   for (const auto& device : report.utilization.devices)
     names += (names.empty() ? "" : ", ") + printable(cut(device.name, 100));
-  complain("--peak '" + printable(cut(unused[0], 100)) +
-           ":...': no device in these traces is named so; they have " +
-           (names.empty() ? "none" : names));
-  return kExitUsage;
+  throw Failure("--peak '" + printable(cut(unused[0], 100)) +
+                ":...': no device in these traces is named so; they have " +
+                (names.empty() ? "none" : names));
 }
 
 }  // namespace flopinj::reduce

@@ -10,12 +10,11 @@ namespace flopinj::reduce {
 
 class UtilizationArguments {
  public:
-  void add_to(CLI::App& app);
-  void add_peaks_to(CLI::App& app);  // --peak alone
-  // After parsing; -1 to go on, or the exit code.
-  int finish(UtilizationOptions& options);
-  // With the report: -1 to go on, or the exit code where a --peak is of no device in it.
-  static int check(const Report& report);
+  void add_to(manual::CommandLine& app);
+  void add_peaks_to(manual::CommandLine& app);  // --peak alone
+  void finish(UtilizationOptions& options);     // after parsing
+  // With the report: fails where a --peak is of no device in it.
+  static void check(const Report& report);
 
  private:
   std::vector<std::string> peaks_;
