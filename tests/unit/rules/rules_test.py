@@ -13,7 +13,7 @@ COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trac
              "collector/options", "collector/schedule", "collector/ranges", "collector/identity"]
 INJECTOR = ["injector", "injector/graphs", "injector/handles", "injector/counters",
             "injector/process", "injector/vendor"]
-REDUCER = ["", "commands", "commands/arguments", "gates", "writers/html", "writers",
+REDUCER = ["", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers",
            "sections/explained", "sections/recording", "sections", "sections/parts",
            "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
            "projection", "peaks", "phases", "analytic", "tables", "reader", "support"]

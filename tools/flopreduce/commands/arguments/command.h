@@ -39,7 +39,7 @@ struct Command {
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
-extern const Command kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kRules;
+extern const Command kAnonymize, kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kRules;
 std::span<const Command* const> commands();
 
 }  // namespace flopinj::reduce

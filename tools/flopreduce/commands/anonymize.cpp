@@ -1,0 +1,118 @@
+// flopreduce anonymize: a trace without names, for others to look at.
+#include "anonymous/anonymize.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "anonymous/same_figures.h"
+#include "commands/arguments/command.h"
+#include "commands/arguments/output_file.h"
+#include "commands/run.h"
+#include "sections/sections.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+KeyedHash::Key key_from(const std::string& file) {
+  KeyedHash::Key key{};
+  if (file.empty()) {
+    if (::getrandom(key.data(), sizeof key, 0) == static_cast<ssize_t>(sizeof key)) return key;
+    throw Failure("the system gives no random key: name a file of your own with --key-file");
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string secret(4096, '\0');
+  in.read(secret.data(), static_cast<std::streamsize>(secret.size()));
+  secret.resize(static_cast<size_t>(in.gcount()));
+  if (secret.size() < 16)
+    throw Failure("--key-file " + printable(file) +
+                  ": it takes a file with at least 16 bytes that nobody can guess, as 'head -c 32 "
+                  "/dev/urandom' makes");
+  const KeyedHash mix({0, 1});
+  return {mix.of("a" + secret), mix.of("b" + secret)};
+}
+
+using Json = nlohmann::ordered_json;
+
+Json report_of(std::unique_ptr<Input> input) {
+  Reducer reducer(ReduceOptions{});
+  reducer.add(std::move(input));
+  if (!reducer.any_input())
+    throw Failure(reducer.errors().empty() ? "nothing in it" : reducer.errors().front().message,
+                  kExitPartial);
+  return report_json(reducer.run());
+}
+
+struct AnonymizeArguments {
+  std::string trace, key_file;
+  AnonymizeOptions options;
+  OutputArguments output;
+};
+
+int write_anonymous(const AnonymizeArguments& arguments) {
+  const AnonymousNames names(KeyedHash(key_from(arguments.key_file)));
+  auto opened = Input::open(arguments.trace);
+  if (const auto* error = std::get_if<InputError>(&opened))
+    throw Failure(error->message, error->permission ? kExitPermission : kExitPartial);
+  auto input = std::move(std::get<std::unique_ptr<Input>>(opened));
+  DamageLog damage;
+  const std::string bytes = anonymize(*input, names, arguments.options, damage);
+  const Json before = report_of(std::move(input));
+  const Json after =
+      report_of(Input::from_memory("the anonymous trace", bytes.data(), bytes.size()));
+  if (const auto key = first_difference(before, after))
+    throw Failure("not written: without its names the report would have other figures (" + *key +
+                  "); --keep-ranges and --keep-kernels keep what figures are told by");
+  const int code = write_output(arguments.output, [&](std::ostream& out) { out << bytes; });
+  if (code == kExitFine && damage.partial())
+    throw Failure(printable(arguments.trace) + ": damaged parts are left out", kExitPartial);
+  return code;
+}
+
+Action define_anonymize(manual::CommandLine& app) {
+  app.notes =
+      "What stays: numbers, times of day, sizes of tensors, ranks, process ids, the device's name, "
+      "versions, and digits in names. Look at the result before it is sent: flopreduce FILE. "
+      "Equal names have equal pseudonyms in one file, and in all files that were written with one "
+      "--key-file; ranks of a job that were written with one can be joined afterwards.";
+  app.examples = {{"flopreduce anonymize -o shown.pb rank0.pb", "a trace without names"},
+                  {"head -c 32 /dev/urandom > key",
+                   "a secret of your own, and traces that can be "
+                   "compared: --key-file key"}};
+  const auto a = std::make_shared<AnonymizeArguments>();
+  app.add_option("TRACE", a->trace, "A trace or summary; '-' reads standard input")->required();
+  app.add_flag("--keep-ranges", a->options.keep_ranges,
+               "Keep the names of ranges, their domains and threads");
+  app.add_flag("--keep-kernels", a->options.keep_kernels, "Keep the names of kernels");
+  app.add_option("--key-file", a->key_file,
+                 "A secret of 16 bytes or more: equal names have equal pseudonyms in all files "
+                 "that are written with it. Without: a new one each time")
+      ->type_name("FILE");
+  a->output.add_file_to(app);
+  return [a] {
+    a->output.finish(a->key_file.empty() ? std::vector{a->trace}
+                                         : std::vector{a->trace, a->key_file});
+    if (a->output.file.empty() && ::isatty(STDOUT_FILENO) != 0)
+      throw Failure("a trace is not for a terminal: name a file with -o");
+    return write_anonymous(*a);
+  };
+}
+
+}  // namespace
+
+const Command kAnonymize = {
+    "anonymize", "a trace without names, for others to look at",
+    "Writes a trace or summary anew without what says whose it is, to be sent to others. Program, "
+    "host, files, and names of ranges, threads and kernels become pseudonyms, but for names of "
+    "public frameworks and libraries and words that figures are told by; command lines and texts "
+    "of diagnostics are left out; identifiers of devices, sessions and code are replaced. Every "
+    "figure of the report stays: both are made and compared, and where one differs nothing is "
+    "written.",
+    define_anonymize};
+
+}  // namespace flopinj::reduce
