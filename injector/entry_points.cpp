@@ -7,6 +7,8 @@
 //   InitializeInjectionNvtx (version 2, libnvToolsExt), so these run several times.
 // LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
 // nothing else: at that moment neither CUDA nor the program is ready.
+// flopinj attach: gdb loads the library into a program that was started without it, and calls
+//   flopinj_listen(); all else is asked for by the control socket.
 // In a set-user-id program none of them does anything.
 #include <dlfcn.h>
 #include <injector/nvtx.h>
@@ -55,6 +57,12 @@ FLOPINJ_EXPORT int InitializeInjectionNvtx2(const void* (*get_export_table)(uint
 
 FLOPINJ_EXPORT int InitializeInjectionNvtx(const void* (*get_export_table)(uint32_t)) {
   return InitializeInjectionNvtx2(get_export_table);
+}
+
+FLOPINJ_EXPORT int flopinj_listen(void) {
+  if (!may_run()) return 0;
+  const flopinj::NoCancellation whole;
+  return flopinj::listen_session() ? 1 : 0;
 }
 
 namespace {

@@ -119,6 +119,11 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   forget_control_after_fork();
 }
 
+void register_fork_handler() {
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
+  static_cast<void>(registered);
+}
+
 void stop_at_exit() { stop_session(EndReason::kExit); }
 
 void register_handlers() {
@@ -187,8 +192,7 @@ void close(EndReason reason) noexcept {
 
 // Made at the first call, whoever makes it. Null: nothing is to be recorded now.
 Recording* make_first() FLOPINJ_REQUIRES(session().making) {
-  static const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
-  static_cast<void>(registered);
+  register_fork_handler();
   std::vector<std::string> problems;
   const Settings settings = read_settings(environ, problems);
   log::set_level(settings.log_level);
@@ -267,6 +271,25 @@ void start_session() noexcept {
     if (duties.listens || g_stop_ns != 0) serve_control(duties);
   } catch (const std::exception& e) {
     log::error({"cannot start: ", e.what(), "; the program runs unprofiled"});
+  }
+}
+
+bool listen_session() noexcept {
+  try {
+    const RecursionGuard guard;
+    const MutexLock lock(session().changing);
+    {
+      const MutexLock making(session().making);
+      if (g_life == Life::kOpen && session().first == nullptr) {
+        register_fork_handler();
+        g_life = Life::kIdle;
+      }
+    }
+    session().start_tried = true;
+    return g_life == Life::kIdle &&
+           serve_control({true, answer, next_session_event_ns, do_session_events});
+  } catch (const std::exception&) {
+    return false;
   }
 }
 

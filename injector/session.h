@@ -20,6 +20,9 @@ namespace flopinj {
 
 // Starts what the environment asks for. One line on stderr where it cannot.
 void start_session() noexcept;
+// Nothing is recorded until it is asked for, whatever the environment says. For a program that runs
+// already. False: nobody can ask.
+bool listen_session() noexcept;
 void stop_session(EndReason) noexcept;
 
 // Of a request made while the program runs.

@@ -19,6 +19,7 @@ struct RecordingOption {
   bool many = false;  // may be given several times; the variable takes them with commas between
   // False, and nothing is changed, where the text is not understood.
   bool (*read)(Settings&, std::string_view text);
+  bool before_start = false;  // means nothing to flopinj attach
 };
 
 std::span<const RecordingOption> recording_options();

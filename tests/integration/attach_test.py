@@ -4,9 +4,11 @@ The requests are made by a client of the test's own, from the description of the
 common/control_address.h.
 """
 
+import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -264,6 +266,76 @@ class Training(Attach):
                 self.assertEqual(report["damage"], [])
                 for trace in traces:
                     trace.unlink()
+
+
+def flopinj(*arguments, folder=None):
+    return harness.run([harness.FLOPINJ, *arguments], harness.clean_environment(), cwd=folder)
+
+
+class Commands(Attach):
+    """flopinj attach, detach and status."""
+
+    def test_a_dormant_program_is_asked(self):
+        client = self.endless()
+        self.assertIn("dormant", flopinj("status", client.pid).stdout)
+        done = flopinj("attach", client.pid, "-o", "mine-%p.pb", "--level", "tally",
+                       folder=self.folder)
+        trace = self.folder / f"mine-{client.pid}.pb"
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(str(trace), done.stdout)
+        again = flopinj("attach", client.pid)
+        self.assertEqual((again.returncode, again.stdout), (1, ""))
+        self.assertIn("it records already", again.stderr)
+        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+        status = json.loads(flopinj("status", "--json", client.pid).stdout)
+        self.assertEqual((status["state"], status["output"]), ("recording", str(trace)))
+        done = flopinj("detach", client.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"flopreduce {trace}", done.stdout)
+        launches = int(re.search(r"([\d,]+) launches", done.stdout)[1].replace(",", ""))
+        report = harness.reduce(trace)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["launches"], launches)
+
+    def test_what_cannot_be_is_said_in_one_line(self):
+        with subprocess.Popen(["sleep", "60"]) as program:
+            for arguments, words in ((("attach", program.pid), "has not loaded CUDA's driver"),
+                                     (("attach", "--never-enter", program.pid), "does not listen"),
+                                     (("detach", program.pid), "does not listen"),
+                                     (("attach", 2 ** 30), "there is no process"),
+                                     (("attach", program.pid, "--dormant"), "--dormant"),
+                                     (("attach", "me"), "me"), (("attach",), "PID")):
+                with self.subTest(arguments):
+                    done = flopinj(*arguments)
+                    self.assertIn(done.returncode, (1, 2))
+                    self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1),
+                                     done.stderr)
+                    self.assertIn(words, done.stderr)
+            program.kill()
+
+    @unittest.skipIf(shutil.which("gdb") is None, "no gdb")
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have to be there from the start")
+    def test_a_program_that_was_started_without_the_library_is_entered(self):
+        options = ("--steps", 120, "--sleep-ms", 25, "--model", "mlp")
+        env = {**harness.clean_environment(), "LD_LIBRARY_PATH": str(harness.SIMGPU)}
+        plain = harness.run([TRAINER, "--steps", 120, "--model", "mlp"], env)
+        program = subprocess.Popen([str(c) for c in (TRAINER, *options)], env=env, text=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.wait_for(lambda: "libcuda" in Path(f"/proc/{program.pid}/maps").read_text())
+        done = flopinj("attach", program.pid, folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("without flopinj", done.stdout)
+        self.wait_for(lambda: int(ask(program.pid, "status")["launches"]) > 100)
+        self.assertEqual(flopinj("detach", program.pid).returncode, 0)
+        self.assertEqual(flopinj("attach", program.pid, "-o", "second.pb",
+                                 folder=self.folder).returncode, 0)
+        _, err = program.communicate(timeout=240)
+        self.assertEqual(program.returncode, plain.returncode)
+        self.assertEqual(re.findall(r"weights \S+", err), re.findall(r"weights \S+", plain.stderr))
+        for trace in (f"flop-{program.pid}.pb", "second.pb"):
+            report = harness.reduce(self.folder / trace)
+            self.assert_balanced(report)
+            self.assertGreater(report["ledger"]["launches"], 0)
 
 
 class Nvtx(Attach):

@@ -2,10 +2,13 @@
 
 #include <exception>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "attach.h"
 #include "doctor.h"
 #include "exit_codes.h"
 #include "install_tree.h"
@@ -19,11 +22,12 @@ using flopinj::RunOptions;
 using flopinj::manual::CommandLine;
 
 // One option for each setting of the library.
-void add_recording_options(CommandLine& run, RunOptions& options) {
+using Given = std::map<std::string, std::vector<std::string>>;
+void add_recording_options(CommandLine& run, Given& all_given, bool of_running = false) {
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
     const std::string name(setting.option), help(setting.help);
-    if (name.empty()) continue;
-    std::vector<std::string>& given = options.given[std::string(setting.variable)];
+    if (name.empty() || (of_running && setting.before_start)) continue;
+    std::vector<std::string>& given = all_given[std::string(setting.variable)];
     if (setting.value.empty()) {
       run.add_flag_callback(
           name, [&given] { given = {"1"}; }, help);
@@ -47,7 +51,7 @@ void add_recording_options(CommandLine& run, RunOptions& options) {
 }
 
 void add_run_options(CommandLine& run, RunOptions& options) {
-  add_recording_options(run, options);
+  add_recording_options(run, options.given);
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
   CLI::Option* simulate =
@@ -96,7 +100,9 @@ flopinj::manual::Program about(const CommandLine& line) {
   program.exit_status = {
       {"the program's", "run: its exit code, or its signal, as without flopinj"},
       {"0", "doctor: all is well"},
+      {"0", "attach, detach, status: it is done"},
       {"1", "doctor: something is missing"},
+      {"1", "attach, detach, status: it cannot be done; the line says why"},
       {"2", "the options are wrong, or the trace could not be written: nothing was started"},
       {"4", "doctor: no permission to read the counters"},
       {"125", "run: files of flopinj are missing"},
@@ -134,7 +140,62 @@ int write_option_table() {
   return std::cout.flush() ? 0 : flopinj::kExitUsage;
 }
 
-std::unique_ptr<CommandLine> command_line(RunOptions& options) {
+// Commands for a process that runs already.
+struct RunningOptions {
+  flopinj::AttachOptions attach;
+  bool never_enter = false, json = false;
+};
+
+void add_running_commands(CommandLine& line, RunningOptions& options) {
+  const auto takes_process = [&options](CommandLine& command) {
+    command.add_option("PID", options.attach.pid, "The process")
+        ->type_name("")
+        ->required()
+        ->check(CLI::PositiveNumber);
+  };
+  CommandLine& attach = line.add_command(
+      "attach", "record a program that runs already",
+      "Begins to record a program that runs already. One that was started with flopinj run "
+      "--dormant is asked; another one is entered with gdb, which stops it for about a second: its "
+      "NVTX ranges are not seen then. The program goes on as before when it is let go of, and may "
+      "be attached to again.");
+  takes_process(attach);
+  add_recording_options(attach, options.attach.given, true);
+  attach.add_flag("--never-enter", options.never_enter,
+                  "Only ask: leave a program alone that was started without flopinj");
+  attach.examples = {{"flopinj attach 4711", "begin; the trace is flop-4711.pb"},
+                     {"flopinj attach --duration 30s -o now.pb 4711", "record for half a minute"}};
+  CommandLine& detach = line.add_command(
+      "detach", "let go of a program that is recorded",
+      "Ends the recording of a program, which goes on. Counters, callbacks and threads of the "
+      "recording are given back.");
+  takes_process(detach);
+  detach.examples = {{"flopinj detach 4711", "end it, and say how to read the trace"}};
+  CommandLine& status = line.add_command(
+      "status", "say what is recorded of a program",
+      "Says whether a program is recorded, where to, and how far the recording is.");
+  takes_process(status);
+  status.add_flag("--json", options.json, "As one JSON object");
+  status.examples = {{"flopinj status 4711", "launches so far, coverage, cost"}};
+}
+
+// Nothing: none of them was given.
+std::optional<int> do_running_command(const CommandLine& line, RunningOptions& options) {
+  const auto given = [&line](const char* name) { return line.get_subcommand(name)->parsed(); };
+  options.attach.enter = !options.never_enter;
+  try {
+    if (given("attach"))
+      return flopinj::attach(options.attach, flopinj::InstallTree::of_this_program());
+    if (given("detach")) return flopinj::detach(options.attach.pid);
+    if (given("status")) return flopinj::status(options.attach.pid, options.json);
+  } catch (const std::exception& error) {
+    std::cerr << "flopinj: " << error.what() << "\n";
+    return flopinj::kExitCheckFailed;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<CommandLine> command_line(RunOptions& options, RunningOptions& running) {
   auto line = std::make_unique<CommandLine>(
       "flopinj", "",
       "Profiles the floating-point operations of a CUDA program, without a change to it.");
@@ -153,6 +214,7 @@ std::unique_ptr<CommandLine> command_line(RunOptions& options) {
       {"flopinj run -o job-%r.pb -- python train.py", "one trace for each rank of a job"},
       {"flopinj run --simulate -- ./trainer", "try it without a GPU"},
       {"flopinj run --print-env -o job-%r.pb > env.sh", "the same as variables for a job script"}};
+  add_running_commands(*line, running);
   CommandLine& doctor = line->add_command(
       "doctor", "say what a profiled program would find on this machine",
       "Says what a profiled program would find on this machine, and what to do about what is "
@@ -163,7 +225,8 @@ std::unique_ptr<CommandLine> command_line(RunOptions& options) {
 
 int flopinj_main(std::vector<std::string> arguments) {
   RunOptions options;
-  const auto line = command_line(options);
+  RunningOptions running;
+  const auto line = command_line(options, running);
   const flopinj::manual::Program program = about(*line);
   if (arguments.size() == 2 && arguments[0] == "--generate") {
     if (arguments[1] == "options") return write_option_table();
@@ -180,7 +243,8 @@ int flopinj_main(std::vector<std::string> arguments) {
   if (parsed.exit_code) return *parsed.exit_code;
   const CLI::App* const run = line->get_subcommand("run");
   if (!run->parsed()) {
-    if (has_separator) return usage_error("doctor takes no program");
+    if (has_separator) return usage_error("only run takes a program");
+    if (const auto exit_code = do_running_command(*line, running)) return *exit_code;
     return flopinj::doctor(flopinj::InstallTree::of_this_program());
   }
 

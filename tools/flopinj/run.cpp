@@ -105,12 +105,9 @@ int exec_program(const std::vector<std::string>& program) {
 
 }  // namespace
 
-Environment injection_environment(const RunOptions& options, const InstallTree& tree,
-                                  const fs::path& folder) {
-  require_file(tree.library, "run");
-  Environment environment;
-  environment.set(kCudaInjection, tree.library);
-  environment.set(kNvtxInjection, tree.library);
+std::vector<std::pair<std::string, std::string>> recording_variables(const RunOptions& options,
+                                                                     const fs::path& folder) {
+  std::vector<std::pair<std::string, std::string>> variables;
   for (const RecordingOption& option : recording_options()) {
     const auto given = options.given.find(std::string(option.variable));
     std::string value = given != options.given.end() ? setting(options, option.variable) : "";
@@ -121,8 +118,18 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
     } else if (option.variable == kCupti && value.find('/') != value.npos) {
       value = (folder / value).string();  // else a name for the dynamic loader
     }
-    if (!value.empty()) environment.set(std::string(option.variable), value);
+    if (!value.empty()) variables.emplace_back(option.variable, value);
   }
+  return variables;
+}
+
+Environment injection_environment(const RunOptions& options, const InstallTree& tree,
+                                  const fs::path& folder) {
+  require_file(tree.library, "run");
+  Environment environment;
+  environment.set(kCudaInjection, tree.library);
+  environment.set(kNvtxInjection, tree.library);
+  for (auto& [name, value] : recording_variables(options, folder)) environment.set(name, value);
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");
     environment.prepend("LD_PRELOAD", tree.library);

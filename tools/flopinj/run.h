@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "environment.h"
@@ -28,6 +29,10 @@ struct CannotRecord : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The library's variables that the options ask for. Relative paths are taken against `folder`.
+// Throws std::invalid_argument for what the user must mend.
+std::vector<std::pair<std::string, std::string>> recording_variables(
+    const RunOptions& options, const std::filesystem::path& folder);
 // The environment that the options ask for. Relative paths are taken against `folder`. Throws
 // std::invalid_argument for what the user must mend.
 Environment injection_environment(const RunOptions& options, const InstallTree& tree,

@@ -1,0 +1,145 @@
+#include "attach.h"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "control_client.h"
+#include "enter_process.h"
+#include "exit_codes.h"
+#include "output_name.h"
+#include "run.h"
+
+namespace flopinj {
+namespace {
+
+// As the library takes them: "FLOPINJ_LEVEL=tally".
+std::vector<std::string> settings_for(const AttachOptions& options) {
+  RunOptions run;
+  run.given = options.given;
+  run.given["FLOPINJ_QUIET"] = {"1"};  // what is to be said is said here
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : recording_variables(run, std::filesystem::current_path()))
+    settings.push_back(name + "=" + value);
+  return settings;
+}
+
+// The library makes its thread as it is loaded: it listens a moment later.
+Answer ask_soon(pid_t pid, const std::vector<std::string>& request) {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    try {
+      return ask(pid, request);
+    } catch (const NotListening&) {
+      if (std::chrono::steady_clock::now() > give_up) throw;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+std::string of(const Answer& answer, const std::string& key) {
+  const auto found = answer.find(key);
+  return found != answer.end() ? found->second : "";
+}
+
+double number_of(const Answer& answer, const std::string& key) {
+  const std::string text = of(answer, key);
+  return text.empty() ? 0 : std::stod(text);
+}
+
+std::string with_commas(const std::string& digits) {
+  std::string out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+std::string formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string bytes(double count) {
+  if (count < 1e6) return formatted("%.1f kB", count / 1e3);
+  return count < 1e9 ? formatted("%.1f MB", count / 1e6) : formatted("%.1f GB", count / 1e9);
+}
+
+std::string process(pid_t pid) { return "process " + std::to_string(pid); }
+
+}  // namespace
+
+int attach(const AttachOptions& options, const InstallTree& tree) {
+  std::vector<std::string> request = settings_for(options);
+  request.insert(request.begin(), "start");
+  Answer answer;
+  bool entered = false;
+  try {
+    answer = ask(options.pid, request);
+  } catch (const NotListening&) {
+    if (!options.enter) throw;
+    enter_process(options.pid, tree);
+    entered = true;
+    answer = ask_soon(options.pid, request);
+  }
+  std::cout << process(options.pid) << " is recorded to " << of(answer, "output") << "\n";
+  if (entered) std::cout << "It was started without flopinj: its NVTX ranges are not seen.\n";
+  std::cout << "Let go of it:  flopinj detach " << options.pid << "\n" << std::flush;
+  return kExitOk;
+}
+
+int detach(pid_t pid) {
+  const std::string output = of(ask(pid, {"stop"}), "output");
+  const Answer last = ask(pid, {"status"});
+  std::cout << process(pid) << " is let go of: " << with_commas(of(last, "launches"))
+            << " launches, " << bytes(number_of(last, "trace_bytes")) << "\n"
+            << "Read the trace:  flopreduce " << output << "\n"
+            << std::flush;
+  return kExitOk;
+}
+
+int status(pid_t pid, bool json) {
+  const Answer answer = ask(pid, {"status"});
+  if (json) {
+    nlohmann::json values;
+    for (const auto& [key, value] : answer) {
+      const bool text = key == "state" || key == "output" || key == "mode";
+      values[key] = text ? nlohmann::json(value) : nlohmann::json::parse(value);
+    }
+    std::cout << values << "\n" << std::flush;
+    return kExitOk;
+  }
+  const std::string state = of(answer, "state");
+  std::cout << process(pid) << ": " << state;
+  if (state == "recording")
+    std::cout << " for " << formatted("%.1f s", number_of(answer, "seconds")) << ", mode "
+              << of(answer, "mode");
+  std::cout << "\n";
+  if (answer.contains("output")) {
+    const double seconds = number_of(answer, "seconds");
+    const double cost = number_of(answer, "callback_ns") + number_of(answer, "measuring_ns");
+    std::cout << "  trace      " << of(answer, "output") << ", "
+              << bytes(number_of(answer, "trace_bytes")) << "\n"
+              << "  launches   " << with_commas(of(answer, "launches")) << ", "
+              << with_commas(of(answer, "dropped")) << " dropped\n"
+              << "  counted    " << formatted("%.1f %%", number_of(answer, "covered") * 100)
+              << " of GPU time has complete counts\n"
+              << "  own cost   " << formatted("%.1f ms", cost / 1e6);
+    if (seconds > 0) std::cout << formatted(" (%.2f %% of the time)", cost / seconds / 1e7);
+    std::cout << "\n";
+  } else {
+    std::cout << "  nothing was recorded yet; begin:  flopinj attach " << pid << "\n";
+  }
+  std::cout << std::flush;
+  return kExitOk;
+}
+
+}  // namespace flopinj

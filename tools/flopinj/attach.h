@@ -1,0 +1,25 @@
+// `flopinj attach`, `detach` and `status`: recordings in a process that runs already.
+#pragma once
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "install_tree.h"
+
+namespace flopinj {
+
+struct AttachOptions {
+  pid_t pid = 0;
+  // By variable, as in RunOptions.
+  std::map<std::string, std::vector<std::string>> given;
+  bool enter = true;  // a process that the library is not in, too (enter_process.h)
+};
+
+// Each returns an exit code, and throws std::runtime_error with one line that says what to do.
+int attach(const AttachOptions&, const InstallTree&);
+int detach(pid_t);
+int status(pid_t, bool json);
+
+}  // namespace flopinj
