@@ -291,7 +291,7 @@ class SuddenEnds(harness.TestCase):
                 child.wait(20)
                 reader.join(20)
                 child.stdout.close()
-                report = harness.reduce(self.trace, check=3)
+                report = harness.reduce(self.trace, check=0)
                 self.assert_balanced(report)
                 before = max([n for when, n in seen if when < killed - 1.0], default=0)
                 self.assertGreaterEqual(report["ledger"]["launches"], before)
