@@ -1,0 +1,189 @@
+"""Programs under random faults, in which recordings begin and end at random moments, and which are
+asked for their status, killed, and entered with gdb. Each has to end as it does without the
+profiler and leave no process behind, and every trace has to be whole up to the program's last
+second.
+
+Use: FLOPINJ_BUILD=build/dev soak.py [--minutes 30] [--seed N] [--rounds N]
+
+Every round prints its own seed first; `--seed N --rounds 1` repeats that round.
+"""
+
+import argparse
+import json
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import attach_test  # noqa: E402
+import faults_test  # noqa: E402
+import harness  # noqa: E402
+
+LIMIT_S = 120
+MODES = ("plain", "autograd-thread", "graph", "streams")
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+class Plan:
+    """What one round does, drawn from its seed."""
+
+    def __init__(self, seed, faults):
+        self.draw = draw = random.Random(seed)
+        self.faults = draw.sample(faults, draw.choice((0, 0, 1, 1, 2)))
+        self.arguments = ["--model", draw.choice(("mlp", "cnn")), "--mode", draw.choice(MODES),
+                          "--steps", draw.choice((15, 30, 60, 200)), "--batch", 8,
+                          "--sleep-ms", draw.choice((0, 5, 20)),
+                          "--ranges", draw.choice(("off", "plain", "pytorch"))]
+        self.settings = {"FLOPINJ_MODE": draw.choice(("multiplex", "multiplex", "timing", "count")),
+                         "FLOPINJ_LEVEL": draw.choice(("launches", "tally")),
+                         "FLOPINJ_PLAN_WAIT_MS": draw.choice((0, 20000))}
+        self.way = draw.choice(("dormant", "dormant", "from the start", "after a while", "entered"))
+        if self.way == "after a while":
+            self.settings |= {"FLOPINJ_START_AFTER": f"{draw.randrange(1, 300)}ms",
+                              "FLOPINJ_DURATION": f"{draw.randrange(1, 500)}ms"}
+        if self.way == "dormant":
+            self.settings["FLOPINJ_DORMANT"] = "1"
+        self.killed_after_s = draw.uniform(0.05, 1.5) if draw.random() < 0.2 else None
+        self.pause_s = draw.choice((0, 0.02, 0.2))
+
+    def __str__(self):
+        return (f"{self.way}, {' '.join(map(str, self.arguments))}, "
+                f"{' '.join(f'{k}={v}' for k, v in self.settings.items())}, "
+                f"faults {','.join(self.faults) or 'none'}, pause {self.pause_s}"
+                + (f", killed after {self.killed_after_s:.2f} s" if self.killed_after_s else ""))
+
+
+def fault_settings(plan):
+    settings = {"SIMGPU_FAULT": ",".join(plan.faults)} if plan.faults else {}
+    for fault in plan.faults:
+        settings |= faults_test.SETTINGS.get(fault.split("=")[0], {})
+    return settings
+
+
+def weights(stderr):
+    return re.findall(r"^weights ([0-9a-f]{16})$", stderr, re.MULTILINE)
+
+
+def drive(plan, program):
+    """Requests at random until the program has ended."""
+    began = time.monotonic()
+    done = 0
+    while program.poll() is None:
+        if plan.killed_after_s and time.monotonic() - began > plan.killed_after_s:
+            program.send_signal(plan.draw.choice((signal.SIGKILL, signal.SIGTERM)))
+            plan.killed_after_s = None
+        expect(time.monotonic() - began < LIMIT_S, "the program does not end")
+        try:
+            attach_test.ask(program.pid, plan.draw.choice(("start", "stop", "status")))
+            done += 1
+        except (attach_test.Refused, OSError, ValueError):
+            pass
+        time.sleep(plan.draw.uniform(0, plan.pause_s) + 0.005)
+    return done
+
+
+def run_round(seed, faults, folder):
+    plan = Plan(seed, faults)
+    print(f"soak: --seed {seed} --rounds 1: {plan}", flush=True)
+    killed = plan.killed_after_s is not None
+    command = [str(word) for word in (harness.TRAINER, *plan.arguments)]
+    plain = harness.run(command, faults_test.library_path(**fault_settings(plan)), timeout=LIMIT_S)
+    trace = folder / "t-%p.pb"
+    if plan.way == "entered":
+        env = faults_test.library_path(**fault_settings(plan))
+    else:
+        env = harness.injected_environment(trace, **plan.settings, **fault_settings(plan))
+    program = subprocess.Popen(command, env=env, text=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        if plan.way == "entered":
+            subprocess.run([harness.FLOPINJ, "attach", "-o", str(trace), str(program.pid)],
+                           capture_output=True, timeout=LIMIT_S, check=False)
+        requests = drive(plan, program)
+        stderr = program.stderr.read()
+        members = [p for p in session_members(program.pid) if p != program.pid]
+        expect(not members, f"processes are left behind: {members}")
+    finally:
+        harness.kill_session(program)
+    if not killed:
+        expect(program.returncode == plain.returncode,
+               f"exit code {program.returncode}, without the profiler {plain.returncode}: {stderr}")
+        expect(weights(stderr) == weights(plain.stderr), f"other weights: {stderr}")
+    traces = sorted(folder.glob("*.pb"))
+    for one in traces:
+        check_trace(one)
+        one.unlink()
+    return requests, len(traces)
+
+
+def check_trace(trace):
+    done = harness.run([harness.FLOPREDUCE, "--format", "json", trace], harness.clean_environment())
+    expect(done.returncode in (0, 3), f"flopreduce ended with {done.returncode}: {done.stderr}")
+    if not done.stdout:
+        return expect(trace.stat().st_size == 0, f"no report of {trace}: {done.stderr}")
+    report = json.loads(done.stdout)
+    expect(not report["damage"], f"{trace} is damaged: {report['damage']}")
+    ledger = report["ledger"]
+    expect(ledger["launches"] == sum(ledger[k] for k in ("measured", "extrapolated", "unmeasured",
+                                                         "dropped")), f"unbalanced: {ledger}")
+    return None
+
+
+def session_members(session):
+    members = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit():
+                fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+                if int(fields[3]) == session and fields[0] not in "ZX":
+                    members.append(int(process.name))
+        except OSError:
+            continue
+    return members
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--rounds", type=int, default=None)
+    options = parser.parse_args()
+    faults = faults_test.all_faults()
+    if shutil.which("gdb") is None:
+        print("soak: no gdb here: no program is entered", file=sys.stderr)
+    until = time.monotonic() + options.minutes * 60
+    rounds = requests = traces = 0
+    failed = []
+    seed = options.seed
+    while time.monotonic() < until if options.rounds is None else rounds < options.rounds:
+        with tempfile.TemporaryDirectory(prefix="flopinj-soak-") as folder:
+            try:
+                made, written = run_round(seed, faults, Path(folder))
+                requests += made
+                traces += written
+            except (Failure, subprocess.TimeoutExpired) as failure:
+                print(f"soak: FAILED, --seed {seed} --rounds 1: {failure}", flush=True)
+                failed.append(seed)
+        rounds += 1
+        seed = random.Random(seed).randrange(1 << 32)
+    print(f"soak: {rounds} rounds, {requests} requests answered, {traces} traces, "
+          f"{len(failed)} failed{': seeds ' if failed else ''}{' '.join(map(str, failed))}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
