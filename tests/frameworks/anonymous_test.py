@@ -85,6 +85,18 @@ class Anonymous(unittest.TestCase):
                 self.assertEqual(before - after, Counter())
                 self.assertEqual(after - before, Counter())
 
+    def test_damaged_traces_keep_what_is_whole(self):
+        for name in ("killed", "damaged"):
+            trace, out = DATA.parents[1] / f"golden/{name}.pb", self.folder / "shown.pb"
+            done = self.run_flopreduce("anonymize", "--force", "-o", out, trace, code=3)
+            self.assertIn(b"damaged parts are left out", done.stderr)
+            totals = []
+            for path in (trace, out):
+                done = subprocess.run([self.build / "bin/flopreduce", "--format", "json", path],
+                                      capture_output=True, check=False, timeout=60)
+                totals.append(json.loads(done.stdout)["total"])
+            self.assertEqual(*totals)
+
     def test_no_name_of_the_users_stays(self):
         secret = (("layer", "zebra"), ("addmm_kernel", "quagga_kernel"))
         for trace in (self.stream("cnn_user_ranges", secret), DATA / "cnn-pytorch.pb"):

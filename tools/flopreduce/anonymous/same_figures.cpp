@@ -13,9 +13,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Figures = std::map<std::string, std::vector<std::string>>;  // by key without list indices
 
-constexpr std::array<std::string_view, 9> kNoFigures = {"command_line", "stable_hash", "session",
-                                                        "uuid",         "code_hash",   "damage",
-                                                        "errors",       "process",     "trace"};
+constexpr std::array<std::string_view, 11> kNoFigures = {
+    "command_line", "partial", "notices", "stable_hash", "session", "uuid",
+    "code_hash",    "damage",  "errors",  "process",     "trace"};
 
 bool is_number(const Json& value) {
   if (value.is_number() || value.is_boolean() || value.is_null()) return true;
