@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "attach.h"
 #include "doctor.h"
 #include "exit_codes.h"
 #include "install_tree.h"
 #include "manual/command_line.h"
 #include "run.h"
+#include "running/attach.h"
 #include "simgpu/driver/chip.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "attach.h"
+#include "running/attach.h"
 
 #include <chrono>
 #include <cstdio>
@@ -8,11 +8,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "control_client.h"
-#include "enter_process.h"
 #include "exit_codes.h"
 #include "output_name.h"
 #include "run.h"
+#include "running/control_client.h"
+#include "running/enter_process.h"
 
 namespace flopinj {
 namespace {

@@ -1,4 +1,4 @@
-#include "control_client.h"
+#include "running/control_client.h"
 
 #include <poll.h>
 #include <sys/socket.h>

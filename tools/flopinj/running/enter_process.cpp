@@ -1,4 +1,4 @@
-#include "enter_process.h"
+#include "running/enter_process.h"
 
 #include <elf.h>
 #include <fcntl.h>
