@@ -14,6 +14,7 @@ import socket
 import subprocess
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 import harness
@@ -296,6 +297,69 @@ class Commands(Attach):
         report = harness.reduce(trace)
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["launches"], launches)
+
+    def test_top_shows_the_report_so_far(self):
+        client = self.endless()
+        self.assertIn("nothing was recorded yet", flopinj("top", "--once", client.pid).stdout)
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: int(ask(client.pid, "status")["trace_bytes"]) > 3000)
+        done = flopinj("top", "--once", client.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"process {client.pid}: recording", done.stdout)
+        self.assertIn("axpy", done.stdout)
+        both = json.loads(flopinj("top", "--json", client.pid).stdout)
+        self.assertEqual(both["status"]["output"], output)
+        self.assertGreater(both["report"]["ledger"]["launches"], 0)
+        self.assertLessEqual(both["report"]["ledger"]["launches"],
+                             int(ask(client.pid, "status")["launches"]))
+
+    def test_metrics_are_what_prometheus_reads(self):
+        client, idle = self.endless(), self.endless()
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: float(ask(client.pid, "status")["covered"]) == 1)
+        ask(client.pid, "stop")
+        launches = harness.reduce(output)["ledger"]["launches"]
+        text = flopinj("metrics", client.pid, idle.pid, 2 ** 30).stdout
+        sample = re.compile(r'(flopinj_[a-z_]+)\{pid="(\d+)"(?:,phase="(\w+)")?\} ([-+.e\d]+)')
+        values = {}
+        for line in text.splitlines():
+            if line.startswith("#"):
+                self.assertRegex(line, r"# (HELP flopinj_[a-z_]+ \w.*\.|TYPE flopinj_[a-z_]+ "
+                                       r"(counter|gauge))$")
+                continue
+            name, pid, phase, value = sample.fullmatch(line).groups()
+            values[name, int(pid), phase] = float(value)
+            kind = "counter" if name.endswith("_total") else "gauge"
+            self.assertIn(f"# TYPE {name} {kind}\n", text)
+        self.assertEqual(values["flopinj_launches_total", client.pid, None], launches)
+        self.assertEqual(values["flopinj_flop_total", client.pid, "other"], 32 * launches)
+        processes = (client.pid, idle.pid, 2 ** 30)
+        self.assertEqual([values["flopinj_up", pid, None] for pid in processes], [1, 1, 0])
+        self.assertNotIn(("flopinj_launches_total", idle.pid, None), values)
+        if shutil.which("promtool"):
+            checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                     capture_output=True)
+            self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+    def test_metrics_are_served_until_the_program_ends(self):
+        client = self.endless()
+        file = self.folder / "flopinj.prom"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = subprocess.Popen([str(harness.FLOPINJ), "metrics", "--port", str(port), "-o",
+                                   str(file), "--every", "0.2", str(client.pid)])
+        self.addCleanup(server.kill)
+        self.wait_for(file.exists)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+            self.assertEqual(page.headers["Content-Type"], "text/plain; version=0.0.4")
+            self.assertIn(f'flopinj_recording{{pid="{client.pid}"}} 0\n', page.read().decode())
+        ask(client.pid, "start")
+        self.wait_for(lambda: f'flopinj_recording{{pid="{client.pid}"}} 1\n' in file.read_text())
+        client.kill()
+        client.wait()
+        self.assertEqual(server.wait(PATIENCE_S), 0)
+        self.assertFalse(file.exists())
 
     def test_what_cannot_be_is_said_in_one_line(self):
         with subprocess.Popen(["sleep", "60"]) as program:

@@ -13,6 +13,7 @@ InstallTree InstallTree::of_this_program() {
   if (error) throw std::runtime_error("cannot read /proc/self/exe: " + error.message());
   const fs::path root = self.parent_path().parent_path();
   return {.library = fs::weakly_canonical(root / "lib" / "libflopinj.so"),
+          .reducer = root / "bin" / "flopreduce",
           .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu")};
 }
 

@@ -9,6 +9,7 @@ namespace flopinj {
 // lib/flopinj/simgpu.
 struct InstallTree {
   std::filesystem::path library;  // libflopinj.so, the path to inject
+  std::filesystem::path reducer;  // flopreduce
   std::filesystem::path simgpu;   // folder of the simulated libcuda.so.1 and libcupti.so.13
 
   // Absolute and free of symbolic links: CUDA and NVTX must be given the same path, or the library

@@ -14,6 +14,7 @@
 #include "manual/command_line.h"
 #include "run.h"
 #include "running/attach.h"
+#include "running/top.h"
 #include "simgpu/driver/chip.h"
 
 namespace {
@@ -100,9 +101,9 @@ flopinj::manual::Program about(const CommandLine& line) {
   program.exit_status = {
       {"the program's", "run: its exit code, or its signal, as without flopinj"},
       {"0", "doctor: all is well"},
-      {"0", "attach, detach, status: it is done"},
+      {"0", "attach, detach, status, top, metrics: it is done"},
       {"1", "doctor: something is missing"},
-      {"1", "attach, detach, status: it cannot be done; the line says why"},
+      {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
       {"2", "the options are wrong, or the trace could not be written: nothing was started"},
       {"4", "doctor: no permission to read the counters"},
       {"125", "run: files of flopinj are missing"},
@@ -143,6 +144,8 @@ int write_option_table() {
 // Commands for a process that runs already.
 struct RunningOptions {
   flopinj::AttachOptions attach;
+  flopinj::TopOptions top;
+  flopinj::MetricsOptions metrics;
   bool never_enter = false, json = false;
 };
 
@@ -177,6 +180,41 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
   takes_process(status);
   status.add_flag("--json", options.json, "As one JSON object");
   status.examples = {{"flopinj status 4711", "launches so far, coverage, cost"}};
+  const auto refreshes = [](CommandLine& command, double& seconds, const char* usual) {
+    command.add_option("--every", seconds, "Seconds between two looks")
+        ->type_name("SECONDS")
+        ->default_str(usual)
+        ->check(CLI::Range(0.1, 86'400.0));
+  };
+  CommandLine& top = line.add_command(
+      "top", "show the report of a program while it runs",
+      "Shows the status of a recording and the report of its trace so far, again and again until "
+      "the program ends. A trace that takes long to read is read less often.");
+  takes_process(top);
+  refreshes(top, options.top.every_s, "2");
+  top.add_flag("--once", options.top.once, "Show it once");
+  top.add_flag("--json", options.top.json,
+               "Once, as JSON: {\"status\": as flopinj status, \"report\": as flopreduce}");
+  top.examples = {{"flopinj top 4711", "HFU, phases and kernels so far"}};
+  CommandLine& metrics = line.add_command(
+      "metrics", "give figures of running programs to Prometheus",
+      "Prints the figures of recordings as metrics of Prometheus, or serves them until the "
+      "programs have ended.");
+  metrics.add_option("PID", options.metrics.processes, "The processes")
+      ->type_name("")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  metrics
+      .add_option("-o,--output", options.metrics.file,
+                  "Write them to this file again and again, for the textfile collector of "
+                  "node_exporter; it is removed at the end")
+      ->type_name("FILE");
+  metrics.add_option("--port", options.metrics.port, "Serve them by HTTP on 127.0.0.1")
+      ->type_name("PORT")
+      ->check(CLI::Range(1u, 65'535u));
+  refreshes(metrics, options.metrics.every_s, "15");
+  metrics.examples = {{"flopinj metrics 4711", "print them once"},
+                      {"flopinj metrics --port 9178 4711 4712", "serve two processes' figures"}};
 }
 
 // Nothing: none of them was given.
@@ -188,6 +226,10 @@ std::optional<int> do_running_command(const CommandLine& line, RunningOptions& o
       return flopinj::attach(options.attach, flopinj::InstallTree::of_this_program());
     if (given("detach")) return flopinj::detach(options.attach.pid);
     if (given("status")) return flopinj::status(options.attach.pid, options.json);
+    const flopinj::InstallTree tree = flopinj::InstallTree::of_this_program();
+    options.top.pid = options.attach.pid;
+    if (given("top")) return flopinj::top(options.top, tree);
+    if (given("metrics")) return flopinj::metrics(options.metrics, tree);
   } catch (const std::exception& error) {
     std::cerr << "flopinj: " << error.what() << "\n";
     return flopinj::kExitCheckFailed;

@@ -106,39 +106,42 @@ int detach(pid_t pid) {
   return kExitOk;
 }
 
+nlohmann::json status_json(const Answer& answer) {
+  nlohmann::json values;
+  for (const auto& [key, value] : answer) {
+    const bool text = key == "state" || key == "output" || key == "mode";
+    values[key] = text ? nlohmann::json(value) : nlohmann::json::parse(value);
+  }
+  return values;
+}
+
+std::string status_text(pid_t pid, const Answer& answer) {
+  const std::string state = of(answer, "state");
+  std::string text = process(pid) + ": " + state;
+  if (state == "recording")
+    text += " for " + formatted("%.1f s", number_of(answer, "seconds")) + ", mode " +
+            of(answer, "mode");
+  text += "\n";
+  if (!answer.contains("output"))
+    return text + "  nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid) +
+           "\n";
+  const double seconds = number_of(answer, "seconds");
+  const double cost = number_of(answer, "callback_ns") + number_of(answer, "measuring_ns");
+  text += "  trace      " + of(answer, "output") + ", " + bytes(number_of(answer, "trace_bytes")) +
+          "\n  launches   " + with_commas(of(answer, "launches")) + ", " +
+          with_commas(of(answer, "dropped")) + " dropped\n  counted    " +
+          formatted("%.1f %%", number_of(answer, "covered") * 100) +
+          " of GPU time has complete counts\n  own cost   " + formatted("%.1f ms", cost / 1e6);
+  if (seconds > 0) text += formatted(" (%.2f %% of the time)", cost / seconds / 1e7);
+  return text + "\n";
+}
+
 int status(pid_t pid, bool json) {
   const Answer answer = ask(pid, {"status"});
-  if (json) {
-    nlohmann::json values;
-    for (const auto& [key, value] : answer) {
-      const bool text = key == "state" || key == "output" || key == "mode";
-      values[key] = text ? nlohmann::json(value) : nlohmann::json::parse(value);
-    }
-    std::cout << values << "\n" << std::flush;
-    return kExitOk;
-  }
-  const std::string state = of(answer, "state");
-  std::cout << process(pid) << ": " << state;
-  if (state == "recording")
-    std::cout << " for " << formatted("%.1f s", number_of(answer, "seconds")) << ", mode "
-              << of(answer, "mode");
-  std::cout << "\n";
-  if (answer.contains("output")) {
-    const double seconds = number_of(answer, "seconds");
-    const double cost = number_of(answer, "callback_ns") + number_of(answer, "measuring_ns");
-    std::cout << "  trace      " << of(answer, "output") << ", "
-              << bytes(number_of(answer, "trace_bytes")) << "\n"
-              << "  launches   " << with_commas(of(answer, "launches")) << ", "
-              << with_commas(of(answer, "dropped")) << " dropped\n"
-              << "  counted    " << formatted("%.1f %%", number_of(answer, "covered") * 100)
-              << " of GPU time has complete counts\n"
-              << "  own cost   " << formatted("%.1f ms", cost / 1e6);
-    if (seconds > 0) std::cout << formatted(" (%.2f %% of the time)", cost / seconds / 1e7);
-    std::cout << "\n";
-  } else {
-    std::cout << "  nothing was recorded yet; begin:  flopinj attach " << pid << "\n";
-  }
-  std::cout << std::flush;
+  if (json)
+    std::cout << status_json(answer) << "\n" << std::flush;
+  else
+    std::cout << status_text(pid, answer) << std::flush;
   return kExitOk;
 }
 

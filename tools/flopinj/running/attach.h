@@ -3,10 +3,12 @@
 #include <sys/types.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "install_tree.h"
+#include "running/control_client.h"
 
 namespace flopinj {
 
@@ -21,5 +23,9 @@ struct AttachOptions {
 int attach(const AttachOptions&, const InstallTree&);
 int detach(pid_t);
 int status(pid_t, bool json);
+
+// A process's answer to "status", for people and for programs.
+std::string status_text(pid_t, const Answer&);
+nlohmann::json status_json(const Answer&);
 
 }  // namespace flopinj

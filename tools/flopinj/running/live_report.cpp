@@ -1,0 +1,204 @@
+#include "running/live_report.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string_view>
+
+extern char** environ;
+
+namespace flopinj {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Ran {
+  int exit_code = -1;
+  std::string output;
+};
+
+// stderr is left out: what a running trace lacks is no news.
+Ran output_of(const fs::path& program, const std::vector<std::string>& words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no descriptors are left");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  std::vector<char*> arguments{const_cast<char*>(program.c_str())};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int failed =
+      posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failed != 0) {
+    close(ends[0]);
+    throw std::runtime_error(program.string() + " cannot be run; install all of flopinj");
+  }
+  Ran ran;
+  std::array<char, 65'536> bytes;
+  for (ssize_t count; (count = read(ends[0], bytes.data(), bytes.size())) > 0;)
+    ran.output.append(bytes.data(), static_cast<size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status)) ran.exit_code = WEXITSTATUS(status);
+  return ran;
+}
+
+// The trace as it is found from here: the process may have another root folder. Empty: it is not.
+fs::path trace_of(pid_t pid, const std::string& output) {
+  struct stat status {};
+  if (output.empty() || output.front() != '/') return {};
+  const fs::path there = "/proc/" + std::to_string(pid) + "/root" + output;
+  for (const fs::path& path : {there, fs::path(output)})
+    if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        access(path.c_str(), R_OK) == 0)
+      return path;
+  return {};
+}
+
+// A metric of Prometheus: counters end with _total, units are base units.
+struct Metric {
+  std::string_view name, type, help;
+  std::string lines;
+};
+
+std::string escaped(const std::string& label) {
+  std::string out;
+  for (const char c : label) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// Numbers of a report may be strings, exact past 2^53; null is not known.
+double number(const Json& value) {
+  if (value.is_string()) return std::stod(value.get<std::string>());
+  return value.is_number() ? value.get<double>() : std::nan("");
+}
+
+class Exposition {
+ public:
+  void add(std::string_view name, std::string_view type, std::string_view help,
+           const std::string& labels, double value) {
+    if (std::isnan(value)) return;
+    Metric* metric = nullptr;
+    for (Metric& known : metrics_)
+      if (known.name == name) metric = &known;
+    if (metric == nullptr) metric = &metrics_.emplace_back(Metric{name, type, help, {}});
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", value);
+    metric->lines += std::string(name) + "{" + labels + "} " + text + "\n";
+  }
+  std::string text() const {
+    std::string out;
+    for (const Metric& metric : metrics_)
+      out += "# HELP " + std::string(metric.name) + " " + std::string(metric.help) + "\n# TYPE " +
+             std::string(metric.name) + " " + std::string(metric.type) + "\n" + metric.lines;
+    return out;
+  }
+
+ private:
+  std::vector<Metric> metrics_;
+};
+
+struct StatusMetric {
+  const char* key;
+  double scale;
+  std::string_view name, type, help;
+};
+constexpr std::array kStatusMetrics{
+    StatusMetric{"recordings", 1, "flopinj_recordings_total", "counter", "Recordings begun."},
+    StatusMetric{"launches", 1, "flopinj_launches_total", "counter",
+                 "Kernel launches of the current recording."},
+    StatusMetric{"dropped", 1, "flopinj_launches_dropped_total", "counter",
+                 "Launches that were counted and not recorded."},
+    StatusMetric{"trace_bytes", 1, "flopinj_trace_bytes", "gauge", "Size of the trace."},
+    StatusMetric{"seconds", 1, "flopinj_recording_seconds", "gauge", "Age of the recording."},
+    StatusMetric{"covered", 1, "flopinj_covered_ratio", "gauge",
+                 "Share of GPU time whose kernels have complete counts."},
+    StatusMetric{"callback_ns", 1e-9, "flopinj_callback_seconds_total", "counter",
+                 "Time that launches spent in the profiler."},
+    StatusMetric{"measuring_ns", 1e-9, "flopinj_measuring_seconds_total", "counter",
+                 "Time that reading counters cost."}};
+
+void add_report(Exposition& all, const std::string& process, const Json& report) {
+  for (const auto& [phase, row] : report.at("phases").items()) {
+    const std::string labels = process + ",phase=\"" + escaped(phase) + "\"";
+    all.add("flopinj_flop_total", "counter", "Executed floating-point operations.", labels,
+            number(row.value("flop", Json())));
+    all.add("flopinj_gpu_seconds_total", "counter", "Time of kernels on the GPU.", labels,
+            number(row.value("gpu_time_ns", Json())) * 1e-9);
+  }
+  const Json utilization = report.value("utilization", Json::object());
+  for (const char* const key : {"hfu", "mfu"}) {
+    const Json value = utilization.value(key, Json::object()).value("utilization", Json());
+    all.add(key == std::string_view("hfu") ? "flopinj_hfu_ratio" : "flopinj_mfu_ratio", "gauge",
+            key == std::string_view("hfu") ? "Hardware FLOP utilization, by wall time."
+                                           : "Model FLOP utilization, by wall time.",
+            process, number(value));
+  }
+}
+
+}  // namespace
+
+LiveReport live_report(pid_t pid, const InstallTree& tree, const std::vector<std::string>& form) {
+  LiveReport report;
+  report.status = ask(pid, {"status"});
+  const auto output = report.status.find("output");
+  if (output == report.status.end()) {
+    report.why_none = "nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid);
+    return report;
+  }
+  const fs::path trace = trace_of(pid, output->second);
+  if (trace.empty()) {
+    report.why_none = "the trace cannot be read from here: " + output->second;
+    return report;
+  }
+  std::vector<std::string> words = form;
+  words.push_back(trace);
+  Ran ran = output_of(tree.reducer, words);
+  report.text = std::move(ran.output);
+  if (report.text.empty()) report.why_none = "no launch is in the trace yet";
+  return report;
+}
+
+std::string prometheus_text(const std::vector<pid_t>& processes, const InstallTree& tree) {
+  Exposition all;
+  for (const pid_t pid : processes) {
+    const std::string process = "pid=\"" + std::to_string(pid) + "\"";
+    const auto up = [&](double value) {
+      all.add("flopinj_up", "gauge", "1 where the process was asked.", process, value);
+    };
+    try {
+      const LiveReport live = live_report(pid, tree, {"--format", "json"});
+      up(1);
+      all.add("flopinj_recording", "gauge", "1 while the process is recorded.", process,
+              live.status.at("state") == "recording" ? 1 : 0);
+      for (const StatusMetric& metric : kStatusMetrics)
+        if (const auto value = live.status.find(metric.key); value != live.status.end())
+          all.add(metric.name, metric.type, metric.help, process,
+                  std::stod(value->second) * metric.scale);
+      if (!live.text.empty()) add_report(all, process, Json::parse(live.text));
+    } catch (const std::exception&) {
+      up(0);
+    }
+  }
+  return all.text();
+}
+
+}  // namespace flopinj
