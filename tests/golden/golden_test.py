@@ -45,15 +45,22 @@ class Golden(unittest.TestCase):
     def test_text(self):
         for name in CASES:
             with self.subTest(name=name):
-                self.assertEqual(self.reduce(name, "--color", "never"),
+                self.assertEqual(self.reduce(name, "--color", "never", "--all"),
                                  (HERE / f"{name}.txt").read_text())
+
+    def test_first_screen(self):
+        for name in CASES:
+            with self.subTest(name=name):
+                screen = self.reduce(name, "--color", "never")
+                self.assertEqual(screen, (HERE / f"{name}.screen.txt").read_text())
+                self.assertLessEqual(len(screen.splitlines()), 30)
 
     def test_every_section_fits_the_terminal(self):
         for name in CASES:
             everything = set(numbers((HERE / f"{name}.txt").read_text()))
             for width in (60, 80, 100, 120, 160):
                 with self.subTest(name=name, width=width):
-                    text = self.reduce(name, "--color", "never", width=width)
+                    text = self.reduce(name, "--color", "never", "--all", width=width)
                     self.assertLessEqual(max(map(len, text.splitlines())), width)
                     # Names may be cut in the middle and columns left out; a number stands whole or
                     # not at all.
@@ -64,7 +71,7 @@ class Golden(unittest.TestCase):
                         self.assertIn(title, text.splitlines())
 
     def test_a_table_says_what_it_has_no_room_for(self):
-        wide, narrow = (section(self.reduce("training", width=w), "By phase") for w in (80, 60))
+        wide, narrow = (section(self.reduce("training", "--all", width=w), "By phase") for w in (80, 60))
         self.assertEqual(wide[0].split(), "phase FLOP in full share launches GPU time".split())
         # "in full" says again what stands before it.
         self.assertEqual(narrow[0].split(), "phase FLOP share launches GPU time".split())

@@ -17,8 +17,10 @@ cp killed.pb ../fuzz/corpus/fuzz_summary/
 expect() {  # name, traces...
   name=$1
   shift
-  env -u COLUMNS "$build/bin/flopreduce" --color never "$@" > "$name.txt" 2> /dev/null ||
-    test $? -eq 3
+  for form in "--all:$name.txt" ":$name.screen.txt"; do
+    env -u COLUMNS "$build/bin/flopreduce" --color never ${form%%:*} "$@" > "${form#*:}" \
+      2> /dev/null || test $? -eq 3
+  done
   "$build/bin/flopreduce" --format json "$@" > "$name.json" 2> /dev/null || test $? -eq 3
 }
 for name in training simulated killed damaged; do expect "$name" "$name.pb"; done

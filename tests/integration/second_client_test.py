@@ -38,9 +38,11 @@ class SecondClient(harness.TestCase):
         self.assertIn("cupti.activity_taken", self.codes)
         self.assertGreater(self.untimed, 0)
         self.assertEqual(self.report["ledger"]["unmeasured"], 0)
-        done = harness.run([harness.FLOPREDUCE, "--color", "never", self.trace],
-                           harness.clean_environment())
-        self.assertIn("another profiler in the program", done.stdout)
+        screen, everything = (harness.run([harness.FLOPREDUCE, "--color", "never", *options,
+                                           self.trace], harness.clean_environment()).stdout
+                              for options in ((), ("--all",)))
+        self.assertIn("another profiler in the program", everything)
+        self.assertIn("have no time: see --sections diagnostics", screen.splitlines()[1])
 
     def test_where_cupti_shares_nothing_can_be_taken(self):
         self.profile(TRAINER, SIMGPU_FAULT="take_activity=20", SIMGPU_CUPTI_VERSION="13.3")

@@ -38,10 +38,12 @@ class Sections(Forms):
     """--sections, for forms that people read."""
 
     def test_only_the_chosen_ones_and_the_head(self):
-        whole = self.form("simulated", "--color", "never")
-        for form, words in (("text", "phase,KERNELS"), ("markdown", "By phase,top kernels")):
-            part = self.form("simulated", "--format", form, "--color", "never", "--sections", words)
-            self.assertIn("SIMULATED", part)  # the head stays
+        whole = self.form("simulated", "--color", "never", "--all")
+        for form in ("text", "markdown"):
+            part = self.form("simulated", "--format", form, "--color", "never", "--sections",
+                             "phases,kernels")
+            self.assertIn("SIMULATED", part)  # the warnings stay
+            self.assertNotIn("FLOP of", part)
             self.assertIn("By phase", part)
             self.assertIn("Top kernels", part)
             self.assertNotIn("By precision", part)
@@ -51,9 +53,24 @@ class Sections(Forms):
         lines = self.form("simulated", "--color", "never", "--sections", "kernels").splitlines()
         self.assertTrue(set(lines) <= set(whole.splitlines()))
 
+    def test_every_section_has_a_key_and_none_is_an_error(self):
+        done = run("--sections", "?", trace("training"))
+        keys = done.stderr.decode().split("is none of ")[1].split(": did")[0].split(" (see")[0]
+        keys = keys.split(", ")
+        self.assertEqual(len(keys), len(set(keys)))
+        whole = self.form("simulated", "--color", "never", "--all")
+        parts = [self.form("simulated", "--color", "never", "--sections", key) for key in keys]
+        for key, part in zip(keys, parts):
+            body = part if key == "total" else part.split("\n\n", 1)[1]
+            if f"{key}: nothing in these traces\n" not in part:
+                self.assertIn(body, whole, key)
+        self.assertTrue(any("nothing in these traces" in part for part in parts))
+        titles = [line for line in whole.splitlines() if line and line[0] != " "]
+        self.assertEqual([t for t in titles if not any(t in part for part in parts)], [])
+
     def test_what_is_wrong_is_one_line(self):
-        for options, word in ((("--sections", "no such"), "Top kernels"),
-                              (("--sections", "phase", "--format", "json"), "markdown")):
+        for options, word in ((("--sections", "kernel"), "did you mean kernels?"),
+                              (("--sections", "phases", "--format", "json"), "markdown")):
             done = run(*options, trace("training"))
             self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())),
                              (2, b"", 1))
@@ -364,7 +381,7 @@ class Markdown(Forms):
     def rendered(self, name):
         from markdown_it import MarkdownIt
         parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-        return parser.parse(self.form(name, "--format", "markdown", "--top", "1000"))
+        return parser.parse(self.form(name, "--format", "markdown", "--all", "--top", "1000"))
 
     def test_names_are_text_alone(self):
         allowed = {"text", "strong_open", "strong_close", "softbreak", "hardbreak", "text_special"}
@@ -385,7 +402,8 @@ class Markdown(Forms):
                     cells.append("".join(c.content for c in token.children).strip())
                 elif token.type == "tr_close":
                     rows.append(cells)
-            text = " ".join(self.form(name, "--color", "never", "--top", "1000").split())
+            text = " ".join(
+                self.form(name, "--color", "never", "--all", "--top", "1000").split())
             kernels = report(name)["kernels"]
             found = [r for r in rows if len(r) == 6 and r[3].replace(",", "").isdigit()]
             self.assertGreaterEqual(len(found), len(kernels))

@@ -64,7 +64,7 @@ class Page(unittest.TestCase):
         self.assertEqual(cells(self.browser, 0), [k["name"] for k in expected["kernels"]])
         self.assertEqual(cells(self.browser, 3), [str(k["launches"]) for k in expected["kernels"]])
         # The same words for numbers as on a terminal.
-        text = run("--color", "never", trace("training")).stdout.decode()
+        text = run("--color", "never", "--all", trace("training")).stdout.decode()
         for kernel, flop, duration in zip(*(cells(self.browser, c) for c in (0, 1, 4))):
             line = next(line for line in text.splitlines() if line.strip().startswith(kernel))
             self.assertIn(f" {flop} ", line)

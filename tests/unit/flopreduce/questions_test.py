@@ -271,7 +271,7 @@ class Project(Base):
 class Gates(Base):
     def gate(self, *conditions, trace="vectors"):
         options = [o for c in conditions for o in ("--fail-if", c)]
-        return run(self.trace[trace], *options)
+        return run("--all", self.trace[trace], *options)
 
     def test_exit_codes(self):
         self.assertEqual(self.gate("total.flop > 1e30").returncode, 0)
@@ -379,11 +379,15 @@ class Utilization(Base):
         self.assertTrue(
             all(k["utilization"] is None and k["roof_share"] is None
                 for k in report["roofline"]["kernels"]))
-        text = run(self.trace["vectors"], "--peak", "fp32=1G").stdout
-        self.assertIn("is above the devices' peak: its FLOP, its time or the peak is wrong", text)
+        for options in ((), ("--all",)):
+            text = run(self.trace["vectors"], "--peak", "fp32=1G", *options).stdout
+            self.assertIn("is above the devices' peak: its FLOP, its time or the peak is wrong",
+                          text)
 
     def test_an_unknown_gpu_is_refused_with_the_option_to_type(self):
-        done = run(self.trace["training"])
+        self.assertIn("no peak of 'Test GPU' is known: --peak PRECISION=VALUE",
+                      run(self.trace["training"]).stdout)
+        done = run("--all", self.trace["training"])
         self.assertIn(
             "Test GPU is not in the table of peaks; give its peak: --peak 'Test GPU:fp32=VALUE'",
             done.stdout)
@@ -403,7 +407,7 @@ class Utilization(Base):
         self.assertEqual(report["utilization"]["devices"][0]["peaks"], {})
 
     def test_people_see_it(self):
-        text = run(self.trace["vectors"]).stdout
+        text = run("--all", self.trace["vectors"]).stdout
         for words in ("Utilization", "NVIDIA H200: peaks of H200 SXM 141GB, fp32 67 TFLOP/s",
                       "memory 4.8 TB/s", "NVIDIA H200 Tensor Core GPU data sheet", "Roofline",
                       "ridge point 13.96 FLOP/B (fp32)", "30 assumed, large language models",
@@ -475,7 +479,7 @@ class Compare(Base):
     def test_one_sample_cannot_disagree(self):
         """A count of 2^53 may have been rounded by the counter: an estimate, but not by
         disagreement."""
-        text = run(self.trace["rounded"]).stdout
+        text = run("--all", self.trace["rounded"]).stdout
         self.assertIn("1 launches are of kernels with counts rounded by the counter", text)
         self.assertNotIn("samples disagree", text)
         text = run("explain", "counted", self.trace["rounded"]).stdout

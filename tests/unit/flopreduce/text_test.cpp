@@ -3,6 +3,8 @@
 
 #include "catch.h"
 #include "crc32c.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/short_name.h"
 #include "support/trace_builder.h"
 #include "support/wide.h"
 #include "writers/table_widths.h"
@@ -139,4 +141,53 @@ TEST_CASE("what a table has no room for goes by its worth") {
   CHECK(fit_columns(columns, content, 30) == Widths{8, 10, 0, 0, 0, 0, 8});
   CHECK(fit_columns(columns, content, 1) == Widths{8, 10, 0, 0, 0, 0, 8});  // no number is cut
   CHECK(fit_name(content, 60) == Widths{20, 10, 10, 6, 6, 8, 12});
+}
+
+TEST_CASE("names of kernels without what says nothing, where they still differ") {
+  CHECK(short_kernel_name("void relu(float*)") == "relu");
+  CHECK(short_kernel_name("sgd(float*)::{lambda(int)#1}::operator()(int) const") ==
+        "sgd(float*)::{lambda(int)#1}::operator()(int) const");
+  CHECK(short_kernel_name("void (anonymous namespace)::add<float, (int)4>(float*, int)") ==
+        "add<float, (int)4>");
+  CHECK(short_kernel_name("void cutlass::Kernel2<cutlass_80_tensorop_s1688_128x64>("
+                          "cutlass_80_tensorop_s1688_128x64::Params)") ==
+        "cutlass_80_tensorop_s1688_128x64");
+  CHECK(short_kernel_name("cutlass::Kernel2<A>::operator()(B<C>)") ==
+        "cutlass::Kernel2<A>::operator()");
+  CHECK(short_kernel_name("(weird)") == "(weird)");
+  CHECK(short_kernel_name(")(") == ")(");
+  CHECK(short_kernel_name("void ") == "");
+  CHECK(short_kernel_names({"f(int)", "f(float)", "void g(int)"}) ==
+        std::vector<std::string>{"f(int)", "f(float)", "g"});
+}
+
+TEST_CASE("texts are cut where they do not differ") {
+  const std::vector<std::string> long_names = {
+      "step/forward/layer:conv2/aten::conv2d, sizes = [[64, 16, 28, 28], [16], [], [], [], []]",
+      "step/forward/layer:conv2/aten::conv2d, sizes = [[64, 32, 28, 28], [16], [], [], [], []]",
+      "short"};
+  const auto cut = shorten_apart(long_names, 40);
+  CHECK(cut[0] != cut[1]);
+  CHECK(cut[0].find("16, 28") != std::string::npos);
+  CHECK(cut[1].find("32, 28") != std::string::npos);
+  CHECK(cut[2] == "short");
+  for (const auto& text : cut) CHECK(display_width(text) <= 40);
+  CHECK(shorten_apart({"same", "same"}, 40) == std::vector<std::string>{"same", "same"});
+  const auto wide = shorten_apart({std::string(50, 'a') + "\u00e4\u00f6" + std::string(50, 'b'),
+                                   std::string(50, 'a') + "\u00f6\u00e4" + std::string(50, 'b')},
+                                  30);
+  CHECK(wide[0] != wide[1]);
+  for (const auto& text : wide) CHECK(display_width(text) <= 30);
+}
+
+TEST_CASE("shares have two significant digits, and are never all or nothing for what is not") {
+  CHECK(percent_text(0) == "0 %");
+  CHECK(percent_text(1) == "100.0 %");
+  CHECK(percent_text(0.9999) == ">99.9 %");
+  CHECK(percent_text(0.371) == "37.1 %");
+  CHECK(percent_text(0.056) == "5.6 %");
+  CHECK(percent_text(0.0017) == "0.17 %");
+  CHECK(percent_text(0.002) == "0.20 %");
+  CHECK(percent_text(0.000015) == "0.0015 %");
+  CHECK(percent_text(1e-9) == "<0.001 %");
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "commands/arguments/command.h"
@@ -30,42 +29,27 @@ int to_stream(const Report& report, const OutputArguments& output,
   return write_output(output, [&](std::ostream& out) { write(out, report, output); });
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
+constexpr std::array kKernelOrders = {
+    std::pair{"time", KernelOrder::kTime}, std::pair{"flop", KernelOrder::kFlop},
+    std::pair{"launches", KernelOrder::kLaunches}, std::pair{"each", KernelOrder::kEach},
+    std::pair{"name", KernelOrder::kName}};
+
+KernelOrder order_named(const std::string& word) {
+  for (const auto& [name, order] : kKernelOrders)
+    if (word == name) return order;
+  return KernelOrder::kTime;
 }
 
-// The sections that people want. The head, which has no title and says what is wrong with the
-// report, is always among them. Nothing, with a line on standard error, where a word is in no
-// title.
-std::optional<std::vector<Section>> chosen_sections(const Report& report,
-                                                    const OutputArguments& output) {
-  std::vector<Section> all = report_sections(report);
-  const auto fits = [](const Section& section, const std::string& word) {
-    return lower(section.title).find(lower(word)) != std::string::npos;
-  };
-  for (const auto& word : output.sections) {
-    if (std::any_of(all.begin(), all.end(), [&](const auto& s) { return fits(s, word); })) continue;
-    std::string titles;
-    for (const Section& s : all)
-      if (!s.title.empty()) titles += (titles.empty() ? "" : ", ") + s.title;
-    complain("--sections " + printable(cut(word, 100)) +
-             ": this report has no such section; it has " + titles);
-    return std::nullopt;
-  }
-  if (!output.sections.empty())
-    std::erase_if(all, [&](const Section& s) {
-      return !s.title.empty() && std::none_of(output.sections.begin(), output.sections.end(),
-                                              [&](const auto& word) { return fits(s, word); });
-    });
-  return all;
+std::vector<Section> asked_sections(const Report& report, const OutputArguments& output) {
+  if (output.all) return report_sections(report);
+  if (!output.sections.empty()) return chosen_sections(report, output.sections);
+  return screen(report, output.given_top, order_named(output.sort));
 }
 
 int text(const Report& report, const OutputArguments& output) {
-  const auto sections = chosen_sections(report, output);
-  if (!sections) return kExitUsage;
-  return write_output(
-      output, [&](std::ostream& out) { write_text(out, *sections, output.text_options()); });
+  const auto sections = asked_sections(report, output);
+  return write_output(output,
+                      [&](std::ostream& out) { write_text(out, sections, output.text_options()); });
 }
 
 int json(const Report& report, const OutputArguments& output) {
@@ -74,10 +58,9 @@ int json(const Report& report, const OutputArguments& output) {
 }
 
 int markdown(const Report& report, const OutputArguments& output) {
-  const auto sections = chosen_sections(report, output);
-  if (!sections) return kExitUsage;
+  const auto sections = asked_sections(report, output);
   return write_output(output,
-                      [&](std::ostream& out) { write_markdown(out, *sections, output.top); });
+                      [&](std::ostream& out) { write_markdown(out, sections, output.top); });
 }
 
 int html(const Report& report, const OutputArguments& output) {
@@ -137,6 +120,12 @@ constexpr std::array kForms = {
 
 }  // namespace
 
+std::vector<std::string> kernel_orders() {
+  std::vector<std::string> words;
+  for (const auto& [name, order] : kKernelOrders) words.emplace_back(name);
+  return words;
+}
+
 std::vector<manual::Entry> report_forms() {
   std::vector<manual::Entry> forms;
   for (const Form& form : kForms) forms.push_back({form.name, form.purpose});
@@ -146,8 +135,11 @@ std::vector<manual::Entry> report_forms() {
 void check_report_form(const OutputArguments& output) {
   const bool is_csv = output.format == "csv";
   if (!is_csv && !output.table.empty()) throw Failure("--table goes with --format csv only");
-  if (!output.sections.empty() && output.format != "text" && output.format != "markdown")
-    throw Failure("--sections goes with --format text and markdown only");
+  const bool for_people = output.format == "text" || output.format == "markdown";
+  if ((!output.sections.empty() || output.all || !output.sort.empty()) && !for_people)
+    throw Failure("--all, --sections and --sort go with --format text and markdown only");
+  if (!output.sort.empty() && (output.all || !output.sections.empty()))
+    throw Failure("--sort is of the kernels on the first screen: not with --all or --sections");
   if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0)
     throw Failure("will not write a database to a terminal; use -o FILE");
   if (!output.weight.empty() && output.format != "folded")

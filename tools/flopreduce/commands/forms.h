@@ -10,6 +10,7 @@ namespace flopinj::reduce {
 
 class Launches;
 
+std::vector<std::string> kernel_orders();   // words of --sort
 std::vector<manual::Entry> report_forms();  // name and purpose of each
 
 // True for a form that shows every launch. It is written by write_launches() while traces are read

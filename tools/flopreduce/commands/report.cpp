@@ -62,11 +62,18 @@ Action define_report(manual::CommandLine& app) {
   for (const manual::Entry& form : report_forms()) forms.push_back(form.term);
   a->output.add_to(app, forms);
   app.add_option("--sections", a->output.sections,
-                 "Only sections with these words in their titles, such as roofline,kernels (text, "
-                 "markdown)")
-      ->type_name("LIST")
+                 "These sections only, such as roofline,kernels (text, markdown)")
+      ->type_name("KEY[,KEY]")
+      ->check(manual::one_of(section_keys()))
       ->delimiter(',')
       ->allow_extra_args(false);
+  app.add_flag("--all", a->output.all, "All sections, not the first screen (text, markdown)");
+  app.add_option(
+         "--sort", a->output.sort,
+         "Kernels on the first screen by GPU time, FLOP, launches, GPU time of each launch, "
+         "or name (time)")
+      ->type_name("ORDER")
+      ->check(manual::one_of(kernel_orders()));
   a->utilization.add_to(app);
   app.add_option("--weight", a->output.weight, "What --format folded adds up (flop)")
       ->type_name("WEIGHT")

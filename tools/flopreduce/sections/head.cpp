@@ -16,6 +16,8 @@ std::string missing_words(const Report& report) {
          (damage.empty() ? "" : "; " + damage);
 }
 
+}  // namespace
+
 void add_warnings(const Report& report, std::vector<Line>& lines) {
   if (report.simulated.value_or(false))
     lines.emplace_back("SIMULATED: recorded on simgpu; no number here was read on hardware.",
@@ -27,6 +29,8 @@ void add_warnings(const Report& report, std::vector<Line>& lines) {
   if (report.partial) lines.emplace_back("PARTIAL: " + missing_words(report), Tone::kBad);
   for (const std::string& notice : notices(report)) lines.emplace_back(notice, Tone::kWarn);
 }
+
+namespace {
 
 // Of traces in which no launch can be read, the sum of none is no figure.
 bool total_known(const Report& report) {

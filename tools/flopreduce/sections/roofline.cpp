@@ -20,13 +20,16 @@ namespace {
 
 bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_bytes == 0; }
 
-// FLOP for each byte of DRAM.
+}  // namespace
+
 Cell intensity_cell(const Work& work) {
   if (!work.flop_known() || !bytes_known(work) || work.roof.dram_bytes == 0) return Cell::none();
   // No time is in it: that some are upper bounds does not matter.
   return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes),
           flop_mark(work)};
 }
+
+namespace {
 
 Cell bytes_cell(const Work& work) {
   if (!bytes_known(work)) return Cell::none();
@@ -52,8 +55,9 @@ std::string nearer_roof(const Work& work, const std::string& slowest) {
   return r.memory_ns >= r.compute_ns + r.integer_ns ? "memory" : slowest;
 }
 
-// The same where it binds; "latency" where none does. Nothing where times do not say: those taken
-// while counters were read are too long.
+}  // namespace
+
+// Times that were taken while counters were read are too long to say "latency".
 std::string bound_by(const Work& work, const std::string& slowest) {
   const std::string nearer = nearer_roof(work, slowest);
   const Attained attained = roofline_of(work);
@@ -62,13 +66,7 @@ std::string bound_by(const Work& work, const std::string& slowest) {
   return work.time.windowed > 0 ? "" : "latency";
 }
 
-std::vector<const KernelReport*> by_time(const Report& report) {
-  std::vector<const KernelReport*> kernels;
-  for (const auto& k : report.kernels) kernels.push_back(&k);
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const auto* a, const auto* b) { return a->work.time.ns > b->work.time.ns; });
-  return kernels;
-}
+namespace {
 
 std::vector<Cell> row(const std::string& name, const Work& w, const std::string& slowest) {
   const auto word = [](const std::string& text) {
@@ -119,7 +117,7 @@ Section roofline_section(const Report& report) {
   Section out{"Roofline", {}, std::nullopt, {}};
   add_ridges(out.above, report);
   size_t above = 0;
-  for (const auto* k : by_time(report)) {
+  for (const auto* k : kernels_by(report, KernelOrder::kTime)) {
     table.rows.push_back(row(k->name, k->work, k->slowest_precision));
     above += roofline_of(k->work).above_peak || utilization_of(k->work).above_peak ? 1 : 0;
   }

@@ -1,6 +1,8 @@
 #include "sections/sections.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "phases/phases.h"
@@ -8,17 +10,56 @@
 
 namespace flopinj::reduce {
 
+namespace {
+
+struct Named {
+  const char* key;  // of its section; null where people see none
+  const Subject* subject;
+};
+// In the order in which people read them.
+constexpr Named kNamed[] = {{"total", &kHead},
+                            {"phases", &kPhases},
+                            {"precisions", &kPrecisions},
+                            {"integer_operations", &kIntegerOperations},
+                            {"ratio", &kRatio},
+                            {"utilization", &kUtilization},
+                            {"layers", &kLayers},
+                            {"operator_work", &kOperatorWork},
+                            {"operators", &kOperators},
+                            {"kernels", &kKernels},
+                            {"estimates", &kEstimates},
+                            {"roofline", &kRoofline},
+                            {nullptr, &kSignatures},
+                            {"ranges", &kRanges},
+                            {"range_utilization", &kPeakByRange},
+                            {nullptr, &kStacks},
+                            {"rules", &kPhaseRules},
+                            {"ledger", &kLedger},
+                            {"measuring", &kMeasuring},
+                            {"coverage", &kCoverage},
+                            {"time", &kBusyTime},
+                            {"idle", &kIdleGaps},
+                            {"ranks", &kRanks},
+                            {"processes", &kProcesses},
+                            {"diagnostics", &kDiagnostics},
+                            {"damage", &kDamage}};
+
+}  // namespace
+
 std::span<const Subject* const> subjects() {
-  static constexpr std::array kSubjects = {
-      &kHead,        &kPhases,      &kPrecisions,  &kIntegerOperations,
-      &kRatio,       &kUtilization, &kLayers,      &kOperatorWork,
-      &kOperators,   &kKernels,     &kEstimates,   &kRoofline,
-      &kSignatures,  &kRanges,      &kPeakByRange, &kStacks,
-      &kPhaseRules,  &kLedger,      &kMeasuring,   &kCoverage,
-      &kBusyTime,    &kIdleGaps,    &kRanks,       &kProcesses,
-      &kDiagnostics, &kDamage,
-  };
+  static const auto kSubjects = [] {
+    std::array<const Subject*, std::size(kNamed)> all{};
+    for (size_t i = 0; i < all.size(); ++i) all[i] = kNamed[i].subject;
+    return all;
+  }();
   return kSubjects;
+}
+
+std::vector<std::string> section_keys() {
+  std::vector<std::string> keys;
+  for (const Named& named : kNamed)
+    if (named.key != nullptr) keys.emplace_back(named.key);
+  return keys;
 }
 
 std::vector<Section> report_sections(const Report& report) {
@@ -27,6 +68,22 @@ std::vector<Section> report_sections(const Report& report) {
     if (subject->section == nullptr) continue;
     Section section = subject->section(report);
     if (!section.empty()) sections.push_back(std::move(section));
+  }
+  return sections;
+}
+
+std::vector<Section> chosen_sections(const Report& report, const std::vector<std::string>& keys) {
+  std::vector<Section> sections(1);
+  const auto asked = [&](const char* key) {
+    return key != nullptr && std::ranges::find(keys, key) != keys.end();
+  };
+  if (!asked("total")) add_warnings(report, sections[0].above);  // the head has them
+  for (const Named& named : kNamed) {
+    if (!asked(named.key)) continue;
+    Section section = named.subject->section(report);
+    if (section.empty())
+      section.above.emplace_back(std::string(named.key) + ": nothing in these traces", Tone::kDim);
+    sections.push_back(std::move(section));
   }
   return sections;
 }

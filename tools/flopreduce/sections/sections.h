@@ -2,7 +2,9 @@
 // it in words: as a Section for people, as members of the JSON object for programs.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "report/report.h"
@@ -25,6 +27,21 @@ std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
 std::vector<Section> report_sections(const Report&);
+
+// Keys of the sections, for good: "kernels", "roofline", ...
+std::vector<std::string> section_keys();
+// Of those keys, in the order of the report, behind the warnings. One that has nothing to say in
+// this report is a line that says so.
+std::vector<Section> chosen_sections(const Report&, const std::vector<std::string>& keys);
+
+// The answer on one screen, of at most 30 lines unless `kernels` says how many of them.
+enum class KernelOrder : uint8_t { kTime, kFlop, kLaunches, kEach, kName };
+std::vector<Section> screen(const Report&, std::optional<size_t> kernels, KernelOrder);
+std::vector<const KernelReport*> kernels_by(const Report&, KernelOrder);
+const char* order_words(KernelOrder);  // "GPU time"
+
+// What to know before any figure: SIMULATED, PARTIAL, and the notices.
+void add_warnings(const Report&, std::vector<Line>&);
 // Every table of the report, in order: those of the sections, and those for programs alone.
 std::vector<Table> report_tables(const Report&);
 

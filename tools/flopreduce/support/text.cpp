@@ -3,6 +3,7 @@
 #include <libiberty/demangle.h>
 
 #include <algorithm>
+#include <map>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -123,6 +124,51 @@ std::string shorten(const std::string& text, size_t width) {
       ++at;
     }
     if (at <= head || at > all - tail) out.push_back(c);
+  }
+  return out;
+}
+
+namespace {
+
+bool starts_character(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
+
+// Bytes of the first `points` code points.
+size_t bytes_of(std::string_view text, size_t points) {
+  size_t at = 0;
+  for (size_t n = 0; at < text.size(); ++at)
+    if (starts_character(text[at]) && n++ == points) break;
+  return at;
+}
+
+size_t common_start(std::string_view a, std::string_view b) {
+  size_t n = 0;
+  while (n < std::min(a.size(), b.size()) && a[n] == b[n]) ++n;
+  while (n > 0 && n < a.size() && !starts_character(a[n])) --n;
+  return n;
+}
+
+}  // namespace
+
+std::vector<std::string> shorten_apart(const std::vector<std::string>& texts, size_t width) {
+  constexpr size_t kGap = 3, kFew = 6;
+  std::vector<std::string> out;
+  std::map<std::string, std::vector<size_t>> same;
+  for (size_t i = 0; i < texts.size(); ++i)
+    same[out.emplace_back(shorten(texts[i], width))].push_back(i);
+  for (const auto& [shown, rows] : same) {
+    const std::string& first = texts[rows[0]];
+    size_t start = first.size();  // what all of them begin with
+    for (const size_t row : rows) start = std::min(start, common_start(first, texts[row]));
+    const size_t head = width / 4;
+    if (rows.size() == 1 || start == first.size() || width < 4 * kFew) continue;
+    for (const size_t row : rows) {
+      const std::string& text = texts[row];
+      const size_t begin = bytes_of(text, head);
+      const size_t from = bytes_of(text, display_width(text.substr(0, start)) -
+                                             std::min(kFew, display_width(text.substr(0, start))));
+      if (from > begin)
+        out[row] = text.substr(0, begin) + "..." + shorten(text.substr(from), width - head - kGap);
+    }
   }
   return out;
 }

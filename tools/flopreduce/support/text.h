@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flopinj::reduce {
 
@@ -19,6 +20,10 @@ std::string demangle(std::string_view mangled, size_t limit = 2048);
 // `text` cut in the middle to at most `width` code points, "..." in the gap. `text` must be valid
 // UTF-8 (printable()).
 std::string shorten(const std::string& text, size_t width);
+
+// All of them so, and where two would read the same the gap is where they do not differ, as far as
+// there is room.
+std::vector<std::string> shorten_apart(const std::vector<std::string>& texts, size_t width);
 
 // Overwrites bytes that are not UTF-8.
 void replace_invalid_utf8(char* data, size_t size, char with);

@@ -40,7 +40,7 @@ std::string human_number(double value, Kind kind) {
     case Kind::kText:
       return fixed(value, 4);
     case Kind::kShare:
-      return fixed(value * 100, 1) + " %";
+      return percent_text(value);
     default:
       return human_number(whole(value), kind);
   }

@@ -20,11 +20,14 @@ std::vector<std::string> TextTable::print(std::ostream& out, size_t width, bool 
       content[c] = std::max(content[c], display_width(row[c]));
   const auto widths =
       fit ? fit_columns(columns_, std::move(content), width) : fit_name(std::move(content), width);
+  std::vector<std::string> names;
+  for (const auto& row : rows_) names.push_back(row[0]);
+  names = shorten_apart(names, widths[0]);
   for (size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
     for (size_t c = 0; c < rows_[r].size(); ++c) {
       if (widths[c] == 0) continue;
-      const std::string cell = shorten(rows_[r][c], widths[c]);
+      const std::string cell = c == 0 ? names[r] : shorten(rows_[r][c], widths[c]);
       const std::string pad(widths[c] - std::min(widths[c], display_width(cell)), ' ');
       line.append(kColumnGap, ' ');
       line += c == 0 ? cell + pad : pad + cell;

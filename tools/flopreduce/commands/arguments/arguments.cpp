@@ -135,9 +135,11 @@ void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> 
       ->check(manual::one_of(std::move(formats)))
       ->capture_default_str();
   add_file_to(app);
-  app.add_option("--top", top, "Lines of long tables")
-      ->check(CLI::Range(size_t{1}, size_t{1000000}))
-      ->capture_default_str();
+  app.add_option_function<size_t>(
+         "--top", [this](const size_t& n) { given_top = top = n; }, "Lines of long tables")
+      ->default_str(std::to_string(top))
+      ->type_name("UINT")
+      ->check(CLI::Range(size_t{1}, size_t{1000000}));
   app.add_option("--color", color, "Colours: auto, where a terminal shows them; always; never")
       ->type_name("WHEN")
       ->check(manual::one_of({"auto", "always", "never"}))

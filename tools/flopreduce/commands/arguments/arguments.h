@@ -1,5 +1,6 @@
 // What commands have in common on their command lines.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,14 @@ struct OutputArguments {
   std::string file;    // empty: standard output; `-o -` says so too
   bool force = false;  // overwrite files that exist
   std::string format = "text";
-  std::string table;           // for CSV: the key of the one table that is wanted
-  std::string weight;          // for folded stacks: "flop", "time" or "launches"
-  std::string color = "auto";  // or "always" or "never"
-  size_t top = 10;
-  std::vector<std::string> sections;  // for people: words of the titles that are wanted; empty: all
+  std::string table;                  // for CSV: the key of the one table that is wanted
+  std::string weight;                 // for folded stacks: "flop", "time" or "launches"
+  std::string color = "auto";         // or "always" or "never"
+  size_t top = 10;                    // lines of long tables
+  std::optional<size_t> given_top;    // where it was given
+  std::vector<std::string> sections;  // for people: keys of those that are wanted
+  bool all = false;                   // for people: all sections
+  std::string sort;                   // of kernels on the first screen
 
   std::vector<std::string> inputs;  // files that are read, and therefore never written
 

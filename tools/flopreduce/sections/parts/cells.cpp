@@ -46,6 +46,17 @@ std::string marks_text(Mark marks) {
   return text;
 }
 
+std::string percent_text(double share) {
+  constexpr double kLeast = 0.001, kMost = 99.95;
+  const double percent = share * 100;
+  if (!(percent > 0)) return "0 %";
+  if (percent < kLeast) return "<0.001 %";
+  if (percent >= kMost && percent < 100) return ">99.9 %";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), percent < 1 ? "%#.2g %%" : "%.1f %%", percent);
+  return text.data();
+}
+
 std::string fixed(double value, int decimals) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);

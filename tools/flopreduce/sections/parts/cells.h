@@ -15,6 +15,10 @@ Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no 
 // ">=", ">", "<=", "~" or several; empty for none.
 std::string marks_text(Mark marks);
 
+// "37.1 %", "0.17 %", "<0.001 %": at least two significant digits, and never all or nothing for
+// what is not.
+std::string percent_text(double share);
+
 // "0.1234" with that many decimals.
 std::string fixed(double value, int decimals);
 

@@ -12,6 +12,10 @@ bool executed(const Report& report, const std::string& precision);
 Mark share_mark(const Work& work);
 Cell share_cell(const Attained& attained, const Work& work);  // "above peak" where it cannot be
 Cell rate_cell(const Work& work);                             // FLOP / GPU time
+Cell intensity_cell(const Work& work);                        // FLOP for each byte of DRAM
+// The roof that limits a kernel: "memory", a precision, or "latency" where none does. Empty where
+// that is not known.
+std::string bound_by(const Work& work, const std::string& slowest);
 nlohmann::ordered_json attained_json(const Attained& attained);
 nlohmann::ordered_json method_json(const UtilizationMethod& method);
 

@@ -28,6 +28,14 @@ function time(ns) {
 
 const grouped = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 
+// As percent_text() in sections/parts/cells.cpp.
+function shareText(percent) {
+  if (!(percent > 0)) return "0 %";
+  if (percent < 0.001) return "<0.001 %";
+  if (percent >= 99.95 && percent < 100) return ">99.9 %";
+  return percent < 1 ? `${percent.toPrecision(2)} %` : `${percent.toFixed(1)} %`;
+}
+
 const kHuman = {
   flop: (v) => withPrefix(Number(v), "FLOP"),
   op: (v) => withPrefix(Number(v), "OP"),
@@ -36,7 +44,7 @@ const kHuman = {
   bandwidth: (v) => withPrefix(Number(v), "B/s"),
   ns: (v) => time(Number(v)),
   ratio: (v) => Number(v).toFixed(4),
-  share: (v) => `${(Number(v) * 100).toFixed(1)} %`,
+  share: (v) => shareText(Number(v) * 100),
 };
 
 function human(cell, kind) {
