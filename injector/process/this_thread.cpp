@@ -138,7 +138,8 @@ ThreadState* thread_state(const RecursionGuard&) noexcept {
 
 ThreadContext* thread_context(const RecursionGuard& guard) noexcept {
   const ThreadSlot& slot = this_thread_slot;
-  return slot.context != nullptr && slot.context->state != nullptr && is_current()
+  // Of another epoch it may have been freed.
+  return slot.context != nullptr && is_current() && slot.context->state != nullptr
              ? slot.context
              : make_context(guard);
 }
