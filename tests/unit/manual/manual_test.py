@@ -68,6 +68,18 @@ class ManualPages(unittest.TestCase):
         self.assertIn("'ratio > 2.1 or total.flop > 1.5T'",
                       page)  # quotes, hyphens and dots as they are
 
+    def test_the_page_has_what_one_looks_for(self):
+        for program in PROGRAMS:
+            text = read_page(program)[0]
+            titles = re.findall(r"^[A-Z][A-Z ]+$", text, re.MULTILINE)
+            for title in ("EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"):
+                self.assertEqual(titles.count(title), 1, titles)
+        environment = read_page("flopinj")[0].split("\nENVIRONMENT\n")[1].split("\nFILES\n")[0]
+        table = subprocess.run([PROGRAMS["flopinj"], "--generate", "options"], capture_output=True,
+                               text=True, timeout=60, check=True).stdout
+        for variable in re.findall(r"FLOPINJ_[A-Z_]+", table):
+            self.assertIn(variable, environment)
+
     def test_the_page_has_a_name_line_for_apropos(self):
         for program in PROGRAMS:
             self.assertRegex(read_page(program)[0], rf"NAME\n +{program} [-\u2010\u2212] ")
