@@ -59,20 +59,25 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
   launch.record.sequence_plus_1 = thread.state->ranges.sequence_plus_1();
   launch.record.correlation = data.correlationId;
 
-  // The plan comes first: it decides what a new signature wants.
-  if (launch.context != nullptr) windows_.await_plan(*launch.context);
+  const KernelFunction* kernel = nullptr;
   if (function.read != nullptr) {
     function.read(data.functionParams, launch.asked);
     launch.asked.per_thread_stream = function.per_thread_stream;
-    // First: what signature() asks of the driver may wait.
+    // First: what function() asks of the driver may wait.
     launch.captured = captures_.any() && captures_.holds(edge_.cuda, launch.asked.stream,
                                                          launch.asked.per_thread_stream);
-    if (function.kind == LaunchKind::kKernel)
-      launch.signature = signature(thread, launch.asked, data.symbolName);
+    if (function.kind == LaunchKind::kKernel) {
+      kernel = this->function(thread, launch.asked, data.symbolName);
+      if (choice_.any() && !launch.captured) launch.turn = turn_of(thread, kernel);
+    }
   }
-  launch.waits = function.kind == LaunchKind::kGraph
-                     ? graphs_.may_wait()
-                     : launch.signature != nullptr && launch.signature->function->never_measure;
+  if (is_recorded(launch.turn)) {
+    // The plan comes first: it decides what a new signature wants.
+    if (launch.context != nullptr) windows_.await_plan(*launch.context);
+    launch.signature = signature(thread, launch.asked, kernel);
+  }
+  launch.waits = function.kind == LaunchKind::kGraph ? graphs_.may_wait()
+                                                     : kernel != nullptr && kernel->never_measure;
   if (launch.context != nullptr && !launch.captured) {
     launch.wait_began = launch.waits;
     if (launch.waits) launch.context->waiting.begin();
@@ -84,11 +89,31 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
   }
 }
 
+const KernelFunction* Launches::function(ThreadContext& thread, const LaunchCall& call,
+                                         const char* symbol) {
+  const KernelFunction* const function = functions_.find(thread, call.function, symbol);
+  return function != nullptr && !call.parameters_readable ? functions_.without_parameters(*function)
+                                                          : function;
+}
+
+// A kernel without a name is none that was chosen by its name.
+LaunchTurn Launches::turn_of(ThreadContext& thread, const KernelFunction* kernel) {
+  if (choice_.over()) return LaunchTurn::kAfter;
+  const bool named = kernel != nullptr ? !kernel->passed_over : edge_.settings.kernel_name.empty();
+  return named ? choice_.take(thread.state->ranges) : LaunchTurn::kOther;
+}
+
+// Of one call for several kernels, each of which is looked at by name.
+LaunchTurn Launches::turn_of_several(ThreadContext& thread) {
+  return choice_.any() ? choice_.take(thread.state->ranges) : LaunchTurn::kFree;
+}
+
+void Launches::pass_over(ThreadContext& thread, LaunchTurn turn, uint32_t launches) {
+  if (turn != LaunchTurn::kAfter) bump(thread.state->passed_over, launches);
+}
+
 const Signature* Launches::signature(ThreadContext& thread, const LaunchCall& call,
-                                     const char* symbol) {
-  const KernelFunction* function = functions_.find(thread, call.function, symbol);
-  if (function != nullptr && !call.parameters_readable)
-    function = functions_.without_parameters(*function);
+                                     const KernelFunction* function) {
   if (function == nullptr || will_be_refused(call.shape)) return nullptr;
   return edge_.collector->signature(*thread.state, *function, call.shape, call.parameters);
 }
@@ -106,14 +131,17 @@ void Launches::exit(ThreadContext& thread, const LaunchFunction& function,
   // The driver loaded the kernel's module only now: what it is follows from its code too.
   if (made && function.kind == LaunchKind::kKernel && thread.modules_loaded.count != 0) {
     functions_.loaded_by_launch(thread, launch.asked.function);
-    launch.signature = signature(thread, launch.asked, data.symbolName);
+    if (is_recorded(launch.turn))
+      launch.signature =
+          signature(thread, launch.asked, this->function(thread, launch.asked, data.symbolName));
   }
   if (launch.context != nullptr &&
       windows_.exit(*launch.context, thread,
                     {launch.signature, launch.record.path, launch.record.correlation},
                     made ? CUDA_SUCCESS : result_of(data)))
     launch.record.flags |= LaunchRecord::kWindowed;
-  if (!made) return;
+  if (!made) return choice_.failed(launch.turn);
+  if (!is_recorded(launch.turn)) return pass_over(thread, launch.turn, 1);
 
   const DeviceId device = launch.context != nullptr ? launch.context->device : DeviceId{};
   if (function.kind == LaunchKind::kMultiDevice) return record_devices(thread, data, device);
@@ -127,16 +155,23 @@ void Launches::exit(ThreadContext& thread, const LaunchFunction& function,
     record.flags |= work_flags(*launch.signature->function);
   }
   edge_.collector->record(*thread.state, device, record);
+  choice_.recorded();
 }
 
 void Launches::record_graph(ThreadContext& thread, LaunchRecord record, DeviceId device) {
   const LaunchedGraph graph = graphs_.launched(thread, thread.launch.asked.graph);
   if (graph.bodies_lost) edge_.collector->count_unseen("conditional_body");
+  if (choice_.over()) return;
+  if (graph.passed_over != 0) pass_over(thread, LaunchTurn::kOther, graph.passed_over);
   // Copies only, or unknown: then the ledger says so.
   if (graph.kernels == 0 && !graph.id) return;
+  if (const LaunchTurn turn = turn_of_several(thread); !is_recorded(turn))
+    return pass_over(thread, turn, graph.kernels);
   record.graph = graph.id;
+  if (!graph.timed) record.correlation = 0;
   record.flags |= LaunchRecord::kGraph;
   edge_.collector->record(*thread.state, device, record, graph.kernels);
+  choice_.recorded();
 }
 
 // One call, one correlation id, a launch on each device: times cannot be told apart, so only the
@@ -146,13 +181,21 @@ void Launches::record_devices(ThreadContext& thread, const CUpti_CallbackData& d
   LaunchRecord record = thread.launch.record;
   record.correlation = 0;
   const uint32_t devices = devices_of_launch(data.functionParams);
+  if (const LaunchTurn turn = turn_of_several(thread); !is_recorded(turn))
+    return pass_over(thread, turn, devices);
   for (uint32_t i = 0; i < devices; ++i) {
     LaunchCall call;
     read_device_launch(data.functionParams, i, call);
-    const Signature* const made = signature(thread, call, nullptr);
+    const KernelFunction* const kernel = function(thread, call, nullptr);
+    if (kernel != nullptr && kernel->passed_over) {
+      pass_over(thread, LaunchTurn::kOther, 1);
+      continue;
+    }
+    const Signature* const made = signature(thread, call, kernel);
     record.signature = made != nullptr ? made->id : SignatureId{};
     edge_.collector->record(*thread.state, device, record);
   }
+  choice_.recorded();
 }
 
 }  // namespace flopinj

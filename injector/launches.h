@@ -14,6 +14,7 @@
 #include <injector/graphs/graphs.h>
 #include <injector/handles/functions.h>
 #include <injector/handles/streams.h>
+#include <injector/launch_choice.h>
 #include <injector/process/edge.h>
 #include <injector/vendor/driver_calls.h>
 
@@ -29,13 +30,20 @@ class Launches {
         streams_(streams),
         captures_(captures),
         graphs_(graphs),
-        windows_(windows) {}
+        windows_(windows),
+        choice_(edge.settings, edge.in_capture_range) {}
 
   void enter(ThreadContext&, const LaunchFunction&, const CUpti_CallbackData&);
   void exit(ThreadContext&, const LaunchFunction&, const CUpti_CallbackData&);
+  // The program has said that the recording ends.
+  void end() noexcept { choice_.end(); }
 
  private:
-  const Signature* signature(ThreadContext&, const LaunchCall&, const char* symbol);
+  const KernelFunction* function(ThreadContext&, const LaunchCall&, const char* symbol);
+  const Signature* signature(ThreadContext&, const LaunchCall&, const KernelFunction*);
+  static void pass_over(ThreadContext&, LaunchTurn, uint32_t launches);
+  LaunchTurn turn_of(ThreadContext&, const KernelFunction*);
+  LaunchTurn turn_of_several(ThreadContext&);
   void record_graph(ThreadContext&, LaunchRecord, DeviceId);
   void record_devices(ThreadContext&, const CUpti_CallbackData&, DeviceId);
 
@@ -46,6 +54,7 @@ class Launches {
   Captures& captures_;
   Graphs& graphs_;
   Windows& windows_;
+  LaunchChoice choice_;
 };
 
 }  // namespace flopinj

@@ -1,4 +1,5 @@
 #include <collector/trace/sink/trace_file.h>
+#include <injector/process/capture_range.h>
 #include <injector/process/command_line.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
@@ -24,6 +25,10 @@ CollectorConfig config_for(const Settings& settings) {
   config.scheduler.until_covered = settings.until_covered_percent / 100;
   config.scheduler.every_launch = settings.mode == Mode::kFull;
   config.never_measure = settings.never_measure;
+  config.kernel_name = settings.kernel_name;
+  config.kernel_name_base = settings.kernel_name_base;
+  if (!settings.nvtx_include.empty())
+    config.ranges = parse_range_expressions(settings.nvtx_include).value_or(config.ranges);
   return config;
 }
 
@@ -43,7 +48,8 @@ OpenedTrace open_output(const Settings& settings, const ProcessInfo& process) {
 
 Recording::Recording(const Settings& settings, Begin begin, std::function<bool()> program_ended) {
   edge_.settings = settings;
-  edge_.late = begin == Begin::kLater;
+  edge_.late = begin != Begin::kWithProgram;
+  edge_.in_capture_range = edge_.settings.capture_range = begin == Begin::kInCaptureRange;
   collector_ = std::make_unique<Collector>(config_for(settings), hooks(std::move(program_ended)));
   edge_.collector = collector_.get();
 }
@@ -78,6 +84,7 @@ ProcessInfo Recording::describe() {
   process.measures = edge_.measures =
       process.counters && settings.measure_ranks.contains(process.rank);
   process.budget_percent = settings.budget_percent;
+  process.choice = choice_of(settings);
   if (settings.no_command_line)
     process.command_line.clear();
   else
@@ -124,6 +131,14 @@ void Recording::say_what_is_missing(const ProcessInfo& process) {
 // CUPTI is found and subscribed to. False, with one line in `error`; then nothing is left behind.
 bool Recording::connect(std::string& error) {
   load_cuda(edge_.cuda);
+  if (const auto waiting = take_subscription()) {
+    edge_.cupti = waiting->api;
+    tracer_.emplace(edge_);
+    tracer_->adopt(waiting->handle);
+    if (read_version(edge_.cupti, error)) return true;
+    tracer_->end();
+    return false;
+  }
   if (load_cupti(edge_.settings.cupti, edge_.cuda, edge_.cupti, error)) {
     tracer_.emplace(edge_);
     if (tracer_->subscribe(error)) {

@@ -18,7 +18,7 @@ namespace flopinj {
 
 class Recording {
  public:
-  enum class Begin : uint8_t { kWithProgram, kLater };
+  enum class Begin : uint8_t { kWithProgram, kLater, kInCaptureRange };
   // Range tables only: nothing is opened, no thread is made. `program_ended` is asked once a second
   // on the writer's thread (CollectorHooks).
   Recording(const Settings&, Begin, std::function<bool()> program_ended);

@@ -1,5 +1,6 @@
 #include <collector/identity/mutex.h>
 #include <injector/nvtx.h>
+#include <injector/process/capture_range.h>
 #include <injector/process/control_server.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
@@ -44,6 +45,9 @@ std::atomic<Edge*> g_recording{nullptr};
 std::atomic<pid_t> g_recorder{0};  // the process that began to record
 std::atomic<bool> g_no_control{false};
 std::atomic<uint64_t> g_start_ns{0}, g_stop_ns{0};  // when a recording is to begin and to end
+std::atomic<bool> g_ends_itself{false};             // the current one, by its launches
+std::atomic<bool> g_range_awaited{false};           // --capture-range
+std::atomic<bool> g_stopping{false};  // the trace of one that was current is not whole yet
 
 // In so many seconds; 0: never.
 uint64_t due_in(double seconds) {
@@ -116,6 +120,8 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   // Else a child that initialises CUDA itself gets a session of its own.
   new (&g_leaked.all) decltype(g_leaked.all){};
   forget_threads();
+  g_range_awaited = false;
+  forget_subscription_after_fork();
   forget_control_after_fork();
 }
 
@@ -159,15 +165,19 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
   g_edge.store(edge, std::memory_order_release);
   g_recorder = getpid();
   g_recording.store(edge, std::memory_order_release);
+  g_start_ns = 0;
+  g_stop_ns = due_in(edge->settings.duration_s);
+  g_ends_itself = edge->settings.launch_count != 0 || edge->in_capture_range;
+  g_range_awaited = false;
   if (!session().recording->enable(error)) {
     g_recording.store(nullptr);
+    g_ends_itself = false;
+    g_stop_ns = 0;
     free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), true);
     return false;
   }
   switch_nvtx(true);
   register_handlers();
-  g_start_ns = 0;
-  g_stop_ns = due_in(edge->settings.duration_s);
   const MutexLock lock(shown().mutex);
   shown().state = SessionStatus::State::kRecording;
   ++shown().recordings;
@@ -190,6 +200,11 @@ void close(EndReason reason) noexcept {
   }
 }
 
+// Recording begins later than the program.
+bool waits(const Settings& settings) {
+  return settings.dormant || settings.start_after_s != 0 || settings.capture_range;
+}
+
 // Made at the first call, whoever makes it. Null: nothing is to be recorded now.
 Recording* make_first() FLOPINJ_REQUIRES(session().making) {
   register_fork_handler();
@@ -198,7 +213,7 @@ Recording* make_first() FLOPINJ_REQUIRES(session().making) {
   log::set_level(settings.log_level);
   for (const auto& problem : problems) log::warn(problem);
   g_no_control = settings.no_control;
-  if (settings.mode != Mode::kOff && !settings.dormant && settings.start_after_s == 0)
+  if (settings.mode != Mode::kOff && !waits(settings))
     return make_recording(settings, Recording::Begin::kWithProgram).release();
   g_life = settings.mode == Mode::kOff ? Life::kOff : Life::kIdle;
   return nullptr;
@@ -209,6 +224,19 @@ std::unique_ptr<Recording> take_first() {
   const MutexLock lock(session().making);
   if (g_life == Life::kOpen) g_life = Life::kIdle;
   return std::unique_ptr<Recording>(std::exchange(session().first, nullptr));
+}
+
+// Until the program calls cuProfilerStart.
+void await_range(const Settings& settings) {
+  g_range_awaited = true;
+  if (settings.start_after_s != 0)
+    log::warn("FLOPINJ_START_AFTER is ignored: with FLOPINJ_CAPTURE_RANGE the program says when");
+  std::string error;
+  const RecursionGuard guard;
+  if (wait_for_range(settings.cupti, Tracer::callback(), error)) return;
+  g_range_awaited = false;
+  log::error({error, "; the program runs unprofiled"});
+  tell_watcher(settings, RunEvent::kRefused, {});
 }
 
 bool gpu_found() {
@@ -243,6 +271,8 @@ Edge* session_edge() noexcept {
   }
 }
 
+void end_recording_soon() noexcept { g_stop_ns.store(1, std::memory_order_relaxed); }
+
 bool may_record_later() noexcept { return g_life.load(std::memory_order_acquire) != Life::kOff; }
 
 void start_session() noexcept {
@@ -258,8 +288,13 @@ void start_session() noexcept {
     const ControlDuties duties{!g_no_control, answer, next_session_event_ns, do_session_events};
     if (first == nullptr) {
       std::vector<std::string> said_before;
-      g_start_ns = due_in(read_settings(environ, said_before).start_after_s);
-      if (gpu_found() && (duties.listens || g_start_ns != 0)) serve_control(duties);
+      const Settings settings = read_settings(environ, said_before);
+      if (!gpu_found()) return;
+      if (settings.capture_range && !settings.dormant)
+        await_range(settings);
+      else
+        g_start_ns = due_in(settings.start_after_s);
+      if (duties.listens || g_start_ns != 0 || g_range_awaited) serve_control(duties);
       return;
     }
     std::string error;
@@ -268,7 +303,7 @@ void start_session() noexcept {
       log::error({error, "; the program runs unprofiled"});
       return tell_watcher(settings, RunEvent::kRefused, {});
     }
-    if (duties.listens || g_stop_ns != 0) serve_control(duties);
+    if (duties.listens || g_stop_ns != 0 || g_ends_itself) serve_control(duties);
   } catch (const std::exception& e) {
     log::error({"cannot start: ", e.what(), "; the program runs unprofiled"});
   }
@@ -300,7 +335,7 @@ bool listen_session() noexcept {
 void stop_session(EndReason reason) noexcept {
   constexpr auto kMostInHandler = std::chrono::seconds(2);
   // No handler of ours has run in a child of a bare clone.
-  if (recording_edge() == nullptr || getpid() != g_recorder) return;
+  if ((recording_edge() == nullptr && !g_stopping) || getpid() != g_recorder) return;
   if (RecursionGuard::inside() || launching()) return;
   if (!below_signal_handler()) return close(reason);
   try {
@@ -309,7 +344,7 @@ void stop_session(EndReason reason) noexcept {
   }
 }
 
-Outcome start_recording(std::span<const std::string> given) {
+static Outcome start(std::span<const std::string> given, Recording::Begin how) {
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
   if (recording_edge() != nullptr)
@@ -322,16 +357,32 @@ Outcome start_recording(std::span<const std::string> given) {
   if (!problems.empty()) return {false, problems.front()};
   if (settings.mode == Mode::kOff) return {false, "FLOPINJ_MODE=off records nothing"};
   std::string error;
-  if (!begin(make_recording(settings, Recording::Begin::kLater), error)) return {false, error};
+  if (!begin(make_recording(settings, how), error)) return {false, error};
   return {true, session().recording->output()};
+}
+
+void capture_range_begun() noexcept {
+  try {
+    if (!g_range_awaited.exchange(false)) return;
+    if (const Outcome outcome = start({}, Recording::Begin::kInCaptureRange); !outcome.done)
+      log::error({outcome.text, "; the program runs unprofiled"});
+  } catch (const std::exception& e) {
+    log::error({"cannot start: ", e.what(), "; the program runs unprofiled"});
+  }
+}
+
+Outcome start_recording(std::span<const std::string> settings) {
+  return start(settings, Recording::Begin::kLater);
 }
 
 Outcome stop_recording() {
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
   if (recording_edge() == nullptr) return {false, "it does not record"};
+  g_ends_itself = false;
   g_stop_ns = 0;
   show(SessionStatus::State::kStopping);
+  g_stopping = true;
   session().recording->await_captures();
   let_go(*session().recording);
   switch_nvtx(false);
@@ -341,15 +392,23 @@ Outcome stop_recording() {
     shown().progress = shown().collector->progress();
     shown().collector = nullptr;
   }
+  g_stopping = false;
   const std::string output = session().recording->output();
   free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), ended);
   show(SessionStatus::State::kDormant);
   return {true, output};
 }
 
+// A recording that its launches end says so by end_recording_soon(), which wakes nobody: it is
+// looked after.
 uint64_t next_session_event_ns() noexcept {
-  const uint64_t start = g_start_ns.load(), stop = g_stop_ns.load();
-  return start == 0 || stop == 0 ? start + stop : std::min(start, stop);
+  constexpr uint64_t kLookEveryNs = 10'000'000;
+  uint64_t next = 0;
+  const auto add = [&next](uint64_t at) { next = next == 0 ? at : std::min(next, at); };
+  if (const uint64_t start = g_start_ns.load(); start != 0) add(start);
+  if (const uint64_t stop = g_stop_ns.load(); stop != 0) add(stop);
+  if (g_ends_itself.load()) add(monotonic_ns() + kLookEveryNs);
+  return next;
 }
 
 void do_session_events(uint64_t now_ns) {

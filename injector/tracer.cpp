@@ -1,5 +1,6 @@
 #include <injector/counters/planner.h>
 #include <injector/launches.h>
+#include <injector/process/capture_range.h>
 #include <injector/process/presence.h>
 #include <injector/process/process.h>
 #include <injector/process/this_thread.h>
@@ -45,6 +46,7 @@ struct Tracer::State {
   Edge& edge;
   CUpti_SubscriberHandle subscriber = nullptr;
   bool disabled = false, planner_ended = false;
+  bool adopted = false;  // the subscription, whose callback may be the caller's
   Contexts contexts{edge};
   Modules modules{edge};
   Functions functions{edge, modules};
@@ -72,10 +74,15 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
   if (RecursionGuard::inside() && !module) return;
   const RecursionGuard guard;
   const Visit visit(guard);
-  if (!visit.allowed() || recording_edge() == nullptr ||
-      current.load(std::memory_order_acquire) != self)
+  if (!visit.allowed()) return;
+  if (recording_edge() == nullptr) {
+    if (begins_range(domain, id, data)) capture_range_begun();
     return;
-  State& state = *static_cast<State*>(self);
+  }
+  // Of an adopted subscription: null.
+  State* const now = current.load(std::memory_order_acquire);
+  if (now == nullptr || (self != nullptr && self != now)) return;
+  State& state = *now;
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
       state.api(guard, id, *static_cast<const CUpti_CallbackData*>(data));
@@ -99,7 +106,10 @@ static void note_call(const ThreadContext& thread) {
 void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
                         const CUpti_CallbackData& data) {
   const DriverCall* const call = find_driver_call(id);
-  if (call == nullptr) return;
+  if (call == nullptr) {
+    if (edge.in_capture_range && ends_range(id, data)) launches.end();
+    return;
+  }
   ThreadContext* const context = thread_context(guard);
   const auto* const launch = std::get_if<LaunchFunction>(&call->function);
   const bool entering = data.callbackSite == CUPTI_API_ENTER;
@@ -213,6 +223,13 @@ bool Tracer::subscribe(std::string& error) {
   return false;
 }
 
+void Tracer::adopt(CUpti_SubscriberHandle subscriber) {
+  state_->subscriber = subscriber;
+  state_->adopted = true;
+}
+
+CUpti_CallbackFunc Tracer::callback() { return State::callback; }
+
 bool Tracer::enable(std::string& error) {
   State::current.store(state_.get(), std::memory_order_release);
   const CuptiApi& cupti = state_->edge.cupti;
@@ -230,6 +247,7 @@ bool Tracer::enable(std::string& error) {
     }
   }
   for (const auto id : kResources) on(CUPTI_CB_DOMAIN_RESOURCE, id);
+  state_->adopted = false;
   return true;
 }
 
@@ -247,7 +265,10 @@ void Tracer::end() {
   if (state_->subscriber == nullptr) return;
   disable();
   const RecursionGuard guard;
-  state_->edge.cupti.Unsubscribe(state_->subscriber);
+  if (state_->adopted)
+    give_back_subscription({state_->edge.cupti, state_->subscriber});
+  else
+    state_->edge.cupti.Unsubscribe(state_->subscriber);
   state_->subscriber = nullptr;
 }
 

@@ -22,6 +22,10 @@ class Tracer {
 
   // False, with one line in `error` that says what to do, when CUPTI refuses.
   bool subscribe(std::string& error);
+  // Goes on with a subscription whose callback is ours. Until enable() has succeeded, end() keeps
+  // it.
+  void adopt(CUpti_SubscriberHandle);
+  static CUpti_CallbackFunc callback();
   bool enable(std::string& error);
   // Closes the open windows and ends the callbacks. Other threads may be inside callbacks: what
   // those use stays alive. Takes a few seconds at the very most. Idempotent.

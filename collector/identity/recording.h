@@ -38,6 +38,8 @@ struct ProcessInfo {
   std::string mode;           // as the user names it
   bool measures = false;      // this process of the job reads counters
   double budget_percent = 0;  // of wall time; 0: without limit
+  // The options by which launches were chosen, as a user writes them; empty: all are recorded.
+  std::string choice;
 };
 
 enum class Severity : uint8_t { kInfo, kWarning, kError };

@@ -80,9 +80,11 @@ bool same_function(const FunctionInfo& a, const FunctionInfo& b) {
 }  // namespace
 
 struct SignatureTable::State {
-  explicit State(NeverMeasured patterns) : never_measured(std::move(patterns)) {}
+  State(NeverMeasured patterns, Recorded names)
+      : never_measured(std::move(patterns)), recorded(std::move(names)) {}
 
   const NeverMeasured never_measured;
+  const Recorded recorded;
   mutable SharedMutex mutex;
   // Deques: elements stay where they are.
   std::deque<KernelFunction> functions FLOPINJ_GUARDED_BY(mutex);
@@ -157,8 +159,8 @@ const Signature* SignatureTable::State::overflow_of(const KernelFunction& functi
   return s;
 }
 
-SignatureTable::SignatureTable(NeverMeasured never_measured)
-    : state_(std::make_unique<State>(std::move(never_measured))) {}
+SignatureTable::SignatureTable(NeverMeasured never_measured, Recorded recorded)
+    : state_(std::make_unique<State>(std::move(never_measured), std::move(recorded))) {}
 SignatureTable::~SignatureTable() = default;
 
 const KernelFunction* SignatureTable::intern_function(const FunctionInfo& info) noexcept {
@@ -173,8 +175,9 @@ const KernelFunction* SignatureTable::intern_function(const FunctionInfo& info) 
     if (const KernelFunction* known = state.find_function(hash, info)) return known;
     if (state.functions.size() < kMaxFunctions) {
       const auto id = static_cast<uint32_t>(state.functions.size() + 1);
-      state.functions.push_back(
-          KernelFunction{FunctionId{id}, info, hash, state.never_measured.contains(info.name)});
+      state.functions.push_back(KernelFunction{FunctionId{id}, info, hash,
+                                               state.never_measured.contains(info.name),
+                                               state.recorded && !state.recorded(info.name)});
       try {
         state.by_name_hash.emplace(hash, &state.functions.back());
       } catch (...) {

@@ -20,7 +20,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +41,7 @@ struct KernelFunction {
   FunctionInfo info;
   uint64_t name_hash = 0;      // stable
   bool never_measure = false;  // it may hang in a measurement window (never_measured.h)
+  bool passed_over = false;    // its launches are not recorded: the user chose others by name
 };
 
 enum class ParameterClass : uint8_t { kExact = 1, kUnknown = 2, kMerged = 3 };  // as in the trace
@@ -68,7 +71,9 @@ inline bool may_be_measured(const Signature& s) {
 
 class SignatureTable {
  public:
-  explicit SignatureTable(NeverMeasured = NeverMeasured{});
+  // `recorded` says by a kernel's mangled name whether its launches are; empty: all are.
+  using Recorded = std::function<bool(const std::string&)>;
+  explicit SignatureTable(NeverMeasured = NeverMeasured{}, Recorded = {});
   ~SignatureTable();
   SignatureTable(const SignatureTable&) = delete;
   SignatureTable& operator=(const SignatureTable&) = delete;

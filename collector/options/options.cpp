@@ -1,6 +1,7 @@
 #include <collector/identity/never_measured.h>
 #include <collector/options/options.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -28,6 +29,9 @@ constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"off", LogLevel::kOff},
                                                       {"warn", LogLevel::kWarn},
                                                       {"info", LogLevel::kInfo},
                                                       {"debug", LogLevel::kDebug}}};
+constexpr std::array<Choice<KernelNameBase>, 2> kNameBases{
+    {{"function", KernelNameBase::kFunction}, {"mangled", KernelNameBase::kMangled}}};
+constexpr std::array<Choice<bool>, 2> kCaptureRanges{{{"cudaProfilerApi", true}, {"none", false}}};
 constexpr std::array<Choice<bool>, 2> kSwitch{{{"1", true}, {"0", false}}};
 
 template <const auto& Choices>
@@ -105,6 +109,14 @@ bool patterns(Settings& s, std::string_view text) {
   return true;
 }
 
+bool kernel_name(Settings& s, std::string_view text) {
+  return KernelNames::understood(text) && not_empty<&Settings::kernel_name>(s, text);
+}
+
+bool nvtx_include(Settings& s, std::string_view text) {
+  return parse_range_expressions(text).has_value() && not_empty<&Settings::nvtx_include>(s, text);
+}
+
 bool close_site(Settings& s, std::string_view text) {
   s.close_windows = parse_close_site(text);
   return s.close_windows.has_value();
@@ -179,6 +191,56 @@ const RecordingOption kOptions[] = {
      "Record for so long, then let go of the program: 500ms, 30s, 5m, 2h",
      false,
      duration<&Settings::duration_s>},
+    {"-k,--kernel-name",
+     "FLOPINJ_KERNEL_NAME",
+     "NAME|regex:EXPRESSION",
+     {},
+     "a kernel's name, or regex: and a POSIX extended expression without \\d, \\1 or (?",
+     "Record launches of kernels of this name only, or of names in which the expression is found, "
+     "as in ncu",
+     false,
+     kernel_name},
+    {"--kernel-name-base", "FLOPINJ_KERNEL_NAME_BASE", "BASE", kNames<kNameBases>,
+     "function or mangled",
+     "Name that --kernel-name goes by. function: without namespaces, template arguments and "
+     "parameters (the default, as in ncu); mangled: as the driver has it",
+     false, choice<&Settings::kernel_name_base, kNameBases>},
+    {"--nvtx-include",
+     "FLOPINJ_NVTX_INCLUDE",
+     "RANGES",
+     {},
+     "ranges as ncu has them: A/ (push/pop), A (start/end), A/B, A/*/B, [A, A], domain@A/, and | "
+     "between two",
+     "Record launches inside these NVTX ranges only, as in ncu: A/ is the push/pop range A, A the "
+     "start/end range; A/B: B directly in A, A/*/B: anywhere in it, A/+/B: with one range between; "
+     "[A, A]: the outermost, the innermost; D@A/: of the domain D; A,B: inside both start/end "
+     "ranges. A vertical bar between two: inside either (ncu: the option twice). No regex:",
+     false,
+     nvtx_include},
+    {"-s,--launch-skip",
+     "FLOPINJ_LAUNCH_SKIP",
+     "N",
+     {},
+     "a number of launches from 0 to 4294967295",
+     "Pass over the first N launches, of those that --kernel-name and --nvtx-include choose, as in "
+     "ncu. A launch of a CUDA graph is one",
+     false,
+     number<&Settings::launch_skip, 0, UINT32_MAX>},
+    {"-c,--launch-count",
+     "FLOPINJ_LAUNCH_COUNT",
+     "N",
+     {},
+     "a number of launches from 1 to 4294967295",
+     "Record N launches, counted as for --launch-skip and after those, then let go of the program, "
+     "as in ncu",
+     false,
+     number<&Settings::launch_count, 1, UINT32_MAX>},
+    {"--capture-range", "FLOPINJ_CAPTURE_RANGE", "RANGE", kNames<kCaptureRanges>,
+     "cudaProfilerApi or none",
+     "cudaProfilerApi: record from the program's first call of cudaProfilerStart to its "
+     "cudaProfilerStop, as nsys does with --capture-range-end stop, and lie dormant before and "
+     "after. none: from the start (the default)",
+     false, choice<&Settings::capture_range, kCaptureRanges>},
     {"--no-control",
      "FLOPINJ_NO_CONTROL",
      "",
@@ -281,6 +343,25 @@ const RecordingOption kOptions[] = {
 }  // namespace
 
 std::span<const RecordingOption> recording_options() { return kOptions; }
+
+std::string choice_of(const Settings& settings) {
+  const auto kept = [](uint32_t number) { return number == 0 ? "" : std::to_string(number); };
+  const Settings defaults;
+  std::string text;
+  const auto add = [&text](std::string_view option, std::string_view value) {
+    if (value.empty()) return;
+    if (!text.empty()) text += ' ';
+    text.append(option).append(" ").append(value);
+  };
+  if (settings.capture_range) add("--capture-range", kCaptureRanges[0].name);
+  add("--kernel-name", settings.kernel_name);
+  if (settings.kernel_name_base != defaults.kernel_name_base && !settings.kernel_name.empty())
+    add("--kernel-name-base", kNameBases[1].name);
+  add("--nvtx-include", settings.nvtx_include);
+  add("--launch-skip", kept(settings.launch_skip));
+  add("--launch-count", kept(settings.launch_count));
+  return text;
+}
 
 const char* name_of(Mode mode) {
   for (const auto& choice : kModes)

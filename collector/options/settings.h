@@ -1,8 +1,10 @@
 // What a user may ask of a recording.
 #pragma once
 #include <collector/identity/recording.h>
+#include <collector/options/kernel_names.h>
 #include <collector/options/rank_list.h>
 #include <collector/options/run_token.h>
+#include <collector/ranges/range_filter.h>
 #include <collector/schedule/window_policy.h>
 
 #include <cstdint>
@@ -28,6 +30,13 @@ struct Settings {
   bool no_control = false;       // nobody can ask
   double start_after_s = 0;      // seconds after the program starts CUDA; 0: at once
   double duration_s = 0;         // seconds; 0: to the end
+  // Which launches are recorded: those of kernels of this name (empty: of all) in these ranges
+  // (empty: in all), and of these so many (0: all) after the first so many.
+  std::string kernel_name;
+  KernelNameBase kernel_name_base = KernelNameBase::kFunction;
+  std::string nvtx_include;
+  uint32_t launch_skip = 0, launch_count = 0;
+  bool capture_range = false;  // from the program's cuProfilerStart to its cuProfilerStop
   LogLevel log_level = LogLevel::kWarn;
   std::string cupti;  // library to load when none is in the process; empty: found
   uint32_t flush_ms = 250;
@@ -46,5 +55,7 @@ struct Settings {
 };
 
 const char* name_of(Mode);  // as the user names it
+// The options that choose which launches are recorded; empty: none is given.
+std::string choice_of(const Settings&);
 
 }  // namespace flopinj

@@ -1,6 +1,9 @@
 #include <collector/identity/mutex.h>
 #include <collector/ranges/process_ranges.h>
 
+#include <algorithm>
+#include <array>
+
 namespace flopinj {
 namespace {
 
@@ -23,19 +26,29 @@ struct ProcessRanges::State {
   uint64_t unknown_ends FLOPINJ_GUARDED_BY(mutex) = 0;
   std::atomic<uint32_t> path{0};
 
-  // The path first, then the version: who sees the new version sees the new path.
-  void publish(RangePathTable& table, std::atomic<uint32_t>& version) noexcept
-      FLOPINJ_REQUIRES(mutex) {
+  // What is open first, then the version: who sees the new version sees the rest.
+  void publish(ProcessRanges& of) noexcept FLOPINJ_REQUIRES(mutex) {
     PathId now;
     for (const Open& range : open)
-      now = table.child(now, range.domain, range.key, RangeKind::kProcess);
+      now = of.table_.child(now, range.domain, range.key, RangeKind::kProcess);
     path.store(now.value, std::memory_order_relaxed);
-    version.fetch_add(1, std::memory_order_release);
+    if (of.filter_ != nullptr) {
+      std::array<RangeFilter::Open, kMaxProcessRanges> ranges;
+      std::ranges::transform(open, ranges.begin(), [](const Open& range) {
+        return RangeFilter::Open{range.domain, &range.key};
+      });
+      of.chosen_.store(of.filter_->chosen_by_process(ranges.data(), open.size()),
+                       std::memory_order_relaxed);
+    }
+    of.version_.fetch_add(1, std::memory_order_release);
   }
 };
 
-ProcessRanges::ProcessRanges(RangePathTable& table)
-    : table_(table), state_(std::make_unique<State>()) {}
+ProcessRanges::ProcessRanges(RangePathTable& table, const RangeFilter* filter)
+    : table_(table),
+      filter_(filter),
+      chosen_(filter == nullptr),
+      state_(std::make_unique<State>()) {}
 ProcessRanges::~ProcessRanges() = default;
 
 PathId ProcessRanges::path() const { return PathId{state_->path.load(std::memory_order_relaxed)}; }
@@ -52,7 +65,7 @@ uint64_t ProcessRanges::start(StringId domain, std::string_view name) noexcept {
   if (state.open.size() < kMaxProcessRanges) {
     try {
       state.open.push_back({id, domain, parse_range_name(name).key});
-      state.publish(table_, version_);
+      state.publish(*this);
       return id;
     } catch (const std::exception&) {
     }
@@ -74,7 +87,7 @@ void ProcessRanges::end(uint64_t id) noexcept {
   for (auto it = state.open.begin(); it != state.open.end(); ++it) {
     if (it->id != id) continue;
     state.open.erase(it);
-    state.publish(table_, version_);
+    state.publish(*this);
     return;
   }
   ++state.unknown_ends;

@@ -1,6 +1,7 @@
 // Ranges opened with start/end: they belong to the process and cover every thread's launches while
 // open.
 #pragma once
+#include <collector/ranges/range_filter.h>
 #include <collector/ranges/range_path_table.h>
 
 #include <atomic>
@@ -14,7 +15,8 @@ inline constexpr uint32_t kMaxProcessRanges = 64;  // open start/end ranges that
 
 class ProcessRanges {
  public:
-  explicit ProcessRanges(RangePathTable&);
+  // `filter` says in which ranges launches are recorded, and outlives this; null: in all.
+  explicit ProcessRanges(RangePathTable&, const RangeFilter* filter = nullptr);
   ~ProcessRanges();
 
   // Never 0; unique in the process. Past kMaxProcessRanges open ones a range takes no part in paths
@@ -27,9 +29,15 @@ class ProcessRanges {
   uint32_t version() const { return version_.load(std::memory_order_acquire); }
   PathId path() const;
 
+  const RangeFilter* filter() const { return filter_; }
+  // Whether the filter chooses launches by the ranges that are open here. Changes with the version.
+  bool chosen() const { return chosen_.load(std::memory_order_relaxed); }
+
  private:
   struct State;
   RangePathTable& table_;
+  const RangeFilter* const filter_;
+  std::atomic<bool> chosen_;
   std::atomic<uint32_t> version_{1};
   std::unique_ptr<State> state_;
 };

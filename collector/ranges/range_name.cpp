@@ -99,9 +99,16 @@ bool is_operator(std::string_view key) noexcept {
   return key.find("::") != key.npos && !key.starts_with("torch::autograd::");
 }
 
-void mark_own_number(std::string& key) {
-  constexpr std::string_view kMark = ", seq = #";
-  key.insert(std::min(key.find(", "), key.size()), kMark);
+constexpr std::string_view kMark = ", seq = #";
+
+void mark_own_number(std::string& key) { key.insert(std::min(key.find(", "), key.size()), kMark); }
+
+bool is_range_name(std::string_view key, std::string_view name) noexcept {
+  if (key.size() == name.size()) return key == name;
+  const size_t at = std::min(name.find(", "), name.size());
+  return key.size() == name.size() + kMark.size() && key.substr(at, kMark.size()) == kMark &&
+         key.substr(0, at) == name.substr(0, at) &&
+         key.substr(at + kMark.size()) == name.substr(at);
 }
 
 std::string generalise(std::string_view name) {

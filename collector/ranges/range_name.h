@@ -44,6 +44,8 @@ bool is_operator(std::string_view key) noexcept;
 // on, and runs what a node itself consists of with gradients off; so the number tells that the
 // operator runs again (checkpointing), or that the gradient is to be differentiated again.
 void mark_own_number(std::string& key);
+// Whether `key`, marked or not, is of a range called `name`, itself a key.
+bool is_range_name(std::string_view key, std::string_view name) noexcept;
 
 // Runs of decimal digits become '#', "0x" and the hexadecimal digits after it "0x#". Generalising
 // twice changes nothing more.

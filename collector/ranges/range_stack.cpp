@@ -69,6 +69,7 @@ int RangeStack::push(StringId domain, std::string_view name) noexcept {
     slot.path = child(below, domain, slot.key);
     ++depth_;
     top_ = slot.path;
+    stale_ = true;
     if (slot.sequence_plus_1 != 0) sequence_ = slot.sequence_plus_1;
   } catch (const std::exception&) {
     // No memory to hold the range: its pop will close the one around it in this domain, or nothing.
@@ -100,6 +101,7 @@ int RangeStack::pop(StringId domain) noexcept {
                 open_.begin() + static_cast<ptrdiff_t>(at) + 1,
                 open_.begin() + static_cast<ptrdiff_t>(depth_));
   --depth_;
+  stale_ = true;
   if (last)
     top_ = path_below(depth_);
   else
@@ -119,7 +121,16 @@ void RangeStack::rebase() noexcept {
   // The version first: a change after this load is seen by the next call.
   seen_version_ = process_.version();
   base_ = process_.path();
+  stale_ = true;
   rebuild(0);
+}
+
+void RangeStack::choose() noexcept {
+  static_assert(kMaxDepth <= RangeFilter::kMostOpen);
+  std::array<RangeFilter::Open, kMaxDepth> open;
+  for (size_t i = 0; i < depth_; ++i) open[i] = {open_[i].domain, &open_[i].key};
+  chosen_ = process_.chosen() || (process_.filter() != nullptr &&
+                                  process_.filter()->chosen_by_thread(open.data(), depth_));
 }
 
 }  // namespace flopinj

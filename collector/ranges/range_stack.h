@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace flopinj {
@@ -31,6 +32,12 @@ class RangeStack {
   PathId path() noexcept {
     if (process_.version() != seen_version_) rebase();
     return top_;
+  }
+  // Whether launches are recorded in the ranges that are open now (ProcessRanges::filter()).
+  bool chosen() noexcept {
+    if (process_.version() != seen_version_) rebase();
+    if (std::exchange(stale_, false)) choose();
+    return chosen_;
   }
   // Pops that found no range open. Any thread may read it.
   uint64_t too_deep() const { return too_deep_.load(std::memory_order_relaxed); }
@@ -55,6 +62,7 @@ class RangeStack {
   PathId path_below(size_t depth) const { return depth == 0 ? base_ : open_[depth - 1].path; }
   void rebuild(size_t from) noexcept;  // the paths of open_[from..depth_)
   void rebase() noexcept;
+  void choose() noexcept;
   uint32_t level(StringId domain) const noexcept;
 
   RangePathTable& table_;
@@ -62,6 +70,8 @@ class RangeStack {
   uint32_t seen_version_ = 0;
   std::atomic<uint64_t> unmatched_pops_{0}, too_deep_{0};
   uint64_t sequence_ = 0;
+  bool stale_ = true;  // chosen_ is of other open ranges
+  bool chosen_ = false;
   PathId base_, top_;
   size_t depth_ = 0;  // of open_, how many are open
   std::vector<Open> open_;

@@ -20,6 +20,7 @@ struct LedgerSnapshot {
   uint64_t windows_opened = 0, windows_discarded = 0;
   uint64_t activity_records = 0, activity_unmatched = 0, activity_lost = 0;
   uint64_t names_cut = 0, names_generalised = 0, ranges_overflowed = 0;
+  uint64_t passed_over = 0;  // launches that the user's choice leaves out
   uint64_t covered_launches = 0, covered_gpu_time_ns = 0, timed_gpu_time_ns = 0;
   std::string measuring_stopped;  // why; empty while it goes on
   bool operator==(const LedgerSnapshot&) const = default;

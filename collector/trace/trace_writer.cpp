@@ -96,6 +96,7 @@ void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
   l.add_uint64(F::names_cut, ledger.names_cut);
   l.add_uint64(F::names_generalised, ledger.names_generalised);
   l.add_uint64(F::ranges_overflowed, ledger.ranges_overflowed);
+  if (ledger.passed_over != 0) l.add_uint64(F::passed_over, ledger.passed_over);
   l.add_uint64(F::covered_launches, ledger.covered_launches);
   l.add_uint64(F::covered_gpu_time_ns, ledger.covered_gpu_time_ns);
   l.add_uint64(F::timed_gpu_time_ns, ledger.timed_gpu_time_ns);
@@ -235,6 +236,7 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     add_text(h, F::mode, process.mode);
     h.add_bool(F::measures, process.measures);
     h.add_double(F::budget_percent, process.budget_percent);
+    if (!process.choice.empty()) add_text(h, F::choice, process.choice);
     h.add_uint32(F::world_size, process.world_size);
   });
 }

@@ -1,6 +1,8 @@
 // What the collector is told by its owner: how to record, and what the owner does for it.
 #pragma once
 #include <collector/identity/recording.h>
+#include <collector/options/kernel_names.h>
+#include <collector/ranges/range_filter.h>
 #include <collector/schedule/scheduler.h>
 #include <collector/trace/closing_line.h>
 #include <collector/writer/thread_state.h>
@@ -21,6 +23,10 @@ struct CollectorConfig {
   uint32_t close_timeout_ms = 5'000;  // close() gives up on a sink that does not take the rest
   uint32_t ring_records = kRingRecords;  // per launching thread; rounded up to a power of two
   SchedulerConfig scheduler;
+  // Which launches are recorded (kernel_names.h, range_filter.h).
+  std::string kernel_name;
+  KernelNameBase kernel_name_base = KernelNameBase::kFunction;
+  std::vector<RangeExpression> ranges;
   std::vector<std::string> never_measure;  // patterns beside the built-in ones (never_measured.h)
 };
 

@@ -24,8 +24,12 @@ struct CollectorState {
   const CollectorHooks hooks;
 
   RangePathTable paths;
-  ProcessRanges process_ranges{paths};
-  SignatureTable signatures{NeverMeasured(config.never_measure)};
+  const RangeFilter range_filter{config.ranges, paths};
+  ProcessRanges process_ranges{paths, config.ranges.empty() ? nullptr : &range_filter};
+  const KernelNames kernel_names{config.kernel_name, config.kernel_name_base};
+  SignatureTable signatures{
+      NeverMeasured(config.never_measure),
+      [this](const std::string& mangled) { return kernel_names.contain(mangled); }};
   MeasurementScheduler scheduler{config.scheduler, signatures};
   GraphTable graphs;
   ThreadRegistry threads;

@@ -45,6 +45,7 @@ LedgerSnapshot LedgerReport::ledger(const Progress& at) const {
   state_.control.with_edge([&] {
     if (state_.hooks.activity_lost) ledger.activity_lost += state_.hooks.activity_lost();
   });
+  ledger.passed_over = totals.passed_over;
   ledger.names_cut = state_.paths.names_cut();
   ledger.names_generalised = state_.paths.names_generalised();
   ledger.ranges_overflowed = state_.paths.ranges_overflowed();

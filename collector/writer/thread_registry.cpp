@@ -16,6 +16,7 @@ void ThreadTotals::add(const ThreadState& thread) {
   timed_callback_ns += thread.timed_callback_ns.load(std::memory_order_relaxed);
   timed_calls += thread.timed_calls.load(std::memory_order_relaxed);
   timed_call_ns += thread.timed_call_ns.load(std::memory_order_relaxed);
+  passed_over += thread.passed_over.load(std::memory_order_relaxed);
   nested_calls += thread.nested_calls.load(std::memory_order_relaxed);
   unmatched_pops += thread.ranges.unmatched_pops();
   too_deep += thread.ranges.too_deep();

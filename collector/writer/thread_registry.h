@@ -22,7 +22,7 @@ struct ThreadTotals {
   std::array<uint64_t, kDeviceSlots> made{}, ring_full{};
   uint64_t callbacks = 0, timed_callbacks = 0, timed_callback_ns = 0, nested_calls = 0;
   uint64_t unmatched_pops = 0, too_deep = 0;
-  uint64_t timed_calls = 0, timed_call_ns = 0;
+  uint64_t timed_calls = 0, timed_call_ns = 0, passed_over = 0;
   void add(const ThreadState&);
   // In all callbacks, by the mean of the timed ones.
   uint64_t callback_ns() const {

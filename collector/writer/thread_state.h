@@ -39,7 +39,8 @@ struct ThreadState {
   std::atomic<uint64_t> callbacks{0}, timed_callbacks{0}, timed_callback_ns{0};
   std::atomic<uint64_t> timed_calls{0}, timed_call_ns{0};  // launch calls outside of windows
   std::atomic<uint64_t> nested_calls{0};
-  std::atomic<bool> retired{false};  // its thread has ended: drain once more, then free
+  std::atomic<uint64_t> passed_over{0};  // launches that the user's choice leaves out
+  std::atomic<bool> retired{false};      // its thread has ended: drain once more, then free
 };
 
 // Adds to a counter that has one writer: no locked instruction on the launch path.

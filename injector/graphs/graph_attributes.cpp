@@ -35,9 +35,7 @@ void Graphs::set_attribute(ThreadContext& thread, const GraphCall& call) {
   if (!kernel) return;
   const MutexLock lock(mutex_);
   NodeKernel* const known = nodes_.find(call.node);
-  if (known == nullptr) return;          // asked for when it is instantiated
-  known->signature = kernel->signature;  // its path stays that of where it was made
-  known->flags = kernel->flags;
+  if (known != nullptr) known->run(*kernel);  // else asked for when it is instantiated
 }
 
 }  // namespace flopinj

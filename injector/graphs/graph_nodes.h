@@ -16,7 +16,15 @@ struct NodeKernel {
   SignatureId signature;
   PathId path;
   uint64_t sequence_plus_1 = 0;
-  uint32_t flags = 0;  // as of LaunchRecord
+  uint32_t flags = 0;        // as of LaunchRecord
+  bool passed_over = false;  // the user chose kernels of other names
+
+  // Another kernel in the same place.
+  void run(const NodeKernel& other) {
+    signature = other.signature;
+    flags = other.flags;
+    passed_over = other.passed_over;
+  }
 };
 
 // A kernel node of a graph that is to be instantiated, or that an update comes from.

@@ -78,6 +78,7 @@ void Graphs::call_exit(ThreadContext& thread, const GraphFunction& function,
 
 NodeKernel Graphs::kernel_of(ThreadContext& thread, const GraphCall& call) {
   NodeKernel kernel;
+  kernel.passed_over = !edge_.settings.kernel_name.empty();
   kernel.path = thread.state->ranges.path();
   kernel.sequence_plus_1 = thread.state->ranges.sequence_plus_1();
   CUfunction handle = call.kernel_call.function;
@@ -93,6 +94,7 @@ NodeKernel Graphs::kernel_of(ThreadContext& thread, const GraphCall& call) {
   if (signature != nullptr) {
     kernel.signature = signature->id;
     kernel.flags = work_flags(*signature->function);
+    kernel.passed_over = signature->function->passed_over;
   } else {
     report("graph.unnamed_kernel",
            "the driver does not tell the name of a kernel added to a graph by hand (it can since "
@@ -207,9 +209,8 @@ void Graphs::change_exec(const GraphCall& call, const NodeKernel& kernel) {
                   "graph may be counted with its former parameters");
   if (call.action == GraphAction::kEnable) {
     node->enabled = call.enabled;
-  } else {  // it stays where it was captured
-    node->kernel.signature = kernel.signature;
-    node->kernel.flags = kernel.flags;
+  } else {
+    node->kernel.run(kernel);
   }
 }
 
@@ -237,13 +238,22 @@ LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
   ExecutableGraph& exec = *known;
   if (exec.changed) {
     std::vector<GraphNode> nodes;
+    const auto wanted = [](const ExecNode& n) { return n.enabled && !n.kernel.passed_over; };
+    const auto left_out = [](const ExecNode& n) {
+      return n.enabled && n.kernel.passed_over && !n.conditional;
+    };
+    exec.launched.passed_over = static_cast<uint32_t>(std::ranges::count_if(exec.nodes, left_out));
     for (const bool conditional : {false, true}) {
       for (const ExecNode& node : exec.nodes)
-        if (node.enabled && node.conditional == conditional)
+        if (wanted(node) && node.conditional == conditional)
           nodes.push_back({node.kernel.signature, node.kernel.path, node.kernel.sequence_plus_1,
                            node.id, node.kernel.flags, conditional});
       if (!conditional) exec.launched.kernels = static_cast<uint32_t>(nodes.size());
     }
+    // A node without an id has the times of all that have none: no time may be its own then.
+    exec.launched.timed =
+        exec.launched.passed_over == 0 ||
+        std::ranges::all_of(nodes, [](const GraphNode& n) { return n.node != 0; });
     const bool bodies = nodes.size() > exec.launched.kernels;
     exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
     exec.launched.bodies_lost = bodies && !exec.launched.id;
@@ -288,10 +298,12 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
                  "counted as it was captured");
         }
         thread.launch.captured = true;
-        NodeKernel captured{{}, launch.record.path, launch.record.sequence_plus_1, 0};
+        NodeKernel captured{{}, launch.record.path, launch.record.sequence_plus_1};
+        captured.passed_over = !edge_.settings.kernel_name.empty();
         if (launch.signature != nullptr) {
           captured.signature = launch.signature->id;
           captured.flags = work_flags(*launch.signature->function);
+          captured.passed_over = launch.signature->function->passed_over;
         }
         const MutexLock lock(mutex_);
         put(data.graph, data.node, captured);

@@ -12,9 +12,10 @@ namespace flopinj {
 
 struct Edge {
   Settings settings;
-  bool measures = false;  // counters are read in this process
-  bool late = false;      // the recording began while the program was running
-  uint16_t number = 0;    // of the recording in this process
+  bool measures = false;          // counters are read in this process
+  bool late = false;              // the recording began while the program was running
+  bool in_capture_range = false;  // it ends at cuProfilerStop
+  uint16_t number = 0;            // of the recording in this process
   CuptiApi cupti;
   CudaApi cuda;
   Collector* collector = nullptr;
@@ -28,6 +29,10 @@ struct Edge {
 Edge* session_edge() noexcept;
 // Null unless one is recording. One acquire load.
 Edge* recording_edge() noexcept;
+// Ends the current recording soon, on a thread of ours. One store.
+void end_recording_soon() noexcept;
+// The program has called cuProfilerStart, which was waited for. In the callback.
+void capture_range_begun() noexcept;
 // False where recording is off for good.
 bool may_record_later() noexcept;
 

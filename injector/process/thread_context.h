@@ -44,7 +44,9 @@ struct ContextSlot {
 
 struct LaunchedGraph {
   GraphId id;
+  uint32_t passed_over = 0;  // of its kernels, those whose names the user did not choose
   uint32_t kernels = 0;      // launches that one launch of the graph stands for, bodies left out
+  bool timed = true;         // CUPTI's times can be told apart
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
 
@@ -54,12 +56,18 @@ struct GraphSlot {
   uint64_t epoch = 0;
 };
 
+// What the user's choice makes of a launch (launch_choice.h).
+// The first two are recorded; kFree has no turn of its own.
+enum class LaunchTurn : uint8_t { kFree, kRecorded, kOther, kSkipped, kAfter };
+constexpr bool is_recorded(LaunchTurn turn) { return turn <= LaunchTurn::kRecorded; }
+
 // Between ENTER and EXIT of the outermost launch call; a new one at each ENTER.
 struct LaunchInProgress {
   LaunchCall asked;  // as it was at ENTER; nothing of a launch on several devices
   Context* context = nullptr;
   const Signature* signature = nullptr;
   LaunchRecord record;  // path, sequence and correlation as of ENTER
+  LaunchTurn turn = LaunchTurn::kFree;
   bool captured = false;
   bool waits = false;                 // it may wait for work that the program makes later
   bool wait_began = false;            // and its context's WaitingStreams know

@@ -2,7 +2,10 @@
 //   rounds     ranges of every kind of name, again and again
 //   own_socket gives its own listening socket the number of every other one in the process, and
 //              prints how many of five connections it got itself
+//   capture    launches before, in and after the range of its first cuProfilerStart and Stop, and
+//              in a second one; SECONDS later it ends
 //   forks      leaves a child behind that does nothing, and prints the child's id
+#include <cudaProfiler.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/socket.h>
@@ -75,6 +78,22 @@ void own_socket() {
   std::printf("connections %d\n", taken);
 }
 
+void capture(const Gpu& gpu, unsigned seconds) {
+  const auto launch = [&gpu](int times, int size) {
+    for (int i = 0; i < times; ++i) gpu.axpy(size);
+  };
+  launch(5, 1);
+  client::check(cuProfilerStart(), "cuProfilerStart");
+  launch(7, 10);
+  client::check(cuProfilerStop(), "cuProfilerStop");
+  launch(6, 100);
+  client::check(cuProfilerStart(), "cuProfilerStart");
+  launch(4, 1'000);
+  client::check(cuProfilerStop(), "cuProfilerStop");
+  Gpu::synchronize();
+  sleep(seconds);
+}
+
 void forks() {
   usleep(300'000);
   const pid_t child = fork();
@@ -94,6 +113,8 @@ int main(int argc, char** argv) {
     rounds(gpu);
   else if (name == "own_socket")
     own_socket();
+  else if (name == "capture")
+    capture(gpu, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0);
   else if (name == "forks")
     forks();
   else

@@ -120,6 +120,7 @@ class Rewriter {
     const std::string program = header.command_line_size() == 0 ? "" : header.command_line(0);
     header.clear_command_line();
     if (!program.empty()) header.add_command_line(names_.other("program", program));
+    if (!header.choice().empty()) header.set_choice("options that are not shown");
     header.set_session_id(hashed(header.session_id()));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "support/text.h"
 
@@ -143,6 +144,22 @@ void add_endings(const Report& report, std::vector<std::string>& lines) {
                   " ended by a signal, or still running: all but the last second is here.");
 }
 
+// Launches that the user chose not to record.
+void add_choice(const Report& report, std::vector<std::string>& lines) {
+  std::set<std::string> choices;
+  uint64_t passed_over = 0;
+  for (const TraceReport& t : report.traces) {
+    if (t.header.choice().empty()) continue;
+    choices.insert(cut(t.header.choice(), 200));
+    add_saturating(passed_over, t.ledger.passed_over());
+  }
+  if (choices.empty()) return;
+  lines.push_back("Only some launches were recorded, by " + *choices.begin() +
+                  (choices.size() > 1 ? " and other choices" : "") + ": " +
+                  to_grouped(passed_over) +
+                  " others were passed over meanwhile and are in no total.");
+}
+
 }  // namespace
 
 const char* reading_word(CounterReading reading) { return text_of(reading).word; }
@@ -167,6 +184,7 @@ std::string damage_words(const Report& report, size_t most) {
 
 std::vector<std::string> notices(const Report& report) {
   std::vector<std::string> lines;
+  add_choice(report, lines);
   add_counters(report, lines);
   add_ranks(report, lines);
   add_endings(report, lines);

@@ -88,6 +88,10 @@ Json process_json(const TraceReport& t) {
     j["flop_partial"] = t.unmeasured < t.launches ? Json(decimal(t.flop)) : Json(nullptr);
     j["unmeasured_launches"] = t.unmeasured;
   }
+  if (!t.header.choice().empty()) {
+    j["choice"] = t.header.choice();
+    j["passed_over"] = t.ledger.passed_over();
+  }
   const auto& l = t.ledger;
   j["recorder"] = {
       {"windows_opened", l.windows_opened()},       {"windows_discarded", l.windows_discarded()},

@@ -6,6 +6,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #endif
 #include <cuda.h>
+#include <cudaProfiler.h>
 
 namespace simgpu::api {
 

@@ -121,6 +121,10 @@ CUresult cuCtxSynchronize() {
   return context ? synchronize_and_tell(context.object) : context.error;
 }
 
+// What a profiler makes of them is its own business.
+CUresult cuProfilerStart() { return current_context().error; }
+CUresult cuProfilerStop() { return current_context().error; }
+
 #if CUDA_VERSION >= 13000
 CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext ctx) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -11,6 +11,8 @@
 
 // A call without parameters has no structure in CUPTI's headers.
 struct cuCtxSynchronize_params {};
+struct cuProfilerStart_params {};
+struct cuProfilerStop_params {};
 
 namespace simgpu {
 namespace {
