@@ -240,7 +240,7 @@ const RecordingOption kOptions[] = {
      "cudaProfilerApi: record from the program's first call of cudaProfilerStart to its "
      "cudaProfilerStop, as nsys does with --capture-range-end stop, and lie dormant before and "
      "after. none: from the start (the default)",
-     false, choice<&Settings::capture_range, kCaptureRanges>},
+     false, choice<&Settings::capture_range, kCaptureRanges>, true},
     {"--no-control",
      "FLOPINJ_NO_CONTROL",
      "",
