@@ -216,7 +216,10 @@ void Recording::let_go() {
 bool Recording::close(EndReason reason) {
   if (!collector_->close(reason)) return false;
   if (activity_) activity_->stop();
-  tracer_->end();
+  if (reason == EndReason::kDetach)
+    tracer_->end_and_finalize();
+  else
+    tracer_->end();
   return tracer_->planner_ended();
 }
 

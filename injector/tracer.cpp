@@ -11,6 +11,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -47,6 +49,8 @@ struct Tracer::State {
   CUpti_SubscriberHandle subscriber = nullptr;
   bool disabled = false, planner_ended = false;
   bool adopted = false;  // the subscription, whose callback may be the caller's
+  enum class Finalize : uint8_t { kNo, kWanted, kRunning, kDone };
+  std::atomic<Finalize> finalize{Finalize::kNo};
   Contexts contexts{edge};
   Modules modules{edge};
   Functions functions{edge, modules};
@@ -57,6 +61,7 @@ struct Tracer::State {
   Windows windows{edge, planner, contexts, captures};
   Launches launches{edge, contexts, functions, streams, captures, graphs, windows};
 
+  void finalize_here(CUpti_CallbackDomain, const void* data);
   void api(const RecursionGuard&, CUpti_CallbackId, const CUpti_CallbackData&);
   void wait_ended(Context&, const WaitFunction&, const CUpti_CallbackData&);
   void resource(const RecursionGuard&, CUpti_CallbackIdResource, const CUpti_ResourceData&);
@@ -75,13 +80,15 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
   const RecursionGuard guard;
   const Visit visit(guard);
   if (!visit.allowed()) return;
+  // Of an adopted subscription `self` is null.
+  State* const now = current.load(std::memory_order_acquire);
+  const bool is_now = now != nullptr && (self == nullptr || self == now);
   if (recording_edge() == nullptr) {
+    if (is_now) now->finalize_here(domain, data);
     if (begins_range(domain, id, data)) capture_range_begun();
     return;
   }
-  // Of an adopted subscription: null.
-  State* const now = current.load(std::memory_order_acquire);
-  if (now == nullptr || (self != nullptr && self != now)) return;
+  if (!is_now) return;
   State& state = *now;
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
@@ -93,6 +100,16 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
     state.edge.collector->diagnostic(Severity::kError, "injector.memory",
                                      "out of memory in a callback: launches may be missing");
   }
+}
+
+void Tracer::State::finalize_here(CUpti_CallbackDomain domain, const void* data) {
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API ||
+      static_cast<const CUpti_CallbackData*>(data)->callbackSite != CUPTI_API_EXIT)
+    return;
+  Finalize wanted = Finalize::kWanted;
+  if (!finalize.compare_exchange_strong(wanted, Finalize::kRunning)) return;
+  edge.cupti.Finalize();
+  finalize.store(Finalize::kDone);
 }
 
 // How long launch calls take outside of windows, of those whose ENTER was timed.
@@ -270,6 +287,33 @@ void Tracer::end() {
   else
     state_->edge.cupti.Unsubscribe(state_->subscriber);
   state_->subscriber = nullptr;
+}
+
+void Tracer::end_and_finalize() {
+  using Finalize = State::Finalize;
+  constexpr auto kPatience = std::chrono::seconds(1), kMostWork = std::chrono::seconds(5);
+  constexpr auto kLookEvery = std::chrono::milliseconds(1);
+  const CuptiApi& cupti = state_->edge.cupti;
+  if (state_->subscriber == nullptr || state_->adopted || !cupti.ours_only || cupti.shared() ||
+      cupti.Finalize == nullptr)
+    return end();
+  disable();
+  const RecursionGuard guard;
+  state_->finalize = Finalize::kWanted;
+  cupti.EnableDomain(1, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+  const auto wait_while = [&](Finalize state, std::chrono::milliseconds most) {
+    const auto give_up = std::chrono::steady_clock::now() + most;
+    while (state_->finalize == state && std::chrono::steady_clock::now() < give_up)
+      std::this_thread::sleep_for(kLookEvery);
+  };
+  wait_while(Finalize::kWanted, kPatience);
+  Finalize wanted = Finalize::kWanted;
+  if (state_->finalize.compare_exchange_strong(wanted, Finalize::kNo)) {
+    cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    return end();
+  }
+  wait_while(Finalize::kRunning, kMostWork);
+  state_->subscriber = nullptr;  // it ended with CUPTI
 }
 
 bool Tracer::capturing() const { return state_->captures.known(); }

@@ -184,7 +184,7 @@ bool load_cupti(const std::string& preferred_path, const CudaApi& cuda, CuptiApi
     return false;
   }
   // A client that cannot share CUPTI comes first: it is the program's.
-  api.own.available = loaded_libraries("libtorch_cpu.so").empty();
+  api.ours_only = api.own.available = loaded_libraries("libtorch_cpu.so").empty();
 #define FLOPINJ_NEEDED(name, ...) \
   if (!resolve(library.handle, "cupti" #name "_v2", api.own.name)) api.own.available = false;
 #define FLOPINJ_NEWER(name, ...) resolve(library.handle, "cupti" #name "_v2", api.own.name);

@@ -41,6 +41,7 @@ namespace flopinj {
   required(ActivityFlushAll)                                \
   required(ActivityGetNextRecord)                           \
   required(ActivityGetNumDroppedRecords)                    \
+  optional(Finalize)                                        \
   optional(GetGraphNodeId)                                  \
   optional(ActivitySetAttribute)                            \
   optional(ProfilerHostGetBaseMetrics)                      \
@@ -73,6 +74,7 @@ struct CuptiApi {
   std::string path;             // of the library
   bool range_profiler = false;  // all `range` functions are there
   std::string missing;          // first missing function, for the message
+  bool ours_only = false;       // nobody else in the process is known to use it
   CuptiSubscriberApi own;
 
   bool shared() const { return own.handle != nullptr; }

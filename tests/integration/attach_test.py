@@ -269,7 +269,7 @@ class Training(Attach):
                     trace.unlink()
 
 
-def flopinj(*arguments, folder=None):
+def flopinj(*arguments, folder="/tmp"):
     return harness.run([harness.FLOPINJ, *arguments], harness.clean_environment(), cwd=folder)
 
 

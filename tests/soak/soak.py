@@ -108,7 +108,7 @@ def run_round(seed, faults, folder):
     else:
         env = harness.injected_environment(trace, **plan.settings, **fault_settings(plan))
     program = subprocess.Popen(command, env=env, text=True, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, start_new_session=True)
+                               stderr=subprocess.PIPE, start_new_session=True, cwd=folder)
     try:
         if plan.way == "entered":
             subprocess.run([harness.FLOPINJ, "attach", "-o", str(trace), str(program.pid)],
