@@ -3,10 +3,10 @@
 #include <libiberty/demangle.h>
 
 #include <algorithm>
-#include <map>
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 
 namespace flopinj::reduce {
 namespace {
