@@ -10,7 +10,8 @@ namespace flopinj {
 enum class RunEvent : char {
   kRecording = 'r',  // a trace was opened
   kEnded = 'e',      // it is whole, and the process has said so
-  kRefused = 'x'     // nothing is recorded by this process, and it has said why
+  kRefused = 'x',    // nothing is recorded by this process, and it has said why
+  kWaiting = 'w'     // nothing is recorded until a request, a time or a range comes
 };
 
 struct RunNotice {
@@ -25,7 +26,8 @@ inline std::string text_of(const RunNotice& notice) {
 // Nothing for text that is no notice.
 inline std::optional<RunNotice> parse_run_notice(std::string_view text) {
   if (text.empty()) return std::nullopt;
-  for (const RunEvent event : {RunEvent::kRecording, RunEvent::kEnded, RunEvent::kRefused})
+  for (const RunEvent event :
+       {RunEvent::kRecording, RunEvent::kEnded, RunEvent::kRefused, RunEvent::kWaiting})
     if (text.front() == static_cast<char>(event))
       return RunNotice{event, std::string(text.substr(1))};
   return std::nullopt;

@@ -290,6 +290,7 @@ void start_session() noexcept {
       std::vector<std::string> said_before;
       const Settings settings = read_settings(environ, said_before);
       if (!gpu_found()) return;
+      tell_watcher(settings, RunEvent::kWaiting, {});
       if (settings.capture_range && !settings.dormant)
         await_range(settings);
       else

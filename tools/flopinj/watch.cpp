@@ -120,6 +120,10 @@ void RunRecord::take(pid_t process, const RunNotice& notice) {
     if (traces_.size() < kMost) traces_.push_back({process, notice.trace, false});
     return;
   }
+  if (notice.event == RunEvent::kWaiting) {
+    waited_ = true;
+    return;
+  }
   if (notice.event == RunEvent::kRefused) {
     refused_ = true;
     std::erase_if(traces_, [&](const Trace& t) { return t.process == process && !t.ended; });
@@ -131,6 +135,10 @@ void RunRecord::take(pid_t process, const RunNotice& notice) {
 
 std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t)) const {
   constexpr size_t kMostNames = 8;
+  if (traces_.empty() && !refused_ && waited_)
+    return {
+        "nothing was recorded: nobody asked for it, or the time or range that was to be recorded "
+        "did not come"};
   if (traces_.empty() && !refused_)
     return {
         "nothing was recorded: no process of this run started CUDA where the profiler could see "

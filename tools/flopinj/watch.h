@@ -30,7 +30,7 @@ class RunRecord {
     bool ended;
   };
   std::vector<Trace> traces_;
-  bool refused_ = false;
+  bool refused_ = false, waited_ = false;
 };
 
 // Opens the socket, and starts the watcher of this process. The name of the socket; empty where

@@ -24,6 +24,15 @@ TEST_CASE("Nothing recorded is said unless a process has said why") {
   CHECK(record.last_words(nobody).empty());
 }
 
+TEST_CASE("A process that waited in vain is no process without CUDA") {
+  RunRecord record;
+  record.take(7, {RunEvent::kWaiting, ""});
+  CHECK(says(record.last_words(nobody), "nobody asked for it"));
+  record.take(7, {RunEvent::kRecording, "/t/a.pb"});
+  record.take(7, {RunEvent::kEnded, "/t/a.pb"});
+  CHECK(record.last_words(nobody).empty());
+}
+
 TEST_CASE("A trace that was closed needs no word") {
   RunRecord record;
   record.take(7, {RunEvent::kRecording, "/t/a.pb"});
