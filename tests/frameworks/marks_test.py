@@ -63,9 +63,10 @@ class Report:
     def __init__(self, build, trace, folder):
         self.command = [build / "bin/flopreduce", "--peak", f"fp32={compare.PEAK:g}", trace]
         self.json = json.loads(self.run("--format", "json"))
-        self.text = self.run("--top", "10000", "--color", "never")
-        self.markdown = html.unescape(self.run("--format", "markdown", "--top", "10000")).replace(
-            "\\", "")
+        self.screen = self.run("--color", "never")
+        self.text = self.run("--all", "--top", "10000", "--color", "never")
+        self.markdown = html.unescape(
+            self.run("--format", "markdown", "--all", "--top", "10000")).replace("\\", "")
         self.tables = {
             "csv": self.csv_tables(folder / "csv"),
             "sqlite": self.sqlite_tables(folder / "report.db"),
@@ -163,7 +164,10 @@ class Marks(unittest.TestCase):
 
     def check_people(self, report, figure, mark):
         table, (name, phases), _, marks, _ = where(figure, mark)
-        for form, text in (("text", report.text), ("markdown", report.markdown)):
+        forms = [("text", report.text), ("markdown", report.markdown)]
+        if table == "phases":
+            forms.append(("screen", report.screen))
+        for form, text in forms:
             with self.subTest(form=form, figure=figure):
                 if table == "ratio":
                     self.assertIn(self.words_of_ratio(report.json, mark), text)

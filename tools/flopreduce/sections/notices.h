@@ -23,6 +23,9 @@ std::string ratio_missing(const Report& report);
 // range"; empty without a verdict.
 std::string verdict_text(const RatioReport& ratio);
 
+// Of a phase's FLOP: launches of other that may have run forward are missing from it, or one too
+// many.
+Mark phase_mark(const std::string& phase, const Report& report);
 // Under figures of forward: launches that may have run there, and sequence numbers do not tell.
 std::vector<Line> unclear_lines(const Report& report);
 

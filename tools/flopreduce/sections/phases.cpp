@@ -12,18 +12,6 @@ std::string flop_in_brackets(const Work& work) {
   return " (" + to_human(work.flop, "FLOP") + ")";
 }
 
-// Launches of other that may have run forward are missing from it, or one too many.
-Mark phase_mark(const std::string& phase, const Report& report) {
-  if (report.unclear.flop == 0 && report.unclear.flop_complete()) return Mark::kNone;
-  if (phase == "forward") return Mark::kAtLeast;
-  return phase == "other" ? Mark::kAtMost : Mark::kNone;
-}
-
-Cell marked(Cell cell, Mark mark) {
-  if (!cell.empty()) cell.marks = cell.marks | mark;
-  return cell;
-}
-
 Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
@@ -62,6 +50,12 @@ void phases_json(Json& j, const Report& report) {
 }
 
 }  // namespace
+
+Mark phase_mark(const std::string& phase, const Report& report) {
+  if (report.unclear.flop == 0 && report.unclear.flop_complete()) return Mark::kNone;
+  if (phase == "forward") return Mark::kAtLeast;
+  return phase == "other" ? Mark::kAtMost : Mark::kNone;
+}
 
 std::vector<Line> unclear_lines(const Report& report) {
   const Work& unclear = report.unclear;

@@ -254,9 +254,11 @@ Section phases_part(const Report& report) {
       phases, [](const auto* a, const auto* b) { return a->work.time.ns > b->work.time.ns; });
   for (size_t i = 0; i < std::min(kMostPhases, phases.size()); ++i) {
     const PhaseReport& p = *phases[i];
-    table.rows.push_back({p.name, flop_cell(p.work), flop_share_cell(p.work, report.total),
-                          time_cell(p.work), time_share_cell(p.work, report.total),
-                          rate_cell(p.work), share_cell(utilization_of(p.work), p.work)});
+    const Mark mark = phase_mark(p.name, report);
+    table.rows.push_back({p.name, marked(flop_cell(p.work), mark),
+                          marked(flop_share_cell(p.work, report.total), mark), time_cell(p.work),
+                          time_share_cell(p.work, report.total), marked(rate_cell(p.work), mark),
+                          marked(share_cell(utilization_of(p.work), p.work), mark)});
   }
   Section out{"Phases", {}, std::move(table), {}};
   if (phases.size() > kMostPhases)

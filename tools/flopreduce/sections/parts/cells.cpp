@@ -63,4 +63,9 @@ std::string fixed(double value, int decimals) {
   return text.data();
 }
 
+Cell marked(Cell cell, Mark mark) {
+  if (!cell.empty()) cell.marks = cell.marks | mark;
+  return cell;
+}
+
 }  // namespace flopinj::reduce

@@ -12,6 +12,8 @@ Cell time_cell(const Work& work);
 Cell share_cell(u128 part, u128 whole);                     // nothing where the whole is 0
 Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no launch is measured
 
+Cell marked(Cell cell, Mark mark);  // where it holds something
+
 // ">=", ">", "<=", "~" or several; empty for none.
 std::string marks_text(Mark marks);
 
