@@ -16,7 +16,7 @@ std::atomic<bool> g_onwards{false}, g_all_threads{false};
 thread_local bool t_chosen = false;
 thread_local bool t_asking = false;  // dladdr may allocate
 
-bool fails(const void* caller) {
+[[maybe_unused]] bool fails(const void* caller) {  // sanitizers have a malloc of their own
   if (g_left.load() < 0 || t_asking || !(t_chosen || g_all_threads.load())) return false;
   t_asking = true;
   const bool profilers = is_profilers(caller);
