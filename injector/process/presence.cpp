@@ -25,6 +25,15 @@ bool kernel_orders() noexcept {
 // False until the kernel has agreed.
 std::atomic<bool> g_kernel_orders{false};
 
+void full_fence() noexcept {
+#ifdef __SANITIZE_THREAD__  // which knows no fences
+  static constinit std::atomic<uint32_t> fence{0};
+  fence.fetch_add(1, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 // Never destroyed: threads may outlive static objects.
 struct Registry {
   Mutex mutex;
@@ -62,13 +71,13 @@ Visit::Visit(const RecursionGuard&) noexcept : presence_(this_thread_slot.presen
   if (g_kernel_orders.load(std::memory_order_relaxed))
     std::atomic_signal_fence(std::memory_order_seq_cst);
   else
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    full_fence();
 }
 
 // A thread seen outside once has ended the visits that matter; so has one that is gone.
 bool visits_ended(std::chrono::milliseconds at_most) noexcept {
   constexpr auto kLookEvery = std::chrono::milliseconds(1);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   if (g_kernel_orders.load(std::memory_order_relaxed) &&
       !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
     return false;
