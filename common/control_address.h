@@ -1,8 +1,7 @@
 // Where a profiled process takes requests, for the library, which listens, and the programs that
 // ask: `flopinj attach`, `detach`, `status`.
 //
-// A stream socket in Linux's abstract namespace: it leaves no file behind, works in a container
-// whose file systems are read-only, and is gone with the process. Its name holds the process's id
+// A stream socket in the abstract namespace (abstract_socket.h). Its name holds the process's id
 // and the pid namespace in which that id is meant. Each side looks at the other's user id
 // (SO_PEERCRED): only the same user and root are listened to.
 //
@@ -10,10 +9,6 @@
 // "FLOPINJ_LEVEL=tally". The answer is "ok" and lines "KEY VALUE", or "error TEXT", until the end
 // of the stream.
 #pragma once
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,15 +19,6 @@ inline constexpr size_t kMostRequestBytes = size_t{64} << 10;
 
 inline std::string control_name(uint64_t pid_namespace, uint32_t pid) {
   return "flopinj-" + std::to_string(pid_namespace) + "-" + std::to_string(pid);
-}
-
-// Fills `address`, and returns how much of it counts.
-inline socklen_t control_address(const std::string& name, sockaddr_un& address) {
-  address = {};
-  address.sun_family = AF_UNIX;
-  const size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-  std::copy_n(name.begin(), length, address.sun_path + 1);  // behind a zero byte
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
 
 }  // namespace flopinj

@@ -12,6 +12,7 @@
 #include <injector/nvtx.h>
 #include <injector/nvtx_handles.h>
 #include <injector/process/edge.h>
+#include <injector/process/never_destroyed.h>
 #include <injector/process/presence.h>
 #include <injector/process/this_thread.h>
 
@@ -244,13 +245,8 @@ struct Switchable {
   std::vector<Installed> places FLOPINJ_GUARDED_BY(mutex);
 };
 // Never destroyed: NVTX may be used until the end.
-union Leaked {
-  constexpr Leaked() : switchable{} {}
-  ~Leaked() {}
-  Switchable switchable;
-};
-constinit Leaked g_leaked;
-Switchable& switchable() { return g_leaked.switchable; }
+constinit NeverDestroyed<Switchable> g_leaked;
+Switchable& switchable() { return g_leaked.value; }
 
 // Programs read these pointers at each call, without a lock: so they are written whole.
 void set(AnyFunction* place, AnyFunction function) {

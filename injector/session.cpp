@@ -4,6 +4,7 @@
 #include <injector/process/control_server.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
+#include <injector/process/never_destroyed.h>
 #include <injector/process/presence.h>
 #include <injector/process/process.h>
 #include <injector/process/run_watch.h>
@@ -69,17 +70,13 @@ struct Shown {
 };
 
 // Never destroyed, and a forked child begins with fresh ones.
-union Leaked {
-  constexpr Leaked() : all{} {}
-  ~Leaked() {}
-  struct {
-    Session session;
-    Shown shown;
-  } all;
+struct Global {
+  Session session;
+  Shown shown;
 };
-constinit Leaked g_leaked;
-Session& session() { return g_leaked.all.session; }
-Shown& shown() { return g_leaked.all.shown; }
+constinit NeverDestroyed<Global> g_leaked;
+Session& session() { return g_leaked.value.session; }
+Shown& shown() { return g_leaked.value.shown; }
 
 void show(SessionStatus::State state) {
   const MutexLock lock(shown().mutex);
@@ -118,7 +115,7 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
     g_life = Life::kOff;
   }
   // Else a child that initialises CUDA itself gets a session of its own.
-  new (&g_leaked.all) decltype(g_leaked.all){};
+  new (&g_leaked.value) Global;
   forget_threads();
   g_range_awaited = false;
   forget_subscription_after_fork();

@@ -1,5 +1,6 @@
 #include <collector/identity/mutex.h>
 #include <injector/process/capture_range.h>
+#include <injector/process/never_destroyed.h>
 #include <injector/vendor/cuda_api.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/driver_calls.h>
@@ -18,13 +19,8 @@ struct Waiting {
   Mutex mutex;
   std::optional<Subscription> subscription FLOPINJ_GUARDED_BY(mutex);
 };
-union Leaked {
-  constexpr Leaked() : waiting{} {}
-  ~Leaked() {}
-  Waiting waiting;
-};
-constinit Leaked g_leaked;
-Waiting& waiting() { return g_leaked.waiting; }
+constinit NeverDestroyed<Waiting> g_leaked;
+Waiting& waiting() { return g_leaked.value; }
 
 }  // namespace
 

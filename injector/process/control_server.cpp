@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "abstract_socket.h"
 #include "control_address.h"
 
 namespace flopinj {
@@ -106,8 +107,8 @@ void listen_for(Server& server) {
   struct stat pid_namespace {};
   stat("/proc/self/ns/pid", &pid_namespace);
   sockaddr_un address;
-  const socklen_t size =
-      control_address(control_name(pid_namespace.st_ino, static_cast<uint32_t>(getpid())), address);
+  const socklen_t size = abstract_address(
+      control_name(pid_namespace.st_ino, static_cast<uint32_t>(getpid())), address);
   const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   server.socket.reset(made);
   if (made < 0 || bind(server.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||

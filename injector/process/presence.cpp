@@ -1,4 +1,5 @@
 #include <collector/identity/mutex.h>
+#include <injector/process/never_destroyed.h>
 #include <injector/process/presence.h>
 #include <injector/process/this_thread.h>
 #include <linux/membarrier.h>
@@ -39,13 +40,8 @@ struct Registry {
   Mutex mutex;
   std::vector<Presence*> presences;
 };
-union Leaked {
-  constexpr Leaked() : registry{} {}
-  ~Leaked() {}
-  Registry registry;
-};
-constinit Leaked g_leaked;
-Registry& registry() { return g_leaked.registry; }
+constinit NeverDestroyed<Registry> g_leaked;
+Registry& registry() { return g_leaked.value; }
 
 Presence* make_presence() noexcept {
   if (kernel_orders()) g_kernel_orders.store(true, std::memory_order_relaxed);

@@ -1,12 +1,11 @@
 #include <injector/process/log.h>
 #include <injector/process/run_watch.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <utility>
+
+#include "abstract_socket.h"
 
 namespace flopinj {
 
@@ -15,13 +14,10 @@ void tell_watcher(const Settings& settings, RunEvent event, const std::string& t
   try {
     const std::string text = text_of({event, trace});
     const std::string& name = settings.run->socket;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (name.size() + 1 > sizeof(address.sun_path)) return;
-    std::copy(name.begin(), name.end(), address.sun_path + 1);  // behind a 0: abstract
+    sockaddr_un address;
+    const socklen_t size = abstract_address(name, address);
     const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return;
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     [[maybe_unused]] const ssize_t sent =
         ::sendto(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                  reinterpret_cast<const sockaddr*>(&address), size);

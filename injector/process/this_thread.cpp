@@ -1,5 +1,6 @@
 #include <collector/identity/mutex.h>
 #include <injector/process/edge.h>
+#include <injector/process/never_destroyed.h>
 #include <injector/process/presence.h>
 #include <injector/process/this_thread.h>
 #include <injector/process/thread_context.h>
@@ -27,13 +28,8 @@ struct Registry {
   Mutex mutex;
   std::vector<ThreadContext*> contexts;
 };
-union Leaked {
-  constexpr Leaked() : registry{} {}
-  ~Leaked() {}
-  Registry registry;
-};
-constinit Leaked g_leaked;
-Registry& registry() { return g_leaked.registry; }
+constinit NeverDestroyed<Registry> g_leaked;
+Registry& registry() { return g_leaked.value; }
 
 bool is_current() noexcept {
   return this_thread_slot.epoch == g_epoch.load(std::memory_order_relaxed);

@@ -18,6 +18,7 @@
 #include <optional>
 #include <random>
 
+#include "abstract_socket.h"
 #include "shell_word.h"
 
 namespace flopinj {
@@ -39,10 +40,8 @@ int open_socket(std::string& name) {
   if (fd < 0) return -1;
   std::random_device random;
   name = "flopinj-run-" + std::to_string(getpid()) + "-" + std::to_string(random());
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  sockaddr_un address;
+  const socklen_t size = abstract_address(name, address);
   const int on = 1;
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
       ::setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0)

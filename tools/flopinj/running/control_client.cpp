@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "abstract_socket.h"
 #include "control_address.h"
 
 namespace flopinj {
@@ -77,7 +78,7 @@ void check_peer(int fd, const Target& target) {
 
 void connect_to(Socket& socket_, const Target& target) {
   sockaddr_un address;
-  const socklen_t size = control_address(
+  const socklen_t size = abstract_address(
       control_name(target.pid_namespace, static_cast<uint32_t>(target.own_pid)), address);
   socket_.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket_.fd >= 0 && connect(socket_.fd, reinterpret_cast<sockaddr*>(&address), size) == 0)
