@@ -1,16 +1,21 @@
 // What a recorded process says to the watcher of its run (`flopinj run`): one datagram each, a
 // letter and the name of the trace. Who says it the kernel adds (SCM_CREDENTIALS).
 #pragma once
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "abstract_socket.h"
 
 namespace flopinj {
 
 enum class RunEvent : char {
   kRecording = 'r',  // a trace was opened
   kEnded = 'e',      // it is whole, and the process has said so
-  kRefused = 'x',    // nothing is recorded by this process, and it has said why
+  kRefused = 'x',    // nothing is recorded by this process, and why has been said
   kWaiting = 'w'     // nothing is recorded until a request, a time or a range comes
 };
 
@@ -31,6 +36,23 @@ inline std::optional<RunNotice> parse_run_notice(std::string_view text) {
     if (text.front() == static_cast<char>(event))
       return RunNotice{event, std::string(text.substr(1))};
   return std::nullopt;
+}
+
+// To the watcher that listens at `socket`, an abstract name. Never waits or throws: a notice that is
+// not taken at once is not sent.
+inline void send_run_notice(std::string_view socket, const RunNotice& notice) noexcept {
+  try {
+    const std::string text = text_of(notice);
+    sockaddr_un address;
+    const socklen_t size = abstract_address(socket, address);
+    const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return;
+    [[maybe_unused]] const ssize_t sent =
+        ::sendto(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                 reinterpret_cast<const sockaddr*>(&address), size);
+    ::close(fd);
+  } catch (...) {  // no memory: nothing is sent
+  }
 }
 
 }  // namespace flopinj

@@ -79,6 +79,13 @@ class Closing(RunCase):
 
 
 class NothingRecorded(RunCase):
+    def test_a_program_that_cannot_start_is_the_only_word(self):
+        for program, code in (("no-such-program", 127), ("/", 126)):
+            done = self.flopinj_run("--simulate", "--", program, expect=code)
+            lines = done.stderr.splitlines()
+            self.assertEqual(len(lines), 1, done.stderr)
+            self.assertIn("cannot run", lines[0])
+
     def test_a_program_without_cuda_is_named(self):
         done = self.flopinj_run("--simulate", "--", "sh", "-c", "exit 5", expect=5)
         self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)

@@ -13,6 +13,7 @@
 #include "exit_codes.h"
 #include "output_check.h"
 #include "output_name.h"
+#include "run_notice.h"
 #include "watch.h"
 
 namespace flopinj {
@@ -71,11 +72,12 @@ std::string output_name(const RunOptions& options, const fs::path& folder) {
 
 bool quiet(const RunOptions& options) { return setting(options, kQuiet) == "1"; }
 
-// What would leave the program unprofiled is found now, and not after hours.
-void prepare_recording(const RunOptions& options, const std::string& output) {
+// What would leave the program unprofiled is found now, and not after hours. Returns the socket of
+// the run's watcher, empty where there is none.
+std::string prepare_recording(const RunOptions& options, const std::string& output) {
   if (setting(options, kMode) == "off") {
     if (!quiet(options)) std::cerr << "flopinj: mode off: nothing is recorded\n";
-    return;
+    return {};
   }
   const bool force = setting(options, kForce) == "1";
   if (const std::string problem = output_problem(output, force); !problem.empty())
@@ -84,9 +86,10 @@ void prepare_recording(const RunOptions& options, const std::string& output) {
   if (force) token.started_ns = output_clock_ns(output);
   if (!quiet(options)) token.socket = start_watcher();
   setenv(kRun.data(), token.text().c_str(), 1);
+  return token.socket;
 }
 
-int exec_program(const std::vector<std::string>& program) {
+int exec_program(const std::vector<std::string>& program, const std::string& watcher) {
   std::vector<char*> arguments;
   for (const std::string& argument : program) {
     arguments.push_back(const_cast<char*>(argument.c_str()));  // exec does not write to them
@@ -94,6 +97,7 @@ int exec_program(const std::vector<std::string>& program) {
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   const int error = errno;
+  if (!watcher.empty()) send_run_notice(watcher, {RunEvent::kRefused, {}});
   std::cerr << "flopinj: cannot run '" << program.front() << "': ";
   if (error == ENOENT) {
     std::cerr << "no such program, or its interpreter is missing\n";
@@ -153,8 +157,8 @@ int run(const RunOptions& options, const InstallTree& tree) {
   warn_if_taken(kCudaInjection, tree.library);
   warn_if_taken(kNvtxInjection, tree.library);
   environment.apply();
-  prepare_recording(options, output_name(options, fs::current_path()));
-  return exec_program(options.program);
+  const std::string watcher = prepare_recording(options, output_name(options, fs::current_path()));
+  return exec_program(options.program, watcher);
 }
 
 }  // namespace flopinj
