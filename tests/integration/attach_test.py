@@ -230,7 +230,7 @@ class Cycles(Attach):
 class Training(Attach):
     """The weights of a training program are the same, whenever recordings come and go in it."""
 
-    STEPS = 150
+    STEPS = 60
 
     def trained(self, *options):
         """Exit code and weights of a run beside which recordings start and end at random times."""
