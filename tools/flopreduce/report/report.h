@@ -189,6 +189,7 @@ struct StackReport {
   uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
   uint32_t kernel = 0;        // Report::kernels
   Work work;
+  std::string phase;  // of all these launches; empty where they are of several
 };
 
 struct Limits {

@@ -19,14 +19,14 @@ constexpr size_t kMostPhases = 6;
 constexpr size_t kFewestKernels = 3, kUsualKernels = 5;
 
 // "  HFU                 41 %   executed FLOP / (wall time x peak)"
-Line figure(const char* name, std::string value, std::string note, Tone tone = Tone::kTitle) {
+Line line_of(ScreenFigure figure) {
   constexpr size_t kName = 15, kValue = 13;
-  std::string label = "  " + std::string(name);
+  std::string label = "  " + std::string(figure.name);
   label.resize(std::max(label.size() + 1, kName + 2), ' ');
-  const size_t pad = kValue - std::min(kValue, display_width(value));
+  const size_t pad = kValue - std::min(kValue, display_width(figure.value));
   Line line(std::move(label));
-  line.then(std::move(value), tone);
-  if (!note.empty()) line.then(std::string(pad + 2, ' ') + std::move(note));
+  line.then(std::move(figure.value), figure.tone);
+  if (!figure.note.empty()) line.then(std::string(pad + 2, ' ') + std::move(figure.note));
   return line;
 }
 
@@ -44,8 +44,11 @@ std::string seconds_text(const TraceReport& t) {
   return t.wall_ns ? ", " + to_human_time(*t.wall_ns) : "";
 }
 
-void add_program(const Report& report, std::vector<Line>& lines) {
-  if (report.traces.empty()) return;
+}  // namespace
+
+std::vector<Line> screen_program(const Report& report) {
+  std::vector<Line> lines;
+  if (report.traces.empty()) return lines;
   const TraceReport& first = report.traces.front();
   const std::string command = command_of(first.header);
   std::string who = first.name + seconds_text(first);
@@ -67,7 +70,10 @@ void add_program(const Report& report, std::vector<Line>& lines) {
   for (const auto& [name, count] : devices)
     gpus += (gpus.empty() ? "" : ", ") + to_grouped(count) + " x " + name;
   if (!gpus.empty()) lines.push_back({gpus, Tone::kDim});
+  return lines;
 }
+
+namespace {
 
 void add_above_peak(const Report& report, std::vector<Line>& lines) {
   const auto above = [](const UtilizationMethod& m) {
@@ -96,16 +102,16 @@ std::string precisions_text(const Report& report) {
   return text;
 }
 
-Line executed_line(const Report& report) {
+ScreenFigure executed_figure(const Report& report) {
   const Work& total = report.total;
   const std::string launches =
       to_grouped(total.launches) + (total.launches == 1 ? " launch" : " launches");
   if (!total.flop_known() || (report.partial && total.launches == 0))
-    return figure("Executed", "-", "not measured, in " + launches, Tone::kWarn);
+    return {"Executed", "-", "not measured, in " + launches, Tone::kWarn};
   const std::string mark = marks_text(flop_mark(total));
-  return figure("Executed", (mark.empty() ? "" : mark + " ") + to_human(total.flop, "FLOP"),
-                to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
-                    std::to_string(report.fma) + ")" + precisions_text(report));
+  return {"Executed", (mark.empty() ? "" : mark + " ") + to_human(total.flop, "FLOP"),
+          to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
+              std::to_string(report.fma) + ")" + precisions_text(report)};
 }
 
 std::string marked_share(const Attained& attained, Mark mark) {
@@ -123,18 +129,18 @@ std::string wall_missing(const UtilizationMethod* m, const Report& report) {
   return m->wall.missing;
 }
 
-Line wall_line(const char* name, const UtilizationMethod* m, const Report& report,
-               const char* definition) {
-  if (m == nullptr || !m->wall.share) return figure(name, "-", wall_missing(m, report), Tone::kDim);
+ScreenFigure wall_figure(const char* name, const UtilizationMethod* m, const Report& report,
+                         const char* definition) {
+  if (m == nullptr || !m->wall.share) return {name, "-", wall_missing(m, report), Tone::kDim};
   Mark mark = share_mark(report.total);
   if (m->at_least) mark = mark | Mark::kAtLeast;
   if (m->at_most) mark = mark | Mark::kAtMost;
-  return figure(name, marked_share(m->wall, mark), definition);
+  return {name, marked_share(m->wall, mark), definition};
 }
 
-Line kernel_time_line(const Report& report) {
+ScreenFigure kernel_time_figure(const Report& report) {
   const Work& total = report.total;
-  if (!total.time_known()) return figure("Kernel time", "-", "not recorded", Tone::kDim);
+  if (!total.time_known()) return {"Kernel time", "-", "not recorded", Tone::kDim};
   const Attained of_peak = utilization_of(total);
   const std::string mark = marks_text(time_cell(total).marks);
   std::string note = "sum of kernels";
@@ -144,8 +150,7 @@ Line kernel_time_line(const Report& report) {
     note += "; the GPU was busy " +
             percent_text(static_cast<double>(*time.busy_ns) / static_cast<double>(*time.wall_ns)) +
             " of the time";
-  return figure("Kernel time", (mark.empty() ? "" : mark + " ") + to_human_time(total.time.ns),
-                note);
+  return {"Kernel time", (mark.empty() ? "" : mark + " ") + to_human_time(total.time.ns), note};
 }
 
 // "inside the expected 1.69 to 2.00"
@@ -165,36 +170,35 @@ std::string verdict_words(const RatioReport& r) {
   return range;
 }
 
-Line ratio_line(const Report& report) {
+ScreenFigure ratio_figure(const Report& report) {
   const RatioReport& r = report.ratio;
-  if (!r.ratio) return figure("Backward/fwd", "-", ratio_missing(report), Tone::kDim);
+  if (!r.ratio) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
   std::string note;
   if (r.matrix_ratio) note = "matrix work " + fixed(*r.matrix_ratio, 3);
   if (r.matrix_ratio && r.expected) note += ", " + verdict_words(r);
   const bool at_most = report.unclear.flop > 0 || !report.unclear.flop_complete();
-  return figure("Backward/fwd",
-                std::string(at_most ? "<= " : "") + (r.estimated ? "~ " : "") + fixed(*r.ratio, 3),
-                note, r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle);
+  return {"Backward/fwd",
+          std::string(at_most ? "<= " : "") + (r.estimated ? "~ " : "") + fixed(*r.ratio, 3), note,
+          r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
 }
 
-Line coverage_line(const Report& report) {
+ScreenFigure coverage_figure(const Report& report) {
   const LedgerLine& l = report.ledger.total;
-  if (l.launches == 0) return figure("Coverage", "-", "no launches", Tone::kDim);
+  if (l.launches == 0) return {"Coverage", "-", "no launches", Tone::kDim};
   const uint64_t counted = l.measured + l.extrapolated;
   std::string note = to_grouped(l.measured) + " measured, " + to_grouped(l.extrapolated) +
                      " extrapolated, " + to_grouped(l.unmeasured) + " unmeasured, " +
                      to_grouped(l.dropped) + " dropped";
-  return figure("Coverage",
-                percent_text(static_cast<double>(counted) / static_cast<double>(l.launches)), note,
-                counted < l.launches ? Tone::kWarn : Tone::kTitle);
+  return {"Coverage", percent_text(static_cast<double>(counted) / static_cast<double>(l.launches)),
+          note, counted < l.launches ? Tone::kWarn : Tone::kTitle};
 }
 
 // What reading counters may cost at the start: this long a recording's budget (README, --budget).
 constexpr double kBurstSeconds = 200;
 
-Line cost_line(const Report& report) {
+ScreenFigure cost_figure(const Report& report) {
   const TimeReport& time = report.time;
-  if (!time.own_ns) return figure("Profiler cost", "-", "not recorded", Tone::kDim);
+  if (!time.own_ns) return {"Profiler cost", "-", "not recorded", Tone::kDim};
   const std::string value = to_human_time(*time.own_ns);
   std::string note;
   if (time.own_wall_ns && *time.own_wall_ns > 0)
@@ -211,28 +215,31 @@ Line cost_line(const Report& report) {
     const double wall_s = static_cast<double>(t.wall_ns.value_or(0)) / 1e9;
     allowed += t.header.budget_percent() / 100 * std::max(wall_s, kBurstSeconds) * 1e9;
   }
-  if (!any) return figure("Profiler cost", value, note + "no counters were read");
+  if (!any) return {"Profiler cost", value, note + "no counters were read"};
   const auto text = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
-  return figure("Profiler cost", value,
-                note + text(measuring) + " reading counters" +
-                    (limited ? ", of " + text(allowed) + " allowed" : ", without limit"));
+  return {"Profiler cost", value,
+          note + text(measuring) + " reading counters" +
+              (limited ? ", of " + text(allowed) + " allowed" : ", without limit")};
 }
 
-std::vector<Line> figures(const Report& report) {
+}  // namespace
+
+std::vector<ScreenFigure> screen_figures(const Report& report) {
   const UtilizationReport& u = report.utilization;
-  std::vector<Line> lines = {
-      "",
-      executed_line(report),
-      wall_line("HFU", u.hfu(), report, "executed FLOP / (wall time x peak)"),
-      wall_line("MFU", u.mfu(), report, "FLOP by formula / (wall time x peak)"),
-      kernel_time_line(report),
-      ratio_line(report),
-      coverage_line(report),
-      cost_line(report)};
+  std::vector<ScreenFigure> figures = {
+      executed_figure(report),
+      wall_figure("HFU", u.hfu(), report, "executed FLOP / (wall time x peak)"),
+      wall_figure("MFU", u.mfu(), report, "FLOP by formula / (wall time x peak)"),
+      kernel_time_figure(report),
+      ratio_figure(report),
+      coverage_figure(report),
+      cost_figure(report)};
   if (const std::string cause = unmeasured_cause(report); !cause.empty())
-    lines.insert(lines.end() - 1, figure("", "", "unmeasured: " + cause));
-  return lines;
+    figures.insert(figures.end() - 1, ScreenFigure{"", "", "unmeasured: " + cause});
+  return figures;
 }
+
+namespace {
 
 Cell time_share_cell(const Work& part, const Work& whole) {
   if (!part.time_known() || !whole.time_known() || whole.time.ns == 0) return Cell::none();
@@ -346,17 +353,24 @@ const char* order_words(KernelOrder order) {
   return "GPU time";
 }
 
+std::vector<Line> screen_warnings(const Report& report) {
+  std::vector<Line> lines;
+  add_warnings(report, lines);
+  add_above_peak(report, lines);
+  if (const uint64_t untimed = report.total.time.unknown; untimed > 0)
+    lines.emplace_back(to_grouped(untimed) + " of " + to_grouped(report.total.launches) +
+                           " launches have no time: see --sections diagnostics",
+                       Tone::kWarn);
+  return lines;
+}
+
 std::vector<Section> screen(const Report& report, std::optional<size_t> kernels,
                             KernelOrder order) {
-  Section head;
-  add_warnings(report, head.above);
-  add_above_peak(report, head.above);
-  if (const uint64_t untimed = report.total.time.unknown; untimed > 0)
-    head.above.emplace_back(to_grouped(untimed) + " of " + to_grouped(report.total.launches) +
-                                " launches have no time: see --sections diagnostics",
-                            Tone::kWarn);
-  add_program(report, head.above);
-  for (Line& line : figures(report)) head.above.push_back(std::move(line));
+  Section head{"", screen_warnings(report), std::nullopt, {}};
+  for (Line& line : screen_program(report)) head.above.push_back(std::move(line));
+  head.above.emplace_back("");
+  for (ScreenFigure& figure : screen_figures(report))
+    head.above.push_back(line_of(std::move(figure)));
   Section phases = phases_part(report);
   // What the titles, headings and blank lines of three parts take, and the line at the end.
   const size_t used = head.above.size() + phases.table->rows.size() + phases.below.size() + 8;

@@ -64,9 +64,10 @@ std::vector<std::string> section_keys() {
 
 std::vector<Section> report_sections(const Report& report) {
   std::vector<Section> sections;
-  for (const Subject* subject : subjects()) {
-    if (subject->section == nullptr) continue;
-    Section section = subject->section(report);
+  for (const Named& named : kNamed) {
+    if (named.key == nullptr) continue;
+    Section section = named.subject->section(report);
+    section.key = named.key;
     if (!section.empty()) sections.push_back(std::move(section));
   }
   return sections;

@@ -73,6 +73,7 @@ class Builder {
   void tell_apart(const std::vector<uint32_t>& path_of);
   void add_traces();
   std::vector<uint32_t> sort_kernels();
+  void add_to_stack(uint64_t key, const Row& row, const Work& work);
   void add_stacks();
   KernelReport& kernel(uint32_t signature);
   PhaseReport& phase(const std::string& name);
@@ -90,7 +91,7 @@ class Builder {
   OperatorsBuilder operators_;
   Report report_;
   std::vector<Work> exclusive_;
-  std::unordered_map<uint64_t, Work> stacks_;  // (range path, report_.kernels)
+  std::unordered_map<uint64_t, StackReport> stacks_;  // by (range path, report_.kernels)
   std::vector<u128> forward_matrix_;
   std::vector<uint32_t> range_of_;                     // path -> report_.ranges
   std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
@@ -129,7 +130,7 @@ void Builder::add_rows() {
     if (in_whole.varying > 0) report_.estimated_flop.add(flop);
     KernelReport& k = kernel(row.signature);
     const auto kernel_index = static_cast<uint64_t>(&k - report_.kernels.data());
-    stacks_[static_cast<uint64_t>(row.path) << 32 | kernel_index].add(work);
+    add_to_stack(static_cast<uint64_t>(row.path) << 32 | kernel_index, row, work);
     k.work.add(in_whole);
     k.flop.add(flop);
     const auto parameters = tables_.signatures[row.signature].parameter_class;
@@ -359,11 +360,23 @@ std::vector<uint32_t> Builder::sort_kernels() {
   return place;
 }
 
+void Builder::add_to_stack(uint64_t key, const Row& row, const Work& work) {
+  const std::string& phase_name = rules_.rules()[row.rule].phase;
+  const auto [entry, fresh] = stacks_.try_emplace(key);
+  StackReport& stack = entry->second;
+  if (fresh) stack.phase = phase_name;
+  if (stack.phase != phase_name) stack.phase.clear();
+  stack.work.add(work);
+}
+
 // When kernels and ranges have their places in the report.
 void Builder::add_stacks() {
   const std::vector<uint32_t> place = sort_kernels();
-  for (const auto& [key, work] : stacks_)
-    report_.stacks.push_back({range_of_[key >> 32], place[key & 0xFFFFFFFFU], work});
+  for (auto& [key, stack] : stacks_) {
+    stack.range = range_of_[key >> 32];
+    stack.kernel = place[key & 0xFFFFFFFFU];
+    report_.stacks.push_back(std::move(stack));
+  }
   std::sort(report_.stacks.begin(), report_.stacks.end(), [](const auto& a, const auto& b) {
     return a.range != b.range ? a.range < b.range : a.kernel < b.kernel;
   });

@@ -107,6 +107,7 @@ struct Section {
   std::vector<Line> above;
   std::optional<Table> table;
   std::vector<Line> below;
+  const char* key = "";  // of all sections of a report unique, and for good: "kernels"
 
   bool empty() const { return above.empty() && !table && below.empty(); }
 };
