@@ -303,7 +303,7 @@ TraceBuilder exact(double fmas, double adds) {
 // A diagnostic with an empty group, which no version of the format has, before bytes that are not
 // UTF-8: protobuf would pass over the first and print a line of its own about the second.
 TraceBuilder with_group() {
-  TraceBuilder t = exact(0, 1);
+  TraceBuilder t = training(false);
   t.add_raw(std::string("\x3a\x06\x4b\x4c\x12\x02\xff\xfe"));
   return t;
 }
