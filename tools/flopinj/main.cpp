@@ -129,14 +129,14 @@ flopinj::manual::Program about(const CommandLine& line) {
   return program;
 }
 
-// README's table of options and variables.
+// The table of options and variables in docs/options.md.
 int write_option_table() {
-  std::cout << "| option of `flopinj run` | variable | |\n|---|---|---|\n";
+  std::cout << "| option | variable |\n|---|---|\n";
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
     std::string names(setting.option);
     if (names.empty()) continue;
     if (const size_t comma = names.find(','); comma != names.npos) names.replace(comma, 1, "`, `");
-    std::cout << "| `" << names << "` | `" << setting.variable << "` | " << setting.help << " |\n";
+    std::cout << "| `" << names << "` | `" << setting.variable << "` |\n";
   }
   return std::cout.flush() ? 0 : flopinj::kExitUsage;
 }

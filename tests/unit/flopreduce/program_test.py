@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 FLOPREDUCE, MAKE_TRACES, SCHEMA = sys.argv[1:4]
-NAMES = ("training", "simulated", "other_rank", "killed", "damaged", "group")
+NAMES = ("training", "simulated", "other_rank", "killed", "damaged")
 
 
 def run(*arguments, stdin=None, **environment):
@@ -343,8 +343,7 @@ class Program(unittest.TestCase):
                          whole["ledger"]["launches"])
 
     def test_partial_traces_are_reported_and_end_with_3(self):
-        for name, word in (("killed", "unfinished packet"), ("damaged", "damaged places"),
-                           ("group", "unreadable content")):
+        for name, word in (("killed", "unfinished packet"), ("damaged", "damaged places")):
             done = run("--format", "json", self.trace[name])
             self.assertEqual(done.returncode, 3, name)
             self.assertIn(word, done.stderr.decode())
@@ -495,8 +494,7 @@ class Program(unittest.TestCase):
             self.assertIn("FLOP of 22 kernel launches", done.stdout.decode())
 
     def test_a_summary_keeps_what_was_wrong_with_its_traces(self):
-        for name, word in (("killed", "unfinished packet"), ("damaged", "damaged places"),
-                           ("group", "unreadable content")):
+        for name, word in (("killed", "unfinished packet"), ("damaged", "damaged places")):
             done = run("--format", "json", self.merged(f"{name}.sum", self.trace[name]))
             self.assertEqual(done.returncode, 3, name)
             self.assertIn(word, done.stderr.decode())

@@ -24,7 +24,7 @@ bool mentions(const std::string& text, const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("an empty environment gives the defaults of the README") {
+TEST_CASE("an empty environment gives the documented defaults") {
   const auto [s, problems] = read({});
   CHECK(problems.empty());
   CHECK(s.output == "flop-%p.pb");

@@ -36,11 +36,11 @@ def read_page(program):
     return done.stdout, done.stderr
 
 
-class Readme(unittest.TestCase):
+class Document(unittest.TestCase):
     def test_the_table_of_options_is_what_the_program_writes(self):
         table = subprocess.run([PROGRAMS["flopinj"], "--generate", "options"], capture_output=True,
                                text=True, timeout=60, check=True).stdout
-        self.assertIn(table, (Path(__file__).parents[3] / "README.md").read_text())
+        self.assertIn(table, (Path(__file__).parents[3] / "docs/options.md").read_text())
 
 
 class ManualPages(unittest.TestCase):

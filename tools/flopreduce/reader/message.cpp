@@ -9,7 +9,7 @@
 
 namespace flopinj::reduce {
 
-bool repair_utf8(const google::protobuf::Descriptor& type, char* data, size_t size) {
+void repair_utf8(const google::protobuf::Descriptor& type, char* data, size_t size) {
   using google::protobuf::FieldDescriptor;
   try {
     protozero::pbf_reader reader(data, size);
@@ -24,14 +24,11 @@ bool repair_utf8(const google::protobuf::Descriptor& type, char* data, size_t si
       char* bytes = data + (view.data() - data);
       if (field->type() == FieldDescriptor::TYPE_STRING)
         replace_invalid_utf8(bytes, view.size(), '?');
-      // No message of the format holds itself.
-      if (field->type() == FieldDescriptor::TYPE_MESSAGE &&
-          !repair_utf8(*field->message_type(), bytes, view.size()))
-        return false;
+      if (field->type() == FieldDescriptor::TYPE_MESSAGE)
+        repair_utf8(*field->message_type(), bytes,
+                    view.size());  // no message of the format holds itself
     }
-    return true;
-  } catch (const protozero::exception&) {
-    return false;
+  } catch (const protozero::exception&) {  // parsing will say the same
   }
 }
 

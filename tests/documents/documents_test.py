@@ -1,0 +1,230 @@
+"""Runs the commands that the documents show, and compares what they print with what the documents
+say they print.
+
+Usage: documents_test.py BUILD                   the test
+       documents_test.py BUILD --write [PAGE...] writes into the pages what their commands print
+
+page.py says how a page is read. Pages run as on a machine with a GPU: its driver is the simulated
+one. Each page has a folder of its own with train.py in it (stand_ins/)."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import page
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = Path(sys.argv[1]).resolve()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
+         ROOT / "tools/flopreduce/README.md"]
+PAGES = [path for path in PAGES if path.exists()]
+# Pages whose figures come from formulas alone: each digit is compared, times too.
+EXACT = ("docs/networks.md", "docs/published-figures.md")
+TRAINER = BUILD / "lib/flopinj/trainer"
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def commands_of(path):
+    return [command for block in page.blocks_of(path.read_text())
+            if block.language in ("sh", "console") and block.not_run is None
+            for command in block.commands()]
+
+
+def run_page(commands, parent):
+    """What the commands of a page print, in a folder as its reader has it."""
+    folder = Path(parent) / "page"
+    folder.mkdir()
+    (folder / "tests").symlink_to(ROOT / "tests")
+    (folder / "build").mkdir()
+    (folder / "build/dev").symlink_to(BUILD)
+    shutil.copy(HERE / "stand_ins/train.py", folder)
+    programs = Path(parent) / "bin"
+    programs.mkdir()
+    shutil.copy(HERE / "stand_ins/torchrun", programs)
+    for name in ("python", "python3"):
+        (programs / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n")
+        (programs / name).chmod(0o755)
+    environment = {k: v for k, v in os.environ.items() if not re.match("FLOPINJ_|SIMGPU_", k)}
+    environment |= {
+        "PATH": f"{programs}:{BUILD}/bin:{TRAINER}:{environment['PATH']}",
+        "LD_LIBRARY_PATH": f"{BUILD}/lib/flopinj/simgpu",
+        "NO_COLOR": "1", "COLUMNS": "92", "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder),
+        # What decides how many launches are measured here is not how busy this machine is.
+        "FLOPINJ_BUDGET": "none", "FLOPINJ_PLAN_WAIT_MS": "60000"
+    }
+    return page.run(commands, folder, environment, 250)
+
+
+def may_fail(commands, number):
+    return number + 1 < len(commands) and commands[number + 1].text == "echo $?"
+
+
+class Pages(unittest.TestCase):
+    maxDiff = None
+
+    def test_commands_print_what_is_written(self):
+        for path in PAGES:
+            commands = commands_of(path)
+            if not commands:
+                continue
+            with tempfile.TemporaryDirectory(prefix="flopinj-documents-") as parent:
+                done = run_page(commands, parent)
+            exact = name_of(path) in EXACT
+            for number, (command, (code, printed)) in enumerate(zip(commands, done)):
+                with self.subTest(page=name_of(path), line=command.line, command=command.text):
+                    if not may_fail(commands, number):
+                        self.assertEqual(code, 0, "\n".join(printed))
+                    if command.output is not None:
+                        if not page.same(command.output, printed, exact):
+                            self.assertEqual("\n".join(command.output), "\n".join(printed),
+                                             "written anew by --write")
+
+    def test_what_is_not_run_can_be_read(self):
+        for path in PAGES:
+            for block in page.blocks_of(path.read_text()):
+                with self.subTest(page=name_of(path), line=block.line):
+                    self.read(block)
+
+    def read(self, block):
+        if block.language in ("sh", "console"):
+            for command in block.commands():
+                done = subprocess.run(["bash", "-n", "-c", command.text], capture_output=True,
+                                      text=True, timeout=60, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+        elif block.language == "python":
+            compile(block.text(), "page", "exec")
+        elif block.language == "json":
+            json.loads(block.text())
+        elif block.language == "yaml" and yaml is not None:
+            self.assertTrue(list(yaml.safe_load_all(block.text())))
+
+    def test_no_command_is_outside_of_a_block_that_runs(self):
+        for path in PAGES:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                self.assertFalse(line.startswith("    $ "), f"{name_of(path)}:{number}")
+
+
+class Links(unittest.TestCase):
+
+    def test_they_lead_to_files_and_headings(self):
+        for path in PAGES:
+            text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if re.match("https?:", target):
+                    continue
+                name, _, heading = target.partition("#")
+                with self.subTest(page=name_of(path), link=target):
+                    file = (path.parent / name) if name else path
+                    self.assertTrue(file.exists())
+                    if heading:
+                        self.assertIn(heading, headings_of(file.read_text()))
+
+
+def headings_of(text):
+    """Headings as GitHub makes links of them."""
+    return {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    }
+
+
+class Reading(unittest.TestCase):
+    TEXT = """Words
+```console
+$ flopreduce a \\
+>   b
+one
+
+  two 1.5 ms
+$ false
+
+$ echo $?
+1
+```
+<!-- not run: for a reason -->
+```sh
+other
+```
+"""
+
+    def test_blocks_and_commands(self):
+        first, second = page.blocks_of(self.TEXT)
+        self.assertEqual([(c.text, c.line, c.output) for c in first.commands()], [
+            ("flopreduce a \\\n  b", 3, ["one", "", "  two 1.5 ms"]), ("false", 8, []),
+            ("echo $?", 10, ["1"])
+        ])
+        self.assertEqual((first.not_run, second.not_run), (None, "for a reason"))
+        self.assertEqual([c.text for c in second.commands()], ["other"])
+        self.assertTrue(may_fail(first.commands(), 1))
+        self.assertFalse(may_fail(first.commands(), 0))
+        for bad in ("```sh\nx\n", "```console\nx\n```\n"):
+            with self.assertRaises(AssertionError):
+                [block.commands() for block in page.blocks_of(bad)]
+
+    def test_commands_share_a_shell(self):
+        with tempfile.TemporaryDirectory() as parent:
+            folder = Path(parent) / "here"
+            folder.mkdir()
+            commands = [page.Command(text, 1) for text in
+                        ("x=3", "(exit $x)", "echo $?", "pwd; echo no >&2")]
+            self.assertEqual(page.run(commands, folder, os.environ, 60),
+                             [(0, []), (3, []), (0, ["3"]), (0, ["/tmp/d", "no"])])
+
+    def test_what_is_compared(self):
+        printed = ["a  1.5 kFLOP  2.000 us  3.1 %", "pid 17 (3.1 kB)", "b 2"]
+        self.assertTrue(page.same(["a 1.5 kFLOP 7 ms 4 %", "pid 4 (9 kB)", "b  2"], printed, False))
+        self.assertTrue(page.same(["...", "b 2"], printed, False))
+        self.assertTrue(page.same(printed, printed, True))
+        for wrong in (["a 1.6 kFLOP 7 ms 4 %", "..."], ["b 2"], ["...", "b 3"], [], printed[:2]):
+            self.assertFalse(page.same(wrong, printed, False), wrong)
+        self.assertFalse(page.same(["a 1.5 kFLOP 7 ms 4 %", "..."], printed, True))
+
+
+def write(names):
+    """Puts what commands print into their pages, where it is not the same already."""
+    for path in PAGES:
+        if names and name_of(path) not in names:
+            continue
+        commands = commands_of(path)
+        if not commands:
+            continue
+        with tempfile.TemporaryDirectory(prefix="flopinj-documents-") as parent:
+            done = run_page(commands, parent)
+        lines = path.read_text().splitlines()
+        for number, (command, (code, printed)) in reversed(
+                list(enumerate(zip(commands, done)))):
+            if code and not may_fail(commands, number):
+                print(f"{name_of(path)}:{command.line}: exit code {code}", *printed, sep="\n")
+            if command.output is None:
+                continue
+            broken = all(len(line) <= 100 for line in command.output)
+            if broken and page.same(command.output, printed, name_of(path) in EXACT):
+                continue
+            if "..." in command.output:
+                print(f"{name_of(path)}:{command.line}: to be done by hand", *printed, sep="\n")
+                continue
+            at = command.output_line - 1
+            lines[at:at + len(command.output)] = printed
+        path.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[2:3] == ["--write"]:
+        write(sys.argv[3:])
+    else:
+        unittest.main(argv=sys.argv[:1])
