@@ -128,23 +128,17 @@ void Recording::say_what_is_missing(const ProcessInfo& process) {
   check_nvtx_variable();
 }
 
-// CUPTI is found and subscribed to. False, with one line in `error`; then nothing is left behind.
+// CUPTI is found and subscribed to. False, with one line in `error`.
 bool Recording::connect(std::string& error) {
-  load_cuda(edge_.cuda);
-  if (const auto waiting = take_subscription()) {
-    edge_.cupti = waiting->api;
+  // The tracer is made before it takes over a subscription, which somebody has to end.
+  if (subscription_waits(edge_.cupti)) {
     tracer_.emplace(edge_);
-    tracer_->adopt(waiting->handle);
-    if (read_version(edge_.cupti, error)) return true;
-    tracer_->end();
-    return false;
+    tracer_->adopt(take_subscription()->handle);
+    return read_version(edge_.cupti, error);
   }
   if (load_cupti(edge_.settings.cupti, edge_.cuda, edge_.cupti, error)) {
     tracer_.emplace(edge_);
-    if (tracer_->subscribe(error)) {
-      if (read_version(edge_.cupti, error)) return true;
-      tracer_->end();
-    }
+    if (tracer_->subscribe(error) && read_version(edge_.cupti, error)) return true;
   }
   // The driver calls us before it looks for devices.
   if (!has_gpu(edge_.cuda))
@@ -160,10 +154,7 @@ bool Recording::prepare(std::string& error) {
   process.cupti_version = edge_.cupti.version;
   process.clock_trace_ns = edge_.now_ns();
   OpenedTrace trace = open_output(edge_.settings, process);
-  if (!trace.sink) {
-    tracer_->end();
-    return error = trace.error, false;
-  }
+  if (!trace.sink) return error = trace.error, false;
   if (!trace.notice.empty()) log::warn(trace.notice);
   output_ = trace.name;
   tell_watcher(edge_.settings, RunEvent::kRecording, output_);
@@ -181,8 +172,6 @@ bool Recording::prepare(std::string& error) {
   say_what_is_missing(process);
   closing_ = closing_words(edge_.settings, process, {trace.name, trace.others});
   if (collector_->start(std::move(trace.sink), process)) return true;
-  tracer_->end();
-  if (activity_) activity_->stop();
   return error = "cannot start a thread", false;
 }
 
@@ -192,11 +181,15 @@ bool Recording::enable(std::string& error) {
     log::info({"recording to ", output_});
     return true;
   }
-  tracer_->end();
   collector_->diagnostic(Severity::kError, "cupti.callbacks", error);
-  collector_->close(EndReason::kFailure);
-  if (activity_) activity_->stop();
   return false;
+}
+
+bool Recording::give_up() noexcept {
+  if (tracer_) tracer_->end();
+  if (!collector_->close(EndReason::kFailure)) return false;
+  if (activity_) activity_->stop();
+  return !tracer_ || tracer_->planner_ended();
 }
 
 void Recording::await_captures() {
@@ -207,13 +200,13 @@ void Recording::await_captures() {
     std::this_thread::sleep_for(kLookEvery);
 }
 
-void Recording::let_go() {
+void Recording::let_go() noexcept {
   tracer_->disable();
   // From now on flush() takes all there is.
   if (activity_) activity_->finish();
 }
 
-bool Recording::close(EndReason reason) {
+bool Recording::close(EndReason reason) noexcept {
   if (!collector_->close(reason)) return false;
   if (activity_) activity_->stop();
   if (reason == EndReason::kDetach)

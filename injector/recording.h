@@ -27,21 +27,21 @@ class Recording {
 
   Edge& edge() { return edge_; }
 
-  // Finds CUPTI, opens the trace and starts the writer. False, with one line in `error`; then
-  // nothing is left behind.
+  // Finds CUPTI, opens the trace and starts the writer. False, with one line in `error`.
   bool prepare(std::string& error);
-  // CUPTI's callbacks, once the edge is published. False, with one line: the recording has failed
-  // and is closed.
+  // CUPTI's callbacks, once the edge is published. False, with one line in `error`.
   bool enable(std::string& error);
+  // One of the two has failed, or has thrown: ends what they had begun. False: as of close().
+  bool give_up() noexcept;
 
   // Waits until no stream is under capture, which the end of measuring could spoil, or 5 s.
   void await_captures();
   // Launches are no longer ours: windows are closed, their counters read, our other threads ended.
-  void let_go();
+  void let_go() noexcept;
   // After let_go(): the writer asks for the last times, writes what is left and the End packet;
   // then CUPTI is let go. False: the writer or the planner did not end, and may be inside CUPTI,
   // which is then not called any more; the recording must not be freed.
-  bool close(EndReason);
+  bool close(EndReason) noexcept;
   void abandon_after_fork() noexcept { collector_->abandon_after_fork(); }
 
   const std::string& output() const { return output_; }

@@ -152,36 +152,59 @@ void free_recording(std::unique_ptr<Recording> recording, bool ended) {
   ++shown().kept;
 }
 
+// Publishes a recording that is prepared, for callbacks that come from enable() on.
+void publish(Recording& recording) noexcept FLOPINJ_REQUIRES(session().changing) {
+  Edge& edge = recording.edge();
+  session().recording = &recording;
+  g_edge.store(&edge, std::memory_order_release);
+  g_recorder = getpid();
+  g_recording.store(&edge, std::memory_order_release);
+  g_start_ns = 0;
+  g_stop_ns = due_in(edge.settings.duration_s);
+  g_ends_itself = edge.settings.launch_count != 0 || edge.in_capture_range;
+  g_range_awaited = false;
+}
+
+void unpublish() noexcept FLOPINJ_REQUIRES(session().changing) {
+  g_recording.store(nullptr);
+  g_ends_itself = false;
+  g_stop_ns = 0;
+  session().recording = nullptr;
+}
+
 // Begins `recording`, which becomes the session's. False, with one line in `error`; then it is
-// freed.
+// freed. Memory may be short at every step: what had begun ends in any case.
 bool begin(std::unique_ptr<Recording> recording, std::string& error)
     FLOPINJ_REQUIRES(session().changing) {
-  Edge* const edge = &recording->edge();
-  if (!recording->prepare(error)) return free_recording(std::move(recording), true), false;
-  session().recording = recording.release();
-  g_edge.store(edge, std::memory_order_release);
-  g_recorder = getpid();
-  g_recording.store(edge, std::memory_order_release);
-  g_start_ns = 0;
-  g_stop_ns = due_in(edge->settings.duration_s);
-  g_ends_itself = edge->settings.launch_count != 0 || edge->in_capture_range;
-  g_range_awaited = false;
-  if (!session().recording->enable(error)) {
-    g_recording.store(nullptr);
-    g_ends_itself = false;
-    g_stop_ns = 0;
-    free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), true);
+  Edge& edge = recording->edge();
+  bool begun = false;
+  try {
+    if (recording->prepare(error)) {
+      auto output = std::make_unique<const std::string>(recording->output());
+      publish(*recording);
+      begun = recording->enable(error);
+      const MutexLock lock(shown().mutex);
+      if (begun) shown().output = std::move(output);
+    }
+  } catch (const std::exception&) {
+    begun = false;
+    error = "no memory";
+  }
+  if (!begun) {
+    const bool ended = recording->give_up();
+    unpublish();
+    free_recording(std::move(recording), ended);
     return false;
   }
+  const Recording& current = *recording.release();  // published
   switch_nvtx(true);
   register_handlers();
   const MutexLock lock(shown().mutex);
   shown().state = SessionStatus::State::kRecording;
   ++shown().recordings;
-  shown().output = std::make_unique<const std::string>(session().recording->output());
-  shown().mode = edge->settings.mode;
-  shown().began_ns = session().recording->began_monotonic_ns();
-  shown().collector = edge->collector;
+  shown().mode = edge.settings.mode;
+  shown().began_ns = current.began_monotonic_ns();
+  shown().collector = edge.collector;
   return true;
 }
 
@@ -377,6 +400,8 @@ Outcome stop_recording() {
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
   if (recording_edge() == nullptr) return {false, "it does not record"};
+  // Taken before anything ends: from here on nothing asks for memory that must be there.
+  Outcome outcome{true, session().recording->output()};
   g_ends_itself = false;
   g_stop_ns = 0;
   show(SessionStatus::State::kStopping);
@@ -391,10 +416,9 @@ Outcome stop_recording() {
     shown().collector = nullptr;
   }
   g_stopping = false;
-  const std::string output = session().recording->output();
   free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), ended);
   show(SessionStatus::State::kDormant);
-  return {true, output};
+  return outcome;
 }
 
 // A recording that its launches end says so by end_recording_soon(), which wakes nobody: it is

@@ -47,8 +47,9 @@ struct Tracer::State {
 
   Edge& edge;
   CUpti_SubscriberHandle subscriber = nullptr;
-  bool disabled = false, planner_ended = false;
-  bool adopted = false;  // the subscription, whose callback may be the caller's
+  bool disabled = false;
+  bool planner_ended = true;  // it begins in callbacks
+  bool adopted = false;       // the subscription, whose callback may be the caller's
   enum class Finalize : uint8_t { kNo, kWanted, kRunning, kDone };
   std::atomic<Finalize> finalize{Finalize::kNo};
   Contexts contexts{edge};
@@ -268,28 +269,35 @@ bool Tracer::enable(std::string& error) {
   return true;
 }
 
-void Tracer::disable() {
+void Tracer::disable() noexcept {
   if (state_->subscriber == nullptr || std::exchange(state_->disabled, true)) return;
   const RecursionGuard guard;
   const CuptiApi& cupti = state_->edge.cupti;
-  state_->windows.finish();  // first: the EXIT of a launch that holds a window must still reach us
+  try {
+    // First: the EXIT of a launch that holds a window must still reach us.
+    state_->windows.finish();
+  } catch (const std::exception&) {  // no memory: what it had measured is not known
+  }
   state_->planner_ended = state_->planner.stop();
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_RESOURCE);
 }
 
-void Tracer::end() {
+void Tracer::end() noexcept {
   if (state_->subscriber == nullptr) return;
   disable();
   const RecursionGuard guard;
-  if (state_->adopted)
-    give_back_subscription({state_->edge.cupti, state_->subscriber});
-  else
-    state_->edge.cupti.Unsubscribe(state_->subscriber);
+  bool kept = false;
+  try {
+    if (state_->adopted) give_back_subscription({state_->edge.cupti, state_->subscriber});
+    kept = state_->adopted;
+  } catch (const std::exception&) {  // no memory: no range is waited for any more
+  }
+  if (!kept) state_->edge.cupti.Unsubscribe(state_->subscriber);
   state_->subscriber = nullptr;
 }
 
-void Tracer::end_and_finalize() {
+void Tracer::end_and_finalize() noexcept {
   using Finalize = State::Finalize;
   constexpr auto kPatience = std::chrono::seconds(1), kMostWork = std::chrono::seconds(5);
   constexpr auto kLookEvery = std::chrono::milliseconds(1);

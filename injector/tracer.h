@@ -29,15 +29,15 @@ class Tracer {
   bool enable(std::string& error);
   // Closes the open windows and ends the callbacks. Other threads may be inside callbacks: what
   // those use stays alive. Takes a few seconds at the very most. Idempotent.
-  void disable();
+  void disable() noexcept;
   // The same, and the subscription ends. Records that are a subscriber's own end with it: the last
   // have to be there before.
-  void end();
+  void end() noexcept;
   // end() while the program goes on: CUPTI itself is let go of, where nobody else is known to use
   // it. A launch would pay for it else. CUPTI says to do so at the EXIT of a call of the program's
   // (guide, "Dynamic attach and detach"; PyTorch's profiler does so too): where no call comes for a
   // second, the subscription ends and CUPTI stays.
-  void end_and_finalize();
+  void end_and_finalize() noexcept;
   bool capturing() const;  // a stream is under capture
   // After disable(): false where the planner's thread is still at work.
   bool planner_ended() const;

@@ -46,10 +46,9 @@ void Planner::run() {
         changed_.wait(lock.native());
         continue;
       }
-      // By the system clock: see TimedMutex.
-      changed_.wait_until(
-          lock.native(), std::chrono::system_clock::now() + kVisitEvery,
-          [&]() FLOPINJ_REQUIRES(mutex_) { return hurried_ || stopping_ || !queue_.empty(); });
+      changed_.wait_for(lock.native(), kVisitEvery, [&]() FLOPINJ_REQUIRES(mutex_) {
+        return hurried_ || stopping_ || !queue_.empty();
+      });
       if (stopping_ || !queue_.empty()) continue;
       visiting_ = hurried_ = false;
       lock.unlock();

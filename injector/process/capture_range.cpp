@@ -55,7 +55,14 @@ bool wait_for_range(const std::string& cupti, CUpti_CallbackFunc callback, std::
   return error = problem.line, false;
 }
 
-std::optional<Subscription> take_subscription() {
+bool subscription_waits(CuptiApi& api) {
+  const MutexLock lock(waiting().mutex);
+  if (!waiting().subscription) return false;
+  api = waiting().subscription->api;
+  return true;
+}
+
+std::optional<Subscription> take_subscription() noexcept {
   const MutexLock lock(waiting().mutex);
   return std::exchange(waiting().subscription, std::nullopt);
 }

@@ -27,8 +27,10 @@ bool ends_range(CUpti_CallbackId, const CUpti_CallbackData&) noexcept;
 // Subscribes with `callback`, whose user data is null. `cupti`: the library to load (Settings).
 // False, with one line in `error`.
 bool wait_for_range(const std::string& cupti, CUpti_CallbackFunc callback, std::string& error);
+// True where a subscription waits for a range; `api` is then the CUPTI that it was made with.
+bool subscription_waits(CuptiApi& api);
 // The subscription that waits, for a recording to go on with. Nothing where none does.
-std::optional<Subscription> take_subscription();
+std::optional<Subscription> take_subscription() noexcept;
 // A recording that could not begin gives it back.
 void give_back_subscription(const Subscription&);
 // In a forked child. Async-signal-safe.

@@ -64,10 +64,10 @@ def memory_kib(pid):
 
 
 class Attach(harness.TestCase):
-    def start(self, command, stdout=subprocess.DEVNULL, **settings):
+    def start(self, command, stdin=None, stdout=subprocess.DEVNULL, **settings):
         """The program, once it listens."""
         env = injected_environment(self.folder / "t-%p.pb", FLOPINJ_DORMANT=1, **settings)
-        process = subprocess.Popen([str(c) for c in command], env=env, text=True,
+        process = subprocess.Popen([str(c) for c in command], env=env, text=True, stdin=stdin,
                                    stdout=stdout, stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(harness.kill_session, process)
         self.wait_for(lambda: self.listens(process.pid))
@@ -232,12 +232,13 @@ class Training(Attach):
 
     STEPS = 60
 
-    def trained(self, *options):
+    def trained(self, *options, **settings):
         """Exit code and weights of a run beside which recordings start and end at random times."""
         seed = random.randrange(1 << 32)
         draw = random.Random(seed)
         other = {"start": "stop", "stop": "start"}
-        process = self.start([TRAINER, "--steps", self.STEPS, "--sleep-ms", 10, *options])
+        process = self.start([TRAINER, "--steps", self.STEPS, "--sleep-ms", 10, *options],
+                             **settings)
         expected, taken = "start", 0
         while process.poll() is None:
             time.sleep(draw.uniform(0, 0.1))
@@ -253,25 +254,79 @@ class Training(Attach):
         self.assertGreater(taken, 1, f"seed {seed}")
         return process.returncode, re.findall(r"weights \S+", err), f"seed {seed}: {err}"
 
+    def check_weights(self, mode, **settings):
+        options = ("--model", "mlp", "--mode", mode, "--ranges", "pytorch")
+        plain = harness.run([TRAINER, "--steps", self.STEPS, *options],
+                            {**harness.clean_environment(), **settings,
+                             "LD_LIBRARY_PATH": str(harness.SIMGPU)})
+        code, weights, said = self.trained(*options, **settings)
+        self.assertEqual(code, plain.returncode, said)
+        self.assertEqual(weights, re.findall(r"weights \S+", plain.stderr), said)
+        self.assertEqual(len(weights), 1, said)
+        traces = sorted(self.folder.iterdir())
+        self.assertGreater(len(traces), 1)
+        # One that was stopped at once has no launch; none is damaged.
+        report = harness.reduce(*traces, check=None)
+        self.assert_balanced(report)
+        self.assertEqual(report["damage"], [])
+        for trace in traces:
+            trace.unlink()
+
     def test_weights(self):
         for mode in ("plain", "autograd-thread", "graph", "streams"):
             with self.subTest(mode):
-                options = ("--model", "mlp", "--mode", mode, "--ranges", "pytorch")
-                plain = harness.run([TRAINER, "--steps", self.STEPS, *options],
-                                    {**harness.clean_environment(),
-                                     "LD_LIBRARY_PATH": str(harness.SIMGPU)})
-                code, weights, said = self.trained(*options)
-                self.assertEqual(code, plain.returncode, said)
-                self.assertEqual(weights, re.findall(r"weights \S+", plain.stderr), said)
-                self.assertEqual(len(weights), 1, said)
-                traces = sorted(self.folder.iterdir())
-                self.assertGreater(len(traces), 1)
-                # One that was stopped at once has no launch; none is damaged.
-                report = harness.reduce(*traces, check=None)
-                self.assert_balanced(report)
-                self.assertEqual(report["damage"], [])
-                for trace in traces:
-                    trace.unlink()
+                self.check_weights(mode)
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers look at the clock themselves")
+    def test_weights_where_the_system_clock_jumps(self):
+        self.check_weights("autograd-thread", LD_PRELOAD=str(CLIENTS / "jumping_clock.so"))
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers look at the clock themselves")
+    def test_a_recording_measures_where_the_system_clock_jumps(self):
+        client = self.endless(LD_PRELOAD=str(CLIENTS / "jumping_clock.so"))
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: float(ask(client.pid, "status").get("covered", 0)) == 1)
+        ask(client.pid, "stop")
+        report = harness.reduce(output)
+        self.assert_all_counted(report, report["ledger"]["launches"])
+
+
+class NoMemory(Attach):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
+    def test_failed_allocations_end_nothing(self):
+        """While recordings begin and end. With memory again the next recording is whole."""
+        client = self.start([CLIENTS / "attach_client", "scarce"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+
+        def memory(line):
+            client.stdin.write(line + "\n")
+            client.stdin.flush()
+            self.assertEqual(client.stdout.readline(), "\n", "the program has ended")
+
+        def request(verb):
+            try:
+                return ask(client.pid, verb).get("output")
+            except (Refused, OSError, IndexError, ValueError):
+                return None  # no memory for the recording, or for the answer
+
+        for after in [*range(0, 40), *range(40, 1_000, 60)]:
+            for which in ("one", "all"):
+                with self.subTest(after=after, which=which):
+                    memory(f"{which} {after}")
+                    request("start")
+                    time.sleep(0.02)
+                    request("stop")
+                    memory("none")
+                    request("stop")  # where the first had no memory
+                    self.assertEqual(ask(client.pid, "status")["state"], "dormant")
+        output = request("start")
+        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+        request("stop")
+        report = harness.reduce(output)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["dropped"], 0)
+        out, err = client.communicate(timeout=PATIENCE_S)
+        self.assertEqual((client.returncode, out), (0, "right\n"), err)
 
 
 def flopinj(*arguments, folder="/tmp"):

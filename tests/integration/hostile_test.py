@@ -145,6 +145,10 @@ class Ends(Hostile):
                 self.assertLess(time.monotonic() - began, 10)
                 harness.reduce(self.trace, check=None)
 
+    def test_a_program_that_unloads_the_library_keeps_it(self):
+        self.both("unloads")
+        self.assertEqual(self.report()["ledger"]["launches"], 110)
+
     def test_a_child_of_a_raw_fork_ends_at_once(self):
         self.both("raw_fork")
         self.assertEqual(self.report()["ledger"]["launches"], 1)

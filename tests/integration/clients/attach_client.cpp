@@ -5,6 +5,9 @@
 //   capture    launches before, in and after the range of its first cuProfilerStart and Stop, and
 //              in a second one; SECONDS later it ends
 //   forks      leaves a child behind that does nothing, and prints the child's id
+//   scarce     launches, and reads lines: "one N" (the profiler's allocation after N more fails),
+//              "all N" (and all behind it) or "none". Answers each with an empty line. At the end
+//              of its input it prints whether its launches computed as they should
 #include <cudaProfiler.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -13,13 +16,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "client.h"
+#include "profiler_calls.h"
 
 namespace {
 
@@ -104,6 +111,41 @@ void forks() {
   usleep(500'000);
 }
 
+// What y[0] is after each launch is known: x is 1, and a is 1 too.
+void scarce(const Gpu& gpu) {
+  using client::ScarceMemory;
+  const float one = 1;
+  client::check(cuMemcpyHtoD(gpu.x, &one, sizeof one), "cuMemcpyHtoD");
+  std::atomic<bool> ending{false};
+  unsigned launches = 0;
+  std::thread launching([&] {
+    gpu.use();
+    for (; !ending; ++launches) {
+      nvtxRangePushA("launch");
+      gpu.axpy(16, nullptr, 1.0F);
+      nvtxRangePop();
+      usleep(200);
+    }
+  });
+  std::optional<ScarceMemory> memory;
+  for (std::string line; std::getline(std::cin, line);) {
+    memory.reset();
+    const bool all = line.starts_with("all");
+    if (all || line.starts_with("one"))
+      memory.emplace(std::atol(line.c_str() + 3),
+                     all ? ScarceMemory::Fails::kAllFromThere : ScarceMemory::Fails::kOne,
+                     ScarceMemory::Of::kAllThreads);
+    std::cout << std::endl;
+  }
+  memory.reset();
+  ending = true;
+  launching.join();
+  Gpu::synchronize();
+  float y = 0;
+  client::check(cuMemcpyDtoH(&y, gpu.y, sizeof y), "cuMemcpyDtoH");
+  std::cout << (launches > 0 && y == static_cast<float>(launches) ? "right" : "wrong") << std::endl;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -117,6 +159,8 @@ int main(int argc, char** argv) {
     capture(gpu, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0);
   else if (name == "forks")
     forks();
+  else if (name == "scarce")
+    scarce(gpu);
   else
     return 2;
   return 0;

@@ -247,6 +247,19 @@ void no_memory(long after, bool onwards) {
   Gpu::synchronize();
 }
 
+// Unloads every library that CUDA has loaded into the program, more often than it was loaded.
+void unloads() {
+  const Gpu gpu(program);
+  launch_many(gpu, 10);
+  for (int i = 0; i < 10; ++i) {
+    const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+    void* const library = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+    for (int k = 0; library != nullptr && k < 5; ++k) dlclose(library);
+    launch_many(gpu, 10);
+  }
+  Gpu::synchronize();
+}
+
 // Takes all keys of the C library, the way it was before first.
 void all_keys() {
   std::vector<pthread_key_t> keys;
@@ -281,6 +294,8 @@ int main(int argc, char** argv) {
     cancelled_init();
   else if (name == "signals_meet_threads")
     signals_meet_threads();
+  else if (name == "unloads")
+    unloads();
   else if (name == "raw_fork")
     raw_fork();
   else if (name == "immediate_exit")
