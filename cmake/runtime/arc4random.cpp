@@ -1,5 +1,5 @@
 // The static libstdc++ of Debian 12 takes arc4random() for std::random_device, which came with
-// glibc 2.36 only. This one takes its place, so that what is built there also runs on glibc 2.35.
+// glibc 2.36 only. This one takes its place, so that what is built there also runs on older ones.
 #include <sys/random.h>
 
 #include <cstdint>

@@ -1,0 +1,40 @@
+"""The installed package, as a stranger uses it: the programs, from any folder, without the sources.
+
+Usage: PYTHON installed.py FOLDER, where FOLDER holds the console scripts.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPTS = Path(sys.argv[1])
+
+
+def output(*command, folder):
+    done = subprocess.run([str(c) for c in command], cwd=folder, text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, (command, done.returncode, done.stderr)
+    return done.stdout
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, "-m", "flopinj.trainer", "--model", "mlp", "--steps", "3"]
+        output(SCRIPTS / "flopinj", "run", "--simulate", "-o", "a.pb", "--", *program,
+               folder=folder)
+        output(sys.executable, "-m", "flopinj", "run", "--simulate", "-o", "b.pb", "--", *program,
+               folder=folder)
+        reports = [json.loads(output(SCRIPTS / "flopreduce", "--format", "json", trace,
+                                     folder=folder)) for trace in ("a.pb", "b.pb")]
+        assert all(report["simulated"] for report in reports)
+        first, second = (report["total"]["launches"] for report in reports)
+        assert first == second > 0, (first, second)
+        # An exception of C++ is thrown and caught here.
+        refused = subprocess.run([SCRIPTS / "flopreduce", "--no-such-option"], cwd=folder,
+                                 stderr=subprocess.PIPE, text=True)
+        assert refused.returncode == 2 and "--no-such-option" in refused.stderr, refused
+
+
+main()
