@@ -1,29 +1,12 @@
 #include <collector/trace/closing_line.h>
 
-#include <array>
 #include <cstdio>
 
+#include "number_text.h"
 #include "shell_word.h"
 
 namespace flopinj {
 namespace {
-
-std::string size_text(uint64_t bytes) {
-  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
-  auto size = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; size >= 999.5 && unit + 1 < kUnits.size(); ++unit) size /= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.3g %s", size, kUnits[unit]);
-  return text;
-}
-
-// 700 -> "700", 1234567 -> "1,234,567"
-std::string number_text(uint64_t number) {
-  std::string text = std::to_string(number);
-  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
 
 // Never "100 %" or "0 %" of what is not all or nothing.
 std::string share_text(uint64_t part, uint64_t all) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "exit_codes.h"
+#include "number_text.h"
 #include "output_name.h"
 #include "run.h"
 #include "running/control_client.h"
@@ -53,24 +54,15 @@ double number_of(const Answer& answer, const std::string& key) {
   return text.empty() ? 0 : std::stod(text);
 }
 
-std::string with_commas(const std::string& digits) {
-  std::string out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
+uint64_t count_of(const Answer& answer, const std::string& key) {
+  const std::string text = of(answer, key);
+  return text.empty() ? 0 : std::stoull(text);
 }
 
 std::string formatted(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
   return text;
-}
-
-std::string bytes(double count) {
-  if (count < 1e6) return formatted("%.1f kB", count / 1e3);
-  return count < 1e9 ? formatted("%.1f MB", count / 1e6) : formatted("%.1f GB", count / 1e9);
 }
 
 std::string process(pid_t pid) { return "process " + std::to_string(pid); }
@@ -99,8 +91,8 @@ int attach(const AttachOptions& options, const InstallTree& tree) {
 int detach(pid_t pid) {
   const std::string output = of(ask(pid, {"stop"}), "output");
   const Answer last = ask(pid, {"status"});
-  std::cout << process(pid) << " is let go of: " << with_commas(of(last, "launches"))
-            << " launches, " << bytes(number_of(last, "trace_bytes")) << "\n"
+  std::cout << process(pid) << " is let go of: " << number_text(count_of(last, "launches"))
+            << " launches, " << size_text(count_of(last, "trace_bytes")) << "\n"
             << "Read the trace:  flopreduce " << output << "\n"
             << std::flush;
   return kExitOk;
@@ -127,9 +119,10 @@ std::string status_text(pid_t pid, const Answer& answer) {
            "\n";
   const double seconds = number_of(answer, "seconds");
   const double cost = number_of(answer, "callback_ns") + number_of(answer, "measuring_ns");
-  text += "  trace      " + of(answer, "output") + ", " + bytes(number_of(answer, "trace_bytes")) +
-          "\n  launches   " + with_commas(of(answer, "launches")) + ", " +
-          with_commas(of(answer, "dropped")) + " dropped\n  counted    " +
+  text += "  trace      " + of(answer, "output") + ", " +
+          size_text(count_of(answer, "trace_bytes")) + "\n  launches   " +
+          number_text(count_of(answer, "launches")) + ", " +
+          number_text(count_of(answer, "dropped")) + " dropped\n  counted    " +
           formatted("%.1f %%", number_of(answer, "covered") * 100) +
           " of GPU time has complete counts\n  own cost   " + formatted("%.1f ms", cost / 1e6);
   if (seconds > 0) text += formatted(" (%.2f %% of the time)", cost / seconds / 1e7);

@@ -2,11 +2,8 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,8 +16,7 @@
 #include <vector>
 
 #include "permissions.h"
-
-extern char** environ;
+#include "running/child_process.h"
 
 namespace flopinj {
 namespace {
@@ -157,7 +153,7 @@ int script_file(const std::string& script) {
 }
 
 struct Ran {
-  bool in_time = false;
+  bool in_time = true;
   std::string output;
 };
 
@@ -165,42 +161,19 @@ struct Ran {
 // never killed, since these would then stay in the process.
 Ran run_gdb(const std::string& text) {
   const int script = script_file(text);
-  const std::vector<std::string> command{"gdb",    "-nx", "-nh",
-                                         "-batch", "-x",  "/dev/fd/" + std::to_string(script)};
-  int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("no descriptors are left");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
   unsetenv("DEBUGINFOD_URLS");  // it would ask the network for symbols
-  pid_t gdb = 0;
-  const int failed = posix_spawnp(&gdb, "gdb", &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(pipe_ends[1]);
-  close(script);
   Ran ran;
-  if (failed != 0) throw std::runtime_error("gdb cannot be run");
-  ran.in_time = true;
-  std::array<char, 4'096> bytes;
-  for (;;) {
-    pollfd polled{pipe_ends[0], POLLIN, 0};
-    const int ready = poll(&polled, 1, kPatienceMs);
-    if (ready == 0) {
-      ran.in_time = false;
-      kill(gdb, SIGINT);
-      continue;
-    }
-    const ssize_t count = read(pipe_ends[0], bytes.data(), bytes.size());
-    if (count <= 0) break;
-    ran.output.append(bytes.data(), static_cast<size_t>(count));
-  }
-  close(pipe_ends[0]);
-  waitpid(gdb, nullptr, 0);
+  ChildOptions options;
+  options.with_stderr = true;
+  options.patience_ms = kPatienceMs;
+  options.is_silent = [&ran](int gdb) {
+    ran.in_time = false;
+    kill(gdb, SIGINT);
+  };
+  ran.output =
+      output_of({"gdb", "-nx", "-nh", "-batch", "-x", "/dev/fd/" + std::to_string(script)}, options)
+          .text;
+  close(script);
   return ran;
 }
 

@@ -1,9 +1,6 @@
 #include "running/live_report.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,50 +10,13 @@
 #include <stdexcept>
 #include <string_view>
 
-extern char** environ;
+#include "running/child_process.h"
 
 namespace flopinj {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-struct Ran {
-  int exit_code = -1;
-  std::string output;
-};
-
-// stderr is left out: what a running trace lacks is no news.
-Ran output_of(const fs::path& program, const std::vector<std::string>& words) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no descriptors are left");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> arguments{const_cast<char*>(program.c_str())};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int failed =
-      posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  if (failed != 0) {
-    close(ends[0]);
-    throw std::runtime_error(program.string() + " cannot be run; install all of flopinj");
-  }
-  Ran ran;
-  std::array<char, 65'536> bytes;
-  for (ssize_t count; (count = read(ends[0], bytes.data(), bytes.size())) > 0;)
-    ran.output.append(bytes.data(), static_cast<size_t>(count));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFEXITED(status)) ran.exit_code = WEXITSTATUS(status);
-  return ran;
-}
 
 // The trace as it is found from here: the process may have another root folder. Empty: it is not.
 fs::path trace_of(pid_t pid, const std::string& output) {
@@ -169,10 +129,11 @@ LiveReport live_report(pid_t pid, const InstallTree& tree, const std::vector<std
     report.why_none = "the trace cannot be read from here: " + output->second;
     return report;
   }
-  std::vector<std::string> words = form;
-  words.push_back(trace);
-  Ran ran = output_of(tree.reducer, words);
-  report.text = std::move(ran.output);
+  std::vector<std::string> command{tree.reducer};
+  command.insert(command.end(), form.begin(), form.end());
+  command.push_back(trace);
+  // What a running trace lacks is no news: the reducer's stderr is left out.
+  report.text = output_of(command).text;
   if (report.text.empty()) report.why_none = "no launch is in the trace yet";
   return report;
 }
