@@ -57,7 +57,7 @@ class Activity {
   const uint64_t shortages_before_;  // in earlier recordings
   std::atomic<uint64_t> lost_{0}, records_{0};
   std::atomic<bool> finishing_{false}, running_{false};
-  // The writer's thread alone.
+  // Only on the writer's thread.
   bool paused_ = false, shortage_said_ = false, taken_said_ = false;
   ActivityWatch watch_;
 };

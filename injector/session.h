@@ -1,4 +1,5 @@
-// The one process-wide object: it makes recordings, ends them, and leaves them alone after a fork.
+// The one process-wide object. It begins and ends recordings. After a fork the parent's recording
+// goes on, and the child drops what it inherited.
 //
 //   first NVTX call or cuInit   a recording is made: range tables only, nothing opened, no thread
 //   InitializeInjection         start_session(): CUPTI, trace file, callbacks, activity, threads;

@@ -1,4 +1,4 @@
-// One thread's push/pop ranges over all domains. Used by its own thread alone. Pushing a range that
+// One thread's push/pop ranges over all domains. Used only by its own thread. Pushing a range that
 // was pushed at the same place before takes no lock and allocates nothing.
 #pragma once
 #include <collector/ranges/process_ranges.h>

@@ -31,7 +31,7 @@
 
 namespace flopinj {
 
-// Signatures of one function and shape that differ in their parameters alone. Where these never
+// Signatures of one function and shape that differ only in their parameters. Where these never
 // come again (a random seed, a step counter) no single one is launched often enough to be measured:
 // samples are then taken across them, and where all agree what is to come is one class.
 struct SignatureFamily {

@@ -19,7 +19,7 @@
 //   the end   At SchedulerConfig::until_covered, held for covered_for_ns, nothing is measured any
 //             more. Kernels that cannot be measured are left out of that share.
 //
-// The launch path reads Signature::wanted_groups alone; everything else here is reached only when
+// The launch path reads only Signature::wanted_groups; everything else here is reached only when
 // that is not zero. Threads: all functions may be called from any thread; they lock, except
 // may_want, stopped and close_before. Nothing throws: without memory a signature is not measured
 // any more. Times are CLOCK_MONOTONIC in nanoseconds.

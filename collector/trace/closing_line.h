@@ -1,4 +1,4 @@
-// What a user is told when a recording has ended: how much there is, and what to type next.
+// The line that a user reads when a recording has ended: its size, and the next command.
 #pragma once
 #include <collector/identity/recording.h>
 #include <collector/trace/ledger.h>

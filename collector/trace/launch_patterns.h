@@ -5,7 +5,7 @@
 // An order of launches becomes rows when it comes again and the rows so far say it in pieces alone,
 // if at all. So a program that repeats itself gets rows once, its runs are as long as what it
 // repeats, and what never comes again takes no rows. All rows are kept, up to kMaxPatternRows. Used
-// by the writer thread alone.
+// only by the writer thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -367,7 +367,7 @@ void TraceWriter::tallies(std::span<const TallyRow> all, uint64_t begin_ns, uint
 
 void TraceWriter::tally(RevisedMessage& message, std::span<const TallyRow> rows, uint64_t begin_ns,
                         uint64_t end_ns) {
-  // Room for the sums to grow in, so that the size depends on the number of rows alone.
+  // Room for the sums to grow in, so that the size depends only on the number of rows.
   constexpr size_t kRowBytes = 40;
   revise(message, rows.size() * kRowBytes, [&](RevisedBuilder& r) {
     add_tally(r, f::RevisedField::tally_batch, rows, begin_ns, end_ns);

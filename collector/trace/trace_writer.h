@@ -4,8 +4,8 @@
 // Encodes with protozero; field numbers come from flop_trace.proto through the generated
 // flop_trace_fields.h. Packets are gathered until flush(), which hands them to the sink in one
 // piece; past kMaxGroupBytes that happens by itself. No packet is larger than kMaxPacketBytes: long
-// lists are spread over several, single values that are too long are cut. Used by the writer thread
-// alone. After the sink failed, every call does nothing and ok() is false. Throws only
+// lists are spread over several, single values that are too long are cut. Used only by the writer
+// thread. After the sink failed, every call does nothing and ok() is false. Throws only
 // std::bad_alloc.
 #pragma once
 #include <collector/identity/assert.h>

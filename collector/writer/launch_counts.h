@@ -1,6 +1,6 @@
-// How often each signature was launched on each device, as the writer thread sees it: what the
-// scheduler is told, and the place of a measured launch among its signature's. Used by the writer
-// thread alone.
+// How often each signature was launched on each device, as the writer thread sees it. The scheduler
+// gets these counts, and a measured launch its place among its signature's. Used only by the writer
+// thread.
 //
 // Bounded: 16 bytes per signature and device that launched it, and the last kMaxMeasured measured
 // launches.

@@ -7,7 +7,7 @@
 // Bounded: past kMaxPending launches the oldest are released untimed, past kMaxEarlyTimes times the
 // oldest are counted as unmatched, past kMaxLate the oldest launches released untimed are no longer
 // waited for. Correlation ids wrap: when one comes again, whatever still waited under it will never
-// be matched and waits no longer. Used by the writer thread alone.
+// be matched and waits no longer. Used only by the writer thread.
 #pragma once
 #include <collector/identity/assert.h>
 #include <collector/identity/graph_table.h>

@@ -40,7 +40,7 @@ class ThreadRegistry {
   // The thread's last call. `name` is what it was called at its end; empty: unknown.
   void retire(ThreadState*, std::string name);
 
-  // Writer thread: it alone frees, so what it lists stays valid until it calls reap().
+  // Writer thread: only it frees, so what it lists stays valid until it calls reap().
   void list(std::vector<ThreadState*>&) const;
   std::string reap(ThreadState*);  // keeps the counters; returns the name given to retire()
   ThreadTotals totals() const;     // of all threads there ever were

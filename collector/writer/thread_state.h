@@ -1,5 +1,5 @@
 // What one host thread owns: its range stack, its launch ring, its caches and its counters. Written
-// by that thread alone; the writer thread reads the ring and the counters.
+// only by that thread; the writer thread reads the ring and the counters.
 #pragma once
 #include <collector/identity/signature_cache.h>
 #include <collector/ranges/process_ranges.h>

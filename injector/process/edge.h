@@ -24,8 +24,8 @@ struct Edge {
 
 // For use within a Visit (presence.h). Defined by the session.
 
-// The current recording's, or that of the one to come with the program, which whichever entry point
-// comes first makes. Null when memory is short, and while nothing is recorded.
+// The edge of the current recording. A recording that begins with the program is made by the first
+// entry point that asks. Null when memory is short, and while nothing is recorded.
 Edge* session_edge() noexcept;
 // Null unless one is recording. One acquire load.
 Edge* recording_edge() noexcept;

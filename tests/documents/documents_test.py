@@ -119,6 +119,12 @@ class Pages(unittest.TestCase):
                 self.assertFalse(line.startswith("    $ "), f"{name_of(path)}:{number}")
 
 
+    def test_lines_fit_100_columns(self):
+        for path in [*PAGES, ROOT / "proto/FORMAT.md"]:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                self.assertLessEqual(len(line), 100, f"{name_of(path)}:{number}")
+
+
 class Links(unittest.TestCase):
 
     def test_they_lead_to_files_and_headings(self):

@@ -1,7 +1,7 @@
-// Any bytes through the readers alone, no report: framing, routing, definitions, revisions, every
-// launch, tally and group of sequence numbers; over 20,000 inputs a second of CPU time where they
-// are built by the preset fuzz-fast. What readers promise of each other is checked: batches are
-// found by their form as by their check sums, and each way to read a batch visits all its launches.
+// Feeds any bytes to the readers, without a report: framing, routing, definitions, revisions, every
+// launch, tally and group of sequence numbers. Built by the preset fuzz-fast it takes over 20,000
+// inputs a second of CPU time. It checks that the readers agree: batches are the same whether they
+// are found by their form or by their check sums, and each way to read a batch visits all launches.
 #include <malloc.h>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Makes new traces of old ones where bytes alone rarely would: packets are dropped, repeated,
-// exchanged and taken from other traces, fields inside of them changed by the rules of protobuf's
-// wire format, at any depth, and lengths and check sums are right again.
+// Makes new valid traces of old ones, which changes of single bytes rarely do. Packets are dropped,
+// repeated, exchanged, and taken from other traces. Fields in them are changed at any depth by the
+// rules of protobuf's wire format. Then lengths and check sums are corrected.
 #pragma once
 #include <cstddef>
 #include <random>

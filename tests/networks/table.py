@@ -16,8 +16,8 @@ from networks import TABLES, TRAINING_STEPS, Network
 
 BATCHES = (1, 64, 128)
 METHODS = ("executed", "formula", "theory", "one", "batch", "epoch")
-HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS, "hw forward",
-        "hw backward", "hw ratio", "hw executed")
+HARDWARE = ("hw forward", "hw backward", "hw ratio", "hw executed")
+HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS, *HARDWARE)
 
 
 def report(build, trace, batch, *options):
@@ -67,11 +67,14 @@ def row(build, name, batch, traces):
     return [*cells, *figures, shares["executed"]]
 
 
-def text(rows):
-    width = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+def text(rows, columns):
+    """A table of these columns."""
+    places = [HEAD.index(column) for column in ("network", "batch", *columns)]
+    cells = [[r[place] for place in places] for r in (HEAD, *rows)]
+    width = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join(
         "  ".join([r[0].ljust(width[0]), *(cell.rjust(w) for cell, w in zip(r[1:], width[1:]))])
-        for r in rows)
+        for r in cells)
 
 
 def main():
@@ -80,13 +83,16 @@ def main():
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="traces recorded on hardware")
     options = parser.parse_args()
     print(
-        "BY FORMULA but for the columns 'hw': nothing ran, and all work is taken to run at half of "
-        "a made-up peak."
+        "BY FORMULA but for the columns 'hw': nothing ran; all work takes the time of half a made-up "
+        "peak."
     )
     rows = [row(options.build, name, batch, options.traces) for name in TABLES for batch in BATCHES]
-    print(text([HEAD, *rows]))
+    print("\nFLOP for one image")
+    print(text(rows, ("forward", "backward", "ratio", "2 - f1", *HARDWARE[:3])))
+    print("\nUtilization by method")
+    print(text(rows, (*METHODS, *HARDWARE[3:])))
     if all(cell == "-" for cells in rows for cell in cells[-4:]):
-        print("hw: nothing was read on hardware.")
+        print("\nhw: nothing was read on hardware.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Where packets go: a file, standard output, a FIFO or a Unix socket. Used by the writer thread
-// alone.
+// Where packets go: a file, standard output, a FIFO or a Unix socket. Used only by the
+// writer thread.
 //
 // A sink that fails once is finished: it says why, and every later write is refused. It never
 // raises a signal (SIGPIPE, SIGXFSZ) on any thread and, a regular file aside, never waits longer
@@ -19,7 +19,7 @@ class Sink {
   // `packets` is one framed packet or several. False when not all of it could be written; a regular
   // file is then cut back to where it was before, so that it ends with a whole packet.
   virtual bool write(std::string_view packets) = 0;
-  // True where bytes that were written can be replaced: a regular file that is ours alone.
+  // True where bytes that were written can be replaced: a regular file that only we use.
   virtual bool rewritable() const { return false; }
   // Replaces bytes at `offset`; as many must have been written there. As write(), but nothing is
   // cut back.

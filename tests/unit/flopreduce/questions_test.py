@@ -255,7 +255,7 @@ class Project(Base):
         self.refused(2, "--steps is missing", *train, "--flop-per-step", "1G")
         self.refused(2, "must be a duration", *train, "--time", "3x", "--peak", "1T")
         self.refused(2, "--time needs --gpu or --peak", *train, "--time", "3d")
-        self.refused(2, "not one alone", *train, "--time", "3d", "--gpu", "a100")
+        self.refused(2, "ambiguous", *train, "--time", "3d", "--gpu", "a100")
         self.refused(2, "no peak for 'fp7'", *train, "--time", "3d", "--gpu", "L4", "--precision",
                      "fp7")
         self.refused(2, "a share, not percent", *train, "--time", "3d", "--peak", "1T",
@@ -521,7 +521,7 @@ class Compare(Base):
             for side in "ab":
                 self.assertEqual(row[f"launches_{side}"], str(k["launches"][side] or ""))
         self.refused(2, "compared_phases, compared_kernels", "compare", *both, "--format", "csv")
-        self.refused(2, "for --format csv alone", "compare", *both, "--table", "compared_phases")
+        self.refused(2, "for --format csv only", "compare", *both, "--table", "compared_phases")
         markdown = run("compare", *both, "--format", "markdown").stdout
         self.assertIn("| kernel | change |", markdown)
         gpus = {g["name"]: g for g in self.json("peaks")["gpus"]}

@@ -1,4 +1,4 @@
-// What a recording has found so far: the report of its growing trace, made by flopreduce.
+// The report of a recording that goes on: flopreduce reads its growing trace.
 #pragma once
 #include <sys/types.h>
 

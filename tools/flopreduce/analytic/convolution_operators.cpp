@@ -8,7 +8,7 @@
 // both together twice.
 //
 // Some operators, and the gradient, are of both kinds, and a flag that no name has tells which.
-// Sizes decide where the weights fit one kind alone, or where both come to the same; a gradient's
+// Sizes decide where the weights fit only one kind, or where both come to the same; a gradient's
 // also the forward operator.
 #include <algorithm>
 

@@ -8,7 +8,7 @@ namespace flopinj::reduce {
 namespace {
 
 // Operations in the order: multiply-adds, arithmetic, uncounted.
-constexpr const char* kCompareAtLeast = "comparisons alone, one per element and more";
+constexpr const char* kCompareAtLeast = "only comparisons, one per element and more";
 constexpr const char* kSum = "one addition per element";
 constexpr const char* kScatter = "one addition per element that is scattered";
 constexpr const char* kVariance = "mean; difference, its square added";
@@ -93,10 +93,10 @@ constexpr ElementwiseRow kRows[] = {
     {"abs", 0, 0, 0, 1, kSign},
     {"sign", 0, 0, 0, 1, kSign},
     {"sgn", 0, 0, 0, 1, kSign},
-    {"floor", 0, 0, 0, 1, "rounding alone"},
-    {"ceil", 0, 0, 0, 1, "rounding alone"},
-    {"round", 0, 0, 0, 1, "rounding alone"},
-    {"trunc", 0, 0, 0, 1, "rounding alone"},
+    {"floor", 0, 0, 0, 1, "only rounding"},
+    {"ceil", 0, 0, 0, 1, "only rounding"},
+    {"round", 0, 0, 0, 1, "only rounding"},
+    {"trunc", 0, 0, 0, 1, "only rounding"},
     {"sqrt", 0, 0, 0, 1, kSpecial},
     {"rsqrt", 0, 0, 0, 1, kSpecial},
     {"exp", 0, 0, 0, 1, kSpecial},

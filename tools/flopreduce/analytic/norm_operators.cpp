@@ -88,14 +88,14 @@ Statistics of_forward(const OperatorCall& call) {
   if (running == nullptr) return Statistics::kUnknown;
   if (running->empty()) return Statistics::kBatch;
   if (call.gradient == nullptr) return Statistics::kUnknown;
-  // In training alone (tools/autograd/derivatives.yaml, cudnn_batch_norm).
+  // Only in training (tools/autograd/derivatives.yaml, cudnn_batch_norm).
   if (call.gradient->function() == "cudnn_batch_norm_backward") return Statistics::kBatch;
   if (call.gradient->function() == "native_batch_norm_backward" && call.gradient->has_sizes)
     return of_gradient(call.gradient->sizes);
   return Statistics::kUnknown;
 }
 
-// Row.c: what the name alone says.
+// Row.c: only what the name says.
 Formula batch_norm(const OperatorCall& call, const OperatorRow& row) {
   if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
   const auto said = static_cast<Statistics>(row.c);

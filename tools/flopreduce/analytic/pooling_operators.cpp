@@ -125,7 +125,7 @@ Formula average_pool_gradient(const OperatorCall& call, const OperatorRow& row) 
 }
 
 // weight [rows, width], indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-// ...: the mode (sum, mean, maximum) is a number, but weights there are for sums alone
+// ...: the mode (sum, mean, maximum) is a number, but weights there are only for sums
 // (torch.nn.EmbeddingBag).
 Formula bag(const OperatorCall& call, const OperatorRow&) {
   const Shape* table = call.shape(0);

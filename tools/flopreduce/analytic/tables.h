@@ -51,7 +51,7 @@ inline constexpr const char* kMove = "moves data";
 inline constexpr const char* kOne = "one operation per element";
 inline constexpr const char* kCompare = "one comparison per element";
 inline constexpr const char* kSpecial = "one special function per element";
-inline constexpr const char* kSign = "the sign alone";
+inline constexpr const char* kSign = "only the sign";
 
 // One dimension of a module's setting: a single number stands for all.
 inline int64_t setting_at(const Shape& setting, size_t dimension, int64_t otherwise) {

@@ -34,7 +34,7 @@ const re2::RE2& public_range() {
   return regex;
 }
 
-// Libraries whose kernels everybody has. Names that hold another namespace are not of them alone.
+// Libraries whose kernels everybody has. Names that hold another namespace are not only of them.
 const re2::RE2& public_kernel() {
   static const re2::RE2 regex(
       R"((void )?((ampere|hopper|volta|turing|maxwell|sm[0-9]+|gemm|gemv|cublas|cudnn|cutlass|)"

@@ -73,7 +73,7 @@ std::vector<std::string> result_forms() { return {"text", "json", "csv", "markdo
 
 int write_result(const Result& result, const OutputArguments& output) {
   if (output.format != "csv" && !output.table.empty()) {
-    complain("--table is for --format csv alone");
+    complain("--table is for --format csv only");
     return kExitUsage;
   }
   if (output.format == "csv")

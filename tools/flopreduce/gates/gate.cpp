@@ -44,7 +44,7 @@ class GateParser {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
   }
-  // Takes a symbol, or a word that stands alone.
+  // Takes a symbol, or a whole word.
   bool take(std::string_view token) {
     skip_space();
     if (!text_.substr(at_).starts_with(token)) return false;

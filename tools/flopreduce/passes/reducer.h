@@ -34,7 +34,7 @@ struct ReduceOptions {
   unsigned jobs = 0;       // threads that read; 0: as many as there are cores, up to kMostJobs
   bool progress = false;   // a progress bar, where standard error is a terminal
 };
-// More readers than this are asked for by --jobs alone: each takes memory.
+// More readers than this are asked for only by --jobs: each takes memory.
 inline constexpr unsigned kMostJobs = 8;
 
 class Reducer {

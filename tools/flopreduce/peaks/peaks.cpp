@@ -256,7 +256,7 @@ const Gpu* choose_gpu(std::string_view name, std::string& error) {
   if (exact != found.end()) return *exact;
   if (found.size() == 1) return found[0];
   error = "GPU '" + printable(cut(name, 100)) + "' is " +
-          (found.empty() ? "not in the table" : "not one alone");
+          (found.empty() ? "not in the table" : "ambiguous");
   if (!found.empty()) {
     error += ": ";
     for (size_t i = 0; i < found.size() && i < 8; ++i)

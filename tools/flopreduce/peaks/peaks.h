@@ -22,7 +22,7 @@ struct DeviceFacts {
 
 // `--peak [DEVICE:]PRECISION=VALUE`.
 struct PeakOverride {
-  // The name of a product of the table or of a device of the traces: that one alone. Else a part of
+  // The name of a product of the table or of a device of the traces: only that one. Else a part of
   // the device's name. In any case; empty for all devices.
   std::string device;
   std::string precision;    // as in the report, or "memory"
@@ -78,7 +78,7 @@ class DevicePeaks {
 // gives: `error` says so, with the option to type. It is empty when the table has the device, or
 // the user gave any peak for it.
 //
-// The row is found by name alone. The trace's other facts are checked against it:
+// The row is found only by its name. The trace's other facts are checked against it:
 // - another architecture than the row's: refused
 // - another chip of it: told
 // - fewer multiprocessors: the device is a slice of the GPU (MIG), its compute peaks are that

@@ -17,7 +17,7 @@ constexpr size_t kMaxShapes = 1U << 18;
 
 constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
 
-// Letters and digits alone, in lower case: "_log_softmax" and "LogSoftmax" are the same.
+// Only letters and digits, in lower case: "_log_softmax" and "LogSoftmax" are the same.
 std::string plain(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -36,7 +36,7 @@ void drop_end(std::string& name, std::string_view end) {
 // The function that a range is of, or a node's gradient is of; empty where the name does not say.
 std::string function_named(std::string_view range, const OperatorName* name) {
   if (name == nullptr) {
-    // A Python function without sizes has its class's name alone.
+    // A Python function without sizes has only its class's name.
     const bool word = std::all_of(range.begin(), range.end(),
                                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
     return word ? plain(range) : std::string();

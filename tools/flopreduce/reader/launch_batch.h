@@ -115,7 +115,7 @@ class LaunchBatchReader {
   void for_each_stretch(Visit&& visit) const;
 
   // Calls visit(const LaunchRow&) for each launch, in order. Launches with an impossible duration
-  // count as untimed. What is needed for totals alone is in the functions above, which are faster.
+  // count as untimed. What only totals need is in the functions above, which are faster.
   template <typename Visit>
   void for_each(const PatternTable& patterns, DamageLog& damage, Visit&& visit) const;
 

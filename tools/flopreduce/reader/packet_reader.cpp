@@ -116,7 +116,7 @@ bool PacketReader::checked_while_searching(const Frame& frame, uint64_t offset) 
   return checked(frame, offset);
 }
 
-// Takes a batch by its form alone: body, sequence number and check sum, and nothing else.
+// Takes a batch only by its form: body, sequence number and check sum, and nothing else.
 bool PacketReader::read_batch(const Frame& frame, Packet& packet) {
   constexpr size_t kMostHead = 6;
   constexpr size_t kMostTail = 6 + kCrcFieldBytes;

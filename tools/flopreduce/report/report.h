@@ -113,7 +113,7 @@ struct LedgerReport {
   std::vector<Reason> unmeasured, dropped, duplicates;
   uint64_t extrapolated_in_graphs = 0;  // of total.extrapolated: kernels of graph launches
   uint64_t measured_in_graphs = 0;      // of total.measured, likewise
-  // Of total.measured and total.extrapolated: launches whose counts come from graph launches alone.
+  // Of total.measured and total.extrapolated: launches whose counts come only from graph launches.
   uint64_t counted_by_graphs = 0;
   std::vector<Reason> unseen;  // launches beside which work may have run that is in no count
   std::vector<std::string> disagreements;  // empty when it balances

@@ -32,7 +32,7 @@ Measured measured_on(const TraceTables& tables, const DeviceRow& row) {
   return least;
 }
 
-// The signature's counts come from graph launches alone, whichever device and process made them.
+// The signature's counts come only from graph launches, whichever device and process made them.
 bool counted_by_graphs(const TraceTables& tables, uint32_t signature, uint32_t chip) {
   const SampleSet* samples = tables.samples_by_chip.find(signature, chip);
   const auto& required = tables.required[chip].always;

@@ -265,7 +265,7 @@ Cause cause_of(const OperatorFacts& facts) {
     cause.cause = "recompute";
   }
   if (cause.cause.empty() && work.flop == 0 && facts.formula.flop->uncounted > 0)
-    cause = {"not counted", "comparisons and special functions alone"};
+    cause = {"not counted", "only comparisons and special functions"};
   if (const std::string note = per_kernel(facts); !note.empty() && facts.calls_counted)
     cause.evidence += (cause.evidence.empty() ? "" : "; ") + note;
   return cause;

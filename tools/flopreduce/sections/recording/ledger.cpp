@@ -32,7 +32,7 @@ void add_graphs(std::vector<Line>& lines, const LedgerReport& ledger) {
   add("  extrapolated: ", ledger.extrapolated_in_graphs,
       by_graphs ? "  in graphs, from other launches of the same signature"
                 : "  in graphs, from eager launches of the same signature");
-  add("  counts from graph launches alone: ", ledger.counted_by_graphs, "");
+  add("  counts from graph launches only: ", ledger.counted_by_graphs, "");
 }
 
 Section ledger_section(const Report& report) {

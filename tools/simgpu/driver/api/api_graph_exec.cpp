@@ -21,7 +21,7 @@ bool device_can_launch(const Graph& graph) {
 }
 
 // Flags with no meaning here (upload, node priority, auto-free without memory nodes) are accepted.
-// A graph made for the device is launched from the host alone: kernels cannot launch here.
+// A graph made for the device is launched only from the host: kernels cannot launch here.
 CUresult make(CUgraphExec* phGraphExec, CUgraph hGraph, unsigned long long flags) {
   constexpr unsigned long long kKnown =
       CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
