@@ -65,12 +65,11 @@ const CLI::App* given(const CLI::App& line) {
 
 int run(std::vector<std::string> arguments) {
   manual::CommandLine line("flopreduce", "", kReport.text);
-  line.set_version_flag("--version", "flopreduce " FLOPINJ_VERSION, "Show the version");
+  line.set_version_flag("--version", kProgram, "Show the version");
   line.require_subcommand(1);
   Actions actions;
   for (const Command* command : commands()) add(line, *command, actions);
-  line.get_subcommand(kReport.name)
-      ->set_version_flag("--version", "flopreduce " FLOPINJ_VERSION, "Show the version");
+  line.get_subcommand(kReport.name)->set_version_flag("--version", kProgram, "Show the version");
   const manual::Program program = about(line);
   if (arguments.size() == 2 && arguments[0] == "--generate")
     return manual::write(std::cout, program, arguments[1]) && std::cout.flush() ? kExitFine

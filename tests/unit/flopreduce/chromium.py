@@ -105,9 +105,17 @@ class Chromium:
         elif method == "Page.javascriptDialogOpening":
             self.dialogs.append(parameters["message"])
 
-    def open(self, path):
+    def look(self, width=1280, height=900, theme="light", media=""):
+        """Size of the window; "light" or "dark"; "print" for how it is on paper."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", media=media,
+                  features=[{"name": "prefers-color-scheme", "value": theme}])
+
+    def open(self, path, fragment=""):
         self.requests.clear()
-        self.call("Page.navigate", url=f"file://{path}")
+        url = str(path) if str(path).startswith("about:") else f"file://{path}"
+        self.call("Page.navigate", url=f"{url}#{fragment}" if fragment else url)
         self.wait("document.readyState === 'complete'")
 
     def run(self, expression):
@@ -145,5 +153,10 @@ class Chromium:
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def press(self, key):
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38,
+                "ArrowRight": 39, "ArrowDown": 40}[key]
+        text = {"text": "\r"} if key == "Enter" else {}  # what a button takes for a click
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key,
+                  windowsVirtualKeyCode=code, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key,
+                  windowsVirtualKeyCode=code)

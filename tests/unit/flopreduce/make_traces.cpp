@@ -198,6 +198,43 @@ TraceBuilder wide() {
   return t;
 }
 
+// Names as long as those of kernels made from templates.
+std::string template_name(uint32_t id) {
+  return "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_" +
+         std::to_string(64 << id % 3) + "x128_32x" + std::to_string(id) +
+         "_nn_align8_epilogue_with_bias_and_activation>(cutlass_80_tensorop_bf16_s16816gemm::"
+         "Params, float const*, float*, unsigned long, unsigned long, unsigned long)";
+}
+
+// A rank of a job of 1,000, which has 5,000 kernels. Each rank runs and measures 100 of them, rank 7
+// in twice the time that each usually takes.
+TraceBuilder job(int rank) {
+  constexpr uint32_t kKernels = 5'000, kOfRank = 100;
+  TraceBuilder t;
+  t.rank_header(100'000 + static_cast<uint64_t>(rank), rank, 1'700'000'000'000'000'000);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.path(60'000, 0, "step");
+  t.path(60'001, 60'000, "forward");
+  t.path(60'002, 60'000, "backward");
+  t.path(60'003, 60'000, "optimizer");
+  t.group(1, "sass", sass_metrics());
+  t.group(2, "memory", {"dram__bytes_read.sum"});
+  Launches launches;
+  for (uint32_t i = 0; i < kOfRank; ++i) {
+    const uint32_t id = 1 + (static_cast<uint32_t>(rank) * 37 + i) % kKernels;
+    t.kernel(id, template_name(id), 1000 + id);
+    t.samples(1, id, {{0, 0, 64.0 * id, 0, 0, 0, 0, 0, 0}});
+    t.samples(2, id, {{32.0 * (1 + id * 7919 % 4096)}});
+    launches.push_back({id, rank == 7 ? 2'000 : 1'000, 60'001 + id % 3});
+  }
+  t.launches(launches);
+  t.ledger(kOfRank, kOfRank, 0);
+  t.end();
+  return t;
+}
+
 // A product of a matrix and a vector of N = 20,000, against an outer product and its row sums:
 // equal FLOP, twice the traffic. Counts are theory, times are made up.
 TraceBuilder vectors() {
@@ -305,6 +342,7 @@ TraceBuilder exact(double fmas, double adds) {
 int main(int argc, char** argv) {
   const std::string name = argc == 2 ? argv[1] : "";
   std::string bytes;
+  if (name.starts_with("job")) bytes = job(std::stoi(name.substr(3))).bytes();
   if (name == "training") bytes = training(false).bytes();
   if (name == "simulated") bytes = training(true).bytes();
   if (name == "other_rank") bytes = other_rank().bytes();
@@ -328,7 +366,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
-        "exact0|exact1|exact53|exact53_1|rounded|timeline|timeline_rank1 > FILE\n");
+        "exact0|exact1|exact53|exact53_1|rounded|timeline|timeline_rank1|job0 ... job999 > FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

@@ -41,8 +41,11 @@ int run_compare(CompareArguments& a) {
   if (!right.report) return right.exit_code;
   const Comparison comparison = compare(*left.report, *right.report, normalization);
   if (a.gates.lists()) return a.gates.check(comparison_gate_json(comparison));
-  const int code = write_result(
-      {comparison_sections(comparison), [&] { return comparison_json(comparison); }}, a.output);
+  const int code = write_result({comparison_sections(comparison),
+                                 [&] { return comparison_json(comparison); },
+                                 {},
+                                 "FLOP of A against B"},
+                                a.output);
   if (code != kExitFine) return code;
   if (a.gates.any())
     if (const int failed = a.gates.check(comparison_gate_json(comparison)); failed != kExitFine)

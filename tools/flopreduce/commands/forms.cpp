@@ -22,8 +22,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kProgram = "flopreduce " FLOPINJ_VERSION;
-
 int to_stream(const Report& report, const OutputArguments& output,
               void (*write)(std::ostream&, const Report&, const OutputArguments&)) {
   return write_output(output, [&](std::ostream& out) { write(out, report, output); });

@@ -7,6 +7,7 @@
 #include "commands/arguments/utilization_arguments.h"
 #include "commands/forms.h"
 #include "commands/run.h"
+#include "sections/parts/terms.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -51,7 +52,11 @@ int run_report(ReportArguments& a) {
 }
 
 Action define_report(manual::CommandLine& app) {
-  app.lists = {{"Formats (--format)", report_forms()}};
+  std::vector<manual::Entry> figures;
+  for (const Term& term : figure_terms())
+    figures.push_back({std::string(term.key), std::string(term.meaning)});
+  app.lists = {{"Formats (--format)", report_forms()},
+               {"Figures of the first screen", std::move(figures)}};
   app.examples = {{"flopreduce trace.pb", "the report"},
                   {"flopreduce traces/", "all traces of a job, in one report"},
                   {"flopreduce --format html -o report.html rank*.pb", "a page for any browser"},

@@ -8,6 +8,7 @@
 #include "commands/arguments/output_file.h"
 #include "support/text.h"
 #include "writers/csv_writer.h"
+#include "writers/html/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/markdown_writer.h"
 #include "writers/text_writer.h"
@@ -69,7 +70,7 @@ int write_tables(const std::vector<Table>& tables, const OutputArguments& output
   return kExitUsage;
 }
 
-std::vector<std::string> result_forms() { return {"text", "json", "csv", "markdown"}; }
+std::vector<std::string> result_forms() { return {"text", "json", "csv", "markdown", "html"}; }
 
 int write_result(const Result& result, const OutputArguments& output) {
   if (output.format != "csv" && !output.table.empty()) {
@@ -83,6 +84,8 @@ int write_result(const Result& result, const OutputArguments& output) {
       write_json(out, result.json());
     else if (output.format == "markdown")
       write_markdown(out, result.sections, output.top);
+    else if (output.format == "html")
+      write_html(out, result.title, result.sections, kProgram);
     else
       write_text(out, result.sections, output.text_options());
   });

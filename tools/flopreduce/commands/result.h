@@ -1,4 +1,4 @@
-// What a command answers, in the forms that tables and JSON have: text, JSON, CSV, Markdown.
+// What a command answers, in the forms that tables and JSON have: text, JSON, CSV, Markdown, HTML.
 #pragma once
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -14,6 +14,7 @@ struct Result {
   std::vector<Section> sections;  // for people
   std::function<nlohmann::ordered_json()> json;
   std::vector<Table> tables = {};  // for CSV; empty: those of the sections
+  std::string title = "FLOP";      // of the HTML page
 };
 std::vector<std::string> result_forms();
 // Writes where `output` says. The exit code; errors were said on standard error.

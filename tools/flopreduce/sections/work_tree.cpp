@@ -9,7 +9,7 @@ namespace flopinj::reduce {
 namespace {
 
 WorkNode leaf(const Report& report, const StackReport& stack, uint32_t depth) {
-  return {depth, true, report.kernels[stack.kernel].name, &stack.work};
+  return {depth, true, report.kernels[stack.kernel].name, &stack.work, stack.phase};
 }
 
 // One row for each kernel in each range.
@@ -37,7 +37,7 @@ std::vector<WorkNode> work_tree(const Report& report) {
   for (uint32_t r = 0; r < report.ranges.size(); ++r) {
     const RangeReport& range = report.ranges[r];
     const uint32_t depth = std::max(1U, range.depth);
-    nodes.push_back({depth, false, range.name, &range.inclusive});
+    nodes.push_back({depth, false, range.name, &range.inclusive, {}});
     for (; next < report.stacks.size() && report.stacks[next].range == r; ++next)
       nodes.push_back(leaf(report, report.stacks[next], depth + 1));
   }

@@ -15,6 +15,7 @@ struct WorkNode {
   bool leaf = false;
   std::string_view name;
   const Work* work = nullptr;  // with everything below it
+  std::string_view phase;      // of a leaf; empty where its launches are of several
 };
 
 // In preorder. The leaves add up to the report's total.

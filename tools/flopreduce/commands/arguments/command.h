@@ -9,6 +9,9 @@
 
 namespace flopinj::reduce {
 
+// What a form of output says that it was made by.
+inline constexpr const char* kProgram = "flopreduce " FLOPINJ_VERSION;
+
 // Exit codes, the same in every tool of the project.
 inline constexpr int kExitFine = 0;
 inline constexpr int kExitGate = 1;  // a gate (--fail-if) failed

@@ -16,9 +16,18 @@ function svg(tag, attributes = {}, text) {
   return node;
 }
 
-// A name from the traced program: its direction cannot spill into what stands beside it.
+// A name from the traced program: its direction cannot spill into what is beside it.
 function name(text) {
   const node = document.createElement("bdi");
   node.textContent = text;
   return node;
 }
+
+// A coloured square and what it means.
+function legendEntry(color, label) {
+  const dot = el("i", { className: "dot" });
+  dot.style.background = color;
+  return el("span", {}, dot, name(label));
+}
+const legend = (entries) =>
+  el("span", { className: "legend" }, ...entries.map((entry) => legendEntry(...entry)));

@@ -1,7 +1,8 @@
 # Puts style and scripts into the page and writes it as C++: cmake -DOUT=page.cpp -P embed.cmake
 #
 # The page's policy admits exactly this style and this script, by their SHA-256.
-set(scripts dom format table plot roofline rate flame page)
+set(styles page charts)
+set(scripts dom format data state tips table plot roofline rate ranks tree flame contents page)
 cmake_policy(SET CMP0053 NEW)
 
 # Base64 of a hexadecimal number of 64 digits (RFC 4648): three digits are two characters.
@@ -16,7 +17,7 @@ function(base64_of_sha256 hex result)
     string(SUBSTRING "${alphabet}" ${low} 1 second)
     string(APPEND text "${first}${second}")
   endforeach()
-  # The last digit of 64 stands alone: four bits, two of padding, and "=" to fill the group.
+  # The last digit of 64 has a group of its own: four bits, two of padding, and "=" to fill the group.
   string(SUBSTRING "${hex}" 63 1 digit)
   math(EXPR last "0x${digit} * 4")
   string(SUBSTRING "${alphabet}" ${last} 1 character)
@@ -30,7 +31,11 @@ function(policy_hash text result)
 endfunction()
 
 file(READ "${CMAKE_CURRENT_LIST_DIR}/page.html" page)
-file(READ "${CMAKE_CURRENT_LIST_DIR}/page.css" style)
+set(style "")
+foreach(name IN LISTS styles)
+  file(READ "${CMAKE_CURRENT_LIST_DIR}/${name}.css" text)
+  string(APPEND style "${text}")
+endforeach()
 set(script "\"use strict\";\n(() => {\n")
 foreach(name IN LISTS scripts)
   file(READ "${CMAKE_CURRENT_LIST_DIR}/${name}.js" text)

@@ -1,9 +1,10 @@
 // Cells, and numbers as people read them: the same words as on a terminal.
 //
-// A cell is null (nothing; shown "-"), {absent: "not measured"}, a text, a number, or {n, m}: n a number or, beyond
-// 2^53, a decimal string, and m the marks ">=", ">", "<=", "~".
+// A cell is null (nothing; shown "-"), {absent: "not measured"}, a text, a number, or {n, m}: n a
+// number or, beyond 2^53, a decimal string, and m the marks ">=", ">", "<=", "~".
 
-const isNumber = (cell) => typeof cell === "number" || (cell !== null && typeof cell === "object" && "n" in cell);
+const isNumber = (cell) =>
+  typeof cell === "number" || (cell !== null && typeof cell === "object" && "n" in cell);
 const raw = (cell) => (typeof cell === "object" ? cell.n : cell);
 const numberOf = (cell) => (isNumber(cell) ? Number(raw(cell)) : NaN);
 
@@ -58,9 +59,11 @@ function human(cell, kind) {
 function whole(cell, kind) {
   if (typeof cell === "string") return cell;
   if (!isNumber(cell)) return human(cell, kind);
-  const units = { flop: " FLOP", op: " OP", bytes: " B", rate: " FLOP/s", bandwidth: " B/s", ns: " ns" };
+  const units =
+    { flop: " FLOP", op: " OP", bytes: " B", rate: " FLOP/s", bandwidth: " B/s", ns: " ns" };
   const value = raw(cell);
-  return (cell.m ? `${cell.m} ` : "") + (Number.isInteger(Number(value)) ? grouped(value) : value) + (units[kind] ?? "");
+  return (cell.m ? `${cell.m} ` : "") +
+    (Number.isInteger(Number(value)) ? grouped(value) : value) + (units[kind] ?? "");
 }
 
 // Below 0, 0 or above: numbers by value, also beyond 2^53; texts by code unit.

@@ -1,164 +1,172 @@
 #include "writers/html/html_writer.h"
 
-#include <array>
-#include <nlohmann/json.hpp>
-#include <unordered_map>
-
-#include "sections/parts/cells.h"
+#include "sections/parts/peak_cells.h"
+#include "sections/parts/terms.h"
 #include "sections/sections.h"
 #include "sections/work_tree.h"
 #include "support/text.h"
-#include "writers/cell_text.h"
-#include "writers/html/html_page.h"
+#include "writers/html/page_data.h"
 
 namespace flopinj::reduce {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = PageData::Json;
 
-constexpr uint64_t kExactInDouble = uint64_t{1} << 53;
-
-Json number_json(u128 value) {
-  return value <= kExactInDouble ? Json(static_cast<uint64_t>(value)) : Json(to_decimal(value));
-}
-
-// As described in writers/html/format.js.
-Json cell_json(const Cell& cell, Mark marks) {
-  if (cell.empty())
-    return std::string_view(cell.absent) == "-" ? Json(nullptr) : Json{{"absent", cell.absent}};
-  if (const auto* text = std::get_if<std::string>(&cell.value)) return printable(*text);
-  const auto* integer = std::get_if<u128>(&cell.value);
-  Json number = integer != nullptr ? number_json(*integer) : Json(std::get<double>(cell.value));
-  if (marks == Mark::kNone && number.is_number()) return number;
-  Json j{{"n", std::move(number)}};
-  if (marks != Mark::kNone) j["m"] = marks_text(marks);
-  return j;
-}
-
-const char* kind_word(Kind kind) {
-  static constexpr std::array<const char*, 11> kWords = {
-      "text", "count", "flop", "exact", "op", "ns", "bytes", "rate", "bandwidth", "ratio", "share"};
-  return kWords[static_cast<size_t>(kind)];
-}
-
-Json table_json(const Table& table) {
-  Json j{{"key", table.key}, {"long_list", table.long_list}, {"when_empty", table.when_empty}};
-  j["columns"] = Json::array();
-  for (const Column& c : table.columns)
-    if (c.kind != Kind::kExactFlop)  // each number shows its exact value when it is pointed at
-      j["columns"].push_back({{"key", c.key}, {"heading", c.heading}, {"kind", kind_word(c.kind)}});
-  Json& rows = j["rows"] = Json::array();
-  for (const auto& row : table.rows) {
-    Json cells = Json::array();
-    for (size_t c = 0; c < row.size(); ++c)
-      if (table.columns[c].kind != Kind::kExactFlop)
-        cells.push_back(cell_json(row[c], exact_marks(table, row, c)));
-    rows.push_back(std::move(cells));
-  }
-  return j;
-}
-
-Json lines_json(const std::vector<Line>& lines) {
-  static constexpr std::array<const char*, 5> kTones = {"plain", "title", "warn", "bad", "dim"};
+// Of the first screen. A figure without a name goes on with the note of the one before.
+Json figures_json(const Report& report) {
   Json list = Json::array();
-  for (const Line& line : lines) {
-    Json parts = Json::array();
-    for (const auto& [text, tone] : line.parts)
-      parts.push_back({printable(text), kTones[static_cast<size_t>(tone)]});
-    list.push_back(std::move(parts));
+  for (const ScreenFigure& figure : screen_figures(report)) {
+    if (*figure.name == '\0') {
+      list.back()["note"] = list.back()["note"].get<std::string>() + "; " + printable(figure.note);
+      continue;
+    }
+    list.push_back({{"name", figure.name},
+                    {"value", printable(figure.value)},
+                    {"note", printable(figure.note)},
+                    {"warn", figure.tone == Tone::kWarn},
+                    {"meaning", meaning_of_figure(figure.name)}});
   }
   return list;
-}
-
-Json section_json(const Section& section) {
-  return {{"title", printable(section.title)},
-          {"above", lines_json(section.above)},
-          {"table", section.table ? table_json(*section.table) : Json(nullptr)},
-          {"below", lines_json(section.below)}};
 }
 
 // Widths of frames: doubles are good enough.
-Json tree_json(const Report& report) {
-  Json names = Json::array();
+Json tree_json(PageData& page, const Report& report) {
   Json nodes = Json::array();
-  std::unordered_map<std::string_view, size_t> index;
   for (const WorkNode& node : work_tree(report)) {
-    const auto [entry, fresh] = index.try_emplace(node.name, names.size());
-    if (fresh) names.push_back(printable(node.name));
-    nodes.push_back({node.depth, entry->second, node.leaf ? 1 : 0,
+    nodes.push_back({node.depth, node.leaf ? page.kernel(node.name) : page.text(node.name),
+                     node.leaf ? page.text(node.phase) : Json(nullptr),
                      static_cast<double>(node.work->flop), static_cast<double>(node.work->time.ns),
                      node.work->launches});
   }
-  return {{"names", std::move(names)}, {"nodes", std::move(nodes)}};
+  return nodes;
 }
 
-// The figures on top of the page.
-Json figures_json(const Report& report) {
-  const Work& total = report.total;
+// Peaks of the devices, in the report's convention; `used`: of a precision that ran.
+Json roofs_json(const Report& report) {
   Json list = Json::array();
-  const auto add = [&](const char* label, const Cell& cell, Kind kind, const std::string& exact) {
-    list.push_back({{"label", label},
-                    {"cell", cell_json(cell, cell.marks)},
-                    {"kind", kind_word(kind)},
-                    {"exact", exact}});
-  };
-  const Cell flop = exact_cell(total);
-  add("executed", flop, Kind::kFlop,
-      flop.empty()
-          ? ""
-          : human(flop, Kind::kExactFlop) + " FLOP, one FMA counts " + std::to_string(report.fma));
-  add("GPU time", time_cell(total), Kind::kNanoseconds, "sum of kernels");
-  add("kernel launches", total.launches, Kind::kCount,
-      total.unmeasured > 0 ? to_grouped(total.unmeasured) + " without a FLOP count" : "");
+  for (const DevicePeaksReport& device : report.utilization.devices) {
+    Json peaks = Json::array();
+    for (const auto& p : device.peaks)
+      peaks.push_back({{"name", p.precision},
+                       {"rate", p.peak.per_second * (report.fma == 1 ? 0.5 : 1)},
+                       {"used", executed(report, p.precision)}});
+    list.push_back({{"device", printable(device.name)},
+                    {"memory", device.memory ? device.memory->per_second : 0},
+                    {"peaks", std::move(peaks)}});
+  }
   return list;
 }
 
-// What charts are drawn from: tables for programs, by key.
-void add_charts(Json& data, const Report& report) {
-  for (const Subject* subject : {&kRoofline, &kBusyTime})
-    for (const Table& table : subject->tables(report))
-      for (const std::string_view key : {"roofs", "flop_over_time"})
-        if (table.key == key) data[key] = table_json(table);
-  Json& processes = data["flop_over_time"]["processes"] = Json::array();
-  for (const TraceReport& trace : report.traces) processes.push_back(printable(trace.name));
+// FLOP over time by device and phase. A series' bins are joined two by two until all devices'
+// together are few enough for a page: sums of bins of 2^k ns are exact.
+constexpr size_t kMostBins = size_t{1} << 16;
+
+Json series_json(PageData& page, const TimeReport::Series& series, uint64_t least_bin_ns) {
+  const uint64_t bin_ns = std::max(series.bin_ns, least_bin_ns);
+  const uint64_t first = series.begin_ns / bin_ns;
+  std::vector<double> bins;
+  for (size_t i = 0; i < series.flop.size(); ++i) {
+    const uint64_t at = (series.begin_ns + i * series.bin_ns) / bin_ns - first;
+    if (at >= bins.size()) bins.resize(at + 1);
+    bins[at] += static_cast<double>(series.flop[i]);
+  }
+  return {{"phase", page.text(series.phase)},
+          {"begin_ns", first * bin_ns},
+          {"bin_ns", bin_ns},
+          {"flop", bins}};
+}
+
+Json flop_over_time_json(PageData& page, const Report& report) {
+  Json list = Json::array();
+  size_t series = 1;
+  for (const auto& device : report.time.devices) series += device.flop.size();
+  const size_t most = std::max<size_t>(16, kMostBins / series);
+  for (const auto& device : report.time.devices) {
+    if (device.flop.empty()) continue;
+    uint64_t bin_ns = 1;
+    for (const auto& one : device.flop)
+      while (one.flop.size() * one.bin_ns / bin_ns > most) bin_ns *= 2;
+    std::string label = report.traces[device.trace].name;
+    if (device.id > 0) label += ", device " + std::to_string(device.id - 1);
+    Json phases = Json::array();
+    for (const auto& one : device.flop) phases.push_back(series_json(page, one, bin_ns));
+    list.push_back({{"label", page.text(label)}, {"phases", std::move(phases)}});
+  }
+  return list;
+}
+
+// GPU time of each process by phase, in the order of the table "ranks".
+Json ranks_json(PageData& page, const Report& report) {
+  Json list = Json::array();
+  if (report.traces.size() < 2) return list;
+  for (const RankReport& rank : report.ranks.ranks) {
+    Json phases = Json::array();
+    for (const auto& phase : rank.phases)
+      if (phase.time.ns > 0)
+        phases.push_back({page.text(phase.name), static_cast<double>(phase.time.ns)});
+    list.push_back(std::move(phases));
+  }
+  return list;
 }
 
 // Tables for programs that people want at hand where a figure is doubted.
-Json more_json(const Report& report) {
-  Json list = Json::array();
+void add_processes(Json& sections, PageData& page, const Report& report) {
   for (const Table& table : kProcesses.tables(report)) {
-    list.push_back(table_json(table));
-    list.back()["title"] = "Recorded " + std::string(table.key);
+    if (table.rows.empty()) continue;
+    sections.push_back(page.section({"Recorded " + std::string(table.key), {}, table, {}}));
+    sections.back()["key"] = "recorded_" + std::string(table.key);
   }
-  return list;
 }
 
 }  // namespace
 
 void write_html(std::ostream& out, const Report& report, std::string_view program) {
-  Json data;
-  data["figures"] = figures_json(report);
-  data["sections"] = Json::array();
-  for (const Section& section : report_sections(report))
-    data["sections"].push_back(section_json(section));
-  data["more"] = more_json(report);
-  data["tree"] = tree_json(report);
-  add_charts(data, report);
-  data["about"] = "Made by " + std::string(program) + " from " +
+  PageData page;
+  page["title"] = "FLOP report";
+  page["program"] = PageData::lines(screen_program(report));
+  page["warnings"] = PageData::lines(screen_warnings(report));
+  page["figures"] = figures_json(report);
+  Json sections = Json::array();
+  for (const Section& section : report_sections(report)) sections.push_back(page.section(section));
+  add_processes(sections, page, report);
+  page["sections"] = std::move(sections);
+  page["tree"] = tree_json(page, report);
+  page["roofs"] = roofs_json(report);
+  page["flop_over_time"] = flop_over_time_json(page, report);
+  page["ranks"] = ranks_json(page, report);
+  page["about"] = "Made by " + std::string(program) + " from " +
                   std::to_string(report.traces.size()) + " recorded process" +
                   (report.traces.size() == 1 ? "" : "es") + "; one fused multiply-add counts " +
                   std::to_string(report.fma) +
                   ". This page is one file and makes no request to any other.";
-  out << kPageBeforeData;
-  // ASCII only, and no "<": nothing in it can end the element that holds it.
-  const std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
-  for (size_t from = 0; from < text.size();) {
-    const size_t at = std::min(text.find('<', from), text.size());
-    out.write(text.data() + from, static_cast<std::streamsize>(at - from));
-    if (at < text.size()) out << "\\u003c";
-    from = at + 1;
+  std::move(page).write(out);
+}
+
+void write_html(std::ostream& out, const std::string& title, const std::vector<Section>& sections,
+                std::string_view program) {
+  PageData page;
+  page["title"] = printable(title);
+  std::vector<Line> head, warnings;
+  Json list = Json::array();
+  for (const Section& section : sections) {
+    if (section.title.empty() && !section.table) {
+      for (const Line& line : section.above) {
+        const Tone tone = line.parts.front().second;
+        (tone == Tone::kWarn || tone == Tone::kBad ? warnings : head).push_back(line);
+      }
+      continue;
+    }
+    list.push_back(page.section(section));
+    if (*section.key == '\0')
+      list.back()["key"] =
+          section.table ? section.table->key : "section_" + std::to_string(list.size());
   }
-  out << kPageAfterData;
+  page["program"] = PageData::lines(head);
+  page["warnings"] = PageData::lines(warnings);
+  page["sections"] = std::move(list);
+  page["about"] = "Made by " + std::string(program) +
+                  ". This page is one file and makes no request to any other.";
+  std::move(page).write(out);
 }
 
 }  // namespace flopinj::reduce

@@ -1,109 +1,236 @@
-// Builds the page from the data in it: {figures, sections, more, tree, roofs, flop_over_time, about}. Every subject is a
-// section of lines and a table; some tables, known by their keys, get a picture.
-const kColors = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
+// Builds the page from the data in it. Every section of a report is a card of lines and a table;
+// some have a picture, and the views of kernels point at each other.
+const kOpen = ["phases", "precisions", "utilization", "ranks", "steps", "flame", "kernels",
+               "roofline", "flop-over-time"];
+
+const data = readData(document.getElementById("data").textContent);
+const isReport = data.figures !== undefined;  // other answers' cards are all open
+const sectionOf = new Map(data.sections.map((section) => [section.key, section]));
+const tree = readTree(data.tree ?? []);
+const phaseOfKernel = mainPhases(tree);
 
 function lines(list) {
-  return el("div", { className: "lines" }, ...list.map((line) => el("div", {}, ...line.map(([text, tone], i) =>
-    el("span", tone === "plain" ? {} : { className: `tone-${tone}` }, name(i === 0 ? text.trimStart() : text))))));
+  const part = ([text, tone], i) =>
+    el("span", { className: `tone-${tone}` }, name(i === 0 ? text.trimStart() : text));
+  return el("div", { className: "lines" }, ...list.map((line) => el("div", {}, ...line.map(part))));
 }
 
-// One bar cut by the table's shares, in the colours of the table's dots.
-function shareBar(table, colors) {
-  const c = table.columns.findIndex((column) => column.kind === "share");
-  const bar = el("div", { className: "bar", role: "img", "aria-label": `shares by ${table.columns[0].heading}` });
+// One bar cut by the shares of a column, in the colours of the rows.
+function shareBar(table, key, color) {
+  const c = columnOf(table, key);
+  const values = table.rows.map((row) => Math.max(0, numberOf(row[c]) || 0));
+  const sum = values.reduce((a, b) => a + b, 0);
+  const { heading } = table.columns[c];
+  const label = heading === "share" ? "FLOP" : heading;
+  const bar = el("div", { className: "bar", role: "img", "aria-label": `shares of ${label}` });
   table.rows.forEach((row, r) => {
-    const share = numberOf(row[c]);
-    if (!(share > 0)) return;
-    const part = el("i", { title: `${human(row[0], "text")}: ${human(row[c], "share")}` });
-    part.style.flexGrow = share;
-    part.style.background = colors[r];
+    if (values[r] === 0) return;
+    const share = human(values[r] / sum, "share");
+    const part = el("i", { title: `${row[0]}: ${share} of ${label}` });
+    if (values[r] / sum > 0.12) part.append(name(`${row[0]} ${share}`));
+    part.style.flexGrow = values[r];
+    part.style.background = color(row);
     bar.append(part);
   });
-  return bar;
+  return sum > 0 ? [el("div", { className: "bar-row" }, el("span", {}, label), bar)] : [];
 }
 
-function sectionCard(section, roofs) {
-  const { table } = section;
-  const header = el("header", {}, el("h2", {}, name(section.title)));
-  const card = el("section", { className: "card" }, header);
-  if (section.above.length > 0) card.append(lines(section.above));
-  if (table && table.rows.length === 0) card.append(el("div", { className: "empty" }, table.when_empty));
-  if (table && table.rows.length > 0) {
-    const barred = table.key === "phases" || table.key === "precisions";
-    const colors = barred ? table.rows.map((_, r) => `var(${kColors[r % kColors.length]})`) : null;
-    if (barred) {
-      card.classList.add("half");
-      card.append(shareBar(table, colors));
-    }
-    const view = new ReportTable(table, colors);
-    if (table.key === "roofline") {
-      const plot = new Roofline(table, roofs, (row) => view.choose(row));
-      view.onChoose = (row) => plot.chooseRow(row);
-      card.id = "roofline";
-      header.append(plot.legend());
-      card.append(plot.element, plot.crumb);
-    }
-    if (table.long_list) {
-      const box = el("input", { className: "filter", type: "search", placeholder: "filter", "aria-label": `filter ${section.title}` });
-      box.addEventListener("input", () => view.filter(box.value));
-      header.append(view.count, box);
-    }
-    card.append(view.scroller);
-  }
-  if (section.below.length > 0) card.append(lines(section.below));
-  return card;
-}
-
-function flameCard(tree) {
-  const view = new FlameView(tree);
-  const legend = el("span", { className: "legend" });
-  for (const [label, color] of [["range", "--range-b"], ["kernel", "--leaf-b"]]) {
-    const dot = el("i", { className: "dot" });
-    dot.style.background = `var(${color})`;
-    legend.append(el("span", {}, dot, label));
-  }
-  return el("section", { className: "card", id: "flame" },
-    el("header", {}, el("h2", {}, "By range and kernel"), legend, view.choices), view.element, view.crumb);
-}
-
-function figures(list) {
-  return el("dl", { className: "figures" }, ...list.map(({ label, cell, kind, exact }) => {
-    const value = el("dd", {}, human(cell, kind));
-    if (exact) value.append(el("div", { className: "exact" }, exact));
-    return el("div", { className: "figure", title: whole(cell, kind) }, el("dt", {}, label), value);
+// The GPU time of both sides by phase, to one scale.
+function compareBars(table) {
+  const color = (row) => phaseColor(row[0]);
+  const phases = { ...table, rows: table.rows.filter((row) => row[0] !== "total") };
+  const keys = ["gpu_time_a_ns", "gpu_time_b_ns"];
+  const sums = keys.map((key) =>
+    phases.rows.reduce((sum, row) => sum + (numberOf(row[columnOf(table, key)]) || 0), 0));
+  return keys.flatMap((key, i) => shareBar(phases, key, color).map((bar) => {
+    bar.lastChild.style.flex =
+      `0 1 calc((100% - var(--bar-label)) * ${sums[i] / Math.max(...sums)})`;
+    return bar;
   }));
 }
 
-function build(data) {
-  const page = document.getElementById("page");
-  const cards = el("div", { className: "cards" });
-  page.append(el("div", { className: "kicker" }, "flopinj"), el("h1", {}, "FLOP report"));
-  const notes = [];
-  for (const section of data.sections) {
-    if (section.title === "") {  // the report's head: warnings as banners, the totals stand in the figures
-      for (const line of section.above) {
-        const tones = line.map(([, tone]) => tone);
-        if (tones.includes("bad") || tones.includes("warn"))
-          page.append(el("div", { className: tones.includes("bad") ? "banner bad" : "banner" },
-            name(line.map(([text]) => text).join("").trim())));
-        else if (!tones.includes("title") && line.some(([text]) => text.trim() !== "")) notes.push(line);
-      }
-      continue;
-    }
-    if (section.table?.key === "kernels" && data.tree.nodes.length > 0) cards.append(flameCard(data.tree));
-    cards.append(sectionCard(section, data.roofs));
-    if (section.table?.key === "kernels" && section.table.rows.length > 0) {
-      if (!data.sections.some(({ table }) => table?.key === "roofline")) cards.append(noRoofline(data.roofs));
-      cards.append(rateCard(data.flop_over_time));
-    }
+// The colour of a table's rows: a phase's, of a phase or of a kernel that runs in it.
+function dotsOf(table) {
+  if (table.key === "phases" || table.key === "compared_phases")
+    return (row) => (row[0] === "total" ? null : phaseColor(row[0]));
+  if (table.key === "precisions") {
+    const place = new Map(table.rows.map((row, r) => [row, r]));
+    return (row) => `var(--p${place.get(row) % 6})`;
   }
-  const said = lines(notes);
-  said.classList.add("notes");
-  page.append(figures(data.figures), said, cards);
-  for (const table of data.more)
-    if (table.rows.length > 0) cards.append(sectionCard({ title: table.title, above: [], table, below: [] }));
-  page.append(el("footer", {}, name(data.about)));
+  const c = table.columns.findIndex((column) => column.key === "kernel");
+  if (c !== 0 || phaseOfKernel.size === 0) return null;
+  return (row) => (phaseOfKernel.has(row[0]) ? phaseColor(phaseOfKernel.get(row[0])) : null);
 }
 
-build(JSON.parse(document.getElementById("data").textContent));
+// A section's table, with a box that filters it where it is long.
+function tableView(section, tools) {
+  const view = new ReportTable(section.table, dotsOf(section.table));
+  if (section.table.long_list) {
+    const box = el("input", { className: "filter", type: "search", placeholder: "filter",
+                              "aria-label": `filter ${section.title}` });
+    box.value = view.wanted ?? "";
+    box.addEventListener("input", () => {
+      view.filter(box.value);
+      state.set(`${section.table.key}.filter`, box.value);
+    });
+    tools.append(view.count, box);
+  }
+  return view;
+}
+
+// Rows of a table of kernels are chosen together with the other views of kernels.
+function chooseKernels(view) {
+  const rows = view.table.rows;
+  view.onChoose = (row) => kernelChoice.choose(rows[row][0]);
+  kernelChoice.listen((kernel) => {
+    const row = kernel === null ? -1 : rows.findIndex((one) => one[0] === kernel);
+    if (view.chosen !== (row < 0 ? null : row)) view.choose(row < 0 ? null : row);
+  });
+}
+
+// What is above a section's table.
+const kPictures = {
+  phases(body, tools, { table }) {
+    body.append(...["flop_share", "gpu_time_ns"].flatMap((key) =>
+      shareBar(table, key, (row) => phaseColor(row[0]))));
+  },
+  compared_phases(body, tools, { table }) {
+    body.append(...compareBars(table));
+  },
+  precisions(body, tools, { table }) {
+    body.append(...shareBar(table, "flop_share", dotsOf(table)));
+  },
+  kernels(body, tools, section, view) {
+    chooseKernels(view);
+    if (!state.get("kernels.sort") && columnOf(section.table, "gpu_time_ns") >= 0)
+      view.sort(columnOf(section.table, "gpu_time_ns"), true);
+  },
+  roofline(body, tools, { table }, view) {
+    chooseKernels(view);
+    const plot = new Roofline(table, data.roofs, phaseOfKernel, kernelLinks);
+    tools.prepend(plot.legend());
+    body.append(plot.element, plot.crumb);
+  },
+  ranks(body, tools, { table }, view) {
+    if (data.ranks.length !== table.rows.length) return;
+    view.onChoose = () => {};
+    const plot = new RankColumns(data.ranks, table.rows.map((row) => row[0]),
+      (row) => view.choose(row));
+    tools.prepend(plot.legend());
+    body.append(plot.element);
+  },
+};
+
+function fillSection(section) {
+  return (body, tools) => {
+    if (section.above.length > 0) body.append(lines(section.above));
+    const { table } = section;
+    if (table && table.rows.length > 0) {
+      const view = tableView(section, tools);
+      kPictures[section.key]?.(body, tools, section, view);
+      body.append(view.frame);
+    } else if (table) {
+      body.append(el("div", { className: "empty" }, table.when_empty));
+    }
+    if (section.below.length > 0) body.append(lines(section.below));
+  };
+}
+
+let flame = null;
+function fillFlame(body, tools) {
+  flame = new FlameView(tree);
+  const phases = sortedPhases([...nodesBelow(tree)].map((node) => node.phase ?? ""));
+  tools.append(legend(phases.map((phase) => [phaseColor(phase), phaseLabel(phase)])),
+    ...flame.tools());
+  body.append(flame.element, flame.crumb);
+}
+
+// From a kernel on the roofline to where else it is.
+function kernelLinks(kernel) {
+  const go = (label, action) =>
+    el("button", { type: "button", className: "button", on: { click: action } }, label);
+  return [
+    ...(cardOf.has("kernels") ? [go("Row in the table of kernels", () => {
+      cardOf.get("kernels").go();
+      kernelChoice.choose(kernel);
+    })] : []),
+    ...(cardOf.has("flame") ? [go("Find in the flame view", () => {
+      cardOf.get("flame").go();
+      flame.search(brief(kernel));
+    })] : []),
+  ];
+}
+
+// Every word of the page that has a meaning, for paper and for phones.
+function fillTerms(body) {
+  const terms = new Map();
+  for (const { name: figure, meaning } of data.figures ?? [])
+    if (meaning) terms.set(figure, meaning);
+  for (const { table } of data.sections)
+    for (const { heading, meaning } of table?.columns ?? [])
+      if (meaning) terms.set(`${heading}\n${meaning}`, meaning);
+  body.append(el("dl", { className: "terms" }, ...[...terms].flatMap(([key, meaning]) =>
+    [el("dt", {}, key.split("\n")[0]), el("dd", {}, meaning)])));
+}
+
+function figures(list) {
+  return el("dl", { className: "figures" }, ...list.map((figure) => {
+    const { value, note, warn, meaning } = figure;
+    const number = el("dd", { className: warn ? "tone-warn" : "" }, name(value));
+    if (note) number.append(el("div", { className: "note" }, name(note)));
+    const label = el("dt", {}, figure.name);
+    return explain(el("div", { className: "figure", tabindex: "0" }, label, number), meaning);
+  }));
+}
+
+const cardOf = new Map();
+function addCard(key, title, fill, isOpen) {
+  cardOf.set(key, new Card(key, title, fill, isOpen));
+}
+
+function addReportCards() {
+  const rest = new Map(sectionOf);
+  const add = (key) => {
+    const section = rest.get(key);
+    if (!section || !rest.delete(key)) return;
+    addCard(key, section.title || "Totals", fillSection(section),
+      !isReport ||
+      (kOpen.includes(key) && !(key === "precisions" && section.table.rows.length < 2)));
+  };
+  for (const key of ["phases", "precisions", "ranks", "steps"]) add(key);
+  if (data.tree?.length > 0) addCard("flame", "Flame view: ranges and kernels", fillFlame, true);
+  add("kernels");
+  if (rest.has("roofline")) add("roofline");
+  else if (data.roofs && sectionOf.get("kernels")?.table.rows.length > 0)
+    addCard("roofline", "Roofline", (body) =>
+      body.append(el("div", { className: "empty" }, noRoofline(data.roofs))), true);
+  if (data.flop_over_time)
+    addCard("flop-over-time", "FLOP/s over time", (body, tools) =>
+      rateBody(body, tools, data.flop_over_time, data.roofs), true);
+  for (const key of ["utilization", "ratio"]) add(key);
+  for (const key of [...rest.keys()]) add(key);
+  addCard("terms", "What the words mean", fillTerms, false);
+}
+
+function build() {
+  const banner = (line) => el("div", {
+    className: line.some(([, tone]) => tone === "bad") ? "banner bad" : "banner", role: "note",
+  }, name(line.map(([text]) => text).join("").trim()));
+  addReportCards();
+  const cards = [...cardOf.values()];
+  document.title = data.title;
+  const page = document.getElementById("page");
+  page.append(el("header", { className: "head" }, el("div", { className: "kicker" }, "flopinj"),
+    el("h1", {}, name(data.title)), ...(data.program ? [lines(data.program)] : []),
+    ...(data.warnings ?? []).map(banner)));
+  if (data.figures) page.append(figures(data.figures));
+  page.append(contentsList(cards),
+    el("div", { className: "cards" }, ...cards.map((card) => card.element)),
+    el("footer", {}, name(data.about)));
+  document.body.append(tipBox);
+  if (state.get("kernel")) kernelChoice.choose(state.get("kernel"));
+  if (cardOf.has(state.get("at"))) cardOf.get(state.get("at")).go();
+}
+
+build();
 document.documentElement.dataset.ready = "true";

@@ -1,6 +1,8 @@
-// What charts share: a drawing as wide as the page, scales, axes, and a tip beside what is pointed at.
-const kMargin = { left: 88, right: 20, top: 26, bottom: 40 };  // pixels
-const kPlotHeight = 340;
+// What charts share: a drawing as wide as the page, scales, axes, and a tip beside the place that
+// is pointed at.
+const kPlotHeight = 340;  // pixels
+const kNarrow = 560;
+const kMarginTop = 26, kMarginRight = 20, kMarginBottom = 40;
 
 // Powers of ten around all values above 0, at least one decade.
 function decades(values) {
@@ -15,7 +17,7 @@ function decades(values) {
   return [first, last > first ? last : first + 1];
 }
 
-// Every power of ten, or every n-th where they would stand too close.
+// Every power of ten, or every n-th where they would be too close.
 function decadeTicks([first, last], most) {
   const step = Math.max(1, Math.ceil((last - first) / most));
   const ticks = [];
@@ -34,7 +36,9 @@ function linearTicks(high, most) {
 }
 
 // "100 GFLOP/s": a tick has no decimals that say nothing.
-const tickText = (value, unit) => withPrefix(value, unit).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
+const tickText = (value, unit) =>
+  withPrefix(value, unit).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
+const timeTick = (ns) => time(ns).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
 
 class Plot {
   constructor(label) {
@@ -42,9 +46,10 @@ class Plot {
     this.tip = el("div", { className: "tip" });
     this.tip.hidden = true;
     this.element = el("div", { className: "plot-frame" }, this.drawing, this.tip);
-    this.drawing.addEventListener("pointermove", (event) => this.point(...this.place(event)));
+    for (const event of ["pointermove", "pointerdown"])  // a finger only presses
+      this.drawing.addEventListener(event, (at) => this.point(...this.place(at)));
     this.drawing.addEventListener("pointerleave", () => (this.tip.hidden = true));
-    new ResizeObserver(() => this.resize()).observe(this.element);
+    new ResizeObserver(([entry]) => this.resize(entry.contentRect.width)).observe(this.element);
   }
 
   // Where an event happened, in pixels of the drawing.
@@ -53,12 +58,14 @@ class Plot {
     return [event.clientX - box.x, event.clientY - box.y];
   }
 
-  resize() {
-    this.width = this.element.clientWidth;
-    if (this.width === 0) return;
-    this.right = this.width - kMargin.right;
-    this.bottom = kPlotHeight - kMargin.bottom;
+  resize(width) {
+    if (width === 0 || matchMedia("print").matches) return;  // paper has the drawing scaled
+    this.width = width;
+    this.left = this.width < kNarrow ? 78 : 88;
+    this.right = this.width - kMarginRight;
+    this.bottom = kPlotHeight - kMarginBottom;
     this.tip.hidden = true;
+    this.drawing.setAttribute("viewBox", `0 0 ${this.width} ${kPlotHeight}`);
     this.drawing.replaceChildren();
     this.draw();
   }
@@ -70,28 +77,101 @@ class Plot {
   }
 
   // From 0..1 to pixels.
-  across(part) { return kMargin.left + part * (this.right - kMargin.left); }
-  up(part) { return this.bottom - part * (this.bottom - kMargin.top); }
+  across(part) { return this.left + part * (this.right - this.left); }
+  up(part) { return this.bottom - part * (this.bottom - kMarginTop); }
+  // How many labels of about so many pixels there is room for.
+  room(pixels) { return Math.max(2, Math.floor((this.right - this.left) / pixels)); }
 
   axes(xTicks, yTicks, x, y, xLabel, yLabel) {
     for (const [value, text] of xTicks) {
-      this.add("line", { class: "grid x", "data-value": value, x1: x(value), x2: x(value), y1: kMargin.top, y2: this.bottom });
-      this.add("text", { x: x(value), y: this.bottom + 16, "text-anchor": "middle" }, text);
+      this.add("line", { class: "grid x", "data-value": value, x1: x(value), x2: x(value),
+                         y1: kMarginTop, y2: this.bottom });
+      this.add("text", { class: "tick", x: x(value), y: this.bottom + 16,
+                         "text-anchor": "middle" }, text);
     }
     for (const [value, text] of yTicks) {
-      this.add("line", { class: "grid y", "data-value": value, x1: kMargin.left, x2: this.right, y1: y(value), y2: y(value) });
-      this.add("text", { x: kMargin.left - 8, y: y(value) + 4, "text-anchor": "end" }, text);
+      this.add("line", { class: "grid y", "data-value": value, x1: this.left, x2: this.right,
+                         y1: y(value), y2: y(value) });
+      this.add("text", { class: "tick", x: this.left - 8, y: y(value) + 4,
+                         "text-anchor": "end" }, text);
     }
-    this.add("text", { class: "axis", x: this.right, y: kPlotHeight - 6, "text-anchor": "end" }, xLabel);
-    this.add("text", { class: "axis", x: 2, y: kMargin.top - 14 }, yLabel);
+    this.add("text", { class: "axis", x: this.right, y: kPlotHeight - 6, "text-anchor": "end" },
+      xLabel);
+    this.add("text", { class: "axis", x: 2, y: kMarginTop - 14 }, yLabel);
   }
 
   // Lines of text beside a place, inside the drawing.
   showTip(x, y, ...lines) {
     this.tip.replaceChildren(...lines.map((line) => el("div", {}, name(line))));
     this.tip.hidden = false;
-    const left = x + 14 + this.tip.offsetWidth > this.width ? x - 14 - this.tip.offsetWidth : x + 14;
+    const beyond = x + 14 + this.tip.offsetWidth > this.width;
+    const left = beyond ? x - 14 - this.tip.offsetWidth : x + 14;
     this.tip.style.left = `${Math.max(0, left)}px`;
     this.tip.style.top = `${Math.max(0, Math.min(y, kPlotHeight - this.tip.offsetHeight))}px`;
+  }
+}
+
+// Columns of equal width side by side, each cut by phase: {label, phases: [{name, values}]}. Each
+// phase is one path, so that there may be any number of columns.
+class PhaseColumns extends Plot {
+  constructor(label, count, phases) {
+    super(label);
+    this.columns = count;
+    this.phases = phases;
+    this.totals = new Float64Array(count);
+    for (const { values } of phases) values.forEach((value, i) => (this.totals[i] += value));
+    this.highest = this.totals.reduce((a, b) => Math.max(a, b), 0) || 1;
+  }
+
+  legend() { return legend(this.phases.map((phase) => [phaseColor(phase.name), phase.name])); }
+
+  edge(i) { return this.across(i / this.columns); }
+  // Between two columns.
+  gap() { return 0; }
+  y(value) { return this.up(value / this.highest); }
+
+  drawColumns() {
+    const below = new Float64Array(this.columns);
+    const inset = this.gap() / 2;
+    for (const { name: phase, values } of this.phases) {
+      let up = "", down = "";
+      for (let i = 0; i < this.columns; ++i) {
+        const left = (this.edge(i) + inset).toFixed(1);
+        const right = (this.edge(i + 1) - inset).toFixed(1);
+        const low = this.y(below[i]).toFixed(1), high = this.y(below[i] + values[i]).toFixed(1);
+        if (inset > 0) {  // a box of its own
+          up += `M${left} ${high}H${right}V${low}H${left}Z`;
+        } else {
+          up += `${i === 0 ? "M" : "L"}${left} ${high}H${right}`;
+          down = `L${right} ${low}H${left}${down}`;
+        }
+        below[i] += values[i];
+      }
+      const layer = this.add("path", { class: "layer", "data-phase": phase, d: up + down });
+      layer.style.fill = phaseColor(phase);
+    }
+    this.line = this.add("line", { class: "cursor", y1: kMarginTop, y2: this.bottom,
+                                   visibility: "hidden" });
+  }
+
+  // The column at a place, or -1.
+  columnAt(x) {
+    const at = Math.floor(((x - this.left) / (this.right - this.left)) * this.columns);
+    return at >= 0 && at < this.columns ? at : -1;
+  }
+
+  point(x, y) {
+    const at = this.pointed = this.columnAt(x);
+    this.line.setAttribute("visibility", at >= 0 ? "visible" : "hidden");
+    if (at < 0) {
+      this.tip.hidden = true;
+      return;
+    }
+    const middle = (this.edge(at) + this.edge(at + 1)) / 2;
+    this.line.setAttribute("x1", middle);
+    this.line.setAttribute("x2", middle);
+    this.showTip(middle, y, `${this.columnText(at)}: ${this.valueText(this.totals[at])}`,
+      ...this.phases.filter(({ values }) => values[at] > 0).map((phase) =>
+        `${phase.name} ${this.valueText(phase.values[at])}`));
   }
 }

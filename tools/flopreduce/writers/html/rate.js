@@ -1,107 +1,85 @@
 // FLOP/s over time, one layer for each phase, of one device at a time.
 
-// Devices of a table flop_over_time, which has the names of processes beside its rows: {label, bin, begin, phases: [{name, rates}]}. A device's phases may have bins of other
-// lengths: all are powers of two and begin at multiples of themselves, so that the longest holds all others exactly.
-function readSeries(table) {
-  const [trace, ordinal, phase, begin, bin, flop] =
-    ["trace", "ordinal", "phase", "begin_ns", "bin_ns", "flop"].map((key) => columnOf(table, key));
-  const devices = new Map();
-  for (const row of table.rows) {
-    const label = `${table.processes[numberOf(row[trace])]}, device ${human(row[ordinal], "count")}`;
-    if (!devices.has(label)) devices.set(label, []);
-    devices.get(label).push({ phase: row[phase], begin: numberOf(row[begin]), bin: numberOf(row[bin]), flop: numberOf(row[flop]) });
+// A device's phases may have bins of other lengths: all are powers of two and begin at multiples of
+// themselves, so that the longest holds all others exactly.
+function readSeries({ label, phases }) {
+  let bin = 0, first = Infinity, last = -Infinity;
+  for (const series of phases) bin = Math.max(bin, series.bin_ns);
+  const place = (series, i) => Math.floor((series.begin_ns + i * series.bin_ns) / bin);
+  for (const series of phases) {
+    first = Math.min(first, place(series, 0));
+    last = Math.max(last, place(series, series.flop.length - 1));
   }
-  return [...devices].map(([label, list]) => {
-    let bin = 0, first = Infinity, last = -Infinity;
-    for (const one of list) bin = Math.max(bin, one.bin);
-    for (const one of list) {
-      one.at = Math.floor(one.begin / bin);
-      first = Math.min(first, one.at);
-      last = Math.max(last, one.at);
-    }
-    const phases = new Map();
-    for (const one of list) {
-      if (!phases.has(one.phase)) phases.set(one.phase, new Float64Array(last - first + 1));
-      phases.get(one.phase)[one.at - first] += (one.flop * 1e9) / bin;
-    }
-    return { label, bin, bins: last - first + 1, phases: [...phases].map(([phaseName, rates]) => ({ name: phaseName, rates })) };
+  const layers = sortedPhases(phases.map(({ phase }) => phase)).map((phase) => {
+    const values = new Float64Array(last - first + 1);
+    for (const series of phases)
+      if (series.phase === phase)
+        series.flop.forEach((flop, i) => (values[place(series, i) - first] += (flop * 1e9) / bin));
+    return { name: phase, values };
   });
+  return { label, bin, bins: last - first + 1, layers };
 }
 
-class RateOverTime extends Plot {
-  constructor(device) {
-    super(`FLOP per second over time, ${device.label}`);
-    this.device = device;
-    this.totals = new Float64Array(device.bins);
-    for (const { rates } of device.phases) rates.forEach((rate, i) => (this.totals[i] += rate));
-    this.highest = this.totals.reduce((a, b) => Math.max(a, b), 0) || 1;
-    this.end = device.bins * device.bin;
+class RateOverTime extends PhaseColumns {
+  // `peaks`: of the device, where it is known which it is.
+  constructor(device, peaks) {
+    super(`FLOP per second over time, ${device.label}`, device.bins, device.layers);
+    this.bin = device.bin;
+    this.peaks = peaks;
+    this.reached = this.highest;
+    // A peak that is not far above is in view; the others are in words.
+    for (const { rate } of peaks)
+      if (this.reached > 0.25 * rate) this.highest = Math.max(this.highest, 1.08 * rate);
   }
 
-  legend() {
-    return el("span", { className: "legend" }, ...this.device.phases.map((phase, i) => {
-      const dot = el("i", { className: "dot" });
-      dot.style.background = `var(${kColors[i % kColors.length]})`;
-      return el("span", {}, dot, name(phase.name));
-    }));
+  note() {
+    const share = (peak) => shareText((100 * this.reached) / peak.rate);
+    return this.peaks.filter(({ rate }) => rate > this.highest).map((peak) =>
+      `highest: ${share(peak)} of the ${peak.name} peak`).join(", ");
   }
-
-  x(ns) { return this.across(ns / this.end); }
-  y(rate) { return this.up(rate / this.highest); }
 
   draw() {
-    this.axes(linearTicks(this.end, 8).map((value) => [value, time(value).replace(/\.0+ /, " ")]),
-      linearTicks(this.highest, 5).map((value) => [value, tickText(value, "FLOP/s")]),
-      (value) => this.x(value), (value) => this.y(value), "since the first of these launches", "FLOP/s");
-    const below = new Float64Array(this.device.bins);
-    this.device.phases.forEach(({ name: phaseName, rates }, p) => {
-      let up = "", down = "";
-      for (let i = 0; i < rates.length; ++i) {  // steps: a bin's rate is its mean
-        const [left, right] = [this.x(i * this.device.bin).toFixed(1), this.x((i + 1) * this.device.bin).toFixed(1)];
-        const [low, high] = [this.y(below[i]).toFixed(1), this.y(below[i] + rates[i]).toFixed(1)];
-        up += `${i === 0 ? "M" : "L"}${left} ${high}H${right}`;
-        down = `L${right} ${low}H${left}${down}`;
-        below[i] += rates[i];
-      }
-      const layer = this.add("path", { class: "layer", "data-phase": phaseName, d: `${up}${down}Z` });
-      layer.style.fill = `var(${kColors[p % kColors.length]})`;
-    });
-    this.line = this.add("line", { class: "cursor", y1: kMargin.top, y2: this.bottom, visibility: "hidden" });
+    const end = this.columns * this.bin;
+    this.axes(linearTicks(end, Math.min(8, this.room(80))).map((ns) => [ns, timeTick(ns)]),
+      linearTicks(this.highest, 5).map((rate) => [rate, tickText(rate, "FLOP/s")]),
+      (ns) => this.across(ns / end), (rate) => this.y(rate), "since the first of these launches",
+      "FLOP/s");
+    this.drawColumns();
+    for (const peak of this.peaks) {
+      if (peak.rate > this.highest) continue;
+      const y = this.y(peak.rate);
+      this.add("line", { class: "roof", "data-roof": peak.name, x1: this.left, x2: this.right,
+                         y1: y, y2: y });
+      this.add("text", { class: "roof-name", x: this.right, y: y - 5, "text-anchor": "end" },
+        `${peak.name} peak ${withPrefix(peak.rate, "FLOP/s")}`);
+    }
   }
 
-  point(x, y) {
-    const bin = Math.floor(((x - kMargin.left) / (this.right - kMargin.left)) * this.device.bins);
-    const inside = bin >= 0 && bin < this.device.bins;
-    this.line.setAttribute("visibility", inside ? "visible" : "hidden");
-    if (!inside) {
-      this.tip.hidden = true;
-      return;
-    }
-    const middle = this.x((bin + 0.5) * this.device.bin);
-    this.line.setAttribute("x1", middle);
-    this.line.setAttribute("x2", middle);
-    this.showTip(middle, y, `${time(bin * this.device.bin)} to ${time((bin + 1) * this.device.bin)}: ${withPrefix(this.totals[bin], "FLOP/s")}`,
-      ...this.device.phases.filter(({ rates }) => rates[bin] > 0).map((phase) => `${phase.name} ${withPrefix(phase.rates[bin], "FLOP/s")}`));
-  }
+  columnText(at) { return `${time(at * this.bin)} to ${time((at + 1) * this.bin)}`; }
+  valueText(rate) { return withPrefix(rate, "FLOP/s"); }
 }
 
-function rateCard(table) {
-  const devices = readSeries(table);
-  const header = el("header", {}, el("h2", {}, "FLOP/s over time"));
-  const card = el("section", { className: "card", id: "flop-over-time" }, header);
-  const show = (device) => {
-    const plot = new RateOverTime(device);
-    header.querySelector(".legend")?.remove();
-    header.append(plot.legend());
-    card.querySelector(".plot-frame")?.remove();
-    card.append(plot.element);
+function rateBody(body, tools, list, roofs) {
+  const peaks = roofs.length === 1 ? roofs[0].peaks.filter(({ used }) => used) : [];
+  const place = el("div");
+  const words = el("span", { className: "legend-place" });
+  const show = (at) => {
+    const plot = new RateOverTime(readSeries(list[at]), peaks);
+    words.replaceChildren(plot.legend());
+    place.replaceChildren(plot.element, el("div", { className: "crumb" }, plot.note()));
   };
-  if (devices.length > 1) {
-    const choice = el("select", { "aria-label": "device" }, ...devices.map(({ label }, i) => el("option", { value: i }, label)));
-    choice.addEventListener("change", () => show(devices[choice.value]));
-    header.append(choice);
+  tools.append(words);
+  if (list.length > 1) {
+    const choice = el("select", { "aria-label": "device" },
+      ...list.map(({ label }, i) => el("option", { value: i }, label)));
+    choice.addEventListener("change", () => {
+      show(choice.value);
+      state.set("device", choice.value === "0" ? null : choice.value);
+    });
+    if (list[state.get("device")]) choice.value = state.get("device");
+    tools.append(choice);
   }
-  if (devices.length > 0) show(devices[0]);
-  else card.append(el("div", { className: "empty" }, "Nothing to draw: no launch with a FLOP count has a start and an end."));
-  return card;
+  if (list.length > 0) show(list[state.get("device")] ? state.get("device") : 0);
+  body.append(list.length > 0 ? place : el("div", { className: "empty" },
+    "Nothing to draw: no launch with a FLOP count has a start and an end."));
 }

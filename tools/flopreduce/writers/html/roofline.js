@@ -1,117 +1,173 @@
-// The roofline: each kernel's FLOP for a byte of DRAM against its FLOP/s, on logarithmic axes, under the roofs of the
-// devices. The kernels that take most time have a circle each, the others are dots of a few paths, so that the number of
-// elements is bounded; all of them can be pointed at and chosen.
+// The roofline: each kernel's FLOP for a byte of DRAM against its FLOP/s, on logarithmic axes,
+// under the roofs of the devices, in the colour of its phase. The kernels that take most time have
+// a circle each and the first of them their names; the others are dots of a few paths, so that the
+// number of elements is bounded. All of them can be pointed at and chosen.
 const kMostCircles = 1000;
+const kMostNames = 12;
 const kReach = 24;  // pixels: how near the pointer has to be
-const kBounds = [["memory", "bound by memory"], ["compute", "bound by compute"], ["latency", "bound by latency: far below both roofs"],
-                 ["above", "above its roof: an error"], ["unknown", "roof not known"]];
-
-const columnOf = (table, key) => table.columns.findIndex((column) => column.key === key);
-
-// Roofs by device: {memory, peaks: [{name, rate}]}.
-function readRoofs(table) {
-  const [device, roof, rate, bandwidth] = ["device", "roof", "flop_per_s", "byte_per_s"].map((key) => columnOf(table, key));
-  const devices = new Map();
-  for (const row of table.rows) {
-    if (!devices.has(row[device])) devices.set(row[device], { memory: 0, peaks: [] });
-    const of = devices.get(row[device]);
-    if (isNumber(row[bandwidth])) of.memory = numberOf(row[bandwidth]);
-    else of.peaks.push({ name: row[roof], rate: numberOf(row[rate]) });
-  }
-  return devices;
-}
+const kNameLength = 30;
 
 // Kernels whose figures are known and above 0, the longest first.
-function readPoints(table) {
-  const keys = ["flop_per_byte", "flop_per_s", "gpu_time_ns", "bound_by", "roof_share", "utilization"];
-  const [x, y, time, bound, roof, peak] = keys.map((key) => columnOf(table, key));
+function readPoints(table, phases) {
+  const keys = ["flop_per_byte", "flop_per_s", "gpu_time_ns", "roof_share", "utilization"];
+  const [x, y, time, roof, peak] = keys.map((key) => columnOf(table, key));
   const points = [];
   table.rows.forEach((row, index) => {
-    const point = { index, row, x: numberOf(row[x]), y: numberOf(row[y]), time: numberOf(row[time]) };
+    const point = { index, row, name: row[0], x: numberOf(row[x]), y: numberOf(row[y]),
+                    time: numberOf(row[time]), phase: phases.get(row[0]) ?? "" };
     if (!(point.x > 0 && point.y > 0)) return;
-    const above = [roof, peak].some((c) => row[c]?.absent === "above peak");
-    const kinds = { memory: "memory", latency: "latency" };
-    point.kind = above ? "above" : typeof row[bound] !== "string" ? "unknown" : kinds[row[bound]] ?? "compute";
+    point.above = [roof, peak].some((c) => row[c]?.absent === "above peak");
     points.push(point);
   });
   return points.sort((a, b) => b.time - a.time);
 }
 
+const shortened = (text) => (text.length <= kNameLength ? text
+  : `${text.slice(0, kNameLength / 2)}\u2026${text.slice(1 - kNameLength / 2)}`);
+
 class Roofline extends Plot {
-  // `onChoose` is called with a row of the table.
-  constructor(table, roofs, onChoose) {
-    super("roofline: FLOP per byte against FLOP per second; arrow keys go from kernel to kernel");
+  // `phases`: of each kernel. `links`: what to put behind a chosen kernel's figures.
+  constructor(table, roofs, phases, links) {
+    super("roofline: FLOP per byte against FLOP per second; " +
+      "arrow keys go from kernel to kernel");
     this.table = table;
-    this.devices = readRoofs(roofs);
-    this.points = readPoints(table);
+    this.roofs = roofs;
+    this.points = readPoints(table, phases);
     this.order = [...this.points].sort((a, b) => a.x - b.x || a.y - b.y);
     this.chosen = null;
-    this.onChoose = onChoose;
-    const roofList = [...this.devices.values()];
+    this.links = links;
     // Some room to the right of where memory and arithmetic take equally long.
-    const ridges = roofList.flatMap(({ memory, peaks }) => (memory > 0 ? peaks.map((peak) => (2 * peak.rate) / memory) : []));
+    const used = roofs.map(({ peaks }) => peaks.filter((peak) => peak.used));
+    const ridges = roofs.flatMap(({ memory }, i) =>
+      (memory > 0 ? used[i].map((peak) => (2 * peak.rate) / memory) : []));
     this.xDecades = decades([...ridges, ...this.points.map((point) => point.x)]);
-    this.yDecades = decades([...roofList.flatMap(({ peaks }) => peaks.map((peak) => peak.rate)), ...this.points.map((point) => point.y)]);
+    this.yDecades = decades([...used.flat().map((peak) => peak.rate),
+                             ...this.points.map((point) => point.y)]);
     this.crumb = el("div", { className: "crumb", role: "status" });
-    this.tell(null);
-    this.drawing.addEventListener("click", (event) => this.choose(this.nearest(...this.place(event))));
+    this.tell();
+    this.drawing.addEventListener("click", (event) =>
+      this.choose(this.nearest(...this.place(event))));
     this.drawing.addEventListener("keydown", (event) => this.key(event));
+    kernelChoice.listen((kernel) => this.show(kernel));
   }
 
   legend() {
-    const seen = new Set(this.points.map((point) => point.kind));
-    return el("span", { className: "legend" }, ...kBounds.filter(([kind]) => seen.has(kind)).map(([kind, label]) =>
-      el("span", {}, el("i", { className: `dot bound-${kind}` }), label)));
+    const phases = sortedPhases(this.points.map((point) => point.phase));
+    const entries = phases.map((phase) => [phaseColor(phase), phaseLabel(phase)]);
+    if (this.points.some((point) => point.above))
+      entries.push(["var(--bad)", "above its roof: an error"]);
+    return legend(entries);
   }
 
-  x(value) { return this.across((Math.log10(value) - this.xDecades[0]) / (this.xDecades[1] - this.xDecades[0])); }
-  y(value) { return this.up((Math.log10(value) - this.yDecades[0]) / (this.yDecades[1] - this.yDecades[0])); }
+  x(value) {
+    const [low, high] = this.xDecades;
+    return this.across((Math.log10(value) - low) / (high - low));
+  }
+  y(value) {
+    const [low, high] = this.yDecades;
+    return this.up((Math.log10(value) - low) / (high - low));
+  }
 
   draw() {
-    this.axes(decadeTicks(this.xDecades, 12).map((value) => [value, value < 1e-4 || value >= 1e6 ? value.toExponential() : String(value)]),
-      decadeTicks(this.yDecades, 8).map((value) => [value, value < 1 ? value.toExponential() : tickText(value, "FLOP/s")]),
+    const plain = (value) => (value < 1e-4 || value >= 1e6 ? value.toExponential() : String(value));
+    this.axes(decadeTicks(this.xDecades, this.room(50)).map((value) => [value, plain(value)]),
+      decadeTicks(this.yDecades, 8).map((value) =>
+        [value, value < 1 ? value.toExponential() : tickText(value, "FLOP/s")]),
       (value) => this.x(value), (value) => this.y(value), "FLOP per byte of DRAM", "FLOP/s");
+    this.boxes = [];  // where text is
     this.drawRoofs();
     const longest = this.points[0]?.time || 1;
-    const dots = {};
+    const dots = new Map();
     this.points.forEach((point, i) => {
       [point.px, point.py] = [this.x(point.x), this.y(point.y)];
-      if (i >= kMostCircles) dots[point.kind] = `${dots[point.kind] ?? ""}M${point.px.toFixed(1)} ${point.py.toFixed(1)}h0`;
+      point.r = 3 + 8 * Math.sqrt((point.time || 0) / longest);
+      point.color = point.above ? "var(--bad)" : phaseColor(point.phase);
+      if (i < kMostCircles) return;
+      const d = `M${point.px.toFixed(1)} ${point.py.toFixed(1)}h0`;
+      dots.set(point.color, (dots.get(point.color) ?? "") + d);
     });
-    for (const [kind, d] of Object.entries(dots)) this.add("path", { class: `dots bound-${kind}`, d });
+    for (const [color, d] of dots)
+      this.add("path", { class: "dots", d }).style.setProperty("--own", color);
     for (const point of this.points.slice(0, kMostCircles).reverse())
-      this.add("circle", { class: `point bound-${point.kind}`, "data-row": point.index, cx: point.px, cy: point.py,
-                           r: 3 + 8 * Math.sqrt((point.time || 0) / longest) });
+      this.add("circle", { class: `point${point.above ? " above" : ""}`, "data-row": point.index,
+                           cx: point.px, cy: point.py, r: point.r })
+        .style.setProperty("--own", point.color);
+    this.drawNames();
     this.ring = this.add("circle", { class: "ring", r: 14 });
     this.drawRing();
   }
 
+  // Beside their points, where there is room.
+  drawNames() {
+    for (const point of this.points.slice(0, kMostNames)) {
+      const text = shortened(brief(point.name));
+      const width = text.length * 6.2;
+      const gap = point.r + 4;
+      const places = [[gap, 4], [-gap - width, 4], [-width / 2, -gap - 3], [-width / 2, gap + 10]];
+      for (const [dx, dy] of places) {
+        const box = { left: point.px + dx, right: point.px + dx + width,
+                      top: point.py + dy - 10, bottom: point.py + dy + 3 };
+        if (!this.isFree(box)) continue;
+        this.boxes.push(box);
+        this.add("text", { class: "point-name", x: box.left, y: point.py + dy }, text);
+        break;
+      }
+    }
+  }
+  isFree(box) {
+    if (box.left < this.left || box.right > this.right) return false;
+    if (box.top < 0 || box.bottom > this.bottom) return false;
+    return !this.boxes.some((other) => box.left < other.right && other.left < box.right &&
+      box.top < other.bottom && other.top < box.bottom);
+  }
+
   drawRoofs() {
-    const [xLow, xHigh] = this.xDecades.map((at) => 10 ** at);
-    const [yLow, yHigh] = this.yDecades.map((at) => 10 ** at);
-    const corner = (x, y) => `${this.x(x)},${this.y(y)} `;
     const labels = [];
-    for (const [device, { memory, peaks }] of this.devices) {
-      const of = this.devices.size > 1 ? `${device}: ` : "";
-      const left = memory > 0 ? Math.max(xLow, yLow / memory) : xLow;
-      for (const peak of peaks) {
-        const ridge = memory > 0 ? peak.rate / memory : xLow;
-        const start = corner(left, memory > 0 ? memory * left : peak.rate);
-        this.add("polyline", { class: "roof", "data-roof": peak.name, points: start + corner(ridge, peak.rate) + corner(xHigh, peak.rate) });
-        labels.push([this.y(peak.rate) - 5, `${of}${peak.name} ${withPrefix(peak.rate, "FLOP/s")}`]);
-      }
-      if (memory > 0) {
-        const right = Math.min(xHigh, (peaks.length > 0 ? Math.max(...peaks.map((peak) => peak.rate)) : yHigh) / memory);
-        if (peaks.length === 0) this.add("polyline", { class: "roof", "data-roof": "memory", points: corner(left, memory * left) + corner(right, memory * right) });
-        const middle = Math.sqrt(left * right);
-        this.add("text", { class: "roof-name", x: this.x(middle) + 10, y: this.y(memory * middle) + 12 }, `${of}memory ${withPrefix(memory, "B/s")}`);
-      }
+    for (const { device, memory, peaks } of this.roofs) {
+      const of = this.roofs.length > 1 ? `${device}: ` : "";
+      for (const peak of peaks) this.drawPeak(peak, memory, of, labels);
+      if (memory > 0) this.drawMemory(memory, peaks.filter((peak) => peak.used), of);
     }
     let last = 0;
-    for (const [y, text] of labels.sort((a, b) => a[0] - b[0])) {
-      last = Math.max(y, last + 13);
-      this.add("text", { class: "roof-name", x: this.right, y: last, "text-anchor": "end" }, text);
+    for (const { at, text, used } of labels.sort((a, b) => a.at - b.at)) {
+      last = Math.max(at, last + 13);
+      this.add("text", { class: used ? "roof-name" : "roof-name unused", x: this.right, y: last,
+                         "text-anchor": "end" }, text);
+      this.boxes.push({ left: this.right - text.length * 6.2, right: this.right, top: last - 11,
+                        bottom: last + 3 });
     }
+  }
+
+  // A precision that did not run has its peak's level only, where it is in view.
+  drawPeak(peak, memory, of, labels) {
+    const [xLow, xHigh] = this.xDecades.map((at) => 10 ** at);
+    const [yLow, yHigh] = this.yDecades.map((at) => 10 ** at);
+    if (!peak.used && !(peak.rate >= yLow && peak.rate <= yHigh)) return;
+    const corner = (x, y) => `${this.x(x)},${this.y(y)} `;
+    const ridge = memory > 0 ? Math.min(xHigh, Math.max(xLow, peak.rate / memory)) : xLow;
+    const left = memory > 0 ? Math.max(xLow, yLow / memory) : xLow;
+    const slope = peak.used ? corner(left, memory > 0 ? memory * left : peak.rate) : "";
+    this.add("polyline", { class: peak.used ? "roof" : "roof unused", "data-roof": peak.name,
+                           points: slope + corner(ridge, peak.rate) + corner(xHigh, peak.rate) });
+    labels.push({ at: this.y(peak.rate) + (peak.used ? -5 : 12), used: peak.used,
+                  text: `${of}${peak.name} ${withPrefix(peak.rate, "FLOP/s")}` });
+  }
+
+  drawMemory(memory, used, of) {
+    const [xLow, xHigh] = this.xDecades.map((at) => 10 ** at);
+    const [yLow, yHigh] = this.yDecades.map((at) => 10 ** at);
+    const left = Math.max(xLow, yLow / memory);
+    const highest = used.length > 0 ? Math.max(...used.map((peak) => peak.rate)) : yHigh;
+    const right = Math.min(xHigh, highest / memory);
+    if (used.length === 0)
+      this.add("polyline", { class: "roof", "data-roof": "memory",
+                             points: `${this.x(left)},${this.y(memory * left)} ` +
+                               `${this.x(right)},${this.y(memory * right)}` });
+    const middle = Math.sqrt(left * right);
+    const text = `${of}memory ${withPrefix(memory, "B/s")}`;
+    const [x, y] = [this.x(middle) + 10, this.y(memory * middle) + 12];
+    this.add("text", { class: "roof-name", x, y }, text);
+    this.boxes.push({ left: x, right: x + text.length * 6.2, top: y - 11, bottom: y + 3 });
   }
 
   nearest(x, y) {
@@ -124,27 +180,22 @@ class Roofline extends Plot {
   }
 
   figures(point) {
-    return this.table.columns.flatMap((column, c) => (c > 0 && point.row[c] !== null ? [`${column.heading} ${human(point.row[c], column.kind)}`] : []));
+    return this.table.columns.flatMap((column, c) => (c > 0 && point.row[c] !== null
+      ? [`${column.heading} ${human(point.row[c], column.kind)}`] : []));
   }
 
   point(x, y) {
     const point = this.nearest(x, y);
     if (point === null) this.tip.hidden = true;
-    else this.showTip(point.px, point.py, human(point.row[0], "text"), ...this.figures(point));
+    else this.showTip(point.px, point.py, brief(point.name), ...this.figures(point));
   }
 
   // A point, or null for none.
-  choose(point) {
-    this.chosen = point;
+  choose(point) { kernelChoice.choose(point?.name ?? null); }
+  show(kernel) {
+    this.chosen = this.points.find((point) => point.name === kernel) ?? null;
     this.drawRing();
-    this.tell(point);
-    this.onChoose(point === null ? null : point.index);
-  }
-  chooseRow(index) {
-    const point = this.points.find((one) => one.index === index) ?? null;
-    this.chosen = point;
-    this.drawRing();
-    this.tell(point);
+    this.tell();
   }
 
   key(event) {
@@ -153,7 +204,8 @@ class Roofline extends Plot {
     if (step === undefined || this.order.length === 0) return;
     event.preventDefault();
     const at = this.order.indexOf(this.chosen);
-    const next = at < 0 ? (step > 0 ? 0 : this.order.length - 1) : Math.max(0, Math.min(this.order.length - 1, at + step));
+    const last = this.order.length - 1;
+    const next = at < 0 ? (step > 0 ? 0 : last) : Math.max(0, Math.min(last, at + step));
     this.choose(this.order[next]);
   }
 
@@ -165,19 +217,18 @@ class Roofline extends Plot {
     this.ring.setAttribute("cy", this.chosen.py);
   }
 
-  tell(point) {
+  tell() {
     const left = this.table.rows.length - this.points.length;
-    if (point !== null) this.crumb.replaceChildren(el("b", {}, name(human(point.row[0], "text"))), `  ${this.figures(point).join(", ")}`);
-    else if (left > 0) this.crumb.replaceChildren(`Not drawn: ${grouped(left)} of ${grouped(this.table.rows.length)} kernels, ` +
-      "whose FLOP, bytes or time are 0 or not known.");
-    else this.crumb.replaceChildren();
+    if (this.chosen !== null)
+      this.crumb.replaceChildren(el("b", {}, name(brief(this.chosen.name))),
+        `  ${this.figures(this.chosen).join(", ")}`, ...this.links(this.chosen.name));
+    else this.crumb.replaceChildren(left > 0 ? `Not drawn: ${grouped(left)} of ` +
+      `${grouped(this.table.rows.length)} kernels, whose FLOP, bytes or time are 0 or not known.`
+      : "");
   }
 }
 
 // Why there is no roofline.
-function noRoofline(roofs) {
-  return el("section", { className: "card", id: "roofline" }, el("header", {}, el("h2", {}, "Roofline")),
-    el("div", { className: "empty" }, ![...readRoofs(roofs).values()].some(({ peaks }) => peaks.length > 0)
-      ? "Nothing to draw: no peak is known of a precision that ran. --peak gives one."
-      : "Nothing to draw: no kernel's DRAM bytes were measured."));
-}
+const noRoofline = (roofs) => (!roofs.some(({ peaks }) => peaks.some(({ used }) => used))
+  ? "Nothing to draw: no peak is known of a precision that ran. --peak gives one."
+  : "Nothing to draw: no kernel's DRAM bytes were measured.");

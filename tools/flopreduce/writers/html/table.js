@@ -1,12 +1,28 @@
-// A table that sorts by any column and can be filtered. Only the rows in view are in the document: it stays quick with
-// as many rows as a trace has names.
+// A table that sorts by any column and can be filtered. Only the rows in view are in the document:
+// it stays quick with as many rows as a trace has names. Its name column stays in view while the
+// others scroll, and a sign at the edge says that there are more.
 const kRowHeight = 28;
 const kRowsBeyondView = 12;
+const kMostOnPaper = 100;
+
+// Tables whose sign is to be looked at: all are measured before any is changed, so that the browser
+// lays the page out once.
+const unsigned = new Set();
+function signSoon(table) {
+  if (unsigned.size === 0)
+    requestAnimationFrame(() => {
+      const found = [...unsigned].map((one) => [one, one.hidden()]);
+      unsigned.clear();
+      for (const [one, hidden] of found) one.sign(hidden);
+    });
+  unsigned.add(table);
+}
 
 class ReportTable {
-  constructor(table, colors) {
+  // `dots`: a row's colour, or null.
+  constructor(table, dots = null) {
     this.table = table;
-    this.colors = colors;
+    this.dots = dots;
     this.order = table.rows.map((_, i) => i);
     this.shown = this.order;
     this.sorted = null;  // {column, descending}
@@ -15,19 +31,35 @@ class ReportTable {
     this.count = el("span", { className: "count", role: "status" });
     this.body = el("tbody");
     this.headers = table.columns.map((column, c) => this.header(column, c));
-    this.element = el("table", { "aria-rowcount": table.rows.length + 1, "data-key": table.key }, this.columnWidths(),
-      el("thead", {}, el("tr", {}, ...this.headers)), this.body);
+    this.element = el("table", { "aria-rowcount": table.rows.length + 1, "data-key": table.key },
+      this.columnWidths(), el("thead", {}, el("tr", {}, ...this.headers)), this.body);
     this.element.style.minWidth = `${this.leastWidth}em`;
-    this.scroller = el("div", { className: "scroll", tabindex: "0", on: { scroll: () => this.draw() } }, this.element);
-    this.draw();
+    this.scroller = el("div", { className: "scroll", tabindex: "0", role: "region",
+                                "aria-label": `table ${table.key}`,
+                                on: { scroll: () => this.scrolled() } }, this.element);
+    this.frame = el("div", { className: "scroll-frame" }, this.scroller,
+      el("span", { className: "more-columns", "aria-hidden": "true" }, "\u203a"));
+    this.top = 0;  // as last scrolled; to ask the browser would make it lay out the page
+    this.height = 560;
+    new ResizeObserver(([entry]) => {
+      this.height = entry.contentRect.height || this.height;
+      matchMedia("print").matches ? this.print(true) : this.draw();
+    }).observe(this.scroller);
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
+    this.restore();
   }
 
   header(column, c) {
-    const button = el("button", { type: "button", title: column.heading, on: { click: () => this.sortBy(c) } }, column.heading);
-    return el("th", { scope: "col", "aria-sort": "none", ...(column.kind === "text" ? { className: "text" } : {}) }, button);
+    const button = el("button", { type: "button", on: { click: () => this.sortBy(c) } },
+      column.heading);
+    const text = column.kind === "text" ? { className: "text" } : {};
+    const th = el("th", { scope: "col", "aria-sort": "none", ...text }, button);
+    return explain(th, column.meaning);
   }
 
-  // Numbers get the room that they need, the name gets what is left; where that is too little, the table scrolls.
+  // Numbers get the room that they need, the name gets what is left; where that is too little, the
+  // table scrolls.
   columnWidths() {
     const { columns, rows } = this.table;
     const group = el("colgroup");
@@ -35,11 +67,12 @@ class ReportTable {
     const step = Math.max(1, Math.floor(rows.length / 300));
     columns.forEach((column, c) => {
       let longest = column.heading.length + 2;
-      for (let r = 0; r < rows.length; r += step) longest = Math.max(longest, human(rows[r][c], column.kind).length);
+      for (let r = 0; r < rows.length; r += step)
+        longest = Math.max(longest, human(rows[r][c], column.kind).length);
       const col = el("col");
-      const width = Math.min(longest, 36) * 0.57 + 2.6;
+      const width = Math.min(longest, 36) * 0.62 + 2.6;
       if (c > 0) col.style.width = `${width}em`;
-      this.leastWidth += c > 0 ? width : Math.min(width, 16);
+      this.leastWidth += c > 0 ? width : Math.min(width + (this.dots ? 1.4 : 0), 17);
       group.append(col);
     });
     return group;
@@ -48,7 +81,12 @@ class ReportTable {
   // The first click on numbers puts the largest on top. What is not known stays at the end.
   sortBy(c) {
     const first = this.table.columns[c].kind !== "text";
-    const descending = this.sorted?.column === c ? !this.sorted.descending : first;
+    this.sort(c, this.sorted?.column === c ? !this.sorted.descending : first);
+    state.set(`${this.table.key}.sort`,
+      (this.sorted.descending ? "-" : "") + this.table.columns[c].key);
+  }
+
+  sort(c, descending) {
     this.sorted = { column: c, descending };
     const { rows } = this.table;
     const known = (i) => typeof rows[i][c] === "string" || isNumber(rows[i][c]);
@@ -62,33 +100,75 @@ class ReportTable {
     this.filter(this.wanted ?? "");
   }
 
+  // As the address says.
+  restore() {
+    const order = state.get(`${this.table.key}.sort`);
+    const c = order === null ? -1 : columnOf(this.table, order.replace(/^-/, ""));
+    if (c >= 0) this.sort(c, order.startsWith("-"));
+    const wanted = state.get(`${this.table.key}.filter`);
+    if (wanted !== null) this.filter(wanted);
+  }
+
   filter(wanted) {
     this.wanted = wanted;
     const word = wanted.toLowerCase();
     const texts = this.table.columns.flatMap((column, c) => (column.kind === "text" ? [c] : []));
-    const fits = (i) => texts.some((c) => human(this.table.rows[i][c], "text").toLowerCase().includes(word));
+    const fits = (i) =>
+      texts.some((c) => human(this.table.rows[i][c], "text").toLowerCase().includes(word));
     this.shown = word === "" ? this.order : this.order.filter(fits);
-    this.scroller.scrollTop = 0;
+    this.scroller.scrollTop = this.top = 0;
     this.draw();
+  }
+
+  scrolled() {
+    const { scrollTop } = this.scroller;
+    if (scrollTop === this.top) return signSoon(this);
+    this.top = scrollTop;
+    this.draw();
+  }
+
+  // Are there columns to the right, or to the left?
+  hidden() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.scroller;
+    return { right: scrollLeft + clientWidth < scrollWidth - 2, left: scrollLeft > 2 };
+  }
+  sign({ right, left }) {
+    this.frame.classList.toggle("more-right", right);
+    this.frame.classList.toggle("more-left", left);
   }
 
   draw() {
     const total = this.shown.length;
-    const height = this.scroller.clientHeight || 560;
-    const first = Math.max(0, Math.floor(this.scroller.scrollTop / kRowHeight) - kRowsBeyondView);
-    const last = Math.min(total, first + Math.ceil(height / kRowHeight) + 2 * kRowsBeyondView);
-    const rows = [];
-    for (let at = first; at < last; ++at) rows.push(this.row(this.shown[at], at));
-    this.body.replaceChildren(this.space(first), ...rows, this.space(total - last));
+    const first = Math.max(0, Math.floor(this.top / kRowHeight) - kRowsBeyondView);
+    const inView = Math.ceil(this.height / kRowHeight);
+    const last = Math.min(total, first + inView + 2 * kRowsBeyondView);
+    this.body.replaceChildren(this.space(first), ...this.rows(first, last),
+      this.space(total - last));
     const all = grouped(this.table.rows.length);
-    this.count.textContent = total === this.table.rows.length ? `${all} rows` : `${grouped(total)} of ${all} rows`;
+    this.count.textContent =
+      total === this.table.rows.length ? `${all} rows` : `${grouped(total)} of ${all} rows`;
+    signSoon(this);
+  }
+
+  // Paper does not scroll: the first rows, and how many there are more.
+  print(begins) {
+    if (!begins) return this.draw();
+    const last = Math.min(this.shown.length, kMostOnPaper);
+    const rest = this.shown.length - last;
+    const note = el("td", { colspan: this.table.columns.length, className: "text missing" },
+      `and ${grouped(rest)} more rows`);
+    this.body.replaceChildren(...this.rows(0, last), ...(rest > 0 ? [el("tr", {}, note)] : []));
+  }
+
+  rows(first, last) {
+    return this.shown.slice(first, last).map((index, i) => this.row(index, first + i));
   }
 
   // Marks a row, or none for null, and brings it into view.
   choose(index) {
     this.chosen = index;
     const at = this.shown.indexOf(index);
-    if (at >= 0) this.scroller.scrollTop = Math.max(0, (at - 2) * kRowHeight);
+    if (at >= 0) this.scroller.scrollTop = this.top = Math.max(0, (at - 2) * kRowHeight);
     this.draw();
   }
 
@@ -110,7 +190,8 @@ class ReportTable {
         this.onChoose(index);
       });
     }
-    this.table.columns.forEach((column, c) => row.append(this.cell(this.table.rows[index][c], column, c, index)));
+    this.table.columns.forEach((column, c) =>
+      row.append(this.cell(this.table.rows[index][c], column, c, index)));
     return row;
   }
 
@@ -118,16 +199,17 @@ class ReportTable {
     const td = el("td", { title: whole(value, column.kind) });
     if (column.kind === "text") td.className = "text";
     if (value === null || value?.absent) td.className += " missing";
-    if (c === 0 && this.colors) {
+    const color = c === 0 && this.dots ? this.dots(this.table.rows[index]) : null;
+    if (color) {
       const dot = el("i", { className: "dot" });
-      dot.style.background = this.colors[index];
+      dot.style.background = color;
       td.append(dot);
     }
     if (column.kind === "share" && isNumber(value)) {
       td.className += " meter";
       td.style.setProperty("--part", Math.min(1, numberOf(value)));
     }
-    td.append(name(human(value, column.kind)));
+    td.append(name(brief(human(value, column.kind))));
     return td;
   }
 }

@@ -1,0 +1,364 @@
+"""What a person does with the HTML page, in a real browser: looks things up, searches, folds, sends
+a link, prints, reads it on a phone and in the dark, compares two runs, and looks at a job of 1,000
+ranks."""
+
+import base64
+import itertools
+import json
+import re
+import sys
+import unittest
+
+import chromium
+from made_traces import FOLDER, report, run, trace
+
+KERNELS = "table[data-key=kernels]"
+
+
+def luminance(color):
+    """WCAG's relative luminance of a colour as getComputedStyle writes it."""
+    numbers = [float(n) for n in re.findall(r"[\d.]+(?:e-?\d+)?", color.split("(")[1])][:3]
+    parts = numbers if color.startswith("color(srgb") else [n / 255 for n in numbers]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055)**2.4 for p in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+class Use(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = cls.enterClassContext(chromium.Chromium())
+
+    def setUp(self):
+        self.browser.look()
+
+    def page(self, name, *arguments):
+        path = FOLDER / f"use_{name}.html"
+        done = run(*arguments, "--format", "html", "--force", "-o", path)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return path
+
+    def show(self, path, fragment=""):
+        self.browser.open("about:blank")
+        self.browser.open(path, fragment)
+        self.browser.wait("document.documentElement.dataset.ready === 'true'")
+
+    def open(self, name, *options, fragment=""):
+        path = self.page(name, *options, trace(name))
+        self.show(path, fragment)
+        return path
+
+    def tearDown(self):
+        problems, self.browser.problems = self.browser.problems, []
+        self.assertEqual(problems, [])
+        self.assertEqual([r for r in self.browser.requests if not r.startswith("file:")], [])
+
+    def fragment(self):
+        return self.browser.run("location.hash.slice(1)")
+
+    def text(self, selector):
+        return self.browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def styles(self, selector, *names):
+        return self.browser.run(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => "
+            f"{json.dumps(names)}.map((name) => getComputedStyle(e)[name]))")
+
+    # --- what is on the page ---------------------------------------------------------------------
+
+    def test_the_first_figures_are_those_of_the_terminal(self):
+        self.open("training")
+        screen = run("--color", "never", trace("training")).stdout.decode()
+        lines = dict(re.findall(r"^  ([A-Z][\w/ ]{1,12}?) {2,}(.*)$", screen, re.MULTILINE))
+        cards = self.browser.run("[...document.querySelectorAll('.figure')].map((f) => "
+                                 "[f.querySelector('dt').textContent, "
+                                 "f.querySelector('dd').firstChild.textContent])")
+        self.assertEqual([name for name, _ in cards], [
+            "Executed", "HFU", "MFU", "Kernel time", "Backward/fwd", "Coverage", "Profiler cost"])
+        for name, value in cards:
+            self.assertTrue(lines[name].startswith(value), (name, value, lines[name]))
+
+    def test_a_phase_has_one_colour(self):
+        self.open("timeline")
+        phases = set(report("timeline")["phases"])
+        seen = {phase: set() for phase in phases}
+        dots = self.browser.run(
+            "[...document.querySelectorAll('table[data-key=phases] tbody tr:not(.space)')]"
+            ".map((row) => [row.cells[0].textContent, "
+            "getComputedStyle(row.querySelector('.dot')).backgroundColor])")
+        legends = self.browser.run(
+            "[...document.querySelectorAll('.legend > span')].map((s) => [s.textContent, "
+            "getComputedStyle(s.querySelector('.dot')).backgroundColor])")
+        bars = self.browser.run(
+            "[...document.querySelectorAll('.bar i')].map((i) => [i.title.split(':')[0], "
+            "getComputedStyle(i).backgroundColor])")
+        layers = self.browser.run("[...document.querySelectorAll('.layer')].map((l) => "
+                                  "[l.dataset.phase, getComputedStyle(l).fill])")
+        for places in (dots, bars, layers):
+            self.assertTrue(places)
+        for phase, color in itertools.chain(dots, legends, bars, layers):
+            if phase in seen:
+                seen[phase].add(color)
+        for phase, colors in seen.items():
+            self.assertEqual(len(colors), 1, (phase, colors))
+        self.assertEqual(len(set.union(*seen.values())), len(phases))  # and no other's
+
+    def test_a_column_head_says_what_it_means(self):
+        self.open("training")
+        head = f"{KERNELS} th:nth-child(2)"
+        meaning = self.browser.run(f"document.querySelector('{head}').ariaDescription")
+        self.assertIn("floating-point operations", meaning)
+        self.assertTrue(self.browser.run("document.querySelector('#meaning').hidden"))
+        self.browser.point(head)
+        self.assertEqual(self.text("#meaning"), meaning)
+        self.browser.press("Escape")
+        self.assertTrue(self.browser.run("document.querySelector('#meaning').hidden"))
+        # By keyboard: the head before it, then Tab.
+        self.browser.run(f"document.querySelector('{KERNELS} th:nth-child(1) button').focus()")
+        self.browser.press("Tab")
+        self.assertEqual(self.text("#meaning"), meaning)
+        # The same words are in the list at the end.
+        self.browser.click(".contents a[href='#terms']")
+        self.assertIn(meaning, self.text("#terms .terms"))
+
+    # --- the flame view --------------------------------------------------------------------------
+
+    def search(self, text):
+        self.browser.click("#flame .filter")
+        self.browser.call("Input.insertText", text=text)
+
+    def test_search_in_the_flame_view(self):
+        self.open("training")
+        expected = report("training")
+        work = {r["path"]: int(r["flop"] or r["flop_partial"] or 0) for r in expected["ranges"]}
+        total = int(expected["total"]["flop"] or expected["total"]["flop_partial"])
+        self.search("LAYER:")
+        share = (work["step/forward/layer:fc1"] + work["step/forward/layer:fc2"]) / total
+        found = self.text("#flame .count")
+        self.assertRegex(found, r"^2 matches, ")
+        self.assertAlmostEqual(float(re.search(r"([\d.]+) %", found)[1]), 100 * share, delta=0.05)
+        marked = self.browser.run(
+            "[...document.querySelectorAll('.frame.match')].map((f) => f.textContent)")
+        self.assertEqual(sorted(marked), ["layer:fc1", "layer:fc2"])
+        faint = self.browser.run(
+            "[...document.querySelectorAll('.frame.faint')].map((f) => f.textContent)")
+        self.assertIn("backward", faint)
+        self.assertNotIn("forward", faint)
+        self.search("nothing of that name")
+        self.assertEqual(self.text("#flame .count"), "no match")
+
+    def test_the_flame_view_zooms_out_by_a_button_and_goes_by_keys(self):
+        self.open("training")
+        reset = "document.querySelector('#flame .reset').checkVisibility()"
+        self.assertFalse(self.browser.run(reset))
+        here = "document.activeElement.textContent"
+        self.browser.run("document.querySelector('.frame[aria-current]').focus()")
+        for key, name in (("ArrowDown", "step"), ("ArrowDown", "backward"),
+                          ("ArrowUp", "step"), ("ArrowDown", "backward"),
+                          ("ArrowRight", "forward")):
+            self.browser.press(key)
+            self.assertEqual(self.browser.run(here), name)
+        self.browser.press("Enter")
+        frames = "[...document.querySelectorAll('.frame')].map((f) => f.textContent)"
+        self.assertNotIn("backward", self.browser.run(frames))
+        self.assertTrue(self.browser.run(reset))
+        self.browser.click("#flame .reset")
+        self.assertIn("backward", self.browser.run(frames))
+        self.assertFalse(self.browser.run(reset))
+
+    # --- contents, folding, the address ----------------------------------------------------------
+
+    def test_contents_open_and_cards_fold(self):
+        self.open("training")
+        is_open = "document.getElementById('ledger').open"
+        self.assertFalse(self.browser.run(is_open))
+        self.browser.click(".contents a[href='#ledger']")
+        self.assertTrue(self.browser.run(is_open))
+        top = self.browser.run("document.getElementById('ledger').getBoundingClientRect().top")
+        self.assertLess(top, 900)
+        self.assertGreaterEqual(top, 0)
+        self.browser.click("#ledger > summary")
+        self.assertFalse(self.browser.run(is_open))
+        links = self.browser.run(
+            "[...document.querySelectorAll('.contents a')].map((a) => a.hash.slice(1))")
+        self.assertEqual(links, self.browser.run(
+            "[...document.querySelectorAll('.cards > details')].map((d) => d.id)"))
+
+    def test_a_link_brings_back_what_was_chosen(self):
+        path = self.open("training")
+        self.search("gradient")
+        self.browser.run("[...document.querySelectorAll('.frame')].find((f) => "
+                         "f.textContent === 'backward').click()")
+        self.browser.click("button[data-weight=launches]")
+        self.browser.click(f"{KERNELS} th:nth-child(2) button")
+        self.browser.click("#ledger > summary")
+        self.browser.click("#phases > summary")
+        for word in ("open=ledger", "closed=phases"):
+            self.browser.wait(f"location.hash.includes('{word}')")
+        looks = ("JSON.stringify([[...document.querySelectorAll('.frame')].map((f) => "
+                 "[f.textContent, f.className, f.style.width]), "
+                 f"[...document.querySelectorAll('{KERNELS} tbody tr')].map((r) => r.textContent), "
+                 "[...document.querySelectorAll('.card')].map((d) => d.open)])")
+        before, fragment = self.browser.run(looks), self.fragment()
+        self.show(path, fragment)
+        self.assertEqual(self.browser.run(looks), before)
+        self.show(path, "ledger")  # a plain anchor
+        self.assertTrue(self.browser.run("document.getElementById('ledger').open"))
+
+    # --- the roofline ----------------------------------------------------------------------------
+
+    def test_points_of_the_roofline_have_names_and_links(self):
+        self.open("vectors", "--peak", "fp32=50T", "--peak", "fp64=25T", "--peak", "memory=5T")
+        boxes = self.browser.run(
+            "[...document.querySelectorAll('#roofline .point-name')].map((t) => "
+            "{ const b = t.getBoundingClientRect(); "
+            "return [t.textContent, b.left, b.right, b.top, b.bottom]; })")
+        self.assertEqual({name for name, *_ in boxes},
+                         {"matrix_vector", "outer_product", "row_sum"})
+        for (_, left, right, top, bottom), (_, l, r, t, b) in itertools.combinations(boxes, 2):
+            self.assertTrue(right <= l or r <= left or bottom <= t + 3 or b <= top + 3, boxes)
+        unused = self.browser.run(
+            "[...document.querySelectorAll('#roofline .roof.unused')].map((r) => r.dataset.roof)")
+        self.assertIn("fp64", unused)  # a peak of the device, of a precision that did not run
+        self.assertNotIn("fp32", unused)
+        self.browser.click("#roofline .point")
+        kernel = self.text("#roofline .crumb b")
+        self.browser.click("#roofline .crumb .button:first-of-type")
+        rows = self.browser.run(
+            f"[...document.querySelectorAll('{KERNELS} tr[aria-selected=true]')]"
+            ".map((r) => r.cells[0].textContent)")
+        self.assertEqual(rows, [kernel])
+        self.browser.click("#roofline .crumb .button:last-of-type")
+        self.assertEqual(self.browser.run("document.querySelector('#flame .filter').value"), kernel)
+        self.assertEqual(self.browser.run("document.querySelectorAll('.frame.match').length"), 1)
+
+    # --- a phone, paper, the dark ----------------------------------------------------------------
+
+    def test_a_phone_shows_names_and_says_that_there_is_more(self):
+        for width in (390, 1280):
+            self.browser.look(width=width)
+            self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T")
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+            scroller = "document.querySelector('#roofline .scroll')"
+            more = f"{scroller}.parentElement.classList.contains('more-right')"
+            wider = self.browser.run(f"{scroller}.scrollWidth > {scroller}.clientWidth + 2")
+            self.assertEqual(self.browser.run(more), wider)
+            if width == 390:
+                self.assertTrue(wider)
+                place = "document.querySelector('#roofline td').getBoundingClientRect().left"
+                before = self.browser.run(place)
+                self.browser.run(f"{scroller}.scrollLeft = 1e6")
+                self.browser.wait(f"!{more}")
+                self.assertEqual(self.browser.run(place), before)
+            ticks = self.browser.run(
+                "[...document.querySelectorAll('#flop-over-time .tick, #roofline .tick')]"
+                ".filter((t) => t.getAttribute('text-anchor') === 'middle').map((t) => "
+                "{ const b = t.getBoundingClientRect(); return [b.left, b.right, b.top]; })")
+            for (_, right, top), (left, _, below) in itertools.pairwise(ticks):
+                self.assertTrue(right < left or top != below, "labels of an axis overlap")
+
+    def test_paper_has_every_column_and_no_head_over_rows(self):
+        self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T")
+        self.browser.run("scrollTo(0, 700)")
+        self.browser.look(width=720, media="print")  # A4 less its margins
+        self.browser.run("dispatchEvent(new Event('beforeprint'))")
+        for position, in self.styles("th, td", "position"):
+            self.assertEqual(position, "static")
+        right = self.browser.run(
+            "Math.max(...[...document.querySelectorAll('.card[open] td, .card[open] th, svg, "
+            ".frame, .bar')].map((e) => e.getBoundingClientRect().right))")
+        self.assertLessEqual(right, 720)
+        self.assertEqual(
+            self.browser.run(f"document.querySelectorAll('{KERNELS} tbody tr').length"),
+            len(report("vectors")["kernels"]))
+        self.assertFalse(self.browser.run(
+            "[...document.querySelectorAll('.more-columns, .filter, .contents, .button')]"
+            ".some((e) => e.checkVisibility())"))
+        self.browser.run("dispatchEvent(new Event('afterprint'))")
+        pdf = base64.b64decode(self.browser.call("Page.printToPDF", printBackground=True)["data"])
+        self.assertTrue(pdf.startswith(b"%PDF"))
+
+    def test_text_can_be_read_light_and_dark(self):
+        path = self.page("simulated", trace("simulated"))
+        for theme in ("light", "dark"):
+            self.browser.look(theme=theme)
+            self.show(path)
+            (ground,), = self.styles("body", "backgroundColor")
+            self.assertEqual(luminance(ground) > 0.5, theme == "light")
+            for selector, behind in (("h1", "body"), (".head .lines div", "body"),
+                                     (".figure dt", ".figure"), (".figure .note", ".figure"),
+                                     (".banner", ".banner"), ("td", ".card"), ("th", "th"),
+                                     (".frame", ".frame"), ("footer", "body")):
+                if selector == behind:
+                    pairs = self.styles(selector, "color", "backgroundColor")
+                else:
+                    (back,), *_ = self.styles(behind, "backgroundColor")
+                    pairs = [(color, back) for color, in self.styles(selector, "color")]
+                self.assertTrue(pairs, selector)
+                for color, back in pairs:
+                    if not back.startswith("rgba(0, 0, 0, 0)"):  # the frame of the narrow ones
+                        self.assertGreaterEqual(contrast(color, back), 4.5, (theme, selector))
+
+    # --- two runs, many ranks --------------------------------------------------------------------
+
+    def test_two_runs_side_by_side(self):
+        one, other = trace("vectors"), trace("training")
+        path = self.page("compare", "compare", one, other)
+        self.show(path)
+        sides = json.loads(run("compare", one, other, "--format", "json").stdout)
+        rows = self.browser.run(
+            "[...document.querySelectorAll('[data-key=compared_kernels] tbody tr:not(.space)')]"
+            ".map((r) => [r.cells[0].title, r.cells[1].textContent])")
+        self.assertEqual(rows, [[k["name"], k["change"]] for k in sides["kernels"]])
+        self.assertEqual(self.text("h1"), "FLOP of A against B")
+        widths = self.browser.run("[...document.querySelectorAll('.bar')].map((b) => "
+                                  "b.getBoundingClientRect().width)")
+        times = [sides["total"]["gpu_time_ns"][side] for side in "ab"]
+        self.assertAlmostEqual(widths[0] / widths[1], times[0] / times[1],
+                               delta=0.02 * times[0] / times[1])
+
+    def test_other_answers_are_pages_too(self):
+        for name, arguments in (("peaks", ("peaks", "H100")),
+                                ("explain", ("explain", "total", trace("training")))):
+            self.show(self.page(name, *arguments))
+            self.assertGreater(self.browser.run("document.querySelectorAll('td').length"), 4, name)
+
+    def test_a_job_of_1000_ranks_and_5000_kernels(self):
+        traces = [trace(f"job{rank}") for rank in range(1000)]
+        path = self.page("job", *traces, "--peak", "fp32=1T", "--peak", "memory=1T")
+        self.assertLess(path.stat().st_size, 5_000_000)
+        self.show(path)
+        shown = self.browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        for key, rows in (("kernels", 5000), ("roofline", 5000), ("ranks", 1000)):
+            self.assertEqual(self.browser.run(
+                f"document.querySelector('table[data-key={key}]').ariaRowCount ?? "
+                f"document.querySelector('table[data-key={key}]').getAttribute('aria-rowcount')"),
+                str(rows + 1))
+        self.assertLess(self.browser.run("document.getElementsByTagName('*').length"), 6000)
+        # Every rank's column is as high as its time: 100 kernels of 1 us, of rank 7 of 2 us.
+        self.browser.run("document.getElementById('ranks').scrollIntoView()")
+        layers = self.browser.run("[...document.querySelectorAll('#ranks .layer')].map((l) => "
+                                  "l.getAttribute('d'))")
+        edges = [re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path) for path in layers]
+        tops = [min(float(layer[rank][1]) for layer in edges) for rank in range(1000)]
+        bottom = max(float(y) for _, y, _ in edges[0])
+        for rank in (0, 7, 999):
+            self.assertAlmostEqual((bottom - tops[rank]) / (bottom - tops[1]),
+                                   2 if rank == 7 else 1, delta=0.02)
+        self.browser.click("#ranks .plot")
+        chosen = self.browser.run("document.querySelector('#ranks tr[aria-selected=true]')"
+                                  ".cells[0].textContent")
+        self.assertEqual(self.text("#ranks .tip").splitlines()[0], chosen + ": 100.0 us")
+        print(f"1,000 ranks, 5,000 kernels: {path.stat().st_size / 1e6:.1f} MB, shown after "
+              f"{shown:.0f} ms", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    if chromium.PROGRAM is None:
+        print("skipped: no Chromium here (Debian: apt-get install chromium)")
+        sys.exit(77)
+    unittest.main(argv=["html_use_test.py", "-v"])

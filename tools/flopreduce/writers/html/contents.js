@@ -1,0 +1,82 @@
+// Cards that fold, and the list of them beside the page. A card's inside is made when it is opened
+// for the first time.
+class Card {
+  // `fill(body, tools)` makes the inside; `tools` are in the card's first line.
+  constructor(key, title, fill, isOpen) {
+    this.key = key;
+    this.title = title;
+    this.fill = fill;
+    this.usuallyOpen = isOpen;
+    this.body = el("div", { className: "body" });
+    this.element = el("details", { className: "card", id: key },
+      el("summary", {}, el("h2", {}, name(title))), this.body);
+    this.link = el("a", { href: `#${key}` }, name(title));
+    this.link.addEventListener("click", (event) => {
+      event.preventDefault();
+      this.go();
+    });
+    const asked = state.list("open").includes(key) || state.get("at") === key;
+    this.open(asked || (isOpen && !state.list("closed").includes(key)));
+    this.element.addEventListener("toggle", () => this.toggled());
+  }
+
+  open(wanted = true) {
+    if (wanted) this.make();
+    this.element.open = wanted;
+  }
+
+  make() {
+    if (!this.fill) return;
+    const tools = el("div", { className: "tools" });
+    const { fill } = this;
+    this.fill = null;
+    fill(this.body, tools);
+    if (tools.childElementCount > 0) this.body.prepend(tools);
+  }
+
+  toggled() {
+    const { open } = this.element;
+    if (open) this.make();
+    state.mark("open", this.key, open && !this.usuallyOpen);
+    state.mark("closed", this.key, !open && this.usuallyOpen);
+  }
+
+  go() {
+    this.open();
+    this.element.scrollIntoView({ block: "start" });
+    this.element.querySelector("summary").focus({ preventScroll: true });
+    state.set("at", this.key);
+  }
+}
+
+// On a narrow page the list is folded.
+function contentsList(cards) {
+  const all = (open) => () => cards.forEach((card) => card.open(open));
+  const items = cards.map((card) => el("li", {}, card.link));
+  const list = el("details", { className: "contents-list" }, el("summary", {}, "Contents"),
+    el("ol", {}, ...items),
+    el("div", { className: "folding" },
+      el("button", { type: "button", className: "button", on: { click: all(true) } }, "Open all"),
+      el("button", { type: "button", className: "button", on: { click: all(false) } },
+        "Fold all")));
+  list.open = matchMedia("(min-width: 1180px)").matches;
+  follow(cards);
+  return el("nav", { className: "contents", "aria-label": "contents" }, list);
+}
+
+// Marks the card that is read.
+function follow(cards) {
+  const inView = new Set();
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries)
+      inView[isIntersecting ? "add" : "delete"](target);
+    let marked = false;
+    for (const { element, link } of cards) {
+      const reads = !marked && inView.has(element);
+      marked ||= reads;
+      if (reads) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  }, { rootMargin: "0px 0px -60% 0px" });
+  for (const { element } of cards) watch.observe(element);
+}
