@@ -11,6 +11,7 @@
 #include "crc32c.h"
 #include "flop_trace.pb.h"
 #include "passes/condense.h"
+#include "reduce_bytes.h"
 #include "sequences.h"
 
 using namespace flopinj::test;
@@ -87,7 +88,38 @@ std::string merged(const std::vector<Part>& parts) {
   return condense(all).bytes;
 }
 
+// One recording of a job: all are alike but for the session and the rank.
+std::string rank_of_job(int32_t rank) {
+  TraceBuilder t;
+  t.rank_header(1'000 + static_cast<uint64_t>(rank), rank, 1);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.kernel(1, "k", 11);
+  t.launches({{1, 10, 0}});
+  t.end();
+  return t.bytes();
+}
+
 }  // namespace
+
+TEST_CASE("a summary of more processes than any job has ranks is read again whole") {
+  constexpr int32_t kRanks = 20'000;
+  std::vector<Part> ranks, halves(2);
+  for (int32_t rank = 0; rank < kRanks; ++rank)
+    ranks.push_back({"rank" + std::to_string(rank), rank_of_job(rank)});
+  const std::string flat = merged(ranks);
+  for (size_t half : {size_t{0}, size_t{1}}) {
+    const auto begin = ranks.begin() + static_cast<std::ptrdiff_t>(half * kRanks / 2);
+    halves[half] = {"half", merged({begin, begin + kRanks / 2})};
+  }
+  CHECK(merged(halves) == flat);
+  CHECK(merged({{"flat", flat}}) == flat);
+  const Report report = reduce_bytes({flat});
+  CHECK(report.traces.size() == kRanks);
+  CHECK(report.total.launches == kRanks);
+  CHECK(report.damage.empty());
+}
 
 TEST_CASE("a merge of a merge is the merge, of recorded traces however spoilt") {
   std::vector<Part> traces = recorded();

@@ -6,6 +6,7 @@
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
+#include "passes/router.h"
 #include "sections/notices.h"
 #include "support/text.h"
 
@@ -47,8 +48,14 @@ int write_summary(InputArguments& input, const OutputArguments& output) {
   Reducer reducer(std::move(input.reduce));
   const int trouble = open_traces(reducer, input);
   if (!reducer.any_input()) return trouble;
-  const std::string summary = reducer.summary();
-  const int code = write_output(output, [&](std::ostream& out) { out << summary; });
+  const Condensed summary = reducer.summary();
+  if (summary.recordings > kMostInSummary) {
+    complain("a summary of " + std::to_string(summary.recordings) +
+             " processes could not be read again, since at most " + std::to_string(kMostInSummary) +
+             " are: merge fewer files at a time. Nothing was written");
+    return kExitUsage;
+  }
+  const int code = write_output(output, [&](std::ostream& out) { out << summary.bytes; });
   return code == kExitFine && !reducer.errors().empty() ? trouble : code;
 }
 

@@ -241,11 +241,11 @@ void Reducer::sort_files() {
   });
 }
 
-std::string Reducer::summary() {
+Condensed Reducer::summary() {
   sort_files();
   std::vector<Input*> inputs;
   for (const auto& file : files_) inputs.push_back(file.input.get());
-  return condense(inputs).bytes;
+  return condense(inputs);
 }
 
 Report Reducer::run() {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/condense.h"
 #include "passes/revisions.h"
 #include "passes/rows/number_split.h"
 #include "passes/second_pass.h"
@@ -47,8 +48,8 @@ class Reducer {
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
 
-  // The bytes of a summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
-  std::string summary();
+  // A summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
+  Condensed summary();
   // Reads every trace twice, and once more where ranges name operators, or every launch is asked
   // for. Call once.
   Report run();

@@ -9,7 +9,6 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr uint32_t kMaxSessionsInInput = 64;  // each takes memory
-constexpr uint32_t kMaxInSummary = 1U << 14;
 
 }  // namespace
 
@@ -26,28 +25,22 @@ void Router::start(uint32_t input) {
 
 // Session 0 means that the header is lost or gives none: then a file is a trace of its own.
 uint32_t Router::find_or_add(uint64_t session) {
-  for (uint32_t i = 0; i < tables_.traces.size(); ++i) {
-    auto& trace = tables_.traces[i];
-    const bool seen_here =
-        std::find(trace.inputs.begin(), trace.inputs.end(), input_) != trace.inputs.end();
-    if (trace.session == session && (session != 0 || seen_here)) {
-      if (!seen_here) trace.inputs.push_back(input_);
-      return i;
-    }
-  }
-  auto& trace = tables_.traces.emplace_back();
-  trace.session = session;
-  trace.inputs.push_back(input_);
-  return static_cast<uint32_t>(tables_.traces.size() - 1);
+  const auto next = static_cast<uint32_t>(tables_.traces.size());
+  const auto [found, is_new] = session != 0 ? by_session_.try_emplace(session, next)
+                                            : without_session_.try_emplace(input_, next);
+  if (is_new) tables_.traces.emplace_back().session = session;
+  auto& inputs = tables_.traces[found->second].inputs;
+  if (std::find(inputs.begin(), inputs.end(), input_) == inputs.end()) inputs.push_back(input_);
+  return found->second;
 }
 
 // A recording in a summary is whole: where it was seen before, it is left out.
 bool Router::known_elsewhere(const trace::Header& header) const {
-  return std::any_of(tables_.traces.begin(), tables_.traces.end(), [&](const TraceState& t) {
-    return t.session == header.session_id() && t.session != 0 &&
-           (header.summary() || t.from_summary) &&
-           std::find(t.inputs.begin(), t.inputs.end(), input_) == t.inputs.end();
-  });
+  const auto known = by_session_.find(header.session_id());
+  if (known == by_session_.end()) return false;
+  const TraceState& t = tables_.traces[known->second];
+  return (header.summary() || t.from_summary) &&
+         std::find(t.inputs.begin(), t.inputs.end(), input_) == t.inputs.end();
 }
 
 uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
@@ -63,7 +56,7 @@ uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
     repeated_ = true;
     return kNoIndex;
   }
-  if (++sessions_in_input_ > (header.summary() ? kMaxInSummary : kMaxSessionsInInput)) {
+  if (++sessions_in_input_ > (header.summary() ? kMostInSummary : kMaxSessionsInInput)) {
     refused_ = true;
     damage.add(Damage::kTableFull);
     return kNoIndex;

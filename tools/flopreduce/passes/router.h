@@ -1,6 +1,7 @@
 // Which process's recording a packet belongs to.
 #pragma once
 #include <cstdint>
+#include <unordered_map>
 
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
@@ -10,12 +11,14 @@ namespace flopinj::reduce {
 
 // The format versions this reader knows.
 inline constexpr uint32_t kFormatMajor = 1;
+// Recordings that are read of one summary: a file of a few MiB must not ask for gigabytes.
+inline constexpr uint32_t kMostInSummary = 1U << 17;
 
 // Files of one session are parts of one trace, and one file may hold several traces: a Header
 // changes the current one. Call start() for each input.
 class Router {
  public:
-  explicit Router(TraceTables& tables) : tables_(tables) {}
+  explicit Router(TraceTables& tables) : tables_(tables) {}  // which are empty
   void start(uint32_t input);
   void reset();  // before all inputs are read once more
   // The trace of this packet, or kNoIndex for a packet to leave out: seen before, or of an unknown
@@ -32,6 +35,8 @@ class Router {
   bool known_elsewhere(const trace::Header& header) const;
 
   TraceTables& tables_;
+  std::unordered_map<uint64_t, uint32_t> by_session_;       // trace; without 0
+  std::unordered_map<uint64_t, uint32_t> without_session_;  // by input
   uint32_t input_ = 0;
   uint32_t current_ = kNoIndex;
   uint32_t sequence_before_ = 0;
