@@ -206,8 +206,8 @@ std::string template_name(uint32_t id) {
          "Params, float const*, float*, unsigned long, unsigned long, unsigned long)";
 }
 
-// A rank of a job of 1,000, which has 5,000 kernels. Each rank runs and measures 100 of them, rank 7
-// in twice the time that each usually takes.
+// A rank of a job of 1,000, which has 5,000 kernels. Each rank runs and measures 100 of them, rank
+// 7 in twice the time that each usually takes.
 TraceBuilder job(int rank) {
   constexpr uint32_t kKernels = 5'000, kOfRank = 100;
   TraceBuilder t;

@@ -17,7 +17,7 @@ function(base64_of_sha256 hex result)
     string(SUBSTRING "${alphabet}" ${low} 1 second)
     string(APPEND text "${first}${second}")
   endforeach()
-  # The last digit of 64 has a group of its own: four bits, two of padding, and "=" to fill the group.
+  # The last digit of 64 has a group of its own: four bits, two of padding, and "=" to fill it.
   string(SUBSTRING "${hex}" 63 1 digit)
   math(EXPR last "0x${digit} * 4")
   string(SUBSTRING "${alphabet}" ${last} 1 character)
