@@ -2,7 +2,7 @@
 // it stays quick with as many rows as a trace has names. Its name column stays in view while the
 // others scroll, and a sign at the edge says that there are more.
 const kRowHeight = 28;
-const kRowsBeyondView = 12;
+const kRowsBeyondView = 5;
 const kMostOnPaper = 100;
 
 // Tables whose sign is to be looked at: all are measured before any is changed, so that the browser
