@@ -92,8 +92,8 @@ ProcessInfo Recording::describe() {
   return process;
 }
 
-// CUDA and NVTX each load the library that their variable names. Where NVTX's variable names another
-// library, the trace has launches and no ranges.
+// CUDA and NVTX each load the library that their variable names. Where the two differ, the trace
+// has launches and no ranges.
 void Recording::check_nvtx_variable() {
   const char* const cuda = std::getenv("CUDA_INJECTION64_PATH");
   const char* const nvtx = std::getenv("NVTX_INJECTION64_PATH");

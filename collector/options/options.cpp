@@ -263,8 +263,8 @@ const RecordingOption kOptions[] = {
      "PERCENT|none",
      {},
      "per cent of wall time, above 0 to 100, or none",
-     "Most that reading counters may cost, in per cent of wall time, or none (1). What 200 s earn, "
-     "2 s at 1 %, may be spent at the start on kernels without counts",
+     "Most that reading counters may cost, in per cent of wall time, or none (1). The share of "
+     "200 s, 2 s at 1 %, may be used at once at the start, on kernels without counts",
      false,
      budget},
     {"--until-covered",

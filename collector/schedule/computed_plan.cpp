@@ -140,7 +140,7 @@ MetricGroupPlan lacking_group(std::string_view chip, const std::vector<std::stri
   group.name = "tensor_unknown";
   group.unavailable = "chip " + std::string(chip) + " is not in flopinj's table, and ";
   if (lacking.empty()) {
-    group.unavailable += "CUPTI names no metric that tells its tensor operations";
+    group.unavailable += "CUPTI has no metric that counts its tensor operations";
     return group;
   }
   for (const std::string& name : lacking) group.metrics.push_back(with_sum(name));

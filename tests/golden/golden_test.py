@@ -72,10 +72,10 @@ class Golden(unittest.TestCase):
 
     def test_a_table_says_what_it_has_no_room_for(self):
         wide, narrow = (section(self.reduce("training", "--all", width=w), "By phase") for w in (80, 60))
-        self.assertEqual(wide[0].split(), "phase FLOP in full share launches GPU time".split())
-        # "in full" says again what stands before it.
+        self.assertEqual(wide[0].split(), "phase FLOP exact share launches GPU time".split())
+        # "exact" says again what stands before it.
         self.assertEqual(narrow[0].split(), "phase FLOP share launches GPU time".split())
-        self.assertEqual(narrow[-1], "  no room for: in full")
+        self.assertEqual(narrow[-1], "  left out, too wide: exact")
 
     def test_json(self):
         for name in CASES:

@@ -83,8 +83,8 @@ def main():
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="traces recorded on hardware")
     options = parser.parse_args()
     print(
-        "BY FORMULA but for the columns 'hw': nothing ran; all work takes the time of half a made-up "
-        "peak."
+        "BY FORMULA but for the columns 'hw': nothing ran; all work takes the time of half a "
+        "made-up peak."
     )
     rows = [row(options.build, name, batch, options.traces) for name in TABLES for batch in BATCHES]
     print("\nFLOP for one image")

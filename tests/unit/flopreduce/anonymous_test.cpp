@@ -28,7 +28,7 @@ TEST_CASE("keyed hash: the test vector of the paper on SipHash") {
   CHECK(hash.of(input) == 0xa129ca6149be45e5U);
 }
 
-TEST_CASE("anonymous names: public ones stay, others keep what figures are told by") {
+TEST_CASE("anonymous names: public ones stay, others keep the names that figures depend on") {
   const AnonymousNames names(kHash);
   for (const char* name :
        {"aten::conv2d, sizes = [[8, 1, 14, 14], [8]]", "AddmmBackward0",

@@ -67,7 +67,7 @@ int write_anonymous(const AnonymizeArguments& arguments) {
       report_of(Input::from_memory("the anonymous trace", bytes.data(), bytes.size()));
   if (const auto key = first_difference(before, after))
     throw Failure("not written: without its names the report would have other figures (" + *key +
-                  "); --keep-ranges and --keep-kernels keep what figures are told by");
+                  "); --keep-ranges and --keep-kernels keep the names that figures depend on");
   const int code = write_output(arguments.output, [&](std::ostream& out) { out << bytes; });
   if (code == kExitFine && damage.partial())
     throw Failure(printable(arguments.trace) + ": damaged parts are left out", kExitPartial);

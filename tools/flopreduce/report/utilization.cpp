@@ -199,7 +199,7 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   else if (formula && report.total.flop > 0)
     basis += ", " + coverage(report) + " covered";
   const bool at_most = formula && !options.formula_flop && report.operators.formula_at_most;
-  if (at_most) basis += ", at most: not every gradient is told";
+  if (at_most) basis += ", at most: not every gradient is known";
   add("formula", std::move(basis), formula, report.total, report.total);
   out.methods.back().at_most = at_most;
   Covered covered;

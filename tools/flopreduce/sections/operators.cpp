@@ -66,8 +66,8 @@ Section operators_section(const Report& report) {
   if (operators.differentiated_again > 0)
     out.below.push_back({to_grouped(operators.differentiated_again) +
                              " backward launches are of gradients that are differentiated again: "
-                             "they stand by their nodes, since no number tells their forward "
-                             "operators.",
+                             "they are listed under their nodes, since no number leads to their "
+                             "forward operators.",
                          Tone::kWarn});
   return out;
 }

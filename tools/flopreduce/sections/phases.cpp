@@ -16,7 +16,7 @@ Section phases_section(const Report& report) {
   Table table{"phases",
               {{"phase", "phase"},
                {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "in full", Kind::kExactFlop},
+               {"flop_exact", "exact", Kind::kExactFlop},
                {"flop_share", "share", Kind::kShare, Worth::kMain},
                {"launches", "launches", Kind::kCount},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
@@ -61,10 +61,10 @@ std::vector<Line> unclear_lines(const Report& report) {
   const Work& unclear = report.unclear;
   if (unclear.launches == 0) return {};
   return {{to_grouped(unclear.launches) + " launches of other" + flop_in_brackets(unclear) +
-               " may have run forward: their sequence numbers do not tell.",
+               " may have run forward: their sequence numbers do not show it.",
            Tone::kWarn},
           {"Data preparation, layers without gradients and evaluation with gradients on look the "
-           "same. A range named forward tells, or the rule 'forward number is unclear'.",
+           "same. Give the forward pass a range, or use the rule 'forward number is unclear'.",
            Tone::kDim}};
 }
 

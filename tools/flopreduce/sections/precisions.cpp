@@ -24,7 +24,7 @@ Section precisions_section(const Report& report) {
   Table table{"precisions",
               {{"precision", "precision"},
                {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "in full", Kind::kExactFlop},
+               {"flop_exact", "exact", Kind::kExactFlop},
                {"flop_share", "share", Kind::kShare}}};
   table.when_empty = "none counted";
   for (size_t i = 0; i < report.precisions.size(); ++i) {
@@ -41,7 +41,7 @@ Section integer_section(const Report& report) {
   Table table{"integer_operations",
               {{"source", "source"},
                {"op", "OP", Kind::kOperations, Worth::kMain},
-               {"op_exact", "in full", Kind::kExactFlop}}};
+               {"op_exact", "exact", Kind::kExactFlop}}};
   for (size_t i = 0; i < kIntegerFormats.size(); ++i) {
     const Cell operations =
         sum_cell(report, report.flop.integer[i], report.estimated_flop.integer[i]);

@@ -21,7 +21,7 @@ Section rules_section(const Report& report) {
       table.rows.push_back({r.rule, r.phase, flop_cell(r.work),
                             flop_share_cell(r.work, report.total), r.work.launches,
                             time_cell(r.work)});
-  return {"Rules that told the phases", {}, std::move(table), {}};
+  return {"Phase rules used", {}, std::move(table), {}};
 }
 
 void rules_json(Json& j, const Report& report) {

@@ -79,7 +79,7 @@ class TextWriter {
     }
     std::string left_out;
     for (const auto& heading : text.print(out_, options_.width, options_.fit, style_))
-      left_out += (left_out.empty() ? "  no room for: " : ", ") + heading;
+      left_out += (left_out.empty() ? "  left out, too wide: " : ", ") + heading;
     if (!left_out.empty()) write(Line(left_out, Tone::kDim));
     if (shown < table.rows.size())
       write(Line("  and " + to_grouped(table.rows.size() - shown) + " more: --top N", Tone::kDim));

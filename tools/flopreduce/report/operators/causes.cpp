@@ -164,7 +164,7 @@ std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
   if (half)
     add("causal mask",
         std::string(share.data()) +
-            " of the products without a mask: a causal mask is likely, no name tells");
+            " of the products without a mask: a causal mask is likely; no name says so");
   if (again)
     add("recompute inside the fused backward",
         std::string("the scores are computed again: ") + kBackwardExecutes);
@@ -187,7 +187,7 @@ std::optional<Cause> complex_numbers(const OperatorFacts& facts, bool by_name) {
                  "a complex multiply-add is four real ones: " + shown(*kernel)};
   if (by_name || !facts.calls_counted) return std::nullopt;
   return Cause{std::string(kComplexNumbers) + " likely",
-               "four times the formula, which is of real numbers: no range's name tells the type"};
+               "four times the formula of real numbers: no range's name has the type"};
 }
 
 // A kernel that does the work of other operators too does more, never less; what the end of a

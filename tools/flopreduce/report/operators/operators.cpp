@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr const char* kWhichRanAgain =
-    "operators alike but for the size of their result: nothing tells which ran again";
+    "operators alike but for the size of their result: it is unknown which of them ran again";
 
 u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 

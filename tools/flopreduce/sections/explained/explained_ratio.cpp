@@ -27,9 +27,9 @@ Section quotient_section(const Report& report) {
               {{"side", "side"},
                {"launches", "launches", Kind::kCount},
                {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "in full", Kind::kExactFlop},
+               {"flop_exact", "exact", Kind::kExactFlop},
                {"matrix_flop", "matrix work", Kind::kFlop, Worth::kMain},
-               {"matrix_flop_exact", "in full", Kind::kExactFlop}}};
+               {"matrix_flop_exact", "exact", Kind::kExactFlop}}};
   for (const auto& [name, work] : {std::pair{"backward", backward}, std::pair{"forward", forward}})
     table.rows.push_back({name, work.launches, flop_cell(work), exact_cell(work), matrix_cell(work),
                           matrix_cell(work)});
@@ -61,7 +61,7 @@ Section parts_section(const char* title, const char* key, Column name,
                {"side", "side", Kind::kText, Worth::kMain},
                {"launches", "launches", Kind::kCount},
                {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "in full", Kind::kExactFlop},
+               {"flop_exact", "exact", Kind::kExactFlop},
                {"matrix_flop", "matrix work", Kind::kFlop}}};
   table.long_list = true;
   for (const auto& part : parts)
@@ -84,7 +84,7 @@ Section expectation_section(const Report& report) {
   Table table{"ratio_layers",
               {{"layer", "layer"},
                {"forward_matrix_flop", "forward matrix work", Kind::kFlop, Worth::kMain},
-               {"forward_matrix_flop_exact", "in full", Kind::kExactFlop},
+               {"forward_matrix_flop_exact", "exact", Kind::kExactFlop},
                {"first", "first"}}};
   table.long_list = true;
   for (const auto& l : r.layers)

@@ -95,7 +95,7 @@ Section sum_section(const Explanation& e) {
                {"launches", "launches", Kind::kCount, Worth::kMain},
                {"flop_per_launch", "each", Kind::kExactFlop},
                {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "in full", Kind::kExactFlop},
+               {"flop_exact", "exact", Kind::kExactFlop},
                {"from", "from"}}};
   table.long_list = true;
   for (const Contribution& c : e.contributions) {
@@ -124,7 +124,7 @@ Section sum_section(const Explanation& e) {
 
 // Why the launches are of their phase.
 Section rules_section(const Report& report, const Explanation& e) {
-  Section section{"Rules that told the phases", {}, std::nullopt, {}};
+  Section section{"Phase rules used", {}, std::nullopt, {}};
   bool other = false;
   for (const ByRule& by : e.rules) {
     section.above.emplace_back("  " + by.rule->phase + ": " +
@@ -207,8 +207,8 @@ Section signature_section(const Explanation& e, const Contribution& c) {
         (is_precision(e) ? ", of all precisions; all " : "; all ") + to_grouped(s.work.launches) +
         " launches: " + interval_text(s.work) + ".");
   else
-    section.above.emplace_back("  Samples agree: each of the " + to_grouped(s.work.launches) +
-                               " launches counts as they do.");
+    section.above.emplace_back("  Samples agree: all " + to_grouped(s.work.launches) +
+                               " launches are counted with their value.");
   if (c.work.launches != s.work.launches)
     section.above.emplace_back("  Of these, " + to_grouped(c.work.launches) +
                                " launches are asked for: " + flop_text(c.work) + ", " +
