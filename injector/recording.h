@@ -5,7 +5,7 @@
 // The session (session.h) makes it, publishes its edge, and frees it when no thread is inside.
 #pragma once
 #include <collector/trace/closing_line.h>
-#include <injector/activity.h>
+#include <injector/activity/activity.h>
 #include <injector/process/edge.h>
 #include <injector/tracer.h>
 

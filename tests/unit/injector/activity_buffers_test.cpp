@@ -1,4 +1,4 @@
-#include <injector/activity_buffers.h>
+#include <injector/activity/activity_buffers.h>
 
 #include <set>
 #include <vector>

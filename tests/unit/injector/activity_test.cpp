@@ -1,5 +1,5 @@
 // Activity with a CUPTI that the test plays: when it is called, and with what.
-#include <injector/activity.h>
+#include <injector/activity/activity.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/kernel_record.h>
 

@@ -11,8 +11,8 @@ MOST_LINES, MOST_COLUMNS, MOST_FILES = 450, 100, 24
 # Each room may include itself and the rooms after it.
 COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trace/sink",
              "collector/options", "collector/schedule", "collector/ranges", "collector/identity"]
-INJECTOR = ["injector", "injector/graphs", "injector/handles", "injector/counters",
-            "injector/process", "injector/vendor"]
+INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handles",
+            "injector/counters", "injector/process", "injector/vendor"]
 REDUCER = ["", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers",
            "sections/explained", "sections/recording", "sections", "sections/parts",
            "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",

@@ -12,8 +12,8 @@
 // the callbacks (activity_watch.h), that is said, and they are taken back when it has had time to
 // end.
 #pragma once
-#include <injector/activity_buffers.h>
-#include <injector/activity_watch.h>
+#include <injector/activity/activity_buffers.h>
+#include <injector/activity/activity_watch.h>
 #include <injector/process/edge.h>
 #include <injector/process/process.h>
 

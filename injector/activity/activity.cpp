@@ -1,4 +1,4 @@
-#include <injector/activity.h>
+#include <injector/activity/activity.h>
 #include <injector/process/log.h>
 #include <injector/process/presence.h>
 #include <injector/process/this_thread.h>

@@ -1,4 +1,4 @@
-#include <injector/activity_watch.h>
+#include <injector/activity/activity_watch.h>
 
 #include <utility>
 
