@@ -38,8 +38,8 @@ inline std::optional<RunNotice> parse_run_notice(std::string_view text) {
   return std::nullopt;
 }
 
-// To the watcher that listens at `socket`, an abstract name. Never waits or throws: a notice that is
-// not taken at once is not sent.
+// To the watcher that listens at `socket`, an abstract name. Never waits or throws: a notice that
+// is not taken at once is not sent.
 inline void send_run_notice(std::string_view socket, const RunNotice& notice) noexcept {
   try {
     const std::string text = text_of(notice);

@@ -1,5 +1,6 @@
 #include <injector/requests.h>
 #include <injector/session.h>
+#include <injector/session_status.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace flopinj {
 namespace {
 
-using Settings = std::span<const std::string>;
+using Given = std::span<const std::string>;  // settings, as a request has them
 
 std::string name_of(SessionStatus::State state) {
   switch (state) {
@@ -26,7 +27,7 @@ std::string name_of(SessionStatus::State state) {
   return "off";
 }
 
-std::string status(Settings) {
+std::string status(Given) {
   const SessionStatus status = session_status();
   std::string text = "ok\n";
   const auto add = [&text](std::string_view key, const std::string& value) {
@@ -55,12 +56,12 @@ std::string told(const Outcome& outcome) {
 
 struct Verb {
   std::string_view name;
-  std::string (*answer)(Settings);
+  std::string (*answer)(Given);
 };
 constexpr std::array<Verb, 3> kVerbs{{
     {"status", status},
-    {"start", [](Settings settings) { return told(start_recording(settings)); }},
-    {"stop", [](Settings) { return told(stop_recording()); }},
+    {"start", [](Given settings) { return told(start_recording(settings)); }},
+    {"stop", [](Given) { return told(stop_recording()); }},
 }};
 
 }  // namespace
@@ -76,7 +77,7 @@ std::string answer(std::string_view request) {
   const auto* const verb = std::ranges::find(kVerbs, lines.front(), &Verb::name);
   if (verb == kVerbs.end())
     return "error this version of libflopinj.so does not know the request\n";
-  return verb->answer(Settings(lines).subspan(1));
+  return verb->answer(Given(lines).subspan(1));
 }
 
 }  // namespace flopinj

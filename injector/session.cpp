@@ -12,6 +12,7 @@
 #include <injector/recording.h>
 #include <injector/requests.h>
 #include <injector/session.h>
+#include <injector/session_status.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -55,33 +56,9 @@ uint64_t due_in(double seconds) {
   return seconds > 0 ? monotonic_ns() + static_cast<uint64_t>(seconds * 1e9) : 0;
 }
 
-// What status requests see: they must not wait for a start or an end.
-struct Shown {
-  Mutex mutex;
-  SessionStatus::State state FLOPINJ_GUARDED_BY(mutex) = SessionStatus::State::kDormant;
-  uint32_t recordings FLOPINJ_GUARDED_BY(mutex) = 0;
-  uint32_t kept FLOPINJ_GUARDED_BY(mutex) = 0;
-  // Of the current or last recording.
-  std::unique_ptr<const std::string> output FLOPINJ_GUARDED_BY(mutex);
-  Mode mode FLOPINJ_GUARDED_BY(mutex) = Mode::kOff;
-  RecordingProgress progress FLOPINJ_GUARDED_BY(mutex);
-  uint64_t began_ns FLOPINJ_GUARDED_BY(mutex) = 0;
-  Collector* collector FLOPINJ_GUARDED_BY(mutex) = nullptr;  // of the current one
-};
-
-// Never destroyed, and a forked child begins with fresh ones.
-struct Global {
-  Session session;
-  Shown shown;
-};
-constinit NeverDestroyed<Global> g_leaked;
-Session& session() { return g_leaked.value.session; }
-Shown& shown() { return g_leaked.value.shown; }
-
-void show(SessionStatus::State state) {
-  const MutexLock lock(shown().mutex);
-  shown().state = state;
-}
+// Never destroyed, and a forked child begins with a fresh one.
+constinit NeverDestroyed<Session> g_leaked;
+Session& session() { return g_leaked.value; }
 
 // Launches are no longer ours.
 void let_go(Recording& recording) {
@@ -115,7 +92,8 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
     g_life = Life::kOff;
   }
   // Else a child that initialises CUDA itself gets a session of its own.
-  new (&g_leaked.value) Global;
+  new (&g_leaked.value) Session;
+  forget_status_after_fork();
   forget_threads();
   g_range_awaited = false;
   forget_subscription_after_fork();
@@ -148,8 +126,7 @@ void free_recording(std::unique_ptr<Recording> recording, bool ended) {
   drop_contexts(free);
   if (free) return;
   static_cast<void>(recording.release());
-  const MutexLock lock(shown().mutex);
-  ++shown().kept;
+  show_kept();
 }
 
 // Publishes a recording that is prepared, for callbacks that come from enable() on.
@@ -177,14 +154,13 @@ void unpublish() noexcept FLOPINJ_REQUIRES(session().changing) {
 bool begin(std::unique_ptr<Recording> recording, std::string& error)
     FLOPINJ_REQUIRES(session().changing) {
   Edge& edge = recording->edge();
+  std::unique_ptr<const std::string> output;
   bool begun = false;
   try {
     if (recording->prepare(error)) {
-      auto output = std::make_unique<const std::string>(recording->output());
+      output = std::make_unique<const std::string>(recording->output());
       publish(*recording);
       begun = recording->enable(error);
-      const MutexLock lock(shown().mutex);
-      if (begun) shown().output = std::move(output);
     }
   } catch (const std::exception&) {
     begun = false;
@@ -199,12 +175,7 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
   const Recording& current = *recording.release();  // published
   switch_nvtx(true);
   register_handlers();
-  const MutexLock lock(shown().mutex);
-  shown().state = SessionStatus::State::kRecording;
-  ++shown().recordings;
-  shown().mode = edge.settings.mode;
-  shown().began_ns = current.began_monotonic_ns();
-  shown().collector = edge.collector;
+  show_begun(std::move(output), edge.settings.mode, current.began_monotonic_ns(), *edge.collector);
   return true;
 }
 
@@ -404,20 +375,16 @@ Outcome stop_recording() {
   Outcome outcome{true, session().recording->output()};
   g_ends_itself = false;
   g_stop_ns = 0;
-  show(SessionStatus::State::kStopping);
+  show_stopping();
   g_stopping = true;
   session().recording->await_captures();
   let_go(*session().recording);
   switch_nvtx(false);
   const bool ended = session().recording->close(EndReason::kDetach);
-  {
-    const MutexLock shown_lock(shown().mutex);
-    shown().progress = shown().collector->progress();
-    shown().collector = nullptr;
-  }
+  show_closed();
   g_stopping = false;
   free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), ended);
-  show(SessionStatus::State::kDormant);
+  show_dormant();
   return outcome;
 }
 
@@ -442,22 +409,6 @@ void do_session_events(uint64_t now_ns) {
   if (!due(g_start_ns)) return;
   if (const Outcome outcome = start_recording({}); !outcome.done)
     log::error({outcome.text, "; the program runs unprofiled"});
-}
-
-SessionStatus session_status() {
-  const MutexLock lock(shown().mutex);
-  SessionStatus status;
-  status.state = g_life == Life::kOff ? SessionStatus::State::kOff : shown().state;
-  status.recordings = shown().recordings;
-  status.kept = shown().kept;
-  if (shown().output != nullptr) status.output = *shown().output;
-  status.mode = name_of(shown().mode);
-  status.progress = shown().progress;
-  if (shown().collector != nullptr) {
-    status.progress = shown().collector->progress();
-    status.seconds = static_cast<double>(monotonic_ns() - shown().began_ns) / 1e9;
-  }
-  return status;
 }
 
 }  // namespace flopinj

@@ -41,16 +41,4 @@ Outcome stop_recording();
 uint64_t next_session_event_ns() noexcept;
 void do_session_events(uint64_t now_ns);
 
-struct SessionStatus {
-  enum class State : uint8_t { kDormant, kRecording, kStopping, kOff };
-  State state = State::kDormant;
-  uint32_t recordings = 0;  // begun so far
-  uint32_t kept = 0;        // ended ones whose memory is kept, since a thread stayed inside
-  // Of the current or last recording; empty where there was none.
-  std::string output, mode;
-  double seconds = 0;  // since the current one began
-  RecordingProgress progress;
-};
-SessionStatus session_status();
-
 }  // namespace flopinj

@@ -1,0 +1,37 @@
+// What a status request is told of the session. It must not wait for a recording that begins or
+// ends, so it is kept apart from the session, which says here what it does.
+#pragma once
+#include <collector/collector.h>
+#include <collector/options/settings.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace flopinj {
+
+struct SessionStatus {
+  enum class State : uint8_t { kDormant, kRecording, kStopping, kOff };
+  State state = State::kDormant;
+  uint32_t recordings = 0;  // begun so far
+  uint32_t kept = 0;        // ended ones whose memory is kept, since a thread stayed inside
+  // Of the current or last recording; empty where there was none.
+  std::string output, mode;
+  double seconds = 0;  // since the current one began
+  RecordingProgress progress;
+};
+// On any thread.
+SessionStatus session_status();
+
+// By the session. They need no memory: a recording has its name ready before it begins.
+void show_begun(std::unique_ptr<const std::string> output, Mode, uint64_t began_monotonic_ns,
+                Collector&) noexcept;
+void show_stopping() noexcept;
+// The collector that was shown is not asked any more.
+void show_closed() noexcept;
+void show_dormant() noexcept;
+void show_kept() noexcept;  // the memory of a recording that has ended
+// In a forked child. Async-signal-safe.
+void forget_status_after_fork() noexcept;
+
+}  // namespace flopinj
