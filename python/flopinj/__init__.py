@@ -3,3 +3,39 @@
 Importing it loads nothing else: pandas, Arrow, matplotlib and torch are imported when they are
 asked for.
 """
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # as typing's, which takes long to import
+if TYPE_CHECKING:
+    from flopinj._control import start, status, stop
+    from flopinj._marks import phase, range, step
+    from flopinj._programs import Error, environment
+
+_HOMES = {
+    "_control": ("start", "status", "stop"),
+    "_marks": ("phase", "range", "step"),
+    "_programs": ("LIBRARY", "Error", "environment"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("flopinj")
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'flopinj' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"flopinj.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

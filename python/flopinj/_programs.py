@@ -1,5 +1,4 @@
-"""The programs of the installed tree. A console script becomes the program: process id, signals
-and exit code are the program's own."""
+"""The programs of the installed tree: how they are found, run, and become this process."""
 
 from __future__ import annotations
 
@@ -7,8 +6,26 @@ import os
 import sys
 from pathlib import Path
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Union
+
+    Value = Union[bool, int, float, str, os.PathLike[str]]
+    Option = Union[Value, None, Sequence[Value]]
+
 #: bin, lib and share, as `cmake --install` makes them.
 TREE = Path(__file__).parent / "_tree"
+#: The library that the CUDA driver loads into a program: CUDA_INJECTION64_PATH names it.
+LIBRARY = TREE / "lib" / "libflopinj.so"
+
+
+class Error(RuntimeError):
+    """What a program said when it could not do what it was asked for."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def path(name: str) -> str:
@@ -19,6 +36,57 @@ def path(name: str) -> str:
             f"{program} is missing: install the package with pip (its sources have no programs)"
         )
     return str(program)
+
+
+def options(given: dict[str, Option]) -> list[str]:
+    """Options of a command line from keywords.
+
+    >>> options({"batch_size": 32, "phase": ["a=x", "b=y"], "force": True, "rules": None})
+    ['--batch-size=32', '--phase=a=x', '--phase=b=y', '--force']
+    """
+    words = []
+    for name, value in given.items():
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not None and one is not False:
+                words.append(f"{option}={os.fspath(one) if isinstance(one, Path) else one}")
+    return words
+
+
+def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,)) -> str:
+    """What the program prints. Raises Error with its own sentence where its exit code is not fine,
+    or where it printed nothing."""
+    import subprocess
+
+    # This process may be under the profiler; the program is no part of what is recorded.
+    variables = {k: v for k, v in os.environ.items() if not k.endswith("_INJECTION64_PATH")}
+    done = subprocess.run([path(name), *arguments], env=variables, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode in fine and (done.returncode == 0 or done.stdout):
+        return done.stdout.decode(errors="replace")
+    said = done.stderr.decode(errors="replace").strip()
+    said = said[len(name) + 2 :] if said.startswith(name + ": ") else said
+    raise Error(said or f"{name} ended with {done.returncode}", done.returncode)
+
+
+def environment(**given: Option) -> dict[str, str]:
+    """The variables by which a program is profiled, for `subprocess` or a job's launcher. Keywords
+    are options of `flopinj run`.
+
+    >>> settings = environment(output="/tmp/t-%p.pb", budget="none")
+    >>> settings["FLOPINJ_OUTPUT"], settings["FLOPINJ_BUDGET"]
+    ('/tmp/t-%p.pb', 'none')
+    """
+    import subprocess
+
+    exports = run("flopinj", "run", "--print-env", *options(given))
+    # A shell reads what is written for a shell.
+    after = subprocess.run(["sh", "-c", exports + "\nenv -0"], stdout=subprocess.PIPE, check=True)
+    names = {line.split("=")[0].split()[1] for line in exports.splitlines() if "=" in line}
+    pairs = (pair.partition("=") for pair in os.fsdecode(after.stdout).split("\0"))
+    return {name: value for name, _, value in pairs if name in names}
 
 
 def become(program: str, arguments: list[str]) -> None:

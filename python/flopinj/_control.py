@@ -1,0 +1,71 @@
+"""Recordings of this process, begun and ended by the program itself.
+
+They are asked for as `flopinj attach` does, at the socket that the injected library listens on:
+common/control_address.h describes it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from flopinj._programs import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+_PATIENCE_S = 60
+
+
+def _ask(*request: str) -> Optional[dict[str, str]]:
+    """The answer's keys and values; None where the library is not in this process."""
+    namespace = os.stat("/proc/self/ns/pid").st_ino
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_PATIENCE_S)
+        try:
+            client.connect(f"\0flopinj-{namespace}-{os.getpid()}")
+        except ConnectionRefusedError:
+            return None
+        client.sendall("".join(line + "\n" for line in (*request, "")).encode())
+        text = b"".join(iter(lambda: client.recv(4096), b"")).decode(errors="replace")
+    first, *lines = text.splitlines() or ["error nothing was answered"]
+    if first != "ok":
+        raise Error(first.partition(" ")[2], 1)
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def start(output: Optional[str] = None, **settings: object) -> Optional[str]:
+    """Begins a recording of this process, which was started by `flopinj run --dormant`. Keywords are
+    options of `flopinj attach`. Returns the trace's name, or None where nothing was injected.
+
+    >>> start("now.pb", duration="30s", level="tally") is None  # nothing is injected here
+    True
+    """
+    given = {"output": output, "quiet": 1, **settings}
+    lines = [f"FLOPINJ_{name.upper()}={int(value) if isinstance(value, bool) else value}"
+             for name, value in given.items() if value is not None]
+    answer = _ask("start", *lines)
+    return answer["output"] if answer else None
+
+
+def stop() -> Optional[str]:
+    """Ends the recording, and returns the trace's name; None where nothing was injected."""
+    answer = _ask("stop")
+    return answer["output"] if answer else None
+
+
+def status() -> Optional[dict[str, object]]:
+    """How far the recording is, as `flopinj status --json` says it; None where nothing was
+    injected."""
+    answer = _ask("status")
+    return {key: _value(text) for key, text in answer.items()} if answer else None
+
+
+def _value(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
