@@ -36,8 +36,8 @@ def _ask(*request: str) -> Optional[dict[str, str]]:
 
 
 def start(output: Optional[str] = None, **settings: object) -> Optional[str]:
-    """Begins a recording of this process, which was started by `flopinj run --dormant`. Keywords are
-    options of `flopinj attach`. Returns the trace's name, or None where nothing was injected.
+    """Begins a recording of this process, which was started by `flopinj run --dormant`. Keywords
+    are options of `flopinj attach`. Returns the trace's name, or None where nothing was injected.
 
     >>> start("now.pb", duration="30s", level="tally") is None  # nothing is injected here
     True
