@@ -58,7 +58,7 @@ def truth(launches):
 
 
 def _flop(work, key):
-    return int(work[key]) if work.get(key) is not None else None
+    return work[key]
 
 
 def said(found, names):
@@ -69,16 +69,16 @@ def said(found, names):
         parts = [
             found["phases"][p] for p, as_ in PHASES.items() if as_ == phase and p in found["phases"]
         ]
-        figures[f"phase {phase}: FLOP"] = sum(int(p["flop"]) for p in parts)
-        figures[f"phase {phase}: matrix FLOP"] = sum(int(p["matrix_flop"]) for p in parts)
-    figures["backward / forward, matrix work"] = found["backward_forward_matrix_ratio"]
+        figures[f"phase {phase}: FLOP"] = sum(p["flop"] for p in parts)
+        figures[f"phase {phase}: matrix FLOP"] = sum(p["matrix_flop"] for p in parts)
+    figures["backward / forward, matrix work"] = found["matrix_ratio"]
     if not any(name.startswith("operator ") for name in names):
         return figures  # nothing names operators: it is not said which gradients there are
-    figures["backward / forward, expected"] = found["backward_forward_expected"]
+    figures["backward / forward, expected"] = found["expected_ratio"]
     methods = {method["name"]: method for method in found["utilization"]["methods"]}
     theory, forward = methods["theory"]["flop"], names.get("phase forward: matrix FLOP", 0)
     figures[THEORY] = None if theory is None else theory >= 3 * forward
-    lacking = any(place["formula_flop"] is None and place["flop"] not in (None, "0")
+    lacking = any(place["formula_flop"] is None and place["flop"] not in (None, 0)
                   for place in found["operators"]["places"])
     figures[ALL_COVERED] = lacking and "all covered" in methods["formula"]["basis"]
     for row in found["operator_work"]:
@@ -88,7 +88,7 @@ def said(found, names):
     formulas = defaultdict(int)
     for row in found["operators"]["types"]:
         key = f"formula of {row['operator']}: {PHASES.get(row['phase'], row['phase'])}"
-        flop = _flop(row, "model_flop" if "model_flop" in row else "formula_flop")
+        flop = _flop(row, "model_flop")
         formulas[key] = None if flop is None or formulas[key] is None else formulas[key] + flop
     figures |= {key: value for key, value in formulas.items() if key in names}
     return {key: value for key, value in figures.items() if key in names or value}
@@ -98,10 +98,10 @@ def slack(found, figure):
     """By how much a figure of forward may be more than what is said of it: the work of launches of
     which the report says that sequence numbers do not tell."""
     if figure == "phase forward: FLOP":
-        return int(found["phase_unclear"]["flop"] or 0)
+        return found["phase_unclear"]["flop"] or 0
     if figure == "phase forward: matrix FLOP" or figure.endswith((": forward matrix FLOP",
                                                                   ": forward")):
-        return int(found["phase_unclear"]["matrix_flop"] or 0)
+        return found["phase_unclear"]["matrix_flop"] or 0
     return 0
 
 
@@ -124,23 +124,23 @@ def mark(found, figure, value, right):
     """What the report itself says of a figure that differs, in a few words; nothing where it is
     printed as if it were right. Each mark is a field of the report that says how the figure is to
     be read, and a text with the reason."""
-    assumed = found.get("backward_forward_expected_assumed")
+    assumed = found.get("expected_ratio_assumed")
     if figure == "backward / forward, expected" and value is None:
-        span = found.get("backward_forward_expected_range")
-        if span and found.get("backward_forward_expected_basis"):
+        span = found.get("expected_ratio_range")
+        if span and found.get("expected_ratio_basis"):
             if span[0] <= right <= span[1]:
                 return "a range, with its basis"
             return "a range, and assumed" if right < span[0] and assumed else None
     if figure == "backward / forward, expected" and value is not None:
         return "assumed, with its basis" if assumed and right < value else None
     if figure.startswith("backward / forward") and value is None:
-        reason = found["backward_forward_missing"] or found.get("backward_forward_expected_missing")
+        reason = found["ratio_missing"] or found.get("expected_ratio_missing")
         return "not known, with the reason" if reason else None
     if figure == THEORY:
         methods = {method["name"]: method for method in found["utilization"]["methods"]}
         return "at least, with the reason" if "at least: " in methods["theory"]["basis"] else None
     if figure.startswith("operator ") and figure.endswith(": backward matrix FLOP"):
-        again = found["operators"]["sequence"].get("differentiated_again", 0) > 0
+        again = found["operators"]["sequence"]["differentiated_again"] > 0
         return "no number tells some forward operators, and it is said" if again else None
     row = _row(found, figure) if figure.startswith("formula of ") else None
     if row is None or not row["cause"]:
@@ -149,9 +149,9 @@ def mark(found, figure, value, right):
         return "not known, with the cause"
     if row["cause"].startswith("complex numbers"):
         return "of real numbers, and said to be complex"
-    if row.get("formula_partial") and (value or 0) < right:
+    if row["formula_partial"] and (value or 0) < right:
         return "at least: some calls have no formula, with the cause"
-    if row.get("formula_at_most") and value > right:
+    if row["formula_at_most"] and value > right:
         return "at most: gradients are not told, with the cause"
     return None
 
@@ -198,13 +198,13 @@ def pair_formulas(made, gpu):
             matrix[launch.operator] += macs - 2 * launch.work.again
             other[launch.operator] += launch.work.flop - macs
     for row in made["operator_work"]:
-        name, value = row["operator"], int(row["backward_formula_flop"])
-        if made["operators"]["sequence"].get("differentiated_again") or not matrix[name]:
+        name, value = row["operator"], row["backward_formula_flop"] or 0
+        if made["operators"]["sequence"]["differentiated_again"] or not matrix[name]:
             continue
         least, most = matrix[name], matrix[name] + 12 * other[name]
-        if value < least and not row.get("backward_formula_partial"):
+        if value < least and not row["backward_formula_partial"]:
             yield f"formula of backward of {name}", value, least, None
-        if value > most and not row.get("backward_formula_at_most"):
+        if value > most and not row["backward_formula_at_most"]:
             yield f"formula of backward of {name}", value, most, None
 
 

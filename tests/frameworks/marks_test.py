@@ -185,11 +185,11 @@ class Marks(unittest.TestCase):
     @staticmethod
     def words_of_ratio(report, mark):
         if "range" in mark:
-            least, most = report["backward_forward_expected_range"]
+            least, most = report["expected_ratio_range"]
             return f"expected {least:.4f} to {most:.4f}"
         if mark.startswith("assumed"):
-            return f"expected ~ {report['backward_forward_expected']:.4f}"
-        return report["backward_forward_missing"] or report["backward_forward_expected_missing"]
+            return f"expected ~ {report['expected_ratio']:.4f}"
+        return report["ratio_missing"] or report["expected_ratio_missing"]
 
     def test_every_form_has_them(self):
         seen = set()

@@ -14,14 +14,4 @@ done
 # Two inputs in one file are what is joined: the fuzzer cuts it in the middle.
 cat training.pb other_rank.pb > ../fuzz/corpus/fuzz_summary/two_ranks.pb
 cp killed.pb ../fuzz/corpus/fuzz_summary/
-expect() {  # name, traces...
-  name=$1
-  shift
-  for form in "--all:$name.txt" ":$name.screen.txt"; do
-    env -u COLUMNS "$build/bin/flopreduce" --color never ${form%%:*} "$@" > "${form#*:}" \
-      2> /dev/null || test $? -eq 3
-  done
-  "$build/bin/flopreduce" --format json "$@" > "$name.json" 2> /dev/null || test $? -eq 3
-}
-for name in training simulated killed damaged; do expect "$name" "$name.pb"; done
-expect two_ranks training.pb other_rank.pb
+python3 golden_test.py "$build/bin/flopreduce" "$build/test-bin/make_traces" --write

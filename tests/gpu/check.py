@@ -30,8 +30,8 @@ def executed_by_precision(entry):
     """Of a phase or kernel, with integer operations; None where some launch has no count."""
     if entry is None or entry["flop"] is None:
         return None
-    operations = {**entry["precision"], **entry.get("integer_op", {})}
-    return {name: int(value) for name, value in operations.items() if int(value)}
+    operations = {**entry["precision"], **entry["integer_op"]}
+    return {name: value for name, value in operations.items() if value}
 
 
 def ledger_rows(step, report, most_once=0):
@@ -39,7 +39,7 @@ def ledger_rows(step, report, most_once=0):
     ledger = report["ledger"]
     without = ledger["unmeasured"] + ledger["dropped"]
     row = exact(f"{step}: launches without a count", "", 0, without)
-    once = [s["kernel"] for s in report.get("signatures", ()) if s["flop_per_launch"] is None and s["launches"] == 1]
+    once = [s["kernel"] for s in report["signatures"] if s["flop_per_launch"] is None and s["launches"] == 1]
     if 0 < without <= min(most_once, len(once)):
         row.explanation, row.ok = f"launched once: {', '.join(sorted(set(once)))}", True
     rows = [row]
@@ -149,7 +149,7 @@ def check_network(step, formula, report):
     fewer = any(word in kernel["name"].lower() for kernel in report["kernels"] for word in FEWER_OPERATIONS)
     for phase in ("forward", "backward"):
         entry = report["phases"].get(phase)
-        got = int(entry["matrix_flop"]) if entry and entry["matrix_flop"] is not None else None
+        got = entry["matrix_flop"] if entry else None
         row = exact(f"{step}: {phase}", "matrix", formula[phase], got)
         if got is not None and formula[phase] < got <= NETWORK_MOST * formula[phase]:
             row.explanation, row.ok = "tiles and channels padded, multiply-adds of other kernels", True

@@ -123,12 +123,13 @@ class OnSimulatedGpu(TestCase):
 
 
 def phase(**precision):
-    return {"flop": str(sum(precision.values())), "matrix_flop": str(sum(precision.values())),
-            "precision": {name: str(value) for name, value in precision.items()}}
+    total = sum(precision.values())
+    return {"flop": total, "matrix_flop": total, "precision": precision, "integer_op": {}}
 
 
 def report(phases, unmeasured=0, kernels=()):
-    return {"ledger": {"unmeasured": unmeasured, "dropped": 0, "balanced": True}, "phases": phases, "kernels": list(kernels)}
+    return {"ledger": {"unmeasured": unmeasured, "dropped": 0, "balanced": True}, "phases": phases, "kernels": list(kernels),
+            "signatures": []}
 
 
 class Judgement(TestCase):
@@ -183,9 +184,9 @@ class Judgement(TestCase):
 
     def test_integer_operations_are_counted_apart(self):
         case = {"case": "i", "kind": "tiles_int8", "repeats": 2, "tile_operations": 8192, "tiles": 10, "threads": 32}
-        counted = {**phase(), "integer_op": {"tensor_int8": "163840"}}
+        counted = {**phase(), "integer_op": {"tensor_int8": 163840}}
         self.assertTrue(self.verdict(case, counted)[1])
-        for wrong in (phase(), phase(tensor_fp8=163840), {**counted, "integer_op": {"tensor_int8": "163839"}}):
+        for wrong in (phase(), phase(tensor_fp8=163840), {**counted, "integer_op": {"tensor_int8": 163839}}):
             self.assertFalse(self.verdict(case, wrong)[1], wrong)
 
     def test_end_of_warpgroup_products(self):

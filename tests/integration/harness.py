@@ -68,7 +68,7 @@ def reduce(*traces, options=(), check=0):
 
 def precisions(report):
     """Precision to FLOP, those that occur."""
-    return {name: int(flop) for name, flop in report["precision"].items() if int(flop)}
+    return {name: flop for name, flop in report["precision"].items() if flop}
 
 
 def by_key(rows, key):

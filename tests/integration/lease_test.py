@@ -22,7 +22,7 @@ class Leases(harness.TestCase):
     def flop_of(self, **kernels):
         by_name = harness.by_key(self.report["kernels"], "name")
         self.assertEqual({name: by_name[name]["flop"] for name in kernels},
-                         {name: str(flop) for name, flop in kernels.items()})
+                         {name: flop for name, flop in kernels.items()})
 
     def test_they_are_free_while_no_window_is_wanted(self):
         done = self.client("rest")

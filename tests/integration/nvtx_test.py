@@ -11,7 +11,7 @@ from harness import CLIENTS, injected_environment, run
 
 def exclusive_flop(report):
     """Path (names joined) to FLOP of launches made right there, not below."""
-    return {r["path"]: int(r["flop_exclusive"]) for r in report["ranges"] if int(r["flop_exclusive"] or 0)}
+    return {r["path"]: r["exclusive"]["flop"] for r in report["ranges"] if r["exclusive"]["flop"]}
 
 
 class Ranges(harness.TestCase):

@@ -60,7 +60,7 @@ class PythonClient(harness.TestCase):
         self.assert_all_counted(report, 6 * 5)
         self.assertEqual({name: int(p["flop"]) for name, p in report["phases"].items()},
                          {"forward": 6 * 2 * (100 + 40), "backward": 6 * 2 * (7 + 70), "other": 6 * 2 * 9})
-        self.assertEqual(report["backward_forward_ratio"], (7 + 70) / (100 + 40))
+        self.assertEqual(report["ratio"], (7 + 70) / (100 + 40))
 
     def test_the_client_runs_the_same_without_us(self):
         env = injected_environment(self.trace, by=())

@@ -90,7 +90,7 @@ class NoMemory(harness.TestCase):
         report = harness.reduce(self.trace, check=None)  # 3: some launches have no name
         self.assert_balanced(report)
         small, = (s for s in report["signatures"] if s["grid"][0] == 4)
-        self.assertEqual((small["launches"], small["flop_per_launch"]), (3, "200"))
+        self.assertEqual((small["launches"], small["flop_per_launch"]), (3, 200))
 
 
 class ThreadKeys(harness.TestCase):

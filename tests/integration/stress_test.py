@@ -32,16 +32,16 @@ class Stress(harness.TestCase):
                                      FLOPINJ_LEVEL=level)
                 kernel = report["kernels"][0]
                 self.assertEqual((kernel["signatures"], kernel["launches"]), (10_000, 400_000))
-                self.assertEqual(kernel["flop"], str(400_000 * 2) if mode == "multiplex" else None)
+                self.assertEqual(kernel["flop"], 400_000 * 2 if mode == "multiplex" else None)
 
     def test_sixty_four_threads(self):
         report = self.stress("threads", 15 * 64 * 200, 3, 40 * MIB)
-        self.assertEqual(report["kernels"][0]["flop"], str(15 * 64 * 200 * 6))
+        self.assertEqual(report["kernels"][0]["flop"], 15 * 64 * 200 * 6)
         self.assertEqual(harness.by_key(report["ranges"], "path")["worker"]["launches"], 15 * 64 * 200)
 
     def test_a_thousand_modules(self):
         report = self.stress("modules", 1_000, 0, 8 * MIB)
-        self.assertEqual(report["kernels"][0]["flop"], str(1_000 * 4))
+        self.assertEqual(report["kernels"][0]["flop"], 1_000 * 4)
         self.assertEqual(report["kernels"][0]["signatures"], 1)
 
 

@@ -17,7 +17,7 @@ class CountersThatWereNotRead(harness.TestCase):
         report = harness.reduce(self.trace)
         process, = report["measuring"]
         self.assertEqual((process["counters"], process["counters_state"]), (False, state))
-        self.assertEqual(report["backward_forward_missing"],
+        self.assertEqual(report["ratio_missing"],
                          f"not measured: no FLOP counts of forward and backward: {cause}")
         # Both passes ran: "no forward or no backward launches" would be false.
         self.assertGreater(min(report["phases"][phase]["launches"] for phase in ("forward", "backward")), 0)
@@ -26,7 +26,7 @@ class CountersThatWereNotRead(harness.TestCase):
         self.assertIn(remedy, notice)
         text = text_of(self.trace)
         self.assertLess(text.index(notice[:60]), text.index("kernel launches"))
-        self.assertIn(report["backward_forward_missing"], text)
+        self.assertIn(report["ratio_missing"], text)
 
     def test_no_permission(self):
         self.check("refused", "counters were refused: no permission", "CAP_PERFMON", SIMGPU_FAULT="no_privileges")

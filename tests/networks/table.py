@@ -47,7 +47,7 @@ def executed(found, images):
     def each(phase):
         flop = found["phases"].get(phase, {}).get("flop")
         return "not measured" if flop is None else f"{int(flop) / images / 1e6:,.2f} M"
-    ratio = found["backward_forward_matrix_ratio"]
+    ratio = found["matrix_ratio"]
     shares = {
         method["name"]: percent(method["gpu_time"]) for method in found["utilization"]["methods"]
     }

@@ -41,7 +41,7 @@ manual::Program about(const manual::CommandLine& line) {
                          {"TERM", "no colours where it is dumb"}};
   program.files = {{"*.pb", "a trace, as flopinj writes it"},
                    {"*.sum", "a summary of traces, as flopreduce merge writes it"},
-                   {"share/flopreduce/*.schema.json", "JSON schemas of the output"}};
+                   {"share/flopinj/*.schema.json", "JSON schemas of the output"}};
   program.see_also = {"flopinj"};
   return program;
 }

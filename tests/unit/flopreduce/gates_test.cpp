@@ -12,14 +12,14 @@ using namespace flopinj::reduce;
 namespace {
 
 const nlohmann::ordered_json kReport = nlohmann::ordered_json::parse(R"json({
-  "total": {"flop": "18446744073709551617", "launches": 700, "gpu_time_ns": null},
-  "backward_forward_ratio": 1.69,
-  "utilization": {"run": {"gpu_time": {"utilization": 0.25}}},
+  "total": {"flop": 1.8446744073709552e19, "flop_exact": "18446744073709551617", "launches": 700, "gpu_time_ns": null},
+  "ratio": 1.69,
+  "hfu_kernel_time": 0.25,
   "partial": false,
-  "phases": {"forward": {"flop": "10"}, "backward": null},
+  "phases": {"forward": {"flop": 10}, "backward": null},
   "name": "text",
   "kernels": [{"name": "a.b(float*)", "launches": 3}, {"name": "it's", "launches": 4}],
-  "layer_work": [{"layer": "fc/1", "backward_forward_matrix_ratio": 2}],
+  "layer_work": [{"layer": "fc/1", "matrix_ratio": 2}],
   "operator_work": [{"operator": "aten::mm", "forward": {"launches": 5}}],
   "operators": {"types": [{"operator": "aten::mm", "phase": "forward", "calls": 6},
                           {"operator": "aten::mm", "phase": "backward", "calls": 7}]}
@@ -87,7 +87,7 @@ TEST_CASE("figures are found by path, index and name") {
   CHECK(fails("kernels.1.launches == 4"));
   CHECK(fails("kernels.\"a.b(float*)\".launches == 3"));
   CHECK(fails("kernels.\"it's\".launches == 4"));
-  CHECK(fails("layer_work.'fc/1'.backward_forward_matrix_ratio == 2"));
+  CHECK(fails("layer_work.'fc/1'.matrix_ratio == 2"));
   CHECK(fails("operator_work.'aten::mm'.forward.launches == 5"));
   CHECK(fails("operators.types.1.calls == 7"));
   CHECK(fails("'partial' == 0"));
@@ -139,11 +139,13 @@ TEST_CASE("what is not known never passes, unless the rest decides") {
 }
 
 TEST_CASE("unknown names are told with the nearest ones") {
-  const auto wrong = decide("backward_foward_ratio > 1");
+  const auto wrong = decide("rato > 1");
   CHECK(wrong.verdict == Verdict::kInvalid);
-  CHECK(wrong.message.find("near: backward_forward_ratio") != std::string::npos);
+  CHECK(wrong.message.find("near: ratio") != std::string::npos);
   // A short name that leads nowhere here is not offered.
-  CHECK(decide("matrix_rati > 1").message.find("matrix_ratio") == std::string::npos);
+  const nlohmann::ordered_json other = {{"launches", 1}};
+  CHECK(find_figure(other, {"utilizatio"}).message.find("utilization") == std::string::npos);
+  CHECK(decide("utilizatio > 1").message.find("near: utilization") != std::string::npos);
   CHECK(decide("rati > 1").message.find("ratio") != std::string::npos);
   CHECK(decide("1 == 1 or no_such > 1").verdict == Verdict::kInvalid);
   CHECK(decide("phases > 1").message == "phases is no figure; it holds forward, backward");

@@ -120,10 +120,10 @@ TEST_CASE("counters that were not read: what happened, why no ratio is known, an
     const auto j = json_of(r);
     CHECK(j["measuring"][0]["counters"] == false);
     CHECK(j["measuring"][0]["counters_state"] == c.state);
-    CHECK(j["backward_forward_ratio"].is_null());
+    CHECK(j["ratio"].is_null());
     const std::string missing =
         std::string("not measured: no FLOP counts of forward and backward: ") + c.cause;
-    CHECK(j["backward_forward_missing"] == missing);
+    CHECK(j["ratio_missing"] == missing);
     const std::string text = text_of(r);
     CHECK(says(text, missing));
     CHECK(says(notices_of(r), std::string("No FLOP were measured: ") + c.cause));
@@ -144,7 +144,7 @@ TEST_CASE("counters that were read are called read, whatever else went wrong") {
   CHECK(json_of(r)["measuring"][0]["counters"] == true);
   CHECK(json_of(r)["measuring"][0]["counters_state"] == "read");
   CHECK(r.ratio.ratio == 2.0);
-  CHECK(json_of(r)["backward_forward_missing"].is_null());
+  CHECK(json_of(r)["ratio_missing"].is_null());
   CHECK(json_of(r)["notices"].empty());
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("why backward / forward is not known") {
     t.end();
     const Report r = reduce_bytes({t.bytes()});
     CHECK_FALSE(r.ratio.ratio);
-    const std::string why = json_of(r)["backward_forward_missing"];
+    const std::string why = json_of(r)["ratio_missing"];
     CHECK(says(text_of(r), why));
     return why;
   };
@@ -371,9 +371,10 @@ TEST_CASE("HFU and MFU are of wall time; what passes before and after the kernel
   const auto j = json_of(r);
   const auto& u = j["utilization"];
   // 3 us at peak. Of 100 us of wall time; of 30.01 us from the first kernel to the last; of 10 us.
-  CHECK(u["hfu"]["utilization"].get<double>() == Approx(0.03));
-  CHECK(u["mfu"]["utilization"].get<double>() == Approx(0.01));
-  const auto& run = u["run"];
+  CHECK(u["methods"][0]["wall"]["utilization"].get<double>() == Approx(0.03));
+  CHECK(j["hfu"] == u["methods"][0]["wall"]["utilization"]);
+  CHECK(j["mfu"].get<double>() == Approx(0.01));
+  const auto& run = u["methods"][0];
   CHECK(run["wall"]["utilization"].get<double>() == Approx(0.03));
   CHECK(run["first_to_last_kernel"]["utilization"].get<double>() == Approx(3 / 30.01));
   CHECK(run["busy"]["utilization"].get<double>() == Approx(0.3));
@@ -406,8 +407,8 @@ TEST_CASE("HFU is known where GPU times are not") {
   p.mutable_end()->set_time_ns(101'000);
   t.add(p);
   const auto u = json_of(reduce_bytes({t.bytes()}))["utilization"];
-  CHECK(u["hfu"]["utilization"].get<double>() == Approx(0.02));
-  CHECK(u["run"]["gpu_time"]["missing"] == "GPU time unknown");
+  CHECK(u["methods"][0]["wall"]["utilization"].get<double>() == Approx(0.02));
+  CHECK(u["methods"][0]["gpu_time"]["missing"] == "GPU time unknown");
 }
 
 TEST_CASE("a ratio is not judged where damage took launches") {

@@ -45,11 +45,8 @@ std::string escaped(const std::string& label) {
   return out;
 }
 
-// Numbers of a report may be strings, exact past 2^53; null is not known.
-double number(const Json& value) {
-  if (value.is_string()) return std::stod(value.get<std::string>());
-  return value.is_number() ? value.get<double>() : std::nan("");
-}
+// null is not known.
+double number(const Json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
 
 class Exposition {
  public:
@@ -100,18 +97,14 @@ void add_report(Exposition& all, const std::string& process, const Json& report)
   for (const auto& [phase, row] : report.at("phases").items()) {
     const std::string labels = process + ",phase=\"" + escaped(phase) + "\"";
     all.add("flopinj_flop_total", "counter", "Executed floating-point operations.", labels,
-            number(row.value("flop", Json())));
+            number(row.at("flop")));
     all.add("flopinj_gpu_seconds_total", "counter", "Time of kernels on the GPU.", labels,
-            number(row.value("gpu_time_ns", Json())) * 1e-9);
+            number(row.at("gpu_time_ns")) * 1e-9);
   }
-  const Json utilization = report.value("utilization", Json::object());
-  for (const char* const key : {"hfu", "mfu"}) {
-    const Json value = utilization.value(key, Json::object()).value("utilization", Json());
-    all.add(key == std::string_view("hfu") ? "flopinj_hfu_ratio" : "flopinj_mfu_ratio", "gauge",
-            key == std::string_view("hfu") ? "Hardware FLOP utilization, by wall time."
-                                           : "Model FLOP utilization, by wall time.",
-            process, number(value));
-  }
+  all.add("flopinj_hfu_ratio", "gauge", "Hardware FLOP utilization, by wall time.", process,
+          number(report.at("hfu")));
+  all.add("flopinj_mfu_ratio", "gauge", "Model FLOP utilization, by wall time.", process,
+          number(report.at("mfu")));
 }
 
 }  // namespace
@@ -146,7 +139,7 @@ std::string prometheus_text(const std::vector<pid_t>& processes, const InstallTr
       all.add("flopinj_up", "gauge", "1 where the process was asked.", process, value);
     };
     try {
-      const LiveReport live = live_report(pid, tree, {"--format", "json"});
+      const LiveReport live = live_report(pid, tree, {"--format", "json", "--no-signatures"});
       up(1);
       all.add("flopinj_recording", "gauge", "1 while the process is recorded.", process,
               live.status.at("state") == "recording" ? 1 : 0);

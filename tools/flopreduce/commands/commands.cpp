@@ -5,8 +5,8 @@
 namespace flopinj::reduce {
 
 std::span<const Command* const> commands() {
-  static constexpr std::array kCommands = {&kReport, &kAnonymize, &kCompare, &kExplain,
-                                           &kMerge,  &kPeaks,     &kProject, &kRules};
+  static constexpr std::array kCommands = {&kReport, &kAnonymize, &kCompare, &kExplain, &kMerge,
+                                           &kPeaks,  &kProject,   &kRules,   &kSchema};
   return kCommands;
 }
 

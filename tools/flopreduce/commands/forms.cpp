@@ -51,8 +51,9 @@ int text(const Report& report, const OutputArguments& output) {
 }
 
 int json(const Report& report, const OutputArguments& output) {
-  return to_stream(report, output,
-                   [](std::ostream& out, const Report& r, const auto&) { write_json(out, r); });
+  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
+    write_json(out, r, !o.no_signatures);
+  });
 }
 
 int markdown(const Report& report, const OutputArguments& output) {
@@ -105,7 +106,7 @@ struct Form {
 constexpr const char* kLaunchForm = "chrome-trace";
 constexpr std::array kForms = {
     Form{"text", "tables for a terminal", text},
-    Form{"json", "everything, for programs; schema: report.schema.json", json},
+    Form{"json", "everything, for programs; schema: flopreduce schema report", json},
     Form{"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", csv},
     Form{"markdown", "tables for a pull request", markdown},
     Form{"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)",
@@ -133,6 +134,8 @@ std::vector<manual::Entry> report_forms() {
 void check_report_form(const OutputArguments& output) {
   const bool is_csv = output.format == "csv";
   if (!is_csv && !output.table.empty()) throw Failure("--table goes with --format csv only");
+  if (output.no_signatures && output.format != "json")
+    throw Failure("--no-signatures goes with --format json only");
   const bool for_people = output.format == "text" || output.format == "markdown";
   if ((!output.sections.empty() || output.all || !output.sort.empty()) && !for_people)
     throw Failure("--all, --sections and --sort go with --format text and markdown only");

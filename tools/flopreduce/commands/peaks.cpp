@@ -4,17 +4,16 @@
 #include <array>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
 #include "commands/result.h"
+#include "commands/schemas.h"
 #include "peaks/simulated.h"
+#include "sections/parts/records.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string number(double value) {
   std::array<char, 32> text{"-"};
@@ -111,31 +110,51 @@ Section details(const Gpu& gpu) {
   return {std::string(gpu.name), std::move(above), std::move(table), {}};
 }
 
-Json gpu_json(const Gpu& gpu) {
-  Json j;
-  j["name"] = gpu.name;
-  j["chip"] = gpu.chip.empty() ? Json(nullptr) : Json(gpu.chip);
-  j["cuda_names"] = Json::array();
+std::vector<std::string_view> cuda_names(const Gpu& gpu) {
+  std::vector<std::string_view> names;
   for (std::string_view rest = gpu.cuda_names; !rest.empty();) {
-    const std::string_view name = rest.substr(0, rest.find('|'));
-    j["cuda_names"].push_back(name);
-    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    names.push_back(rest.substr(0, rest.find('|')));
+    rest.remove_prefix(std::min(rest.size(), names.back().size() + 1));
   }
-  j["multiprocessors"] = gpu.multiprocessors > 0 ? Json(gpu.multiprocessors) : Json(nullptr);
-  j["clock_mhz"] = gpu.clock_mhz > 0 ? Json(gpu.clock_mhz) : Json(nullptr);
-  j["tensor_clock_mhz"] = gpu.tensor_clock_mhz > 0 ? Json(gpu.tensor_clock_mhz) : Json(nullptr);
-  j["memory_byte_per_s"] = gpu.memory_gb_s * 1e9;
-  j["peak_flop_per_s"] = Json::object();
+  return names;
+}
+
+std::vector<std::pair<std::string, double>> all_rates(const Gpu& gpu) {
+  std::vector<std::pair<std::string, double>> rates;
   for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
     const double sparse = sparse_peak(gpu, static_cast<Precision>(i));
     const std::string name(kPrecisionNames[i]);
-    if (gpu.dense[i] > 0) j["peak_flop_per_s"][name] = gpu.dense[i] * 1e12;
-    if (sparse > 0) j["peak_flop_per_s"][name + "_sparse"] = sparse * 1e12;
+    if (gpu.dense[i] > 0) rates.emplace_back(name, gpu.dense[i] * 1e12);
+    if (sparse > 0) rates.emplace_back(name + "_sparse", sparse * 1e12);
   }
-  j["printed"] = printed_words(gpu);
-  j["source"] = gpu.source;
-  j["note"] = gpu.note;
-  return j;
+  return rates;
+}
+
+void gpu_fields(Fields& f, const Gpu& gpu) {
+  const auto known = [](auto value) { return value > 0 ? std::optional(value) : std::nullopt; };
+  f("name", gpu.name);
+  f("chip", text_or_null(std::string(gpu.chip)), "as CUPTI names it");
+  f("cuda_names", cuda_names(gpu),
+    "as CUDA names the device, without NVIDIA in front; empty for a board that is not one CUDA "
+    "device");
+  f("multiprocessors", known(gpu.multiprocessors));
+  f("clock_mhz", known(gpu.clock_mhz), "that the peaks are at");
+  f("tensor_clock_mhz", known(gpu.tensor_clock_mhz));
+  f("memory_byte_per_s", gpu.memory_gb_s * 1e9);
+  f.numbers_by_name("peak_flop_per_s", all_rates(gpu),
+                    "by precision as in the report; NAME_sparse with 2:4 structured sparsity. "
+                    "tensor_int: OP/s");
+  f.word(
+      "printed", printed_words(gpu),
+      {"dense", "dense; sparse is twice that", "sparse; dense is half of that", "dense and sparse"},
+      "which of the peaks the source prints");
+  f("source", gpu.source);
+  f("note", gpu.note);
+}
+
+void peaks_fields(Fields& f, const std::vector<const Gpu*>& gpus) {
+  f.version();
+  f.list("gpus", gpus, "", [](Fields& row, const Gpu* gpu) { gpu_fields(row, *gpu); });
 }
 
 // For programs: one row for each peak.
@@ -160,13 +179,7 @@ Table all_peaks(const std::vector<const Gpu*>& found) {
 Result result_of(const std::vector<const Gpu*>& found) {
   constexpr size_t kInDetail = 4;
   Result result;
-  result.json = [&found] {
-    Json j;
-    j["schema_version"] = 1;
-    j["gpus"] = Json::array();
-    for (const Gpu* gpu : found) j["gpus"].push_back(gpu_json(*gpu));
-    return j;
-  };
+  result.json = [&found] { return Fields::json_of([&](Fields& f) { peaks_fields(f, found); }); };
   result.tables.push_back(all_peaks(found));
   if (found.size() > kInDetail)
     result.sections = overview(found);
@@ -194,6 +207,12 @@ Action define_peaks(manual::CommandLine& app) {
 }
 
 }  // namespace
+
+Json peaks_schema() {
+  return Fields::schema_of(
+      "flopreduce peaks", "Published peaks of GPUs. A fused multiply-add counts as two operations.",
+      [](Fields& f) { peaks_fields(f, search_gpus("")); });
+}
 
 const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
                         "Peaks that utilization is measured against, with their sources.",

@@ -1,17 +1,33 @@
 // flopreduce project train | infer: what a whole training run or an inference takes.
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
 #include "commands/projection_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"
+#include "commands/schemas.h"
 #include "projection/projection.h"
 
 namespace flopinj::reduce {
 namespace {
 
-using Json = nlohmann::ordered_json;
+struct Row {
+  PeakArguments::Choice choice;
+  Inference inference;
+};
+
+void inference_fields(Fields& f, double flop, double utilization, const std::vector<Row>& rows) {
+  f.version();
+  f("forward_flop", flop, "of one example, all time steps");
+  f.share("utilization", utilization);
+  f.list("inference", rows, "", [](Fields& row, const Row& r) {
+    row("precision", r.choice.precision);
+    row("peak_flop_per_s", r.choice.flop_per_s);
+    row("time_s", r.inference.seconds, "of one example");
+    row("examples_per_s", r.inference.examples_per_second);
+    row("source", r.choice.source);
+  });
+}
 
 Result result_of(double flop, double utilization,
                  const std::vector<PeakArguments::Choice>& chosen) {
@@ -22,19 +38,15 @@ Result result_of(double flop, double utilization,
   Table people{"inference", columns}, programs{"inference", columns};
   programs.columns.push_back({"source", "source"});
   std::vector<Line> sources;
-  Json list = Json::array();
+  std::vector<Row> rows;
   for (const auto& c : chosen) {
     const Inference i = inference(flop, c.flop_per_s, utilization);
+    rows.push_back({c, i});
     people.rows.push_back(
         {c.precision, c.flop_per_s, duration_text(i.seconds), plain(i.examples_per_second)});
     programs.rows.push_back(
         {c.precision, c.flop_per_s, i.seconds, i.examples_per_second, c.source});
     sources.emplace_back("  " + c.precision + ": " + c.source, Tone::kDim);
-    list.push_back({{"precision", c.precision},
-                    {"peak_flop_per_s", c.flop_per_s},
-                    {"time_s", i.seconds},
-                    {"examples_per_s", i.examples_per_second},
-                    {"source", c.source}});
   }
   Result result;
   result.sections = {
@@ -44,10 +56,7 @@ Result result_of(double flop, double utilization,
        std::move(sources)}};
   result.tables = {std::move(programs)};
   result.json = [=] {
-    return Json{{"schema_version", 1},
-                {"forward_flop", flop},
-                {"utilization", utilization},
-                {"inference", list}};
+    return Fields::json_of([&](Fields& f) { inference_fields(f, flop, utilization, rows); });
   };
   return result;
 }
@@ -128,6 +137,13 @@ constexpr Command kInfer = {"infer", "time and throughput of one forward pass",
 constexpr const Command* kWords[] = {&kTrain, &kInfer};
 
 }  // namespace
+
+Json inference_schema() {
+  return Fields::schema_of("flopreduce project infer",
+                           "Time and throughput of one forward pass. Times are seconds; one fused "
+                           "multiply-add counts 2.",
+                           [](Fields& f) { inference_fields(f, 0, 0, {}); });
+}
 
 const Command kProject = {"project", "compute of a whole training run, time of an inference",
                           "What a whole training run or an inference takes.", nullptr, kWords};

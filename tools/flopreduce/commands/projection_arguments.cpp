@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
 #include "commands/result.h"
+#include "commands/schemas.h"
 #include "peaks/peaks.h"
 #include "support/si_number.h"
 #include "support/text.h"
@@ -161,6 +161,51 @@ Table ProjectionResult::table(bool people) const {
   return table;
 }
 
+void ProjectionResult::fields(Fields& f) const {
+  struct Projected {
+    const char* key;
+    const char* about;
+  };
+  static constexpr std::array kFigures = {
+      Projected{"flop_per_step", "given, or executed"},
+      Projected{"gpu_step_s", "of traces: sum of kernels of a step, mean of the devices"},
+      Projected{"wall_step_s", "of traces that say how long they recorded"},
+      Projected{"devices", "given, or those of the traces that had launches"},
+      Projected{"operations_flop", "method 1: by operations"},
+      Projected{"peak_flop_per_s",
+                "of one device: of a GPU, given, or of the precisions that ran in the traces"},
+      Projected{"utilization", "given, measured in the traces, or assumed"},
+      Projected{"time_flop", "method 2: time x devices x peak x utilization"},
+      Projected{"factor", "larger / smaller of the two methods"},
+      Projected{"implied_utilization", "operations_flop / (time x devices x peak)"},
+      Projected{"projected_s",
+                "from the traces' time of a step, or operations_flop / (devices x peak x "
+                "utilization)"}};
+  const auto row_of = [&](const char* key) {
+    const auto found = std::ranges::find(rows_, key, &Row::key);
+    return found == rows_.end() ? nullptr : &*found;
+  };
+  f.version();
+  for (const Projected& figure : kFigures) {
+    const Row* row = row_of(figure.key);
+    f(figure.key, row != nullptr ? std::optional(row->value) : std::nullopt, figure.about);
+  }
+  f.object("from", "where each comes from", [&](Fields& from) {
+    for (const Projected& figure : kFigures) {
+      const Row* row = row_of(figure.key);
+      from(figure.key, row != nullptr ? std::optional(row->from) : std::nullopt);
+    }
+  });
+}
+
+Json training_schema() {
+  return Fields::schema_of(
+      "flopreduce project train",
+      "Projected training; null where a figure is not worked out from what was given. Times are "
+      "seconds; one fused multiply-add counts 2.",
+      [](Fields& f) { ProjectionResult().fields(f); });
+}
+
 int ProjectionResult::write(const OutputArguments& output, const char* title) const {
   Result result;
   result.sections = {{title, {}, std::nullopt, {}}};
@@ -168,11 +213,7 @@ int ProjectionResult::write(const OutputArguments& output, const char* title) co
     result.sections[0].table = table(true);
   else
     result.sections[0].above = lines();
-  result.json = [this] {
-    nlohmann::ordered_json j{{"schema_version", 1}};
-    for (const Row& row : rows_) j[row.key] = row.value;
-    return j;
-  };
+  result.json = [this] { return Fields::json_of([this](Fields& f) { fields(f); }); };
   result.tables = {table(false)};
   return write_result(result, output);
 }

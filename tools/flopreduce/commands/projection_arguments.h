@@ -8,6 +8,7 @@
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
 #include "report/report.h"
+#include "sections/parts/fields.h"
 #include "sections/parts/table.h"
 
 namespace flopinj::reduce {
@@ -57,6 +58,7 @@ class ProjectionResult {
   // False, and said, where the value is no number above 0.
   bool add(const char* key, const char* name, double value, std::string shown, std::string from);
   int write(const OutputArguments& output, const char* title) const;
+  void fields(Fields& f) const;
 
  private:
   struct Row {

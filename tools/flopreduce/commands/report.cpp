@@ -83,6 +83,8 @@ Action define_report(manual::CommandLine& app) {
   app.add_option("--weight", a->output.weight, "What --format folded adds up (flop)")
       ->type_name("WEIGHT")
       ->check(manual::one_of({"flop", "time", "launches"}));
+  app.add_flag("--no-signatures", a->output.no_signatures,
+               "Without the list of launch signatures, which is most of --format json");
   a->gates.add_to(app);
   app.add_flag("--partial", a->partial,
                "Write a summary instead of a report, to be joined by flopreduce merge")

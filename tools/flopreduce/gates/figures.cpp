@@ -16,18 +16,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kShortNames = {{
-    {"ratio", "backward_forward_ratio"},
-    {"matrix_ratio", "backward_forward_matrix_ratio"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kShortNames = {{
+    {"ratio", "ratio"},
+    {"matrix_ratio", "matrix_ratio"},
     {"flop", "total.flop"},
     {"launches", "total.launches"},
     {"gpu_time_ns", "total.gpu_time_ns"},
-    {"hfu", "utilization.hfu.utilization"},
-    {"mfu", "utilization.mfu.utilization"},
-    {"hfu_kernel_time", "utilization.run.gpu_time.utilization"},
-    {"utilization", "utilization.run.gpu_time.utilization"},
+    {"hfu", "hfu"},
+    {"mfu", "mfu"},
+    {"hfu_kernel_time", "hfu_kernel_time"},
+    {"utilization", "hfu_kernel_time"},
     {"coverage", "coverage"},
+    {"step_time", "step_time"},
 }};
+
+bool is_short(const std::string& path) {
+  return std::ranges::any_of(kShortNames, [&](const auto& s) { return s.first == path; });
+}
 
 FigurePath split(std::string_view path) {
   FigurePath parts;
@@ -67,12 +72,18 @@ const Json* member(const Json& value, const std::string& part) {
   return found == value.end() ? nullptr : &*found;
 }
 
-// What a path leads to, or nothing.
-const Json* found(const Json& report, const FigurePath& path) {
-  const Json* value = &report;
-  for (const auto& part : path)
-    if (value = member(*value, part); value == nullptr) break;
-  return value;
+// What a path leads to, or nothing, and what holds it.
+struct Place {
+  const Json* value;
+  const Json* parent;
+};
+Place found(const Json& report, const FigurePath& path) {
+  Place at{&report, nullptr};
+  for (const auto& part : path) {
+    at.parent = at.value;
+    if (at.value = member(*at.parent, part); at.value == nullptr) break;
+  }
+  return at;
 }
 
 std::string members(const Json& value) {
@@ -86,11 +97,13 @@ std::string members(const Json& value) {
   return text;
 }
 
-std::optional<long double> decimal(const std::string& text) {
-  long double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+constexpr std::string_view kExact = "_exact";
+
+// The text of an integer that is beside the number, where the report has it: the number may be
+// rounded.
+std::string exact_text(const Json& parent, const std::string& key) {
+  const Json* exact = parent.is_object() ? member(parent, key + std::string(kExact)) : nullptr;
+  return exact != nullptr && exact->is_string() ? exact->get<std::string>() : "";
 }
 
 Figure figure_of(const Json& value, const std::string& name) {
@@ -100,9 +113,6 @@ Figure figure_of(const Json& value, const std::string& name) {
   if (value.is_number_unsigned())
     return {State::kValue, value.get<long double>(), "", value.get<uint64_t>()};
   if (value.is_number()) return {State::kValue, value.get<long double>(), ""};
-  if (value.is_string())
-    if (const auto number = decimal(value.get_ref<const std::string&>()))
-      return {State::kValue, *number, "", parse_whole(value.get_ref<const std::string&>())};
   if (value.is_structured())
     return {State::kNoFigure, 0, name + " is no figure; it holds " + members(value)};
   return {State::kNoFigure, 0, name + " is no number"};
@@ -114,7 +124,7 @@ void collect(const Json& value, const std::string& path, std::vector<std::string
   if (paths.size() >= kMost) return;
   if (value.is_object()) {
     for (const auto& [key, child] : value.items())
-      collect(child, path.empty() ? key : path + "." + key, paths);
+      if (!key.ends_with(kExact)) collect(child, path.empty() ? key : path + "." + key, paths);
   } else if (value.is_array()) {
     if (!value.empty()) collect(value[0], path + ".0", paths);
   } else if (!path.empty() && figure_of(value, path).state != Figure::State::kNoFigure) {
@@ -126,8 +136,8 @@ std::string nearest(const Json& report, const std::string& wanted) {
   std::vector<std::string> paths;
   collect(report, "", paths);
   for (const auto& [name, path] : kShortNames)
-    if (const Json* figure = found(report, split(path));
-        figure != nullptr && !figure->is_structured())
+    if (const Json* figure = found(report, split(path)).value;
+        name != path && figure != nullptr && !figure->is_structured())
       paths.emplace_back(name);
   std::vector<std::pair<size_t, size_t>> order;
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -148,19 +158,21 @@ std::string nearest(const Json& report, const std::string& wanted) {
 
 std::vector<NamedValue> list_figures(const Json& report) {
   std::vector<NamedValue> list;
-  const auto add = [&](std::string name, const Json& value) {
-    if (figure_of(value, name).state == Figure::State::kNoFigure) return;
-    const std::string text = value.is_null()     ? "-"
-                             : value.is_string() ? value.get<std::string>()
-                                                 : value.dump();
-    list.push_back({printable(name), printable(text)});
+  const auto add = [&](std::string_view name, std::string_view path) {
+    const FigurePath parts = split(path);
+    const auto [value, parent] = found(report, parts);
+    if (value == nullptr) return;
+    if (figure_of(*value, std::string(name)).state == Figure::State::kNoFigure) return;
+    const std::string exact = exact_text(*parent, parts.back());
+    list.push_back({printable(name), value->is_null() ? "-"
+                                     : exact.empty()  ? value->dump()
+                                                      : exact});
   };
-  for (const auto& [name, path] : kShortNames)
-    if (const Json* value = found(report, split(path))) add(std::string(name), *value);
+  for (const auto& [name, path] : kShortNames) add(name, path);
   std::vector<std::string> paths;
   collect(report, "", paths);
   for (const std::string& path : paths)
-    if (const Json* value = found(report, split(path))) add(path, *value);
+    if (!is_short(path)) add(path, path);
   return list;
 }
 
@@ -172,15 +184,22 @@ Figure find_figure(const Json& report, const FigurePath& path) {
     for (const auto& [short_name, whole] : kShortNames)
       if (path[0] == short_name) parts = split(whole);
   const Json* value = &report;
+  const Json* parent = nullptr;
   for (const auto& part : parts) {
     const Json* next = member(*value, part);
     // Below something that is not known, nothing is.
     if (next == nullptr && value->is_null()) return {Figure::State::kNotKnown, 0, ""};
     if (next == nullptr)
       return {Figure::State::kNoFigure, 0, "no figure '" + name + "'" + nearest(report, name)};
+    parent = value;
     value = next;
   }
-  return figure_of(*value, name);
+  Figure figure = figure_of(*value, name);
+  if (const auto whole = parse_whole(exact_text(*parent, parts.back()))) {
+    figure.value = static_cast<long double>(*whole);
+    figure.whole = whole;
+  }
+  return figure;
 }
 
 }  // namespace flopinj::reduce

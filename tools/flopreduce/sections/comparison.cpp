@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
@@ -38,29 +38,67 @@ std::string count_text(const std::vector<ComparedWork>& kernels, Change change) 
   return std::to_string(n) + " " + change_word(change);
 }
 
-Json flop_json(u128 flop) { return decimal(flop); }
-Json mean_json(double mean) { return mean; }
-
-// `value_json` says a side that is known.
 template <typename Value>
-Json pair_json(const Pair<Value>& pair, const Normalization& n, Json (*value_json)(Value)) {
-  const auto side = [&](const std::optional<Value>& value) {
-    return value ? value_json(*value) : Json(nullptr);
-  };
-  return {{"a", side(pair.a)},
-          {"b", side(pair.b)},
-          {"ratio", optional_json(pair.ratio())},
-          {"normalized_ratio", optional_json(pair.normalized(n))}};
+void plain_sides(Fields& f, const Pair<Value>& pair) {
+  f("a", pair.a);
+  f("b", pair.b);
+}
+void flop_sides(Fields& f, const Pair<u128>& pair) {
+  f.flop("a", pair.a);
+  f.flop("b", pair.b);
 }
 
-Json work_json(const ComparedWork& w, const Normalization& n) {
-  return {{"name", w.name},
-          {"change", change_word(w.change)},
-          {"launches", pair_json(w.launches, n, time_json)},
-          {"flop", pair_json(w.flop, n, flop_json)},
-          {"flop_per_launch", pair_json(w.flop_per_launch, {}, mean_json)},
-          {"gpu_time_ns", pair_json(w.gpu_time_ns, n, time_json)},
-          {"time_per_launch_ns", pair_json(w.time_per_launch_ns, {}, mean_json)}};
+template <typename Value>
+void pair_object(Fields& f, const char* key, const Pair<Value>& pair, const Normalization& n,
+                 const char* about = "", void (*sides)(Fields&, const Pair<Value>&) = plain_sides) {
+  f.object(key, about, [&](Fields& object) {
+    sides(object, pair);
+    object("ratio", pair.ratio(), "B / A; null where either is null or A is 0");
+    object("normalized_ratio", pair.normalized(n),
+           "the same after normalization; without one, and of figures per launch, equal to ratio");
+  });
+}
+
+void compared_fields(Fields& f, const ComparedWork& w, const Normalization& n) {
+  f("name", w.name);
+  f.word("change", change_word(w.change), {"appeared", "vanished", "changed", "same"},
+         "changed: in FLOP or, without normalization, in launches; never in time only");
+  pair_object(f, "launches", w.launches, n);
+  pair_object(f, "flop", w.flop, n, "null while a launch is unmeasured", flop_sides);
+  pair_object(f, "flop_per_launch", w.flop_per_launch, {});
+  pair_object(f, "gpu_time_ns", w.gpu_time_ns, n);
+  pair_object(f, "time_per_launch_ns", w.time_per_launch_ns, {});
+}
+
+void compared_list(Fields& f, const char* key, const std::vector<ComparedWork>& works,
+                   const Normalization& n) {
+  f.list(key, works, "", [&](Fields& row, const ComparedWork& w) {
+    row.part("compared", [&](Fields& part) { compared_fields(part, w, n); });
+  });
+}
+
+void comparison_fields(Fields& f, const Comparison& c) {
+  const Normalization& n = c.normalization;
+  f.version();
+  f("simulated", c.simulated, "at least one side was recorded on simgpu");
+  f.object_if(!n.name.empty(), "normalization",
+              "--normalize NAME=A,B: what A's and B's figures are divided by in normalized_ratio",
+              [&](Fields& by) {
+                by("name", n.name);
+                by("a", n.a);
+                by("b", n.b);
+              });
+  f.object("total", "", [&](Fields& total) {
+    total.part("compared", [&](Fields& part) { compared_fields(part, c.total, n); });
+  });
+  compared_list(f, "phases", c.phases, n);
+  compared_list(f, "kernels", c.kernels, n);
+  f.object("kernel_counts", "kernels by what changed", [&](Fields& counts) {
+    for (const Change change :
+         {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame})
+      counts(change_word(change),
+             static_cast<uint64_t>(std::ranges::count(c.kernels, change, &ComparedWork::change)));
+  });
 }
 
 }  // namespace
@@ -89,27 +127,23 @@ std::vector<Section> comparison_sections(const Comparison& c) {
   return sections;
 }
 
-nlohmann::ordered_json comparison_json(const Comparison& c) {
-  const Normalization& n = c.normalization;
-  Json j;
-  j["schema_version"] = 1;
-  j["simulated"] = c.simulated;
-  j["normalization"] =
-      n.name.empty() ? Json(nullptr) : Json{{"name", n.name}, {"a", n.a}, {"b", n.b}};
-  j["total"] = work_json(c.total, n);
-  j["phases"] = list_json(c.phases, [&](const auto& w) { return work_json(w, n); });
-  j["kernels"] = list_json(c.kernels, [&](const auto& w) { return work_json(w, n); });
-  for (const Change change :
-       {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame})
-    j["kernel_counts"][change_word(change)] = std::count_if(
-        c.kernels.begin(), c.kernels.end(), [&](const auto& k) { return k.change == change; });
-  return j;
+Json comparison_json(const Comparison& c) {
+  return Fields::json_of([&](Fields& f) { comparison_fields(f, c); });
 }
 
-nlohmann::ordered_json comparison_gate_json(const Comparison& c) {
-  Json j = comparison_json(c);
-  for (const auto& phase : c.absent_phases) j["phases"].push_back(work_json(phase, {}));
-  return j;
+Json comparison_schema() {
+  return Fields::schema_of(
+      "flopreduce compare",
+      "What changed from recording A to recording B: null where a side has none of a name, or its "
+      "figure is not known. Times are nanoseconds.",
+      [](Fields& f) { comparison_fields(f, {}); });
+}
+
+Json comparison_gate_json(const Comparison& c) {
+  Comparison with_absent = c;
+  with_absent.phases.insert(with_absent.phases.end(), c.absent_phases.begin(),
+                            c.absent_phases.end());
+  return comparison_json(with_absent);
 }
 
 }  // namespace flopinj::reduce

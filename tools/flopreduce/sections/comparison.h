@@ -1,16 +1,17 @@
-// A comparison in words and as JSON.
+// A comparison in words and as fields.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "report/comparison.h"
+#include "sections/parts/fields.h"
 #include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
 std::vector<Section> comparison_sections(const Comparison& comparison);
-nlohmann::ordered_json comparison_json(const Comparison& comparison);
+Json comparison_json(const Comparison& comparison);
+Json comparison_schema();
 // The same for conditions on figures: phases that no launch had are in it too.
-nlohmann::ordered_json comparison_gate_json(const Comparison& comparison);
+Json comparison_gate_json(const Comparison& comparison);
 
 }  // namespace flopinj::reduce

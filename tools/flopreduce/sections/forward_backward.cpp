@@ -1,6 +1,6 @@
 // Forward and backward side by side: by layer, and by forward operator.
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -10,6 +10,13 @@ Cell pair_formula_cell(u128 flop, bool partial, bool at_most) {
   if (flop == 0) return Cell::none();
   if (partial && at_most) return {flop, Mark::kEstimate};
   return {flop, partial ? Mark::kAtLeast : at_most ? Mark::kAtMost : Mark::kNone};
+}
+Cell forward_formula_cell(const ForwardBackward& r) {
+  return pair_formula_cell(r.forward_formula, r.forward_formula_partial, false);
+}
+Cell backward_formula_cell(const ForwardBackward& r) {
+  return pair_formula_cell(r.backward_formula, r.backward_formula_partial,
+                           r.backward_formula_at_most);
 }
 Cell pair_ratio_cell(const std::optional<double>& ratio, Mark mark = Mark::kNone) {
   return ratio ? Cell(*ratio, mark) : Cell::none();
@@ -55,30 +62,41 @@ Table pair_table(const char* key, Column name, const OperatorsReport& operators,
     const Mark ratio = backward | (r.forward_at_least ? Mark::kAtMost : Mark::kNone);
     table.rows.push_back({r.name, flop(r.forward, forward), pair_ratio_cell(r.forward_share),
                           flop(r.backward, backward), pair_ratio_cell(r.ratio, ratio),
-                          expected_cell(r.expected),
-                          pair_formula_cell(r.forward_formula, r.forward_formula_partial, false),
-                          pair_formula_cell(r.backward_formula, r.backward_formula_partial,
-                                            r.backward_formula_at_most),
-                          time(r.forward), time(r.backward)});
+                          expected_cell(r.expected), forward_formula_cell(r),
+                          backward_formula_cell(r), time(r.forward), time(r.backward)});
   }
   return table;
 }
 
-Json pair_json(const char* key, const ForwardBackward& r) {
-  Json j = {{key, r.name},
-            {"forward", work_json(r.forward)},
-            {"backward", work_json(r.backward)},
-            {"recompute", work_json(r.recompute)},
-            {"forward_formula_flop", decimal(r.forward_formula)},
-            {"backward_formula_flop", decimal(r.backward_formula)},
-            {"forward_share", optional_json(r.forward_share)},
-            {"backward_forward_matrix_ratio", optional_json(r.ratio)}};
-  add_expected(j, r.expected);
-  if (r.forward_formula_partial) j["forward_formula_partial"] = true;
-  if (r.backward_formula_partial) j["backward_formula_partial"] = true;
-  if (r.backward_formula_at_most) j["backward_formula_at_most"] = true;
-  if (r.forward_at_least) j["forward_at_least"] = true;
-  return j;
+void pair_fields(Fields& f, const ForwardBackward& r) {
+  work_object(f, "forward", r.forward);
+  work_object(f, "backward", r.backward);
+  work_object(f, "recompute", r.recompute);
+  f.flop("forward_formula_flop", forward_formula_cell(r), "of the operators that have a formula");
+  f("forward_formula_partial", r.forward_formula_partial,
+    "some operators have no formula, or are of complex numbers");
+  f.flop("backward_formula_flop", backward_formula_cell(r));
+  f("backward_formula_partial", r.backward_formula_partial);
+  f("backward_formula_at_most", r.backward_formula_at_most,
+    "it holds gradients that were not computed, or of which nothing is known");
+  f("forward_at_least", r.forward_at_least,
+    "launches of phase_unclear are of this operator or layer");
+  f.share("forward_share", r.forward_share,
+          "executed forward FLOP / those of the whole pass: for layers of phase forward, for "
+          "operators of all that counts as forward there. null where a launch of the pass is "
+          "unmeasured, or none is here");
+  f("matrix_ratio", r.ratio,
+    "backward / forward of fused multiply-adds and tensor work; null where a part is unmeasured or "
+    "missing");
+  expected_fields(f, r.expected);
+}
+
+void pair_list(Fields& f, const char* key, const char* name,
+               const std::vector<ForwardBackward>& rows, const char* about) {
+  f.list(key, rows, about, [&](Fields& row, const ForwardBackward& r) {
+    row(name, r.name);
+    row.part("forward_backward", [&](Fields& part) { pair_fields(part, r); });
+  });
 }
 
 Section layers_section(const Report& report) {
@@ -89,9 +107,11 @@ Section layers_section(const Report& report) {
           {}};
 }
 
-void layers_json(Json& to, const Report& report) {
-  to["layer_work"] = list_json(report.operators.layers,
-                               [](const ForwardBackward& r) { return pair_json("layer", r); });
+void layers_fields(Fields& f, const Report& report) {
+  pair_list(f, "layer_work", "layer", report.operators.layers,
+            "by layer, in the order of forward: the ranges below the one that says the phase, "
+            "operators left out. Backward launches belong to the layer of the forward operator "
+            "with their sequence number, else to that of the ranges around them");
 }
 
 Section operator_work_section(const Report& report) {
@@ -111,15 +131,17 @@ Section operator_work_section(const Report& report) {
   return out;
 }
 
-void operator_work_json(Json& to, const Report& report) {
-  to["operator_work"] = list_json(report.operators.by_forward, [](const ForwardBackward& r) {
-    return pair_json("operator", r);
-  });
+void operator_work_fields(Fields& f, const Report& report) {
+  pair_list(f, "operator_work", "operator", report.operators.by_forward,
+            "by the function that forward called, most FLOP first. Forward: phases forward and "
+            "loss, and what backward was joined to. Backward launches belong to the forward "
+            "operator with their sequence number; those that found none have the name of their "
+            "autograd node");
 }
 
 }  // namespace
 
-const Subject kLayers = {layers_section, layers_json};
-const Subject kOperatorWork = {operator_work_section, operator_work_json};
+const Subject kLayers = {layers_section, layers_fields};
+const Subject kOperatorWork = {operator_work_section, operator_work_fields};
 
 }  // namespace flopinj::reduce

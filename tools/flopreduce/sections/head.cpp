@@ -1,7 +1,7 @@
 // What the whole is: launches, FLOP, GPU time, and what to know before believing them.
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -115,14 +115,16 @@ Section head_section(const Report& report) {
   return s;
 }
 
-void head_json(Json& j, const Report& report) {
-  j["schema_version"] = kSchemaVersion;
-  j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
-  j["partial"] = report.partial;
-  j["notices"] = notices(report);
-  j["fma"] = report.fma;
-  j["total"] = work_json(report.total);
-  if (!total_known(report)) j["total"]["flop"] = j["total"]["matrix_flop"] = nullptr;
+void head_fields(Fields& f, const Report& report) {
+  f.version();
+  f("simulated", report.simulated, "null where a header is lost");
+  f("partial", report.partial,
+    "something is missing from the traces: see damage, errors and ledger");
+  f("notices", notices(report),
+    "what to know before any figure, most important first: counters that were not read, ranks "
+    "without a trace, each with what to do");
+  f("fma", report.fma, "what one fused multiply-add counts: 1 or 2");
+  work_object(f, "total", report.total, "", {.flop = total_known(report)});
 }
 
 // One row: the totals, and under which convention.
@@ -150,6 +152,6 @@ std::vector<Table> head_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kHead = {head_section, head_json, head_tables};
+const Subject kHead = {head_section, head_fields, head_tables};
 
 }  // namespace flopinj::reduce

@@ -1,6 +1,6 @@
 // Kernels by name, most FLOP first.
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -33,23 +33,22 @@ Section kernels_section(const Report& report) {
   return {"Top kernels", {}, std::move(table), {}};
 }
 
-void kernels_json(Json& to, const Report& report) {
-  to["kernels"] = list_json(report.kernels, [&](const KernelReport& k) {
-    Json j;
-    j["name"] = k.name;
-    j["mangled"] = k.mangled;
-    j["signatures"] = k.signatures;
-    j.update(work_json(k.work));
-    j["precision"] = precision_json(report, k.flop);
-    add_integer_op(j, k.flop);
-    if (k.merged_launches > 0) j["merged_parameter_launches"] = k.merged_launches;
-    if (k.opaque_launches > 0) j["unknown_parameter_launches"] = k.opaque_launches;
-    return j;
+void kernels_fields(Fields& f, const Report& report) {
+  f.list("kernels", report.kernels, "most FLOP first", [&](Fields& kernel, const KernelReport& k) {
+    kernel("name", k.name);
+    kernel("mangled", k.mangled);
+    kernel("signatures", k.signatures);
+    work_part(kernel, k.work);
+    precision_fields(kernel, report, k.flop);
+    kernel("merged_parameter_launches", k.merged_launches,
+           "in signatures whose parameters were too many to tell apart");
+    kernel("unknown_parameter_launches", k.opaque_launches,
+           "in signatures whose parameters are not known");
   });
 }
 
 }  // namespace
 
-const Subject kKernels = {kernels_section, kernels_json};
+const Subject kKernels = {kernels_section, kernels_fields};
 
 }  // namespace flopinj::reduce

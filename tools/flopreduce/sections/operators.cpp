@@ -1,6 +1,6 @@
 // Operators by function: executed, formula, ratio and why; and where backward found its forward.
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -93,46 +93,67 @@ std::vector<Table> operators_tables(const Report& report) {
   return {std::move(table)};
 }
 
-Json operator_json(const OperatorReport& o) {
-  Json j;
-  j["operator"] = o.name;
-  if (!o.range.empty()) j["range"] = o.range;
-  if (!o.layer.empty()) j["layer"] = o.layer;
-  j["phase"] = o.phase;
-  j["calls"] = o.calls;
-  j["calls_counted"] = o.calls_counted;
-  j.update(work_json(o.work));
-  j["formula_flop"] = o.formula_flop ? Json(decimal(*o.formula_flop)) : Json(nullptr);
-  if (o.formula_flop && o.formula_partial) j["formula_partial"] = true;
-  if (o.formula_flop && o.formula_at_most) j["formula_at_most"] = true;
-  if (o.model_flop && o.model_flop != o.formula_flop) j["model_flop"] = decimal(*o.model_flop);
-  if (o.formula_uncounted > 0) j["formula_uncounted"] = decimal(o.formula_uncounted);
-  j["executed_formula_ratio"] = optional_json(o.ratio);
-  j["cause"] = o.cause;
-  j["evidence"] = o.evidence;
-  return j;
+void operator_fields(Fields& f, const OperatorReport& o) {
+  f("operator", o.name);
+  f("range", text_or_null(o.range), "the range that names it, with sizes; null of all its places");
+  f("layer", text_or_null(o.layer));
+  f("phase", o.phase);
+  f("calls", o.calls);
+  f("calls_counted", o.calls_counted,
+    "by sequence numbers; else the launches of the kernel that does most are taken for calls");
+  work_part(f, o.work);
+  f.flop("formula_flop", o.formula_flop,
+         "of all calls, without what is computed again, as fused attention's backward does with "
+         "the scores; null where there is no formula, or sizes are missing");
+  f("formula_partial", o.formula_flop && o.formula_partial,
+    "some places of the function have no formula: formula_flop is of the others; or numbers are "
+    "complex, and the formula counts real ones");
+  f("formula_at_most", o.formula_flop && o.formula_at_most,
+    "formula_flop is of both gradients of some calls, and nothing says which were computed");
+  f.flop(
+      "model_flop", o.model_flop ? o.model_flop : o.formula_flop,
+      "of formula_flop, the FLOP that count for MFU: without gradients that were not computed and "
+      "without what a causal mask leaves out");
+  f.flop("formula_uncounted", o.formula_uncounted,
+         "comparisons, exponentials and the like, which no FLOP counter counts and formula_flop "
+         "leaves out");
+  f("executed_formula_ratio", o.ratio);
+  f("cause", o.cause, "why the two differ; empty where they do not; several are separated by ', '");
+  f("evidence", o.evidence, "what the cause is taken from");
 }
 
-void operators_json(Json& to, const Report& report) {
-  const OperatorsReport& operators = report.operators;
-  to["operators"] = {
-      {"formula_flop", decimal(operators.formula_flop)},
-      {"recompute_flop", decimal(operators.recompute_flop)},
-      {"sequence",
-       {{"joined_launches", operators.joined},
-        {"without_forward", operators.without_forward},
-        {"other_operator", operators.other_operator},
-        {"ambiguous", operators.ambiguous},
-        {"out_of_window", operators.out_of_window}}},
-      {"types", list_json(operators.types, operator_json)},
-      {"places", list_json(operators.places, operator_json)},
+void operators_fields(Fields& f, const Report& report) {
+  const OperatorsReport& all = report.operators;
+  const auto one = [](Fields& row, const OperatorReport& o) {
+    row.part("operator", [&](Fields& part) { operator_fields(part, o); });
   };
-  if (operators.differentiated_again > 0)
-    to["operators"]["sequence"]["differentiated_again"] = operators.differentiated_again;
+  f.object("operators", "", [&](Fields& operators) {
+    operators.flop("formula_flop", all.formula_flop,
+                   "what counts for MFU: of all operators with a formula, without recomputation, "
+                   "gradients that were not computed and what a causal mask leaves out");
+    operators.flop("recompute_flop", all.recompute_flop,
+                   "executed by operators in phase recompute");
+    operators.object("sequence",
+                     "backward launches with an autograd sequence number, by what became of it",
+                     [&](Fields& sequence) {
+                       sequence("joined_launches", all.joined);
+                       sequence("without_forward", all.without_forward);
+                       sequence("other_operator", all.other_operator);
+                       sequence("ambiguous", all.ambiguous);
+                       sequence("out_of_window", all.out_of_window);
+                       sequence("differentiated_again", all.differentiated_again,
+                                "of gradients that are differentiated again");
+                     });
+    operators.list("types", all.types,
+                   "by function and phase, most FLOP first; cause and evidence are those of the "
+                   "place that differs most",
+                   one);
+    operators.list("places", all.places, "by range path and phase, most FLOP first", one);
+  });
 }
 
 }  // namespace
 
-const Subject kOperators = {operators_section, operators_json, operators_tables};
+const Subject kOperators = {operators_section, operators_fields, operators_tables};
 
 }  // namespace flopinj::reduce

@@ -1,7 +1,7 @@
 // FLOP by phase of training.
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -37,16 +37,18 @@ Section phases_section(const Report& report) {
   return out;
 }
 
-void phases_json(Json& j, const Report& report) {
-  j["phases"] = Json::object();
-  for (const auto& p : report.phases) {
-    j["phases"][p.name] = work_json(p.work);
-    j["phases"][p.name]["precision"] = precision_json(report, p.flop);
-    add_integer_op(j["phases"][p.name], p.flop);
-  }
-  j["phase_unclear"] = work_json(report.unclear);
-  if (report.optimizer_products.launches > 0)
-    j["optimizer_products"] = work_json(report.optimizer_products);
+void phase_fields(Fields& f, const Report& report) {
+  f.map(
+      "phases", report.phases, "those with launches", [](const PhaseReport& p) { return p.name; },
+      [&](Fields& phase, const PhaseReport& p) {
+        work_part(phase, p.work);
+        precision_fields(phase, report, p.flop);
+      });
+  work_object(f, "phase_unclear", report.unclear,
+              "of phase other: launches that may have run forward; sequence numbers do not say");
+  work_object(f, "optimizer_products", report.optimizer_products,
+              "of phase optimizer: launches of operators that multiply matrices, which no sequence "
+              "number places: the optimizer's own, as of Muon and Shampoo, or those of a closure");
 }
 
 }  // namespace
@@ -68,6 +70,6 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {phases_section, phases_json};
+const Subject kPhases = {phases_section, phase_fields};
 
 }  // namespace flopinj::reduce

@@ -1,6 +1,6 @@
 // FLOP by number format, and apart from them integer operations.
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -52,15 +52,14 @@ Section integer_section(const Report& report) {
   return {"Integer operations of the tensor cores (no FLOP)", {}, std::move(table), {}};
 }
 
-void precisions_json(Json& j, const Report& report) {
-  j["precision"] = precision_json(report, report.flop);
-  add_integer_op(j, report.flop);
-  j["precision_partial"] = !report.total.flop_complete();
+void precisions_fields(Fields& f, const Report& report) {
+  precision_fields(f, report, report.flop);
+  f("precision_partial", !report.total.flop_complete(), "launches are unmeasured");
 }
 
 }  // namespace
 
-const Subject kPrecisions = {precisions_section, precisions_json};
+const Subject kPrecisions = {precisions_section, precisions_fields};
 const Subject kIntegerOperations = {integer_section, nullptr};
 
 }  // namespace flopinj::reduce

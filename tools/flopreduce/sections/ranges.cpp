@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -29,24 +29,20 @@ Section ranges_section(const Report& report) {
   return {"Top ranges (inclusive)", {}, std::move(table), {}};
 }
 
-Json range_json(const RangeReport& r) {
-  Json j;
-  j["path"] = r.path;
-  j["name"] = r.name;
-  j["depth"] = r.depth;
-  j.update(work_json(r.inclusive));               // with everything below it
-  const Json exclusive = work_json(r.exclusive);  // of launches right in it
-  for (const auto& [key, value] : exclusive.items()) j[key + "_exclusive"] = value;
-  return j;
-}
-
-void ranges_json(Json& j, const Report& report) {
-  j["ranges"] = list_json(report.ranges, range_json);
-  j["outside_ranges"] = work_json(report.outside_ranges);
+void ranges_fields(Fields& f, const Report& report) {
+  f.list("ranges", report.ranges, "in tree order, each with everything below it",
+         [](Fields& range, const RangeReport& r) {
+           range("path", r.path);
+           range("name", r.name);
+           range("depth", r.depth);
+           work_part(range, r.inclusive);
+           work_object(range, "exclusive", r.exclusive, "of launches right in it");
+         });
+  work_object(f, "outside_ranges", report.outside_ranges);
 }
 
 }  // namespace
 
-const Subject kRanges = {ranges_section, ranges_json};
+const Subject kRanges = {ranges_section, ranges_fields};
 
 }  // namespace flopinj::reduce

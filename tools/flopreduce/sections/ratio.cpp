@@ -3,7 +3,7 @@
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -55,24 +55,28 @@ Section ratio_section(const Report& report) {
   return out;
 }
 
-void ratio_json(Json& j, const Report& report) {
+void ratio_fields(Fields& f, const Report& report) {
   const RatioReport& r = report.ratio;
-  j["backward_forward_ratio"] = optional_json(r.ratio);
-  if (r.ratio_partial) j["backward_forward_ratio_partial"] = *r.ratio_partial;
-  j["backward_forward_missing"] = r.ratio ? Json() : Json(ratio_missing(report));
-  j["backward_forward_matrix_ratio"] = optional_json(r.matrix_ratio);
-  if (r.matrix_interval)
-    j["backward_forward_matrix_ratio_interval_95"] = {{"low", r.matrix_interval->low},
-                                                      {"high", r.matrix_interval->high}};
-  j["backward_forward_verdict"] = verdict_json(r.verdict);
-  add_expected(j, r.expected);
-  if (!r.expected_missing.empty()) j["backward_forward_expected_missing"] = r.expected_missing;
-  j["first_layer_share"] = optional_json(r.first_layer_share);
-  j["layers"] = list_json(r.layers, [](const LayerReport& l) -> Json {
-    return {{"path", l.path},
-            {"forward_matrix_flop", decimal(l.forward_matrix_flop)},
-            {"first", l.first}};
-  });
+  f("ratio_partial", r.ratio_partial,
+    "the same of the launches that are measured and known to be forward's, where not all are and "
+    "both sides have some");
+  f("ratio_missing", text_or_null(ratio_missing(report)), "why ratio is null");
+  f.object_if(r.matrix_interval.has_value(), "matrix_ratio_interval_95",
+              "where launches of a side are estimates that have an interval",
+              [&](Fields& interval) {
+                const Limits limits = r.matrix_interval.value_or(Limits{});
+                interval("low", limits.low);
+                interval("high", limits.high);
+              });
+  verdict_field(f, r.verdict);
+  expected_fields(f, r.expected);
+  f("expected_ratio_missing", text_or_null(r.expected_missing),
+    "why nothing is expected, where more than evidence is missing");
+  f.share("first_layer_share", r.first_layer_share,
+          "matrix FLOP of the first layer / matrix FLOP of the forward ranges that have layers. "
+          "Layers are the ranges directly below the outermost range that says forward; the first "
+          "is the one entered first that holds matrix work");
+  f.list("layers", r.layers, "", first_layer_fields);
 }
 
 // Each figure with how it is to be read, and why or what it is taken from.
@@ -165,6 +169,6 @@ std::string ratio_missing(const Report& report) {
   return text;
 }
 
-const Subject kRatio = {ratio_section, ratio_json, ratio_tables};
+const Subject kRatio = {ratio_section, ratio_fields, ratio_tables};
 
 }  // namespace flopinj::reduce

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
 #include "sections/parts/peak_cells.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 
@@ -150,38 +150,37 @@ std::vector<Table> roofline_tables(const Report& report) {
   return {std::move(table)};
 }
 
-Json work_roof_json(const Work& w, const std::string& slowest) {
-  const auto number = [](const Cell& cell) {
-    const auto* value = std::get_if<double>(&cell.value);
-    return value != nullptr ? Json(*value) : Json(nullptr);
-  };
-  const std::string bound = bound_by(w, slowest), nearer = nearer_roof(w, slowest);
-  Json j;
-  j["dram_bytes"] = bytes_cell(w).empty() ? Json(nullptr) : Json(decimal(w.roof.dram_bytes));
-  j["flop_per_byte"] = number(intensity_cell(w));
-  j["flop_per_s"] = number(rate_cell(w));
-  j["byte_per_s"] = number(bandwidth_cell(w));
-  j["bound_by"] = bound.empty() ? Json(nullptr) : Json(bound);
-  j["nearer_roof"] = nearer.empty() ? Json(nullptr) : Json(nearer);
+void roof_fields(Fields& f, const Work& w, const std::string& slowest) {
+  f.cell("dram_bytes", Kind::kBytes, bytes_cell(w),
+         "read and written, as measured when kernels ran alone; null where a launch has none");
+  f.cell("flop_per_byte", Kind::kRatio, intensity_cell(w));
+  f.cell("flop_per_s", Kind::kRate, rate_cell(w));
+  f.cell("byte_per_s", Kind::kBandwidth, bandwidth_cell(w));
+  f("bound_by", text_or_null(bound_by(w, slowest)),
+    "nearer_roof where roof_share is 0.6 or more, else latency; null where a roof or the time is "
+    "not known, and instead of latency where the time is an upper bound "
+    "(gpu_time_windowed_launches)");
+  f("nearer_roof", text_or_null(nearer_roof(w, slowest)),
+    "memory, or the precision that takes most of the time at peak");
   const Attained roof = roofline_of(w);
-  j["roof_share"] = optional_json(roof.share);
-  j.update(attained_json(utilization_of(w)));
-  if (roof.above_peak) j["error"] = roof.missing;
-  return j;
+  f.share("roof_share", roof.share, "the longer of the two least times / the time taken");
+  attained_fields(f, utilization_of(w), roof.above_peak ? roof.missing : "");
 }
 
-void roofline_json(Json& to, const Report& report) {
-  Json& j = to["roofline"];
-  j["total"] = work_roof_json(report.total, "compute");
-  j["kernels"] = list_json(report.kernels, [](const KernelReport& k) {
-    Json kernel{{"name", k.name}};
-    kernel.update(work_roof_json(k.work, k.slowest_precision));
-    return kernel;
+void roofline_fields(Fields& f, const Report& report) {
+  f.object("roofline", "", [&](Fields& roofline) {
+    roofline.object("total", "",
+                    [&](Fields& total) { roof_fields(total, report.total, "compute"); });
+    roofline.list("kernels", report.kernels, "in the order of kernels",
+                  [](Fields& kernel, const KernelReport& k) {
+                    kernel("name", k.name);
+                    roof_fields(kernel, k.work, k.slowest_precision);
+                  });
   });
 }
 
 }  // namespace
 
-const Subject kRoofline = {roofline_section, roofline_json, roofline_tables};
+const Subject kRoofline = {roofline_section, roofline_fields, roofline_tables};
 
 }  // namespace flopinj::reduce

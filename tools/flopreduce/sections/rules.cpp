@@ -1,6 +1,6 @@
 // The rules that tell phases apart, and how much each decided.
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -24,12 +24,13 @@ Section rules_section(const Report& report) {
   return {"Phase rules used", {}, std::move(table), {}};
 }
 
-void rules_json(Json& j, const Report& report) {
-  j["rules"] = list_json(report.rules, [](const RuleReport& r) {
-    Json rule{{"rule", r.rule}, {"phase", r.phase}};
-    rule.update(work_json(r.work));
-    return rule;
-  });
+void rules_fields(Fields& f, const Report& report) {
+  f.list("rules", report.rules, "in the order in which they are tried",
+         [](Fields& rule, const RuleReport& r) {
+           rule("rule", r.rule);
+           rule("phase", r.phase);
+           work_part(rule, r.work);
+         });
 }
 
 std::vector<Table> rules_tables(const Report& report) {
@@ -46,6 +47,6 @@ std::vector<Table> rules_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kPhaseRules = {rules_section, rules_json, rules_tables};
+const Subject kPhaseRules = {rules_section, rules_fields, rules_tables};
 
 }  // namespace flopinj::reduce

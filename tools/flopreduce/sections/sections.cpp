@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "phases/phases.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 
 namespace flopinj::reduce {
 
@@ -18,6 +17,7 @@ struct Named {
 };
 // In the order in which people read them.
 constexpr Named kNamed[] = {{"total", &kHead},
+                            {nullptr, &kShortNames},
                             {"phases", &kPhases},
                             {"precisions", &kPrecisions},
                             {"integer_operations", &kIntegerOperations},
@@ -101,25 +101,42 @@ std::vector<Table> report_tables(const Report& report) {
   return tables;
 }
 
-nlohmann::ordered_json gate_json(const Report& report) {
-  nlohmann::ordered_json j = report_json(report);
+Json report_json(const Report& report, bool signatures) {
+  return Fields::json_of([&](Fields& f) {
+    for (const Subject* subject : subjects()) {
+      if (subject->fields == nullptr) continue;
+      if (subject == &kSignatures && !signatures)
+        no_signatures(f);
+      else
+        subject->fields(f, report);
+    }
+  });
+}
+
+Json gate_json(const Report& report) {
+  Json j = report_json(report);
   for (const RuleReport& rule : report.rules)
     if (rule.phase != kNoPhase && !j["phases"].contains(rule.phase))
-      j["phases"][rule.phase] = work_json({});
-  const LedgerLine& all = report.ledger.total;
-  j["coverage"] =
-      all.launches > 0
-          ? nlohmann::ordered_json(static_cast<double>(all.measured + all.extrapolated) /
-                                   static_cast<double>(all.launches))
-          : nlohmann::ordered_json(nullptr);
+      j["phases"][rule.phase] = Fields::json_of([&](Fields& f) {
+        work_part(f, {});
+        precision_fields(f, report, {});
+      });
   return j;
 }
 
-nlohmann::ordered_json report_json(const Report& report) {
-  nlohmann::ordered_json j;
-  for (const Subject* subject : subjects())
-    if (subject->json != nullptr) subject->json(j, report);
-  return j;
+Json report_schema() {
+  Report sample;  // with one process: what is said of it is looked up by its number
+  sample.traces.resize(1);
+  sample.ranks.ranks.resize(1);
+  return Fields::schema_of(
+      "flopreduce report",
+      "Keys are the same in every report: what is not known is null. FLOP are numbers, with the "
+      "exact integer as a text in KEY_exact, since many readers round integers from 2^53 on. Times "
+      "are nanoseconds, sizes are bytes, shares are parts of 1.",
+      [&](Fields& f) {
+        for (const Subject* subject : subjects())
+          if (subject->fields != nullptr) subject->fields(f, sample);
+      });
 }
 
 }  // namespace flopinj::reduce

@@ -1,13 +1,13 @@
 // The subjects of a report, in the order in which people read them. Each has a file here that says
-// it in words: as a Section for people, as members of the JSON object for programs.
+// it: as a Section for people, as fields of the JSON object for programs.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "report/report.h"
+#include "sections/parts/fields.h"
 #include "sections/parts/table.h"
 
 namespace flopinj::reduce {
@@ -15,14 +15,14 @@ namespace flopinj::reduce {
 // Any function may be null: then the subject is for programs, or for people, alone.
 struct Subject {
   Section (*section)(const Report&);
-  void (*json)(nlohmann::ordered_json&, const Report&);
+  void (*fields)(Fields&, const Report&);
   // Tables for programs that people do not see in a report.
   std::vector<Table> (*tables)(const Report&) = nullptr;
 };
-extern const Subject kHead, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels, kSignatures,
-    kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses, kDiagnostics,
-    kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring, kCoverage,
-    kRanks, kBusyTime, kIdleGaps;
+extern const Subject kHead, kShortNames, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
+    kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,
+    kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring,
+    kCoverage, kRanks, kBusyTime, kIdleGaps;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
@@ -56,11 +56,12 @@ void add_warnings(const Report&, std::vector<Line>&);
 // Every table of the report, in order: those of the sections, and those for programs alone.
 std::vector<Table> report_tables(const Report&);
 
-// The JSON form of a report: the members of all subjects. Its schema is report.schema.json.
-inline constexpr int kSchemaVersion = 1;
-nlohmann::ordered_json report_json(const Report&);
+// The JSON form of a report: the fields of all subjects.
+Json report_json(const Report&, bool signatures = true);
 // The same for conditions on figures: phases that the rules know and no launch had are in it too,
-// with 0 launches and 0 FLOP; and "coverage", the share of launches that have a FLOP count.
-nlohmann::ordered_json gate_json(const Report&);
+// with 0 launches and 0 FLOP.
+Json gate_json(const Report&);
+// What every report's JSON form is valid by.
+Json report_schema();
 
 }  // namespace flopinj::reduce

@@ -3,74 +3,84 @@
 #include <cstdio>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Json metric_json(const MetricReport& m) {
-  Json j = {{"metric", m.metric},
-            {"samples", m.samples},
-            {"mean", m.mean},
-            {"standard_deviation", m.spread},
-            {"min", m.min},
-            {"max", m.max},
-            {"counted", decimal(m.counted)},
-            {"weight_numerator", m.numerator},
-            {"weight_denominator", m.denominator},
-            {"flop", decimal(m.flop)},
-            {"precision", m.precision}};
-  if (m.least != m.numerator) j["weight_least_numerator"] = m.least;
-  if (m.full != m.numerator) j["weight_full_numerator"] = m.full;
-  if (const InstructionCounts& i = m.instructions; i.none + i.one > 0)
-    j["instructions"] = {{"none", i.none}, {"one", i.one}, {"all", i.all}};
-  return j;
+void metric_fields(Fields& f, const MetricReport& m) {
+  f("metric", m.metric);
+  f("samples", m.samples);
+  f("mean", m.mean);
+  f("standard_deviation", m.spread);
+  f("min", m.min);
+  f("max", m.max);
+  f.flop("counted", m.counted, "over all launches of the signature, extrapolated");
+  f("weight_numerator", m.numerator);
+  f("weight_denominator", m.denominator);
+  f("weight_least_numerator", m.least, "the least that the weight can be");
+  f("weight_full_numerator", m.full, "the weight of an instruction that computes all it can");
+  const InstructionCounts& i = m.instructions;
+  f.object_if(i.none + i.one > 0, "instructions",
+              "the metric's instructions in the kernel's code, by how many operations each of "
+              "their lanes computes; null where all compute all they can, or the code was not "
+              "read",
+              [&](Fields& instructions) {
+                instructions("none", i.none);
+                instructions("one", i.one);
+                instructions("all", i.all);
+              });
+  f.flop("flop", m.flop, "counted times the weight; OP where the precision is one of integer_op");
+  f("precision", m.precision);
 }
 
 }  // namespace
 
-Json signature_json(const SignatureReport& s) {
-  Json j;
-  j["kernel"] = s.kernel;
-  j["chip"] = s.chip;
-  j["grid"] = s.grid;
-  j["block"] = s.block;
-  j["cluster"] = s.cluster[0] != 0 ? Json(s.cluster) : Json(nullptr);
-  j["dynamic_shared_bytes"] = s.dynamic_shared_bytes;
-  j["stable_hash"] = decimal(s.stable_hash);
-  j["parameters"] = s.parameters;
-  j["samples"] = s.samples;
-  if (s.graph_samples > 0) j["graph_samples"] = s.graph_samples;
-  j["varying"] = s.varying;
-  if (s.rounded) j["rounded"] = true;
-  j["flop_per_launch"] = s.flop_per_launch ? Json(decimal(*s.flop_per_launch)) : Json(nullptr);
-  j["windows"] = s.windows;
-  if (s.varying) {
-    j["flop_mean"] = optional_json(s.flop_mean);
-    j["flop_standard_deviation"] = optional_json(s.flop_spread);
-  }
-  j.update(work_json(s.work));
-  if (!s.unmeasured_reason.empty()) j["unmeasured_reason"] = s.unmeasured_reason;
-  j["metrics"] = list_json(s.metrics, metric_json);
-  return j;
-}
-
-namespace {
-
-void signatures_json(Json& j, const Report& report) {
-  j["signatures"] = list_json(report.signatures, signature_json);
-}
-
-std::string shape(const std::array<uint32_t, 3>& d) {
-  return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
-}
-
-// 16 hexadecimal digits: as a number it would not survive a spreadsheet.
 std::string hash_text(uint64_t hash) {
   std::array<char, 24> text{};
   std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
   return text.data();
+}
+
+void signature_fields(Fields& f, const SignatureReport& s) {
+  f("kernel", s.kernel);
+  f("chip", s.chip);
+  f("grid", s.grid);
+  f("block", s.block);
+  f.values_if(s.cluster[0] != 0, "cluster", s.cluster, "null where the launch has no clusters");
+  f("dynamic_shared_bytes", s.dynamic_shared_bytes);
+  f("stable_hash", hash_text(s.stable_hash), "the same in every trace of this program");
+  f.word("parameters", s.parameters, {"exact", "unknown", "merged", "unspecified"});
+  f("samples", s.samples, "of the required group that has fewest, over all processes");
+  f("graph_samples", s.graph_samples, "of them: read in graph launches");
+  f("windows", s.windows,
+    "measurement windows that its FLOP rest on, of the metric group with fewest; 0 where "
+    "unmeasured");
+  f("varying", s.varying, "samples disagree, or are rounded");
+  f("rounded", s.rounded,
+    "samples agree, but were rounded by the counter: they are no whole numbers below 2^53");
+  f.flop("flop_per_launch", s.flop_per_launch, "null where samples disagree or are missing");
+  f("flop_mean", s.varying ? s.flop_mean : std::nullopt, "of one launch, where they vary");
+  f("flop_standard_deviation", s.varying ? s.flop_spread : std::nullopt,
+    "of one launch, between windows, where they vary");
+  work_part(f, s.work);
+  f("unmeasured_reason", text_or_null(s.unmeasured_reason));
+  f.list("metrics", s.metrics, "that count FLOP", metric_fields);
+}
+
+namespace {
+
+void signatures_list(Fields& f, bool shown, const std::vector<SignatureReport>& signatures) {
+  f.list_if(shown, "signatures", signatures, "null with --no-signatures", signature_fields);
+}
+
+void signatures_fields(Fields& f, const Report& report) {
+  signatures_list(f, true, report.signatures);
+}
+
+std::string shape(const std::array<uint32_t, 3>& d) {
+  return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
 }
 
 Table signature_table(const Report& report) {
@@ -126,6 +136,8 @@ std::vector<Table> signatures_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kSignatures = {nullptr, signatures_json, signatures_tables};
+void no_signatures(Fields& f) { signatures_list(f, false, {}); }
+
+const Subject kSignatures = {nullptr, signatures_fields, signatures_tables};
 
 }  // namespace flopinj::reduce

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -105,59 +105,76 @@ Section idle_section(const Report& report) {
   return s;
 }
 
-Json nullable(const auto& ns) { return ns ? time_json(*ns) : Json(nullptr); }
-
-Json gap_json(const TimeReport::Gap& gap) {
-  return {{"begin_ns", gap.begin_ns},
-          {"length_ns", gap.length_ns},
-          {"before", printable(gap.before)},
-          {"after", printable(gap.after)}};
+void gap_fields(Fields& f, const TimeReport::Gap& gap) {
+  f("begin_ns", gap.begin_ns, "after the device's first kernel began");
+  f("length_ns", gap.length_ns);
+  f("before", printable(gap.before));
+  f("after", printable(gap.after));
 }
 
-Json series_json(const TimeReport::Series& series) {
-  return {{"phase", printable(series.phase)},
-          {"begin_ns", series.begin_ns},
-          {"bin_ns", series.bin_ns},
-          {"flop", list_json(series.flop, decimal)}};
+void series_fields(Fields& f, const TimeReport::Series& series) {
+  f("phase", printable(series.phase));
+  f("begin_ns", series.begin_ns, "on the trace's clock");
+  f("bin_ns", series.bin_ns);
+  f.flops("flop", series.flop, "bin by bin");
 }
 
-Json device_time_json(const TimeReport::Device& d) {
-  Json idle = Json::array();
+struct IdleDecade {
+  uint64_t at_least_ns = 1;
+  BusyTime::Decade decade;
+};
+
+std::vector<IdleDecade> idle_decades(const TimeReport::Device& device) {
+  std::vector<IdleDecade> decades;
   uint64_t at_least = 1;
-  for (const auto& decade : d.idle) {
-    if (decade.gaps > 0)
-      idle.push_back({{"at_least_ns", at_least}, {"gaps", decade.gaps}, {"ns", decade.ns}});
+  for (const auto& decade : device.idle) {
+    if (decade.gaps > 0) decades.push_back({at_least, decade});
     at_least *= 10;
   }
-  return {{"trace", d.trace},
-          {"ordinal", d.id > 0 ? Json(d.id - 1) : Json(nullptr)},
-          {"launches_placed", d.placed},
-          {"launches_unplaced", d.unplaced},
-          {"kernel_sum_ns", nullable(d.kernel_ns)},
-          {"busy_ns", nullable(d.busy_ns)},
-          {"idle_ns", nullable(d.idle_ns)},
-          {"before_first_kernel_ns", nullable(d.before_ns)},
-          {"after_last_kernel_ns", nullable(d.after_ns)},
-          {"wall_ns", nullable(d.wall_ns)},
-          {"begin_ns", d.placed > 0 ? Json(d.begin_ns) : Json(nullptr)},
-          {"late", d.late},
-          {"late_ns", d.late_ns},
-          {"idle_gaps", std::move(idle)},
-          {"largest_gaps", list_json(d.largest, gap_json)},
-          {"flop_over_time", list_json(d.flop, series_json)}};
+  return decades;
 }
 
-void busy_time_json(Json& j, const Report& report) {
-  const TimeReport& time = report.time;
-  j["time"] = {{"kernel_sum_ns", nullable(time.kernel_ns)},
-               {"busy_ns", nullable(time.busy_ns)},
-               {"idle_ns", nullable(time.idle_ns)},
-               {"before_first_kernel_ns", nullable(time.before_ns)},
-               {"after_last_kernel_ns", nullable(time.after_ns)},
-               {"wall_ns", nullable(time.wall_ns)},
-               {"own_ns", nullable(time.own_ns)},
-               {"complete", time.complete},
-               {"devices", list_json(time.devices, device_time_json)}};
+// Of a device, or of all.
+void times_fields(Fields& f, const auto& time) {
+  f("kernel_sum_ns", time.kernel_ns,
+    "of the kernels' times as recorded, launches included that were slowed while counters were "
+    "read; total.gpu_time_ns has the mean of their kernel's other launches for those");
+  f("busy_ns", time.busy_ns, "union of the kernels' times, as recorded");
+  f("idle_ns", time.idle_ns, "between the first kernel and the last");
+  f("before_first_kernel_ns", time.before_ns, "of the wall time");
+  f("after_last_kernel_ns", time.after_ns, "of the wall time");
+  f("wall_ns", time.wall_ns);
+}
+
+void device_time_fields(Fields& f, const TimeReport::Device& d) {
+  f("trace", d.trace, "index into traces");
+  f("ordinal", when(d.id > 0, d.id - 1));
+  f("launches_placed", d.placed, "with a start and an end");
+  f("launches_unplaced", d.unplaced, "without: in none of these times");
+  times_fields(f, d);
+  f("begin_ns", when(d.placed > 0, d.begin_ns), "of the first kernel, on the trace's clock");
+  f("late", d.late, "parts of kernels that may be missing from busy_ns");
+  f("late_ns", d.late_ns);
+  f.list("idle_gaps", idle_decades(d), "by decade of their length",
+         [](Fields& gaps, const IdleDecade& idle) {
+           gaps("at_least_ns", idle.at_least_ns);
+           gaps("gaps", idle.decade.gaps);
+           gaps("ns", idle.decade.ns);
+         });
+  f.list("largest_gaps", d.largest, "longest first", gap_fields);
+  f.list("flop_over_time", d.flop, "of phases that have any", series_fields);
+}
+
+void busy_time_fields(Fields& f, const Report& report) {
+  f.object("time",
+           "of launches whose start and end are known; null where no launch's are. Sums over "
+           "devices, a process's wall time once for each",
+           [&](Fields& time) {
+             times_fields(time, report.time);
+             time("own_ns", report.time.own_ns, "what the profiler took of the programs' threads");
+             time("complete", report.time.complete, "false: launches are missing from these times");
+             time.list("devices", report.time.devices, "", device_time_fields);
+           });
 }
 
 Cell ordinal(const TimeReport::Device& d) {
@@ -222,7 +239,7 @@ std::vector<Table> busy_time_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kBusyTime = {busy_time_section, busy_time_json, busy_time_tables};
+const Subject kBusyTime = {busy_time_section, busy_time_fields, busy_time_tables};
 const Subject kIdleGaps = {idle_section, nullptr};
 
 }  // namespace flopinj::reduce

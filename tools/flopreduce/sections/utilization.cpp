@@ -4,8 +4,8 @@
 
 #include "projection/projection.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
 #include "sections/parts/peak_cells.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 
@@ -26,25 +26,34 @@ Mark share_mark(const Work& work) {
   return flop_mark(work) | (work.time.windowed == 0 ? Mark::kNone : Mark::kMoreThan);
 }
 
-Json attained_json(const Attained& attained) {
-  Json j;
-  j["utilization"] = optional_json(attained.share);
-  if (!attained.share) j[attained.above_peak ? "error" : "missing"] = attained.missing;
-  return j;
+void attained_fields(Fields& f, const Attained& attained, const std::string& error) {
+  f.share("utilization", attained.share);
+  const bool wrong = attained.above_peak;
+  const auto why = attained.share ? std::nullopt : text_or_null(attained.missing);
+  f("missing", wrong ? std::nullopt : why, "why there is no utilization");
+  f("error", error.empty() && wrong ? why : text_or_null(error),
+    "above peak: FLOP, time or peak is wrong");
 }
 
-Json method_json(const UtilizationMethod& m) {
-  Json j{{"name", m.name},
-         {"basis", m.flop_basis},
-         {"flop", optional_json(m.flop)},
-         {"gpu_time_ns", m.gpu_time_ns},
-         {"gpu_time", attained_json(m.gpu_time)},
-         {"busy", attained_json(m.busy)},
-         {"first_to_last_kernel", attained_json(m.span)},
-         {"wall", attained_json(m.wall)}};
-  if (m.at_least) j["at_least"] = true;
-  if (m.at_most) j["at_most"] = true;
-  return j;
+void attained_object(Fields& f, const char* key, const Attained& attained, const char* about) {
+  f.object(key, about, [&](Fields& object) {
+    object.part("attained", [&](Fields& part) { attained_fields(part, attained); });
+  });
+}
+
+void method_fields(Fields& f, const UtilizationMethod& m) {
+  f("name", m.name, "executed, formula, theory, one, batch or epoch");
+  f("basis", m.flop_basis, "what was counted");
+  f("flop", m.flop);
+  f("at_least", m.at_least, "launches of phase_unclear may belong to it");
+  f("at_most", m.at_most, "formulas of gradients of which nothing is known");
+  f("gpu_time_ns", m.gpu_time_ns, "sum of kernels");
+  attained_object(f, "gpu_time", m.gpu_time, "over GPU time, the sum of kernels");
+  attained_object(f, "busy", m.busy, "over the union of the kernels' times, as recorded");
+  attained_object(f, "first_to_last_kernel", m.span,
+                  "over the time from each device's first kernel to its last, as recorded: "
+                  "without start-up");
+  attained_object(f, "wall", m.wall, "over wall time: of executed HFU, of formula MFU");
 }
 
 namespace {
@@ -230,59 +239,70 @@ Section peak_by_range_section(const Report& report) {
   return {"Percent of peak by range (inclusive)", {}, peak_by_range_table(report), {}};
 }
 
-Json peak_json(const Peak& peak) {
-  return {{"per_second", peak.per_second}, {"source", peak.source}};
+void peak_fields(Fields& f, const Peak& peak) {
+  f("per_second", peak.per_second);
+  f("source", peak.source);
 }
 
-Json device_peaks_json(const DevicePeaksReport& d) {
-  Json j;
-  j["name"] = d.name;
-  j["launches"] = d.launches;
-  j["row"] = d.row.empty() ? Json(nullptr) : Json(d.row);
-  j["peaks"] = Json::object();
-  for (const auto& p : d.peaks) j["peaks"][p.precision] = peak_json(p.peak);
-  j["integer_peaks"] = Json::object();
-  for (const auto& p : d.integer_peaks) j["integer_peaks"][p.precision] = peak_json(p.peak);
-  j["no_peak_of"] = d.no_peak_of;
-  j["memory"] = d.memory ? peak_json(*d.memory) : Json(nullptr);
-  j["notes"] = d.notes;
-  j["error"] = d.error.empty() ? Json(nullptr) : Json(d.error);
-  return j;
+void peak_map(Fields& f, const char* key, const std::vector<PeakUsed>& peaks, const char* about) {
+  f.map(
+      key, peaks, about, [](const PeakUsed& p) { return p.precision; },
+      [](Fields& peak, const PeakUsed& p) { peak_fields(peak, p.peak); });
 }
 
-void utilization_json(Json& to, const Report& report) {
+void device_peaks_fields(Fields& f, const DevicePeaksReport& d) {
+  f("name", d.name);
+  f("launches", d.launches);
+  f("row", text_or_null(d.row), "of the table of peaks; null where all are the user's");
+  peak_map(f, "peaks", d.peaks, "FLOP/s by precision");
+  peak_map(f, "integer_peaks", d.integer_peaks, "OP/s by integer format of the tensor cores");
+  f("no_peak_of", d.no_peak_of,
+    "precisions and integer formats that ran and have no known peak: shares that need one are "
+    "null");
+  f.object_if(d.memory.has_value(), "memory", "B/s",
+              [&](Fields& memory) { peak_fields(memory, d.memory.value_or(Peak{})); });
+  f("notes", d.notes);
+  f("error", text_or_null(d.error), "why there are no peaks, and what to do");
+}
+
+void utilization_fields(Fields& f, const Report& report) {
   const UtilizationReport& u = report.utilization;
-  Json& j = to["utilization"];
-  j["convention"] =
-      "peaks count a fused multiply-add as two operations; with fma 1 they are halved";
-  j["devices"] = list_json(u.devices, device_peaks_json);
-  j["wall_device_ns"] = optional_json(u.wall_ns);
-  j["hfu"] = u.hfu() != nullptr ? attained_json(u.hfu()->wall) : Json();
-  j["mfu"] = u.mfu() != nullptr ? attained_json(u.mfu()->wall) : Json();
-  j["run"] = Json::object();
-  if (!u.methods.empty()) {
-    j["run"]["gpu_time"] = attained_json(u.methods.front().gpu_time);
-    j["run"]["busy"] = attained_json(u.methods.front().busy);
-    j["run"]["first_to_last_kernel"] = attained_json(u.methods.front().span);
-    j["run"]["wall"] = attained_json(u.methods.front().wall);
-  }
-  j["methods"] = list_json(u.methods, method_json);
-  j["phases"] = Json::object();
-  for (const auto& p : report.phases) j["phases"][p.name] = attained_json(utilization_of(p.work));
-  j["ranges"] = list_json(report.ranges, [](const RangeReport& r) {
-    Json range{{"path", r.path}};
-    range.update(attained_json(utilization_of(r.inclusive)));
-    range["roof_share"] = optional_json(roofline_of(r.inclusive).share);
-    return range;
-  });
-  j["references"] = list_json(kReferenceUtilizations, [](const ReferenceUtilization& r) {
-    return Json{{"low", r.low}, {"high", r.high}, {"of", r.of}, {"source", r.source}};
-  });
+  f.object(
+      "utilization",
+      "share of peak: the least time that the peaks allow for the FLOP, a sum over precisions of "
+      "FLOP / peak, divided by the time taken. A lower bound where launches are unmeasured",
+      [&](Fields& all) {
+        all("convention",
+            "peaks count a fused multiply-add as two operations; with fma 1 they are halved");
+        all.list("devices", u.devices, "kinds of devices with launches", device_peaks_fields);
+        all("wall_device_ns", u.wall_ns,
+            "wall time of each trace x its devices, summed; null where simulated");
+        all.list("methods", u.methods, "ways to work it out; the first is of what was executed",
+                 method_fields);
+        all.map(
+            "phases", report.phases, "", [](const PhaseReport& p) { return p.name; },
+            [](Fields& phase, const PhaseReport& p) {
+              attained_fields(phase, utilization_of(p.work));
+            });
+        all.list("ranges", report.ranges, "with everything below them, in the order of ranges",
+                 [](Fields& range, const RangeReport& r) {
+                   range("path", r.path);
+                   attained_fields(range, utilization_of(r.inclusive));
+                   range.share("roof_share", roofline_of(r.inclusive).share);
+                 });
+        all.list("references", kReferenceUtilizations, "what others reached",
+                 [](Fields& reference, const ReferenceUtilization& r) {
+                   reference.share("low", r.low);
+                   reference.share("high", r.high);
+                   reference("of", r.of);
+                   reference("source", r.source);
+                 });
+      });
 }
 
 }  // namespace
 
-const Subject kUtilization = {utilization_section, utilization_json};
+const Subject kUtilization = {utilization_section, utilization_fields};
 const Subject kPeakByRange = {peak_by_range_section, nullptr};
 
 }  // namespace flopinj::reduce

@@ -10,6 +10,8 @@ void write_json(std::ostream& out, const nlohmann::ordered_json& json) {
   out << json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
-void write_json(std::ostream& out, const Report& report) { write_json(out, report_json(report)); }
+void write_json(std::ostream& out, const Report& report, bool signatures) {
+  write_json(out, report_json(report, signatures));
+}
 
 }  // namespace flopinj::reduce

@@ -1,4 +1,4 @@
-// A report for programs. Its schema is report.schema.json.
+// JSON for programs.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
@@ -7,7 +7,8 @@
 
 namespace flopinj::reduce {
 
-void write_json(std::ostream& out, const Report& report);
+// The JSON form of a report. Without signatures that list, which is most of it, is null.
+void write_json(std::ostream& out, const Report& report, bool signatures = true);
 // ASCII only: a name cannot move the cursor of a terminal that shows this. Bytes that are not UTF-8
 // become U+FFFD.
 void write_json(std::ostream& out, const nlohmann::ordered_json& json);

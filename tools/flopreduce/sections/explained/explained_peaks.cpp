@@ -3,8 +3,8 @@
 
 #include "sections/explained/explanation.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
 #include "sections/parts/peak_cells.h"
+#include "sections/parts/records.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
@@ -89,46 +89,65 @@ Section section_of(const Report& report, const Explanation& e, const OnDevice& p
   return s;
 }
 
-Json attained_peak_json(u128 work, const Peak& peak, double ns) {
-  return {{"work", decimal(work)},
-          {"per_second", peak.per_second},
-          {"source", peak.source},
-          {"least_ns", ns}};
+// The least time of so much work.
+struct LeastTime {
+  std::string name;
+  u128 work = 0;
+  std::optional<Peak> peak;
+  double ns = 0;
+};
+
+void least_time_fields(Fields& f, const LeastTime& t) {
+  f.flop("work", t.work, "FLOP in the report's convention, or bytes");
+  f("per_second", t.peak ? std::optional(t.peak->per_second) : std::nullopt,
+    "operations, a fused multiply-add as two; or bytes. null where no peak is known");
+  f("source", t.peak ? std::optional(t.peak->source) : std::nullopt);
+  f("least_ns", t.peak ? std::optional(t.ns) : std::nullopt);
 }
 
-Json part_json(const Report& report, const Explanation& e, const OnDevice& part) {
-  const DevicePeaksReport& d = *part.peaks;
-  const auto mhz = [](double clock) { return clock > 0 ? Json(clock) : Json(nullptr); };
-  Json j;
-  j["device"] = d.name;
-  j["row"] = d.row.empty() ? Json(nullptr) : Json(d.row);
-  j["clock_mhz"] = mhz(d.clock_mhz);
-  j["tensor_clock_mhz"] = mhz(d.tensor_clock_mhz);
-  j["notes"] = d.notes;
-  j["error"] = d.error.empty() ? Json(nullptr) : Json(d.error);
-  j["work"] = work_json(part.work);
-  j["precision"] = Json::object();
+std::vector<LeastTime> by_precision(const Report& report, const OnDevice& part) {
+  std::vector<LeastTime> times;
   for (const auto& [index, flop] : part.flop) {
-    const std::string& precision = report.precisions[index];
-    const Peak* peak = peak_of(d, precision);
-    j["precision"][precision] =
-        peak != nullptr ? attained_peak_json(flop, *peak, least_ns(flop, *peak, report.fma))
-                        : Json(nullptr);
+    LeastTime& time = times.emplace_back(LeastTime{report.precisions[index], flop, {}, 0});
+    const Peak* peak = peak_of(*part.peaks, time.name);
+    if (peak == nullptr) continue;
+    time.peak = *peak;
+    time.ns = least_ns(flop, *peak, report.fma);
   }
+  return times;
+}
+
+void part_fields(Fields& f, const Report& report, const Explanation& e, const OnDevice& part) {
+  const DevicePeaksReport& d = *part.peaks;
+  const auto mhz = [](double clock) { return clock > 0 ? std::optional(clock) : std::nullopt; };
+  f("device", d.name, "as CUDA names it");
+  f("row", text_or_null(d.row), "of the table of peaks; null where all peaks are the user's");
+  f("clock_mhz", mhz(d.clock_mhz), "behind the row's peaks; null where its source has none");
+  f("tensor_clock_mhz", mhz(d.tensor_clock_mhz));
+  f("notes", d.notes);
+  work_object(f, "work", part.work);
+  f.map(
+      "precision", by_precision(report, part), "", [](const LeastTime& t) { return t.name; },
+      least_time_fields);
   const Roof& roof = part.work.roof;
-  j["memory"] = d.memory && roof.dram_bytes > 0
-                    ? attained_peak_json(roof.dram_bytes, *d.memory, roof.memory_ns)
-                    : Json(nullptr);
-  j["integer_least_ns"] = roof.integer_ns;
+  const bool memory = d.memory && roof.dram_bytes > 0;
+  f.object_if(memory, "memory",
+              "of DRAM bytes; null where nobody read them, or no bandwidth is known",
+              [&](Fields& least) {
+                least_time_fields(least, {"", roof.dram_bytes, d.memory, roof.memory_ns});
+              });
+  f("integer_least_ns", roof.integer_ns, "integer tensor work, which is no FLOP, at its peaks");
   // Without a peak of all that ran it would be too short.
   const bool whole = roof.no_peak == 0 && roof.no_integer_peak == 0 && !of_one_precision(e);
-  j["least_ns"] = whole ? Json(roof.ns) : Json(nullptr);
-  j.update(attained_json(
-      of_one_precision(e) ? Attained{std::nullopt, "launches of several precisions have one time"}
-                          : utilization_of(part.work)));
-  j["roof_share"] =
-      optional_json(of_one_precision(e) ? std::nullopt : roofline_of(part.work).share);
-  return j;
+  f("least_ns", whole ? std::optional(roof.ns) : std::nullopt,
+    "the longer of arithmetic, integer work in it, and memory, launch by launch; null where "
+    "something ran without a known peak");
+  attained_fields(f,
+                  of_one_precision(e)
+                      ? Attained{std::nullopt, "launches of several precisions have one time"}
+                      : utilization_of(part.work),
+                  d.error);
+  f.share("roof_share", of_one_precision(e) ? std::nullopt : roofline_of(part.work).share);
 }
 
 }  // namespace
@@ -140,8 +159,9 @@ std::vector<Section> explained_peaks(const Report& report, const Explanation& e)
   return sections;
 }
 
-Json explained_peaks_json(const Report& report, const Explanation& e) {
-  return list_json(e.devices, [&](const OnDevice& part) { return part_json(report, e, part); });
+void explained_peaks_fields(Fields& f, const Report& report, const Explanation& e) {
+  f.list("peaks", e.devices, "for each kind of device: what the figure is measured against",
+         [&](Fields& peaks, const OnDevice& part) { part_fields(peaks, report, e, part); });
 }
 
 }  // namespace flopinj::reduce

@@ -2,7 +2,7 @@
 #include "sections/explained/explanation.h"
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -105,12 +105,10 @@ Section expectation_section(const Report& report) {
   return s;
 }
 
-Json parts_json(const std::vector<SidePart>& parts) {
-  return list_json(parts, [](const SidePart& part) {
-    Json j{{"side", part.side}, {"name", part.name}};
-    j.update(work_json(part.work));
-    return j;
-  });
+void side_fields(Fields& f, const SidePart& part) {
+  f.word("side", std::string(part.side), {"backward", "forward"});
+  f("name", part.name);
+  work_part(f, part.work);
 }
 
 }  // namespace
@@ -126,30 +124,24 @@ std::vector<Section> explained_ratio(const Report& report) {
   return sections;
 }
 
-Json explained_ratio_json(const Report& report) {
+void explained_ratio_fields(Fields& f, const Report& report) {
   const RatioReport& r = report.ratio;
-  Json j;
-  j["backward"] = work_json(phase_work(report, "backward"));
-  j["forward"] = work_json(phase_work(report, "forward"));
-  j["ratio"] = optional_json(r.ratio);
-  j["ratio_partial"] = optional_json(r.ratio_partial);
-  j["matrix_ratio"] = optional_json(r.matrix_ratio);
-  j["expected"] = r.expected ? optional_json(r.expected->value()) : Json(nullptr);
-  if (r.expected && !r.expected->certain())
-    j["expected_range"] = {r.expected->least, r.expected->most};
-  if (r.expected && !r.expected->basis.empty()) j["expected_basis"] = r.expected->basis;
-  j["verdict"] = verdict_json(r.verdict);
-  j["first_layer_share"] = optional_json(r.first_layer_share);
-  j["first_layers_matrix_flop"] = decimal(r.first_layers_flop);
-  j["layered_matrix_flop"] = decimal(r.layered_flop);
-  j["layers"] = list_json(r.layers, [](const LayerReport& l) -> Json {
-    return {{"path", l.path},
-            {"forward_matrix_flop", decimal(l.forward_matrix_flop)},
-            {"first", l.first}};
-  });
-  j["kernels"] = parts_json(sides_by_kernel(report));
-  j["operators"] = parts_json(sides_by_operator(report));
-  return j;
+  work_object(f, "backward", phase_work(report, "backward"));
+  work_object(f, "forward", phase_work(report, "forward"));
+  f("ratio", r.ratio, "of all FLOP; null where launches of a side are unmeasured");
+  f("ratio_partial", r.ratio_partial, "then of the measured launches only");
+  f("matrix_ratio", r.matrix_ratio,
+    "of fused multiply-adds and tensor work: compare it with expected_ratio");
+  expected_fields(f, r.expected);
+  verdict_field(f, r.verdict);
+  f.share("first_layer_share", r.first_layer_share,
+          "first_layers_matrix_flop / layered_matrix_flop");
+  f.flop("first_layers_matrix_flop", r.first_layers_flop);
+  f.flop("layered_matrix_flop", r.layered_flop, "of the forward ranges that have layers");
+  f.list("layers", r.layers, "", first_layer_fields);
+  f.list("kernels", sides_by_kernel(report), "that each side is made of", side_fields);
+  f.list("operators", sides_by_operator(report),
+         "the same by operator, of launches that belong to one", side_fields);
 }
 
 }  // namespace flopinj::reduce

@@ -1,8 +1,8 @@
 // Utilization explained: numerators, time bases, and what they come to.
 #include "sections/explained/explanation.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
 #include "sections/parts/peak_cells.h"
+#include "sections/parts/records.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
@@ -69,19 +69,18 @@ std::vector<Section> explained_utilization(const Report& report) {
           method_section(report, methods.at(1), "By formula", "MFU"), times_section(report)};
 }
 
-Json explained_utilization_json(const Report& report) {
+void explained_utilization_fields(Fields& f, const Report& report) {
   const UtilizationReport& u = report.utilization;
-  Json j;
-  j["gpu_time_ns"] = report.total.time_known() ? time_json(report.total.time.ns) : Json(nullptr);
-  j["busy_ns"] = optional_json(u.busy_ns);
-  j["first_to_last_kernel_ns"] = optional_json(u.span_ns);
-  j["wall_device_ns"] = optional_json(u.wall_ns);
-  j["methods"] = list_json(u.methods, [](const UtilizationMethod& m) {
-    Json method = method_json(m);
-    method["least_ns"] = m.least_ns > 0 ? Json(m.least_ns) : Json(nullptr);
-    return method;
-  });
-  return j;
+  f.ns("gpu_time_ns", time_cell(report.total), "sum of kernels");
+  f("busy_ns", u.busy_ns, "union of kernels on each device, devices added up");
+  f("first_to_last_kernel_ns", u.span_ns, "busy_ns and the gaps between kernels");
+  f("wall_device_ns", u.wall_ns, "of each recording, once for each device that it launched on");
+  f.list("methods", u.methods, "executed (HFU), formula (MFU), theory, one, batch, epoch",
+         [](Fields& method, const UtilizationMethod& m) {
+           method_fields(method, m);
+           method("least_ns", m.least_ns > 0 ? std::optional(m.least_ns) : std::nullopt,
+                  "that the peaks allow for its FLOP");
+         });
 }
 
 }  // namespace flopinj::reduce

@@ -6,7 +6,7 @@
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -174,7 +174,7 @@ Section signature_section(const Explanation& e, const Contribution& c) {
   const SignatureReport& s = *c.signature;
   Section section;
   section.title = s.kernel + "  " + shape_of(s);
-  section.above.emplace_back("  on " + s.chip + ", signature " + decimal(s.stable_hash) +
+  section.above.emplace_back("  on " + s.chip + ", signature " + hash_text(s.stable_hash) +
                              ", parameters " + s.parameters);
   std::string ranges;
   for (const auto& range : c.ranges) ranges += (ranges.empty() ? "" : ", ") + range;
@@ -244,34 +244,67 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   return sections;
 }
 
-nlohmann::ordered_json explanation_json(const Report& report, const Explanation& e) {
-  Json j;
-  j["schema_version"] = 1;
-  j["kind"] = word(e.kind);
-  j["name"] = e.name;
-  j["simulated"] = report.simulated ? Json(*report.simulated) : Json(nullptr);
-  j["fma"] = report.fma;
-  j["work"] = work_json(e.work);
-  if (e.mixed_estimates > 0) j["work"]["flop_interval_95"] = nullptr;
-  if (e.kind == FigureKind::kBackwardForward) j["ratio"] = explained_ratio_json(report);
-  if (e.kind == FigureKind::kShareOfPeak) j["utilization"] = explained_utilization_json(report);
-  j["rules"] = list_json(e.rules, [&](const ByRule& by) {
-    Json rule{{"rule", by.rule->rule}, {"phase", by.rule->phase}, {"work", work_json(by.work)}};
-    if (e.mixed_estimates > 0 && by.work.varying > 0) rule["work"]["flop_interval_95"] = nullptr;
-    return rule;
-  });
-  j["signatures"] = list_json(e.contributions, [&](const Contribution& c) {
-    Json part;
-    part["work"] = work_json(c.work);
-    if (e.mixed_estimates > 0 && c.work.varying > 0) part["work"]["flop_interval_95"] = nullptr;
-    part["ranges"] = c.ranges;
-    part["ranges_left_out"] = c.ranges_left_out;
-    part["signature"] = signature_json(*c.signature);
-    return part;
-  });
-  j["peaks"] = explained_peaks_json(report, e);
-  j["ledger"] = ledger_line_json(report.ledger.total);
-  return j;
+namespace {
+
+void explanation_fields(Fields& f, const Report& report, const Explanation& e) {
+  const auto known = [&](const Work& work) {
+    return Known{.interval = e.mixed_estimates == 0 || work.varying == 0};
+  };
+  f.version();
+  f.word("kind", word(e.kind),
+         {"total", "ratio", "utilization", "precision", "phase", "layer", "operator", "kernel",
+          "range"});
+  f("name", e.name);
+  f("simulated", report.simulated, "null where a header is lost");
+  f("fma", report.fma, "what a fused multiply-add counts");
+  work_object(f, "work", e.work, "the figure", Known{.interval = e.mixed_estimates == 0});
+  f.object_if(e.kind == FigureKind::kBackwardForward, "ratio",
+              "of kind ratio: backward / forward; `work` and signatures are of both sides",
+              [&](Fields& ratio) { explained_ratio_fields(ratio, report); });
+  f.object_if(e.kind == FigureKind::kShareOfPeak, "utilization",
+              "of kind utilization: least time at peak / time; `peaks` derives it for what was "
+              "executed",
+              [&](Fields& utilization) { explained_utilization_fields(utilization, report); });
+  f.list("rules", e.rules,
+         "the rules that told the phases of the figure's launches, most FLOP first; their work "
+         "adds up to the figure's",
+         [&](Fields& rule, const ByRule& by) {
+           rule("rule", by.rule->rule);
+           rule("phase", by.rule->phase);
+           work_object(rule, "work", by.work, "", known(by.work));
+         });
+  f.list("signatures", e.contributions, "that the figure adds up, most FLOP first",
+         [&](Fields& part, const Contribution& c) {
+           work_object(part, "work", c.work,
+                       "of the launches that belong to the figure; of a precision, its FLOP only",
+                       known(c.work));
+           part("ranges", c.ranges, "they were launched in, most FLOP first, at most three");
+           part("ranges_left_out", c.ranges_left_out);
+           part.object("signature", "samples, counts over all launches and weights by metric",
+                       [&](Fields& signature) { signature_fields(signature, *c.signature); });
+         });
+  explained_peaks_fields(f, report, e);
+  f.object("ledger", "of all launches in the traces",
+           [&](Fields& ledger) { ledger_line_fields(ledger, report.ledger.total); });
+}
+
+}  // namespace
+
+Json explanation_json(const Report& report, const Explanation& e) {
+  return Fields::json_of([&](Fields& f) { explanation_fields(f, report, e); });
+}
+
+Json explanation_schema() {
+  const SignatureReport signature;
+  const RuleReport rule;
+  const DevicePeaksReport peaks;
+  Explanation sample;
+  sample.contributions.push_back({&signature, {}, {}, 0});
+  sample.rules.push_back({&rule, {}});
+  sample.devices.push_back({&peaks, {}, {}});
+  return Fields::schema_of("flopreduce explain",
+                           "The derivation of one figure. Fields are as in the report's schema.",
+                           [&](Fields& f) { explanation_fields(f, {}, sample); });
 }
 
 }  // namespace flopinj::reduce

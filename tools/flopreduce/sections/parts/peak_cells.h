@@ -1,9 +1,7 @@
-// Cells and JSON of shares of peak, for the subjects that have them.
+// Cells and fields of shares of peak, for the subjects that have them.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
-
 #include "report/report.h"
-#include "sections/parts/table.h"
+#include "sections/parts/fields.h"
 
 namespace flopinj::reduce {
 
@@ -16,7 +14,9 @@ Cell intensity_cell(const Work& work);                        // FLOP for each b
 // The roof that limits a kernel: "memory", a precision, or "latency" where none does. Empty where
 // that is not known.
 std::string bound_by(const Work& work, const std::string& slowest);
-nlohmann::ordered_json attained_json(const Attained& attained);
-nlohmann::ordered_json method_json(const UtilizationMethod& method);
+// `error`: what else is above a roof.
+void attained_fields(Fields& f, const Attained& attained, const std::string& error = "");
+void attained_object(Fields& f, const char* key, const Attained& attained, const char* about = "");
+void method_fields(Fields& f, const UtilizationMethod& method);
 
 }  // namespace flopinj::reduce

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -63,18 +63,22 @@ Section coverage_section(const Report& report) {
   return out;
 }
 
-void coverage_json(Json& to, const Report& report) {
+void coverage_fields(Fields& f, const Report& report) {
   const Coverage c = coverage_of(report);
   const auto share = [](u128 part, u128 whole) {
-    return whole == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(whole));
+    return whole == 0 ? std::nullopt : std::optional(quotient(part, whole));
   };
-  to["coverage"] = {{"launches_share", share(c.counted_launches, c.launches)},
-                    {"gpu_time_share", share(c.counted_ns, c.time_ns)},
-                    {"unmeasured_signatures", c.without.size()}};
+  f.object("counted", "what of the work has a FLOP count", [&](Fields& counted) {
+    counted.share("launches_share", share(c.counted_launches, c.launches),
+                  "of launches: those of signatures with a FLOP count");
+    counted.share("gpu_time_share", share(c.counted_ns, c.time_ns), "of GPU time, likewise");
+    counted("unmeasured_signatures", c.without.size(),
+            "in signatures: those with an unmeasured_reason");
+  });
 }
 
 }  // namespace
 
-const Subject kCoverage = {coverage_section, coverage_json};
+const Subject kCoverage = {coverage_section, coverage_fields};
 
 }  // namespace flopinj::reduce

@@ -1,5 +1,5 @@
 // What is missing from the traces, or was not read.
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -16,12 +16,15 @@ Section damage_section(const Report& report) {
   return s;
 }
 
-void damage_json(Json& j, const Report& report) {
-  j["damage"] = list_json(report.damage, [](const DamageReport& d) -> Json {
+void damage_fields(Fields& f, const Report& report) {
+  f.list("damage", report.damage, "", [](Fields& damage, const DamageReport& d) {
     const auto& text = damage_text(d.kind);
-    return {{"file", d.file}, {"kind", text.code}, {"count", d.count}, {"meaning", text.meaning}};
+    damage("file", d.file);
+    damage("kind", text.code);
+    damage("count", d.count);
+    damage("meaning", text.meaning);
   });
-  j["errors"] = report.errors;
+  f("errors", report.errors, "inputs that were not used");
 }
 
 std::vector<Table> damage_tables(const Report& report) {
@@ -41,6 +44,6 @@ std::vector<Table> damage_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kDamage = {damage_section, damage_json, damage_tables};
+const Subject kDamage = {damage_section, damage_fields, damage_tables};
 
 }  // namespace flopinj::reduce

@@ -1,7 +1,7 @@
 // What became of every launch, per device and in total.
 #include <algorithm>
 
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -71,9 +71,11 @@ Section ledger_section(const Report& report) {
   return s;
 }
 
-Json reasons_json(const std::vector<Reason>& reasons) {
-  return list_json(reasons, [](const Reason& r) -> Json {
-    return {{"reason", r.reason}, {"launches", r.launches}};
+void reasons_list(Fields& f, const char* key, const std::vector<Reason>& reasons,
+                  const char* about = "") {
+  f.list(key, reasons, about, [](Fields& reason, const Reason& r) {
+    reason("reason", r.reason);
+    reason("launches", r.launches);
   });
 }
 
@@ -87,40 +89,45 @@ std::string hex(const std::string& bytes) {
   return out;
 }
 
-Json device_ledger_json(const DeviceReport& d) {
-  Json j;
-  j["trace"] = d.trace;
-  j["ordinal"] = d.facts.id() == 0 ? Json(nullptr) : Json(d.facts.id() - 1);
-  j["name"] = d.facts.name();
-  j["chip"] = d.facts.chip();
-  j["compute_capability"] =
-      std::to_string(d.facts.compute_major()) + "." + std::to_string(d.facts.compute_minor());
-  j["multiprocessors"] = d.facts.multiprocessors();
-  j["memory_bytes"] = d.facts.memory_bytes();
-  j["clock_khz"] = d.facts.clock_khz();
-  j["memory_clock_khz"] = d.facts.memory_clock_khz();
-  j["memory_bus_bits"] = d.facts.memory_bus_bits();
-  j["uuid"] = hex(d.facts.uuid());
-  j["ledger"] = ledger_line_json(d.ledger);
-  return j;
+void device_fields(Fields& f, const DeviceReport& d) {
+  f("trace", d.trace, "index into traces");
+  f("ordinal", when(d.facts.id() > 0, d.facts.id() - 1));
+  f("name", d.facts.name());
+  f("chip", d.facts.chip());
+  f("compute_capability",
+    std::to_string(d.facts.compute_major()) + "." + std::to_string(d.facts.compute_minor()));
+  f("multiprocessors", d.facts.multiprocessors());
+  f("memory_bytes", d.facts.memory_bytes());
+  f("clock_khz", d.facts.clock_khz());
+  f("memory_clock_khz", d.facts.memory_clock_khz());
+  f("memory_bus_bits", d.facts.memory_bus_bits());
+  f("uuid", hex(d.facts.uuid()));
+  f.object("ledger", "", [&](Fields& ledger) { ledger_line_fields(ledger, d.ledger); });
 }
 
-void ledger_json(Json& j, const Report& report) {
-  const LedgerReport& ledger = report.ledger;
-  Json l = ledger_line_json(ledger.total);
-  l["duplicates_removed"] = ledger.duplicates_removed;
-  l["balanced"] = ledger.disagreements.empty();
-  l["disagreements"] = ledger.disagreements;
-  l["reasons"] = {{"unmeasured", reasons_json(ledger.unmeasured)},
-                  {"dropped", reasons_json(ledger.dropped)},
-                  {"duplicates", reasons_json(ledger.duplicates)}};
-  if (!ledger.unseen.empty()) l["reasons"]["unseen"] = reasons_json(ledger.unseen);
-  if (ledger.extrapolated_in_graphs > 0)
-    l["extrapolated_in_graphs"] = ledger.extrapolated_in_graphs;
-  if (ledger.measured_in_graphs > 0) l["measured_in_graphs"] = ledger.measured_in_graphs;
-  if (ledger.counted_by_graphs > 0) l["counted_by_graphs"] = ledger.counted_by_graphs;
-  j["ledger"] = std::move(l);
-  j["devices"] = list_json(report.devices, device_ledger_json);
+void ledger_fields(Fields& f, const Report& report) {
+  const LedgerReport& all = report.ledger;
+  f.object("ledger", "what became of every launch", [&](Fields& ledger) {
+    ledger_line_fields(ledger, all.total);
+    ledger("duplicates_removed", all.duplicates_removed);
+    ledger("balanced", all.disagreements.empty(), "the traces' own ledgers agree with their rows");
+    ledger("disagreements", all.disagreements);
+    ledger.object("reasons", "", [&](Fields& reasons) {
+      reasons_list(reasons, "unmeasured", all.unmeasured);
+      reasons_list(reasons, "dropped", all.dropped);
+      reasons_list(reasons, "duplicates", all.duplicates);
+      reasons_list(reasons, "unseen", all.unseen,
+                   "launches that may have run work which is in no count");
+    });
+    ledger("extrapolated_in_graphs", all.extrapolated_in_graphs,
+           "of extrapolated: kernels of graph launches, counted by other launches of the same "
+           "signature");
+    ledger("measured_in_graphs", all.measured_in_graphs, "of measured: kernels of graph launches");
+    ledger("counted_by_graphs", all.counted_by_graphs,
+           "of measured and extrapolated: launches of kernels whose counts come from graph "
+           "launches only");
+  });
+  f.list("devices", report.devices, "", device_fields);
 }
 
 Table device_ledger_table(const Report& report) {
@@ -170,6 +177,6 @@ std::vector<Table> ledger_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kLedger = {ledger_section, ledger_json, ledger_tables};
+const Subject kLedger = {ledger_section, ledger_fields, ledger_tables};
 
 }  // namespace flopinj::reduce

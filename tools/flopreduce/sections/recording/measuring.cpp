@@ -4,7 +4,7 @@
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -81,35 +81,45 @@ Section measuring_section(const Report& report) {
   return s;
 }
 
-Json point_json(const CoveragePoint& at) {
-  return {{"launches", at.launches},
-          {"covered_launches", at.covered_launches},
-          {"timed_gpu_time_ns", at.timed_gpu_time_ns},
-          {"covered_gpu_time_ns", at.covered_gpu_time_ns}};
+void point_fields(Fields& f, const CoveragePoint& at) {
+  f("launches", at.launches);
+  f("covered_launches", at.covered_launches, "of signatures with all their counts");
+  f("timed_gpu_time_ns", at.timed_gpu_time_ns, "outside of windows");
+  f("covered_gpu_time_ns", at.covered_gpu_time_ns);
 }
 
-Json process_measuring_json(const Report& report, size_t i) {
-  const TraceReport& t = report.traces[i];
+void process_measuring_fields(Fields& f, const TraceReport& t) {
   const auto& h = t.header;
-  Json j;
-  j["trace"] = i;
-  j["mode"] = h.mode();
-  j["counters"] = t.counters.reading == CounterReading::kRead;
-  j["counters_state"] = reading_code(t.counters.reading);
-  j["counters_problem"] = t.counters.problem.empty() ? Json() : Json(printable(t.counters.problem));
-  j["budget_percent"] = h.budget_percent() > 0 ? Json(h.budget_percent()) : Json(nullptr);
-  j["coverage"] = point_json(coverage_at(t.ledger));
-  j["coverage_growth"] = list_json(t.coverage_growth, point_json);
-  j["stopped"] =
-      t.ledger.measuring_stopped().empty() ? Json(nullptr) : Json(t.ledger.measuring_stopped());
-  return j;
+  f("mode", h.mode(), "multiplex, full, timing or count: what the user asked for");
+  f("counters", t.counters.reading == CounterReading::kRead,
+    "this process has read counters: its trace has samples");
+  f.word("counters_state", reading_code(t.counters.reading),
+         {"read", "refused", "busy", "failed", "none_read", "not_asked", "other_ranks", "unknown"},
+         "refused: no permission; busy: another profiler holds them; failed: for another reason; "
+         "none_read: asked for, and no reason is in the trace; not_asked: by the mode; "
+         "other_ranks: by --measure-ranks");
+  f("counters_problem", text_or_null(printable(t.counters.problem)),
+    "the recorder's words on refused, busy or failed, with what to do");
+  f("budget_percent",
+    h.budget_percent() > 0 ? std::optional<double>(h.budget_percent()) : std::nullopt,
+    "of wall time; null: without limit");
+  f.object("coverage", "by the recorder, at the end",
+           [&](Fields& at) { point_fields(at, coverage_at(t.ledger)); });
+  f.list("coverage_growth", t.coverage_growth,
+         "the first looks at which launches had reached each power of two; none at level tally",
+         point_fields);
+  f("stopped", text_or_null(t.ledger.measuring_stopped()), "why no more counters were read");
 }
 
-void measuring_json(Json& to, const Report& report) {
-  Json& list = to["measuring"];
-  list = Json::array();
+void measuring_fields(Fields& f, const Report& report) {
+  std::vector<size_t> told;
   for (size_t i = 0; i < report.traces.size(); ++i)
-    if (says(report.traces[i])) list.push_back(process_measuring_json(report, i));
+    if (says(report.traces[i])) told.push_back(i);
+  f.list("measuring", told, "of each process whose trace says so: how counters were read",
+         [&](Fields& process, size_t i) {
+           process("trace", i, "index into traces");
+           process_measuring_fields(process, report.traces[i]);
+         });
 }
 
 std::vector<Table> measuring_tables(const Report& report) {
@@ -128,6 +138,6 @@ std::vector<Table> measuring_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kMeasuring = {measuring_section, measuring_json, measuring_tables};
+const Subject kMeasuring = {measuring_section, measuring_fields, measuring_tables};
 
 }  // namespace flopinj::reduce

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -31,17 +31,6 @@ Section processes_section(const Report& report) {
   return {"The profiler's own cost", {}, std::move(table), {}};
 }
 
-Json overhead_json(const trace::SelfOverhead& o) {
-  return {{"launch_callbacks", o.launch_callbacks()},
-          {"launch_callback_ns", o.launch_callback_ns()},
-          {"window_ns", o.window_ns()},
-          {"window_count", o.window_count()},
-          {"startup_ns", o.startup_ns()},
-          {"helper_cpu_ns", o.helper_cpu_ns()},
-          {"bytes_written", o.bytes_written()},
-          {"wall_ns", o.wall_ns()}};
-}
-
 const char* severity_word(const trace::Diagnostic& d) {
   static constexpr std::array<const char*, 3> kSeverity = {"info", "warning", "error"};
   const auto severity = static_cast<size_t>(d.severity());
@@ -55,57 +44,76 @@ const char* end_word(const TraceReport& t) {
   return !t.has_end ? "" : reason < kEnd.size() ? kEnd[reason] : "unknown";
 }
 
-Json diagnostic_json(const trace::Diagnostic& d) {
-  return {{"severity", severity_word(d)},
-          {"code", d.code()},
-          {"message", d.message()},
-          {"time_ns", d.time_ns()}};
-}
-
-void add_header(Json& j, const TraceReport& t) {
+void header_fields(Fields& f, const TraceReport& t) {
   const auto& h = t.header;
-  j["files"] = t.files;
-  j["header"] = t.has_header;
-  j["producer"] = h.producer();
-  j["pid"] = h.pid();
-  j["hostname"] = h.hostname();
-  j["command_line"] = Json::array();
-  for (const auto& word : h.command_line()) j["command_line"].push_back(word);
-  j["rank"] = t.has_header && h.rank() >= 0 ? Json(h.rank()) : Json(nullptr);
-  j["rank_source"] = h.rank_source();
-  j["simulated"] = t.has_header ? Json(h.simulated()) : Json(nullptr);
-  j["cupti_version"] = h.cupti_version();
-  j["driver_version"] = h.driver_version();
+  f("files", t.files);
+  f("header", t.has_header, "false: lost, and what follows of it is empty");
+  f("producer", h.producer());
+  f("pid", h.pid());
+  f("hostname", h.hostname());
+  f("command_line", h.command_line());
+  f("rank", when(t.has_header && h.rank() >= 0, static_cast<u128>(h.rank())));
+  f("rank_source", h.rank_source());
+  f("simulated", t.has_header ? std::optional(h.simulated()) : std::nullopt);
+  f("cupti_version", h.cupti_version());
+  f("driver_version", h.driver_version());
+  f("choice", text_or_null(h.choice()),
+    "the options that chose which launches are recorded; null where all are");
+  f("passed_over", when(!h.choice().empty(), t.ledger.passed_over()),
+    "launches made meanwhile that were not chosen; null where all are");
 }
 
-Json process_json(const TraceReport& t) {
-  Json j;
-  add_header(j, t);
-  j["end"] = t.has_end ? Json(end_word(t)) : Json(nullptr);
-  j["launches"] = t.launches;
-  j["flop"] = t.unmeasured == 0 ? Json(decimal(t.flop)) : Json(nullptr);
-  if (t.unmeasured > 0) {
-    j["flop_partial"] = t.unmeasured < t.launches ? Json(decimal(t.flop)) : Json(nullptr);
-    j["unmeasured_launches"] = t.unmeasured;
-  }
-  if (!t.header.choice().empty()) {
-    j["choice"] = t.header.choice();
-    j["passed_over"] = t.ledger.passed_over();
-  }
-  const auto& l = t.ledger;
-  j["recorder"] = {
-      {"windows_opened", l.windows_opened()},       {"windows_discarded", l.windows_discarded()},
-      {"activity_records", l.activity_records()},   {"activity_unmatched", l.activity_unmatched()},
-      {"activity_lost", l.activity_lost()},         {"names_cut", l.names_cut()},
-      {"names_generalised", l.names_generalised()}, {"ranges_overflowed", l.ranges_overflowed()}};
-  j["overhead"] = t.has_overhead ? overhead_json(t.overhead) : Json(nullptr);
-  j["diagnostics"] = list_json(t.diagnostics, diagnostic_json);
-  if (t.diagnostics_left_out > 0) j["diagnostics_left_out"] = t.diagnostics_left_out;
-  return j;
+Cell process_flop_cell(const TraceReport& t) {
+  if (t.unmeasured == t.launches && t.launches > 0) return Cell::none("not measured");
+  return {t.flop, (t.unmeasured == 0 ? Mark::kNone : Mark::kAtLeast) |
+                      (t.varying > 0 ? Mark::kEstimate : Mark::kNone)};
 }
 
-void processes_json(Json& j, const Report& report) {
-  j["traces"] = list_json(report.traces, process_json);
+void recorder_fields(Fields& f, const trace::Ledger& l) {
+  f("windows_opened", l.windows_opened());
+  f("windows_discarded", l.windows_discarded());
+  f("activity_records", l.activity_records());
+  f("activity_unmatched", l.activity_unmatched());
+  f("activity_lost", l.activity_lost());
+  f("names_cut", l.names_cut());
+  f("names_generalised", l.names_generalised());
+  f("ranges_overflowed", l.ranges_overflowed());
+}
+
+void overhead_fields(Fields& f, const trace::SelfOverhead& o) {
+  f("launch_callbacks", o.launch_callbacks());
+  f("launch_callback_ns", o.launch_callback_ns());
+  f("window_ns", o.window_ns());
+  f("window_count", o.window_count());
+  f("startup_ns", o.startup_ns());
+  f("helper_cpu_ns", o.helper_cpu_ns());
+  f("bytes_written", o.bytes_written());
+  f("wall_ns", o.wall_ns());
+}
+
+void diagnostic_fields(Fields& f, const trace::Diagnostic& d) {
+  f.word("severity", severity_word(d), {"info", "warning", "error", "unknown"});
+  f("code", d.code());
+  f("message", d.message());
+  f("time_ns", d.time_ns());
+}
+
+void process_fields(Fields& f, const TraceReport& t) {
+  header_fields(f, t);
+  f.word("end", text_or_null(end_word(t)), {"exit", "detach", "failure", "unknown"},
+         "null: killed, or still running");
+  f("launches", t.launches);
+  f("unmeasured_launches", t.unmeasured);
+  f.sum("flop", process_flop_cell(t));
+  f.object("recorder", "", [&](Fields& recorder) { recorder_fields(recorder, t.ledger); });
+  f.object_if(t.has_overhead, "overhead", "what the profiler cost",
+              [&](Fields& overhead) { overhead_fields(overhead, t.overhead); });
+  f.list("diagnostics", t.diagnostics, "what the recorder had to say", diagnostic_fields);
+  f("diagnostics_left_out", t.diagnostics_left_out);
+}
+
+void processes_fields(Fields& f, const Report& report) {
+  f.list("traces", report.traces, "one per recorded process", process_fields);
 }
 
 std::string joined(const auto& words) {
@@ -141,11 +149,7 @@ Table process_table(const Report& report) {
          h.hostname(), from_header(h.pid()),
          t.has_header && h.rank() >= 0 ? Cell(static_cast<uint64_t>(h.rank())) : Cell::none(),
          joined(h.command_line()), from_header(h.cupti_version()), from_header(h.driver_version()),
-         end_word(t), t.launches, t.unmeasured,
-         t.unmeasured < t.launches || t.launches == 0
-             ? Cell(t.flop, (t.unmeasured == 0 ? Mark::kNone : Mark::kAtLeast) |
-                                (t.varying > 0 ? Mark::kEstimate : Mark::kNone))
-             : Cell::none("not measured")});
+         end_word(t), t.launches, t.unmeasured, process_flop_cell(t)});
   }
   return table;
 }
@@ -169,6 +173,6 @@ std::vector<Table> processes_tables(const Report& report) {
 
 }  // namespace
 
-const Subject kProcesses = {processes_section, processes_json, processes_tables};
+const Subject kProcesses = {processes_section, processes_fields, processes_tables};
 
 }  // namespace flopinj::reduce

@@ -1,8 +1,9 @@
 // The processes of a job side by side.
 #include <algorithm>
+#include <numeric>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/json_parts.h"
+#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -62,44 +63,59 @@ Section ranks_section(const Report& report) {
   return s;
 }
 
-void ranks_json(Json& to, const Report& report) {
-  Json j;
-  j["world_size"] = report.ranks.world_size ? Json(*report.ranks.world_size) : Json();
-  j["missing"] = report.ranks.missing;
-  j["repeated"] = report.ranks.repeated;
-  j["processes"] = Json::array();
-  for (size_t i = 0; i < report.ranks.ranks.size(); ++i) {
-    const RankReport& r = report.ranks.ranks[i];
-    const auto time = [](const std::optional<uint64_t>& ns) { return ns ? Json(*ns) : Json(); };
-    Json phases = Json::object();
-    for (const auto& p : r.phases)
-      phases[p.name] = p.time.ns == 0 && p.time.unknown > 0 ? Json() : time_json(p.time.ns);
-    j["processes"].push_back(
-        {{"trace", i},
-         {"rank", r.rank ? Json(*r.rank) : Json()},
-         {"launches", report.traces[i].launches},
-         {"gpu_time_ns",
-          time_known(report.traces[i], r.gpu_time) ? time_json(r.gpu_time.ns) : Json()},
-         {"gpu_time_estimated", r.gpu_time.estimated > 0},
-         {"gpu_time_windowed", r.gpu_time.windowed > 0},
-         {"phase_gpu_time_ns", std::move(phases)},
-         {"wall_ns", time(r.wall_ns)},
-         {"own_ns", time(r.own_ns)},
-         {"clock_khz", r.clock_khz},
-         {"start_skew_ns", time(r.start_skew_ns)}});
-  }
-  j["stragglers"] = list_json(report.ranks.stragglers, [](const StragglerReport& s) {
-    return Json{{"phase", s.phase},
-                {"trace", s.trace},
-                {"slowest_ns", time_json(s.slowest_ns)},
-                {"median_ns", time_json(s.median_ns)},
-                {"slowest_to_median", s.median_ns > 0 ? Json(ratio_of(s)) : Json()}};
+void process_fields(Fields& f, const TraceReport& t, const RankReport& r) {
+  f("rank", r.rank ? std::optional<u128>(*r.rank) : std::nullopt);
+  f("launches", t.launches);
+  f.ns("gpu_time_ns", gpu_time_cell(t, r.gpu_time),
+       "sum of kernels, as total.gpu_time_ns: launches without a time outside of windows have the "
+       "mean of their signature's other launches, of all processes; null where not one time is "
+       "known");
+  f("gpu_time_estimated", r.gpu_time.estimated > 0, "some launches have such a mean");
+  f("gpu_time_windowed", r.gpu_time.windowed > 0,
+    "some launches have only times taken while counters were read: an upper bound");
+  std::vector<std::pair<std::string, std::optional<u128>>> phases;
+  for (const auto& p : r.phases)
+    phases.emplace_back(p.name, when(p.time.ns > 0 || p.time.unknown == 0, p.time.ns));
+  f.ns_by_name("phase_gpu_time_ns", phases, "likewise, by phase");
+  f("wall_ns", r.wall_ns);
+  f("own_ns", r.own_ns, "the profiler's cost on the program's threads");
+  f("clock_khz", when(r.clock_khz > 0, r.clock_khz), "highest clock of its devices");
+  f("start_skew_ns", r.start_skew_ns,
+    "start of the recording after that of the first process, by the hosts' clocks");
+}
+
+void straggler_fields(Fields& f, const StragglerReport& s) {
+  f("phase", s.phase);
+  f("trace", s.trace, "index into traces");
+  f("slowest_ns", s.slowest_ns);
+  f("median_ns", s.median_ns);
+  f("slowest_to_median", s.median_ns > 0 ? std::optional(ratio_of(s)) : std::nullopt);
+}
+
+void ranks_fields(Fields& f, const Report& report) {
+  const RanksReport& all = report.ranks;
+  f.object("ranks", "the processes of a job side by side", [&](Fields& ranks) {
+    ranks("world_size", all.world_size,
+          "ranks of the job, as its launcher said; null where none did");
+    ranks("missing", all.missing,
+          "ranks of the job that no trace has; without world_size those below the highest seen");
+    ranks("repeated", all.repeated, "ranks that several recordings have");
+    std::vector<size_t> indices(all.ranks.size());
+    std::iota(indices.begin(), indices.end(), size_t{0});
+    ranks.list("processes", indices, "", [&](Fields& process, size_t i) {
+      process("trace", i, "index into traces");
+      process_fields(process, report.traces[i], all.ranks[i]);
+    });
+    ranks.list("stragglers", all.stragglers,
+               "of each phase that several processes have times of, the one with most GPU time. "
+               "Only processes take part that timed at least half of their GPU time themselves, "
+               "outside of windows",
+               straggler_fields);
   });
-  to["ranks"] = std::move(j);
 }
 
 }  // namespace
 
-const Subject kRanks = {ranks_section, ranks_json};
+const Subject kRanks = {ranks_section, ranks_fields};
 
 }  // namespace flopinj::reduce

@@ -1,0 +1,296 @@
+"""No form of output prints a figure that another one prints differently: every cell of every table
+in CSV, SQLite, HTML, Markdown and text, and every field of the JSON that a table has too. Traces
+are made ones and recorded ones. Use: agreement_test.py FLOPREDUCE MAKE_TRACES"""
+
+import csv
+import html
+import json
+import re
+import sqlite3
+import unittest
+from decimal import Decimal
+from pathlib import Path
+
+from made_traces import FOLDER, run, trace
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "old"
+MADE = ("training", "simulated", "vectors", "damaged", "killed", "rounded", "timeline")
+TRACES = {name: lambda name=name: trace(name) for name in MADE} | {
+    path.stem: lambda path=path: path for path in sorted(RECORDED.glob("*.pb"))}
+
+PREFIX = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
+          "Z": 21, "Y": 24}
+UNIT = {"flop": "FLOP", "op": "OP", "bytes": "B", "rate": "FLOP/s", "bandwidth": "B/s"}
+SECONDS = {"ns": 0, "us": 3, "ms": 6, "s": 9}
+
+# A table's rows are a list of records in the JSON: where, and its columns' names where they differ.
+# A row finds its record by the table's first column, which several records may share.
+RECORDS = {
+    "kernels": ("kernels", {"kernel": "name"}),
+    "ranges": ("ranges", {"range": "path"}),
+    "rules": ("rules", {}),
+    "signatures": ("signatures", {"kernel": "kernel"}),
+    "roofline": ("roofline.kernels", {"kernel": "name"}),
+    "layers": ("layer_work", {"ratio": "matrix_ratio", "forward_flop": "forward.flop",
+                              "backward_flop": "backward.flop",
+                              "forward_gpu_time_ns": "forward.gpu_time_ns",
+                              "backward_gpu_time_ns": "backward.gpu_time_ns"}),
+    "operator_work": ("operator_work", {"ratio": "matrix_ratio", "forward_flop": "forward.flop",
+                                        "backward_flop": "backward.flop",
+                                        "forward_gpu_time_ns": "forward.gpu_time_ns",
+                                        "backward_gpu_time_ns": "backward.gpu_time_ns"}),
+    "operators": ("operators.types", {}),
+    "operator_places": ("operators.places", {}),
+    "processes": ("traces", {}),
+    "devices": ("devices", {"device": "name", "process": "trace", "launches": "ledger.launches",
+                            "measured": "ledger.measured", "dropped": "ledger.dropped",
+                            "extrapolated": "ledger.extrapolated",
+                            "unmeasured": "ledger.unmeasured"}),
+    "ranks": ("ranks.processes", {}),
+    "device_time": ("time.devices", {}),
+    "utilization_ranges": ("utilization.ranges", {"range": "path"}),
+}
+# Tables with a row for each record, in the same order.
+IN_ORDER = RECORDS.keys() - {"ranges", "roofline", "utilization_ranges"}
+# Columns that hold other things than the fields of that name.
+NO_FIELDS = {("processes", "files"), ("processes", "command_line"), ("processes", "end"),
+             ("layers", "expected_ratio"), ("operator_work", "expected_ratio")}
+
+
+def at(value, path):
+    for part in path.split("."):
+        value = value[part]
+    return value
+
+
+class Forms:
+    """One report in all of its forms."""
+
+    def __init__(self, path):
+        whole = ("--all", "--top", 1000000)
+        self.json = json.loads(self.output(path, "--format", "json"))
+        self.markdown = self.output(path, "--format", "markdown", *whole)
+        self.text = self.output(path, "--color", "never", *whole)
+        page = self.output(path, "--format", "html")
+        self.page = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
+                                         page, re.S)[1])
+        tables = FOLDER / f"agreement-{path.stem}"
+        self.output(path, "--format", "csv", "--force", "-o", f"{tables}/")
+        self.csv = {}
+        for file in tables.glob("*.csv"):
+            with open(file, newline="") as lines:
+                self.csv[file.stem] = list(csv.reader(lines))
+        database = FOLDER / f"agreement-{path.stem}.db"
+        self.output(path, "--format", "sqlite", "--force", "-o", database)
+        self.sql = sqlite3.connect(database)
+
+    def output(self, path, *options):
+        done = run(*options, path)
+        assert done.returncode in (0, 3), done.stderr
+        return done.stdout.decode()
+
+    def page_tables(self):
+        found = [s["table"] for s in self.page["sections"] if s["table"]] + self.page["more"]
+        return {table["key"]: table for table in found}
+
+
+def unguarded(text):
+    return text[1:] if text[:1] == "'" else text
+
+
+def shown(cell, kind):
+    """(marks, least, most) of a figure as people read it: what it may have been rounded from."""
+    marks, figure = re.fullmatch(r"((?:(?:>=|<=|>|<|~) )*)(.*)", cell).groups()
+    if kind == "share":
+        if figure.startswith(("<", ">")):
+            limit = Decimal(figure[1:].removesuffix(" %")) / 100
+            return marks, *((0, limit) if figure[0] == "<" else (limit, 1))
+        digits, scale = figure.removesuffix(" %"), Decimal("0.01")
+    elif kind == "ns":
+        digits, unit = figure.split(" ")
+        scale = Decimal(10) ** SECONDS[unit]
+    elif kind in UNIT:
+        digits, unit = figure.split(" ")
+        scale = Decimal(10) ** PREFIX[unit.removesuffix(UNIT[kind])]
+    else:
+        digits, scale = figure.replace(",", ""), Decimal(1)
+    value = Decimal(digits)
+    half = Decimal(1).scaleb(value.as_tuple().exponent) / 2 * Decimal("1.000001")
+    return marks, (value - half) * scale, (value + half) * scale
+
+
+def same(text, value):
+    """Whether a cell of the CSV form is that value of another form."""
+    if value is None or text == "":
+        return (text, value) in (("", None), ("", ""))
+    if isinstance(value, float):
+        return float(text) == value
+    if isinstance(value, str):  # a text, or an integer that is too large for a number
+        return unguarded(text) == value
+    return text == str(int(value))
+
+
+class Agreement(unittest.TestCase):
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.forms = {name: Forms(path()) for name, path in TRACES.items()}
+
+    def each(self, check, least):
+        """All traces; together they must have at least so many figures to compare."""
+        figures = 0
+        for name, forms in self.forms.items():
+            with self.subTest(name):
+                figures += check(forms)
+        self.assertGreater(figures, least)
+
+    def test_sqlite_is_csv(self):
+        self.each(self.sqlite_is_csv, 5000)
+
+    def sqlite_is_csv(self, forms):
+        cells = 0
+        names = {row[0] for row in forms.sql.execute("SELECT name FROM sqlite_schema")}
+        self.assertEqual(names, {*forms.csv, "about"})
+        for key, (head, *rows) in forms.csv.items():
+            found = forms.sql.execute(f'SELECT * FROM "{key}" ORDER BY rowid')
+            self.assertEqual([column[0] for column in found.description], head)
+            for row, other in zip(rows, found, strict=True):
+                for column, text, value in zip(head, row, other, strict=True):
+                    cells += 1
+                    self.assertTrue(same(text, value), (key, column, text, value))
+        return cells
+
+    def test_html_is_csv(self):
+        self.each(self.html_is_csv, 2000)
+
+    def html_is_csv(self, forms):
+        cells = 0
+        for key, table in forms.page_tables().items():
+            head, *rows = forms.csv[key]
+            for row, other in zip(rows, table["rows"], strict=True):
+                for column, cell in zip(table["columns"], other, strict=True):
+                    cells += 1
+                    where = (key, column["key"], cell)
+                    text = row[head.index(column["key"])]
+                    holds = cell if isinstance(cell, dict) else {"n": cell}
+                    self.assertTrue(same(text, holds.get("n")), (*where, text))
+                    if f"{column['key']}_mark" in head:
+                        mark = row[head.index(f"{column['key']}_mark")]
+                        self.assertEqual(mark, holds.get("m", ""), where)
+        return cells
+
+    def test_markdown_is_csv_rounded_and_text_has_the_same(self):
+        self.each(self.markdown_is_csv, 1000)
+
+    def markdown_is_csv(self, forms):
+        figures = 0
+        tables = {}
+        for block in re.findall(r"(?:^\|.*\n)+", forms.markdown, re.M):
+            head, _, *rows = [self.cells(line) for line in block.strip().splitlines()]
+            tables.setdefault(tuple(word for word in head if word != "exact"), []).append(
+                [[cell for cell, word in zip(row, head) if word != "exact"] for row in rows])
+        for key, table in forms.page_tables().items():
+            head, *rows = forms.csv[key]
+            found = [t for t in tables.get(tuple(c["heading"] for c in table["columns"]), ())
+                     if len(t) == len(rows)]
+            lines = iter(forms.text.splitlines())
+            for row, cells in zip(rows, found[0] if found else (), strict=bool(found)):
+                visible = [cell for column, cell in zip(table["columns"], cells)
+                           if column["kind"] != "text"]
+                self.assertTrue(any(self.has(line, visible) for line in lines), (key, visible))
+                for column, cell in zip(table["columns"], cells, strict=True):
+                    figures += self.check_shown(head, row, column, cell, key)
+        return figures
+
+    def has(self, line, cells):
+        """Whether the line of text has these cells, in their order."""
+        place = 0
+        for cell in cells:
+            place = line.find(f" {cell}", place)
+            if place < 0:
+                return False
+            place += len(cell) + 1
+        return True
+
+    def cells(self, line):
+        """Of a row of Markdown, unescaped."""
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        return [re.sub(r"\\(.)", r"\1", html.unescape(c.replace("&#8203;", ""))).strip()
+                for c in cells]
+
+    def check_shown(self, head, row, column, cell, key):
+        exact = row[head.index(column["key"])]
+        if column["kind"] == "text" or exact == "":
+            return 0
+        marks, least, most = shown(cell, column["kind"])
+        self.assertTrue(least <= Decimal(exact) <= most, (key, column["key"], cell, exact))
+        if f"{column['key']}_mark" in head:
+            self.assertEqual(marks.strip(), row[head.index(f"{column['key']}_mark")],
+                             (key, column["key"]))
+        return 1
+
+    def test_json_is_csv(self):
+        self.seen = set()
+        self.each(self.json_is_csv, 2000)
+        self.assertLessEqual(RECORDS.keys() - self.seen, {"roofline", "utilization_ranges"})
+
+    def json_is_csv(self, forms):
+        fields = 0
+        for key, (path, names) in RECORDS.items():
+            head, *rows = forms.csv.get(key, [[]])
+            records = at(forms.json, path)
+            if key in IN_ORDER:
+                self.assertEqual(len(rows), len(records) if key in forms.csv else 0, key)
+                pairs = zip(rows, records)
+            else:
+                by_name = {}
+                for record in records:
+                    by_name.setdefault(record[names[head[0]]] if head else "", []).append(record)
+                pairs = ((row, by_name[unguarded(row[0])].pop(0)) for row in rows)
+            for row, record in pairs:
+                for column in head:
+                    if (key, column) not in NO_FIELDS and self.check_field(
+                            head, row, column, record, names.get(column, column), key):
+                        fields += 1
+                        self.seen.add(key)
+        head, *rows = forms.csv["phases"]
+        for row in rows:
+            for column in head:
+                self.check_field(head, row, column, forms.json["phases"][row[0]], column, "phases")
+        head, row = forms.csv["report"]
+        for column in ("launches", "unmeasured_launches", "flop", "matrix_flop", "gpu_time_ns"):
+            self.assertTrue(
+                self.check_field(head, row, column, forms.json["total"], column, "report"))
+        return fields
+
+    def check_field(self, head, row, column, record, name, key):
+        """Whether the record has such a field; it must be the table's."""
+        *path, name = name.split(".")
+        for part in path:
+            record = record[part]
+        if name not in record or isinstance(record[name], (list, dict)):
+            return False
+        text, field = row[head.index(column)], record[name]
+        mark = row[head.index(f"{column}_mark")] if f"{column}_mark" in head else ""
+        where = (key, column, text, field)
+        if text == "" and path and record.get("launches") == 0:
+            self.assertIn(field, (0, None), where)  # no launches there: people see "-"
+            return True
+        if ">=" in mark and f"{name}_partial" in record:  # launches are missing from the sum
+            self.assertIsNone(field, where)
+            name += "_partial"
+            field = record[name]
+        exact = record.get(f"{name}_exact")
+        if exact is not None:
+            self.assertEqual(text, exact, where)
+            self.assertEqual(field, int(exact) if isinstance(field, int) else float(exact), where)
+        elif isinstance(field, bool):
+            self.assertEqual(text, str(int(field)), where)
+        else:
+            self.assertTrue(same(text, field), where)
+        return True
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["agreement_test", "-v"])

@@ -1,0 +1,36 @@
+// The figures that people ask for first, by short names: for programs, and for gates.
+#include "sections/parts/records.h"
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+namespace {
+
+void short_names_fields(Fields& f, const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  const auto of = [](const UtilizationMethod* method, Attained UtilizationMethod::*time) {
+    return method == nullptr ? std::nullopt : (method->*time).share;
+  };
+  f.share("hfu", of(u.hfu(), &UtilizationMethod::wall),
+          "hardware FLOP utilization: executed FLOP at peak / wall time");
+  f.share("mfu", of(u.mfu(), &UtilizationMethod::wall),
+          "model FLOP utilization: FLOP by formula at peak / wall time");
+  f.share("hfu_kernel_time", of(u.hfu(), &UtilizationMethod::gpu_time),
+          "executed FLOP at peak / sum of kernels' time: not HFU, since idle time is not in it");
+  f("ratio", report.ratio.ratio,
+    "FLOP of phase backward / FLOP of phase forward; null where either is unmeasured or missing");
+  f("matrix_ratio", report.ratio.matrix_ratio,
+    "of fused multiply-adds and tensor work only: compare it with expected_ratio");
+  const LedgerLine& all = report.ledger.total;
+  f.share("coverage",
+          all.launches > 0
+              ? std::optional(quotient(u128{all.measured} + all.extrapolated, all.launches))
+              : std::nullopt,
+          "share of launches that have a FLOP count");
+  f("step_time", std::optional<double>(), "seconds of a training step; null where it is not known");
+}
+
+}  // namespace
+
+const Subject kShortNames = {nullptr, short_names_fields};
+
+}  // namespace flopinj::reduce
