@@ -32,6 +32,14 @@ std::string brief(std::string text) {
   return text;
 }
 
+// Values to choose from, of which some have spaces.
+std::string choices(const Option& option, const char* before, const char* after) {
+  std::vector<std::string> words;
+  for (const std::string& choice : option.choices)
+    words.push_back(choice.find(' ') == choice.npos ? choice : before + choice + after);
+  return joined(words, " ");
+}
+
 std::string first_word(const std::string& name) { return name.substr(0, name.find(' ')); }
 
 // What may stand after `before`: the next words of commands' names.
@@ -103,7 +111,7 @@ void write_bash(std::ostream& out, const Program& program) {
       if (o.names.empty() || o.value.empty()) continue;
       out << "    " << patterns(command, o) << ") ";
       if (!o.choices.empty())
-        out << "mapfile -t COMPREPLY < <(compgen -W " << posix(joined(o.choices, " "))
+        out << "mapfile -t COMPREPLY < <(compgen -W " << posix(choices(o, "\"", "\""))
             << " -- \"$current\"); ";
       out << "return ;;\n";
     }
@@ -135,7 +143,7 @@ void zsh_option(std::ostream& out, const Option& o) {
     }
     return escaped;
   };
-  const std::string action = o.choices.empty() ? "_files" : "(" + joined(o.choices, " ") + ")";
+  const std::string action = o.choices.empty() ? "_files" : "(" + choices(o, "\"", "\"") + ")";
   if (o.names.empty()) {
     out << " \\\n      "
         << posix(std::string(o.many ? "*" : "") +
@@ -215,7 +223,7 @@ void write_fish(std::ostream& out, const Program& program) {
       for (const auto& name : o.names)
         out << (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1));
       if (!o.choices.empty())
-        out << " -x -a " << fish(joined(o.choices, " "));
+        out << " -x -a " << fish(choices(o, "\"", "\""));
       else if (!o.value.empty())
         out << " -r";
       out << " -d " << fish(brief(o.text)) << '\n';

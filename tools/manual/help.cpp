@@ -99,9 +99,11 @@ std::vector<Entry> exit_status_of(const Program& program, const Command& command
 }  // namespace
 
 std::string values_text(const Option& o) {
-  const bool named = std::all_of(o.choices.begin(), o.choices.end(), [&](const auto& choice) {
-    return o.text.find(choice) != std::string::npos;
-  });
+  constexpr size_t kMost = 30;  // that help has room for; completion knows them all
+  const bool named = o.choices.size() > kMost ||
+                     std::all_of(o.choices.begin(), o.choices.end(), [&](const auto& choice) {
+                       return o.text.find(choice) != std::string::npos;
+                     });
   std::string text;
   if (!named)
     for (size_t i = 0; i < o.choices.size(); ++i)

@@ -90,8 +90,22 @@ class Forms:
         return done.stdout.decode()
 
     def page_tables(self):
-        found = [s["table"] for s in self.page["sections"] if s["table"]] + self.page["more"]
-        return {table["key"]: table for table in found}
+        """By key, with the texts that the page has in one place."""
+        texts = [text if isinstance(text, str) else text[0] for text in self.page["texts"]]
+
+        def cell(column, value):
+            if isinstance(value, dict) and "t" in value:
+                return texts[value["t"]]
+            is_text = column["kind"] == "text" and isinstance(value, int)
+            return texts[value] if is_text else value
+
+        tables = {}
+        for section in self.page["sections"]:
+            if (table := section["table"]) is not None:
+                rows = [[cell(*pair) for pair in zip(table["columns"], row, strict=True)]
+                        for row in table["rows"]]
+                tables[table["key"]] = {**table, "rows": rows}
+        return tables
 
 
 def unguarded(text):

@@ -159,6 +159,70 @@ class Csv(Forms):
         self.assertEqual(run("--table", "kernels", trace("training")).returncode, 2)
 
 
+class Query(Forms):
+    """flopreduce query: SQLite's answers, on the tables of the CSV form."""
+
+    def query(self, sql, *options):
+        done = run("query", sql, *options, trace("training"))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout.decode()
+
+    def test_rows_are_those_of_the_database(self):
+        database = FOLDER / "query.db"
+        self.assertEqual(run("--format", "sqlite", "-o", database, trace("training")).returncode, 0)
+        for sql in ("SELECT kernel, flop, flop_mark FROM kernels ORDER BY gpu_time_ns DESC, kernel",
+                    "SELECT sum(flop) AS total FROM stacks WHERE kernel LIKE '%dense%'",
+                    "SELECT phase, 1.0 * flop / launches AS each FROM phases WHERE flop > 0",
+                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i+1 FROM n WHERE i < 3)"
+                    " SELECT -i AS i FROM n", "SELECT kernel FROM kernels WHERE 0"):
+            with sqlite3.connect(database) as connection:
+                found = connection.execute(sql)
+                names = [column[0] for column in found.description]
+                rows = found.fetchall()
+            self.assertEqual(json.loads(self.query(sql, "--format", "json")),
+                             [dict(zip(names, row)) for row in rows])
+            lines = list(csv.reader(io.StringIO(self.query(sql, "--format", "csv"), newline="")))
+            self.assertEqual(lines[0], names)
+            for line, row in zip(lines[1:], rows, strict=True):
+                for text, value in zip(line, row):
+                    if isinstance(value, float):
+                        self.assertEqual(float(text), value)
+                    elif isinstance(value, int):
+                        self.assertEqual(int(float(text)), value)
+                    else:
+                        self.assertEqual(text.removeprefix("'"), value or "")
+        text = self.query("SELECT kernel, launches FROM kernels WHERE kernel LIKE 'sgd%'")
+        self.assertEqual([line.split() for line in text.splitlines() if line],
+                         [["kernel", "launches"], ["sgd(float*)", "4"]])
+
+    def test_what_is_wrong_is_one_line(self):
+        for sql, word in (("SELECT colour FROM kernels", "no such column: colour"),
+                          ("SELECT * FROM kernel", "no such table: kernel"),
+                          ("SELEC", "syntax error"), ("", "no statement"),
+                          ("SELECT 1; SELECT 2", "one statement"),
+                          ("DROP TABLE kernels", "only SELECT"),
+                          ("INSERT INTO kernels(kernel) VALUES ('x')", "only SELECT"),
+                          (f"ATTACH '{FOLDER}/attached.db' AS a", "only SELECT"),
+                          (f"VACUUM INTO '{FOLDER}/vacuum.db'", "only SELECT"),
+                          ("PRAGMA table_info(kernels)", "only SELECT"),
+                          ("SELECT load_extension('x')", "not authorized to use function")):
+            done = run("query", sql, trace("training"))
+            self.assertEqual((done.returncode, done.stdout), (2, b""), (sql, done.stderr))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(word, done.stderr.decode(), sql)
+        self.assertEqual([p for p in FOLDER.glob("*.db") if p.stem in ("attached", "vacuum")], [])
+
+    def test_help_lists_the_tables_that_there_are(self):
+        text = run("query", "--help").stdout.decode()
+        listed = re.findall(r"^  (\w+) +\S", text.split("Tables:\n")[1].split("\n\n")[0], re.M)
+        for name in TRACES:
+            folder = FOLDER / f"listed-{name}"
+            run("--format", "csv", "-o", f"{folder}/", trace(name))
+            self.assertLessEqual({path.stem for path in folder.glob("*.csv")}, set(listed))
+        self.assertEqual(len(listed), len(set(listed)))
+        self.assertGreater(len(listed), 30)
+
+
 class Folded(Forms):
     def stacks(self, name, weight):
         stacks = {}

@@ -536,6 +536,6 @@ TEST_CASE("inclusive range figures hold everything below, exclusive ones do not"
   CHECK(j["ranges"][0]["exclusive"]["flop"] == 1);
   CHECK(j["ranges"][1]["path"] == "a/b");
   CHECK(j["ranges"][1]["flop"] == 110);
-  CHECK(j["ranges"][2]["launches_exclusive"] == 100);
+  CHECK(j["ranges"][2]["exclusive"]["launches"] == 100);
   CHECK(j["outside_ranges"]["flop"] == 1000);
 }

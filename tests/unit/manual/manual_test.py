@@ -129,9 +129,12 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.complete("flopreduce --format ht"), ["html"])
         self.assertEqual(self.complete("flopreduce --format=ht"), ["html"])
         self.assertEqual(self.complete("flopreduce compare a b --format "),
-                         ["text", "json", "csv", "markdown"])
+                         ["text", "json", "csv", "markdown", "html"])
         self.assertEqual(self.complete("flopinj run --level="), ["launches", "tally"])
         self.assertEqual(sorted(self.complete("flopreduce --color a")), ["always", "auto"])
+        self.assertEqual(self.complete("flopreduce --table operator_"),
+                         ["operator_work", "operator_places"])
+        self.assertIn("H100 SXM5 80GB", self.complete("flopreduce project train --gpu H100"))
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ namespace flopinj::reduce {
 
 std::span<const Command* const> commands() {
   static constexpr std::array kCommands = {&kReport, &kAnonymize, &kCompare, &kExplain, &kMerge,
-                                           &kPeaks,  &kProject,   &kRules,   &kSchema};
+                                           &kPeaks,  &kProject,   &kQuery,   &kRules,   &kSchema};
   return kCommands;
 }
 

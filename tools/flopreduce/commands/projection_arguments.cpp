@@ -102,8 +102,11 @@ bool possible(const std::string& name, double value) {
 }
 
 void PeakArguments::add_to(manual::CommandLine& app) {
+  std::vector<std::string> names;
+  for (const Gpu* known : search_gpus("")) names.emplace_back(known->name);
   app.add_option("--gpu", gpu, "A GPU of `flopreduce peaks`, or a part of its name")
-      ->type_name("GPU");
+      ->type_name("GPU")
+      ->check(manual::such_as(names));
   app.add_option("--precision", precisions, "Whose peak, such as fp32 or tensor_bf16 (fp32)")
       ->type_name("PRECISION")
       ->check(manual::such_as({kPrecisionNames.begin(), kPrecisionNames.end()}))

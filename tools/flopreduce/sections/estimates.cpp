@@ -1,5 +1,5 @@
 // What is extrapolated from samples that disagree, with its 95 % interval: the total, phases and
-// kernels. In JSON every sum carries its interval (work_json).
+// kernels. In JSON every sum carries its interval (work_fields).
 #include <algorithm>
 
 #include "sections/parts/cells.h"

@@ -56,6 +56,13 @@ void add_warnings(const Report&, std::vector<Line>&);
 // Every table of the report, in order: those of the sections, and those for programs alone.
 std::vector<Table> report_tables(const Report&);
 
+// Keys of all tables that a report can have; one that the traces give no row for may be missing.
+struct TableName {
+  const char* key;
+  const char* about;
+};
+std::span<const TableName> table_names();
+
 // The JSON form of a report: the fields of all subjects.
 Json report_json(const Report&, bool signatures = true);
 // The same for conditions on figures: phases that the rules know and no launch had are in it too,

@@ -42,8 +42,8 @@ struct Command {
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
-extern const Command kAnonymize, kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kRules,
-    kSchema;
+extern const Command kAnonymize, kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
+    kRules, kSchema;
 std::span<const Command* const> commands();
 
 }  // namespace flopinj::reduce

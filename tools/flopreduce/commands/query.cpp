@@ -1,0 +1,80 @@
+// flopreduce query SQL TRACE...: one SELECT on the tables of a report.
+#include <memory>
+
+#include "commands/arguments/command.h"
+#include "commands/arguments/utilization_arguments.h"
+#include "commands/result.h"
+#include "commands/run.h"
+#include "sections/parts/fields.h"
+#include "sections/sections.h"
+#include "support/text.h"
+#include "writers/sql_query.h"
+
+namespace flopinj::reduce {
+namespace {
+
+struct QueryArguments {
+  std::string sql;
+  InputArguments input;
+  OutputArguments output;
+  UtilizationArguments utilization;
+};
+
+// A row is an object with a member for each column.
+Json rows_json(const Table& table) {
+  Json rows = Json::array();
+  for (const auto& cells : table.rows)
+    rows.push_back(Fields::json_of([&](Fields& row) {
+      for (size_t c = 0; c < cells.size(); ++c)
+        row.cell(table.columns[c].key, Kind::kText, cells[c]);
+    }));
+  return rows;
+}
+
+int run_query(QueryArguments& a) {
+  a.input.finish();
+  a.output.finish(a.input.files());
+  a.utilization.finish(a.input.reduce.utilization);
+  const Reduced reduced = reduce_traces(a.input);
+  if (!reduced.report) return reduced.exit_code;
+  UtilizationArguments::check(*reduced.report);
+  QueryResult result;
+  try {
+    result = query(report_tables(*reduced.report), a.sql);
+  } catch (const SqlError& error) {
+    throw Failure(printable(cut(error.what(), 500)) +
+                  "; the tables are in: flopreduce query --help");
+  }
+  const int code = write_result(
+      {{{"", {}, result.table, {}}}, [&] { return rows_json(result.table); }}, a.output);
+  return code != kExitFine ? code : reduced.exit_code;
+}
+
+Action define_query(manual::CommandLine& app) {
+  app.notes =
+      "SQL is one SELECT of SQLite's. Columns are those of the CSV form: exact numbers, in the "
+      "unit "
+      "of their names; KEY_mark beside a measured figure says how it is to be read. What is not "
+      "known is NULL. Only what the traces have is a table.";
+  std::vector<manual::Entry> tables;
+  for (const TableName& table : table_names()) tables.push_back({table.key, table.about});
+  app.lists = {{"Tables", std::move(tables)}};
+  app.examples = {
+      {"flopreduce query 'SELECT kernel, flop FROM kernels ORDER BY gpu_time_ns DESC' trace.pb",
+       "kernels by GPU time"},
+      {"flopreduce query \"SELECT sum(flop) FROM stacks WHERE kernel LIKE '%gemm%'\" trace.pb",
+       "FLOP of some kernels"}};
+  const auto a = std::make_shared<QueryArguments>();
+  app.add_option("SQL", a->sql, "The statement")->required();
+  a->input.add_to(app);
+  a->utilization.add_peaks_to(app);
+  a->output.add_to(app, result_forms());
+  return [a] { return run_query(*a); };
+}
+
+}  // namespace
+
+const Command kQuery = {"query", "one SELECT on the tables of a report",
+                        "Runs one SELECT on the tables of a report, in memory.", define_query};
+
+}  // namespace flopinj::reduce
