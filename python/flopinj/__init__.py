@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from flopinj._control import start, status, stop
     from flopinj._marks import phase, range, step
     from flopinj._programs import Error, environment
+    from flopinj._report import Comparison, Report, compare, merge, reduce
 
 _HOMES = {
     "_control": ("start", "status", "stop"),
     "_marks": ("phase", "range", "step"),
     "_programs": ("LIBRARY", "Error", "environment"),
+    "_report": ("Comparison", "Report", "compare", "merge", "reduce"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

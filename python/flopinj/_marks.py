@@ -72,7 +72,7 @@ def step() -> range:
 
 def phase(name: str) -> range:
     """A phase of the step. `flopreduce` knows forward, backward, recompute, loss, optimizer and
-    communication; of another name it is told by `--phase evaluation=^evaluation$`.
+    communication; of another name it is told by `reduce(..., phase="evaluation=^evaluation$")`.
 
     >>> with phase("optimizer"):
     ...     pass

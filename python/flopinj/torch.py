@@ -145,7 +145,8 @@ def annotate(
 def _called_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
     """Modules and their names without those of wrappers. Inside of a compiled module there is
     nothing to hook: its kernels do the work of several modules."""
-    found, compiled = {}, []
+    found: dict[str, torch.nn.Module] = {}
+    compiled: list[str] = []
     for path, module in model.named_modules():
         if any(path.startswith(outer) for outer in compiled):
             continue

@@ -19,6 +19,9 @@ from pathlib import Path
 
 import page
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+import staged  # noqa: E402
+
 try:
     import yaml
 except ImportError:
@@ -63,6 +66,7 @@ def run_page(commands, parent):
     environment |= {
         "PATH": f"{programs}:{BUILD}/bin:{TRAINER}:{environment['PATH']}",
         "LD_LIBRARY_PATH": f"{BUILD}/lib/flopinj/simgpu",
+        "PYTHONPATH": str(staged.stage(Path(parent) / "packages", BUILD)),
         "NO_COLOR": "1", "COLUMNS": "92", "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder),
         # What decides how many launches are measured here is not how busy this machine is.
         "FLOPINJ_BUDGET": "none", "FLOPINJ_PLAN_WAIT_MS": "60000"

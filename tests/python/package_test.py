@@ -1,31 +1,47 @@
 """The Python package against the programs of the build folder, on the simulated GPU."""
 
 import doctest
+import html
+import html.parser
 import importlib
 import importlib.util
+import json
 import os
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 import harness  # noqa: E402
 import staged  # noqa: E402
+import theory  # noqa: E402
 from harness import CLIENTS, TRAINER, clean_environment, injected_environment  # noqa: E402
 
 STAGE = tempfile.TemporaryDirectory(prefix="flopinj-package-")
 sys.path.insert(0, str(staged.stage(STAGE.name, harness.BUILD)))
 import flopinj  # noqa: E402
 
+TRAINING = harness.SOURCE / "tests" / "golden" / "training.pb"
 HEAVY = ("torch", "pandas", "numpy", "jax", "pyarrow", "matplotlib", "IPython")
 
 
 def has(*modules):
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     return unittest.skipIf(missing, f"not installed: {', '.join(missing)}")
+
+
+def record(trace, *options, **settings):
+    """A trace of the trainer's, and what its layers' shapes say of it."""
+    done = subprocess.run([str(TRAINER), "--model", "cnn", "--mode", "autograd-thread",
+                           "--print-shapes", *options], env=injected_environment(trace, **settings),
+                          check=True, timeout=240, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    return theory.Expected(json.loads(done.stdout))
 
 
 class Importing(unittest.TestCase):
@@ -43,7 +59,7 @@ class Importing(unittest.TestCase):
         self.assertLess(statistics.median(float(self.python(code)) for _ in range(5)), 0.02)
 
     def test_nothing_else_is_imported_before_it_is_asked_for(self):
-        loaded = self.python("import sys, flopinj; flopinj.range, flopinj.status;"
+        loaded = self.python("import sys, flopinj; flopinj.range, flopinj.reduce, flopinj.status;"
                              "print(*sys.modules)").split()
         self.assertEqual([name for name in HEAVY if name in loaded], [])
 
@@ -72,6 +88,177 @@ class Examples(unittest.TestCase):
         self.assertEqual(f"flopinj: {caught.exception}", said.stderr.strip())
         self.assertIn("--budget", str(caught.exception))
         self.assertEqual(caught.exception.exit_code, said.returncode)
+
+
+class Reports(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(STAGE.name)
+        cls.trace = cls.folder / "demo.pb"
+        cls.expected = record(cls.trace)
+        cls.report = flopinj.reduce(cls.trace)
+
+    @has("pandas")
+    def test_examples_in_the_sources(self):
+        for name in ("_report", "_show"):
+            module = importlib.import_module(f"flopinj.{name}")
+            result = doctest.testmod(module, extraglobs={"demo_trace": self.trace})
+            self.assertGreater(result.attempted, 0, name)
+            self.assertEqual(result.failed, 0, name)
+
+    def test_flop_are_those_of_the_layers_shapes(self):
+        self.assertEqual(self.report.flop, self.expected.flop)
+        self.assertEqual(self.report.launches, self.expected.launches)
+        self.assertEqual(self.report.ratio,
+                         self.expected.phase_flop["backward"] / self.expected.phase_flop["forward"])
+        self.assertTrue(self.report.simulated)
+        self.assertFalse(self.report.partial)
+        self.assertEqual(self.report.coverage, 1)
+
+    def test_share_of_launches_with_operators(self):
+        self.assertEqual(self.report.operator_share, 0)
+        trace = self.folder / "named.pb"
+        expected = record(trace, "--steps", "2", "--ranges", "pytorch")
+        # The trainer names operators of the forward and the backward pass.
+        named = expected.phase_launches["forward"] + expected.phase_launches["backward"]
+        self.assertEqual(flopinj.reduce(trace).operator_share, named / expected.launches)
+
+    def test_names_patterns_lists_and_paths_name_the_same_traces(self):
+        pattern = str(self.folder / "dem?.pb")
+        for traces in (str(self.trace), self.trace, pattern, [self.trace], ([pattern],)):
+            self.assertEqual(flopinj.reduce(traces).flop, self.expected.flop, traces)
+
+    def test_what_was_not_measured_is_none(self):
+        trace = self.folder / "counted.pb"
+        expected = record(trace, "--steps", "2", FLOPINJ_MODE="count")
+        report = flopinj.reduce(trace)
+        self.assertEqual(report.launches, expected.launches)
+        for figure in ("flop", "hfu", "mfu", "ratio", "gpu_time"):
+            self.assertIsNone(getattr(report, figure), figure)
+
+    def test_errors_are_the_programs_own_sentence(self):
+        missing = self.folder / "missing.pb"
+        said = subprocess.run([harness.FLOPREDUCE, missing], stderr=subprocess.PIPE, text=True)
+        with self.assertRaises(flopinj.Error) as caught:
+            flopinj.reduce(missing)
+        self.assertIn(str(caught.exception), said.stderr)
+        self.assertIn("missing.pb", str(caught.exception))
+        self.assertEqual(caught.exception.exit_code, said.returncode)
+        with self.assertRaisesRegex(flopinj.Error, "batch-size"):
+            flopinj.reduce(self.trace, batch_sise=32)
+        with self.assertRaisesRegex(KeyError, "kernels"):
+            self.report.table("kernel")
+
+    def test_marks_are_kept(self):
+        partial = flopinj.reduce(TRAINING)
+        with sqlite3.connect(":memory:") as own:
+            partial._database.backup(own)
+            marks = {mark for (mark,) in own.execute("SELECT flop_mark FROM phases")}
+        self.assertGreater(len(marks), 1)
+
+    @has("pandas")
+    def test_tables_are_data_frames(self):
+        import pandas
+
+        self.assertIsInstance(self.report.kernels, pandas.DataFrame)
+        for table in ("kernels", "phases"):
+            frame = self.report.table(table)
+            self.assertEqual(frame["flop"].sum(), self.expected.flop, table)
+            self.assertEqual(frame["launches"].sum(), self.expected.launches, table)
+        phases = self.report.phases.set_index("phase")["flop"]
+        self.assertEqual({phase: int(flop) for phase, flop in phases.items()},
+                         dict(self.expected.phase_flop))
+        counted = self.report.sql("SELECT count(*) AS n FROM kernels")
+        self.assertEqual(counted["n"][0], len(self.report.kernels))
+
+    @has("pandas")
+    def test_integers_stay_exact(self):
+        from flopinj import _frames
+
+        database = sqlite3.connect(":memory:")
+        database.execute("CREATE TABLE t (name TEXT, flop, launches)")
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)",
+                             [("1", str(2**70 + 1), 2**53 + 1), ("2", None, None), ("3", 5, 1)])
+        frame = _frames.pandas_frame(database.execute("SELECT * FROM t"))
+        self.assertEqual(list(frame["flop"]), [2**70 + 1, None, 5])
+        self.assertEqual(frame["launches"][0], 2**53 + 1)
+        self.assertTrue(frame["launches"].isna()[1])
+        self.assertEqual(list(frame["name"]), ["1", "2", "3"])
+
+    @has("pyarrow")
+    def test_flop_are_decimals_in_arrow(self):
+        from decimal import Decimal
+
+        import pyarrow
+        from flopinj import _frames
+
+        table = self.report.arrow("kernels")
+        self.assertEqual(sum(table["flop"].to_pylist()), self.expected.flop)
+        self.assertEqual(table.schema.field("flop").type, pyarrow.decimal128(38, 0))
+        database = sqlite3.connect(":memory:")
+        database.execute("CREATE TABLE t (flop)")
+        database.executemany("INSERT INTO t VALUES (?)", [(str(2**70 + 1),), (None,)])
+        table = _frames.arrow_table(database.execute("SELECT * FROM t"))
+        self.assertEqual(table["flop"].to_pylist(), [Decimal(2**70 + 1), None])
+
+    def test_a_notebook_gets_less_than_20_kilobytes(self):
+        from flopinj import _show
+
+        for trace in (self.trace, TRAINING):
+            report = flopinj.reduce(trace)
+            page = report._repr_html_()
+            self.assertLess(len(page.encode()), 20_000)
+            self.assert_balanced(page)
+            longest = "SELECT kernel FROM kernels ORDER BY gpu_time_ns DESC LIMIT 1"
+            self.assertIn(html.escape(report._database.execute(longest).fetchone()[0][:60]), page)
+        self.assertIn(_show.si(self.expected.flop, "FLOP"), self.report._repr_html_())
+
+    def assert_balanced(self, page):
+        open_tags = []
+
+        class Parser(html.parser.HTMLParser):
+            handle_starttag = staticmethod(lambda tag, attributes: open_tags.append(tag))
+            handle_endtag = staticmethod(
+                lambda tag: self.assertEqual(open_tags.pop(), tag))
+
+        Parser().feed(page)
+        self.assertEqual(open_tags, [])
+
+    @has("matplotlib")
+    def test_plots(self):
+        import matplotlib
+
+        matplotlib.use("agg")
+        rows = {
+            "kernels": self.report._database.execute(
+                "SELECT count(*) FROM kernels WHERE gpu_time_ns > 0").fetchone()[0],
+            "phases": 4,
+        }
+        for what in ("kernels", "phases", "ranges", "layers", "roofline"):
+            axes = self.report.plot(what)
+            axes.figure.canvas.draw()
+            self.assertIn("simulated", axes.get_title())
+            if what in rows:
+                self.assertEqual(len(axes.patches), min(rows[what], 12), what)
+        with self.assertRaisesRegex(ValueError, "roofline"):
+            self.report.plot("rooflines")
+
+    def test_text_and_page_are_the_programs(self):
+        with unittest.mock.patch.dict(os.environ, COLUMNS="100"):
+            done = subprocess.run([harness.FLOPREDUCE, self.trace], stdout=subprocess.PIPE,
+                                  text=True, check=True)
+            self.assertEqual(str(self.report), done.stdout)
+        self.assertIn("<html", self.report.html())
+
+    def test_a_summary_and_a_comparison(self):
+        job = flopinj.merge([self.trace], out=self.folder / "job.sum")
+        self.assertEqual(flopinj.reduce(job).flop, self.expected.flop)
+        short = self.folder / "short.pb"
+        expected = record(short, "--steps", "5")
+        compared = flopinj.compare(self.trace, short)
+        self.assertEqual(compared["total"]["flop"]["ratio"],
+                         expected.flop / self.expected.flop)
 
 
 CLIENT = """

@@ -1,0 +1,64 @@
+"""Rows of SQLite as data frames. Columns of numbers have no declared type there; what does not fit
+into 64 bits comes as text, all digits of it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Any
+
+    import pandas
+    import pyarrow
+
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def _columns(cursor: sqlite3.Cursor) -> dict[str, list[Any]]:
+    names = [column[0] for column in cursor.description]
+    values = list(zip(*cursor)) or [()] * len(names)
+    return {name: _numbers(name, list(column)) for name, column in zip(names, values)}
+
+
+def _numbers(name: str, column: list[Any]) -> list[Any]:
+    """A FLOP column whose values are not all text has exact integers in it."""
+    if not name.endswith("flop") or not any(isinstance(value, str) for value in column):
+        return column
+    return [int(value) if isinstance(value, str) and value.isdigit() else value for value in column]
+
+
+def _kinds(column: list[Any]) -> set[type]:
+    return {type(value) for value in column if value is not None}
+
+
+def pandas_frame(cursor: sqlite3.Cursor) -> pandas.DataFrame:
+    """Integers stay integers, also where some are missing or wider than 64 bits."""
+    import pandas
+
+    frame = {}
+    for name, column in _columns(cursor).items():
+        kinds = _kinds(column)
+        if kinds == {int}:
+            fit = all(value is None or value in _INT64 for value in column)
+            kind = ("Int64" if None in column else "int64") if fit else "object"
+        else:
+            kind = "float64" if kinds and kinds <= {int, float} else "object"
+        frame[name] = pandas.Series(column, dtype=kind)
+    return pandas.DataFrame(frame)
+
+
+def arrow_table(cursor: sqlite3.Cursor) -> pyarrow.Table:
+    """FLOP are decimal128(38, 0) where they are whole numbers."""
+    import pyarrow
+
+    columns = {}
+    for name, column in _columns(cursor).items():
+        kinds = _kinds(column)
+        if kinds == {int}:
+            kind = pyarrow.decimal128(38) if name.endswith("flop") else pyarrow.int64()
+        elif kinds and kinds <= {int, float}:
+            kind = pyarrow.float64()
+        else:
+            kind = pyarrow.string()
+        columns[name] = pyarrow.array(column, kind)
+    return pyarrow.table(columns)

@@ -1,0 +1,284 @@
+"""Reports of flopreduce as objects. The figures are the program's: nothing is worked out here."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import tempfile
+from functools import cached_property
+from pathlib import Path
+
+from flopinj import _programs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from typing import Any, Optional, Union
+
+    import pandas
+    import pyarrow
+    from matplotlib.axes import Axes
+
+    Trace = Union[str, "os.PathLike[str]"]
+
+_FINE = (0, 3)  # 3: something is missing, and the report says what
+
+
+def _traces(given: tuple[Any, ...]) -> Iterator[str]:
+    """Names of traces: patterns are expanded; one that fits nothing is left for the program to
+    name."""
+    for one in given:
+        if isinstance(one, (str, os.PathLike)):
+            name = os.fspath(one)
+            yield from sorted(glob.glob(name)) or [name]
+        else:
+            yield from _traces(tuple(one))
+
+
+class Report:
+    """What traces hold, as flopreduce reports it.
+
+    A figure that was not measured is None, never 0. Every key of `flopreduce --format json` is
+    there as in a dictionary, every table as a data frame.
+    """
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self._json = json.loads(self._run("--format=json"))
+
+    def _run(self, *options: str) -> str:
+        return _programs.run("flopreduce", "--quiet", *options, *self._arguments, fine=_FINE)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._json[key]
+
+    def keys(self) -> list[str]:
+        return list(self._json)
+
+    @property
+    def flop(self) -> Optional[int]:
+        """Operations that were executed, exactly; None where a launch was not measured."""
+        exact = self["total"]["flop_exact"]
+        return None if exact is None else int(exact)
+
+    @property
+    def launches(self) -> int:
+        return self["total"]["launches"]
+
+    @property
+    def gpu_time(self) -> Optional[float]:
+        """Seconds, the sum of all kernels."""
+        ns = self["total"]["gpu_time_ns"]
+        return None if ns is None else ns / 1e9
+
+    @property
+    def hfu(self) -> Optional[float]:
+        """Hardware FLOP utilization: executed FLOP over what the GPUs' peak allows in the time."""
+        return self["hfu"]
+
+    @property
+    def mfu(self) -> Optional[float]:
+        """Model FLOP utilization: the same of the FLOP by formula."""
+        return self["mfu"]
+
+    @property
+    def ratio(self) -> Optional[float]:
+        """FLOP of the backward pass over those of the forward pass."""
+        return self["ratio"]
+
+    @property
+    def coverage(self) -> Optional[float]:
+        """Share of GPU time in kernels that have a FLOP count."""
+        return self["coverage"]
+
+    @property
+    def step_time(self) -> Optional[float]:
+        """Seconds of a training step."""
+        return self["step_time"]
+
+    @property
+    def operator_share(self) -> Optional[float]:
+        """Share of launches that belong to the range of a framework's operator."""
+        if not self.launches:
+            return None
+        (named,) = self._database.execute("SELECT sum(launches) FROM operator_places").fetchone()
+        return (named or 0) / self.launches
+
+    @property
+    def simulated(self) -> Optional[bool]:
+        """Whether the traces were recorded on the simulated GPU."""
+        return self["simulated"]
+
+    @property
+    def partial(self) -> bool:
+        """Whether something is missing from the traces."""
+        return self["partial"]
+
+    @property
+    def notices(self) -> list[str]:
+        """What to know before any figure, and what to do about it."""
+        return self["notices"]
+
+    # --- tables ---
+
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
+        import sqlite3
+
+        database = sqlite3.connect(":memory:", check_same_thread=False)
+        with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
+            file = Path(folder) / "report.db"
+            try:
+                self._run("--format=sqlite", f"--output={file}")
+            except _programs.Error as error:
+                if error.exit_code not in _FINE:
+                    raise
+            stored = sqlite3.connect(file)
+            stored.backup(database)
+            stored.close()
+        return database
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables: kernels, phases, ranges, ..."""
+        rows = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return [name for (name,) in rows]
+
+    def sql(self, query: str) -> pandas.DataFrame:
+        """The answer of an SQL query (SQLite's) over the tables."""
+        from flopinj import _frames
+
+        return _frames.pandas_frame(self._database.execute(query))
+
+    def table(self, name: str) -> pandas.DataFrame:
+        """A table with its columns of marks: `flop_mark` says how `flop` is to be read, such as
+        "~" for an estimate and ">=" for a sum that some launches are missing from."""
+        return self.sql(self._all_of(name))
+
+    def arrow(self, name: str) -> pyarrow.Table:
+        """A table, with FLOP as decimals of 38 digits."""
+        from flopinj import _frames
+
+        return _frames.arrow_table(self._database.execute(self._all_of(name)))
+
+    def _all_of(self, name: str) -> str:
+        if name not in self.tables:
+            raise KeyError(f"there is no table '{name}': there are {', '.join(self.tables)}")
+        return f'SELECT * FROM "{name}"'
+
+    @property
+    def kernels(self) -> pandas.DataFrame:
+        return self.table("kernels")
+
+    @property
+    def phases(self) -> pandas.DataFrame:
+        return self.table("phases")
+
+    @property
+    def ranges(self) -> pandas.DataFrame:
+        return self.table("ranges")
+
+    @property
+    def layers(self) -> pandas.DataFrame:
+        return self.table("layers")
+
+    @property
+    def operators(self) -> pandas.DataFrame:
+        return self.table("operator_places")
+
+    # --- for people ---
+
+    def text(self, *, all: bool = False, color: str = "never") -> str:  # noqa: A002
+        """The report as the terminal has it; `all`: every section."""
+        return self._run(f"--color={color}", *(["--all"] if all else []))
+
+    def html(self) -> str:
+        """One page that zooms and sorts, for any browser."""
+        return self._run("--format=html")
+
+    def show(self) -> None:
+        """The report where one looks: the page in a notebook, else text."""
+        from flopinj import _show
+
+        _show.show(self)
+
+    def plot(self, what: str = "kernels", ax: Optional[Axes] = None) -> Axes:
+        """A figure with matplotlib: kernels, phases, ranges or layers by GPU time; roofline."""
+        from flopinj import _show
+
+        return _show.plot(self, what, ax)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        flop = "FLOP not known" if self.flop is None else f"{self.flop:,} FLOP"
+        simulated = ", simulated" if self.simulated else ""
+        return f"<flopinj.Report: {flop} in {self.launches:,} launches{simulated}>"
+
+    def _repr_html_(self) -> str:
+        from flopinj import _show
+
+        return _show.summary(self)
+
+
+class Comparison:
+    """What changed from one recording to another, as `flopreduce compare` reports it."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = ["compare", *arguments]
+        self._json = json.loads(self._run("--format=json"))
+
+    def _run(self, *options: str) -> str:
+        return _programs.run("flopreduce", *self._arguments, *options, fine=_FINE)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._json[key]
+
+    def keys(self) -> list[str]:
+        return list(self._json)
+
+    def __str__(self) -> str:
+        return self._run("--color=never")
+
+
+def reduce(*traces: Any, **options: _programs.Option) -> Report:
+    """The report of traces and summaries: names, patterns, paths, folders, or lists of them.
+    Keywords are options of flopreduce.
+
+    >>> report = reduce(demo_trace, batch_size=32)
+    >>> report.launches
+    700
+    >>> report.flop == sum(report.phases["flop"])
+    True
+    >>> report.sql("SELECT sum(launches) AS launches FROM kernels")["launches"].tolist()
+    [700]
+    >>> print(report.mfu)  # no operator ranges, and no FLOP by formula given
+    None
+    """
+    return Report([*_programs.options(options), *_traces(traces)])
+
+
+def compare(before: Trace, after: Trace, **options: _programs.Option) -> Comparison:
+    """What changed between two recordings. Keywords are options of `flopreduce compare`.
+
+    >>> compare(demo_trace, demo_trace)["total"]["flop"]["ratio"]
+    1.0
+    """
+    return Comparison([*_programs.options(options), os.fspath(before), os.fspath(after)])
+
+
+def merge(*traces: Any, out: Trace, **options: _programs.Option) -> Path:
+    """One small summary of many traces and summaries; its name.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     job = merge(demo_trace, out=pathlib.Path(folder) / "job.sum")
+    ...     reduce(job).flop == reduce(demo_trace).flop
+    True
+    """
+    arguments = [*_programs.options(options), f"--output={os.fspath(out)}", *_traces(traces)]
+    _programs.run("flopreduce", "merge", *arguments)
+    return Path(out)

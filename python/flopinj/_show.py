@@ -1,0 +1,144 @@
+"""Reports for the eye: a summary for notebooks, flopreduce's page, plots with matplotlib."""
+
+from __future__ import annotations
+
+import html
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Optional
+
+    from matplotlib.axes import Axes
+
+    from flopinj._report import Report
+
+_ROWS = 5  # of long tables
+_WIDTH = 80  # of names
+_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+#: What one plot shows: the table, and the column that names its rows.
+_BARS = {"kernels": "kernel", "phases": "phase", "ranges": "range", "layers": "layer"}
+
+
+def si(value: Optional[float], unit: str) -> str:
+    """
+    >>> si(118767120, "FLOP"), si(0.25, "s"), si(None, "FLOP")
+    ('118.8 MFLOP', '0.25 s', '-')
+    """
+    if value is None:
+        return "-"
+    for size, prefix in _PREFIXES:
+        if abs(value) >= size:
+            return f"{value / size:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def share(value: Optional[float]) -> str:
+    return "-" if value is None else f"{100 * value:.2g} %"
+
+
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    def row(cells: tuple[str, ...], tag: str) -> str:
+        inner = "".join(
+            f'<{tag} style="text-align:{"right" if i else "left"}">{html.escape(cell)}</{tag}>'
+            for i, cell in enumerate(cells)
+        )
+        return f"<tr>{inner}</tr>"
+
+    return f"<table>{row(headings, 'th')}{''.join(row(cells, 'td') for cells in rows)}</table>"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _WIDTH else name[: _WIDTH - 1] + "…"
+
+
+def _work_rows(report: Report, table: str, key: str) -> list[tuple[str, ...]]:
+    query = (f'SELECT "{key}", flop, flop_mark, launches, gpu_time_ns, gpu_time_ns_mark FROM {table}'
+             f" ORDER BY gpu_time_ns DESC LIMIT {_ROWS}")
+    return [(_short(name), f"{mark} {si(_number(flop), 'FLOP')}".strip(), f"{launches:,}",
+             f"{time_mark} {'-' if ns is None else f'{ns / 1e6:,.3f} ms'}".strip())
+            for name, flop, mark, launches, ns, time_mark in report._database.execute(query)]
+
+
+def _number(value: object) -> Optional[float]:
+    return None if value is None else float(str(value))  # wider than 64 bits: text
+
+
+def summary(report: Report) -> str:
+    """HTML of a few kilobytes: head figures, phases, the kernels that take longest."""
+    notices = list(report.notices)
+    if report.simulated:
+        notices.insert(0, "Simulated: no number here was read on hardware.")
+    figures = [
+        ("executed", si(report.flop, "FLOP"), f"in {report.launches:,} launches"),
+        ("HFU", share(report.hfu), "executed FLOP over the peak's"),
+        ("MFU", share(report.mfu), "FLOP by formula over the peak's"),
+        ("backward / forward", "-" if report.ratio is None else f"{report.ratio:.4g}", ""),
+        ("coverage", share(report.coverage), "of GPU time has FLOP counts"),
+    ]
+    parts = [f"<p>{html.escape(_short(notice))}</p>" for notice in notices[:_ROWS]]
+    parts.append(_table(("figure", "value", ""), figures))
+    for table, key in (("phases", "phase"), ("kernels", "kernel")):
+        rows = _work_rows(report, table, key)
+        if rows:
+            parts.append(_table((key, "FLOP", "launches", "GPU time"), rows))
+    return "<div>" + "".join(parts) + "</div>"
+
+
+def _notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    kernel = shell and shell.get_ipython()
+    return bool(kernel) and hasattr(kernel, "kernel")
+
+
+def show(report: Report) -> None:
+    if _notebook():
+        from IPython.display import HTML, display
+
+        # A frame of its own: the page's styles and scripts reach nothing else.
+        page = html.escape(report.html(), quote=True)
+        display(HTML(f'<iframe sandbox="allow-scripts" srcdoc="{page}" '
+                     'style="width:100%;height:45em;border:0"></iframe>'))
+    else:
+        print(report.text(color="auto"))
+
+
+def plot(report: Report, what: str, ax: Optional[Axes]) -> Axes:
+    if what not in (*_BARS, "roofline"):
+        raise ValueError(f"no plot '{what}': there are {', '.join(_BARS)} and roofline")
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        ax = plt.subplots(layout="constrained")[1]
+    (_roofline if what == "roofline" else _bars)(report, what, ax)
+    if report.simulated:
+        ax.set_title(f"{what} (simulated)")
+    else:
+        ax.set_title(what)
+    return ax
+
+
+def _bars(report: Report, what: str, ax: Axes) -> None:
+    times = {"layers": "coalesce(forward_gpu_time_ns, 0) + coalesce(backward_gpu_time_ns, 0)"}
+    query = (f'SELECT "{_BARS[what]}", {times.get(what, "gpu_time_ns")} AS ns FROM "{what}"'
+             " WHERE ns > 0 ORDER BY ns DESC LIMIT 12")
+    rows = report._database.execute(query).fetchall()[::-1]
+    ax.barh([_short(name) for name, _ in rows], [ns / 1e6 for _, ns in rows])
+    ax.set_xlabel("GPU time, ms")
+
+
+def _roofline(report: Report, what: str, ax: Axes) -> None:
+    points = report._database.execute(
+        "SELECT flop_per_byte, flop_per_s FROM roofline WHERE flop_per_byte > 0 AND flop_per_s > 0")
+    ax.loglog(*(list(zip(*points)) or ((), ())), "o")
+    roofs = report._database.execute("SELECT roof, flop_per_s, byte_per_s FROM roofs").fetchall()
+    peaks = {roof: rate for roof, rate, _ in roofs if rate}
+    low, high = ax.get_xlim()
+    for bandwidth in {rate for _, _, rate in roofs if rate}:
+        for name, peak in peaks.items():
+            ridge = peak / bandwidth
+            ax.loglog([low, ridge, max(high, 10 * ridge)], [low * bandwidth, peak, peak], label=name)
+    ax.set_xlabel("arithmetic intensity, FLOP/B")
+    ax.set_ylabel("FLOP/s")
+    ax.legend()
