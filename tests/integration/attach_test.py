@@ -360,6 +360,14 @@ class Commands(Attach):
         self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
         status = json.loads(flopinj("status", "--json", client.pid).stdout)
         self.assertEqual((status["state"], status["output"]), ("recording", str(trace)))
+        self.assertIsNone(status["hfu"])  # of a simulated GPU
+        self.wait_for(lambda: float(ask(client.pid, "status")["covered"]) == 1)
+        status = json.loads(flopinj("status", "--json", client.pid).stdout)
+        # axpy of 16 elements: one fused multiply-add each.
+        self.assertEqual(status["flop"] % 32, 0)
+        self.assertGreater(status["flop"], 0)
+        self.assertLessEqual(status["flop"], 32 * int(ask(client.pid, "status")["launches"]))
+        self.assertIn(" FLOP so far", flopinj("status", client.pid).stdout)
         done = flopinj("detach", client.pid)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"flopreduce {trace}", done.stdout)

@@ -179,7 +179,7 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
       "Says whether a program is recorded, where to, and how far the recording is.");
   takes_process(status);
   status.add_flag("--json", options.json, "As one JSON object");
-  status.examples = {{"flopinj status 4711", "launches so far, coverage, cost"}};
+  status.examples = {{"flopinj status 4711", "launches, coverage, FLOP and HFU so far, cost"}};
   const auto refreshes = [](CommandLine& command, double& seconds, const char* usual) {
     command.add_option("--every", seconds, "Seconds between two looks")
         ->type_name("SECONDS")
@@ -222,11 +222,10 @@ std::optional<int> do_running_command(const CommandLine& line, RunningOptions& o
   const auto given = [&line](const char* name) { return line.get_subcommand(name)->parsed(); };
   options.attach.enter = !options.never_enter;
   try {
-    if (given("attach"))
-      return flopinj::attach(options.attach, flopinj::InstallTree::of_this_program());
-    if (given("detach")) return flopinj::detach(options.attach.pid);
-    if (given("status")) return flopinj::status(options.attach.pid, options.json);
     const flopinj::InstallTree tree = flopinj::InstallTree::of_this_program();
+    if (given("attach")) return flopinj::attach(options.attach, tree);
+    if (given("detach")) return flopinj::detach(options.attach.pid);
+    if (given("status")) return flopinj::status(options.attach.pid, tree, options.json);
     options.top.pid = options.attach.pid;
     if (given("top")) return flopinj::top(options.top, tree);
     if (given("metrics")) return flopinj::metrics(options.metrics, tree);

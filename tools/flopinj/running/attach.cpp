@@ -14,6 +14,7 @@
 #include "run.h"
 #include "running/control_client.h"
 #include "running/enter_process.h"
+#include "running/live_report.h"
 
 namespace flopinj {
 namespace {
@@ -129,12 +130,23 @@ std::string status_text(pid_t pid, const Answer& answer) {
   return text + "\n";
 }
 
-int status(pid_t pid, bool json) {
-  const Answer answer = ask(pid, {"status"});
-  if (json)
-    std::cout << status_json(answer) << "\n" << std::flush;
-  else
-    std::cout << status_text(pid, answer) << std::flush;
+int status(pid_t pid, const InstallTree& tree, bool json) {
+  const LiveReport live = live_report(pid, tree, {"--format", "json", "--no-signatures"});
+  const auto report = nlohmann::json::parse(live.text, nullptr, false);
+  nlohmann::json flop, hfu;
+  if (report.is_object()) flop = report.at("total").at("flop"), hfu = report.at("hfu");
+  if (json) {
+    nlohmann::json values = status_json(live.status);
+    values["flop"] = flop;
+    values["hfu"] = hfu;
+    std::cout << values << "\n" << std::flush;
+    return kExitOk;
+  }
+  std::string text = status_text(pid, live.status);
+  if (flop.is_number()) text += formatted("  executed   %.4g FLOP so far", flop.get<double>());
+  if (hfu.is_number()) text += formatted(", HFU %.2f %%", hfu.get<double>() * 100);
+  if (flop.is_number()) text += "\n";
+  std::cout << text << std::flush;
   return kExitOk;
 }
 

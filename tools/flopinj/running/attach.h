@@ -22,7 +22,7 @@ struct AttachOptions {
 // Each returns an exit code, and throws std::runtime_error with one line that says what to do.
 int attach(const AttachOptions&, const InstallTree&);
 int detach(pid_t);
-int status(pid_t, bool json);
+int status(pid_t, const InstallTree&, bool json);
 
 // A process's answer to "status", for people and for programs.
 std::string status_text(pid_t, const Answer&);
