@@ -54,8 +54,8 @@ def _short(name: str) -> str:
 
 
 def _work_rows(report: Report, table: str, key: str) -> list[tuple[str, ...]]:
-    query = (f'SELECT "{key}", flop, flop_mark, launches, gpu_time_ns, gpu_time_ns_mark FROM {table}'
-             f" ORDER BY gpu_time_ns DESC LIMIT {_ROWS}")
+    query = (f'SELECT "{key}", flop, flop_mark, launches, gpu_time_ns, gpu_time_ns_mark'
+             f" FROM {table} ORDER BY gpu_time_ns DESC LIMIT {_ROWS}")
     return [(_short(name), f"{mark} {si(_number(flop), 'FLOP')}".strip(), f"{launches:,}",
              f"{time_mark} {'-' if ns is None else f'{ns / 1e6:,.3f} ms'}".strip())
             for name, flop, mark, launches, ns, time_mark in report._database.execute(query)]
@@ -138,7 +138,8 @@ def _roofline(report: Report, what: str, ax: Axes) -> None:
     for bandwidth in {rate for _, _, rate in roofs if rate}:
         for name, peak in peaks.items():
             ridge = peak / bandwidth
-            ax.loglog([low, ridge, max(high, 10 * ridge)], [low * bandwidth, peak, peak], label=name)
+            ax.loglog([low, ridge, max(high, 10 * ridge)], [low * bandwidth, peak, peak],
+                      label=name)
     ax.set_xlabel("arithmetic intensity, FLOP/B")
     ax.set_ylabel("FLOP/s")
     ax.legend()

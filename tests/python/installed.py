@@ -30,6 +30,12 @@ def main():
                                      folder=folder)) for trace in ("a.pb", "b.pb")]
         assert all(report["simulated"] for report in reports)
         first, second = (report["total"]["launches"] for report in reports)
+        code = ("import flopinj; report = flopinj.reduce('a.pb'); "
+                "assert flopinj.environment()['CUDA_INJECTION64_PATH']; "
+                "assert flopinj.status() is None; "
+                "print(report.launches, len(report._repr_html_()))")
+        launches, size = map(int, output(sys.executable, "-c", code, folder=folder).split())
+        assert launches == first and size < 20_000, (launches, size)
         assert first == second > 0, (first, second)
         # An exception of C++ is thrown and caught here.
         refused = subprocess.run([SCRIPTS / "flopreduce", "--no-such-option"], cwd=folder,
