@@ -46,6 +46,13 @@ target_include_directories(flopinj::sqlite3 SYSTEM INTERFACE ${SQLITE3_INCLUDE_D
 target_link_libraries(flopinj::sqlite3 INTERFACE ${SQLITE3_LIBRARY} Threads::Threads
   ${CMAKE_DL_LIBS} m)
 
+# Compressed output; static for the same reason.
+find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
+find_library(ZLIB_LIBRARY libz.a REQUIRED)
+add_library(flopinj::zlib INTERFACE IMPORTED)
+target_include_directories(flopinj::zlib SYSTEM INTERFACE ${ZLIB_INCLUDE_DIR})
+target_link_libraries(flopinj::zlib INTERFACE ${ZLIB_LIBRARY})
+
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

@@ -68,7 +68,9 @@ bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
     Writer writer{state_, std::make_unique<WriterLoop>(*state_, std::move(sink), process)};
     state_->owners.fetch_add(1, std::memory_order_relaxed);
     started_ = start_thread(writer_, std::move(writer));
-    if (!started_) {
+    if (started_) {
+      state_->steps.begin();
+    } else {
       sink_ = nullptr;
       state_->release();
     }
@@ -234,7 +236,7 @@ void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord&
   const size_t slot = device_slot(device);
   // Counted as made first: see ThreadTotals::add.
   bump(thread.launches[slot].made, launches);
-  if (thread.ring.push({launch, slot, launches})) return;
+  if (thread.push({launch, slot, launches})) return;
   auto& dropped = thread.launches[slot].dropped;
   dropped.store(dropped.load(std::memory_order_relaxed) + launches, std::memory_order_release);
 }

@@ -26,6 +26,7 @@ CollectorConfig config_for(const Settings& settings) {
   config.scheduler.every_launch = settings.mode == Mode::kFull;
   config.never_measure = settings.never_measure;
   config.kernel_name = settings.kernel_name;
+  config.step_range = settings.step_range;
   config.kernel_name_base = settings.kernel_name_base;
   if (!settings.nvtx_include.empty())
     config.ranges = parse_range_expressions(settings.nvtx_include).value_or(config.ranges);

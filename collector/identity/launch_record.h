@@ -15,6 +15,7 @@ struct LaunchRecord {
     // Its kernel starts work from the GPU, which is in no count.
     kLaunchesKernels = 1U << 2,
     kLaunchesGraphs = 1U << 3,
+    kStepMark = 1U << 4,  // in the ring: no launch, see RingRecord
   };
   SignatureId signature;  // 0 for graph launches
   PathId path;  // for graph launches: where the graph was launched, used for nodes without a path
@@ -23,7 +24,8 @@ struct LaunchRecord {
   uint64_t sequence_plus_1 = 0;  // autograd sequence number
   GraphId graph;                 // 0 unless kGraph
   uint32_t flags = 0;
+  uint32_t step = 0;  // the writer's: training step that it is in; 0: none
 };
-static_assert(sizeof(LaunchRecord) == 32 && std::is_trivially_copyable_v<LaunchRecord>);
+static_assert(sizeof(LaunchRecord) == 40 && std::is_trivially_copyable_v<LaunchRecord>);
 
 }  // namespace flopinj

@@ -217,6 +217,16 @@ const RecordingOption kOptions[] = {
      "ranges. A vertical bar between two: inside either (ncu: the option twice). No regex:",
      false,
      nvtx_include},
+    {"--step-range",
+     "FLOPINJ_STEP_RANGE",
+     "NAME",
+     {},
+     "the name of an NVTX range, several with | between them, or none",
+     "NVTX range around each training step, push/pop or start/end, in any domain; a number at its "
+     "end does not matter. A vertical bar between two: either. none: steps are not recorded. Not "
+     "given: step, iteration, train_step, ProfilerStep#3 and the like",
+     false,
+     not_empty<&Settings::step_range>},
     {"-s,--launch-skip",
      "FLOPINJ_LAUNCH_SKIP",
      "N",

@@ -35,6 +35,7 @@ struct Settings {
   std::string kernel_name;
   KernelNameBase kernel_name_base = KernelNameBase::kFunction;
   std::string nvtx_include;
+  std::string step_range;  // names of ranges that are training steps; empty: the usual ones
   uint32_t launch_skip = 0, launch_count = 0;
   bool capture_range = false;  // from the program's cuProfilerStart to its cuProfilerStop
   LogLevel log_level = LogLevel::kWarn;

@@ -17,6 +17,7 @@ struct ProcessRanges::State {
     uint64_t id;
     StringId domain;
     std::string key;
+    uint32_t step = 0;  // that it is; 0: none
   };
   Mutex mutex;
   // In the order they were opened.
@@ -44,11 +45,14 @@ struct ProcessRanges::State {
   }
 };
 
-ProcessRanges::ProcessRanges(RangePathTable& table, const RangeFilter* filter)
+ProcessRanges::ProcessRanges(RangePathTable& table, const RangeFilter* filter, Steps* steps)
     : table_(table),
       filter_(filter),
+      steps_(steps),
       chosen_(filter == nullptr),
-      state_(std::make_unique<State>()) {}
+      state_(std::make_unique<State>()) {
+  if (steps_ != nullptr) steps_->raise(&version_);
+}
 ProcessRanges::~ProcessRanges() = default;
 
 PathId ProcessRanges::path() const { return PathId{state_->path.load(std::memory_order_relaxed)}; }
@@ -66,6 +70,9 @@ uint64_t ProcessRanges::start(StringId domain, std::string_view name) noexcept {
     try {
       state.open.push_back({id, domain, parse_range_name(name).key});
       state.publish(*this);
+      State::Open& opened = state.open.back();
+      if (steps_ != nullptr && steps_->is_step(opened.key))
+        opened.step = steps_->open(path(), true);
       return id;
     } catch (const std::exception&) {
     }
@@ -86,8 +93,10 @@ void ProcessRanges::end(uint64_t id) noexcept {
   }
   for (auto it = state.open.begin(); it != state.open.end(); ++it) {
     if (it->id != id) continue;
+    const uint32_t step = it->step;
     state.open.erase(it);
     state.publish(*this);
+    if (step != 0) steps_->close(step);
     return;
   }
   ++state.unknown_ends;

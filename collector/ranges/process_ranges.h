@@ -3,6 +3,7 @@
 #pragma once
 #include <collector/ranges/range_filter.h>
 #include <collector/ranges/range_path_table.h>
+#include <collector/ranges/steps.h>
 
 #include <atomic>
 #include <cstdint>
@@ -15,8 +16,10 @@ inline constexpr uint32_t kMaxProcessRanges = 64;  // open start/end ranges that
 
 class ProcessRanges {
  public:
-  // `filter` says in which ranges launches are recorded, and outlives this; null: in all.
-  explicit ProcessRanges(RangePathTable&, const RangeFilter* filter = nullptr);
+  // `filter` says in which ranges launches are recorded; null: in all. `steps` is told of ranges
+  // that are training steps; null: none is. Both outlive this.
+  explicit ProcessRanges(RangePathTable&, const RangeFilter* filter = nullptr,
+                         Steps* steps = nullptr);
   ~ProcessRanges();
 
   // Never 0; unique in the process. Past kMaxProcessRanges open ones a range takes no part in paths
@@ -25,10 +28,12 @@ class ProcessRanges {
   void end(uint64_t id) noexcept;  // an unknown id is ignored and counted
   uint64_t unknown_ends() const;
 
-  // Changes whenever the path does; one load for a thread to see that nothing happened.
+  // Changes whenever the path or the process's step does; one load for a thread to see that nothing
+  // happened.
   uint32_t version() const { return version_.load(std::memory_order_acquire); }
   PathId path() const;
 
+  Steps* steps() const { return steps_; }
   const RangeFilter* filter() const { return filter_; }
   // Whether the filter chooses launches by the ranges that are open here. Changes with the version.
   bool chosen() const { return chosen_.load(std::memory_order_relaxed); }
@@ -37,6 +42,7 @@ class ProcessRanges {
   struct State;
   RangePathTable& table_;
   const RangeFilter* const filter_;
+  Steps* const steps_;
   std::atomic<bool> chosen_;
   std::atomic<uint32_t> version_{1};
   std::unique_ptr<State> state_;

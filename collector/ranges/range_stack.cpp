@@ -26,7 +26,9 @@ struct RangeStack::ChildCache {
 
 RangeStack::RangeStack(RangePathTable& table, const ProcessRanges& process)
     : table_(table), process_(process) {}
-RangeStack::~RangeStack() = default;
+RangeStack::~RangeStack() {
+  if (own_step_ != 0) process_.steps()->abandon(own_step_);
+}
 
 PathId RangeStack::child(PathId parent, StringId domain, std::string_view key) noexcept {
   if (!cache_) cache_.reset(new (std::nothrow) ChildCache);
@@ -67,6 +69,12 @@ int RangeStack::push(StringId domain, std::string_view name) noexcept {
       mark_own_number(slot.key);
     slot.domain = domain;
     slot.path = child(below, domain, slot.key);
+    slot.step = 0;
+    if (Steps* const steps = process_.steps();
+        steps != nullptr && own_step_ == 0 && steps->is_step(slot.key)) {
+      slot.step = own_step_ = steps->open(slot.path, false);
+      if (own_step_ != 0) step_ = own_step_;
+    }
     ++depth_;
     top_ = slot.path;
     stale_ = true;
@@ -89,6 +97,11 @@ int RangeStack::pop(StringId domain) noexcept {
   }
   size_t at = depth_;
   while (open_[--at].domain != domain) {
+  }
+  if (open_[at].step != 0) {
+    process_.steps()->close(open_[at].step);
+    own_step_ = 0;
+    step_ = process_step_;  // until path() sees what that has changed
   }
   // What comes after a node is still its own.
   if (at > 0 && open_[at].sequence_plus_1 != 0 && open_[at - 1].evaluates_node &&
@@ -121,6 +134,8 @@ void RangeStack::rebase() noexcept {
   // The version first: a change after this load is seen by the next call.
   seen_version_ = process_.version();
   base_ = process_.path();
+  process_step_ = process_.steps() != nullptr ? process_.steps()->of_process() : 0;
+  step_ = own_step_ != 0 ? own_step_ : process_step_;
   stale_ = true;
   rebuild(0);
 }

@@ -33,6 +33,8 @@ class RangeStack {
     if (process_.version() != seen_version_) rebase();
     return top_;
   }
+  // The training step that a launch is in now; 0: none. After path(), which sees to what changed.
+  uint32_t step() const { return step_; }
   // Whether launches are recorded in the ranges that are open now (ProcessRanges::filter()).
   bool chosen() noexcept {
     if (process_.version() != seen_version_) rebase();
@@ -54,6 +56,7 @@ class RangeStack {
     uint64_t sequence_plus_1 = 0;
     bool evaluates_node = false;
     bool in_node = false;  // or evaluates one
+    uint32_t step = 0;     // that it is; 0: none
     PathId path;
   };
   struct ChildCache;
@@ -70,6 +73,9 @@ class RangeStack {
   uint32_t seen_version_ = 0;
   std::atomic<uint64_t> unmatched_pops_{0}, too_deep_{0};
   uint64_t sequence_ = 0;
+  uint32_t own_step_ = 0;      // of this thread
+  uint32_t process_step_ = 0;  // as of seen_version_
+  uint32_t step_ = 0;
   bool stale_ = true;  // chosen_ is of other open ranges
   bool chosen_ = false;
   PathId base_, top_;

@@ -25,6 +25,7 @@ bool LaunchColumns::add(const TimedLaunch& launch) {
   sequence_plus_1.push_back(launch.sequence_plus_1);
   graph.add(launch.graph ? 1 : 0);
   windowed.add(launch.windowed ? 1 : 0);
+  step.add(launch.step);
   if (!launch.timed()) {
     gap_ns.push_back(0);
     duration_delta_ns.push_back(0);
@@ -53,6 +54,7 @@ void LaunchColumns::clear() {
   sequence_base = last_sequence_;
   graph.pairs.clear();
   windowed.pairs.clear();
+  step.pairs.clear();
   first_start_ns = 0;
   gap_ns.clear();
   duration_delta_ns.clear();

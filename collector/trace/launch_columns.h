@@ -18,6 +18,7 @@ struct TimedLaunch {
   PathId path;
   uint64_t sequence_plus_1 = 0;
   uint64_t start_ns = 0, end_ns = 0;  // both 0: untimed
+  uint32_t step = 0;                  // training step that it is in; 0: none
   bool graph = false, windowed = false;
   bool found = false;  // by its activity record; no launching thread has counted it
   bool timed() const { return start_ns != 0 || end_ns != 0; }
@@ -57,7 +58,7 @@ class LaunchColumns {
   StreamId stream;
   std::vector<PatternRow> rows;
   std::vector<uint64_t> sequence_plus_1;
-  Runs<uint32_t> graph, windowed;
+  Runs<uint32_t> graph, windowed, step;
   uint64_t first_start_ns = 0;
   uint64_t sequence_base = 0;  // + 1, of the last launch before these that has one
   std::vector<int64_t> gap_ns, duration_delta_ns;
@@ -81,6 +82,7 @@ struct TallyRow {
   SignatureId signature;
   PathId path;
   bool windowed = false;
+  bool in_step = false;  // a training step
   uint64_t launches = 0, timed = 0, gpu_time_ns = 0, graph_launches = 0;
 };
 

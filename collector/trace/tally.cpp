@@ -5,7 +5,8 @@
 namespace flopinj {
 
 size_t Tally::Hash::operator()(const Key& k) const noexcept {
-  uint64_t h = hash_mix(k.windowed ? 1 : 0, hash_pair(k.signature.value, k.path.value));
+  uint64_t h = hash_mix((k.windowed ? 1U : 0U) | (k.in_step ? 2U : 0U),
+                        hash_pair(k.signature.value, k.path.value));
   h = hash_mix(h, hash_pair(k.thread.value, k.stream.value));
   return static_cast<size_t>(h);
 }
@@ -17,6 +18,7 @@ void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
   row.signature = launch.signature;
   row.path = launch.path;
   row.windowed = launch.windowed;
+  row.in_step = launch.step != 0;
   row.launches = 1;
   row.timed = launch.timed() ? 1 : 0;
   row.gpu_time_ns = launch.end_ns - launch.start_ns;
@@ -25,7 +27,7 @@ void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
 }
 
 void Tally::add(const TallyRow& row) {
-  const Key key{row.thread, row.stream, row.signature, row.path, row.windowed};
+  const Key key{row.thread, row.stream, row.signature, row.path, row.windowed, row.in_step};
   FLOPINJ_ASSERT(!full() || index_.contains(key));
   const auto [at, inserted] = index_.try_emplace(key, rows_.size());
   const size_t block = at->second / kBlockRows;

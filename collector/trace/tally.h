@@ -42,7 +42,7 @@ class Tally {
     StreamId stream;
     SignatureId signature;
     PathId path;
-    bool windowed;
+    bool windowed, in_step;
     bool operator==(const Key&) const = default;
   };
   struct Hash {

@@ -1,4 +1,5 @@
 #include <collector/trace/packet_framing.h>
+#include <collector/trace/step_output.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/trace/utf8.h>
 
@@ -63,6 +64,8 @@ void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_
     add_column(b, F::graph_launches, rows, [](const TallyRow& r) { return r.graph_launches; });
   if (any([](const TallyRow& r) { return r.windowed; }))
     add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
+  if (any([](const TallyRow& r) { return r.in_step; }))
+    add_column(b, F::in_step, rows, [](const TallyRow& r) { return uint64_t{r.in_step}; });
 }
 
 template <class Builder, class Field>
@@ -348,6 +351,7 @@ void TraceWriter::launches(LaunchColumns& columns) {
     }
     if (!columns.graph.trivial()) add_runs(b, F::graph_run, columns.graph);
     if (!columns.windowed.trivial()) add_runs(b, F::windowed_run, columns.windowed);
+    if (!columns.step.trivial()) add_runs(b, F::step_run, columns.step);
     if (!runs.trivial()) {
       add_runs(b, F::pattern_run, runs);
       b.add_uint64(F::sequence_base, columns.sequence_base);
@@ -371,6 +375,56 @@ void TraceWriter::tally(RevisedMessage& message, std::span<const TallyRow> rows,
   constexpr size_t kRowBytes = 40;
   revise(message, rows.size() * kRowBytes, [&](RevisedBuilder& r) {
     add_tally(r, f::RevisedField::tally_batch, rows, begin_ns, end_ns);
+  });
+}
+
+// At most 40 bytes a step: what Steps::take() hands out fits a packet.
+void TraceWriter::steps(std::span<const Step> steps) {
+  static_assert(Steps::kMostEnded * 40 < kMaxPacketBytes);
+  if (steps.empty()) return;
+  using F = f::StepsField;
+  std::vector<int32_t> numbers;
+  std::vector<int64_t> gaps;
+  std::vector<uint64_t> durations;
+  Runs<uint32_t> paths;
+  uint32_t last_number = 0;
+  uint64_t last_end_ns = steps.front().start_ns;
+  for (const Step& step : steps) {
+    numbers.push_back(static_cast<int32_t>(step.number - std::exchange(last_number, step.number)));
+    gaps.push_back(static_cast<int64_t>(step.start_ns - std::exchange(last_end_ns, step.end_ns)));
+    durations.push_back(step.end_ns - step.start_ns);
+    paths.add(step.path.value);
+  }
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> b(p, f::TracePacketField::steps);
+    b.add_packed_sint32(F::number_delta, numbers.begin(), numbers.end());
+    b.add_packed_sint64(F::gap_ns, gaps.begin(), gaps.end());
+    b.add_packed_uint64(F::duration_ns, durations.begin(), durations.end());
+    add_runs(b, F::range_path_run, paths);
+    b.add_uint64(F::first_start_ns, steps.front().start_ns);
+  });
+}
+
+void TraceWriter::steps(RevisedMessage& message, const StepSums& sums) {
+  using F = f::StepSumsField;
+  constexpr size_t kRoom = 1'024;
+  std::vector<uint32_t> buckets;
+  std::vector<uint64_t> counts;
+  for (const auto& [bucket, count] : sums.buckets) {
+    buckets.push_back(bucket);
+    counts.push_back(count);
+  }
+  revise(message, kRoom, [&](RevisedBuilder& r) {
+    pbf_builder<F> b(r, f::RevisedField::step_sums);
+    b.add_uint64(F::steps, sums.steps);
+    b.add_uint64(F::total_ns, sums.total_ns);
+    b.add_uint64(F::min_ns, sums.min_ns);
+    b.add_uint64(F::max_ns, sums.max_ns);
+    b.add_uint64(F::first_start_ns, sums.first_start_ns);
+    b.add_uint64(F::last_end_ns, sums.last_end_ns);
+    b.add_uint32(F::range_path, sums.path.value);
+    b.add_packed_uint32(F::bucket, buckets.begin(), buckets.end());
+    b.add_packed_uint64(F::bucket_steps, counts.begin(), counts.end());
   });
 }
 

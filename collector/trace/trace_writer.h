@@ -11,6 +11,7 @@
 #include <collector/identity/assert.h>
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
+#include <collector/ranges/steps.h>
 #include <collector/schedule/metric_plan.h>
 #include <collector/trace/launch_columns.h>
 #include <collector/trace/launch_patterns.h>
@@ -29,7 +30,7 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 3;
+inline constexpr uint32_t kFormatMinor = 4;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
 inline constexpr size_t kMaxTallyRows = 32'768;  // of about 70 bytes at most
@@ -38,7 +39,7 @@ inline constexpr size_t kMaxTallyRows = 32'768;  // of about 70 bytes at most
 // Revised in the format. Where the sink cannot rewrite, every revision is appended.
 class RevisedMessage {
  public:
-  static constexpr uint32_t kLedger = 1, kOverhead = 2, kFirstTally = 3;  // keys
+  static constexpr uint32_t kLedger = 1, kOverhead = 2, kSteps = 3, kFirstTally = 4;  // keys
   explicit RevisedMessage(uint32_t key) : key_(key) {}
 
  private:
@@ -54,6 +55,8 @@ class RevisedMessage {
   std::vector<Place> places_;
 };
 
+struct StepSums;
+
 class TraceWriter {
  public:
   explicit TraceWriter(std::unique_ptr<Sink>);
@@ -66,6 +69,8 @@ class TraceWriter {
   void tallies(std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);  // likewise
   // Sums since begin_ns that replace those written under this key before; at most kMaxTallyRows.
   void tally(RevisedMessage&, std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);
+  void steps(std::span<const Step>);  // nothing where there are none
+  void steps(RevisedMessage&, const StepSums&);
   void samples(const SampleBatch&);  // nothing where values are no multiple of the samples
   void ledger(const LedgerSnapshot&);
   void ledger(RevisedMessage&, const LedgerSnapshot&);

@@ -27,6 +27,7 @@ struct CollectorConfig {
   std::string kernel_name;
   KernelNameBase kernel_name_base = KernelNameBase::kFunction;
   std::vector<RangeExpression> ranges;
+  std::string step_range;                  // see Steps
   std::vector<std::string> never_measure;  // patterns beside the built-in ones (never_measured.h)
 };
 

@@ -4,6 +4,7 @@
 #include <collector/identity/signature_table.h>
 #include <collector/ranges/process_ranges.h>
 #include <collector/ranges/range_path_table.h>
+#include <collector/ranges/steps.h>
 #include <collector/schedule/scheduler.h>
 #include <collector/writer/collector_config.h>
 #include <collector/writer/inbox.h>
@@ -25,7 +26,8 @@ struct CollectorState {
 
   RangePathTable paths;
   const RangeFilter range_filter{config.ranges, paths};
-  ProcessRanges process_ranges{paths, config.ranges.empty() ? nullptr : &range_filter};
+  Steps steps{config.step_range, [this] { return now(); }};
+  ProcessRanges process_ranges{paths, config.ranges.empty() ? nullptr : &range_filter, &steps};
   const KernelNames kernel_names{config.kernel_name, config.kernel_name_base};
   SignatureTable signatures{
       NeverMeasured(config.never_measure),

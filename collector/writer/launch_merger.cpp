@@ -164,6 +164,7 @@ bool LaunchMerger::State::release_front(const Origin& origin, Queue& queue, cons
     row.signature = p.launch.signature;
     row.path = p.launch.path;
     row.windowed = p.launch.windowed;
+    row.in_step = p.launch.step != 0;
     late.insert(p.key, row, [](const TallyRow&) {});
   }
   const TimedLaunch launch = p.launch;
@@ -185,6 +186,7 @@ void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
   launch.path = record.path;
   launch.sequence_plus_1 = record.sequence_plus_1;
   launch.windowed = (record.flags & LaunchRecord::kWindowed) != 0;
+  launch.step = record.step;
   state_->add(origin, launch, {record.correlation, 0}, record.correlation != 0);
 }
 
@@ -199,6 +201,7 @@ void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record
     launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
     launch.graph = true;  // never in a window
+    launch.step = record.step;
     const bool known = node.node != 0 || nodes.size() == 1;
     state_->add(origin, launch, {record.correlation, node.node}, known && record.correlation != 0);
   }
@@ -219,6 +222,7 @@ bool LaunchMerger::conditional(const Origin& origin, const LaunchRecord& record,
     of.launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
     of.launch.graph = of.launch.found = true;
+    of.launch.step = record.step;
     const CorrelationKey key{record.correlation, node.node};
     s.conditional.insert(key, of, [](const Found&) {});
     if (const auto time = s.early.take(key)) s.add_found(of, time->start_ns, time->end_ns);

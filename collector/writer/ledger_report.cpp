@@ -142,6 +142,9 @@ void LedgerReport::report_losses(const LaunchMerger& merger) {
        "a signal handler called NVTX while the profiler was at work on its thread: the call was "
        "left out",
        state_.interrupting_ranges.load(std::memory_order_relaxed)},
+      {"steps.lost",
+       "training steps ended faster than they are written: some are in no count of steps",
+       state_.steps.lost()},
       {"activity.no_time", "CUPTI has a record of a kernel without its time", merger.unusable()},
   };
   static_assert(std::size(losses) == std::tuple_size_v<decltype(losses_reported_)>);

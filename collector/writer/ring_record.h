@@ -9,7 +9,7 @@
 namespace flopinj {
 
 struct RingRecord {
-  uint32_t subject = 0;  // id of the signature, or of the graph (LaunchRecord::kGraph)
+  uint32_t subject = 0;  // id of the signature, or of the graph (LaunchRecord::kGraph); or a step
   PathId path;
   StreamId stream;
   uint32_t correlation = 0;
@@ -28,6 +28,15 @@ struct RingRecord {
         launches(counted),
         device_slot(static_cast<uint16_t>(slot)),
         flags(static_cast<uint16_t>(launch.flags)) {}
+
+  // The thread's launches behind it are in this training step; 0: in none.
+  static RingRecord step_mark(uint32_t step) {
+    RingRecord mark;
+    mark.subject = step;
+    mark.flags = LaunchRecord::kStepMark;
+    return mark;
+  }
+  bool is_step_mark() const { return (flags & LaunchRecord::kStepMark) != 0; }
 
   LaunchRecord launch() const {
     LaunchRecord record;

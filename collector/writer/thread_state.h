@@ -29,6 +29,17 @@ struct ThreadState {
   Ring<RingRecord> ring;
   SignatureCache signatures;
 
+  // Behind a mark where the thread's launches are in another training step now. False, and counted,
+  // where there is no room.
+  bool push(const RingRecord& launch) noexcept {
+    if (const uint32_t step = ranges.step(); step != marked_step_) [[unlikely]] {
+      if (!ring.push(RingRecord::step_mark(step))) return false;
+      marked_step_ = step;
+    }
+    return ring.push(launch);
+  }
+  uint32_t taken_step = 0;  // the writer's: that the next launch in the ring is in
+
   // Launches of this thread per device (index: device id, the last one for all beyond).
   struct PerDevice {
     std::atomic<uint64_t> made{0}, dropped{0};
@@ -41,6 +52,9 @@ struct ThreadState {
   std::atomic<uint64_t> nested_calls{0};
   std::atomic<uint64_t> passed_over{0};  // launches that the user's choice leaves out
   std::atomic<bool> retired{false};      // its thread has ended: drain once more, then free
+
+ private:
+  uint32_t marked_step_ = 0;  // of the last launch in the ring
 };
 
 // Adds to a counter that has one writer: no locked instruction on the launch path.

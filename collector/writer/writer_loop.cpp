@@ -24,6 +24,7 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       writer_(std::move(sink)),
       merger_(state.config.expect_times),
       output_(writer_, state.config.level, [&state] { return state.now(); }),
+      steps_(writer_, state.config.level),
       definitions_(state),
       ledger_(state),
       next_flush_(Clock::now()),
@@ -115,9 +116,14 @@ void WriterLoop::tell_scheduler() {
   state_.scheduler.progress(counts_.changed(), timed.calls, timed.ns, steady_ns());
 }
 
-void WriterLoop::take(const ThreadState& thread, const RingRecord& record) {
+void WriterLoop::take(ThreadState& thread, const RingRecord& record) {
+  if (record.is_step_mark()) {
+    thread.taken_step = record.subject;
+    return;
+  }
   const LaunchMerger::Origin origin{thread.id, record.stream, DeviceId{record.device_slot}};
-  const LaunchRecord launch = record.launch();
+  LaunchRecord launch = record.launch();
+  launch.step = thread.taken_step;
   if ((launch.flags & LaunchRecord::kGraph) != 0) {
     take_graph(origin, launch, record.launches);
   } else {
@@ -169,11 +175,13 @@ void WriterLoop::flush(bool everything) {
     if (state_.hooks.flush_times) state_.hooks.flush_times();
   });
   auto samples = state_.samples.take();  // before the launches that they are of
+  const std::vector<Step> steps = state_.steps.take();
   drain();
   if (failed_) return;
   definitions_.write(writer_, threads_);
   release(everything);
   output_.write(everything);
+  steps_.write(steps, everything);
   write_samples(samples);
   ledger_.report_losses(merger_);
   ledger_.write_diagnostics(writer_, false);

@@ -6,6 +6,7 @@
 // definitions, each kind before the kinds it refers to.
 #pragma once
 #include <collector/trace/launch_output.h>
+#include <collector/trace/step_output.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/writer/collector_state.h>
 #include <collector/writer/definition_feed.h>
@@ -31,7 +32,7 @@ class WriterLoop {
 
   void step(const WriterControl::Request&);
   void drain();
-  void take(const ThreadState&, const RingRecord&);
+  void take(ThreadState&, const RingRecord&);
   void take_graph(const LaunchMerger::Origin&, const LaunchRecord&, uint32_t counted);
   void count_unseen(uint32_t flags);
   // Launches that have their times, or have waited for them long enough, go on into the output.
@@ -51,6 +52,7 @@ class WriterLoop {
   LaunchMerger merger_;
   LaunchCounts counts_;
   LaunchOutput output_;
+  StepOutput steps_;
   DefinitionFeed definitions_;
   LedgerReport ledger_;
   bool failed_ = false, closing_ = false;

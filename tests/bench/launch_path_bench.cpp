@@ -54,7 +54,7 @@ struct Launcher {
     record.path = thread.ranges.path();
     record.sequence_plus_1 = thread.ranges.sequence_plus_1();
     bump(thread.launches[1].made);
-    thread.ring.push({record, 1, 1});
+    thread.push({record, 1, 1});
     return s;
   }
   void drain() {

@@ -25,7 +25,7 @@ bool wants_json(std::string_view input) {
 void show(reduce::Launches& launches) {
   NullBuffer buffer;
   std::ostream nowhere(&buffer);
-  reduce::write_trace_events(nowhere, launches, "fuzz", 2);
+  reduce::write_trace_events(nowhere, launches, {"fuzz", 2});
 }
 
 void show(const reduce::Report& report, std::string_view input) {

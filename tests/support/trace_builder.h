@@ -228,6 +228,7 @@ class TraceBuilder {
     bool windowed = false;
     bool graph = false;
     uint64_t sequence = 0;  // autograd sequence number + 1
+    uint32_t step = 0;
   };
   // Each begins 10 ns after the end of the one before, the first at `start_ns`.
   void launches(const std::vector<Launch>& list, uint32_t thread = 1, uint32_t stream = 1,
@@ -238,6 +239,28 @@ class TraceBuilder {
       p.mutable_launch_batch()->set_first_start_ns(start_ns);
     p.mutable_launch_batch()->set_thread(thread);
     p.mutable_launch_batch()->set_stream(stream);
+    add(p);
+  }
+
+  struct Step {
+    uint32_t number = 0;
+    uint64_t start_ns = 0, duration_ns = 0;
+  };
+  void steps(const std::vector<Step>& list, uint32_t path) {
+    trace::TracePacket p;
+    trace::Steps& s = *p.mutable_steps();
+    uint32_t number = 0;
+    uint64_t end_ns = list.front().start_ns;
+    s.set_first_start_ns(end_ns);
+    for (const Step& step : list) {
+      s.add_number_delta(static_cast<int32_t>(step.number - number));
+      s.add_gap_ns(static_cast<int64_t>(step.start_ns - end_ns));
+      s.add_duration_ns(step.duration_ns);
+      number = step.number;
+      end_ns = step.start_ns + step.duration_ns;
+    }
+    s.add_range_path_run(path);
+    s.add_range_path_run(static_cast<uint32_t>(list.size()));
     add(p);
   }
 
@@ -375,6 +398,8 @@ class TraceBuilder {
     if (any_graph) runs([](const Launch& l) { return l.graph ? 1U : 0U; }, b.mutable_graph_run());
     if (std::any_of(list.begin(), list.end(), [](const Launch& l) { return l.sequence != 0; }))
       runs([](const Launch& l) { return l.sequence; }, b.mutable_sequence_run());
+    if (std::any_of(list.begin(), list.end(), [](const Launch& l) { return l.step != 0; }))
+      runs([](const Launch& l) { return l.step; }, b.mutable_step_run());
   }
 
  private:

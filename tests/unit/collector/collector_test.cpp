@@ -540,3 +540,74 @@ TEST_CASE("an idle program adds nothing to its trace") {
   CHECK(packets <= 8);  // header, and ledger and cost at the start, once more, and at the flush
   r.collector.close(EndReason::kExit);
 }
+
+// Steps of 1, 2, 3, ... launches on a thread, twice as many on one that works for it, and one launch
+// between two steps.
+TEST_CASE("training steps are in the trace with their times, and launches with their steps") {
+  CollectorConfig config;
+  config.level = GENERATE(Level::kLaunches, Level::kTally);
+  config.flush_period_ms = 10;
+  config.drain_period_ms = 1;
+  std::atomic<uint64_t> clock{1'000'000};
+  Recording r(config, [&] { return clock.load(); });
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, 7);
+  ThreadState* program = r.collector.add_thread(1);
+  ThreadState* autograd = r.collector.add_thread(2);
+  constexpr uint32_t kSteps = 20;
+  for (uint32_t n = 1; n <= kSteps; ++n) {
+    program->ranges.push({}, "train_step " + std::to_string(n));
+    for (uint32_t i = 0; i < n; ++i) {
+      r.launch(*program, *kernel, 1, stream);
+      r.launch(*autograd, *kernel, 2, stream);
+      r.launch(*autograd, *kernel, 2, stream);
+    }
+    clock += 1'000 * n;
+    program->ranges.pop({});
+    clock += 77;
+    r.launch(*program, *kernel, 1, stream);
+    if (n == kSteps / 2) pause(30);
+  }
+  program->ranges.push({}, "step");  // does not end
+  r.launch(*program, *kernel, 1, stream);
+  r.collector.close(EndReason::kExit);
+  const auto trace = r.read();
+  CHECK(first_fault(trace) == "");
+  const auto by_step = sums(trace).by_step;
+  CHECK(by_step.at(0) == kSteps);
+  if (config.level == Level::kTally) {
+    CHECK(by_step.at(1) == 3 * kSteps * (kSteps + 1) / 2 + 1);
+    pb::StepSums sums;
+    for (const auto& p : trace.packets)
+      if (p.has_step_sums()) sums = p.step_sums();
+    CHECK(sums.steps() == kSteps);
+    CHECK(sums.total_ns() == 1'000 * kSteps * (kSteps + 1) / 2);
+    CHECK(sums.min_ns() == 1'000);
+    CHECK(sums.max_ns() == 1'000 * kSteps);
+    CHECK(sums.first_start_ns() == 1'000'000);
+    CHECK(sums.last_end_ns() == clock - 77);
+    uint64_t counted = 0;
+    for (const uint64_t steps : sums.bucket_steps()) counted += steps;
+    CHECK(counted == kSteps);
+    return;
+  }
+  for (uint32_t n = 1; n <= kSteps; ++n) CHECK(by_step.at(n) == 3 * n);
+  CHECK(by_step.at(kSteps + 1) == 1);
+  uint32_t number = 0;
+  uint64_t end_ns = 0;
+  for (const auto& p : trace.packets) {
+    if (!p.has_steps()) continue;
+    uint32_t in_message = 0;
+    end_ns = p.steps().first_start_ns();
+    for (int i = 0; i < p.steps().number_delta_size(); ++i) {
+      in_message += static_cast<uint32_t>(p.steps().number_delta(i));
+      CHECK(in_message == ++number);
+      const uint64_t start_ns = end_ns + static_cast<uint64_t>(p.steps().gap_ns(i));
+      CHECK(start_ns == 1'000'000 + 1'000 * number * (number - 1) / 2 + 77 * (number - 1));
+      end_ns = start_ns + p.steps().duration_ns(i);
+      CHECK(p.steps().duration_ns(i) == 1'000 * number);
+    }
+  }
+  CHECK(number == kSteps);
+}

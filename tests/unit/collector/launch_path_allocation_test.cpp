@@ -99,7 +99,7 @@ struct Program {
     record.signature = s->id;
     record.path = thread.ranges.path();
     record.sequence_plus_1 = thread.ranges.sequence_plus_1();
-    thread.ring.push({record, 1, 1});
+    thread.push({record, 1, 1});
     bump(thread.launches[1].made);
     return s;
   }

@@ -97,6 +97,7 @@ void settle_revisions(ReadTrace& trace) {
     if (held.has_tally_batch()) *packet.mutable_tally_batch() = held.tally_batch();
     if (held.has_ledger()) *packet.mutable_ledger() = held.ledger();
     if (held.has_self_overhead()) *packet.mutable_self_overhead() = held.self_overhead();
+    if (held.has_step_sums()) *packet.mutable_step_sums() = held.step_sums();
   }
 }
 
@@ -144,6 +145,7 @@ std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch, const ReadPa
   const size_t n = launches.size();
   const auto graph = spread(batch.graph_run(), n);
   const auto windowed = spread(batch.windowed_run(), n);
+  const auto step = spread(batch.step_run(), n);
   const bool times = batch.gap_ns_size() != 0;
   std::set<size_t> untimed;
   size_t index = 0;
@@ -155,6 +157,7 @@ std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch, const ReadPa
     const int at = static_cast<int>(i);
     l.graph = graph.at(i) != 0;
     l.windowed = windowed.at(i) != 0;
+    l.step = static_cast<uint32_t>(step.at(i));
     l.timed = times && untimed.count(i) == 0;
     if (!l.timed) continue;
     l.start_ns = last_end + static_cast<uint64_t>(batch.gap_ns(at));
@@ -171,6 +174,7 @@ Sums sums(const ReadTrace& trace) {
     for (const ReadLaunch& l : read_launches(packet.launch_batch(), trace.patterns)) {
       ++s.launches;
       ++s.by_signature[l.signature];
+      ++s.by_step[l.step];
       s.timed += l.timed ? 1 : 0;
       s.gpu_time_ns += l.end_ns - l.start_ns;
       s.graph += l.graph ? 1 : 0;
@@ -180,6 +184,7 @@ Sums sums(const ReadTrace& trace) {
     for (int i = 0; i < t.launches_size(); ++i) {
       s.launches += t.launches(i);
       s.by_signature[t.signature(i)] += t.launches(i);
+      s.by_step[t.in_step_size() != 0 ? t.in_step(i) : 0] += t.launches(i);
       s.timed += t.timed(i);
       s.gpu_time_ns += t.gpu_time_ns(i);
       if (t.graph_launches_size() != 0) s.graph += t.graph_launches(i);
@@ -256,6 +261,13 @@ class Checker {
     use(groups_, samples.group(), "group");
     for (const uint32_t s : samples.signature()) use(signatures_, s, "signature");
     for (const uint32_t p : samples.range_path()) use(paths_, p, "path");
+    const auto& steps = packet.steps();
+    for (int i = 0; i < steps.range_path_run_size(); i += 2)
+      use(paths_, steps.range_path_run(i), "path");
+    if (steps.gap_ns_size() != steps.number_delta_size() ||
+        steps.duration_ns_size() != steps.number_delta_size())
+      fault("step columns of unlike length");
+    use(paths_, packet.step_sums().range_path(), "path");
     if (packet.has_ledger() && !revised) check(packet.ledger(), false);
   }
 

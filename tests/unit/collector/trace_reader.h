@@ -39,6 +39,7 @@ std::string file_bytes(const std::string& path);
 struct ReadLaunch {
   uint32_t signature = 0, path = 0;
   uint64_t sequence_plus_1 = 0, start_ns = 0, end_ns = 0;
+  uint32_t step = 0;
   bool timed = false, graph = false, windowed = false;
 };
 std::vector<ReadLaunch> read_launches(const pb::LaunchBatch&, const ReadPatterns& = {});
@@ -51,6 +52,7 @@ std::string first_fault(const ReadTrace&);
 struct Sums {
   uint64_t launches = 0, timed = 0, gpu_time_ns = 0, graph = 0, windowed = 0;
   std::map<uint32_t, uint64_t> by_signature;
+  std::map<uint32_t, uint64_t> by_step;  // 0: in none; tallies have 1 for all others
 };
 Sums sums(const ReadTrace&);  // over batches and tallies
 

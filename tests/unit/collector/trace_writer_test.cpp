@@ -60,7 +60,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 3);
+  CHECK(h.format_minor() == 4);
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK(h.producer().size() > 11);
   CHECK(h.pid() == 4711);

@@ -415,7 +415,7 @@ class ChromeTrace(Forms):
         events, _ = self.events("timeline", "timeline_rank1")
         for pid in {e["pid"] for e in events}:
             counts = [(e["ts"], e["args"]["FLOP/s"]) for e in events
-                      if e["ph"] == "C" and e["pid"] == pid]
+                      if e["ph"] == "C" and e["pid"] == pid and e["name"] == "FLOP/s"]
             self.assertEqual(counts[-1][1], 0)
             total = sum(
                 int(e["args"]["flop"]) for e in events if e["ph"] == "X" and e["pid"] == pid)

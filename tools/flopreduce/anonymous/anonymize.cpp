@@ -93,6 +93,10 @@ class Rewriter {
         return rewrite<trace::End>(packet, out, [](auto&) {});
       case PacketField::sequence_groups:
         return rewrite<trace::SequenceGroups>(packet, out, [](auto&) {});
+      case PacketField::steps:
+        return rewrite<trace::Steps>(packet, out, [](auto&) {});
+      case PacketField::step_sums:
+        return rewrite<trace::StepSums>(packet, out, [](auto&) {});
       case PacketField::tally_batch:
         return rewrite<trace::TallyBatch>(packet, out, [](auto&) {});
       case PacketField::launch_batch:

@@ -113,7 +113,9 @@ constexpr std::array kForms = {
          folded},
     Form{"sqlite", "every table as a table of a database (-o FILE)", sqlite},
     Form{"html", "one page with flame view and sortable tables; needs nothing else", html},
-    Form{kLaunchForm, "every launch on a time line, for ui.perfetto.dev and chrome://tracing",
+    Form{kLaunchForm,
+         "every launch on a time line, for ui.perfetto.dev and chrome://tracing; -o FILE.json.gz: "
+         "compressed",
          nullptr},
 };
 
@@ -143,6 +145,8 @@ void check_report_form(const OutputArguments& output) {
     throw Failure("--sort is of the kernels on the first screen: not with --all or --sections");
   if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0)
     throw Failure("will not write a database to a terminal; use -o FILE");
+  if (!output.time_range.text.empty() && !shows_launches(output))
+    throw Failure("--time-range goes with --format chrome-trace only");
   if (!output.weight.empty() && output.format != "folded")
     throw Failure("--weight goes with --format folded only");
   if (is_csv && output.table.empty() && !is_folder(output.file))
@@ -166,7 +170,8 @@ WrittenLaunches write_launches(Launches& launches, const OutputArguments& output
   }
   WrittenLaunches written;
   written.exit_code = write_output(output, [&](std::ostream& out) {
-    written.count = write_trace_events(out, launches, kProgram, fma);
+    written.count = write_trace_events(
+        out, launches, {kProgram, fma, output.time_range.begin_ns, output.time_range.end_ns});
   });
   return written;
 }

@@ -27,6 +27,7 @@ int run_report(ReportArguments& a) {
   a.output.finish(a.input.files());
   if (a.partial) return write_summary(a.input, a.output);
   check_report_form(a.output);
+  a.output.time_range.parse();
   a.utilization.finish(a.input.reduce.utilization);
   a.gates.finish();
 
@@ -88,6 +89,10 @@ Action define_report(manual::CommandLine& app) {
       ->check(manual::one_of({"flop", "time", "launches"}));
   app.add_flag("--no-signatures", a->output.no_signatures,
                "Without the list of launch signatures, which is most of --format json");
+  app.add_option("--time-range", a->output.time_range.text,
+                 "Launches that ran in this time only, from when the first recording began: "
+                 "1.5s..2s, 250ms.. or ..3s (chrome-trace)")
+      ->type_name("A..B");
   a->gates.add_to(app);
   app.add_flag("--partial", a->partial,
                "Write a summary instead of a report, to be joined by flopreduce merge")

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kShortNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShortNames = {{
     {"ratio", "ratio"},
     {"matrix_ratio", "matrix_ratio"},
     {"flop", "total.flop"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kShortNa
     {"utilization", "hfu_kernel_time"},
     {"coverage", "coverage"},
     {"step_time", "step_time"},
+    {"tokens_per_s", "steps.tokens_per_s"},
 }};
 
 bool is_short(const std::string& path) {

@@ -28,7 +28,7 @@ namespace {
 
 using PacketField = trace_fields::TracePacketField;
 constexpr size_t kMaxRowsOfRecording = 1U << 20;
-constexpr size_t kRowsInPacket = 1U << 14;  // of at most 9 columns: far below kMaxPacketBytes
+constexpr size_t kRowsInPacket = 1U << 14;  // of at most 11 columns: far below kMaxPacketBytes
 
 // One recorded process.
 class Recording {
@@ -52,6 +52,7 @@ class Recording {
   struct Key {
     uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
     bool windowed = false;
+    bool in_step = false;
     NumberTells number_tells = NumberTells::kNothing;
     auto operator<=>(const Key&) const = default;
   };
@@ -66,6 +67,7 @@ class Recording {
   Sums* row(const Key& key, DamageLog& damage);
   void write(PacketField field, std::string_view body);
   void write_rows();
+  void write_steps();
   void invent_session();
 
   trace::Header header_;
@@ -74,6 +76,7 @@ class Recording {
   std::vector<std::pair<PacketField, std::string>> definitions_;
   std::map<Key, Sums> rows_;
   SequenceGroups groups_;
+  StepTable steps_;
   std::vector<trace::SequenceGroups> group_messages_;
   CoverageGrowth growth_;
   std::vector<std::string> ledgers_;         // in which coverage grew
@@ -103,6 +106,16 @@ void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource&
       trace::SequenceGroups message;
       if (!parse_message(message, packet.body) || !groups_.add(message, damage))
         damage.add(Damage::kMalformedPacket);
+      break;
+    }
+    case PacketField::steps: {
+      trace::Steps message;
+      if (parse_message(message, packet.body)) steps_.add(message, damage);
+      break;
+    }
+    case PacketField::step_sums: {
+      trace::StepSums message;
+      if (parse_message(message, packet.body)) steps_.add(message, damage);
       break;
     }
     case PacketField::ledger:
@@ -163,11 +176,19 @@ void Recording::launches(const Packet& packet, uint32_t trace, const NumberSourc
   groups_.launches(batch, patterns, damage);
   NumberSplit split(&numbers);
   NumberCuts tells_of(split.of(trace, batch));
+  // Steps that did not end are not counted, and neither are their launches.
+  const auto& steps = numbers.tables.traces[trace].steps.steps();
+  uint32_t number = 0;
+  bool in_step = false;
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
     const NumberTells tells =
         phases.told(numbers.tables.traces[trace].paths.get(launch.range_path), tells_of.next());
+    if (launch.step != number) {
+      number = launch.step;
+      in_step = number != 0 && steps.contains(number);
+    }
     Sums* sums = row({batch.thread(), batch.stream(), launch.range_path, launch.signature,
-                      launch.windowed, tells},
+                      launch.windowed, in_step, tells},
                      damage);
     if (sums == nullptr) return;
     ++sums->launches;
@@ -184,7 +205,8 @@ void Recording::tally(const Packet& packet, DamageLog& damage) {
   TallyRow t;
   while (batch.next(t)) {
     Sums* sums =
-        row({t.thread, t.stream, t.range_path, t.signature, t.windowed, t.number_tells}, damage);
+        row({t.thread, t.stream, t.range_path, t.signature, t.windowed, t.in_step, t.number_tells},
+            damage);
     if (sums == nullptr) continue;
     bool fits = add_saturating(sums->launches, t.launches);
     fits = add_saturating(sums->graph, std::min(t.graph_launches, t.launches)) && fits;
@@ -236,6 +258,8 @@ void Recording::write_rows() {
   const bool told = std::any_of(rows_.begin(), rows_.end(), [](const auto& row) {
     return row.first.number_tells != NumberTells::kNothing;
   });
+  const bool any_step =
+      std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.first.in_step; });
   for (const auto& [key, sums] : rows_) {
     batch.add_thread(key.thread);
     batch.add_stream(key.stream);
@@ -247,11 +271,30 @@ void Recording::write_rows() {
     batch.add_graph_launches(sums.graph);
     batch.add_windowed(key.windowed ? 1 : 0);
     if (told) batch.add_number_tells(static_cast<uint32_t>(key.number_tells));
+    if (any_step) batch.add_in_step(key.in_step ? 1 : 0);
     if (static_cast<size_t>(batch.thread_size()) < kRowsInPacket) continue;
     write(PacketField::tally_batch, batch.SerializeAsString());
     batch.Clear();
   }
   if (batch.thread_size() > 0) write(PacketField::tally_batch, batch.SerializeAsString());
+}
+
+void Recording::write_steps() {
+  const StepSums& sums = steps_.sums();
+  if (sums.steps == 0) return;
+  trace::StepSums message;
+  message.set_steps(sums.steps);
+  message.set_total_ns(sums.total_ns);
+  message.set_min_ns(sums.min_ns);
+  message.set_max_ns(sums.max_ns);
+  message.set_first_start_ns(sums.first_start_ns);
+  message.set_last_end_ns(sums.last_end_ns);
+  message.set_range_path(sums.path);
+  for (const auto& [bucket, count] : sums.buckets) {
+    message.add_bucket(bucket);
+    message.add_bucket_steps(count);
+  }
+  write(PacketField::step_sums, message.SerializeAsString());
 }
 
 void Recording::finish(DamageLog& damage) {
@@ -284,6 +327,7 @@ std::string Recording::bytes() {
   write(PacketField::summary, summary_.SerializeAsString());
   for (const auto& [field, body] : definitions_) write(field, body);
   write_rows();
+  write_steps();
   for (const auto& message : group_messages_)
     write(PacketField::sequence_groups, message.SerializeAsString());
   if (header_.level() != trace::LEVEL_LAUNCHES) ledgers_.clear();  // they replace each other

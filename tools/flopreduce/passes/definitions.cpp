@@ -74,6 +74,18 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
              for_each_group(message, [](uint64_t, const SequenceGroup&) {});
         break;
       }
+      case Field::steps: {
+        trace::Steps message;
+        ok = parse_message(message, packet.body);
+        if (ok) trace_->steps.add(message, damage);
+        break;
+      }
+      case Field::step_sums: {
+        trace::StepSums message;
+        ok = parse_message(message, packet.body);
+        if (ok) trace_->steps.add(message, damage);
+        break;
+      }
       case Field::diagnostic: {
         trace::Diagnostic message;
         ok = parse_message(message, packet.body);

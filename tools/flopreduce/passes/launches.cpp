@@ -8,13 +8,14 @@ namespace flopinj::reduce {
 
 Launches::Launches(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
                    PhaseMap& phases, const NumberSource& numbers, Formulas& formulas,
-                   ReadBatches read)
+                   const std::vector<PeakOverride>& peaks, ReadBatches read)
     : tables_(tables),
       rules_(rules),
       phases_(phases),
       split_(&numbers),
       formulas_(formulas),
       work_(tables, totals, formulas),
+      roofs_(tables, totals, formulas, peaks),
       classes_(tables),
       read_(std::move(read)) {}
 
@@ -60,6 +61,7 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
     launch.duration_ns = row.duration_ns;
     launch.windowed = row.windowed;
     launch.graph = row.graph;
+    launch.step = row.step;
     more = visit(launch);
   });
   return more;
@@ -87,6 +89,12 @@ const Flop* Launches::next_flop(const TimedLaunch& launch) {
   const uint64_t place = *of.from < all ? (*of.from)++ : all - 1;  // the latter for damaged sums
   flop_ = result.estimated() ? result.flop.of(place, 1, all) : result.flop.of(0, 1, 1);
   return &flop_;
+}
+
+std::optional<double> Launches::least_ns(const TimedLaunch& launch, const Flop& flop) {
+  const Row row{launch.signature, tables_.devices[launch.device].chip, 0, 0, {}};
+  const Roof roof = roofs_.of(row, flop, 1);
+  return roof.no_peak == 0 ? std::optional(roof.compute_ns) : std::nullopt;
 }
 
 }  // namespace flopinj::reduce

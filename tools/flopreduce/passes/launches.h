@@ -3,12 +3,15 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "passes/merged_classes.h"
 #include "passes/rows/number_split.h"
 #include "phases/phases.h"
 #include "reader/packet_reader.h"
+#include "report/roofs.h"
 #include "report/work_table.h"
 #include "tables/formulas.h"
 #include "tables/totals.h"
@@ -26,6 +29,7 @@ struct TimedLaunch {
   uint32_t signature = 0;  // TraceTables::signatures
   uint32_t path = 0;       // TraceTables::paths
   uint32_t rule = 0;       // PhaseRules::rules()
+  uint32_t step = 0;       // number of the training step in its trace; 0: none
   bool windowed = false, graph = false;
 };
 inline constexpr uint64_t kLatestStart = uint64_t{1} << 62;  // 146 years; later ones are damaged
@@ -38,7 +42,8 @@ class Launches {
 
   // All must outlive this. `totals` are those of the report.
   Launches(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
-           PhaseMap& phases, const NumberSource& numbers, Formulas& formulas, ReadBatches read);
+           PhaseMap& phases, const NumberSource& numbers, Formulas& formulas,
+           const std::vector<PeakOverride>& peaks, ReadBatches read);
 
   // Calls visit for each timed launch, in the order of the traces, until it returns false. Damage
   // was told by the passes before.
@@ -48,6 +53,10 @@ class Launches {
   const Flop* next_flop(const TimedLaunch& launch);
   // True where what next_flop() says is an estimate.
   bool estimated(const TimedLaunch& launch);
+
+  // The least time that the device's peaks allow for FLOP of the launch; nothing where no peak of a
+  // precision is known.
+  std::optional<double> least_ns(const TimedLaunch& launch, const Flop& flop);
 
   const TraceTables& tables() const { return tables_; }
   const std::string& phase(const TimedLaunch& launch) const {
@@ -71,6 +80,7 @@ class Launches {
   NumberSplit split_;
   const Formulas& formulas_;
   WorkTable work_;
+  Roofs roofs_;
   MergedClasses classes_;
   ReadBatches read_;
   std::unordered_map<uint64_t, Share> shares_;         // by (signature, chip)

@@ -14,6 +14,7 @@
 #include "passes/merged_classes.h"
 #include "passes/router.h"
 #include "passes/sequence/sequence_pass.h"
+#include "passes/step_pass.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
 #include "report/build/build_report.h"
@@ -149,12 +150,15 @@ void Reducer::first_pass(TraceTables& tables) {
   }
 }
 
+unsigned Reducer::jobs_wanted() const {
+  if (options_.jobs != 0) return options_.jobs;
+  return std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
+}
+
 Totals Reducer::second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers) {
-  unsigned jobs = options_.jobs;
-  if (jobs == 0) jobs = std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
   SharedTables shared(tables, options_.rules, phases, options_.fma);
   if (numbers.numbers.any()) shared.use_numbers(numbers);
-  SecondPass pass{shared, segments_, revisions_, files_, jobs, options_.progress, {}};
+  SecondPass pass{shared, segments_, revisions_, files_, jobs_wanted(), options_.progress, {}};
   Totals totals = pass.run();
   for (size_t i = 0; i < tables.traces.size(); ++i)
     tables.traces[i].damage.add(pass.damage_of_trace[i]);
@@ -186,6 +190,14 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
   OperatorCalls calls = pass.take();
   phases.use_again(pass.take_again());
   return {std::move(calls), pass.take_numbers(false)};
+}
+
+void Reducer::step_pass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
+                        Report& report) {
+  if (report.steps.processes == 0) return;
+  StepPass pass(tables, totals, formulas, options_.utilization.peaks);
+  add_step_work(tables, options_.utilization,
+                pass.run(segments_, revisions_, files_, jobs_wanted()), report);
 }
 
 // Of a recording in a summary the files are gone that it was made of.
@@ -262,6 +274,7 @@ Report Reducer::run() {
   Formulas formulas(options_.fma);
   Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);
+  step_pass(tables, totals, formulas, report);
   note_missing_ends(tables);
   if (report.total.overflow) damage_of(tables.traces.front()).add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())
@@ -269,7 +282,7 @@ Report Reducer::run() {
   name_sources(tables, report);
   if (options_.launches) {
     Launches launches(tables, totals, options_.rules, phases, source, formulas,
-                      [&](const Launches::Visit& visit) {
+                      options_.utilization.peaks, [&](const Launches::Visit& visit) {
                         read_batches([&](uint32_t trace, const Packet& packet) {
                           return !is_batch(packet) || visit(trace, packet);
                         });

@@ -50,14 +50,15 @@ class Reducer {
 
   // A summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
   Condensed summary();
-  // Reads every trace twice, and once more where ranges name operators, or every launch is asked
-  // for. Call once.
+  // Reads every trace twice, and once more each where ranges name operators, where there are
+  // training steps, and where every launch is asked for. Call once.
   Report run();
 
  private:
   bool one_kind(const std::string& name, bool simulated);
   void sort_files();
   DamageLog& damage_of(TraceState& trace);
+  unsigned jobs_wanted() const;
   void first_pass(TraceTables& tables);
   Totals second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers);
   // Sequence numbers decide phases, so this comes first.
@@ -66,6 +67,9 @@ class Reducer {
                                                          const OperatorMap& operators);
   // Hands launch batches, and what summaries keep of them, to visit() until it returns false.
   void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
+  // What the launches of training steps did, where there are steps.
+  void step_pass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
+                 Report& report);
   void note_missing_ends(TraceTables& tables);
   void name_sources(const TraceTables& tables, Report& report) const;
 

@@ -35,6 +35,8 @@ uint32_t packet_field_of(Field field) {
       return static_cast<uint32_t>(PacketField::ledger);
     case Field::self_overhead:
       return static_cast<uint32_t>(PacketField::self_overhead);
+    case Field::step_sums:
+      return static_cast<uint32_t>(PacketField::step_sums);
     default:
       return 0;
   }

@@ -34,6 +34,8 @@ protozero::data_view* LaunchBatchReader::view_of(uint32_t field) {
       return &views_.windowed;
     case Field::pattern_run:
       return &views_.pattern;
+    case Field::step_run:
+      return &views_.step;
     default:
       return nullptr;
   }
@@ -104,7 +106,7 @@ bool LaunchBatchReader::count_launches() {
 
 bool LaunchBatchReader::fits() {
   if (!count_launches() || !count_varints(views_.untimed)) return false;
-  for (const auto& runs : {views_.graph, views_.windowed})
+  for (const auto& runs : {views_.graph, views_.windowed, views_.step})
     if (!count_varints(runs) || !RunColumn::covers(runs, size_)) return false;
   PackedColumn untimed(views_.untimed);
   uint64_t index = 0;

@@ -67,6 +67,7 @@ struct LaunchRow {
   uint64_t sequence = 0;  // of autograd, plus 1; 0 without one, and of a graph launch
   uint64_t start_ns = 0;  // on the trace's clock; 0 with no time, as the duration
   uint64_t duration_ns = 0;
+  uint32_t step = 0;  // number of the training step that it is in; 0: none
   bool timed = false;
   bool graph = false;
   bool windowed = false;
@@ -127,7 +128,7 @@ class LaunchBatchReader {
  private:
   struct Views {
     protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence,
-        pattern;
+        pattern, step;
   };
   // Calls visit(signature id, path id, sequence number + 1 or 0) for each launch, in order.
   template <typename Visit>
@@ -177,6 +178,7 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
   PackedColumn untimed(views_.untimed);
   RunColumn graph(views_.graph);
   RunColumn windowed(views_.windowed);
+  RunColumn step(views_.step);
   std::unordered_map<uint32_t, uint64_t> last;  // durations are differences, by signature id
   uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
   uint64_t now = first_start_ns_;
@@ -185,6 +187,7 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     LaunchRow row{.signature = signature, .range_path = path};
     row.graph = graph.next() != 0;
     row.windowed = windowed.next() != 0;
+    row.step = static_cast<uint32_t>(step.next());
     row.sequence = row.graph ? 0 : sequence;
     const uint64_t start = now + static_cast<uint64_t>(gap.next_signed());
     const int64_t delta = duration.next_signed();

@@ -200,8 +200,7 @@ bool PacketReader::parse(const Frame& frame, Packet& packet) {
           reader.wire_type() == protozero::pbf_wire_type::varint) {
         packet.sequence = reader.get_uint32();
       } else if ((tag <= static_cast<uint32_t>(Field::revised) ||
-                  tag == static_cast<uint32_t>(Field::summary) ||
-                  tag == static_cast<uint32_t>(Field::sequence_groups)) &&
+                  tag >= static_cast<uint32_t>(Field::summary)) &&
                  reader.wire_type() == protozero::pbf_wire_type::length_delimited) {
         packet.body_field = tag;
         packet.body = reader.get_view();

@@ -12,9 +12,9 @@ namespace {
 
 using Field = trace_fields::TallyBatchField;
 constexpr size_t kFirst = static_cast<size_t>(Field::thread);
-constexpr size_t kRequired = 7;  // thread .. gpu_time_ns; the last three columns may be absent
+constexpr size_t kRequired = 7;  // thread .. gpu_time_ns; the other columns may be absent
 static_assert(static_cast<size_t>(Field::gpu_time_ns) == kFirst + kRequired - 1);
-static_assert(static_cast<size_t>(Field::number_tells) == kFirst + 9);
+static_assert(static_cast<size_t>(Field::in_step) == kFirst + 10);
 
 }  // namespace
 
@@ -77,6 +77,7 @@ bool TallyBatchReader::next(TallyRow& row) {
   row.graph_launches = columns_[7].next();
   row.windowed = columns_[8].next() != 0;
   const uint64_t tells = columns_[9].next();
+  row.in_step = columns_[10].next() != 0;
   row.number_tells = tells < kNumberTells ? static_cast<NumberTells>(tells) : NumberTells::kNothing;
   return true;
 }

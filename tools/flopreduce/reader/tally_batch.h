@@ -21,6 +21,7 @@ struct TallyRow {
   uint64_t graph_launches = 0;
   bool windowed = false;
   NumberTells number_tells = NumberTells::kNothing;
+  bool in_step = false;
 };
 
 class TallyBatchReader {
@@ -30,7 +31,7 @@ class TallyBatchReader {
   bool next(TallyRow& row);
 
  private:
-  static constexpr size_t kColumns = 10;
+  static constexpr size_t kColumns = 11;
   bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
 

@@ -12,6 +12,7 @@
 #include "reader/damage.h"
 #include "report/counter_reading.h"
 #include "report/roof.h"
+#include "report/steps.h"
 #include "report/time_report.h"
 #include "report/utilization.h"
 #include "support/members.h"
@@ -407,6 +408,7 @@ struct Report {
   std::vector<StackReport> stacks;  // by range, then kernel
   std::vector<DeviceReport> devices;
   TimeReport time;
+  StepsReport steps;
   std::vector<TraceReport> traces;
   RanksReport ranks;
   std::vector<DamageReport> damage;

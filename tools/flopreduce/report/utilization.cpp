@@ -117,6 +117,15 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
+// Forward and backward of a transformer: 6 FLOP for each parameter and token (Kaplan et al., Scaling
+// Laws for Neural Language Models, 2020, section 2.1). Nothing where it is not asked for.
+std::optional<double> flop_by_6nd(const UtilizationOptions& options, const Report& report) {
+  if (!options.parameters || !options.tokens_per_step || report.steps.per_process == 0)
+    return std::nullopt;
+  return 6 * *options.parameters * *options.tokens_per_step *
+         static_cast<double>(report.steps.per_process);
+}
+
 constexpr const char* kAtLeast = ", at least: launches of other may have run forward";
 
 // What operators with a formula hold of the work of some launches. Summed over places: one place of
@@ -191,14 +200,17 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   };
   add("executed", "the whole recording", executed(report.total), report.total, report.total);
   // What the user says goes before what the operators' names say.
-  const auto formula =
-      options.formula_flop ? options.formula_flop : known(report.operators.formula_flop);
+  const auto six_nd = flop_by_6nd(options, report);
+  const auto given = options.formula_flop ? options.formula_flop : six_nd;
+  const auto formula = given ? given : known(report.operators.formula_flop);
   std::string basis = "by operators' formulas";
   if (options.formula_flop)
     basis = "by formula as given";
+  else if (six_nd)
+    basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
   else if (formula && report.total.flop > 0)
     basis += ", " + coverage(report) + " covered";
-  const bool at_most = formula && !options.formula_flop && report.operators.formula_at_most;
+  const bool at_most = formula && !given && report.operators.formula_at_most;
   if (at_most) basis += ", at most: not every gradient is known";
   add("formula", std::move(basis), formula, report.total, report.total);
   out.methods.back().at_most = at_most;

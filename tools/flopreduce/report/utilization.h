@@ -52,6 +52,9 @@ struct UtilizationOptions {
   std::optional<double> formula_flop;  // by formula, of everything the traces hold
   std::optional<double> forward_flop;  // by formula, of the forward passes the traces hold
   std::optional<double> batch_size;
+  // Of training steps.
+  uint64_t skip_steps = 0;  // of each process, at its beginning
+  std::optional<double> tokens_per_step, parameters;
 };
 
 // One way to work out a run's utilization.

@@ -222,6 +222,31 @@ ScreenFigure cost_figure(const Report& report) {
               (limited ? ", of " + text(allowed) + " allowed" : ", without limit")};
 }
 
+// Nothing where no range marks steps.
+void add_steps(const Report& report, std::vector<ScreenFigure>& figures) {
+  const StepsReport& steps = report.steps;
+  if (!steps.wall_ns) {
+    if (!steps.missing.empty() && steps.marked)
+      figures.push_back({"Per step", "-", steps.missing, Tone::kDim});
+    return;
+  }
+  const Spread& wall = *steps.wall_ns;
+  const auto time = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
+  std::string note = "median of " + to_grouped(steps.count);
+  if (steps.skipped > 0) note += " after " + to_grouped(steps.skipped);
+  note += " (" + time(wall.min) + " to " + time(wall.max) + ")";
+  if (steps.mean_flop)
+    note += std::string(steps.flop_estimated ? ", ~ " : ", ") +
+            to_human(static_cast<u128>(*steps.mean_flop), "FLOP");
+  if (steps.mean_gpu_ns) note += ", kernels " + time(*steps.mean_gpu_ns);
+  if (steps.tokens_per_s)
+    note += ", " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s";
+  figures.push_back({"Per step", (wall.median_approximate ? "~ " : "") + time(wall.median), note});
+  if (steps.skipped > 0 && steps.hfu.share)
+    figures.push_back({"HFU, steady", percent_text(*steps.hfu.share),
+                       "of these " + to_grouped(steps.count) + " steps and their wall time"});
+}
+
 }  // namespace
 
 std::vector<ScreenFigure> screen_figures(const Report& report) {
@@ -234,6 +259,9 @@ std::vector<ScreenFigure> screen_figures(const Report& report) {
       ratio_figure(report),
       coverage_figure(report),
       cost_figure(report)};
+  std::vector<ScreenFigure> steps;
+  add_steps(report, steps);
+  figures.insert(figures.begin() + 1, steps.begin(), steps.end());
   if (const std::string cause = unmeasured_cause(report); !cause.empty())
     figures.insert(figures.end() - 1, ScreenFigure{"", "", "unmeasured: " + cause});
   return figures;

@@ -26,7 +26,9 @@ void short_names_fields(Fields& f, const Report& report) {
               ? std::optional(quotient(u128{all.measured} + all.extrapolated, all.launches))
               : std::nullopt,
           "share of launches that have a FLOP count");
-  f("step_time", std::optional<double>(), "seconds of a training step; null where it is not known");
+  const std::optional<Spread>& step = report.steps.wall_ns;
+  f("step_time", step ? std::optional(step->median / 1e9) : std::nullopt,
+    "seconds of a training step, the median of steps; null where no range marks them");
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ std::span<const TableName> table_names() {
       {"utilization_ranges", "share of peak by range"},
       {"roofs", "peaks that were used, with their sources"},
       {"roofline", "kernels against memory and arithmetic"},
+      {"steps", "wall time and GPU time of a training step"},
+      {"step_list", "each training step"},
       {"layers", "backward / forward by layer"},
       {"operator_work", "backward / forward by operator"},
       {"operators", "executed against formula, by operator"},

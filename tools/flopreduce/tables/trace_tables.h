@@ -17,6 +17,7 @@
 #include "tables/kernels.h"
 #include "tables/names.h"
 #include "tables/samples.h"
+#include "tables/steps.h"
 
 namespace flopinj::reduce {
 
@@ -71,6 +72,7 @@ struct TraceState {
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
   IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
   PatternTable patterns;
+  StepTable steps;
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;

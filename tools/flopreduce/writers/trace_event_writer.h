@@ -10,15 +10,24 @@
 
 namespace flopinj::reduce {
 
-// One process of the format for each device of each recorded process, with a track for each of its
-// streams and a counter of FLOP/s; one complete event ("X") for each launch. Events of a track
-// never overlap: what ran beside another launch of its stream (nodes of a graph) goes to further
-// tracks of that stream. Written as read: memory is bounded, whatever the number of launches.
+struct TraceEventOptions {
+  std::string_view program;
+  int fma = 2;
+  // Launches that ran in this time, since the first recording began.
+  uint64_t begin_ns = 0, end_ns = UINT64_MAX;
+};
+
+// One process of the format for each device of each recorded process: counters of FLOP/s and, where
+// peaks are known, of HFU; a track of training steps; and for each of its streams three tracks, NVTX
+// ranges (projected_ranges.h), phases, and launches, each one complete event ("X"). Launches of a
+// track never overlap: what ran beside another launch of its stream (nodes of a graph) goes to
+// further tracks of that stream. Written as read: memory is bounded, whatever the number of
+// launches.
 //
 // Times are microseconds since the first recording began, with three decimals: exact nanoseconds.
 // FLOP above 2^53 are decimal strings. Returns how many launches were written.
-uint64_t write_trace_events(std::ostream& out, Launches& launches, std::string_view program,
-                            int fma);
+uint64_t write_trace_events(std::ostream& out, Launches& launches,
+                            const TraceEventOptions& options);
 
 // Launches that run at one time on one stream: as many as GPUs can run (CUDA C++ Programming Guide,
 // "Maximum number of resident grids per device"). What goes beyond is left out.

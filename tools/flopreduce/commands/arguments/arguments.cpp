@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
@@ -37,7 +41,40 @@ std::vector<std::string> traces_in(const std::string& folder) {
   return found;
 }
 
+// "1.5s", "250ms", "3": nanoseconds; nothing for other text.
+std::optional<uint64_t> nanoseconds(std::string_view text) {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !(value >= 0) || value > 1e9) return std::nullopt;
+  for (const auto& [unit, ns] : kUnits)
+    if (text.substr(static_cast<size_t>(end - text.data())) == unit)
+      return static_cast<uint64_t>(value * ns + 0.5);
+  return std::nullopt;
+}
+
 }  // namespace
+
+void TimeRange::parse() {
+  if (text.empty()) return;
+  const std::string_view whole = text;
+  const size_t dots = whole.find("..");
+  bool right = dots != whole.npos && whole.size() > 2;
+  if (right && dots > 0) {
+    const auto begin = nanoseconds(whole.substr(0, dots));
+    right = begin.has_value();
+    begin_ns = begin.value_or(0);
+  }
+  if (right && dots + 2 < whole.size()) {
+    const auto end = nanoseconds(whole.substr(dots + 2));
+    right = end.has_value();
+    end_ns = end.value_or(0);
+  }
+  if (!right || begin_ns >= end_ns)
+    throw Failure("--time-range " + printable(cut(text, 60)) +
+                  ": must be two times, such as 1.5s..2s, 250ms.. or ..3s");
+}
 
 void InputArguments::add_to(manual::CommandLine& app, bool positional) {
   if (positional)

@@ -35,12 +35,21 @@ struct InputArguments {
   std::vector<std::string> files() const;  // traces and rule files
 };
 
+// --time-range A..B, in nanoseconds since the first recording began.
+struct TimeRange {
+  std::string text;  // as given
+  uint64_t begin_ns = 0, end_ns = UINT64_MAX;
+
+  void parse();  // throws Failure
+};
+
 // Where a command's result goes, and in which form.
 struct OutputArguments {
   std::string file;    // empty: standard output; `-o -` says so too
   bool force = false;  // overwrite files that exist
   std::string format = "text";
   std::string table;                  // for CSV: the key of the one table that is wanted
+  TimeRange time_range;               // for launches on a time line
   std::string weight;                 // for folded stacks: "flop", "time" or "launches"
   std::string color = "auto";         // or "always" or "never"
   size_t top = 10;                    // lines of long tables

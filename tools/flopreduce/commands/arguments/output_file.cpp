@@ -13,6 +13,7 @@
 
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
+#include "support/gzip_stream.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -90,7 +91,19 @@ int cannot_write(const std::string& file, int code) {
   return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
 }
 
-bool write_file(const std::string& name, const std::function<void(std::ostream&)>& write) {
+using Write = std::function<void(std::ostream&)>;
+
+// The same, compressed.
+Write gzipped(const Write& write) {
+  return [&write](std::ostream& out) {
+    GzipBuffer buffer(out);
+    std::ostream compressed(&buffer);
+    write(compressed);
+    buffer.finish();
+  };
+}
+
+bool write_file(const std::string& name, const Write& write) {
   std::ofstream file(name, std::ios::binary | std::ios::trunc);
   if (file) {
     write(file);
@@ -101,8 +114,9 @@ bool write_file(const std::string& name, const std::function<void(std::ostream&)
 
 }  // namespace
 
-int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write) {
+int write_output(const OutputArguments& output, const Write& write_plain) {
   const std::string& file = output.file;
+  const Write write = file.ends_with(".gz") ? gzipped(write_plain) : write_plain;
   if (is_standard_output(file)) {
     write(std::cout);
     std::cout.flush();

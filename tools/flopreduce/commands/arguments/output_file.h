@@ -11,7 +11,7 @@ struct OutputArguments;
 //
 // A regular file is written beside its place under another name and moved there when it is whole,
 // so that a failure leaves what was there before. Pipes, devices and standard output are written
-// directly, as is a file whose folder takes no new file.
+// directly, as is a file whose folder takes no new file. A name that ends in .gz: compressed.
 int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
 
 // Fails where the output is one of the inputs, by whatever name, since to write it would destroy

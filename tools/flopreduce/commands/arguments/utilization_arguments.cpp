@@ -27,6 +27,17 @@ void UtilizationArguments::add_to(manual::CommandLine& app) {
       ->type_name("NUMBER");
   app.add_option("--batch-size", batch_size_, "Examples in one batch; 1 gives method one")
       ->type_name("NUMBER");
+  app.add_option("--skip-steps", skip_steps_,
+                 "Leave the first N training steps of each process out of the figures per step and "
+                 "of the steady state (0)")
+      ->type_name("N");
+  app.add_option("--tokens-per-step", tokens_per_step_,
+                 "Tokens that all processes in the traces train on in one step, for tokens/s")
+      ->type_name("NUMBER");
+  app.add_option("--parameters", parameters_,
+                 "Parameters of the model: with --tokens-per-step, MFU is 6 x parameters x tokens "
+                 "(6ND) of all steps")
+      ->type_name("NUMBER");
 }
 
 void UtilizationArguments::finish(UtilizationOptions& options) {
@@ -40,15 +51,21 @@ void UtilizationArguments::finish(UtilizationOptions& options) {
     const std::string& text;
     std::optional<double>& value;
   };
-  for (const Number& n : {Number{"--formula-flop", "1.2T", formula_flop_, options.formula_flop},
-                          Number{"--forward-flop", "1.2T", forward_flop_, options.forward_flop},
-                          Number{"--batch-size", "64", batch_size_, options.batch_size}}) {
+  options.skip_steps = skip_steps_;
+  for (const Number& n :
+       {Number{"--formula-flop", "1.2T", formula_flop_, options.formula_flop},
+        Number{"--forward-flop", "1.2T", forward_flop_, options.forward_flop},
+        Number{"--batch-size", "64", batch_size_, options.batch_size},
+        Number{"--tokens-per-step", "4M", tokens_per_step_, options.tokens_per_step},
+        Number{"--parameters", "7G", parameters_, options.parameters}}) {
     if (n.text.empty()) continue;
     n.value = parse_si(n.text);
     if (!n.value || *n.value <= 0)
       throw Failure(std::string(n.option) + " " + printable(cut(n.text, 60)) +
                     ": must be a number above 0, such as " + n.example);
   }
+  if (options.parameters && !options.tokens_per_step)
+    throw Failure("--parameters needs --tokens-per-step: 6ND is of the tokens of a step");
 }
 
 void UtilizationArguments::check(const Report& report) {

@@ -18,7 +18,8 @@ class UtilizationArguments {
 
  private:
   std::vector<std::string> peaks_;
-  std::string formula_flop_, forward_flop_, batch_size_;
+  std::string formula_flop_, forward_flop_, batch_size_, tokens_per_step_, parameters_;
+  uint64_t skip_steps_ = 0;
 };
 
 }  // namespace flopinj::reduce

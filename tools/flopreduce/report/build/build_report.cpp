@@ -415,6 +415,7 @@ Report Builder::build() {
   report_.utilization.unused_overrides = roofs_.unused_overrides();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
   report_.time = build_time_report(tables_, totals_);
+  count_steps(tables_, utilization_, report_);
   build_utilization(utilization_, report_);
   add_stacks();
   return std::move(report_);

@@ -1,0 +1,33 @@
+// Buckets that durations are counted in: 64 to an octave, so that a bucket's middle is within 0.8 %
+// of every duration in it. Numbers are part of the trace format (StepSums.bucket).
+#pragma once
+#include <bit>
+#include <cstdint>
+
+namespace flopinj {
+
+inline constexpr uint32_t kStepBucketBits = 6;
+
+// Up to 64 ns each duration has its own.
+constexpr uint32_t step_bucket(uint64_t ns) {
+  const auto width = static_cast<uint32_t>(std::bit_width(ns));
+  if (width <= kStepBucketBits + 1) return static_cast<uint32_t>(ns);
+  const uint32_t shift = width - kStepBucketBits - 1;
+  return (shift << kStepBucketBits) + static_cast<uint32_t>(ns >> shift);
+}
+
+// The smallest duration in a bucket; UINT64_MAX past the last one.
+constexpr uint64_t step_bucket_begin(uint32_t bucket) {
+  constexpr uint32_t kOwn = 2U << kStepBucketBits;
+  if (bucket < kOwn) return bucket;
+  const uint32_t shift = (bucket >> kStepBucketBits) - 1;
+  if (shift > 64 - kStepBucketBits - 1) return UINT64_MAX;
+  return uint64_t{bucket - (shift << kStepBucketBits)} << shift;
+}
+
+static_assert(step_bucket(127) == 127 && step_bucket(128) == 128 && step_bucket(129) == 128);
+static_assert(step_bucket_begin(step_bucket(1'000'000)) <= 1'000'000);
+static_assert(step_bucket_begin(step_bucket(1'000'000) + 1) > 1'000'000);
+inline constexpr uint32_t kStepBuckets = step_bucket(UINT64_MAX) + 1;
+
+}  // namespace flopinj

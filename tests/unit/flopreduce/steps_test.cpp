@@ -1,0 +1,161 @@
+// Figures per training step, from traces whose steps are known.
+#include "catch.h"
+#include "passes/condense.h"
+#include "reduce_bytes.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+constexpr uint32_t kKernel = 1, kUnmeasured = 2, kPath = 1;
+constexpr uint64_t kFlopEach = 300;  // 100 FFMA, 100 FADD
+
+// Step n has n launches, of 10 ns each, and takes `wall` ns; the next begins 5 ns later.
+std::string trace_of(const std::vector<uint64_t>& wall, uint64_t session = 1) {
+  TraceBuilder t = started(session);
+  t.kernel(kKernel, "kernel", 11);
+  t.kernel(kUnmeasured, "other", 12);
+  t.string(100, "train_step 7");
+  t.path(kPath, 0, "train_step 7");
+  t.samples(1, kKernel, {sass(100, 0, 100), sass(100, 0, 100)});
+  std::vector<TraceBuilder::Launch> launches;
+  std::vector<TraceBuilder::Step> steps;
+  uint64_t at = 1'000'000;
+  for (uint32_t n = 1; n <= wall.size(); ++n) {
+    for (uint32_t i = 0; i < n; ++i)
+      launches.push_back({.signature = kKernel, .duration_ns = 10, .path = kPath, .step = n});
+    steps.push_back({n, at, wall[n - 1]});
+    at += wall[n - 1] + 5;
+  }
+  launches.push_back({.signature = kKernel, .duration_ns = 10});
+  const auto unfinished = static_cast<uint32_t>(wall.size() + 1);
+  launches.push_back({.signature = kKernel, .duration_ns = 10, .path = kPath, .step = unfinished});
+  t.launches(launches);
+  // In two messages, as they end.
+  const size_t half = steps.size() / 2;
+  t.steps({steps.begin(), steps.begin() + static_cast<ptrdiff_t>(half)}, kPath);
+  t.steps({steps.begin() + static_cast<ptrdiff_t>(half), steps.end()}, kPath);
+  t.end();
+  return t.bytes();
+}
+
+ReduceOptions skipping(uint64_t steps) {
+  ReduceOptions options;
+  options.utilization.skip_steps = steps;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("steps: spreads are those of the steps") {
+  const Report report = reduce_bytes({trace_of({900, 100, 110, 100, 160, 120})});
+  const StepsReport& s = report.steps;
+  CHECK(s.range == "train_step");
+  CHECK(s.count == 6);
+  CHECK(s.single);
+  REQUIRE(s.wall_ns);
+  CHECK(s.wall_ns->min == 100);
+  CHECK(s.wall_ns->median == 115);  // 100 100 110 120 160 900
+  CHECK(s.wall_ns->mean == 1490.0 / 6);
+  CHECK(s.wall_ns->max == 900);
+  REQUIRE(s.flop);
+  CHECK(s.flop->min == 1 * kFlopEach);
+  CHECK(s.flop->median == 3.5 * kFlopEach);
+  CHECK(s.flop->max == 6 * kFlopEach);
+  CHECK(!s.exact_flop);
+  REQUIRE(s.gpu_ns);
+  CHECK(s.gpu_ns->mean == 35);
+  REQUIRE(s.outliers.size() == 1);
+  CHECK(s.steps[s.outliers[0]].number == 1);
+  CHECK(s.window_ns == 1490 + 5 * 5);
+}
+
+TEST_CASE("steps: those that are skipped are in no figure") {
+  const StepsReport s = reduce_bytes({trace_of({900, 100, 110, 100, 160, 120})}, skipping(2)).steps;
+  CHECK(s.count == 4);
+  CHECK(s.skipped == 2);
+  CHECK(s.wall_ns->min == 100);
+  CHECK(s.wall_ns->max == 160);
+  CHECK(s.flop->min == 3 * kFlopEach);
+  CHECK(s.window_ns == 110 + 100 + 160 + 120 + 3 * 5);
+  CHECK(*s.mean_flop == 4.5 * kFlopEach);
+}
+
+TEST_CASE("steps: of several processes") {
+  const std::vector<uint64_t> wall = {100, 200, 300};
+  const StepsReport s = reduce_bytes({trace_of(wall, 1), trace_of(wall, 2)}, skipping(1)).steps;
+  CHECK(s.processes == 2);
+  CHECK(s.per_process == 3);
+  CHECK(s.count == 4);
+  CHECK(s.skipped == 2);
+  CHECK(s.wall_ns->median == 250);
+  CHECK(*s.mean_flop == 2.5 * kFlopEach);
+  CHECK(*s.job_flop == 2 * 2.5 * kFlopEach);
+}
+
+TEST_CASE("steps: an unmeasured launch leaves the FLOP unknown, and the times known") {
+  TraceBuilder t = started();
+  t.kernel(kKernel, "kernel", 11);
+  t.kernel(kUnmeasured, "other", 12);
+  t.string(100, "step");
+  t.path(kPath, 0, "step");
+  t.samples(1, kKernel, {sass(100, 0, 100), sass(100, 0, 100)});
+  t.launches({{.signature = kKernel, .duration_ns = 10, .step = 1},
+              {.signature = kUnmeasured, .duration_ns = 30, .step = 1},
+              {.signature = kUnmeasured, .duration_ns = 90, .windowed = true, .step = 1}});
+  t.steps({{1, 1000, 500}}, kPath);
+  t.end();
+  const StepsReport s = reduce_bytes({t.bytes()}).steps;
+  CHECK(!s.mean_flop);
+  CHECK(s.wall_ns->median == 500);
+  REQUIRE(s.mean_gpu_ns);
+  CHECK(*s.mean_gpu_ns == 10 + 30 + 30);  // slowed by measuring: stands with the other's time
+}
+
+TEST_CASE("steps: sums in a summary say what they can") {
+  const std::string bytes = trace_of({900, 100, 110, 100, 160, 120});
+  const auto input = Input::from_memory("a.pb", bytes.data(), bytes.size());
+  Input* const inputs[] = {input.get()};
+  const std::string summary = condense(inputs).bytes;
+  const StepsReport s = reduce_bytes({summary}).steps;
+  CHECK(!s.single);
+  CHECK(s.count == 6);
+  CHECK(s.wall_ns->min == 100);
+  CHECK(s.wall_ns->max == 900);
+  CHECK(s.wall_ns->mean == 1490.0 / 6);
+  CHECK(s.wall_ns->median_approximate);
+  // The third of six: 110, within a bucket.
+  CHECK(std::abs(s.wall_ns->median - 110) <= 0.01 * 110);
+  CHECK(*s.mean_flop == 21 * kFlopEach / 6.0);
+  CHECK(!reduce_bytes({summary}, skipping(1)).steps.missing.empty());
+}
+
+TEST_CASE("steps: the same whatever the number of threads") {
+  std::vector<uint64_t> wall;
+  for (uint64_t n = 0; n < 150; ++n) wall.push_back(100 + n * n % 37);
+  const std::string trace = trace_of(wall);
+  ReduceOptions options;
+  options.jobs = 1;
+  const std::string one = json_text_of(reduce_bytes({trace}, options));
+  options.jobs = 4;
+  CHECK(json_text_of(reduce_bytes({trace}, options)) == one);
+}
+
+TEST_CASE("steps: messages that cannot be are logged, and the rest is used") {
+  TraceBuilder t = started();
+  t.kernel(kKernel, "kernel", 11);
+  t.launches({{.signature = kKernel, .duration_ns = 10, .step = 3}});
+  t.steps({{0, 1000, 5}, {3, 1000, 500}, {4, 2000, UINT64_MAX / 2}}, 77);
+  flopinj::trace::TracePacket p;
+  p.mutable_steps()->add_number_delta(1);
+  t.add(p);
+  p.mutable_step_sums()->set_steps(5);  // and no buckets
+  t.add(p);
+  t.end();
+  const Report report = reduce_bytes({t.bytes()});
+  CHECK(report.steps.count == 1);
+  CHECK(report.steps.range.empty());
+  CHECK(damage_of(report, Damage::kBadTime) == 2);
+  CHECK(damage_of(report, Damage::kBadColumns) == 2);
+}

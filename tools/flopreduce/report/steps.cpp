@@ -1,0 +1,282 @@
+#include "report/steps.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/operators/layers.h"
+#include "report/report.h"
+#include "support/text.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Ranges that hold less of the FLOP are no training steps: an optimizer's "step", for instance.
+constexpr double kLeastShare = 0.1;
+
+constexpr const char* kNoSteps =
+    "no NVTX range marks steps: name one 'step', or record with --step-range NAME";
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+// Of the steps that are not skipped, by what get() says of them.
+template <typename Get>
+std::optional<Spread> spread_of(const std::vector<StepsReport::Step>& steps, Get&& get) {
+  std::vector<double> values;
+  Spread spread;
+  for (const StepsReport::Step& step : steps) {
+    if (step.skipped) continue;
+    const double value = get(step);
+    spread.min = values.empty() ? value : std::min(spread.min, value);
+    spread.max = values.empty() ? value : std::max(spread.max, value);
+    spread.mean += value;
+    values.push_back(value);
+  }
+  if (values.empty()) return std::nullopt;
+  spread.mean /= static_cast<double>(values.size());
+  spread.median = median(values);
+  return spread;
+}
+
+// "step" for "step 17": trailing numbers are not of the name.
+std::string range_name(const TraceState& trace, const TraceTables& tables) {
+  const uint32_t path = trace.steps.sums().path;
+  const uint32_t index = trace.paths.get(path);
+  if (path == 0 || index == kNoIndex) return "";
+  std::string name = range_label(tables, index);
+  const size_t last = name.find_last_not_of(" 0123456789#_-:=/.[]()");
+  return last == name.npos ? name : name.substr(0, last + 1);
+}
+
+double devices_of(const Report& report, size_t trace) {
+  const auto n = std::ranges::count_if(report.devices, [&](const DeviceReport& d) {
+    return d.trace == trace && d.ledger.launches > 0;
+  });
+  return static_cast<double>(n);
+}
+
+void add_sums(const StepSums& sums, std::optional<Spread>& wall, StepSums& all) {
+  StepSums both = all;
+  if (both.steps == 0) {
+    both = sums;
+  } else {
+    both.steps += sums.steps;
+    add_saturating(both.total_ns, sums.total_ns);
+    both.min_ns = std::min(both.min_ns, sums.min_ns);
+    both.max_ns = std::max(both.max_ns, sums.max_ns);
+    for (const auto& [bucket, count] : sums.buckets) both.buckets[bucket] += count;
+  }
+  all = std::move(both);
+  wall = Spread{static_cast<double>(all.min_ns), all.median_ns(),
+                static_cast<double>(all.total_ns) / static_cast<double>(all.steps),
+                static_cast<double>(all.max_ns), true};
+}
+
+// Steps one by one, and from when to when those are that count.
+void list_steps(size_t trace, const StepTable& table, uint64_t skip, double devices,
+                StepsReport& out) {
+  uint64_t first_ns = UINT64_MAX, last_ns = 0, seen = 0;
+  for (const auto& [number, times] : table.steps()) {
+    const bool skipped = seen++ < skip;
+    if (skipped) {
+      ++out.skipped;
+    } else {
+      ++out.count;
+      first_ns = std::min(first_ns, times.start_ns);
+      last_ns = std::max(last_ns, times.start_ns + times.duration_ns);
+    }
+    out.steps.push_back({trace, number, times.start_ns, times.duration_ns, skipped, {}});
+  }
+  if (last_ns <= first_ns) return;
+  const auto window = static_cast<double>(last_ns - first_ns);
+  out.window_ns = std::max(out.window_ns, window);
+  out.device_window_ns += window * devices;
+}
+
+void add_outliers(StepsReport& out) {
+  constexpr size_t kMostOutliers = 1000;
+  if (!out.wall_ns) return;
+  for (size_t i = 0; i < out.steps.size(); ++i)
+    if (!out.steps[i].skipped &&
+        static_cast<double>(out.steps[i].wall_ns) > kOutlier * out.wall_ns->median)
+      out.outliers.push_back(i);
+  std::ranges::stable_sort(out.outliers, [&](size_t a, size_t b) {
+    return out.steps[a].wall_ns > out.steps[b].wall_ns;
+  });
+  if (out.outliers.size() > kMostOutliers) out.outliers.resize(kMostOutliers);
+}
+
+// Over the time of the steps. `flop` may be nothing; then `why` says why.
+Attained over_window(std::optional<double> least_ns, std::string why, const Report& report) {
+  const StepsReport& steps = report.steps;
+  if (report.simulated.value_or(false)) return {std::nullopt, report.utilization.wall_missing};
+  if (!least_ns) return {std::nullopt, std::move(why)};
+  return attained(*least_ns, steps.device_window_ns);
+}
+
+void add_utilization(const UtilizationOptions& options, const StepWork& kept, Report& report) {
+  StepsReport& steps = report.steps;
+  std::string why = kept.launches == 0                 ? "no launches"
+                    : kept.unmeasured == kept.launches ? "FLOP not measured"
+                    : kept.no_peak > 0                 ? "no peak known"
+                                                       : "";
+  steps.hfu = over_window(
+      why.empty() ? std::optional(static_cast<double>(kept.least_fs) / 1e6) : std::nullopt, why,
+      report);
+  // By formula: what the whole recording's steps hold of it, or 6ND, for those that count.
+  const UtilizationMethod* mfu = report.utilization.mfu();
+  std::optional<double> least;
+  if (mfu != nullptr && mfu->least_ns > 0 && options.parameters && options.tokens_per_step &&
+      !options.formula_flop)
+    least = mfu->least_ns * static_cast<double>(steps.count) /
+            static_cast<double>(steps.count + steps.skipped);
+  steps.mfu = over_window(
+      least, "needs --parameters and --tokens-per-step (6ND), which say it of each step", report);
+}
+
+}  // namespace
+
+void StepWork::add_launches(uint64_t count, const StepLaunch& each) {
+  launches += count;
+  if (!each.flop_known) {
+    unmeasured += count;
+    return;
+  }
+  if (each.estimated) estimated += count;
+  if (!each.peak_known) no_peak += count;
+  add_saturating(flop, each.flop * count);
+  add_saturating(least_fs, each.least_fs * count);
+}
+
+void StepWork::add_untimed(uint64_t count, const StepLaunch& each) {
+  if (each.time_known)
+    add_saturating(gpu_ns, each.mean_ns * count);
+  else
+    untimed += count;
+}
+
+void StepWork::add(const StepWork& o) {
+  launches += o.launches;
+  unmeasured += o.unmeasured;
+  estimated += o.estimated;
+  no_peak += o.no_peak;
+  untimed += o.untimed;
+  add_saturating(flop, o.flop);
+  add_saturating(least_fs, o.least_fs);
+  add_saturating(gpu_ns, o.gpu_ns);
+}
+
+void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report) {
+  StepsReport& out = report.steps;
+  StepSums sums;
+  bool all_single = true;
+  for (size_t t = 0; t < tables.traces.size(); ++t) {
+    const StepTable& table = tables.traces[t].steps;
+    if (!table.any()) continue;
+    ++out.processes;
+    if (out.range.empty()) out.range = range_name(tables.traces[t], tables);
+    out.per_process = std::max(out.per_process, table.sums().steps);
+    all_single = all_single && !table.steps().empty();
+    add_sums(table.sums(), out.wall_ns, sums);
+  }
+  if (out.processes == 0) {
+    out.missing = kNoSteps;
+    return;
+  }
+  out.marked = true;
+  out.single = all_single;
+  if (!all_single) {
+    out.count = sums.steps;
+    if (options.skip_steps > 0)
+      out.missing = "--skip-steps needs each step: traces of level launches, and no summaries";
+    return;
+  }
+  out.wall_ns.reset();
+  for (size_t t = 0; t < tables.traces.size(); ++t)
+    if (const StepTable& table = tables.traces[t].steps; table.any())
+      list_steps(t, table, options.skip_steps, devices_of(report, t), out);
+  out.wall_ns = spread_of(
+      out.steps, [](const StepsReport::Step& s) { return static_cast<double>(s.wall_ns); });
+  if (out.count == 0)
+    out.missing = "--skip-steps " + std::to_string(options.skip_steps) + " leaves no step";
+  add_outliers(out);
+}
+
+void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
+                   const std::vector<std::map<uint32_t, StepWork>>& work, Report& report) {
+  StepsReport& out = report.steps;
+  if (out.processes == 0) return;
+  StepWork everything;
+  for (const auto& steps : work)
+    for (const auto& [number, one] : steps) everything.add(one);
+  if (report.total.flop > 0 &&
+      static_cast<double>(everything.flop) < kLeastShare * static_cast<double>(report.total.flop)) {
+    const std::string range = printable(cut(out.range, 60));
+    out = {};
+    out.marked = true;
+    out.missing = "ranges '" + range +
+                  "' hold less than 10 % of the FLOP, so they are not taken for training steps: "
+                  "record with --step-range NAME";
+    return;
+  }
+  StepWork kept = everything;
+  std::vector<StepWork> of_trace(tables.traces.size());
+  std::vector<uint64_t> steps_of_trace(tables.traces.size());
+  if (out.single) {
+    kept = {};
+    for (StepsReport::Step& step : out.steps) {
+      const auto& of = work[step.trace];
+      if (const auto found = of.find(step.number); found != of.end()) step.work = found->second;
+      if (step.skipped) continue;
+      kept.add(step.work);
+      of_trace[step.trace].add(step.work);
+      ++steps_of_trace[step.trace];
+    }
+  } else {
+    if (!out.missing.empty()) return;
+    for (size_t t = 0; t < work.size(); ++t) {
+      for (const auto& [number, one] : work[t]) of_trace[t].add(one);
+      steps_of_trace[t] = tables.traces[t].steps.sums().steps;
+    }
+  }
+  if (out.count == 0) return;
+  const auto count = static_cast<double>(out.count);
+  if (kept.unmeasured == 0 && kept.launches > 0) {
+    out.mean_flop = static_cast<double>(kept.flop) / count;
+    out.job_flop = 0;
+    for (size_t t = 0; t < of_trace.size(); ++t)
+      if (steps_of_trace[t] > 0)
+        *out.job_flop +=
+            static_cast<double>(of_trace[t].flop) / static_cast<double>(steps_of_trace[t]);
+  }
+  out.flop_estimated = kept.estimated > 0;
+  if (kept.untimed == 0 && kept.launches > 0)
+    out.mean_gpu_ns = static_cast<double>(kept.gpu_ns) / count;
+  if (!out.single) return;
+  const auto get_launches = [](const auto& s) { return static_cast<double>(s.work.launches); };
+  out.launches = spread_of(out.steps, get_launches);
+  if (out.mean_gpu_ns)
+    out.gpu_ns =
+        spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.gpu_ns); });
+  if (out.mean_flop) {
+    out.flop = spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.flop); });
+    const auto first = std::ranges::find(out.steps, false, &StepsReport::Step::skipped);
+    if (!out.flop_estimated && std::ranges::all_of(out.steps, [&](const auto& s) {
+          return s.skipped || s.work.flop == first->work.flop;
+        }))
+      out.exact_flop = first->work.flop;
+  }
+  add_utilization(options, kept, report);
+  if (options.tokens_per_step && out.window_ns > 0)
+    out.tokens_per_s =
+        *options.tokens_per_step *
+        static_cast<double>(out.per_process - std::min(out.per_process, options.skip_steps)) /
+        out.window_ns * 1e9;
+}
+
+}  // namespace flopinj::reduce

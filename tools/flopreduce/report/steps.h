@@ -1,0 +1,90 @@
+// Training steps: how long each took, what its launches did, and how near to peak they came once
+// the first ones are over.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/utilization.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+struct TraceTables;
+struct Report;
+
+// What one launch of a kernel stands for.
+struct StepLaunch {
+  bool known = false, flop_known = false, estimated = false, time_known = false, peak_known = true;
+  u128 flop = 0;      // the mean, where launches differ
+  u128 least_fs = 0;  // at peak
+  u128 mean_ns = 0;   // of those that were timed outside of windows
+};
+
+// The launches of one step, or of several.
+struct StepWork {
+  uint64_t launches = 0, unmeasured = 0, estimated = 0;  // the latter two: of them
+  uint64_t no_peak = 0;  // of the measured ones: of a precision without a known peak
+  uint64_t untimed = 0;  // not in gpu_ns
+  u128 flop = 0;         // of the measured ones; means of their kernels where they are estimates
+  u128 least_fs = 0;     // that the peaks allow for it
+  u128 gpu_ns = 0;       // sum of the kernels' times
+
+  void add_launches(uint64_t count, const StepLaunch& each);
+  void add_untimed(uint64_t count, const StepLaunch& each);  // of those, without their time
+  void add(const StepWork& o);
+};
+
+// Of the figures of single steps.
+struct Spread {
+  double min = 0, median = 0, mean = 0, max = 0;
+  bool median_approximate = false;  // of sums: to within 1 %
+};
+
+struct StepsReport {
+  struct Step {
+    size_t trace = 0;  // Report::traces
+    uint32_t number = 0;
+    uint64_t start_ns = 0, wall_ns = 0;
+    bool skipped = false;
+    StepWork work;
+  };
+  std::string range;         // its name: "step"
+  uint64_t count = 0;        // steps that ended, of all processes, without those that are skipped
+  uint64_t skipped = 0;      // likewise
+  bool marked = false;       // some range has a step's name
+  size_t processes = 0;      // that have steps
+  uint64_t per_process = 0;  // of the process that has most, skipped ones included
+  bool single = false;       // each step is known by itself; else sums only
+  std::vector<Step> steps;   // those; in the order of processes and steps
+  // Of those that are not skipped. Absent where nothing says it.
+  std::optional<Spread> wall_ns;
+  std::optional<Spread> gpu_ns, flop, launches;  // `single` only
+  std::optional<double> mean_flop, mean_gpu_ns;  // of a step
+  // Of one step of each process together.
+  std::optional<double> job_flop;
+  std::optional<u128> exact_flop;  // of each step, where all of them have the same
+  bool flop_estimated = false;
+  std::vector<size_t> outliers;  // of `steps`: slower than kOutlier medians, the slowest first
+  // From the start of the first to the end of the last step that is not skipped, of all processes.
+  double window_ns = 0;         // the longest
+  double device_window_ns = 0;  // times the process's devices, summed
+  Attained hfu, mfu;            // over that time x peak
+  std::optional<double> tokens_per_s;
+  // Where there are no such figures: why, and what to do.
+  std::string missing;
+};
+inline constexpr double kOutlier = 1.5;
+inline constexpr uint64_t kMostListedSteps = 100'000;  // of all processes
+
+// What is known of steps without their launches. Where utilization by 6ND is asked for, it needs
+// their number.
+void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report);
+// `work`: by trace, then by step (passes/step_pass.h).
+void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
+                   const std::vector<std::map<uint32_t, StepWork>>& work, Report& report);
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,96 @@
+#include "tables/steps.h"
+
+#include <algorithm>
+
+#include "step_buckets.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+namespace {
+
+constexpr uint64_t kLongestStepNs = 1000ULL * 1000 * 1000 * 86400 * 365;
+
+// A path id for each step, from runs.
+class PathRuns {
+ public:
+  explicit PathRuns(const trace::Steps& message) : message_(message) {}
+  uint32_t next() {
+    while (left_ == 0 && at_ + 1 < message_.range_path_run_size()) {
+      path_ = message_.range_path_run(at_);
+      left_ = message_.range_path_run(at_ + 1);
+      at_ += 2;
+    }
+    if (left_ > 0) --left_;
+    return path_;
+  }
+
+ private:
+  const trace::Steps& message_;
+  int at_ = 0;
+  uint32_t path_ = 0, left_ = 0;
+};
+
+}  // namespace
+
+void StepSums::add(const StepTimes& step) {
+  const uint64_t end_ns = step.start_ns + step.duration_ns;
+  min_ns = steps == 0 ? step.duration_ns : std::min(min_ns, step.duration_ns);
+  max_ns = std::max(max_ns, step.duration_ns);
+  first_start_ns = steps == 0 ? step.start_ns : std::min(first_start_ns, step.start_ns);
+  last_end_ns = std::max(last_end_ns, end_ns);
+  add_saturating(total_ns, step.duration_ns);
+  path = step.path;
+  ++buckets[step_bucket(step.duration_ns)];
+  ++steps;
+}
+
+double StepSums::median_ns() const {
+  uint64_t before = 0;
+  for (const auto& [bucket, count] : buckets) {
+    before += count;
+    if (before * 2 < steps) continue;
+    const double middle = static_cast<double>(step_bucket_begin(bucket)) / 2 +
+                          static_cast<double>(step_bucket_begin(bucket + 1) - 1) / 2;
+    return std::clamp(middle, static_cast<double>(min_ns), static_cast<double>(max_ns));
+  }
+  return 0;
+}
+
+void StepTable::add(const trace::Steps& message, DamageLog& damage) {
+  if (message.gap_ns_size() != message.number_delta_size() ||
+      message.duration_ns_size() != message.number_delta_size())
+    return damage.add(Damage::kBadColumns);
+  uint32_t number = 0;
+  uint64_t end_ns = message.first_start_ns();
+  PathRuns paths(message);
+  for (int i = 0; i < message.number_delta_size(); ++i) {
+    number += static_cast<uint32_t>(message.number_delta(i));
+    const StepTimes step{end_ns + static_cast<uint64_t>(message.gap_ns(i)), message.duration_ns(i),
+                         paths.next()};
+    if (number == 0 || step.duration_ns > kLongestStepNs) {
+      damage.add(Damage::kBadTime);
+      continue;
+    }
+    end_ns = step.start_ns + step.duration_ns;
+    if (steps_.size() >= kMost) {
+      damage.add(Damage::kTableFull);
+      continue;
+    }
+    if (steps_.emplace(number, step).second) sums_.add(step);
+  }
+}
+
+void StepTable::add(const trace::StepSums& message, DamageLog& damage) {
+  uint64_t counted = 0;
+  for (const uint64_t count : message.bucket_steps()) add_saturating(counted, count);
+  bool sound = message.bucket_size() == message.bucket_steps_size() && counted == message.steps() &&
+               message.max_ns() <= kLongestStepNs && message.min_ns() <= message.max_ns();
+  for (const uint32_t bucket : message.bucket()) sound = sound && bucket < kStepBuckets;
+  if (!sound) return damage.add(Damage::kBadColumns);
+  sums_ = {message.steps(),          message.total_ns(),    message.min_ns(),     message.max_ns(),
+           message.first_start_ns(), message.last_end_ns(), message.range_path(), {}};
+  for (int i = 0; i < message.bucket_size(); ++i)
+    sums_.buckets[message.bucket(i)] += message.bucket_steps(i);
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,50 @@
+// Training steps of one trace: each one, or where it has their sums only, those.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "flop_trace.pb.h"
+#include "reader/damage.h"
+#include "tables/id_map.h"
+
+namespace flopinj::reduce {
+
+struct StepTimes {
+  uint64_t start_ns = 0;  // on the trace's clock
+  uint64_t duration_ns = 0;
+  uint32_t path = 0;  // id in the trace
+};
+
+// The format's StepSums.
+struct StepSums {
+  uint64_t steps = 0, total_ns = 0, min_ns = 0, max_ns = 0;
+  uint64_t first_start_ns = 0, last_end_ns = 0;
+  uint32_t path = 0;                     // likewise, of the last one
+  std::map<uint32_t, uint64_t> buckets;  // common/step_buckets.h
+
+  void add(const StepTimes&);
+  // The duration that half of the steps do not reach: a bucket's middle.
+  double median_ns() const;
+};
+
+class StepTable {
+ public:
+  static constexpr size_t kMost = 1U << 20;  // more are left out, and logged
+
+  // Packets of a trace, in order. What cannot be is logged.
+  void add(const trace::Steps&, DamageLog&);
+  void add(const trace::StepSums&, DamageLog&);
+
+  bool any() const { return !steps_.empty() || sums_.steps > 0; }
+  // Steps one by one, by number; none where the trace has sums only.
+  const std::map<uint32_t, StepTimes>& steps() const { return steps_; }
+  // Of all of them, however they came.
+  const StepSums& sums() const { return sums_; }
+
+ private:
+  std::map<uint32_t, StepTimes> steps_;
+  StepSums sums_;
+};
+
+}  // namespace flopinj::reduce
