@@ -27,9 +27,9 @@ class Contexts(harness.TestCase):
             with self.subTest(case):
                 report = self.report_of(case, 45, FLOPINJ_FORCE=1)
                 # By flop_per_launch: dot(5) has its count from the primary context.
-                work = sorted((s["flop_per_launch"] or "", s["launches"])
+                work = sorted((s["flop_per_launch"] or 0, s["launches"])
                               for s in report["signatures"])
-                self.assertEqual(work, [("", 15), ("10", 30)])
+                self.assertEqual(work, [(0, 15), (10, 30)])
                 self.assertEqual(report["ledger"]["unmeasured"], 15)
 
     def test_a_window_ends_before_a_launch_there_that_wants_none(self):
