@@ -13,8 +13,8 @@ COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trac
              "collector/options", "collector/schedule", "collector/ranges", "collector/identity"]
 INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handles",
             "injector/counters", "injector/process", "injector/vendor"]
-REDUCER = ["", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers",
-           "sections/explained", "sections/recording", "sections", "sections/parts",
+REDUCER = ["", "commands", "commands/arguments", "anonymous", "gates", "writers/html",
+           "writers/sql", "writers", "sections/explained", "sections/recording", "sections", "sections/parts",
            "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
            "projection", "peaks", "phases", "analytic", "tables", "reader", "support"]
 

@@ -15,7 +15,7 @@
 #include "writers/html/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/markdown_writer.h"
-#include "writers/sqlite_writer.h"
+#include "writers/sql/sqlite_writer.h"
 #include "writers/text_writer.h"
 #include "writers/trace_event_writer.h"
 

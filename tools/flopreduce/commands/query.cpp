@@ -8,7 +8,7 @@
 #include "sections/parts/fields.h"
 #include "sections/sections.h"
 #include "support/text.h"
-#include "writers/sql_query.h"
+#include "writers/sql/sql_query.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -1,9 +1,9 @@
-#include "writers/sql_query.h"
+#include "writers/sql/sql_query.h"
 
 #include <cstring>
 #include <memory>
 
-#include "writers/database.h"
+#include "writers/sql/database.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "writers/database.h"
+#include "writers/sql/database.h"
 
 #include <stdexcept>
 

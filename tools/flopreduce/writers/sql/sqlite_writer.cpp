@@ -1,10 +1,10 @@
-#include "writers/sqlite_writer.h"
+#include "writers/sql/sqlite_writer.h"
 
 #include <memory>
 #include <stdexcept>
 #include <string>
 
-#include "writers/database.h"
+#include "writers/sql/database.h"
 
 namespace flopinj::reduce {
 
