@@ -14,8 +14,8 @@ COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trac
 INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handles",
             "injector/counters", "injector/process", "injector/vendor"]
 REDUCER = ["", "commands", "commands/arguments", "anonymous", "gates", "writers/html",
-           "writers/sql", "writers", "sections/explained", "sections/recording", "sections", "sections/parts",
-           "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
+           "writers/sql", "writers", "sections/explained", "sections/recording", "sections",
+           "sections/parts", "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
            "projection", "peaks", "phases", "analytic", "tables", "reader", "support"]
 
 

@@ -117,8 +117,8 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
-// Forward and backward of a transformer: 6 FLOP for each parameter and token (Kaplan et al., Scaling
-// Laws for Neural Language Models, 2020, section 2.1). Nothing where it is not asked for.
+// Forward and backward of a transformer: 6 FLOP for each parameter and token (Kaplan et al.,
+// Scaling Laws for Neural Language Models, 2020, section 2.1). Nothing where it is not asked for.
 std::optional<double> flop_by_6nd(const UtilizationOptions& options, const Report& report) {
   if (!options.parameters || !options.tokens_per_step || report.steps.per_process == 0)
     return std::nullopt;

@@ -1,6 +1,6 @@
-// NVTX ranges as their kernels lie on the GPU: a range reaches from the start of its first kernel to
-// the end of its last, on one track of kernels that do not overlap. Ranges of unlike training steps
-// are apart, though they have one path.
+// NVTX ranges as their kernels lie on the GPU: a range reaches from the start of its first kernel
+// to the end of its last, on one track of kernels that do not overlap. Ranges of unlike training
+// steps are apart, though they have one path.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -16,70 +16,10 @@
 #include "support/text.h"
 #include "tables/flop_series.h"
 #include "writers/projected_ranges.h"
+#include "writers/trace_event_text.h"
 
 namespace flopinj::reduce {
 namespace {
-
-__extension__ typedef __int128 i128;
-
-// A JSON string of ASCII alone, made fit to be shown as in every other form.
-std::string json_text(std::string_view text) {
-  return nlohmann::json(printable(text))
-      .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
-// Integers up to 2^53 as numbers, larger ones as strings: many readers of JSON have doubles alone.
-std::string exact_number(u128 value) {
-  const std::string digits = to_decimal(value);
-  return value <= u128{1} << 53 ? digits : '"' + digits + '"';
-}
-
-// "12.345": microseconds.
-std::string microseconds(i128 ns) {
-  const bool negative = ns < 0;
-  const auto size = static_cast<u128>(negative ? -ns : ns);
-  std::array<char, 8> rest{};
-  std::snprintf(rest.data(), rest.size(), ".%03u", static_cast<unsigned>(size % 1000));
-  return (negative ? "-" : "") + to_decimal(size / 1000) + rest.data();
-}
-
-// Texts of names by index, made once as long as there is room.
-class Texts {
- public:
-  template <typename Make>
-  const std::string& of(uint32_t index, Make&& make) {
-    constexpr size_t kRoom = 16U << 20;
-    if (bytes_ > kRoom) {
-      texts_.clear();
-      bytes_ = 0;
-    }
-    const auto [entry, fresh] = texts_.try_emplace(index);
-    if (fresh) {
-      entry->second = make(index);
-      bytes_ += entry->second.size() + sizeof *entry;
-    }
-    return entry->second;
-  }
-
- private:
-  std::unordered_map<uint32_t, std::string> texts_;
-  size_t bytes_ = 0;
-};
-
-// Colours that chrome://tracing has names for. Perfetto gives each name of a phase its own.
-std::string_view colour_of(std::string_view phase) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kColours = {{
-      {"forward", "rail_response"},
-      {"loss", "rail_idle"},
-      {"backward", "rail_animation"},
-      {"recompute", "olive"},
-      {"optimizer", "good"},
-      {"communication", "bad"},
-  }};
-  for (const auto& [name, colour] : kColours)
-    if (name == phase) return colour;
-  return "grey";
-}
 
 // Tracks of one stream stand together: ranges, phases, kernels, once for each lane.
 constexpr uint64_t kTracksOfLane = 3;

@@ -18,9 +18,9 @@ struct TraceEventOptions {
 };
 
 // One process of the format for each device of each recorded process: counters of FLOP/s and, where
-// peaks are known, of HFU; a track of training steps; and for each of its streams three tracks, NVTX
-// ranges (projected_ranges.h), phases, and launches, each one complete event ("X"). Launches of a
-// track never overlap: what ran beside another launch of its stream (nodes of a graph) goes to
+// peaks are known, of HFU; a track of training steps; and for each of its streams three tracks,
+// NVTX ranges (projected_ranges.h), phases, and launches, each one complete event ("X"). Launches
+// of a track never overlap: what ran beside another launch of its stream (nodes of a graph) goes to
 // further tracks of that stream. Written as read: memory is bounded, whatever the number of
 // launches.
 //
