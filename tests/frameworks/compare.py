@@ -128,9 +128,9 @@ def mark(found, figure, value, right):
     if figure == "backward / forward, expected" and value is None:
         span = found.get("expected_ratio_range")
         if span and found.get("expected_ratio_basis"):
-            if span[0] <= right <= span[1]:
+            if span['low'] <= right <= span['high']:
                 return "a range, with its basis"
-            return "a range, and assumed" if right < span[0] and assumed else None
+            return "a range, and assumed" if right < span['low'] and assumed else None
     if figure == "backward / forward, expected" and value is not None:
         return "assumed, with its basis" if assumed and right < value else None
     if figure.startswith("backward / forward") and value is None:

@@ -185,7 +185,7 @@ class Said(TestCase):
 
     def test_without_a_choice_nothing_is_said_of_one(self):
         report = self.recorded("launch_client", "graphs")
-        self.assertNotIn("choice", report["traces"][0])
+        self.assertIsNone(report["traces"][0]["choice"])
 
     def test_what_is_not_understood_is_refused_in_one_line(self):
         refused = {
