@@ -119,6 +119,7 @@ class Fields {
       (*schema_->definitions)[name] = nullptr;  // it may hold itself
       Json part = schema_of_fields(fields);
       part.erase("unevaluatedProperties");
+      part.erase("type");  // the record's own says whether it may be null
       (*schema_->definitions)[name] = std::move(part);
     }
     add_part(name);
