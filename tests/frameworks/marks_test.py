@@ -106,11 +106,16 @@ class Report:
 
     def html_tables(self):
         data = re.search(r'(?<=id="data">)(.*?)(?=</script>)', self.run("--format", "html"))
-        tables = {}
-        for table in self.tables_within(json.loads(data[1])):
+        page, tables = json.loads(data[1]), {}
+        # The page has each text once: cells of text are places in that list.
+        texts = [text if isinstance(text, str) else text[0] for text in page["texts"]]
+        for table in self.tables_within(page):
             keys = [column["key"] for column in table["columns"]]
+            is_text = [column["kind"] == "text" for column in table["columns"]]
             tables[table["key"]] = [
-                dict(zip(keys, (self.html_cell(cell) for cell in row))) for row in table["rows"]
+                dict(zip(keys, (self.html_cell(texts[cell] if text and isinstance(cell, int)
+                                               else cell)
+                                for text, cell in zip(is_text, row)))) for row in table["rows"]
             ]
         return tables
 
@@ -185,7 +190,7 @@ class Marks(unittest.TestCase):
     @staticmethod
     def words_of_ratio(report, mark):
         if "range" in mark:
-            least, most = report["expected_ratio_range"]
+            least, most = report["expected_ratio_range"].values()
             return f"expected {least:.4f} to {most:.4f}"
         if mark.startswith("assumed"):
             return f"expected ~ {report['expected_ratio']:.4f}"
