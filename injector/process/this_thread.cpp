@@ -142,6 +142,11 @@ ThreadContext* thread_context(const RecursionGuard& guard) noexcept {
 
 bool launching() noexcept {
   const ThreadSlot& slot = this_thread_slot;
+  // A thread without a presence has never been inside, and to make one takes memory, which a signal
+  // handler must not ask for.
+  if (slot.presence == nullptr) return false;
+  const RecursionGuard guard;
+  const Visit visit(guard);  // a recording that ends now frees the context only afterwards
   return slot.context != nullptr && is_current() && slot.context->launch_depth > 0;
 }
 

@@ -337,6 +337,14 @@ TraceBuilder exact(double fmas, double adds) {
   return t;
 }
 
+// A diagnostic with an empty group, which no version of the format has, before bytes that are not
+// UTF-8: protobuf would pass over the first and print a line of its own about the second.
+TraceBuilder with_group() {
+  TraceBuilder t = exact(0, 1);
+  t.add_raw(std::string("\x3a\x06\x4b\x4c\x12\x02\xff\xfe"));
+  return t;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -354,6 +362,7 @@ int main(int argc, char** argv) {
   if (name == "exact53") bytes = exact(0x1p52, 0).bytes();  // 2^53 FLOP
   if (name == "exact53_1") bytes = exact(0x1p52, 1).bytes();
   if (name == "rounded") bytes = exact(0x1p53 + 2, 0).bytes();
+  if (name == "group") bytes = with_group().bytes();
   if (name == "timeline") bytes = timeline(0).bytes();
   if (name == "timeline_rank1") bytes = timeline(1).bytes();
   if (name == "killed")
@@ -366,7 +375,8 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
-        "exact0|exact1|exact53|exact53_1|rounded|timeline|timeline_rank1|job0 ... job999 > FILE\n");
+        "exact0|exact1|exact53|exact53_1|rounded|group|timeline|timeline_rank1|job0 ... job999 > "
+        "FILE\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

@@ -9,7 +9,7 @@
 
 namespace flopinj::reduce {
 
-void repair_utf8(const google::protobuf::Descriptor& type, char* data, size_t size) {
+bool repair_utf8(const google::protobuf::Descriptor& type, char* data, size_t size) {
   using google::protobuf::FieldDescriptor;
   try {
     protozero::pbf_reader reader(data, size);
@@ -24,11 +24,14 @@ void repair_utf8(const google::protobuf::Descriptor& type, char* data, size_t si
       char* bytes = data + (view.data() - data);
       if (field->type() == FieldDescriptor::TYPE_STRING)
         replace_invalid_utf8(bytes, view.size(), '?');
-      if (field->type() == FieldDescriptor::TYPE_MESSAGE)
-        repair_utf8(*field->message_type(), bytes,
-                    view.size());  // no message of the format holds itself
+      // No message of the format holds itself.
+      if (field->type() == FieldDescriptor::TYPE_MESSAGE &&
+          !repair_utf8(*field->message_type(), bytes, view.size()))
+        return false;
     }
-  } catch (const protozero::exception&) {  // parsing will say the same
+    return true;
+  } catch (const protozero::exception&) {
+    return false;
   }
 }
 
