@@ -12,8 +12,9 @@ namespace flopinj {
 struct RangeStack::ChildCache {
   static constexpr size_t kSlots = 256;
   struct Slot {
-    PathId parent, path;
+    PathId parent;
     StringId domain;
+    Child child;
     const std::string* name = nullptr;
   };
   std::array<Slot, kSlots> slots;
@@ -30,15 +31,17 @@ RangeStack::~RangeStack() {
   if (own_step_ != 0) process_.steps()->abandon(own_step_);
 }
 
-PathId RangeStack::child(PathId parent, StringId domain, std::string_view key) noexcept {
+RangeStack::Child RangeStack::child(PathId parent, StringId domain, std::string_view key) noexcept {
+  const auto is_step = [&] { return process_.steps() != nullptr && process_.steps()->is_step(key); };
   if (!cache_) cache_.reset(new (std::nothrow) ChildCache);
-  if (!cache_) return table_.child(parent, domain, key, RangeKind::kThread);
+  if (!cache_) return {table_.child(parent, domain, key, RangeKind::kThread), is_step()};
   ChildCache::Slot& slot = cache_->slot_of(parent, domain, key);
   if (slot.name != nullptr && slot.parent == parent && slot.domain == domain && *slot.name == key)
-    return slot.path;
+    return slot.child;
   const auto found = table_.find_or_add_child(parent, domain, key, RangeKind::kThread);
-  if (found.name != nullptr) slot = {parent, found.path, domain, found.name};
-  return found.path;
+  const Child child{found.path, is_step()};
+  if (found.name != nullptr) slot = {parent, domain, child, found.name};
+  return child;
 }
 
 uint32_t RangeStack::level(StringId domain) const noexcept {
@@ -68,11 +71,11 @@ int RangeStack::push(StringId domain, std::string_view name) noexcept {
         !(around->evaluates_node && is_node_of(slot.key, around->key)))
       mark_own_number(slot.key);
     slot.domain = domain;
-    slot.path = child(below, domain, slot.key);
+    const Child found = child(below, domain, slot.key);
+    slot.path = found.path;
     slot.step = 0;
-    if (Steps* const steps = process_.steps();
-        steps != nullptr && own_step_ == 0 && steps->is_step(slot.key)) {
-      slot.step = own_step_ = steps->open(slot.path, false);
+    if (found.is_step && own_step_ == 0) {
+      slot.step = own_step_ = process_.steps()->open(slot.path, false);
       if (own_step_ != 0) step_ = own_step_;
     }
     ++depth_;
@@ -126,7 +129,7 @@ int RangeStack::pop(StringId domain) noexcept {
 
 void RangeStack::rebuild(size_t from) noexcept {
   for (size_t i = from; i < depth_; ++i)
-    open_[i].path = child(path_below(i), open_[i].domain, open_[i].key);
+    open_[i].path = child(path_below(i), open_[i].domain, open_[i].key).path;
   top_ = path_below(depth_);
 }
 

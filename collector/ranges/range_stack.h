@@ -59,9 +59,13 @@ class RangeStack {
     uint32_t step = 0;     // that it is; 0: none
     PathId path;
   };
+  struct Child {
+    PathId path;
+    bool is_step = false;  // by its name
+  };
   struct ChildCache;
 
-  PathId child(PathId parent, StringId domain, std::string_view key) noexcept;
+  Child child(PathId parent, StringId domain, std::string_view key) noexcept;
   PathId path_below(size_t depth) const { return depth == 0 ? base_ : open_[depth - 1].path; }
   void rebuild(size_t from) noexcept;  // the paths of open_[from..depth_)
   void rebase() noexcept;
