@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "reduce_bytes.h"
+#include "sections/sections.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;
@@ -148,6 +149,39 @@ TEST_CASE("counters that were read are called read, whatever else went wrong") {
   CHECK(json_of(r)["notices"].empty());
 }
 
+TEST_CASE("kernels that ran only in CUDA graphs are the reason where nothing else went wrong") {
+  TraceBuilder t;
+  header(t);
+  step(t, false, true);
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  const std::string said = notices_of(r);
+  CHECK(says(said, "No FLOP were measured: the kernels ran only in CUDA graphs"));
+  CHECK_FALSE(says(said, "no counters were read"));
+  CHECK(says(said, "eager steps"));
+}
+
+TEST_CASE("a total is not 0 where launches without a count may have executed FLOP") {
+  TraceBuilder t;
+  header(t);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "copy", 11);
+  t.kernel(2, "never_sampled", 12);
+  t.samples(1, 1, {sass(0, 0, 0)});
+  t.launches({{1, 100}, {2, 100}});
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  const auto figures = screen_figures(r);
+  CHECK(std::string(figures[0].name) == "Executed");
+  CHECK(figures[0].value == "-");
+  CHECK(says(figures[0].note, "not known, in 2 launches"));
+  for (const auto& method : json_of(r)["utilization"]["methods"])
+    CHECK(method["gpu_time"]["missing"] != "no FLOP executed");
+}
+
 TEST_CASE("of several processes the ones whose counters were refused are named") {
   TraceBuilder one, two;
   header(one, [](trace::Header& h) { h.set_rank(0); });
@@ -205,7 +239,7 @@ TEST_CASE("why backward / forward is not known") {
   L graph{3, 100, 2};
   graph.graph = true;
   CHECK(says(missing({L{1, 100, 1}, graph}),
-             "not measured: no FLOP counts of backward: their kernels ran only in CUDA graphs"));
+             "not measured: no FLOP counts of backward: the kernels ran only in CUDA graphs"));
   // 100 FLOP forward, 200 of the measured launches in backward.
   CHECK(missing({L{1, 100, 1}, L{3, 100, 1}, L{1, 100, 2}, L{1, 100, 2}, L{3, 100, 2}}) ==
         "not known: 1 of 2 forward launches and 1 of 3 backward launches have no FLOP count (of "

@@ -88,7 +88,9 @@ struct Reason {
   uint64_t launches = 0;
 };
 
-inline constexpr const char* kGraphOnly = "graph_only";  // a reason of unmeasured launches
+// Reasons of unmeasured launches that nothing has gone wrong for.
+inline constexpr const char* kGraphOnly = "graph_only";
+inline constexpr const char* kNeverMeasured = "never_measured";
 
 struct LedgerLine {
   uint64_t launches = 0, measured = 0, extrapolated = 0, unmeasured = 0, dropped = 0;

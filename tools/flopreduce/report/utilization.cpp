@@ -79,7 +79,8 @@ UtilizationMethod method(const char* name, std::string basis, std::optional<doub
   std::string missing = flop ? without_least_time(mix) : std::move(no_flop);
   if (missing.empty() && !flop) missing = "FLOP not known";
   if (missing.empty() && timed.launches == 0) missing = "no launches";
-  if (missing.empty() && mix.flop == 0) missing = "no FLOP executed";
+  if (missing.empty() && mix.flop == 0)
+    missing = mix.flop_complete() ? "no FLOP executed" : "launches without a FLOP count";
   if (!missing.empty()) {
     m.gpu_time.missing = m.busy.missing = m.span.missing = m.wall.missing = missing;
     return m;

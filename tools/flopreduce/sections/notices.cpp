@@ -30,27 +30,6 @@ const ReadingText& text_of(CounterReading reading) {
   return kText[static_cast<size_t>(reading)];
 }
 
-std::string reason_words(const std::string& reason) {
-  static const std::map<std::string, const char*> kWords = {
-      {"never_measured", "kernels that wait for others are never measured"},
-      {kGraphOnly,
-       "their kernels ran only in CUDA graphs, where counters are not read; a few eager steps "
-       "before the capture measure them"},
-      {"no_counters", "no counters of their device were read"},
-      {"device_unknown", "their device is not known"},
-      {"tensor_not_sampled", "their tensor work was not sampled"},
-      {"tensor_not_covered", "no metric counts their tensor instructions"},
-      {"definition_lost", "their definitions are in a lost part of the trace"},
-  };
-  const auto found = kWords.find(reason);
-  if (found != kWords.end()) return found->second;
-  if (const std::string group = "not_sampled:"; reason.starts_with(group))
-    return "their kernels have no sample of the counters '" + reason.substr(group.size()) + "'";
-  if (const std::string group = "unavailable:"; reason.starts_with(group))
-    return "the program's CUPTI cannot read the counters '" + reason.substr(group.size()) + "'";
-  return reason;
-}
-
 // What all processes' counters came to, where none was read.
 const TraceReport* first_without(const Report& report) {
   const TraceReport* worst = nullptr;
@@ -62,6 +41,17 @@ const TraceReport* first_without(const Report& report) {
     if (worst == nullptr || rank(t) > rank(*worst)) worst = &t;
   }
   return worst;
+}
+
+// Where nothing went wrong with the counters, the reason that all launches share says more.
+std::string reason_of_all(const Report& report, const TraceReport& t) {
+  if (!t.counters.problem.empty() || (t.counters.reading != CounterReading::kUnknown &&
+                                      t.counters.reading != CounterReading::kNoneRead))
+    return {};
+  const auto& reasons = report.ledger.unmeasured;
+  const bool says_why = reasons.size() == 1 && (reasons.front().reason == kGraphOnly ||
+                                                reasons.front().reason == kNeverMeasured);
+  return says_why ? reason_words(reasons.front().reason) : std::string();
 }
 
 std::string remedy_of(const TraceReport& t) {
@@ -90,8 +80,10 @@ std::string list_of(const std::vector<uint32_t>& ranks) {
 void add_counters(const Report& report, std::vector<std::string>& lines) {
   if (report.total.launches == 0 || report.total.flop_complete()) return;
   if (const TraceReport* t = first_without(report)) {
-    lines.push_back(std::string("No FLOP were measured: ") + text_of(t->counters.reading).cause +
-                    "; " + remedy_of(*t));
+    const std::string reason = reason_of_all(report, *t);
+    lines.push_back("No FLOP were measured: " +
+                    (reason.empty() ? text_of(t->counters.reading).cause + ("; " + remedy_of(*t))
+                                    : reason + "."));
     return;
   }
   for (const auto reading :
@@ -162,12 +154,34 @@ void add_choice(const Report& report, std::vector<std::string>& lines) {
 
 }  // namespace
 
+std::string reason_words(const std::string& reason) {
+  static const std::map<std::string, const char*> kWords = {
+      {kNeverMeasured, "kernels that wait for others are never measured"},
+      {kGraphOnly,
+       "the kernels ran only in CUDA graphs, where counters are not read; a few eager steps "
+       "before the capture measure them"},
+      {"no_counters", "no counters of their device were read"},
+      {"device_unknown", "their device is not known"},
+      {"tensor_not_sampled", "their tensor work was not sampled"},
+      {"tensor_not_covered", "no metric counts their tensor instructions"},
+      {"definition_lost", "their definitions are in a lost part of the trace"},
+  };
+  const auto found = kWords.find(reason);
+  if (found != kWords.end()) return found->second;
+  if (const std::string group = "not_sampled:"; reason.starts_with(group))
+    return "their kernels have no sample of the counters '" + reason.substr(group.size()) + "'";
+  if (const std::string group = "unavailable:"; reason.starts_with(group))
+    return "the program's CUPTI cannot read the counters '" + reason.substr(group.size()) + "'";
+  return reason;
+}
+
 const char* reading_word(CounterReading reading) { return text_of(reading).word; }
 const char* reading_code(CounterReading reading) { return text_of(reading).code; }
 
 std::string unmeasured_cause(const Report& report) {
   if (report.ledger.unmeasured.empty()) return {};
-  if (const TraceReport* t = first_without(report)) return text_of(t->counters.reading).cause;
+  const TraceReport* const t = first_without(report);
+  if (t != nullptr && reason_of_all(report, *t).empty()) return text_of(t->counters.reading).cause;
   return reason_words(report.ledger.unmeasured.front().reason);
 }
 

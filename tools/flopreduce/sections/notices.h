@@ -13,6 +13,8 @@ const char* reading_word(CounterReading reading);
 // The same for programs: "not_asked".
 const char* reading_code(CounterReading reading);
 
+// Of a ledger's reason, "no_counters": the cause as the end of a sentence.
+std::string reason_words(const std::string& reason);
 // Why most of the launches without a FLOP count have none; empty where all have one.
 std::string unmeasured_cause(const Report& report);
 

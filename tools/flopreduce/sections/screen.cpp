@@ -108,6 +108,9 @@ ScreenFigure executed_figure(const Report& report) {
       to_grouped(total.launches) + (total.launches == 1 ? " launch" : " launches");
   if (!total.flop_known() || (report.partial && total.launches == 0))
     return {"Executed", "-", "not measured, in " + launches, Tone::kWarn};
+  if (total.flop == 0 && !total.flop_complete())
+    return {"Executed", "-", "no FLOP in the launches with a count; not known, in " + launches,
+            Tone::kWarn};
   const std::string mark = marks_text(flop_mark(total));
   return {"Executed", (mark.empty() ? "" : mark + " ") + to_human(total.flop, "FLOP"),
           to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
@@ -170,8 +173,15 @@ std::string verdict_words(const RatioReport& r) {
   return range;
 }
 
+// A notice above all figures says why.
+bool nothing_counted(const Report& report) {
+  const LedgerLine& l = report.ledger.total;
+  return l.launches > 0 && l.measured + l.extrapolated == 0;
+}
+
 ScreenFigure ratio_figure(const Report& report) {
   const RatioReport& r = report.ratio;
+  if (nothing_counted(report)) return {"Backward/fwd", "-", "FLOP not measured", Tone::kDim};
   if (!r.ratio) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
   std::string note;
   if (r.matrix_ratio) note = "matrix work " + fixed(*r.matrix_ratio, 3);
@@ -262,7 +272,8 @@ std::vector<ScreenFigure> screen_figures(const Report& report) {
   std::vector<ScreenFigure> steps;
   add_steps(report, steps);
   figures.insert(figures.begin() + 1, steps.begin(), steps.end());
-  if (const std::string cause = unmeasured_cause(report); !cause.empty())
+  if (const std::string cause = unmeasured_cause(report);
+      !cause.empty() && !nothing_counted(report))
     figures.insert(figures.end() - 1, ScreenFigure{"", "", "unmeasured: " + cause});
   return figures;
 }

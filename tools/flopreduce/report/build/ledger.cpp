@@ -8,8 +8,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kNeverMeasured = "never_measured";
-
 using ReasonCounts = std::map<std::string, uint64_t>;
 
 struct Measured {

@@ -1,6 +1,7 @@
 // What became of every launch, per device and in total.
 #include <algorithm>
 
+#include "sections/notices.h"
 #include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/text.h"
@@ -60,9 +61,7 @@ Section ledger_section(const Report& report) {
   add_reasons(s.below, "unmeasured", report.ledger.unmeasured);
   if (std::ranges::find(report.ledger.unmeasured, kGraphOnly, &Reason::reason) !=
       report.ledger.unmeasured.end())
-    s.below.emplace_back(
-        "    graph_only: ran only in CUDA graphs, where counters are not read; a few eager steps "
-        "before the capture give them a count");
+    s.below.emplace_back(std::string("    ") + kGraphOnly + ": " + reason_words(kGraphOnly));
   add_reasons(s.below, "dropped", report.ledger.dropped);
   add_reasons(s.below, "duplicate records removed", report.ledger.duplicates);
   add_reasons(s.below, "launches that may have run more, unseen", report.ledger.unseen);
