@@ -13,7 +13,7 @@
 //
 // An instruction is 128 bits, least significant bit first. There is no public specification; these
 // fields were found in kernels that nvcc 13.0 compiles for sm_75 to sm_121, and a test compares
-// each kernel's counts with nvdisasm's text (tests/unit/collector/sass_test.py).
+// each kernel's counts with nvdisasm's text (tests/unit/collector/identity/sass_test.py).
 //
 //   0-8    operation           9-11   form: where the operands are
 //   24-31  register A          72     A is negated

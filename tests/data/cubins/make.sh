@@ -14,4 +14,4 @@ rm -f indirect.o
 for factor in 2 3; do
   nvcc -cubin -arch=sm_80 -DFACTOR=$factor.0F -o same_name_${factor}_sm80.cubin same_name.cu
 done
-# What nvdisasm says of them: tests/unit/collector/sass_test.py with --record.
+# What nvdisasm says of them: tests/unit/collector/identity/sass_test.py with --record.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from made_traces import FOLDER, run, trace
 
-RECORDED = Path(__file__).resolve().parents[2] / "data" / "old"
+RECORDED = Path(__file__).resolve().parents[3] / "data" / "old"
 MADE = ("training", "simulated", "vectors", "damaged", "killed", "rounded", "timeline")
 TRACES = {name: lambda name=name: trace(name) for name in MADE} | {
     path.stem: lambda path=path: path for path in sorted(RECORDED.glob("*.pb"))}

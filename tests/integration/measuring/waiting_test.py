@@ -3,10 +3,13 @@ whose work is asynchronous and whose windows wait for all work in flight. Under 
 end as without it."""
 
 import subprocess
+import sys
 import unittest
+from pathlib import Path
 
-import harness
-from harness import CLIENTS
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import CLIENTS  # noqa: E402
 
 WAITING = CLIENTS / "waiting_client"
 # Cases that launch dot(7) 10 times when nothing waits any more.

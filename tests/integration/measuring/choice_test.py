@@ -6,10 +6,13 @@ What is expected follows from the clients' sources: how often each launches what
 
 import re
 import subprocess
+import sys
 import time
+from pathlib import Path
 
-import harness
-from harness import CLIENTS, FLOPINJ, TRAINER, injected_environment
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import CLIENTS, FLOPINJ, TRAINER, injected_environment  # noqa: E402
 
 PATIENCE_S = 60
 # nvtx_client's: one before all ranges but one, "measured", nine one by one, three of aten::mm, two

@@ -2,9 +2,12 @@
 context of a device at a time, and no thread of the program pays for the change."""
 
 import re
+import sys
+from pathlib import Path
 
-import harness
-from harness import CLIENTS
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import CLIENTS  # noqa: E402
 
 CLIENT = CLIENTS / "lease_client"
 

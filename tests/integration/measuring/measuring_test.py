@@ -1,12 +1,15 @@
 """What is measured, by whom and at what cost: multiplexed windows against replay of every launch, ranks, budget."""
 
 import json
+import sys
 import time
 import unittest
+from pathlib import Path
 
-import harness
-from harness import CLIENTS, injected_environment, run
-from theory import Expected
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import CLIENTS, injected_environment, run  # noqa: E402
+from theory import Expected  # noqa: E402
 
 LAUNCH = CLIENTS / "launch_client"
 TRAINER = (harness.TRAINER, "--batch", 8)  # little work: kernels are replayed here

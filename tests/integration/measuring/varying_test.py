@@ -1,9 +1,12 @@
 """A kernel whose work depends on data: the report's 95 % interval against the work that the program put into memory."""
 
+import sys
 import unittest
+from pathlib import Path
 
-import harness
-from harness import CLIENTS
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import CLIENTS  # noqa: E402
 
 SHAPES = ("uniform", "two_values", "exponential", "trend", "periodic")
 SEEDS_OF_A_SHAPE = 20

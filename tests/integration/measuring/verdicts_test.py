@@ -1,7 +1,11 @@
 """What a report says of itself: why a figure is missing, what became of the counters, who is slow, which ranks are missing."""
 
-import harness
-from harness import run
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import run  # noqa: E402
 
 TRAINER = (harness.TRAINER, "--model", "mlp", "--batch", 8)
 
