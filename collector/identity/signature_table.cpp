@@ -33,6 +33,10 @@ uint64_t stable_signature_hash(std::string_view mangled_name, const LaunchShape&
   return hash_launch(stable_name_hash(mangled_name), shape, fingerprint, code_hash);
 }
 
+size_t FunctionShape::Hash::operator()(const FunctionShape& key) const noexcept {
+  return hash_launch(key.function->id.value, key.shape, 0, 0);
+}
+
 namespace {
 
 template <class T>
@@ -42,18 +46,8 @@ std::vector<const T*> addresses_from(size_t first, const std::deque<T>& all) {
   return result;
 }
 
-// A function with one shape, and all its signatures: one per fingerprint up to the bound, then the
-// merged class for the rest.
-struct ShapeKey {
-  const KernelFunction* function;
-  LaunchShape shape;
-  bool operator==(const ShapeKey&) const = default;
-};
-struct ShapeKeyHash {
-  size_t operator()(const ShapeKey& key) const noexcept {
-    return hash_launch(key.function->id.value, key.shape, 0, 0);
-  }
-};
+// All signatures of a function with one shape: one per fingerprint up to the bound, then the merged
+// class for the rest.
 struct ShapeEntry {
   struct Exact {
     uint64_t fingerprint;
@@ -90,7 +84,8 @@ struct SignatureTable::State {
   std::deque<KernelFunction> functions FLOPINJ_GUARDED_BY(mutex);
   std::deque<Signature> signatures FLOPINJ_GUARDED_BY(mutex);
   std::unordered_multimap<uint64_t, const KernelFunction*> by_name_hash FLOPINJ_GUARDED_BY(mutex);
-  std::unordered_map<ShapeKey, ShapeEntry, ShapeKeyHash> by_shape FLOPINJ_GUARDED_BY(mutex);
+  std::unordered_map<FunctionShape, ShapeEntry, FunctionShape::Hash> by_shape
+      FLOPINJ_GUARDED_BY(mutex);
   std::unordered_map<const KernelFunction*, const Signature*> overflow FLOPINJ_GUARDED_BY(mutex);
   uint64_t wanted_everywhere FLOPINJ_GUARDED_BY(mutex) = 0;
   std::atomic<uint64_t> overflowed{0};
@@ -102,7 +97,7 @@ struct SignatureTable::State {
       if (same_function(it->second->info, info)) return it->second;
     return nullptr;
   }
-  const Signature* find_signature(const ShapeKey& key, uint64_t fingerprint) const
+  const Signature* find_signature(const FunctionShape& key, uint64_t fingerprint) const
       FLOPINJ_REQUIRES_SHARED(mutex) {
     const auto it = by_shape.find(key);
     return it == by_shape.end() ? nullptr : it->second.find(fingerprint);
@@ -111,7 +106,7 @@ struct SignatureTable::State {
   const Signature* define(const KernelFunction& function, const LaunchShape& shape,
                           uint64_t fingerprint, ParameterClass parameter_class,
                           uint64_t initial_wanted) FLOPINJ_REQUIRES(mutex);
-  const Signature* add(const ShapeKey& key, uint64_t fingerprint, uint64_t initial_wanted)
+  const Signature* add(const FunctionShape& key, uint64_t fingerprint, uint64_t initial_wanted)
       FLOPINJ_REQUIRES(mutex);
   const Signature* overflow_of(const KernelFunction& function) FLOPINJ_REQUIRES(mutex);
 };
@@ -132,7 +127,7 @@ const Signature* SignatureTable::State::define(const KernelFunction& function,
   return &s;
 }
 
-const Signature* SignatureTable::State::add(const ShapeKey& key, uint64_t fingerprint,
+const Signature* SignatureTable::State::add(const FunctionShape& key, uint64_t fingerprint,
                                             uint64_t initial_wanted) {
   if (signatures.size() >= kMaxSignatures) return nullptr;
   initial_wanted |= wanted_everywhere;
@@ -196,7 +191,7 @@ const Signature* SignatureTable::intern_signature(const KernelFunction& function
                                                   const LaunchShape& shape, uint64_t fingerprint,
                                                   uint64_t initial_wanted) noexcept {
   State& state = *state_;
-  const ShapeKey key{&function, shape};
+  const FunctionShape key{&function, shape};
   if (!function.info.parameters_known) fingerprint = 0;
   try {
     {

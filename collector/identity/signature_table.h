@@ -59,6 +59,16 @@ struct Signature {
   mutable std::atomic<uint64_t> wanted_groups{0};
 };
 
+// A function with one shape, as the key of tables in memory.
+struct FunctionShape {
+  const KernelFunction* function;
+  LaunchShape shape;
+  bool operator==(const FunctionShape&) const = default;
+  struct Hash {
+    size_t operator()(const FunctionShape&) const noexcept;
+  };
+};
+
 // Stands for all shapes of a function that found no room in the table. Its own shape is all zeros,
 // which no launch has.
 inline bool is_overflow(const Signature& s) {

@@ -25,17 +25,6 @@ struct GroupCondition {
   bool holds(std::span<const double> row) const;
 };
 
-struct FamilyKey {
-  const KernelFunction* function;
-  LaunchShape shape;
-  bool operator==(const FamilyKey&) const = default;
-};
-struct FamilyKeyHash {
-  size_t operator()(const FamilyKey& key) const noexcept {
-    return stable_signature_hash({}, key.shape, key.function->id.value);
-  }
-};
-
 struct MeasurementScheduler::State {
   // Of one chip: its devices share the bits, and what is known of a signature. The same kernel is
   // the same machine code on all of them.
@@ -46,7 +35,7 @@ struct MeasurementScheduler::State {
     GroupSet tells_work;  // their values depend on the kernel's work alone
     std::vector<GroupCondition> conditions;
     std::unordered_map<SignatureId, SampledSignature> signatures;
-    std::unordered_map<FamilyKey, SignatureFamily, FamilyKeyHash> families;
+    std::unordered_map<FunctionShape, SignatureFamily, FunctionShape::Hash> families;
   };
   State(SchedulerConfig c, SignatureTable& t)
       : config(c), table(t), budget(c.budget, c.startup_ns), random(c.seed) {}

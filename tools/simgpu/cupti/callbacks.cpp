@@ -32,22 +32,15 @@ std::string full_name(const char* name) {
 }  // namespace
 
 uint32_t Callbacks::ids_in(CUpti_CallbackDomain domain) {
-  switch (domain) {
-    case CUPTI_CB_DOMAIN_DRIVER_API:
-      return CUPTI_DRIVER_TRACE_CBID_SIZE;
-    case CUPTI_CB_DOMAIN_RUNTIME_API:
-      return CUPTI_RUNTIME_TRACE_CBID_SIZE;
-    case CUPTI_CB_DOMAIN_RESOURCE:
-      return CUPTI_CBID_RESOURCE_SIZE;
-    case CUPTI_CB_DOMAIN_SYNCHRONIZE:
-      return CUPTI_CBID_SYNCHRONIZE_SIZE;
-    case CUPTI_CB_DOMAIN_NVTX:
-      return CUPTI_CBID_NVTX_SIZE;
-    case CUPTI_CB_DOMAIN_STATE:
-      return CUPTI_CBID_STATE_SIZE;
-    default:
-      return 0;
-  }
+  constexpr uint32_t kIds[] = {0,
+                               CUPTI_DRIVER_TRACE_CBID_SIZE,
+                               CUPTI_RUNTIME_TRACE_CBID_SIZE,
+                               CUPTI_CBID_RESOURCE_SIZE,
+                               CUPTI_CBID_SYNCHRONIZE_SIZE,
+                               CUPTI_CBID_NVTX_SIZE,
+                               CUPTI_CBID_STATE_SIZE};
+  static_assert(std::size(kIds) == CUPTI_CB_DOMAIN_STATE + 1);
+  return static_cast<size_t>(domain) < std::size(kIds) ? kIds[domain] : 0;
 }
 
 CUptiResult Callbacks::subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc function,

@@ -11,7 +11,6 @@ struct Chip {
   uint32_t family;  // column of the metric table, see metrics.cpp
 };
 
-inline constexpr uint32_t kFamilies = 14;
 std::span<const Chip> chips();
 std::span<const char* const> chip_names();
 

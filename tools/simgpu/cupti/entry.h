@@ -38,4 +38,12 @@ bool valid(const Params* params, size_t unchanged) {
   return params != nullptr && known_size(kGrowth<Params>, unchanged, params->structSize);
 }
 
+// A call with such a structure.
+template <class Params, class Body>
+CUptiResult entry(const Params* params, size_t unchanged, Body&& body) noexcept {
+  return entry([&]() -> CUptiResult {
+    return valid(params, unchanged) ? body() : CUPTI_ERROR_INVALID_PARAMETER;
+  });
+}
+
 }  // namespace simgpu::cupti

@@ -73,27 +73,12 @@ void module_unloading(void* self, CUcontext context, const ModuleInfo* module) {
   module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, context, module);
 }
 
-CUpti_CallbackIdResource graph_callback(GraphEvent event) {
-  switch (event) {
-    case GraphEvent::kCreated:
-      return CUPTI_CBID_RESOURCE_GRAPH_CREATED;
-    case GraphEvent::kDestroying:
-      return CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING;
-    case GraphEvent::kCloned:
-      return CUPTI_CBID_RESOURCE_GRAPH_CLONED;
-    case GraphEvent::kNodeCreated:
-      return CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
-    case GraphEvent::kNodeCloned:
-      return CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
-    case GraphEvent::kNodeDestroying:
-      return CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING;
-    case GraphEvent::kExecCreated:
-      return CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED;
-    case GraphEvent::kExecDestroying:
-      return CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING;
-  }
-  return CUPTI_CBID_RESOURCE_INVALID;
-}
+// By GraphEvent.
+constexpr CUpti_CallbackIdResource kGraphCallbacks[] = {
+    CUPTI_CBID_RESOURCE_GRAPH_CREATED,     CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPH_CLONED,      CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,  CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING};
 
 void graph(void* self, GraphEvent event, const GraphInfo* info) {
   CUpti_GraphData data{};
@@ -103,7 +88,7 @@ void graph(void* self, GraphEvent event, const GraphInfo* info) {
   data.originalNode = info->original_node;
   data.nodeType = info->node_type;
   data.graphExec = info->exec;
-  resource(of(self), graph_callback(event), nullptr, nullptr, &data);
+  resource(of(self), kGraphCallbacks[static_cast<size_t>(event)], nullptr, nullptr, &data);
 }
 
 void synchronized(void* self, CUcontext context, CUstream stream) {
@@ -120,21 +105,20 @@ void synchronized(void* self, CUcontext context, CUstream stream) {
 }  // namespace
 
 Observer make_observer(Process& process) {
-  Observer observer{};
-  observer.self = &process;
-  observer.api_enter = api_enter;
-  observer.api_exit = api_exit;
-  observer.kernel_end = kernel_end;
-  observer.memory_copy = memory_copy;
-  observer.context_created = context_created;
-  observer.context_destroying = context_destroying;
-  observer.stream_created = stream_created;
-  observer.stream_destroying = stream_destroying;
-  observer.module_loaded = module_loaded;
-  observer.module_unloading = module_unloading;
-  observer.graph = graph;
-  observer.synchronized = synchronized;
-  return observer;
+  return {.self = &process,
+          .api_enter = api_enter,
+          .api_exit = api_exit,
+          .kernel_begin = nullptr,
+          .kernel_end = kernel_end,
+          .memory_copy = memory_copy,
+          .context_created = context_created,
+          .context_destroying = context_destroying,
+          .stream_created = stream_created,
+          .stream_destroying = stream_destroying,
+          .module_loaded = module_loaded,
+          .module_unloading = module_unloading,
+          .graph = graph,
+          .synchronized = synchronized};
 }
 
 }  // namespace simgpu::cupti

@@ -9,6 +9,7 @@
 #include "activity/activity.h"
 #include "callbacks.h"
 #include "counters/range_registry.h"
+#include "entry.h"
 #include "environment.h"
 #include "versions.h"
 
@@ -60,6 +61,16 @@ class Process {
   std::atomic<bool> attached_{false};
   const Observer observer_;
 };
+
+// For exported functions that need a driver: `body` gets the process and it.
+template <class Body>
+CUptiResult with_driver(Body&& body) noexcept {
+  return entry([&] {
+    Process& process = Process::get();
+    const Driver* driver = process.driver();
+    return driver == nullptr ? process.no_driver() : body(process, *driver);
+  });
+}
 
 // CUPTI's side of the seam: each function looks at the masks first and leaves when nobody wants the
 // event.

@@ -17,10 +17,6 @@ struct ContextStack {
 };
 thread_local ContextStack context_stack;
 
-CUcontext handle_of(const std::shared_ptr<Context>& c) {
-  return HandleTable<CUcontext, Context>::handle_of(c.get());
-}
-
 }  // namespace
 
 std::shared_ptr<Context> create_context(Device& device, bool primary) {
@@ -31,11 +27,8 @@ std::shared_ptr<Context> create_context(Device& device, bool primary) {
   context->primary = primary;
   context->legacy_stream = make_stream(context, Stream::Kind::kLegacyDefault, 0);
   runtime.contexts.insert(context);
-  notify([&](const Observer& o) {
-    if (o.context_created)
-      o.context_created(o.self, handle_of(context), context->id,
-                        static_cast<uint32_t>(device.ordinal()));
-  });
+  tell(&Observer::context_created, handle_of(context), context->id,
+       static_cast<uint32_t>(device.ordinal()));
   return context;
 }
 
@@ -43,11 +36,8 @@ void destroy_context(const std::shared_ptr<Context>& context) {
   Runtime& runtime = Runtime::get();
   const CUcontext handle = handle_of(context);
   synchronize_context(*context);
-  notify([&](const Observer& o) {
-    if (o.context_destroying)
-      o.context_destroying(o.self, handle, context->id,
-                           static_cast<uint32_t>(context->device->ordinal()));
-  });
+  tell(&Observer::context_destroying, handle, context->id,
+       static_cast<uint32_t>(context->device->ordinal()));
   const auto here = [&](const auto& object) { return object.context == context; };
   for (const auto& module : runtime.modules.find_all(here)) {
     for (const auto& [name, function] : module->functions)

@@ -16,7 +16,10 @@ CUgreenCtx green_of(CUcontext handle);  // null for that of an ordinary context
 bool push_context(CUcontext context);  // false: the stack is full
 CUcontext pop_context();               // null when empty
 void set_context(CUcontext context);   // replaces the top; null pops it
-CUcontext current_handle();            // null when none, or when it was destroyed
+inline CUcontext handle_of(const std::shared_ptr<Context>& context) {
+  return HandleTable<CUcontext, Context>::handle_of(context.get());
+}
+CUcontext current_handle();  // null when none, or when it was destroyed
 // CUDA_ERROR_INVALID_CONTEXT when there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED when it has ended.
 Found<Context> current_context();
 

@@ -32,16 +32,12 @@ class ObserverGuard {
   uint64_t generation_ = 0;
 };
 
-template <class Call>
-void notify(Call&& call) {
+// Calls the observer's function for this event, if there is one.
+template <class... Parameters, class... Arguments>
+void tell(void (*Observer::*event)(void*, Parameters...), const Arguments&... arguments) {
   const ObserverGuard guard;
-  if (guard.get() != nullptr) std::forward<Call>(call)(*guard.get());
-}
-// Also for what a tool's own driver calls bring about: a module that is loaded at its first use.
-template <class Call>
-void notify_nested(Call&& call) {
-  const ObserverGuard guard(true);
-  if (guard.get() != nullptr) std::forward<Call>(call)(*guard.get());
+  if (guard.get() != nullptr && guard.get()->*event != nullptr)
+    (guard.get()->*event)(guard.get()->self, arguments...);
 }
 
 // One driver-API call: tells enter when made and exit in finish(), both or neither to the same

@@ -58,7 +58,6 @@ CUpti_ActivityKernel10 kernel_record(CUpti_ActivityKind kind, const KernelRun& r
   record.blockX = static_cast<int32_t>(run.block[0]);
   record.blockY = static_cast<int32_t>(run.block[1]);
   record.blockZ = static_cast<int32_t>(run.block[2]);
-  record.staticSharedMemory = static_cast<int32_t>(run.static_shared_bytes);
   record.dynamicSharedMemory = static_cast<int32_t>(run.dynamic_shared_bytes);
   record.correlationId = run.correlation_id;
   record.gridId = run.grid_id;
@@ -67,7 +66,7 @@ CUpti_ActivityKernel10 kernel_record(CUpti_ActivityKind kind, const KernelRun& r
   record.submitted = CUPTI_TIMESTAMP_UNKNOWN;
   record.launchType = run.cooperative != 0 ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
                                            : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR;
-  record.sharedMemoryExecuted = run.static_shared_bytes + run.dynamic_shared_bytes;
+  record.sharedMemoryExecuted = run.dynamic_shared_bytes;
   record.graphNodeId = run.graph_node_id;
   record.graphId = run.graph_id;
   record.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;

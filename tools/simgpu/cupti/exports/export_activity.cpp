@@ -12,24 +12,14 @@
 
 namespace {
 
-using simgpu::cupti::Activity;
-using simgpu::cupti::entry;
-using simgpu::cupti::kCupti132;
-using simgpu::cupti::Process;
-
-template <class Body>
-CUptiResult with_driver(Body&& body) noexcept {
-  return entry([&] {
-    Process& process = Process::get();
-    return process.attach() == nullptr ? process.no_driver() : body(process);
-  });
-}
+using namespace simgpu::cupti;
 
 // The functions that name no subscriber do not work beside subscribers that allow others; of 13.2
 // they do where they only read (openxla/xla, pull request 44322).
 template <class Body>
 CUptiResult alone(Body&& body) noexcept {
-  return with_driver([&](Process& process) {
+  return with_driver([&](Process& process, const simgpu::Driver&) {
+    process.attach();
     return process.callbacks.shared() ? CUPTI_ERROR_NOT_COMPATIBLE : body(process);
   });
 }
@@ -124,7 +114,7 @@ CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBuf
   return entry([&] {
     if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     const uint32_t version = Process::get().environment.cupti_version;
-    return simgpu::cupti::next_record({buffer, validBufferSizeBytes}, version, record);
+    return next_record({buffer, validBufferSizeBytes}, version, record);
   });
 }
 
@@ -202,9 +192,10 @@ CUptiResult CUPTIAPI cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) {
 // From now on records have the times of the client's clock, whoever else reads them.
 CUptiResult CUPTIAPI
 cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc funcTimestamp) {
-  return with_driver([&](Process& process) {
+  return with_driver([&](Process& process, const simgpu::Driver& driver) {
     if (funcTimestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    process.activity.shift_times(funcTimestamp() - process.driver()->timestamp_ns());
+    process.attach();
+    process.activity.shift_times(funcTimestamp() - driver.timestamp_ns());
     return CUPTI_SUCCESS;
   });
 }

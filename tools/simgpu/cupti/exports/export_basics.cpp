@@ -10,18 +10,7 @@
 namespace {
 
 using simgpu::Driver;
-using simgpu::cupti::entry;
-using simgpu::cupti::kCupti133;
-using simgpu::cupti::Process;
-
-template <class Body>
-CUptiResult with_driver(Body&& body) noexcept {
-  return entry([&] {
-    Process& process = Process::get();
-    const Driver* driver = process.driver();
-    return driver == nullptr ? process.no_driver() : body(*driver);
-  });
-}
+using namespace simgpu::cupti;
 
 }  // namespace
 
@@ -53,7 +42,7 @@ CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t* timestamp) {
 }
 
 CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t* contextId) {
-  return with_driver([&](const Driver& driver) {
+  return with_driver([&](Process&, const Driver& driver) {
     if (contextId == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     const uint32_t id = context == nullptr ? 0 : driver.context_id(context);
     if (id == 0) return CUPTI_ERROR_INVALID_CONTEXT;
@@ -63,7 +52,7 @@ CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t* contextId) {
 }
 
 CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext context, uint32_t* deviceId) {
-  return with_driver([&](const Driver& driver) {
+  return with_driver([&](Process&, const Driver& driver) {
     if (deviceId == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     if (context == nullptr || driver.context_id(context) == 0) return CUPTI_ERROR_INVALID_DEVICE;
     *deviceId = driver.device_of_context(context);
@@ -72,7 +61,7 @@ CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext context, uint32_t* deviceId) {
 }
 
 CUptiResult CUPTIAPI cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t* streamId) {
-  return with_driver([&](const Driver& driver) {
+  return with_driver([&](Process&, const Driver& driver) {
     if (streamId == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     const uint32_t id = driver.stream_id(context, stream);
     if (id == 0) return CUPTI_ERROR_INVALID_STREAM;
@@ -89,7 +78,7 @@ CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint
 }
 
 CUptiResult CUPTIAPI cuptiGetGraphNodeId(CUgraphNode node, uint64_t* nodeId) {
-  return with_driver([&](const Driver& driver) {
+  return with_driver([&](Process&, const Driver& driver) {
     const uint64_t id = nodeId == nullptr || node == nullptr ? 0 : driver.graph_node_id(node);
     if (id == 0) return CUPTI_ERROR_INVALID_PARAMETER;
     *nodeId = id;
@@ -98,12 +87,12 @@ CUptiResult CUPTIAPI cuptiGetGraphNodeId(CUgraphNode node, uint64_t* nodeId) {
 }
 
 CUptiResult CUPTIAPI cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* pParams) {
-  return with_driver([&](const Driver& driver) {
-    if (!simgpu::cupti::valid(pParams, CUpti_Device_GetChipName_Params_STRUCT_SIZE))
+  return with_driver([&](Process&, const Driver& driver) {
+    if (!valid(pParams, CUpti_Device_GetChipName_Params_STRUCT_SIZE))
       return CUPTI_ERROR_INVALID_PARAMETER;
     if (pParams->deviceIndex >= static_cast<size_t>(driver.device_count()))
       return CUPTI_ERROR_INVALID_DEVICE;
-    const std::string& other = simgpu::cupti::Process::get().environment.chip_name;
+    const std::string& other = Process::get().environment.chip_name;
     pParams->pChipName =
         other.empty() ? driver.chip_name(static_cast<int>(pParams->deviceIndex)) : other.c_str();
     return CUPTI_SUCCESS;

@@ -9,8 +9,7 @@
 
 namespace {
 
-using simgpu::cupti::entry;
-using simgpu::cupti::Process;
+using namespace simgpu::cupti;
 
 // Only what touches the driver needs one; a subscription does.
 CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* user_data,
@@ -43,8 +42,7 @@ CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
   return entry([&] {
     if (pParams == nullptr)
       return subscribe(subscriber, callback, userdata, nullptr, nullptr, 0, false);
-    if (!simgpu::cupti::valid(pParams, CUpti_SubscriberParams_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
+    if (!valid(pParams, CUpti_SubscriberParams_STRUCT_SIZE)) return CUPTI_ERROR_INVALID_PARAMETER;
     return subscribe(subscriber, callback, userdata, pParams->subscriberName,
                      pParams->oldSubscriberName, pParams->oldSubscriberSize,
                      allows_multiple(*pParams));
@@ -71,8 +69,8 @@ CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t 
                                           const char** name) {
   return entry([&] {
     if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    *name = domain == CUPTI_CB_DOMAIN_DRIVER_API    ? simgpu::cupti::driver_callback_name(cbid)
-            : domain == CUPTI_CB_DOMAIN_RUNTIME_API ? simgpu::cupti::runtime_callback_name(cbid)
+    *name = domain == CUPTI_CB_DOMAIN_DRIVER_API    ? driver_callback_name(cbid)
+            : domain == CUPTI_CB_DOMAIN_RUNTIME_API ? runtime_callback_name(cbid)
                                                     : nullptr;
     return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
   });

@@ -53,14 +53,19 @@ double value_of(const Metric& metric, const RangeValues& range) {
   return evaluate(metric, range.values);
 }
 
+// The checks that every call with a host object shares.
+template <class Params, class Body>
+CUptiResult on_object(const Params* params, size_t size, Body&& body) noexcept {
+  return entry(params, size, [&] { return HostObjects::get().with(params->pHostObject, body); });
+}
+
 }  // namespace
 
 extern "C" {
 
 CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE) ||
-        pParams->pChipName == nullptr || !known_profiler(pParams->profilerType))
+  return entry(pParams, CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE, [&] {
+    if (pParams->pChipName == nullptr || !known_profiler(pParams->profilerType))
       return CUPTI_ERROR_INVALID_PARAMETER;
     const auto chip = chip_named(pParams->pChipName);
     if (!chip) return CUPTI_ERROR_INVALID_CHIP_NAME;
@@ -75,18 +80,13 @@ CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().destroy(pParams->pHostObject);
-  });
+  return entry(pParams, CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE,
+               [&] { return HostObjects::get().destroy(pParams->pHostObject); });
 }
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostGetSupportedChips(CUpti_Profiler_Host_GetSupportedChips_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(pParams, CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE, [&] {
     pParams->numChips = chip_names().size();
     pParams->ppChipNames = chip_names().data();
     return CUPTI_SUCCESS;
@@ -95,100 +95,87 @@ cuptiProfilerHostGetSupportedChips(CUpti_Profiler_Host_GetSupportedChips_Params*
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE) ||
-        !known_metric_type(pParams->metricType))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      object.base_metrics.clear();
-      if (pParams->metricType == CUPTI_METRIC_TYPE_COUNTER)
-        for (const MetricInfo& metric : all_metrics())
-          if (exists(metric, object.chip) && !unknown_here(metric.base))
-            object.base_metrics.push_back(metric.base);
-      pParams->ppMetricNames = object.base_metrics.data();
-      pParams->numMetrics = object.base_metrics.size();
-      return CUPTI_SUCCESS;
-    });
-  });
+  return on_object(pParams, CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE,
+                   [&](HostObject& object) {
+                     if (!known_metric_type(pParams->metricType))
+                       return CUPTI_ERROR_INVALID_PARAMETER;
+                     object.base_metrics.clear();
+                     if (pParams->metricType == CUPTI_METRIC_TYPE_COUNTER)
+                       for (const MetricInfo& metric : all_metrics())
+                         if (exists(metric, object.chip) && !unknown_here(metric.base))
+                           object.base_metrics.push_back(metric.base);
+                     pParams->ppMetricNames = object.base_metrics.data();
+                     pParams->numMetrics = object.base_metrics.size();
+                     return CUPTI_SUCCESS;
+                   });
 }
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE) ||
-        pParams->pMetricName == nullptr)
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      const MetricInfo* metric = find_metric_info(object.chip, pParams->pMetricName);
-      if (metric == nullptr) return CUPTI_ERROR_INVALID_METRIC_NAME;
-      pParams->pDescription = metric->description;
-      pParams->pHwUnit = metric->unit;
-      pParams->pDimUnit = metric->dimension;
-      pParams->metricType = CUPTI_METRIC_TYPE_COUNTER;
-      return CUPTI_SUCCESS;
-    });
-  });
+  return on_object(pParams, CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE,
+                   [&](HostObject& object) {
+                     if (pParams->pMetricName == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+                     const MetricInfo* metric = find_metric_info(object.chip, pParams->pMetricName);
+                     if (metric == nullptr) return CUPTI_ERROR_INVALID_METRIC_NAME;
+                     pParams->pDescription = metric->description;
+                     pParams->pHwUnit = metric->unit;
+                     pParams->pDimUnit = metric->dimension;
+                     pParams->metricType = CUPTI_METRIC_TYPE_COUNTER;
+                     return CUPTI_SUCCESS;
+                   });
 }
 
 // The headers promise CUPTI_ERROR_INVALID_METRIC_NAME for a name that does not exist; the library
 // gives CUPTI_ERROR_INVALID_PARAMETER, and so do we.
 CUptiResult CUPTIAPI
 cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE) ||
-        pParams->ppMetricNames == nullptr || pParams->numMetrics == 0)
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      std::vector<Counter> added;
-      for (size_t i = 0; i < pParams->numMetrics; ++i) {
-        const char* name = pParams->ppMetricNames[i];
-        const auto metric = name == nullptr ? std::nullopt : find_metric(object.chip, name);
-        if (!metric || unknown_here(name)) return CUPTI_ERROR_INVALID_PARAMETER;
-        for (const Counter counter : counters_of(*metric)) added.push_back(counter);
-      }
-      object.counters.insert(object.counters.end(), added.begin(), added.end());
-      return CUPTI_SUCCESS;
-    });
-  });
+  return on_object(
+      pParams, CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE, [&](HostObject& object) {
+        if (pParams->ppMetricNames == nullptr || pParams->numMetrics == 0)
+          return CUPTI_ERROR_INVALID_PARAMETER;
+        std::vector<Counter> added;
+        for (size_t i = 0; i < pParams->numMetrics; ++i) {
+          const char* name = pParams->ppMetricNames[i];
+          const auto metric = name == nullptr ? std::nullopt : find_metric(object.chip, name);
+          if (!metric || unknown_here(name)) return CUPTI_ERROR_INVALID_PARAMETER;
+          for (const Counter counter : counters_of(*metric)) added.push_back(counter);
+        }
+        object.counters.insert(object.counters.end(), added.begin(), added.end());
+        return CUPTI_SUCCESS;
+      });
 }
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      if (object.counters.empty()) return CUPTI_ERROR_UNKNOWN;  // no metric added yet
-      pParams->configImageSize =
-          write_config_image(schedule_passes(object.chip, object.counters)).size();
-      return CUPTI_SUCCESS;
-    });
-  });
+  return on_object(pParams, CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE,
+                   [&](HostObject& object) {
+                     if (object.counters.empty())
+                       return CUPTI_ERROR_UNKNOWN;  // no metric added yet
+                     pParams->configImageSize =
+                         write_config_image(schedule_passes(object.chip, object.counters)).size();
+                     return CUPTI_SUCCESS;
+                   });
 }
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE) ||
-        pParams->pConfigImage == nullptr)
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      if (object.counters.empty()) return CUPTI_ERROR_UNKNOWN;
-      const std::vector<uint8_t> image =
-          write_config_image(schedule_passes(object.chip, object.counters));
-      if (pParams->configImageSize < image.size()) return CUPTI_ERROR_INVALID_PARAMETER;
-      std::memcpy(pParams->pConfigImage, image.data(), image.size());
-      return CUPTI_SUCCESS;
-    });
-  });
+  return on_object(pParams, CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE,
+                   [&](HostObject& object) {
+                     if (pParams->pConfigImage == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+                     if (object.counters.empty()) return CUPTI_ERROR_UNKNOWN;
+                     const std::vector<uint8_t> image =
+                         write_config_image(schedule_passes(object.chip, object.counters));
+                     if (pParams->configImageSize < image.size())
+                       return CUPTI_ERROR_INVALID_PARAMETER;
+                     std::memcpy(pParams->pConfigImage, image.data(), image.size());
+                     return CUPTI_SUCCESS;
+                   });
 }
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE) ||
-        pParams->pConfigImage == nullptr)
-      return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(pParams, CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE, [&] {
+    if (pParams->pConfigImage == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     const auto schedule = read_config_image({pParams->pConfigImage, pParams->configImageSize});
     if (!schedule) return CUPTI_ERROR_INVALID_PARAMETER;
     pParams->numOfPasses = schedule->passes.size();
@@ -198,26 +185,24 @@ cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* pPara
 
 CUptiResult CUPTIAPI
 cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE) ||
-        pParams->ppMetricNames == nullptr || pParams->pMetricValues == nullptr ||
-        pParams->numMetrics == 0)
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return HostObjects::get().with(pParams->pHostObject, [&](HostObject& object) {
-      const auto image =
-          CounterImage::open(std::span(pParams->pCounterDataImage, pParams->counterDataImageSize));
-      if (!image || image->chip() != object.chip || pParams->rangeIndex >= image->ranges())
-        return CUPTI_ERROR_INVALID_PARAMETER;
-      const RangeValues range = image->read(pParams->rangeIndex);
-      for (size_t i = 0; i < pParams->numMetrics; ++i) {
-        const char* name = pParams->ppMetricNames[i];
-        const auto metric = name == nullptr ? std::nullopt : find_metric(object.chip, name);
-        if (!metric) return CUPTI_ERROR_INVALID_METRIC_NAME;
-        pParams->pMetricValues[i] = value_of(*metric, range);
-      }
-      return CUPTI_SUCCESS;
-    });
-  });
+  return on_object(
+      pParams, CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE, [&](HostObject& object) {
+        if (pParams->ppMetricNames == nullptr || pParams->pMetricValues == nullptr ||
+            pParams->numMetrics == 0)
+          return CUPTI_ERROR_INVALID_PARAMETER;
+        const auto image = CounterImage::open(
+            std::span(pParams->pCounterDataImage, pParams->counterDataImageSize));
+        if (!image || image->chip() != object.chip || pParams->rangeIndex >= image->ranges())
+          return CUPTI_ERROR_INVALID_PARAMETER;
+        const RangeValues range = image->read(pParams->rangeIndex);
+        for (size_t i = 0; i < pParams->numMetrics; ++i) {
+          const char* name = pParams->ppMetricNames[i];
+          const auto metric = name == nullptr ? std::nullopt : find_metric(object.chip, name);
+          if (!metric) return CUPTI_ERROR_INVALID_METRIC_NAME;
+          pParams->pMetricValues[i] = value_of(*metric, range);
+        }
+        return CUPTI_SUCCESS;
+      });
 }
 
 }  // extern "C"

@@ -12,15 +12,6 @@ namespace {
 using simgpu::Driver;
 using namespace simgpu::cupti;
 
-template <class Body>
-CUptiResult with_driver(Body&& body) noexcept {
-  return entry([&] {
-    Process& process = Process::get();
-    const Driver* driver = process.driver();
-    return driver == nullptr ? process.no_driver() : body(process, *driver);
-  });
-}
-
 }  // namespace
 
 extern "C" {

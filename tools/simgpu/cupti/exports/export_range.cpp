@@ -19,8 +19,7 @@ using namespace simgpu::cupti;
 // The checks every call shares: size of the structure, a driver, a live object.
 template <class Params, class Body>
 CUptiResult on_object(const Params* params, size_t size, Body&& body) noexcept {
-  return entry([&] {
-    if (!valid(params, size)) return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(params, size, [&] {
     Process& process = Process::get();
     if (process.driver() == nullptr) return process.no_driver();
     return process.ranges.with(params->pRangeProfilerObject, body);
@@ -55,9 +54,7 @@ CUptiResult synchronize(const Params* params, size_t size) {
 extern "C" {
 
 CUptiResult CUPTIAPI cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(pParams, CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE, [&] {
     Process& process = Process::get();
     const Driver* driver = process.driver();
     if (driver == nullptr) return process.no_driver();
@@ -72,9 +69,7 @@ CUptiResult CUPTIAPI cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params*
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(pParams, CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE, [&] {
     synchronize(pParams,
                 CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE);  // it goes on all the same
     return Process::get().ranges.disable(pParams->pRangeProfilerObject);
@@ -155,9 +150,7 @@ CUptiResult CUPTIAPI cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData
 
 CUptiResult CUPTIAPI
 cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(pParams, CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE, [&] {
     const auto image =
         CounterImage::open(std::span(pParams->pCounterDataImage, pParams->counterDataImageSize));
     if (!image) return CUPTI_ERROR_INVALID_PARAMETER;
@@ -168,9 +161,7 @@ cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Para
 
 CUptiResult CUPTIAPI cuptiRangeProfilerCounterDataGetRangeInfo(
     CUpti_RangeProfiler_CounterData_GetRangeInfo_Params* pParams) {
-  return entry([&] {
-    if (!valid(pParams, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params_STRUCT_SIZE))
-      return CUPTI_ERROR_INVALID_PARAMETER;
+  return entry(pParams, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params_STRUCT_SIZE, [&] {
     const auto image =
         CounterImage::open(std::span(pParams->pCounterDataImage, pParams->counterDataImageSize));
     if (!image || pParams->rangeIndex >= image->ranges()) return CUPTI_ERROR_INVALID_PARAMETER;

@@ -7,7 +7,7 @@
 
 namespace {
 
-using simgpu::cupti::entry;
+using namespace simgpu::cupti;
 
 // In the order of CUptiResult, from 0.
 constexpr std::array kNames = {

@@ -11,11 +11,7 @@
 
 namespace {
 
-using simgpu::cupti::Activity;
-using simgpu::cupti::ActivityBuffers;
-using simgpu::cupti::entry;
-using simgpu::cupti::kCupti132;
-using simgpu::cupti::Process;
+using namespace simgpu::cupti;
 
 template <class Body>
 CUptiResult of_subscriber(CUpti_SubscriberHandle subscriber, Body&& body) noexcept {
@@ -83,7 +79,7 @@ CUptiResult simgpu_next_record(CUpti_SubscriberHandle subscriber, uint8_t* buffe
                                CUpti_Activity** record) {
   return of_subscriber(subscriber, [&](Process& process, Activity&) {
     if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    return simgpu::cupti::next_record({buffer, valid}, process.version(), record);
+    return next_record({buffer, valid}, process.version(), record);
   });
 }
 

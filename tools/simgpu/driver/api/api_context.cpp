@@ -15,7 +15,7 @@ CUresult create(CUcontext* pctx, unsigned int flags, CUdevice dev) {
   if (pctx == nullptr || !valid_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
   Device* device = Runtime::get().device(dev);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  *pctx = HandleTable<CUcontext, Context>::handle_of(create_context(*device, false).get());
+  *pctx = handle_of(create_context(*device, false));
   push_context(*pctx);
   return CUDA_SUCCESS;
 }
@@ -24,10 +24,7 @@ CUresult synchronize_and_tell(const std::shared_ptr<Context>& context) {
   if (const CUresult error = refuse_in_context_capture(*context); error != CUDA_SUCCESS)
     return error;
   const CUresult failure = synchronize_context(*context);
-  const CUcontext handle = HandleTable<CUcontext, Context>::handle_of(context.get());
-  notify([&](const Observer& o) {
-    if (o.synchronized) o.synchronized(o.self, handle, nullptr);
-  });
+  tell(&Observer::synchronized, handle_of(context), nullptr);
   return failure;
 }
 

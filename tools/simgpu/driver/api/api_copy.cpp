@@ -84,12 +84,6 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t By
   if (const CUresult error = need_device(srcDevice, ByteCount); error != CUDA_SUCCESS) return error;
   return copy(dstDevice, srcDevice, ByteCount);
 }
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
-                              CUstream hStream) {
-  if (const CUresult error = need_device(dstDevice, ByteCount); error != CUDA_SUCCESS) return error;
-  if (const CUresult error = need_device(srcDevice, ByteCount); error != CUDA_SUCCESS) return error;
-  return copy_async(dstDevice, srcDevice, ByteCount, hStream);
-}
 
 CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
   return fill(dstDevice, uc, N);
@@ -97,9 +91,6 @@ CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
 
 CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N) {
   return fill(dstDevice, ui, N);
-}
-CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
-  return fill_async(dstDevice, uc, N, hStream);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) {

@@ -98,11 +98,7 @@ CUresult cuGreenCtxStreamCreate(CUstream* phStream, CUgreenCtx greenCtx, unsigne
   const auto stream = make_stream(green->primary, Stream::Kind::kCreated, flags);
   stream->green = greenCtx;
   *phStream = runtime.streams.insert(stream);
-  notify([&](const Observer& o) {
-    if (o.stream_created)
-      o.stream_created(o.self, HandleTable<CUcontext, Context>::handle_of(green->primary.get()),
-                       *phStream, stream->id);
-  });
+  tell(&Observer::stream_created, handle_of(green->primary), *phStream, stream->id);
   return CUDA_SUCCESS;
 }
 

@@ -49,20 +49,16 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
                         unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
                         unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                         void** kernelParams, void** extra) {
-  LaunchShape shape;
-  shape.grid = {gridDimX, gridDimY, gridDimZ};
-  shape.block = {blockDimX, blockDimY, blockDimZ};
-  shape.dynamic_shared_bytes = sharedMemBytes;
+  const LaunchShape shape{.grid = {gridDimX, gridDimY, gridDimZ},
+                          .block = {blockDimX, blockDimY, blockDimZ},
+                          .dynamic_shared_bytes = sharedMemBytes};
   return launch(f, shape, hStream, kernelParams, extra);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams,
                           void** extra) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  LaunchShape shape;
-  shape.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
-  shape.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
-  shape.dynamic_shared_bytes = config->sharedMemBytes;
+  LaunchShape shape = shape_of(*config);
   if (const CUresult error = apply_attributes(*config, shape); error != CUDA_SUCCESS) return error;
   return launch(f, shape, config->hStream, kernelParams, extra);
 }
@@ -72,11 +68,10 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned
                                    unsigned int blockDimY, unsigned int blockDimZ,
                                    unsigned int sharedMemBytes, CUstream hStream,
                                    void** kernelParams) {
-  LaunchShape shape;
-  shape.grid = {gridDimX, gridDimY, gridDimZ};
-  shape.block = {blockDimX, blockDimY, blockDimZ};
-  shape.dynamic_shared_bytes = sharedMemBytes;
-  shape.cooperative = true;
+  const LaunchShape shape{.grid = {gridDimX, gridDimY, gridDimZ},
+                          .block = {blockDimX, blockDimY, blockDimZ},
+                          .dynamic_shared_bytes = sharedMemBytes,
+                          .cooperative = true};
   return launch(f, shape, hStream, kernelParams, nullptr);
 }
 

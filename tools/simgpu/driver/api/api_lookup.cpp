@@ -41,10 +41,12 @@ const ErrorText kErrors[] = {
 #undef SIMGPU_ERROR
 };
 
-const ErrorText* find_error(CUresult error) {
+CUresult give_text(CUresult error, const char* ErrorText::*text, const char** out) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = nullptr;
   for (const ErrorText& known : kErrors)
-    if (known.error == error) return &known;
-  return nullptr;
+    if (known.error == error) *out = known.*text;
+  return *out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
@@ -61,17 +63,11 @@ CUresult cuDriverGetVersion(int* driverVersion) {
 }
 
 CUresult cuGetErrorName(CUresult error, const char** pStr) {
-  if (pStr == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const ErrorText* known = find_error(error);
-  *pStr = known != nullptr ? known->name : nullptr;
-  return known != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return give_text(error, &ErrorText::name, pStr);
 }
 
 CUresult cuGetErrorString(CUresult error, const char** pStr) {
-  if (pStr == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const ErrorText* known = find_error(error);
-  *pStr = known != nullptr ? known->text : nullptr;
-  return known != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return give_text(error, &ErrorText::text, pStr);
 }
 
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,

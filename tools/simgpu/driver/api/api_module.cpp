@@ -154,8 +154,4 @@ CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int v
   }
 }
 
-CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache) {
-  return find_function_to_ask(hfunc, "cuFuncSetCacheConfig").error;
-}
-
 }  // namespace simgpu::api

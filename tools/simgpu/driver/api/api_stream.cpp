@@ -11,10 +11,6 @@
 namespace simgpu::api {
 namespace {
 
-CUcontext handle_of(const std::shared_ptr<Context>& context) {
-  return HandleTable<CUcontext, Context>::handle_of(context.get());
-}
-
 // Any call that only asks about a stream.
 template <class T, class Read>
 CUresult ask(CUstream handle, T* out, Read read) {
@@ -42,10 +38,7 @@ CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
   const auto stream = make_stream(context.object, Stream::Kind::kCreated, Flags);
   stream->green = green_of(current_handle());
   *phStream = Runtime::get().streams.insert(stream);
-  notify([&](const Observer& o) {
-    if (o.stream_created)
-      o.stream_created(o.self, handle_of(context.object), *phStream, stream->id);
-  });
+  tell(&Observer::stream_created, handle_of(context.object), *phStream, stream->id);
   return CUDA_SUCCESS;
 }
 
@@ -55,10 +48,7 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
   refuse_in_capture(*stream);  // a capture cannot outlive a stream of its
   CUgraph none = nullptr;
   end_capture(*stream, &none);  // if it began on this one
-  notify([&](const Observer& o) {
-    if (o.stream_destroying)
-      o.stream_destroying(o.self, handle_of(stream->context), hStream, stream->id);
-  });
+  tell(&Observer::stream_destroying, handle_of(stream->context), hStream, stream->id);
   {
     const std::lock_guard lock(stream->context->mutex);
     auto& destroyed = stream->context->destroyed_streams;
@@ -90,9 +80,7 @@ CUresult cuStreamSynchronize(CUstream hStream) {
   if (!stream) return stream.error;
   if (const CUresult error = refuse_in_capture(*stream.object); error != CUDA_SUCCESS) return error;
   const CUresult failure = synchronize(*stream.object);
-  notify([&](const Observer& o) {
-    if (o.synchronized) o.synchronized(o.self, handle_of(stream->context), hStream);
-  });
+  tell(&Observer::synchronized, handle_of(stream->context), hStream);
   return failure;
 }
 

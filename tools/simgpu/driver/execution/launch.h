@@ -21,6 +21,14 @@ struct GraphOrigin {
   uint64_t node_id = 0;
 };
 
+// Of a launch configuration, or the parameters of a kernel node.
+template <class Params>
+LaunchShape shape_of(const Params& p) {
+  return {.grid = {p.gridDimX, p.gridDimY, p.gridDimZ},
+          .block = {p.blockDimX, p.blockDimY, p.blockDimZ},
+          .dynamic_shared_bytes = p.sharedMemBytes};
+}
+
 CUresult check_shape(const Function& function, const LaunchShape& shape);
 
 // Checks the shape against the device's and the function's limits and copies the parameters, from

@@ -65,9 +65,7 @@ void finish(Stream& stream, uint8_t kind, uint64_t bytes, bool within_device, ui
   copy.bytes = bytes;
   copy.start_ns = interval.start_ns;
   copy.end_ns = interval.end_ns;
-  notify([&](const Observer& o) {
-    if (o.memory_copy) o.memory_copy(o.self, &copy);
-  });
+  tell(&Observer::memory_copy, &copy);
 }
 
 }  // namespace

@@ -54,11 +54,7 @@ std::vector<std::shared_ptr<Graph>> inner_graphs(const GraphNode& node) {
   return {};
 }
 
-void notify_graph(GraphEvent event, const GraphInfo& info) {
-  notify([&](const Observer& o) {
-    if (o.graph) o.graph(o.self, event, &info);
-  });
-}
+void notify_graph(GraphEvent event, const GraphInfo& info) { tell(&Observer::graph, event, &info); }
 
 std::shared_ptr<Graph> create_graph() {
   Runtime& runtime = Runtime::get();

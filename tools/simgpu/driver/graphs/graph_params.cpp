@@ -52,11 +52,8 @@ CUresult from_params(const CUDA_KERNEL_NODE_PARAMS* params, LaunchWork& work) {
       params->func != nullptr ? params->func : reinterpret_cast<CUfunction>(params->kern);
   const auto function = find_function(handle);
   if (!function) return function.error;
-  LaunchShape shape;
-  shape.grid = {params->gridDimX, params->gridDimY, params->gridDimZ};
-  shape.block = {params->blockDimX, params->blockDimY, params->blockDimZ};
-  shape.dynamic_shared_bytes = params->sharedMemBytes;
-  return prepare_launch(function.object, shape, params->kernelParams, params->extra, work);
+  return prepare_launch(function.object, shape_of(*params), params->kernelParams, params->extra,
+                        work);
 }
 
 CUresult from_params(const CUDA_MEMCPY3D* p, CopyWork& work) {

@@ -13,10 +13,6 @@
 namespace simgpu {
 namespace {
 
-CUcontext handle_of(const std::shared_ptr<Context>& context) {
-  return HandleTable<CUcontext, Context>::handle_of(context.get());
-}
-
 [[noreturn]] void end_program(const char* call, const char* kind) {
   std::fprintf(stderr, "simgpu: %s was given a %s, which it does not take\n", call, kind);
   std::abort();
@@ -46,9 +42,10 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
     module->functions.emplace(kernel->name, std::move(function));
   }
   const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
-  notify_nested([&](const Observer& o) {
-    if (o.module_loaded) o.module_loaded(o.self, handle_of(context), &info);
-  });
+  // Also where a tool's own driver call loads the module at its first use.
+  const ObserverGuard guard(true);
+  if (const Observer* const o = guard.get(); o != nullptr && o->module_loaded != nullptr)
+    o->module_loaded(o->self, handle_of(context), &info);
   return module;
 }
 
@@ -56,9 +53,7 @@ void unload_module(const std::shared_ptr<Module>& module) {
   Runtime& runtime = Runtime::get();
   drain(*module->context);
   const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
-  notify([&](const Observer& o) {
-    if (o.module_unloading) o.module_unloading(o.self, handle_of(module->context), &info);
-  });
+  tell(&Observer::module_unloading, handle_of(module->context), &info);
   for (const auto& [name, function] : module->functions)
     runtime.functions.erase(HandleTable<CUfunction, Function>::handle_of(function.get()));
   runtime.modules.erase(HandleTable<CUmodule, Module>::handle_of(module.get()));

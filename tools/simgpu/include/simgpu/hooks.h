@@ -42,7 +42,7 @@ struct KernelRun {
   uint32_t graph_id;        // 0 outside a graph; else the executable graph's id
   uint64_t graph_node_id;   // 0 outside a graph
   uint32_t grid[3], block[3], cluster[3];  // cluster is {0,0,0} when not given
-  uint32_t dynamic_shared_bytes, static_shared_bytes, registers_per_thread;
+  uint32_t dynamic_shared_bytes, registers_per_thread;
   uint8_t cooperative;
   uint8_t green;    // in a stream of a green context
   int64_t grid_id;  // unique per run
@@ -130,6 +130,6 @@ struct Driver {
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 5;
+inline constexpr uint32_t kAbiVersion = 6;
 
 }  // namespace simgpu

@@ -121,11 +121,7 @@ inline f16& f16::operator-=(f16 b) { return *this = *this - b; }
 inline f16& f16::operator*=(f16 b) { return *this = *this * b; }
 
 constexpr bool operator==(f16 a, f16 b) { return float(a) == float(b); }
-constexpr bool operator!=(f16 a, f16 b) { return float(a) != float(b); }
-constexpr bool operator<(f16 a, f16 b) { return float(a) < float(b); }
-constexpr bool operator>(f16 a, f16 b) { return float(a) > float(b); }
-constexpr bool operator<=(f16 a, f16 b) { return float(a) <= float(b); }
-constexpr bool operator>=(f16 a, f16 b) { return float(a) >= float(b); }
+constexpr auto operator<=>(f16 a, f16 b) { return float(a) <=> float(b); }
 
 inline f16x2 operator+(f16x2 a, f16x2 b) {
   simgpu::count(simgpu::Count::kHadd);

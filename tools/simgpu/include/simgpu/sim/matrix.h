@@ -58,23 +58,17 @@ T narrow(f32 v) {
 
 namespace simgpu {
 
+// What operations on matrices of T count as, and how many instructions a product takes.
+struct MatrixCount {
+  Count operations;
+  uint64_t instructions;
+};
 template <class T>
-struct MatrixCount;
+inline constexpr MatrixCount kMatrixCount{Count::kTensorFp16, 2};
 template <>
-struct MatrixCount<gpu::f16> {
-  static constexpr Count kOperations = Count::kTensorFp16;
-  static constexpr uint64_t kInstructions = 2;
-};
+inline constexpr MatrixCount kMatrixCount<gpu::bf16>{Count::kTensorBf16, 2};
 template <>
-struct MatrixCount<gpu::bf16> {
-  static constexpr Count kOperations = Count::kTensorBf16;
-  static constexpr uint64_t kInstructions = 2;
-};
-template <>
-struct MatrixCount<gpu::tf32> {
-  static constexpr Count kOperations = Count::kTensorTf32;
-  static constexpr uint64_t kInstructions = 4;
-};
+inline constexpr MatrixCount kMatrixCount<gpu::tf32>{Count::kTensorTf32, 4};
 
 }  // namespace simgpu
 
@@ -87,8 +81,8 @@ template <class T>
 void mma(const T* a, const T* b, f32* c) {
   constexpr int kTile = 16;
   if (thread_index().x % 32 != 0) return;
-  simgpu::count(simgpu::MatrixCount<T>::kOperations, 2 * kTile * kTile * kTile);
-  simgpu::count(simgpu::Count::kTensorInstructions, simgpu::MatrixCount<T>::kInstructions);
+  simgpu::count(simgpu::kMatrixCount<T>.operations, 2 * kTile * kTile * kTile);
+  simgpu::count(simgpu::Count::kTensorInstructions, simgpu::kMatrixCount<T>.instructions);
   for (int row = 0; row < kTile; ++row)
     for (int column = 0; column < kTile; ++column) {
       double sum = double(c[row * kTile + column]);
