@@ -51,7 +51,7 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
     bump(thread.state->nested_calls);
     return;
   }
-  Modules::call_enter(thread);  // a launch may load its kernel's module
+  thread.modules_loaded.clear();  // a launch may load its kernel's module
   LaunchInProgress& launch = thread.launch;
   launch = {};
   launch.context = contexts_.find(thread, data.context);

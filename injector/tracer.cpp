@@ -167,7 +167,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
     if (entering) windows.stream_destroying(end->stream(data.functionParams));
   } else if (const auto* const module = std::get_if<ModuleFunction>(&call->function)) {
     if (entering)
-      Modules::call_enter(thread);
+      thread.modules_loaded.clear();
     else
       functions.module_call_exit(thread, *module, data);
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <collector/identity/ids.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -27,5 +28,55 @@ struct LaunchRecord {
   uint32_t step = 0;  // the writer's: training step that it is in; 0: none
 };
 static_assert(sizeof(LaunchRecord) == 40 && std::is_trivially_copyable_v<LaunchRecord>);
+
+// The same inside its thread's ring.
+struct RingRecord {
+  uint32_t subject = 0;  // id of the signature, or of the graph (LaunchRecord::kGraph); or a step
+  PathId path;
+  StreamId stream;
+  uint32_t correlation = 0;
+  uint64_t sequence_plus_1 = 0;
+  uint32_t launches = 1;  // that it was counted as
+  uint16_t device_slot = 0;
+  uint16_t flags = 0;  // LaunchRecord::Flags
+
+  RingRecord() = default;
+  RingRecord(const LaunchRecord& launch, size_t slot, uint32_t counted)
+      : subject(is_graph(launch.flags) ? launch.graph.value : launch.signature.value),
+        path(launch.path),
+        stream(launch.stream),
+        correlation(launch.correlation),
+        sequence_plus_1(launch.sequence_plus_1),
+        launches(counted),
+        device_slot(static_cast<uint16_t>(slot)),
+        flags(static_cast<uint16_t>(launch.flags)) {}
+
+  // The thread's launches behind it are in this training step; 0: in none.
+  static RingRecord step_mark(uint32_t step) {
+    RingRecord mark;
+    mark.subject = step;
+    mark.flags = LaunchRecord::kStepMark;
+    return mark;
+  }
+  bool is_step_mark() const { return (flags & LaunchRecord::kStepMark) != 0; }
+
+  LaunchRecord launch() const {
+    LaunchRecord record;
+    if (is_graph(flags))
+      record.graph = GraphId{subject};
+    else
+      record.signature = SignatureId{subject};
+    record.path = path;
+    record.stream = stream;
+    record.correlation = correlation;
+    record.sequence_plus_1 = sequence_plus_1;
+    record.flags = flags;
+    return record;
+  }
+
+ private:
+  static bool is_graph(uint32_t flags) { return (flags & LaunchRecord::kGraph) != 0; }
+};
+static_assert(sizeof(RingRecord) == 32 && std::is_trivially_copyable_v<RingRecord>);
 
 }  // namespace flopinj

@@ -1,5 +1,5 @@
-#include <collector/trace/packet_framing.h>
 #include <collector/trace/trace_definitions.h>
+#include <collector/trace/trace_messages.h>
 
 #include <algorithm>
 

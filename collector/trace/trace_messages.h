@@ -1,17 +1,33 @@
-// The parts of packets that are written in more than one place: as a packet of its own and as a
-// revision, or for several columns.
+// What makes a packet of its body (sequence number, check sum, frame), and the parts of bodies that
+// are written in more than one place: as a packet of its own and as a revision, or for several
+// columns. Private to the trace writer.
 #pragma once
-#include <collector/trace/packet_framing.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/trace/utf8.h>
+#include <flop_trace_fields.h>
+#include <proto/crc32c.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <protozero/pbf_builder.hpp>
+#include <protozero/varint.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace flopinj {
+
+namespace f = trace_fields;
+using PacketBuilder = protozero::pbf_builder<f::TracePacketField>;
+
+// Completes `body`, whose fields are written, and appends it with its frame to `framed`.
+inline void seal_packet(std::string& body, uint32_t sequence, std::string& framed) {
+  PacketBuilder(body).add_uint32(f::TracePacketField::sequence, sequence);
+  const uint32_t check = crc32c(body.data(), body.size());
+  PacketBuilder(body).add_fixed32(f::TracePacketField::crc32c, check);
+  protozero::pbf_builder<f::TraceField>(framed).add_bytes(f::TraceField::packet, body);
+}
 
 template <class Builder, class Field, class T>
 void add_runs(Builder& builder, Field field, const Runs<T>& runs) {

@@ -1,4 +1,3 @@
-#include <collector/trace/packet_framing.h>
 #include <collector/trace/step_output.h>
 #include <collector/trace/trace_messages.h>
 #include <collector/trace/trace_writer.h>

@@ -1,12 +1,12 @@
 // What one host thread owns: its range stack, its launch ring, its caches and its counters. Written
 // only by that thread; the writer thread reads the ring and the counters.
 #pragma once
+#include <collector/identity/launch_record.h>
 #include <collector/identity/signature_cache.h>
 #include <collector/ranges/process_ranges.h>
 #include <collector/ranges/range_path_table.h>
 #include <collector/ranges/range_stack.h>
 #include <collector/writer/ring.h>
-#include <collector/writer/ring_record.h>
 
 #include <array>
 #include <atomic>

@@ -67,7 +67,7 @@ FunctionInfo Functions::describe(ThreadContext& thread, CUfunction handle,
                                  const char* symbol) const {
   const RelaxedCapture relaxed(edge_.cuda);
   FunctionInfo info;
-  Modules::call_enter(thread);  // our questions may load its module
+  thread.modules_loaded.clear();  // our questions may load its module
   const CUfunction function = function_behind(handle);
   if (symbol != nullptr) info.name = symbol;
   CUmodule module = nullptr;

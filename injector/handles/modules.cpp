@@ -68,8 +68,6 @@ void Modules::unloading(const CUpti_ModuleResourceData& data) {
   std::erase_if(image_of_, [&](const auto& entry) { return entry.second == data.moduleId; });
 }
 
-void Modules::call_enter(ThreadContext& thread) { thread.modules_loaded.count = 0; }
-
 void Modules::bind(ThreadContext& thread, CUmodule module) {
   const bool one = thread.modules_loaded.count == 1;
   thread.modules_loaded.count = 0;

@@ -50,9 +50,8 @@ class Modules {
   void loaded(ThreadContext*, const CUpti_ModuleResourceData&);
   void unloading(const CUpti_ModuleResourceData&);
 
-  // ENTER of a call that may load modules.
-  static void call_enter(ThreadContext&);
-  // After it: the image it loaded on this thread, if it was one, belongs to `module`.
+  // After a call that may load modules: the image it loaded on this thread, if it was one, belongs
+  // to `module`.
   void bind(ThreadContext&, CUmodule module);
 
   // Nothing where no image, or images that disagree, have such a kernel. `module` may be null.

@@ -92,7 +92,8 @@ struct GraphCallInProgress {
 // Modules that CUPTI told of on this thread since the call it is in began.
 struct LoadedModules {
   uint32_t count = 0;
-  uint32_t last = 0;  // CUPTI's id
+  uint32_t last = 0;           // CUPTI's id
+  void clear() { count = 0; }  // at ENTER of a call that may load modules
   void push(uint32_t id) {
     ++count;
     last = id;

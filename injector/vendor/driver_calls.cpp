@@ -1,7 +1,6 @@
 #include <cupti.h>
 #include <injector/vendor/driver_calls.h>
 #include <injector/vendor/graph_readers.h>
-#include <injector/vendor/launch_readers.h>
 #include <injector/vendor/module_readers.h>
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-#include <cupti.h>
 #include <injector/vendor/launch_calls.h>
 
 namespace flopinj {

@@ -1,7 +1,9 @@
-// A launch as a call of the driver asks for it.
+// A launch as a call of the driver asks for it, and how the parameter structures of launch
+// functions are read.
 #pragma once
 #include <collector/identity/launch.h>
 #include <cuda.h>
+#include <cupti.h>
 
 #include <cstdint>
 
@@ -39,3 +41,75 @@ void read_shape(const P& p, LaunchShape& shape) {
 ParameterValues parameter_values(void* const* kernel_parameters, void* const* extra) noexcept;
 
 }  // namespace flopinj
+
+// Readers, for the table of driver calls.
+namespace flopinj::readers {
+
+// The calls of old keep block shape and parameters in the function object: neither can be read
+// here.
+inline void read_function_alone(CUfunction function, int width, int height, LaunchCall& call) {
+  call.function = function;
+  call.shape.grid = {static_cast<uint32_t>(width), static_cast<uint32_t>(height), 1};
+  call.shape.block = {0, 0, 0};
+  call.parameters_readable = false;
+}
+
+template <class P>
+void read_kernel(const void* parameters, LaunchCall& call) {
+  const auto& p = *static_cast<const P*>(parameters);
+  call.function = p.f;
+  call.stream = p.hStream;
+  read_shape(p, call.shape);
+  if constexpr (requires { p.extra; })
+    call.parameters = parameter_values(p.kernelParams, p.extra);
+  else
+    call.parameters = parameter_values(p.kernelParams, nullptr);
+}
+
+inline void read_cooperative(const void* parameters, LaunchCall& call) {
+  read_kernel<cuLaunchCooperativeKernel_params>(parameters, call);
+  call.cooperative = true;
+}
+
+inline void read_ex(const void* parameters, LaunchCall& call) {
+  const auto& p = *static_cast<const cuLaunchKernelEx_params*>(parameters);
+  call.function = p.f;
+  call.parameters = parameter_values(p.kernelParams, p.extra);
+  if (p.config == nullptr) return;  // the call will fail
+  call.stream = p.config->hStream;
+  read_shape(*p.config, call.shape);
+  if (p.config->attrs == nullptr) return;
+  for (unsigned i = 0; i < p.config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = p.config->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      call.shape.cluster = {attribute.value.clusterDim.x, attribute.value.clusterDim.y,
+                            attribute.value.clusterDim.z};
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      call.cooperative = attribute.value.cooperative != 0;
+#if CUDA_VERSION >= 12040
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+      call.device_updatable = attribute.value.deviceUpdatableKernelNode.deviceUpdatable != 0;
+#endif
+  }
+}
+
+inline void read_launch(const void* parameters, LaunchCall& call) {
+  read_function_alone(static_cast<const cuLaunch_params*>(parameters)->f, 1, 1, call);
+}
+inline void read_grid(const void* parameters, LaunchCall& call) {
+  const auto& p = *static_cast<const cuLaunchGrid_params*>(parameters);
+  read_function_alone(p.f, p.grid_width, p.grid_height, call);
+}
+inline void read_grid_async(const void* parameters, LaunchCall& call) {
+  const auto& p = *static_cast<const cuLaunchGridAsync_params*>(parameters);
+  read_function_alone(p.f, p.grid_width, p.grid_height, call);
+  call.stream = p.hStream;
+}
+
+inline void read_graph(const void* parameters, LaunchCall& call) {
+  const auto& p = *static_cast<const cuGraphLaunch_ptsz_params*>(parameters);
+  call.graph = p.hGraphExec;
+  call.stream = p.hStream;
+}
+
+}  // namespace flopinj::readers
