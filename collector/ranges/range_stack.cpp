@@ -32,7 +32,9 @@ RangeStack::~RangeStack() {
 }
 
 RangeStack::Child RangeStack::child(PathId parent, StringId domain, std::string_view key) noexcept {
-  const auto is_step = [&] { return process_.steps() != nullptr && process_.steps()->is_step(key); };
+  const auto is_step = [&] {
+    return process_.steps() != nullptr && process_.steps()->is_step(key);
+  };
   if (!cache_) cache_.reset(new (std::nothrow) ChildCache);
   if (!cache_) return {table_.child(parent, domain, key, RangeKind::kThread), is_step()};
   ChildCache::Slot& slot = cache_->slot_of(parent, domain, key);
