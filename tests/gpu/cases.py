@@ -1,7 +1,8 @@
-"""Operations that the test programs' cases must execute, from their shapes alone, and what may explain a difference.
+"""Operations that the test programs' cases must execute, from their shapes alone, and what may
+explain a difference.
 
-Everything is per launch, in operations with a multiply-add as two, by the precision names of flopreduce: floating-point
-operations, and integer operations of tensor cores, which are no FLOP.
+Everything is per launch, in operations with a multiply-add as two, by the precision names of
+flopreduce: floating-point operations, and integer operations of tensor cores, which are no FLOP.
 """
 
 from math import ceil
@@ -25,15 +26,17 @@ for _precision in ("fp16", "bf16", "tf32", "fp8"):
 KINDS["blas_fp32"] = KINDS["product_fp32"]
 KINDS["blas_fp64"] = KINDS["product_fp64"]
 
-# Largest tile of a library kernel. Its rows and columns outside the product are computed and thrown away.
+# Largest tile of a library kernel. Its rows and columns outside the product are computed and thrown
+# away.
 TILE_M, TILE_N, TILE_K = 256, 256, 128
-# Scalar operations of a library kernel per element of the result: scaling by alpha and beta, adding parts that were
-# computed apart (at most this many).
+# Scalar operations of a library kernel per element of the result: scaling by alpha and beta, adding
+# parts that were computed apart (at most this many).
 EPILOGUE = 16
 # Most operands that a kernel makes by a packed half instruction instead of a move, per thread.
 HALF_CONSTANTS = 32
-# Waiting for warpgroup products, ptxas 13.0 ends their group by one more instruction, HGMMA.64x8x16.F16 without operands
-# and with a false predicate. Should hardware count it, then once for each warpgroup.
+# Waiting for warpgroup products, ptxas 13.0 ends their group by one more instruction,
+# HGMMA.64x8x16.F16 without operands and with a false predicate. Should hardware count it, then once
+# for each warpgroup.
 GROUP_END = 2 * 64 * 8 * 16
 WARPGROUP = 128  # threads
 # fp64 runs on tensor cores or on scalar units as the library chooses.
@@ -58,7 +61,8 @@ def merge(flop):
 
 
 def explain(case, precision, theory, executed):
-    """Why `executed` differs from `theory`, both per launch in one precision, or None where nothing explains it."""
+    """Why `executed` differs from `theory`, both per launch in one precision, or None where nothing
+    explains it."""
     if executed == theory:
         return ""
     extra = executed - theory

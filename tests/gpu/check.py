@@ -1,4 +1,5 @@
-"""Compares what flopreduce says with theory, case by case. Each case becomes a row of the report."""
+"""Compares what flopreduce says with theory, case by case. Each case becomes a row of the
+report."""
 
 from dataclasses import asdict, dataclass
 
@@ -35,7 +36,8 @@ def executed_by_precision(entry):
 
 
 def ledger_rows(step, report, most_once=0):
-    """`most_once`: so many launches may lack a count whose signature was launched that once. They are named."""
+    """`most_once`: so many launches may lack a count whose signature was launched that once. They
+    are named."""
     ledger = report["ledger"]
     without = ledger["unmeasured"] + ledger["dropped"]
     row = exact(f"{step}: launches without a count", "", 0, without)
@@ -76,7 +78,8 @@ def _check_case(case, phase):
 
 
 def same_figures(step, windows, replay):
-    """Windows and full replay must agree to the last digit, whatever theory says. Empty when `replay` is `windows`."""
+    """Windows and full replay must agree to the last digit, whatever theory says. Empty when
+    `replay` is `windows`."""
     if windows is replay:
         return []
     executed = {(row.case, row.precision): row.executed for row in replay}
@@ -84,10 +87,11 @@ def same_figures(step, windows, replay):
                   row.executed) for row in windows if row.precision]
 
 
-# The trainer's kernels execute what its README says, but for exp and log: each is a multiplication around a
-# special-function instruction and may be another that guards small arguments.
+# The trainer's kernels execute what its README says, but for exp and log: each is a multiplication
+# around a special-function instruction and may be another that guards small arguments.
 def special_function_multiplications(shapes):
-    """Most of them in one launch of softmax_cross_entropy: two exp per logit, one log per sample."""
+    """Most of them in one launch of softmax_cross_entropy: two exp per logit, one log per
+    sample."""
     return shapes["batch"] * (2 * shapes["classes"] * 2 + 2)
 
 
@@ -135,8 +139,8 @@ def check_timed(step, report):
             bool(report["ledger"]["balanced"]))]
 
 
-# A convolution may be computed by an algorithm that needs fewer operations (Winograd, FFT), or on tiles and padded
-# channels that need more. Beyond this factor nothing explains it.
+# A convolution may be computed by an algorithm that needs fewer operations (Winograd, FFT), or on
+# tiles and padded channels that need more. Beyond this factor nothing explains it.
 NETWORK_MOST = 4.0
 # Kernels that a library launches a single time, to set itself up: too rarely to be measured.
 NETWORK_ONCE = 8
@@ -144,7 +148,8 @@ FEWER_OPERATIONS = ("winograd", "fft")
 
 
 def check_network(step, formula, report):
-    """`formula` has the matrix FLOP of all forward and all backward passes by the shapes of the layers."""
+    """`formula` has the matrix FLOP of all forward and all backward passes by the shapes of the
+    layers."""
     rows = ledger_rows(step, report, NETWORK_ONCE)
     fewer = any(word in kernel["name"].lower() for kernel in report["kernels"] for word in FEWER_OPERATIONS)
     for phase in ("forward", "backward"):

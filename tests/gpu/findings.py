@@ -1,4 +1,5 @@
-"""The probes' observations as Markdown: what was asked, what was seen. It draws no conclusion that the figures do not hold."""
+"""The probes' observations as Markdown: what was asked, what was seen. It draws no conclusion that
+the figures do not hold."""
 
 import json
 

@@ -133,7 +133,8 @@ def report(phases, unmeasured=0, kernels=()):
 
 
 class Judgement(TestCase):
-    """The checker against reports made up here: it must accept what theory says and nothing else."""
+    """The checker against reports made up here: it must accept what theory says and nothing
+    else."""
 
     def verdict(self, case, phase_of_case, **rest):
         rows = check.check_cases("step", [case], report({case["case"]: phase_of_case}, **rest))
@@ -303,7 +304,8 @@ class Programs(TestCase):
         if done.returncode != 0:
             self.assertEqual(done.stdout, "")
             self.assertIn("cudaGetDeviceProperties", done.stderr)
-        # Every probe has its question, and the other way round. (A driver's library is needed to start.)
+        # Every probe has its question, and the other way round. (A driver's library is needed to
+        # start.)
         done = subprocess.run([self.folder / "probes"], text=True, capture_output=True, timeout=60, check=False,
                               env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu")})
         self.assertEqual((done.returncode, done.stderr), (2, ""))

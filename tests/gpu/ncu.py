@@ -1,4 +1,5 @@
-"""Nsight Compute as an independent reference: the same counters of the same program, read by ncu."""
+"""Nsight Compute as an independent reference: the same counters of the same program, read by
+ncu."""
 
 import csv
 import io

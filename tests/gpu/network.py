@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains a network of tests/networks/networks.py in PyTorch under NVTX ranges, and prints what its products cost by formula.
+"""Trains a network of tests/networks/networks.py in PyTorch under NVTX ranges, and prints what its
+products cost by formula.
 
 Usage: network.py NAME [BATCH]. Exit code 77 where there is no PyTorch with CUDA.
 """

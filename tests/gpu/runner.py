@@ -1,4 +1,5 @@
-"""Runs programs under the profiler with time limits, and keeps what happened: log, traces, stacks."""
+"""Runs programs under the profiler with time limits, and keeps what happened: log, traces,
+stacks."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""What libflopinj.so brings into a process: its entry points and nothing else, and it needs only glibc."""
+"""What libflopinj.so brings into a process: its entry points and nothing else, and it needs only
+glibc."""
 
 import re
 import subprocess
@@ -39,7 +40,8 @@ class Injected(unittest.TestCase):
         self.assertIn("NODELETE", tool("readelf", "-d", harness.LIBRARY))
 
     def test_has_no_static_tls_that_a_late_load_could_not_get(self):
-        """glibc keeps a small reserve of static TLS for libraries loaded later; we use a few bytes of it."""
+        """glibc keeps a small reserve of static TLS for libraries loaded later; we use a few bytes
+        of it."""
         sizes = [int(m.split()[4], 16) for m in tool("readelf", "-lW", harness.LIBRARY).splitlines()
                  if m.strip().startswith("TLS")]
         self.assertLess(sum(sizes), 256)

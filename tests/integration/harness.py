@@ -1,4 +1,5 @@
-"""Running programs under the profiler and reading what it says. Paths come from FLOPINJ_BUILD, the build folder."""
+"""Running programs under the profiler and reading what it says. Paths come from FLOPINJ_BUILD, the
+build folder."""
 
 import json
 import os
@@ -18,7 +19,8 @@ FLOPINJ = BUILD / "bin" / "flopinj"
 FLOPREDUCE = BUILD / "bin" / "flopreduce"
 CLIENTS = BUILD / "tests" / "integration"
 
-# What a sanitized library needs in a program that is not sanitized (Python); empty in ordinary builds.
+# What a sanitized library needs in a program that is not sanitized (Python); empty in ordinary
+# builds.
 SANITIZER_PRELOAD = os.environ.get("FLOPINJ_SANITIZER_PRELOAD", "")
 INJECTION = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD")
 
@@ -30,7 +32,8 @@ def clean_environment():
 
 
 def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"), **settings):
-    """The environment of a program under the profiler on simgpu. Settings are FLOPINJ_ and SIMGPU_ variables."""
+    """The environment of a program under the profiler on simgpu. Settings are FLOPINJ_ and SIMGPU_
+    variables."""
     env = clean_environment()
     env["LD_LIBRARY_PATH"] = f"{SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
     env["FLOPINJ_OUTPUT"] = str(output)

@@ -1,4 +1,5 @@
-"""How the library gets into a program, where its trace goes, and that the program never pays for our failure."""
+"""How the library gets into a program, where its trace goes, and that the program never pays for
+our failure."""
 
 import glob
 import json
@@ -124,7 +125,8 @@ class WaysOut(harness.TestCase):
 
 
 class TheProgramNeverPays(harness.TestCase):
-    """In each case the program ends with its own exit code, one line says why, and what is left still works."""
+    """In each case the program ends with its own exit code, one line says why, and what is left
+    still works."""
 
     def one_line(self, done, *words):
         lines = done.stderr.strip().splitlines()
@@ -250,7 +252,8 @@ class TheProgramNeverPays(harness.TestCase):
         self.assert_all_counted(harness.reduce(self.trace), 60)
 
     def test_the_program_waits_for_no_host_object(self):
-        """They are made on a thread of ours: the program has launched everything before the first one is there."""
+        """They are made on a thread of ours: the program has launched everything before the first
+        one is there."""
         self.profiled(SIMGPU_FAULT="slow_host=60000", FLOPINJ_PLAN_WAIT_MS=0)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)

@@ -53,8 +53,8 @@ class Launches(harness.TestCase):
         self.assertLessEqual(duplicates[0]["launches"], 4000 // 10)
 
     def test_graphs(self):
-        """Captured launches are none; 3 launches of dot(5)+axpy(40), 2 after dot became dot(9), 1 as a child graph of
-        the original; 6 eager."""
+        """Captured launches are none; 3 launches of dot(5)+axpy(40), 2 after dot became dot(9), 1
+        as a child graph of the original; 6 eager."""
         report = self.report_of("graphs")
         self.assert_all_counted(report, 6 + 3 * 2 + 2 * 2 + 2)
         self.assertEqual(self.kernels_of(report), {
@@ -69,8 +69,8 @@ class Launches(harness.TestCase):
         self.assertTrue(signature["varying"])
         self.assertIsNone(signature["flop_per_launch"])
         fma = harness.by_key(signature["metrics"], "metric")["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
-        # Launch i has k = 10 + i. The first are read in turn for screening and for instructions, and what was seen is
-        # said, not smoothed: k = 11, 12, 15, and what a later round drew.
+        # Launch i has k = 10 + i. The first are read in turn for screening and for instructions,
+        # and what was seen is said, not smoothed: k = 11, 12, 15, and what a later round drew.
         self.assertGreaterEqual(fma["samples"], 3)
         self.assertEqual(fma["min"], 11)
         self.assertGreaterEqual(fma["max"], 15)
@@ -98,7 +98,8 @@ class Launches(harness.TestCase):
         self.assertEqual(report["total"]["unscreened_launches"], 0)
 
     def test_tensor_work_that_was_not_measured_is_not_zero(self):
-        """Screening shows it, and then the program is over: they need three groups and are launched twice."""
+        """Screening shows it, and then the program is over: they need three groups and are launched
+        twice."""
         report = self.report_of("tensor_briefly")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["launches"], 8)
@@ -110,7 +111,8 @@ class Launches(harness.TestCase):
         self.assertEqual(set(flop.values()), {None})
 
     def test_what_cupti_cannot_measure_is_not_undercounted(self):
-        """A CUPTI without the bf16 metric: the kernels that need it have no count, and the others theirs."""
+        """A CUPTI without the bf16 metric: the kernels that need it have no count, and the others
+        theirs."""
         report = self.report_of("tensor", SIMGPU_UNKNOWN_METRICS="op_hmma_src_bf16")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
@@ -141,8 +143,9 @@ class Launches(harness.TestCase):
         self.assertEqual(kernels["axpy"]["flop"], 5 * 64)
 
     def test_equal_flop_and_twice_the_traffic(self):
-        """(n x n)(n x 1) against outer product and row sums: 2n^2 - n FLOP each; one reads the matrix, the other writes
-        it and reads it again. Utilization is against simgpu's own model, and simulated."""
+        """(n x n)(n x 1) against outer product and row sums: 2n^2 - n FLOP each; one reads the
+        matrix, the other writes it and reads it again. Utilization is against simgpu's own model,
+        and simulated."""
         report = self.report_of("vectors")
         self.assert_all_counted(report, 30)
         n, repeats = 256, 10
@@ -158,7 +161,8 @@ class Launches(harness.TestCase):
             self.assertEqual(kernel["dram_bytes"], repeats * bytes_moved)
             self.assertAlmostEqual(kernel["flop_per_byte"], flop[name] / bytes_moved)
             self.assertEqual(kernel["nearer_roof"], "memory")
-            # The model's memory: 3352 GB/s. Its launches take 1500 ns more, and those in a window longer still.
+            # The model's memory: 3352 GB/s. Its launches take 1500 ns more, and those in a window
+            # longer still.
             time = kernels[name]["gpu_time_ns"]
             self.assertGreaterEqual(time, repeats * int(1500 + bytes_moved / 3352))
             share = repeats * bytes_moved / 3352 / time

@@ -1,4 +1,5 @@
-"""NVTX in all its forms: the client launches axpy(i) in its i-th situation, so FLOP tell where a launch was counted."""
+"""NVTX in all its forms: the client launches axpy(i) in its i-th situation, so FLOP tell where a
+launch was counted."""
 
 import glob
 import os
@@ -35,7 +36,8 @@ class Ranges(harness.TestCase):
         }
         for path, figure in expected.items():
             self.assertEqual(flop.get(path), figure, (path, sorted(flop)[:40]))
-        # All of those sizes are in the formula. Per element three multiply-adds, and six others: Kingma and Ba, algorithm 1.
+        # All of those sizes are in the formula. Per element three multiply-adds, and six others:
+        # Kingma and Ba, algorithm 1.
         adam = next(o for o in report["operators"]["types"] if o["operator"] == "aten::_fused_adam_")
         self.assertEqual(int(adam["formula_flop"]), 200 * 1024 * 512 * (3 * 2 + 6), adam)
         self.assertEqual(int(adam["flop"]), 2 * 10, adam)
@@ -88,7 +90,8 @@ class VersionTwo(harness.TestCase):
 
 class EntryPointOfVersionTwo(harness.TestCase):
     def test_it_refuses_what_it_does_not_know(self):
-        """InitializeInjectionNvtx is handed a table function; a null table is answered with 0, not with a crash."""
+        """InitializeInjectionNvtx is handed a table function; a null table is answered with 0, not
+        with a crash."""
         code = ("import ctypes, sys; lib = ctypes.CDLL(sys.argv[1]);"
                 "table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(lambda i: None);"
                 "print(lib.InitializeInjectionNvtx(table), lib.InitializeInjectionNvtx2(table),"

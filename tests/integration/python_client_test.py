@@ -1,4 +1,5 @@
-"""A CUDA program in Python on packages that none of us wrote: cuda-bindings for the driver, nvtx for ranges."""
+"""A CUDA program in Python on packages that none of us wrote: cuda-bindings for the driver, nvtx
+for ranges."""
 
 import sys
 import unittest

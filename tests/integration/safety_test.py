@@ -1,4 +1,5 @@
-"""What a profiler could break in the program, or lose with it. Every launch is axpy(100), 200 FLOP."""
+"""What a profiler could break in the program, or lose with it. Every launch is axpy(100), 200
+FLOP."""
 
 import json
 import os
@@ -14,7 +15,8 @@ SAFETY = CLIENTS / "safety_client"
 
 
 class Captures(harness.TestCase):
-    """simgpu invalidates a capture when a profiler session begins, ends or is open beside it: then the client fails."""
+    """simgpu invalidates a capture when a profiler session begins, ends or is open beside it: then
+    the client fails."""
 
     def report_of(self, case):
         self.run_profiled([SAFETY, case])
@@ -39,7 +41,8 @@ class Captures(harness.TestCase):
 
 
 class IdleProgram(harness.TestCase):
-    """Nothing is launched any more, and the program ends without exit handlers: what its last window read is there."""
+    """Nothing is launched any more, and the program ends without exit handlers: what its last
+    window read is there."""
 
     def idle_then(self, end, status):
         client = subprocess.Popen([SAFETY, "idle"], env=injected_environment(self.trace), stdin=subprocess.PIPE)

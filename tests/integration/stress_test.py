@@ -10,8 +10,8 @@ MIB = 1 << 20
 
 class Stress(harness.TestCase):
     def stress(self, case, launches, settled, growth, **settings):
-        """Runs a case. Memory may grow by `growth` from the round numbered `settled` to the last, where without a bound
-        each further round would take as much again as the first."""
+        """Runs a case. Memory may grow by `growth` from the round numbered `settled` to the last,
+        where without a bound each further round would take as much again as the first."""
         done = self.run_profiled([CLIENTS / "stress_client", case], **settings)
         memory = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("rss ")]
         self.assertGreater(len(memory), settled + 1)

@@ -1,10 +1,10 @@
 """FLOP of the trainer, worked out from layer shapes alone.
 
-Written from the mathematics of each layer, not from the trainer's or the profiler's code. Every figure is executed
-operations with a fused multiply-add counted as two: forward of a dense layer is 2*B*in*out; its weight gradient and
-its input gradient cost the same each, the first layer has no input gradient; biases start the forward sums (no
-operation) and their gradient is one addition per term.
-"""
+Written from the mathematics of each layer, not from the trainer's or the profiler's code. Every
+figure is executed operations with a fused multiply-add counted as two: forward of a dense layer is
+2*B*in*out; its weight gradient and its input gradient cost the same each, the first layer has no
+input gradient; biases start the forward sums (no operation) and their gradient is one addition per
+term. """
 
 from collections import defaultdict
 from math import prod

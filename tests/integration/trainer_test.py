@@ -1,4 +1,5 @@
-"""The whole path on an existing trainer: every FLOP figure equals the count worked out from layer shapes."""
+"""The whole path on an existing trainer: every FLOP figure equals the count worked out from layer
+shapes."""
 
 import json
 import unittest
@@ -10,7 +11,8 @@ MODES = ("plain", "autograd-thread", "graph", "streams")
 
 
 def train(test, *arguments, batch=8, **settings):
-    """Runs the trainer under the profiler; returns what theory says of it and what flopreduce says."""
+    """Runs the trainer under the profiler; returns what theory says of it and what flopreduce
+    says."""
     done = test.run_profiled([harness.TRAINER, "--print-shapes", "--batch", batch, *arguments], **settings)
     return Expected(json.loads(done.stdout)), harness.reduce(test.trace)
 
@@ -101,7 +103,8 @@ class PhasesWithoutRanges(harness.TestCase):
 
 
 class OperatorsOfPyTorch(harness.TestCase):
-    """Ranges as emit_nvtx pushes them: formulas from their sizes, backward joined to forward by sequence numbers."""
+    """Ranges as emit_nvtx pushes them: formulas from their sizes, backward joined to forward by
+    sequence numbers."""
 
     def check_layers(self, expected, report):
         """By layer, though backward's ranges name no layer."""
@@ -168,8 +171,8 @@ class OperatorsOfPyTorch(harness.TestCase):
                     self.check_methods(expected, report)
 
     def check_methods(self, expected, report):
-        """Theory is three times the forward pass: by formula where every operator of it has one, else as executed.
-        simgpu's fp32 peak is 2 x 132 x 128 x 1.98 GHz."""
+        """Theory is three times the forward pass: by formula where every operator of it has one,
+        else as executed. simgpu's fp32 peak is 2 x 132 x 128 x 1.98 GHz."""
         methods = {m["name"]: m for m in report["utilization"]["methods"]}
         theory = methods["theory"]
         forward = [o for o in report["operators"]["types"] if o["phase"] == "forward"]
@@ -207,7 +210,8 @@ class OperatorsOfPyTorch(harness.TestCase):
 
 class FmaConvention(harness.TestCase):
     def test_only_true_fmas_change(self):
-        """Dense and convolution products are all multiply-adds: half. Pool and loss have none: unchanged."""
+        """Dense and convolution products are all multiply-adds: half. Pool and loss have none:
+        unchanged."""
         expected, report = train(self, "--model", "cnn", "--steps", 12)
         one = harness.reduce(self.trace, options=["--fma", "1"])
         self.assertEqual((report["fma"], one["fma"]), (2, 1))

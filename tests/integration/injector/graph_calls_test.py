@@ -1,4 +1,5 @@
-"""Graphs made and changed by hand. Each kernel is dot(k), 2k FLOP; 3, 5, 7 and 9 run once outside of graphs."""
+"""Graphs made and changed by hand. Each kernel is dot(k), 2k FLOP; 3, 5, 7 and 9 run once outside
+of graphs."""
 
 import sys
 from pathlib import Path
@@ -16,7 +17,8 @@ class GraphsByHand(harness.TestCase):
         return harness.reduce(self.trace)
 
     def assert_ran(self, case, ks):
-        """The graphs of the case ran dot(k) for each k in ks, and every GPU time found its launch."""
+        """The graphs of the case ran dot(k) for each k in ks, and every GPU time found its
+        launch."""
         report = self.report_of(case)
         self.assert_all_counted(report, len(EAGER) + len(ks))
         kernel, = report["kernels"]
@@ -75,7 +77,8 @@ class GraphsByHand(harness.TestCase):
         return harness.by_key(report["kernels"], "name")["dot"]
 
     def test_body_of_a_loop_counts_as_often_as_it_ran(self):
-        """4 + 2 times dot(5) and count_down in the body, dot(3) beside it twice; count_down once before."""
+        """4 + 2 times dot(5) and count_down in the body, dot(3) beside it twice; count_down once
+        before."""
         for level in ("launches", "tally"):
             with self.subTest(level):
                 report = self.report_of("looping", FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
@@ -90,7 +93,8 @@ class GraphsByHand(harness.TestCase):
         self.assertEqual(int(self.dot_of(report)["flop"]), 2 * (sum(EAGER) + 7 + 7 + 9))
 
     def test_bodies_without_times_are_unseen(self):
-        """No activity records: dot(3) is counted, and the two graph launches are said to have run more."""
+        """No activity records: dot(3) is counted, and the two graph launches are said to have run
+        more."""
         report = self.report_of("looping", FLOPINJ_MODE="count")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["launches"], len(EAGER) + 1 + 2)

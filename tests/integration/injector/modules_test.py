@@ -1,4 +1,5 @@
-"""Kernels of one name in several modules. dot(5) is 10 FLOP in one of them and 15 in the other; each runs 10 times."""
+"""Kernels of one name in several modules. dot(5) is 10 FLOP in one of them and 15 in the other;
+each runs 10 times."""
 
 import sys
 from pathlib import Path

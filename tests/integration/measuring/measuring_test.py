@@ -1,4 +1,5 @@
-"""What is measured, by whom and at what cost: multiplexed windows against replay of every launch, ranks, budget."""
+"""What is measured, by whom and at what cost: multiplexed windows against replay of every launch,
+ranks, budget."""
 
 import json
 import sys
@@ -32,7 +33,8 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
             done = self.run_profiled(command, FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
             outputs[mode] = done.stdout
             reports[mode] = harness.reduce(self.trace)
-        self.assertEqual(len(set(outputs.values())), 1, outputs)  # replay restores what a kernel changes
+        # Replay restores what a kernel changes.
+        self.assertEqual(len(set(outputs.values())), 1, outputs)
         ledger = reports["full"]["ledger"]
         self.assertEqual((ledger["measured"], ledger["extrapolated"]), (ledger["launches"], 0), ledger)
         self.assertGreater(reports["multiplex"]["ledger"]["extrapolated"], 0)
@@ -186,7 +188,8 @@ class Budget(harness.TestCase):
         self.assertIsNone(measuring["stopped"])
 
     def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
-        """A millionth of a per cent: once the first window has cost something, nothing is left for others."""
+        """A millionth of a per cent: once the first window has cost something, nothing is left for
+        others."""
         self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
         report = harness.reduce(self.trace)
         ledger = report["ledger"]
@@ -200,8 +203,8 @@ class Budget(harness.TestCase):
         self.assertIsNone(report["measuring"][0]["budget_percent"])
 
     def measured_until_covered(self, launches):
-        """A kernel that varies would be measured for good. Its program rests 20 ms every 50 launches.
-        Whether measuring stopped, and how long the program ran, in seconds."""
+        """A kernel that varies would be measured for good. Its program rests 20 ms every 50
+        launches. Whether measuring stopped, and how long the program ran, in seconds."""
         began = time.monotonic()
         done = self.run_profiled([CLIENTS / "varying_client", "uniform", launches, 1, 20], FLOPINJ_UNTIL_COVERED=90,
                                  FLOPINJ_LOG="info", FLOPINJ_LEVEL="tally", FLOPINJ_FORCE=1)
@@ -213,7 +216,8 @@ class Budget(harness.TestCase):
         return stopped, elapsed
 
     def test_measuring_ends_where_it_was_asked_to(self):
-        """After 5 s of complete counts: a run of at least 8 s ends it, a shorter one than 5 s does not."""
+        """After 5 s of complete counts: a run of at least 8 s ends it, a shorter one than 5 s does
+        not."""
         stopped, _ = self.measured_until_covered(20000)
         self.assertTrue(stopped)
         stopped, elapsed = self.measured_until_covered(100)

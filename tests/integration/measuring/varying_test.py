@@ -1,4 +1,5 @@
-"""A kernel whose work depends on data: the report's 95 % interval against the work that the program put into memory."""
+"""A kernel whose work depends on data: the report's 95 % interval against the work that the program
+put into memory."""
 
 import sys
 import unittest

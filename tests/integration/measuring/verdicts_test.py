@@ -1,4 +1,5 @@
-"""What a report says of itself: why a figure is missing, what became of the counters, who is slow, which ranks are missing."""
+"""What a report says of itself: why a figure is missing, what became of the counters, who is slow,
+which ranks are missing."""
 
 import sys
 from pathlib import Path
@@ -64,7 +65,8 @@ class Ranks(harness.TestCase):
         report = harness.reduce(*traces)
         self.assertNotIn(": slowest ", text_of(*traces))
         times = [p["gpu_time_ns"] for p in report["ranks"]["processes"]]
-        # Simulated times are modelled: equal work takes equal time, and rank 0 has the others' mean.
+        # Simulated times are modelled: equal work takes equal time, and rank 0 has the others'
+        # mean.
         self.assertLess(max(times) / min(times), 1.01, times)
         self.assertAlmostEqual(sum(times), report["total"]["gpu_time_ns"], delta=1000)
         self.assertTrue(all(s["trace"] != 0 for s in report["ranks"]["stragglers"]))

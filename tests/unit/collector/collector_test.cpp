@@ -541,8 +541,8 @@ TEST_CASE("an idle program adds nothing to its trace") {
   r.collector.close(EndReason::kExit);
 }
 
-// Steps of 1, 2, 3, ... launches on a thread, twice as many on one that works for it, and one launch
-// between two steps.
+// Steps of 1, 2, 3, ... launches on a thread, twice as many on one that works for it, and one
+// launch between two steps.
 TEST_CASE("training steps are in the trace with their times, and launches with their steps") {
   CollectorConfig config;
   config.level = GENERATE(Level::kLaunches, Level::kTally);

@@ -12,7 +12,8 @@ using namespace flopinj::reduce;
 namespace {
 
 const nlohmann::ordered_json kReport = nlohmann::ordered_json::parse(R"json({
-  "total": {"flop": 1.8446744073709552e19, "flop_exact": "18446744073709551617", "launches": 700, "gpu_time_ns": null},
+  "total": {"flop": 1.8446744073709552e19, "flop_exact": "18446744073709551617", "launches": 700,
+            "gpu_time_ns": null},
   "ratio": 1.69,
   "hfu_kernel_time": 0.25,
   "partial": false,
