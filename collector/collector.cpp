@@ -209,6 +209,7 @@ void Collector::set_startup_ns(uint64_t ns) {
 
 RangePathTable& Collector::paths() { return state_->paths; }
 ProcessRanges& Collector::process_ranges() { return state_->process_ranges; }
+RangeNumbers& Collector::range_numbers() { return state_->range_numbers; }
 MeasurementScheduler& Collector::scheduler() { return state_->scheduler; }
 
 const Signature* Collector::signature(ThreadState& thread, const KernelFunction& function,

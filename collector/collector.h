@@ -17,6 +17,7 @@
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
 #include <collector/ranges/process_ranges.h>
+#include <collector/ranges/range_numbers.h>
 #include <collector/ranges/range_path_table.h>
 #include <collector/schedule/metric_plan.h>
 #include <collector/schedule/scheduler.h>
@@ -57,7 +58,7 @@ class Collector {
   // In a forked child: forget everything without touching locks, threads or the sink's buffers;
   // only the sink's descriptor is closed, so that its reader does not wait for the child. The
   // object is dead after: every call does nothing and returns null, except paths(),
-  // process_ranges() and scheduler(), which must not be used.
+  // process_ranges(), range_numbers() and scheduler(), which must not be used.
   void abandon_after_fork() noexcept;
 
   // --- Any thread, cold: locks, may allocate
@@ -93,6 +94,7 @@ class Collector {
 
   RangePathTable& paths();
   ProcessRanges& process_ranges();
+  RangeNumbers& range_numbers();
   MeasurementScheduler& scheduler();
 
   // --- The launch path: the calling thread's own state; no lock, no allocation, no system call on

@@ -6,6 +6,9 @@
 // Handles (domains, registered strings) are ours to choose: see nvtx_handles.h. Several copies of
 // NVTX share domains by name. Version 2 has the CORE module only.
 //
+// Numbers of a range (FORMAT.md, "Numbers of ranges") are marks of the domain "flopinj"; marks of
+// others end at one comparison.
+//
 // While nothing is recorded, only the functions that make handles are ours: the program keeps what
 // they give it. All others are no-ops again, as in a program without a tool.
 #include <collector/identity/mutex.h>
@@ -18,6 +21,7 @@
 
 #include <array>
 #include <cwchar>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -73,6 +77,28 @@ std::string_view message_of(const nvtxEventAttributes_t* attributes, std::string
   }
 }
 
+// The whole number that an attribute structure carries, if there is one from 0 on.
+std::optional<uint64_t> number_of(const nvtxEventAttributes_t* attributes) {
+  constexpr size_t kThroughPayload =
+      offsetof(nvtxEventAttributes_t, payload) + sizeof(attributes->payload);
+  if (attributes == nullptr || attributes->size < kThroughPayload) return std::nullopt;
+  const auto whole = [](int64_t value) {
+    return value < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(value));
+  };
+  switch (attributes->payloadType) {
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+      return attributes->payload.ullValue;
+    case NVTX_PAYLOAD_TYPE_INT64:
+      return whole(attributes->payload.llValue);
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+      return attributes->payload.uiValue;
+    case NVTX_PAYLOAD_TYPE_INT32:
+      return whole(attributes->payload.iValue);
+    default:
+      return std::nullopt;
+  }
+}
+
 void count_interrupting_call() noexcept {
   if (Edge* const edge = recording_edge(); edge != nullptr)
     edge->collector->count_interrupting_range();
@@ -110,6 +136,16 @@ int pop(const RecursionGuard& guard, nvtxDomainHandle_t domain) {
   ThreadState* const thread = edge != nullptr ? thread_state(guard) : nullptr;
   return thread == nullptr ? NVTX_NO_PUSH_POP_TRACKING
                            : thread->ranges.pop(domain_id(*edge, domain));
+}
+// In ranges whose launches the user leaves out, numbers are left out too.
+void add_number(const RecursionGuard& guard, const nvtxEventAttributes_t* attributes) {
+  const auto number = number_of(attributes);
+  Edge* const edge = session_edge();
+  ThreadState* const thread = edge != nullptr && number ? thread_state(guard) : nullptr;
+  if (thread == nullptr || !thread->ranges.chosen()) return;
+  std::string storage;
+  const StringId name = edge->collector->paths().intern_string(message_of(attributes, storage));
+  edge->collector->range_numbers().add(thread->ranges.path(), name, *number);
 }
 // A range's id says which recording it began in: in the next one it is unknown.
 constexpr int kRecordingShift = 48;
@@ -166,6 +202,10 @@ int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes
     return push(guard, domain, message_of(a, storage));
   });
 }
+void NVTX_API domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
+  if (domain == nullptr || domain != own_domain()) return;
+  contain(0, [&](const RecursionGuard& guard) { return add_number(guard, a), 0; });
+}
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
   return contain(NVTX_NO_PUSH_POP_TRACKING,
                  [&](const RecursionGuard& guard) { return pop(guard, domain); });
@@ -221,7 +261,8 @@ const auto& core() {
 }
 
 const auto& core2() {
-  static const std::array<Replacement, 8> table = {{
+  static const std::array<Replacement, 9> table = {{
+      {NVTX_CBID_CORE2_DomainMarkEx, any(domain_mark_ex)},
       {NVTX_CBID_CORE2_DomainRangeStartEx, any(domain_start_ex)},
       {NVTX_CBID_CORE2_DomainRangeEnd, any(domain_end)},
       {NVTX_CBID_CORE2_DomainRangePushEx, any(domain_push_ex)},

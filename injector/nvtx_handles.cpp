@@ -55,6 +55,9 @@ KeptNames<Domain>& domains() {
   return *instance;
 }
 
+constexpr std::string_view kOwnDomain = "flopinj";
+std::atomic<nvtxDomainHandle_t> g_own_domain{nullptr};
+
 }  // namespace
 
 nvtxStringHandle_t kept_string(std::string_view text) {
@@ -66,8 +69,12 @@ const std::string& registered_string(nvtxStringHandle_t handle) {
 }
 
 nvtxDomainHandle_t kept_domain(std::string_view name) {
-  return reinterpret_cast<nvtxDomainHandle_t>(&domains().add(name));
+  auto* const domain = reinterpret_cast<nvtxDomainHandle_t>(&domains().add(name));
+  if (name == kOwnDomain) g_own_domain.store(domain, std::memory_order_release);
+  return domain;
 }
+
+nvtxDomainHandle_t own_domain() noexcept { return g_own_domain.load(std::memory_order_acquire); }
 
 StringId domain_id(Edge& edge, nvtxDomainHandle_t handle) {
   if (handle == nullptr) return {};

@@ -19,6 +19,8 @@ nvtxStringHandle_t kept_string(std::string_view text);
 const std::string& registered_string(nvtxStringHandle_t);
 
 nvtxDomainHandle_t kept_domain(std::string_view name);
+// The domain "flopinj", whose marks are numbers of ranges; null before a program has made it.
+nvtxDomainHandle_t own_domain() noexcept;
 // The domain's id in this recording; of a null handle, the default domain's. Interns the name at
 // the first call in a recording.
 StringId domain_id(Edge&, nvtxDomainHandle_t);

@@ -2,6 +2,7 @@
 #include <step_buckets.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace flopinj {
 
@@ -25,6 +26,18 @@ void StepOutput::write(std::span<const Step> ended, bool everything) {
   next_ = now + std::chrono::seconds(1);
   written_ = sums_.steps;
   writer_.steps(message_, sums_);
+}
+
+void StepOutput::write(std::vector<RangeNumber> numbers, bool everything) {
+  if (!numbers.empty()) numbers_ = std::move(numbers);
+  const auto now = Clock::now();
+  if (numbers_.empty() || (!everything && now < next_numbers_)) return;
+  next_numbers_ = now + std::chrono::seconds(1);
+  if (level_ == Level::kLaunches)
+    writer_.numbers(numbers_);
+  else
+    writer_.numbers(numbers_message_, numbers_);
+  numbers_.clear();
 }
 
 }  // namespace flopinj

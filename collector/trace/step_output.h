@@ -1,5 +1,6 @@
 // Training steps on their way into the trace: one by one (level launches), or summed up in a
-// message that is written again and again (level tally). Used by the writer thread.
+// message that is written again and again (level tally). Likewise the numbers that ranges were
+// given, which are sums at either level. Used by the writer thread.
 #pragma once
 #include <collector/identity/recording.h>
 #include <collector/ranges/steps.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <vector>
 
 namespace flopinj {
 
@@ -29,6 +31,8 @@ class StepOutput {
 
   // What has ended since the last call. Sums are written once a second, or where `everything` is.
   void write(std::span<const Step>, bool everything);
+  // All numbers so far, at most once a second; none: nothing new has come.
+  void write(std::vector<RangeNumber>, bool everything);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -38,6 +42,9 @@ class StepOutput {
   RevisedMessage message_{RevisedMessage::kSteps};
   uint64_t written_ = 0;  // steps
   Clock::time_point next_ = Clock::now();
+  RevisedMessage numbers_message_{RevisedMessage::kNumbers};
+  std::vector<RangeNumber> numbers_;  // that are not written yet
+  Clock::time_point next_numbers_ = Clock::now();
 };
 
 }  // namespace flopinj

@@ -46,11 +46,11 @@ void add_text(Builder& builder, Field field, std::string_view text) {
 }
 
 // One column of a list of rows.
-template <class Builder, class Field, class Get>
-void add_column(Builder& builder, Field field, std::span<const TallyRow> rows, Get&& get) {
+template <class Builder, class Field, class Row, class Get>
+void add_column(Builder& builder, Field field, std::span<const Row> rows, Get&& get) {
   std::vector<uint64_t> column;
   column.reserve(rows.size());
-  for (const TallyRow& row : rows) column.push_back(get(row));
+  for (const Row& row : rows) column.push_back(get(row));
   builder.add_packed_uint64(field, column.begin(), column.end());
 }
 
@@ -75,6 +75,17 @@ void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_
     add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
   if (any([](const TallyRow& r) { return r.in_step; }))
     add_column(b, F::in_step, rows, [](const TallyRow& r) { return uint64_t{r.in_step}; });
+}
+
+template <class Builder, class Field>
+void add_numbers(Builder& to, Field field, std::span<const RangeNumber> all) {
+  static_assert(RangeNumbers::kMost * 30 < kMaxPacketBytes);
+  using F = f::RangeNumbersField;
+  protozero::pbf_builder<F> b(to, field);
+  add_column(b, F::range_path, all, [](const RangeNumber& n) { return n.path.value; });
+  add_column(b, F::name, all, [](const RangeNumber& n) { return n.name.value; });
+  add_column(b, F::times, all, [](const RangeNumber& n) { return n.times; });
+  add_column(b, F::total, all, [](const RangeNumber& n) { return n.total; });
 }
 
 template <class Builder, class Field>

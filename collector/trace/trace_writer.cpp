@@ -325,6 +325,16 @@ void TraceWriter::steps(RevisedMessage& message, const StepSums& sums) {
   });
 }
 
+void TraceWriter::numbers(std::span<const RangeNumber> all) {
+  packet([&](PacketBuilder& p) { add_numbers(p, f::TracePacketField::range_numbers, all); });
+}
+
+void TraceWriter::numbers(RevisedMessage& message, std::span<const RangeNumber> all) {
+  constexpr size_t kRowBytes = 30;
+  revise(message, all.size() * kRowBytes,
+         [&](RevisedBuilder& r) { add_numbers(r, f::RevisedField::range_numbers, all); });
+}
+
 void TraceWriter::samples(const SampleBatch& batch) {
   using F = f::CounterSamplesField;
   const size_t samples = batch.signatures.size();

@@ -11,6 +11,7 @@
 #include <collector/identity/assert.h>
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
+#include <collector/ranges/range_numbers.h>
 #include <collector/ranges/steps.h>
 #include <collector/schedule/metric_plan.h>
 #include <collector/trace/launch_columns.h>
@@ -39,7 +40,8 @@ inline constexpr size_t kMaxTallyRows = 32'768;  // of about 70 bytes at most
 // Revised in the format. Where the sink cannot rewrite, every revision is appended.
 class RevisedMessage {
  public:
-  static constexpr uint32_t kLedger = 1, kOverhead = 2, kSteps = 3, kFirstTally = 4;  // keys
+  static constexpr uint32_t kLedger = 1, kOverhead = 2, kSteps = 3;  // keys
+  static constexpr uint32_t kNumbers = 4, kFirstTally = 5;
   explicit RevisedMessage(uint32_t key) : key_(key) {}
 
  private:
@@ -71,6 +73,8 @@ class TraceWriter {
   void tally(RevisedMessage&, std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);
   void steps(std::span<const Step>);  // nothing where there are none
   void steps(RevisedMessage&, const StepSums&);
+  void numbers(std::span<const RangeNumber>);
+  void numbers(RevisedMessage&, std::span<const RangeNumber>);
   void samples(const SampleBatch&);  // nothing where values are no multiple of the samples
   void ledger(const LedgerSnapshot&);
   void ledger(RevisedMessage&, const LedgerSnapshot&);

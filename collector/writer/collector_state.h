@@ -3,6 +3,7 @@
 #include <collector/identity/graph_table.h>
 #include <collector/identity/signature_table.h>
 #include <collector/ranges/process_ranges.h>
+#include <collector/ranges/range_numbers.h>
 #include <collector/ranges/range_path_table.h>
 #include <collector/ranges/steps.h>
 #include <collector/schedule/scheduler.h>
@@ -27,6 +28,7 @@ struct CollectorState {
   RangePathTable paths;
   const RangeFilter range_filter{config.ranges, paths};
   Steps steps{config.step_range, [this] { return now(); }};
+  RangeNumbers range_numbers;
   ProcessRanges process_ranges{paths, config.ranges.empty() ? nullptr : &range_filter, &steps};
   const KernelNames kernel_names{config.kernel_name, config.kernel_name_base};
   SignatureTable signatures{

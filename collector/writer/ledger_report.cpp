@@ -145,6 +145,10 @@ void LedgerReport::report_losses(const LaunchMerger& merger) {
       {"steps.lost",
        "training steps ended faster than they are written: some are in no count of steps",
        state_.steps.lost()},
+      {"ranges.numbers_lost",
+       "the program gave numbers to more ranges than are kept, or their sum is too large: some are "
+       "in no sum",
+       state_.range_numbers.lost()},
       {"activity.no_time", "CUPTI has a record of a kernel without its time", merger.unusable()},
   };
   static_assert(std::size(losses) == std::tuple_size_v<decltype(losses_reported_)>);

@@ -45,7 +45,7 @@ class LedgerReport {
   CollectorState& state_;
   TimedCalls timed_calls_;
   size_t coverage_logged_ = 0;  // steps of coverage that were told
-  std::array<uint64_t, 6> losses_reported_{};
+  std::array<uint64_t, 7> losses_reported_{};
   RevisedMessage ledger_message_{RevisedMessage::kLedger};
   RevisedMessage overhead_message_{RevisedMessage::kOverhead};
   LedgerSnapshot last_;

@@ -176,12 +176,14 @@ void WriterLoop::flush(bool everything) {
   });
   auto samples = state_.samples.take();  // before the launches that they are of
   const std::vector<Step> steps = state_.steps.take();
+  std::vector<RangeNumber> numbers = state_.range_numbers.take();
   drain();
   if (failed_) return;
   definitions_.write(writer_, threads_);
   release(everything);
   output_.write(everything);
   steps_.write(steps, everything);
+  steps_.write(std::move(numbers), everything);
   write_samples(samples);
   ledger_.report_losses(merger_);
   ledger_.write_diagnostics(writer_, false);

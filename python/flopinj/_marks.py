@@ -4,6 +4,7 @@ injected they do nothing."""
 from __future__ import annotations
 
 import functools
+import operator
 import os
 
 from flopinj._programs import TREE
@@ -16,22 +17,32 @@ if TYPE_CHECKING:
 
 
 @functools.lru_cache(maxsize=None)
-def _nvtx() -> tuple[Callable[[bytes], int], Callable[[], int]]:
-    """Push and pop."""
+def _nvtx() -> tuple[Callable[[bytes], int], Callable[[], int], Callable[[bytes, int], None]]:
+    """Push, pop, and a number of the range that is open."""
     if not os.environ.get("NVTX_INJECTION64_PATH"):
-        return (lambda name: 0), (lambda: 0)
+        return (lambda name: 0), (lambda: 0), (lambda name, number: None)
     import ctypes
 
     library = ctypes.PyDLL(str(TREE / "lib" / "flopinj" / "libflopinj_nvtx.so"))
     push, pop = library.flopinj_nvtx_push, library.flopinj_nvtx_pop
     push.argtypes = [ctypes.c_char_p]
-    return push, pop
+    number = library.flopinj_nvtx_number
+    number.argtypes, number.restype = [ctypes.c_char_p, ctypes.c_uint64], None
+    return push, pop, number
+
+
+def _whole(name: str, number: Any) -> tuple[bytes, int]:
+    value = operator.index(number)
+    if not 0 <= value < 2**64:
+        raise ValueError(f"{name}={number}: a range's numbers are from 0 to 2**64 - 1")
+    return name.encode(), value
 
 
 class range:  # noqa: A001  as NVTX names it
-    """A range of the program, for `with` or as a decorator. Launches inside have its name.
+    """A range of the program, for `with` or as a decorator. Launches inside have its name. Of
+    numbers that it is given, the report has the sum, and the FLOP for each of them.
 
-    >>> with range("data"):
+    >>> with range("data", tokens=4096):
     ...     pass
     >>> @range("layer:attention")
     ... def attention(x):
@@ -40,13 +51,17 @@ class range:  # noqa: A001  as NVTX names it
     1
     """
 
-    __slots__ = ("_name",)
+    __slots__ = ("_name", "_numbers")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **numbers: int) -> None:
         self._name = name.encode()
+        self._numbers = [_whole(key, value) for key, value in numbers.items()]
 
     def __enter__(self) -> None:
-        _nvtx()[0](self._name)
+        push, _, number = _nvtx()
+        push(self._name)
+        for key, value in self._numbers:
+            number(key, value)
 
     def __exit__(self, *_: object) -> None:
         _nvtx()[1]()
@@ -60,21 +75,21 @@ class range:  # noqa: A001  as NVTX names it
         return wrapped  # type: ignore[return-value]
 
 
-def step() -> range:
+def step(**numbers: int) -> range:
     """One step of the training loop.
 
-    >>> for batch in ([1], [2]):
-    ...     with step():
+    >>> for batch in ([1, 2], [3]):
+    ...     with step(tokens=len(batch)):
     ...         pass
     """
-    return range("step")
+    return range("step", **numbers)
 
 
-def phase(name: str) -> range:
+def phase(name: str, **numbers: int) -> range:
     """A phase of the step. `flopreduce` knows forward, backward, recompute, loss, optimizer and
     communication; of another name it is told by `reduce(..., phase="evaluation=^evaluation$")`.
 
     >>> with phase("optimizer"):
     ...     pass
     """
-    return range(name)
+    return range(name, **numbers)

@@ -286,9 +286,11 @@ MARKING = CLIENT + """
 def layer():
     launch(40)
 
-for _ in range(6):
-    with flopinj.step():
-        with flopinj.phase('forward'):
+for i in range(6):
+    with flopinj.step(tokens=10 + i):
+        with flopinj.range('data', tokens=1, images=2):
+            pass
+        with flopinj.phase('forward', images=i):
             launch(100)
             layer()
         with flopinj.phase('backward'):
@@ -339,6 +341,58 @@ class Programs(harness.TestCase):
             "step/backward": (6, 6 * 2 * 70),
             "step/optimizer": (6, 6 * 2 * 9),
         })
+
+    def test_numbers_of_ranges_become_flop_for_each(self):
+        tokens, flop = sum(10 + i for i in range(6)), 6 * 2 * 219
+        for level in ("launches", "tally"):
+            self.client(MARKING, FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
+            summary = self.folder / f"{level}.sum"
+            flopinj.merge([self.trace], out=summary)
+            for trace in (self.trace, summary):
+                report = flopinj.reduce(trace)
+                by_name = {number["name"]: number for number in report["numbers"]}
+                self.assertEqual(sorted(by_name), ["images", "tokens"])
+                given = {name: {one["path"]: (one["times"], one["total"], one["flop_each"])
+                                for one in number["ranges"]} for name, number in by_name.items()}
+                self.assertEqual(given, {
+                    "tokens": {"step": (6, tokens, flop / tokens), "step/data": (6, 6, None)},
+                    "images": {"step/data": (6, 12, None),
+                               "step/forward": (6, 15, 6 * 2 * 140 / 15)},
+                })
+                self.assertEqual(by_name["tokens"]["total"], tokens)
+                self.assertEqual(by_name["tokens"]["flop_each"], flop / tokens)
+                self.assertIn(f"executed FLOP / {tokens} tokens", str(report))
+                rows = report._database.execute(
+                    "SELECT total, flop_each FROM numbers WHERE number = 'tokens'").fetchall()
+                self.assertEqual([total for total, _ in rows], [tokens, tokens, 6])
+
+    def test_numbers_by_another_library_of_nvtx(self):
+        code = CLIENT + """
+import nvtx
+with nvtx.annotate('forward'):
+    for n in (5, 2**40, -1, 2.5):  # the last two are no such numbers
+        nvtx.mark('tokens', domain='flopinj', payload=n)
+    nvtx.mark('tokens', domain='another', payload=7)
+    nvtx.mark('tokens', payload=7)
+    launch(100)
+ok(driver.cuCtxSynchronize())
+"""
+        self.client(code)
+        (number,) = harness.reduce(self.trace)["numbers"]
+        self.assertEqual((number["name"], number["total"]), ("tokens", 2**40 + 5))
+        self.assertEqual([(one["path"], one["times"]) for one in number["ranges"]],
+                         [("forward", 2)])
+
+    def test_numbers_of_ranges_that_are_left_out(self):
+        self.client(MARKING, FLOPINJ_NVTX_INCLUDE="forward/")
+        numbers = {n["name"]: n["total"] for n in harness.reduce(self.trace)["numbers"]}
+        self.assertEqual(numbers, {"images": 15})
+
+    def test_numbers_that_cannot_be(self):
+        with self.assertRaisesRegex(ValueError, "tokens=-1: a range's numbers are from 0"):
+            flopinj.range("data", tokens=-1)
+        with self.assertRaises(TypeError):
+            flopinj.range("data", tokens=0.5)
 
     def test_nothing_happens_where_nothing_is_injected(self):
         self.client(MARKING, injected=False)

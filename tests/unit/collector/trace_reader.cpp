@@ -98,6 +98,7 @@ void settle_revisions(ReadTrace& trace) {
     if (held.has_ledger()) *packet.mutable_ledger() = held.ledger();
     if (held.has_self_overhead()) *packet.mutable_self_overhead() = held.self_overhead();
     if (held.has_step_sums()) *packet.mutable_step_sums() = held.step_sums();
+    if (held.has_range_numbers()) *packet.mutable_range_numbers() = held.range_numbers();
   }
 }
 
@@ -268,6 +269,12 @@ class Checker {
         steps.duration_ns_size() != steps.number_delta_size())
       fault("step columns of unlike length");
     use(paths_, packet.step_sums().range_path(), "path");
+    const auto& numbers = packet.range_numbers();
+    for (const uint32_t p : numbers.range_path()) use(paths_, p, "path");
+    for (const uint32_t s : numbers.name()) use(strings_, s, "string");
+    if (numbers.name_size() != numbers.range_path_size() ||
+        numbers.times_size() != numbers.name_size() || numbers.total_size() != numbers.name_size())
+      fault("columns of numbers of unlike length");
     if (packet.has_ledger() && !revised) check(packet.ledger(), false);
   }
 

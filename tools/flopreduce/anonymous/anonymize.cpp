@@ -36,10 +36,16 @@ Uses uses_of(Input& input) {
   Uses uses;
   DamageLog told_later;
   for_each(input, told_later, [&](uint32_t recording, const Packet& packet) {
+    const auto field = static_cast<PacketField>(packet.body_field);
+    trace::RangeNumbers numbers;
+    trace::Revised revised;
+    if (field == PacketField::revised && parse_message(revised, packet.body))
+      numbers = revised.range_numbers();
+    else if (field == PacketField::range_numbers)
+      parse_message(numbers, packet.body);
+    for (const uint32_t name : numbers.name()) uses.ranges.emplace(recording, name);
     trace::Interned message;
-    if (static_cast<PacketField>(packet.body_field) != PacketField::interned ||
-        !parse_message(message, packet.body))
-      return;
+    if (field != PacketField::interned || !parse_message(message, packet.body)) return;
     for (const auto& f : message.functions()) uses.kernels.emplace(recording, f.name());
     for (const auto& r : message.range_paths()) {
       uses.ranges.emplace(recording, r.name());
@@ -97,6 +103,8 @@ class Rewriter {
         return rewrite<trace::Steps>(packet, out, [](auto&) {});
       case PacketField::step_sums:
         return rewrite<trace::StepSums>(packet, out, [](auto&) {});
+      case PacketField::range_numbers:
+        return rewrite<trace::RangeNumbers>(packet, out, [](auto&) {});
       case PacketField::tally_batch:
         return rewrite<trace::TallyBatch>(packet, out, [](auto&) {});
       case PacketField::launch_batch:

@@ -122,6 +122,7 @@ void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource&
       ledger(packet, damage);
       break;
     case PacketField::self_overhead:
+    case PacketField::range_numbers:
     case PacketField::end:
       last_[field] = body;
       break;
@@ -335,7 +336,8 @@ std::string Recording::bytes() {
   if (last_ledger != last_.end() && (ledgers_.empty() || ledgers_.back() != last_ledger->second))
     ledgers_.push_back(last_ledger->second);
   for (const auto& body : ledgers_) write(PacketField::ledger, body);
-  for (const auto field : {PacketField::self_overhead, PacketField::end})
+  for (const auto field :
+       {PacketField::range_numbers, PacketField::self_overhead, PacketField::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
   return std::move(bytes_);
 }

@@ -86,6 +86,12 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         if (ok) trace_->steps.add(message, damage);
         break;
       }
+      case Field::range_numbers: {
+        trace::RangeNumbers message;
+        ok = parse_message(message, packet.body);
+        if (ok) range_numbers(message);
+        break;
+      }
       case Field::diagnostic: {
         trace::Diagnostic message;
         ok = parse_message(message, packet.body);
@@ -196,6 +202,25 @@ void DefinitionPass::range_path(const trace::Interned::RangePath& m) {
     path = parent;
   }
   define(trace_->paths, m.id(), path);
+}
+
+// Sums so far: the last message counts.
+void DefinitionPass::range_numbers(const trace::RangeNumbers& m) {
+  constexpr int kMost = 65'536;
+  const int rows = m.name_size();
+  if (m.range_path_size() != rows || m.times_size() != rows || m.total_size() != rows)
+    return damage_->add(Damage::kBadColumns);
+  if (rows > kMost) return damage_->add(Damage::kTableFull);
+  trace_->numbers.clear();
+  for (int i = 0; i < rows; ++i) {
+    uint32_t path = PathTable::kRoot;
+    if (m.range_path(i) != 0) path = trace_->paths.get(m.range_path(i));
+    if (path == kNoIndex) {
+      damage_->add(Damage::kUndefinedId);
+      path = PathTable::kLost;
+    }
+    trace_->numbers.push_back({path, name_of(m.name(i)), m.times(i), m.total(i)});
+  }
 }
 
 void DefinitionPass::device(const trace::Device& facts) {

@@ -198,6 +198,7 @@ void Reducer::step_pass(const TraceTables& tables, const Totals& totals, Formula
   StepPass pass(tables, totals, formulas, options_.utilization.peaks);
   add_step_work(tables, options_.utilization,
                 pass.run(segments_, revisions_, files_, jobs_wanted()), report);
+  add_step_numbers(report);
 }
 
 // Of a recording in a summary the files are gone that it was made of.

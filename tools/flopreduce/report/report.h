@@ -11,6 +11,7 @@
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
 #include "report/counter_reading.h"
+#include "report/numbers.h"
 #include "report/roof.h"
 #include "report/steps.h"
 #include "report/time_report.h"
@@ -411,6 +412,7 @@ struct Report {
   std::vector<DeviceReport> devices;
   TimeReport time;
   StepsReport steps;
+  std::vector<NumberReport> numbers;  // by name
   std::vector<TraceReport> traces;
   RanksReport ranks;
   std::vector<DamageReport> damage;

@@ -257,6 +257,22 @@ void add_steps(const Report& report, std::vector<ScreenFigure>& figures) {
                        "of these " + to_grouped(steps.count) + " steps and their wall time"});
 }
 
+// Of at most so many numbers, since the screen has a limit.
+void add_numbers(const Report& report, std::vector<ScreenFigure>& figures) {
+  constexpr size_t kMostNumbers = 2;
+  for (size_t i = 0; i < std::min(kMostNumbers, report.numbers.size()); ++i) {
+    const NumberReport& number = report.numbers[i];
+    const std::string name = printable(cut(number.name, 40));
+    std::string value = "-";
+    if (number.flop_each) value = to_human(static_cast<u128>(*number.flop_each), "FLOP");
+    std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
+    if (number.processes < report.traces.size())
+      note += ", given by " + to_grouped(number.processes) + " of " +
+              to_grouped(report.traces.size()) + " processes";
+    figures.push_back({i == 0 ? "FLOP each" : "", value, note});
+  }
+}
+
 }  // namespace
 
 std::vector<ScreenFigure> screen_figures(const Report& report) {
@@ -271,6 +287,7 @@ std::vector<ScreenFigure> screen_figures(const Report& report) {
       cost_figure(report)};
   std::vector<ScreenFigure> steps;
   add_steps(report, steps);
+  add_numbers(report, steps);
   figures.insert(figures.begin() + 1, steps.begin(), steps.end());
   if (const std::string cause = unmeasured_cause(report);
       !cause.empty() && !nothing_counted(report))

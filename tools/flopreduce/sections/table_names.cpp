@@ -17,6 +17,7 @@ std::span<const TableName> table_names() {
       {"roofline", "kernels against memory and arithmetic"},
       {"steps", "wall time and GPU time of a training step"},
       {"step_list", "each training step"},
+      {"numbers", "FLOP for each token, image or other number of a range"},
       {"layers", "backward / forward by layer"},
       {"operator_work", "backward / forward by operator"},
       {"operators", "executed against formula, by operator"},

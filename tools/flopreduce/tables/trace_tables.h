@@ -49,6 +49,13 @@ struct Function {
   KernelCode code;
 };
 
+// A number that a range was given, summed up.
+struct RangeNumber {
+  uint32_t path = 0;  // PathTable
+  uint32_t name = 0;  // NamePool
+  uint64_t times = 0, total = 0;
+};
+
 // One process's recording.
 struct TraceState {
   uint64_t session = 0;
@@ -73,6 +80,7 @@ struct TraceState {
   IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
   PatternTable patterns;
   StepTable steps;
+  std::vector<RangeNumber> numbers;
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;

@@ -416,6 +416,7 @@ Report Builder::build() {
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
   report_.time = build_time_report(tables_, totals_);
   count_steps(tables_, utilization_, report_);
+  add_numbers(tables_, range_of_, report_);
   build_utilization(utilization_, report_);
   add_stacks();
   return std::move(report_);
