@@ -5,9 +5,9 @@ import sys
 import flopinj
 
 
-def say_next():
+def say_next(launcher="python"):
     status = flopinj.status()
     if status and "output" in status:
         print(f"Read the trace:  flopreduce {status['output']}")
     else:
-        print(f"Not recorded. Profile it:  flopinj run -- python {' '.join(sys.argv)}")
+        print(f"Not recorded. Profile it:  flopinj run -- {launcher} {' '.join(sys.argv)}")

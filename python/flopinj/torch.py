@@ -107,8 +107,8 @@ class Annotation:
             self._optimizer = id(optimizer)
         self.steps_done += self._optimizer == id(optimizer)
 
-    def _before_step(self, *_: object) -> None:
-        """Of the outermost module: no range of PyTorch's is open here."""
+    def close_when_done(self, *_: object) -> None:
+        """Called where no range of PyTorch's is open, as before the outermost module."""
         if self.steps is not None and self.steps_done >= self.steps:
             self.close()
 
@@ -133,13 +133,29 @@ def annotate(
             annotation._hook(module, _range_names(name, module))
     annotation._handles += [
         # Before the ranges of this module begin.
-        model.register_forward_pre_hook(annotation._before_step, prepend=True),
+        model.register_forward_pre_hook(annotation.close_when_done, prepend=True),
         register_optimizer_step_post_hook(annotation._after_optimizer),
     ]
     if operators:
         annotation._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
         annotation._operators.__enter__()
     return annotation
+
+
+def annotate_first(steps: Optional[int] = 20) -> None:
+    """Annotates the first network that trains, once it does: `flopinj run --torch`. Of a module
+    with others inside that is the outermost."""
+    if not os.environ.get("NVTX_INJECTION64_PATH"):
+        return
+    import torch
+
+    def before(module: torch.nn.Module, _: object) -> None:
+        if (module.training and torch.is_grad_enabled()
+                and any(weight.requires_grad for weight in module.parameters())):
+            handle.remove()
+            annotate(module, steps=steps)
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(before)
 
 
 def _called_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:

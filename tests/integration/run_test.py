@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import termios
 import time
 
@@ -39,6 +40,26 @@ class RunCase(harness.TestCase):
 
     def traces(self):
         return sorted(path.name for path in self.folder.glob("*.pb"))
+
+
+class Torch(RunCase):
+    def test_python_starts_with_the_hook(self):
+        code = "import os; print(os.environ['PYTHONPATH'])"
+        done = self.flopinj_run("--torch", "--simulate", "-q", "-o", "t.pb", "--", sys.executable,
+                                "-c", code, PYTHONPATH=str(self.folder))
+        hook, rest = done.stdout.strip().split(":", 1)
+        self.assertEqual(rest, str(self.folder))
+        self.assertTrue(os.path.samefile(hook, FLOPREDUCE.parents[1] / "lib/flopinj/torch"))
+        self.assertEqual(done.stderr, "")
+
+    def test_without_the_package_it_says_so_and_the_program_runs(self):
+        (self.folder / "torch.py").write_text("print('imported')")
+        done = self.flopinj_run("--torch", "--simulate", "-q", "-o", "t.pb", "--", sys.executable,
+                                "-S", "-c", "import sitecustomize, torch; print(torch.__name__)",
+                                PYTHONPATH=str(self.folder))
+        self.assertEqual(done.stdout.split(), ["imported", "torch"])
+        self.assertRegex(done.stderr, "^flopinj: --torch: no names for modules and operators: .*"
+                                      "flopinj.*; pip install it\n$")
 
 
 class Closing(RunCase):

@@ -73,11 +73,99 @@ if log:
     ctypes.CDLL(log).nvtx_log_flush()
 """
 
+# Knows nothing of flopinj: `flopinj run --torch` puts the hook into PYTHONPATH.
+UNCHANGED = """
+import importlib.util
+assert importlib.util.find_spec("torch") is not None  # looked for before it is imported
+import sys
+assert "torch" not in sys.modules and "flopinj" not in sys.modules
+import ctypes, os, torch
+assert torch.__spec__.loader is torch.__loader__ and torch.__file__
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+log = os.environ.get("NVTX_INJECTION64_PATH")
+note = ctypes.CDLL(log).nvtx_log_note if log else lambda text: None
+torch.manual_seed(0)
+network = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+network.eval()(torch.zeros(1, 4))  # does not train
+network.train()
+optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+for step in range(23):
+    note(f"step {step}".encode())
+    network(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+print(network[0].weight.sum().item(), sys.modules.get("own_site") is not None)
+if log:
+    ctypes.CDLL(log).nvtx_log_flush()
+"""
+
 CONV = "Conv2d(3, 8, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))"
 POOL = "AvgPool2d(kernel_size=2, stride=2, padding=0)"
 
 
-class Annotated(unittest.TestCase):
+LIGHTNING = """
+import ctypes, os
+import flopinj.callbacks
+import lightning
+import torch
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+
+class Network(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+
+    def training_step(self, batch, index):
+        log.nvtx_log_note(f"step {index}".encode())
+        return self.net(batch).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+data = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=2)
+lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False,
+                  enable_progress_bar=False, enable_model_summary=False,
+                  callbacks=[flopinj.callbacks.lightning(steps=2)]).fit(Network(), data)
+log.nvtx_log_note(b"end")
+log.nvtx_log_flush()
+"""
+HUGGING_FACE = """
+import ctypes, os, tempfile
+import flopinj.callbacks
+import torch
+import transformers
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+        self.steps = 0
+
+    def forward(self, x, labels=None):
+        log.nvtx_log_note(f"step {self.steps}".encode())
+        self.steps += 1
+        return {"loss": self.net(x).sum()}
+
+with tempfile.TemporaryDirectory() as folder:
+    options = transformers.TrainingArguments(
+        output_dir=folder, max_steps=4, per_device_train_batch_size=2, use_cpu=True,
+        report_to=[], save_strategy="no", disable_tqdm=True, remove_unused_columns=False)
+    transformers.Trainer(Network(), options, train_dataset=[{"x": torch.ones(4)}] * 8,
+                         callbacks=[flopinj.callbacks.hugging_face(steps=2)]).train()
+log.nvtx_log_note(b"end")
+log.nvtx_log_flush()
+"""
+
+
+def has(name):
+    return unittest.skipIf(importlib.util.find_spec(name) is None, f"not installed: {name}")
+
+
+class Recorded(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
@@ -91,14 +179,14 @@ class Annotated(unittest.TestCase):
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", f"-I{include}", "-o", cls.recorder,
                         ROOT / "tests/frameworks/record/nvtx_log.c"], check=True)
 
-    def train(self, *arguments, injected=True):
-        """What the program prints, and the calls: (step, word, name)."""
+    def train(self, *arguments, injected=True, program=PROGRAM, before=""):
+        """What the program prints, and the calls: (step, word, name). `before`: of PYTHONPATH."""
         log = self.folder / "log"
         env = {k: v for k, v in os.environ.items() if not k.startswith("FLOPINJ_")}
-        env["PYTHONPATH"] = str(self.folder / "package")
+        env["PYTHONPATH"] = before + str(self.folder / "package")
         if injected:
             env |= {"NVTX_INJECTION64_PATH": str(self.recorder), "FRAMEWORKS_NVTX_LOG": str(log)}
-        done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], env=env, text=True,
+        done = subprocess.run([sys.executable, "-c", program, *arguments], env=env, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         calls, step, depth = [], "", Counter()
@@ -118,6 +206,9 @@ class Annotated(unittest.TestCase):
         return Counter(name for step, word, name in calls
                        if word == "push" and step in steps and
                        (name in ("forward", CONV, POOL) or name.startswith("layer:")))
+
+
+class Annotated(Recorded):
 
     MODULES = Counter(["forward", "layer:conv", CONV, "layer:pool", POOL, "layer:body",
                        "layer:body.0", "layer:body.1", "layer:fc"])
@@ -158,6 +249,44 @@ class Annotated(unittest.TestCase):
         _, calls = self.train("compiled")
         inside = Counter(["layer:body.0", "layer:body.1"])
         self.assertEqual(self.ranges(calls, "step 0"), self.MODULES - inside)
+
+    def test_a_script_that_knows_nothing_of_it(self):
+        own = self.folder / "own"
+        own.mkdir(exist_ok=True)
+        (own / "sitecustomize.py").write_text("import own_site")
+        (own / "own_site.py").write_text("")
+        hook = f"{BUILD}/lib/flopinj/torch:{own}:"
+        printed, calls = self.train(program=UNCHANGED, before=hook)
+        modules = Counter({"forward": 1, "layer:0": 1, "layer:1": 1, "layer:2": 1})
+        # In its first forward pass the outermost module runs already.
+        self.assertEqual(self.ranges(calls, "step 0"), modules - Counter(["forward"]))
+        for step in (1, 19):
+            self.assertEqual(self.ranges(calls, f"step {step}"), modules)
+        self.assertEqual(self.ranges(calls, "step 20", "step 21", "step 22", ""), Counter())
+        self.assertTrue(any(name.startswith("aten::linear, ") for _, _, name in calls))
+        without, _ = self.train(program=UNCHANGED, before=hook, injected=False)
+        self.assertEqual(printed, without)
+        self.assertTrue(printed.endswith("True\n"), printed)  # Python's own sitecustomize has run
+
+
+class Callbacks(Recorded):
+
+    def check(self, program):
+        _, calls = self.train(program=program)
+        layers = Counter(["layer:net", "layer:net.0", "layer:net.1"])
+        for step in ("step 0", "step 1"):
+            self.assertEqual(self.ranges(calls, step) & layers, layers, step)
+        self.assertEqual(self.ranges(calls, "step 2", "step 3", "end"), Counter())
+        self.assertEqual([name for _, word, name in calls if name == "step"], ["step"] * 4)
+        self.assertTrue(any(name.startswith("aten::linear, ") for _, _, name in calls))
+
+    @has("lightning")
+    def test_of_lightning(self):
+        self.check(LIGHTNING)
+
+    @has("transformers")
+    def test_of_hugging_face(self):
+        self.check(HUGGING_FACE)
 
 
 if __name__ == "__main__":

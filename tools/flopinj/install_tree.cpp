@@ -14,7 +14,8 @@ InstallTree InstallTree::of_this_program() {
   const fs::path root = self.parent_path().parent_path();
   return {.library = fs::weakly_canonical(root / "lib" / "libflopinj.so"),
           .reducer = root / "bin" / "flopreduce",
-          .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu")};
+          .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu"),
+          .torch = fs::weakly_canonical(root / "lib" / "flopinj" / "torch")};
 }
 
 }  // namespace flopinj

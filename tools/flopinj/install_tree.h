@@ -11,6 +11,7 @@ struct InstallTree {
   std::filesystem::path library;  // libflopinj.so, the path to inject
   std::filesystem::path reducer;  // flopreduce
   std::filesystem::path simgpu;   // folder of the simulated libcuda.so.1 and libcupti.so.13
+  std::filesystem::path torch;    // folder for PYTHONPATH
 
   // Absolute and free of symbolic links: CUDA and NVTX must be given the same path, or the library
   // is loaded twice. Throws std::runtime_error if /proc/self/exe cannot be read. The files

@@ -55,6 +55,9 @@ void add_run_options(CommandLine& run, RunOptions& options) {
   add_recording_options(run, options.given);
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
+  run.add_flag("--torch", options.torch,
+               "Name modules and operators of the first network that trains with PyTorch, in its "
+               "first 20 steps. The Python package of flopinj does it");
   CLI::Option* simulate =
       run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
   run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")

@@ -27,13 +27,12 @@ constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN";
 
-// The dynamic loader splits these variables at such characters and knows no quoting.
+// Who reads these variables splits them at such characters and knows no quoting.
 void require_plain(const fs::path& path, const char* separators, const char* option) {
   if (path.string().find_first_of(separators) == std::string::npos) return;
   throw std::invalid_argument(
       std::string(option) + " cannot be used from '" + path.string() +
-      "': the dynamic loader splits paths at spaces and colons; install flopinj in "
-      "another folder");
+      "': lists of paths are split at spaces and colons; install flopinj in another folder");
 }
 
 void require_file(const fs::path& path, const char* what) {
@@ -137,6 +136,11 @@ Environment injection_environment(const RunOptions& options, const InstallTree& 
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");
     environment.prepend("LD_PRELOAD", tree.library);
+  }
+  if (options.torch) {
+    require_plain(tree.torch, ":", "--torch");
+    require_file(tree.torch / "sitecustomize.py", "--torch");
+    environment.prepend("PYTHONPATH", tree.torch);
   }
   if (options.simulate) {
     require_plain(tree.simgpu, ":;", "--simulate");

@@ -17,6 +17,7 @@ struct RunOptions {
   // By variable (recording_options()): what was given for it; nothing: the library's default.
   std::map<std::string, std::vector<std::string>> given;
   bool preload = false;
+  bool torch = false;
   bool simulate = false;
   std::optional<unsigned> sim_devices;
   std::string sim_chip;

@@ -1,0 +1,70 @@
+"""What flopinj.torch.annotate costs a training on the CPU, beside PyTorch's emit_nvtx: the worst
+case, since no GPU is waited for. Needs PyTorch and the package; run it by itself:
+
+    NVTX_INJECTION64_PATH=build/release/lib/libflopinj.so python tests/bench/annotate_cost.py
+"""
+
+import contextlib
+import time
+
+import flopinj.torch
+import torch
+from torch import nn
+from torch.nn import functional
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+torch.set_num_threads(1)
+WIDTH, BLOCKS, ROUNDS, STEPS = 32, 8, 60, 5
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return x + self.down(functional.gelu(self.up(self.norm(x))))
+
+
+def main():
+    torch.manual_seed(0)
+    model = nn.Sequential(*(Block() for _ in range(BLOCKS)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    x = torch.randn(4, WIDTH)
+
+    def step():
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    def ended():
+        annotation = flopinj.torch.annotate(model, steps=1)
+        step()
+        step()
+        assert not annotation.active
+        return annotation
+
+    ways = {
+        "as it is": contextlib.nullcontext,
+        "modules": lambda: flopinj.torch.annotate(model, steps=None, operators=False),
+        "modules, operators": lambda: flopinj.torch.annotate(model, steps=None),
+        "emit_nvtx": lambda: torch.autograd.profiler.emit_nvtx(record_shapes=True),
+        "after its steps": ended,
+    }
+    least = dict.fromkeys(ways, float("inf"))
+    for _ in range(ROUNDS):  # in turn, so that what else the machine does meets all of them
+        for name, way in ways.items():
+            with way():
+                step()
+                begin = time.process_time()
+                for _ in range(STEPS):
+                    step()
+                least[name] = min(least[name], (time.process_time() - begin) / STEPS)
+    plain = least["as it is"]
+    for name, seconds in least.items():
+        print(f"{name:20} {seconds * 1e3:6.2f} ms  {100 * (seconds / plain - 1):+6.1f} %")
+
+
+if __name__ == "__main__":
+    main()
