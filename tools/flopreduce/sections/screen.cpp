@@ -263,8 +263,11 @@ void add_numbers(const Report& report, std::vector<ScreenFigure>& figures) {
   for (size_t i = 0; i < std::min(kMostNumbers, report.numbers.size()); ++i) {
     const NumberReport& number = report.numbers[i];
     const std::string name = printable(cut(number.name, 40));
+    const std::string mark = marks_text(flop_mark(report.total));
     std::string value = "-";
-    if (number.flop_each) value = to_human(static_cast<u128>(*number.flop_each), "FLOP");
+    if (number.flop_each)
+      value = (mark.empty() ? "" : mark + " ") +
+              to_human(static_cast<u128>(*number.flop_each), "FLOP");
     std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
     if (number.processes < report.traces.size())
       note += ", given by " + to_grouped(number.processes) + " of " +

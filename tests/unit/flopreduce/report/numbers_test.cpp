@@ -129,6 +129,22 @@ TEST_CASE("numbers: with unmeasured launches the figure is a lower bound") {
   CHECK(in(of(report, "tokens"), "forward").at_least);
 }
 
+TEST_CASE("numbers: where no launch with FLOP was measured nothing is said, and not 0") {
+  TraceBuilder t = started();
+  t.kernel(kNumbered, "without", 11);
+  t.kernel(2, "unmeasured", 12);
+  t.string(kTokens, "tokens");
+  t.path(kForward, 0, "forward");
+  t.samples(1, kNumbered, {sass(0, 0, 0), sass(0, 0, 0)});
+  t.launches({{.signature = kNumbered, .duration_ns = 10, .path = kForward},
+              {.signature = 2, .duration_ns = 10, .path = kForward}});
+  t.add(numbers({{kForward, kTokens, 1, 60}}));
+  t.end();
+  const auto report = reduce_bytes({t.bytes()});
+  CHECK(!of(report, "tokens").flop_each);
+  CHECK(!in(of(report, "tokens"), "forward").flop_each);
+}
+
 TEST_CASE("numbers: messages that cannot be are logged, and the rest is used") {
   TraceBuilder t = trace_of();
   t.add(numbers({{77, kTokens, 1, 5}, {kData, 78, 1, 6}}));

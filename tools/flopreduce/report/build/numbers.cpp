@@ -33,6 +33,11 @@ std::set<uint32_t> step_paths(const TraceTables& tables) {
   return paths;
 }
 
+// Unmeasured launches beside none with FLOP: what they do is not 0.
+bool is_known(const Work& work) {
+  return work.flop_known() && (work.flop > 0 || work.flop_complete());
+}
+
 std::optional<double> each(double flop, u128 total) {
   return total == 0 ? std::nullopt : std::optional(flop / static_cast<double>(total));
 }
@@ -68,12 +73,12 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
       if (one.outermost) add_saturating(out.total, sum.total);
       if (one.step || range_of[path] == kNoRange) continue;
       const Work& inside = report.ranges[range_of[path]].inclusive;
-      if (!inside.flop_known()) continue;
+      if (!is_known(inside)) continue;
       one.flop_each = each(static_cast<double>(inside.flop), sum.total);
       one.estimate = inside.varying > 0;
       one.at_least = !inside.flop_complete();
     }
-    if (report.total.flop_known())
+    if (is_known(report.total))
       out.flop_each = each(static_cast<double>(report.total.flop), out.total);
   }
 }
