@@ -9,20 +9,25 @@
 #include "anonymous/anonymize.h"
 #include "mend.h"
 #include "output.h"
-#include "passes/condense.h"
 #include "passes/reducer.h"
+#include "passes/summary/condense.h"
 
 namespace {
 
 using namespace flopinj::reduce;
 
-Condensed condensed(const std::vector<std::string>& parts) {
-  std::vector<std::unique_ptr<Input>> inputs;
-  std::vector<Input*> all;
-  for (const auto& bytes : parts)
-    inputs.push_back(Input::from_memory("fuzz", bytes.data(), bytes.size()));
-  for (const auto& input : inputs) all.push_back(input.get());
-  return condense(all);
+struct Merged {
+  std::string bytes;
+  uint64_t recordings = 0;
+};
+
+Merged merged(const std::vector<std::string>& parts) {
+  Merge merge;
+  for (const auto& bytes : parts) merge.add(Input::from_memory("fuzz", bytes.data(), bytes.size()));
+  merge.choose();
+  Merged made{{}, merge.recordings()};
+  merge.write([&](std::string_view bytes) { made.bytes += bytes; });
+  return made;
 }
 
 std::string without_names(const std::string& summary) {
@@ -38,10 +43,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> mended(data, data + size);
   flopinj::test::mend_check_sums(mended.data(), mended.size());
   const std::string all(mended.begin(), mended.end());
-  const Condensed made = condensed({all.substr(0, size / 2), all.substr(size / 2)});
+  const Merged made = merged({all.substr(0, size / 2), all.substr(size / 2)});
   const std::string& once = made.bytes;
-  if (condensed({once}).bytes != once || condensed({once, once}).bytes != once) std::abort();
-  if (condensed({without_names(once)}).recordings != made.recordings) std::abort();
+  if (merged({once}).bytes != once || merged({once, once}).bytes != once) std::abort();
+  if (merged({without_names(once)}).recordings != made.recordings) std::abort();
   ReduceOptions options;
   options.jobs = 1;  // so little is read on this thread
   Reducer reducer(std::move(options));

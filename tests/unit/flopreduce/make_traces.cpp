@@ -1,5 +1,5 @@
 // Writes the traces that golden and program tests read: make_traces NAME > FILE. The same bytes
-// every time.
+// every time. make_traces fleet RANKS FOLDER writes a file for each rank of a job.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -235,6 +235,51 @@ TraceBuilder job(int rank) {
   return t;
 }
 
+// A rank of a fleet's job: small, since there are thousands of them.
+TraceBuilder fleet_rank(int rank, bool simulated) {
+  constexpr uint32_t kKernels = 6;
+  TraceBuilder t;
+  flopinj::trace::TracePacket first;
+  auto* h = first.mutable_header();
+  h->set_format_major(1);
+  h->set_pid(static_cast<uint32_t>(500 + rank % 8));
+  h->set_hostname("node" + std::to_string(rank / 8));
+  h->set_rank(rank);
+  h->set_simulated(simulated);
+  h->set_level(flopinj::trace::LEVEL_LAUNCHES);
+  h->set_session_id(200'000 + static_cast<uint64_t>(rank));
+  t.add(first);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.path(1, 0, "step");
+  t.path(2, 1, "forward");
+  t.path(3, 1, "backward");
+  t.group(1, "sass", sass_metrics());
+  Launches launches;
+  for (uint32_t id = 1; id <= kKernels; ++id) {
+    t.kernel(id, "kernel_" + std::to_string(id), 400 + id);
+    if (rank == 0) t.samples(1, id, {{0, 0, 64.0 * id, 0, 0, 0, 0, 0, 0}});
+    launches.push_back({id, 1'000 + rank % 7, 2 + id % 2});
+  }
+  for (int step = 0; step < 3; ++step) t.launches(launches);
+  t.ledger(3 * kKernels, 3 * kKernels, 0);
+  t.end();
+  return t;
+}
+
+// The fleet's job: a file for each rank, rank0.pb and so on. False where one cannot be written.
+bool write_fleet(int ranks, const std::string& folder) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string bytes = fleet_rank(rank, false).bytes();
+    std::FILE* file = std::fopen((folder + "/rank" + std::to_string(rank) + ".pb").c_str(), "wb");
+    if (file == nullptr) return false;
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+    if (std::fclose(file) != 0 || !written) return false;
+  }
+  return true;
+}
+
 // A product of a matrix and a vector of N = 20,000, against an outer product and its row sums:
 // equal FLOP, twice the traffic. Counts are theory, times are made up.
 TraceBuilder vectors() {
@@ -348,9 +393,11 @@ TraceBuilder with_group() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string name = argc == 2 ? argv[1] : "";
+  const std::string name = argc >= 2 ? argv[1] : "";
+  if (name == "fleet" && argc == 4) return write_fleet(std::stoi(argv[2]), argv[3]) ? 0 : 3;
   std::string bytes;
   if (name.starts_with("job")) bytes = job(std::stoi(name.substr(3))).bytes();
+  if (name == "fleet_simulated") bytes = fleet_rank(1'000'000, true).bytes();
   if (name == "training") bytes = training(false).bytes();
   if (name == "simulated") bytes = training(true).bytes();
   if (name == "other_rank") bytes = other_rank().bytes();
@@ -375,8 +422,8 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
-        "exact0|exact1|exact53|exact53_1|rounded|group|timeline|timeline_rank1|job0 ... job999 > "
-        "FILE\n");
+        "exact0|exact1|exact53|exact53_1|rounded|group|timeline|timeline_rank1|job0 ... job999|"
+        "fleet_simulated > FILE, or make_traces fleet RANKS FOLDER\n");
     return 2;
   }
   return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() ? 0 : 3;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "catch.h"
-#include "passes/condense.h"
 #include "reduce_bytes.h"
 
 namespace flopinj::test {
@@ -57,10 +56,8 @@ class Scene {
   Report reduce(bool far_apart = false) {
     trace_.end();
     const std::string whole = trace_.bytes();
-    const auto input = Input::from_memory("trace0", whole.data(), whole.size());
-    Input* const inputs[] = {input.get()};
     Report report = reduce_bytes({whole});
-    const Report again = reduce_bytes({condense(inputs).bytes});
+    const Report again = reduce_bytes({merge_bytes({{"trace0", whole}}).bytes});
     CHECK((far_apart || timeless_json_of(again) == timeless_json_of(report)));
     CHECK(again.operators.without_forward + again.operators.out_of_window ==
           report.operators.without_forward + report.operators.out_of_window);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "passes/reducer.h"
+#include "passes/summary/condense.h"
 #include "support/trace_builder.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
@@ -23,6 +24,29 @@ inline reduce::Report reduce_bytes(const std::vector<std::string>& traces,
   return reducer.any_input() ? reducer.run() : reduce::Report{};
 }
 
+// A trace or summary in memory, and a summary of several.
+struct Named {
+  std::string name, bytes;
+};
+struct Merged {
+  std::string bytes;
+  uint64_t recordings = 0;
+  std::vector<std::string> errors, damaged;
+};
+
+inline Merged merge_bytes(const std::vector<Named>& inputs) {
+  reduce::Merge merge;
+  for (const auto& i : inputs)
+    merge.add(reduce::Input::from_memory(i.name, i.bytes.data(), i.bytes.size()));
+  merge.choose();
+  Merged merged;
+  merged.recordings = merge.recordings();
+  merge.write([&](std::string_view bytes) { merged.bytes += bytes; });
+  merged.errors = merge.errors();
+  merged.damaged = merge.damaged();
+  return merged;
+}
+
 inline std::string json_text_of(const reduce::Report& report) {
   std::ostringstream out;
   reduce::write_json(out, report);
@@ -33,10 +57,19 @@ inline nlohmann::json json_of(const reduce::Report& report) {
   return nlohmann::json::parse(json_text_of(report));
 }
 
-// What a summary's report says like that of its traces: all but when kernels ran.
+// What a summary's report says like that of its traces: all but when kernels ran, and the files'
+// names.
 inline nlohmann::json timeless_json_of(const reduce::Report& report) {
   auto json = json_of(report);
   json.erase("time");
+  for (auto& trace : json["traces"]) trace.erase("files");
+  for (auto& damage : json["damage"]) damage.erase("file");
+  std::sort(json["damage"].begin(), json["damage"].end());
+  for (auto& notice : json["notices"]) {  // "FILE: the program was ended ..."
+    const std::string text = notice;
+    const size_t name = text.find(" ended by a signal");
+    if (name != text.npos) notice = text.substr(name);
+  }
   return json;
 }
 

@@ -15,7 +15,7 @@ INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handle
             "injector/counters", "injector/process", "injector/vendor"]
 REDUCER = ["", "commands", "commands/arguments", "anonymous", "gates", "writers/html",
            "writers/sql", "writers", "sections/explained", "sections/recording", "sections",
-           "sections/parts", "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
+           "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/rows", "report/build", "report/operators", "report",
            "projection", "peaks", "phases", "analytic", "tables", "reader", "support"]
 
 

@@ -82,7 +82,7 @@ class Rewriter {
       case PacketField::summary:
         return rewrite<trace::Summary>(packet, out, [&](auto& m) {
           for (auto& source : *m.mutable_source())
-            source.set_file(names_.other("file", source.file()));
+            if (!source.file().empty()) source.set_file(names_.other("file", source.file()));
         });
       case PacketField::revised:
         return rewrite<trace::Revised>(

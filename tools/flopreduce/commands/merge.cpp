@@ -10,9 +10,9 @@ namespace {
 Action define_merge(manual::CommandLine& app) {
   app.notes =
       "A summary has every launch counted and timed, but not the moments at which they ran: there "
-      "is no timeline in its report. Parts of one trace have to be given together. What was "
-      "damaged in a trace is in its summary, and told when that is read; the exit code is 3 only "
-      "where an input could not be read at all.";
+      "is no timeline in its report. Its bytes depend on the traces only. Parts of one trace have "
+      "to be given together. A damaged trace is named, and its damage is in the summary; the exit "
+      "code is 3 only where an input could not be used at all.";
   app.examples = {{"flopreduce merge -o rank7.sum rank7.pb", "on each node: a small summary"},
                   {"flopreduce merge -o job.sum rank*.sum", "anywhere, in any grouping"}};
   struct Arguments {

@@ -2,13 +2,20 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <memory>
 #include <ostream>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
 #include "passes/router.h"
+#include "passes/summary/condense.h"
 #include "sections/notices.h"
 #include "support/text.h"
+#include "support/wide.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -24,13 +31,24 @@ int open_traces(Reducer& reducer, const InputArguments& input) {
   return permission ? kExitPermission : kExitPartial;
 }
 
+// What was damaged, as far as a reader wants to know.
+void say_some(const std::vector<std::string>& lines) {
+  constexpr size_t kMost = 10;
+  for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) complain(lines[i]);
+  if (lines.size() > kMost)
+    complain("and " + to_grouped(lines.size() - kMost) +
+             " more with damage: the report of the summary names them");
+}
+
 }  // namespace
 
 Reduced reduce_traces(InputArguments& input) {
   Reducer reducer(std::move(input.reduce));
   const int trouble = open_traces(reducer, input);
   if (!reducer.any_input()) return {std::nullopt, trouble};
+  size_t said = reducer.errors().size();
   Reduced result{reducer.run(), kExitFine};
+  for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
   if (!result.report->errors.empty()) {
     result.exit_code = trouble;
   } else if (result.report->partial) {
@@ -45,18 +63,38 @@ int write_summary(InputArguments& input, const OutputArguments& output) {
     complain("a summary is not for a terminal: name a file with -o");
     return kExitUsage;
   }
-  Reducer reducer(std::move(input.reduce));
-  const int trouble = open_traces(reducer, input);
-  if (!reducer.any_input()) return trouble;
-  const Condensed summary = reducer.summary();
-  if (summary.recordings > kMostInSummary) {
-    complain("a summary of " + std::to_string(summary.recordings) +
-             " processes could not be read again, since at most " + std::to_string(kMostInSummary) +
-             " are: merge fewer files at a time. Nothing was written");
+  Merge merge;
+  bool permission = false;
+  size_t unopened = 0;
+  for (const auto& path : input.traces) {
+    auto opened = Input::open(path);
+    if (auto* error = std::get_if<InputError>(&opened)) {
+      complain(error->message);
+      permission = permission || error->permission;
+      ++unopened;
+    } else {
+      merge.add(std::move(std::get<std::unique_ptr<Input>>(opened)));
+    }
+  }
+  merge.choose();
+  size_t said = 0;
+  const auto say_errors = [&] {
+    for (; said < merge.errors().size(); ++said) complain(merge.errors()[said]);
+  };
+  say_errors();
+  const int trouble = permission ? kExitPermission : kExitPartial;
+  if (merge.too_many() || merge.recordings() > kMostInSummary) {
+    complain("a summary of more than " + to_grouped(kMostInSummary) +
+             " processes could not be read again: merge fewer at a time. Nothing was written");
     return kExitUsage;
   }
-  const int code = write_output(output, [&](std::ostream& out) { out << summary.bytes; });
-  return code == kExitFine && !reducer.errors().empty() ? trouble : code;
+  if (!merge.any()) return trouble;
+  const int code = write_output(output, [&](std::ostream& out) {
+    merge.write([&](std::string_view bytes) { out << bytes; });
+  });
+  say_errors();
+  say_some(merge.damaged());
+  return code == kExitFine && unopened + said > 0 ? trouble : code;
 }
 
 }  // namespace flopinj::reduce

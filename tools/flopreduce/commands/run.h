@@ -14,7 +14,7 @@ struct Reduced {
   int exit_code = 0;
 };
 Reduced reduce_traces(InputArguments& input);
-// Writes the summary of the inputs (passes/condense.h). The exit code.
+// Writes the summary of the inputs (passes/summary/condense.h). The exit code.
 int write_summary(InputArguments& input, const OutputArguments& output);
 
 }  // namespace flopinj::reduce

@@ -1,14 +1,11 @@
 #include "passes/reducer.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <map>
 #include <thread>
 #include <tuple>
 
 #include "flop_trace_fields.h"
-#include "passes/condense.h"
 #include "passes/definitions.h"
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
@@ -19,25 +16,11 @@
 #include "reader/packet_reader.h"
 #include "report/build/build_report.h"
 #include "support/text.h"
+#include "support/wide.h"
 #include "tables/formulas.h"
 
 namespace flopinj::reduce {
 namespace {
-
-// Why a file without a single packet is none of ours, as far as its first bytes tell.
-std::string not_a_trace(Input& input) {
-  std::array<uint8_t, 64> head{};
-  const size_t size = input.read_at(0, head.data(), head.size());
-  size_t at = 0;
-  while (at < size && std::strchr(" \t\r\n", head[at]) != nullptr && head[at] != 0) ++at;
-  if (at < size && (head[at] == '{' || head[at] == '['))
-    return "is JSON, not a trace: give the .pb file that libflopinj.so wrote";
-  if (size >= 2 && head[0] == 0x1f && head[1] == 0x8b)
-    return "is compressed: run gunzip on it first";
-  if (size >= 4 && std::memcmp(head.data(), "\x28\xb5\x2f\xfd", 4) == 0)
-    return "is compressed: run unzstd on it first";
-  return "is not a trace of libflopinj.so: no packet with a right check sum in it";
-}
 
 std::optional<trace::Header> header_in(const Packet& packet) {
   trace::Header header;
@@ -50,7 +33,8 @@ std::optional<trace::Header> header_in(const Packet& packet) {
 // 0 where it is lost.
 uint64_t session_of(const TraceOrder& order) { return std::get<uint64_t>(order); }
 
-// Damage by the name of the file it is in: for a summary, of the file it was made of.
+// Damage by the name of the file it is in: for a summary, of the process, or of the file that the
+// recording was made of, which older summaries say.
 class SourceDamage {
  public:
   DamageLog& of(const std::string& file) { return logs_[file]; }
@@ -109,32 +93,47 @@ void Reducer::add(std::unique_ptr<Input> input) {
   }
   const std::optional<trace::Header> header = header_in(first);
   if (header && header->format_major() != kFormatMajor) {
-    errors_.push_back({name + ": has format version " + std::to_string(header->format_major()) +
-                           ", this flopreduce reads version " + std::to_string(kFormatMajor) +
-                           ": use the flopreduce that came with the recorder",
-                       false});
+    errors_.push_back({name + ": " + other_version(header->format_major()), false});
     return;
   }
-  if (header && !one_kind(name, header->simulated())) return;
-  files_.push_back(
-      {std::move(input), first.sequence, {}, trace_order(header ? &*header : nullptr)});
+  const bool knows_kind = header && !stands_for_lost(*header);
+  if (knows_kind && !one_kind(name, header->simulated())) return;
+  files_.push_back({std::move(input),
+                    first.sequence,
+                    {},
+                    trace_order(header ? &*header : nullptr),
+                    knows_kind && header->simulated()});
 }
 
-// What simgpu made and what hardware made have no sum.
-bool Reducer::one_kind(const std::string& name, bool simulated) {
-  if (!first_of_kind_) first_of_kind_ = {name, simulated};
-  if (first_of_kind_->second == simulated) return true;
+void Reducer::leave_out(const std::string& name, bool simulated) {
   const auto on = [](bool of_simgpu) {
     return of_simgpu ? " on the simulated GPU" : " on a real GPU";
   };
-  errors_.push_back({name + ": left out: it was recorded" + on(simulated) + ", " +
-                         first_of_kind_->first + on(!simulated) + "; give traces of one kind",
+  errors_.push_back({name + ": left out: it was recorded" + on(simulated) + ", " + kind_->first +
+                         on(!simulated) + "; give traces of one kind",
                      false});
-  return false;
+}
+
+// What simgpu made and what hardware made have no sum. Where there are both, what hardware made is
+// meant, in whatever order they come.
+bool Reducer::one_kind(const std::string& name, bool simulated) {
+  if (!kind_) kind_ = {name, simulated};
+  if (kind_->second == simulated) return true;
+  if (simulated) {
+    leave_out(name, true);
+    return false;
+  }
+  kind_ = {name, false};
+  std::erase_if(files_, [&](const TraceFile& file) {
+    if (file.simulated) leave_out(printable(file.input->name()), true);
+    return file.simulated;
+  });
+  return true;
 }
 
 void Reducer::first_pass(TraceTables& tables) {
   Router router(tables);
+  if (kind_) router.use_only(kind_->second);
   DefinitionPass definitions(tables);
   for (uint32_t i = 0; i < files_.size(); ++i) {
     TraceFile& file = files_[i];
@@ -147,6 +146,10 @@ void Reducer::first_pass(TraceTables& tables) {
       definitions.packet(trace, packet, state.has_summary ? state.damage : file.damage);
     };
     for_each_packet(*file.input, i, router, Batches::kSkip, file.damage, note);
+    if (router.left_out() > 0)
+      leave_out(printable(file.input->name()) + ", " + to_grouped(router.left_out()) +
+                    " of its recordings",
+                !kind_->second);
   }
 }
 
@@ -223,15 +226,17 @@ void Reducer::name_sources(const TraceTables& tables, Report& report) const {
   for (size_t i = 0; i < tables.traces.size(); ++i) {
     const TraceState& trace = tables.traces[i];
     auto& names = report.traces[i].files;
-    if (!trace.has_summary)
+    if (!trace.has_summary) {
       for (const uint32_t file : trace.inputs) names.push_back(files_[file].input->name());
-    for (const auto& source : trace.summary.source()) {
-      names.push_back(source.file());
-      for (const auto& line : source.damage())
-        if (const auto kind = damage_of_code(line.kind()))
-          damage.of(source.file()).add(*kind, line.count());
+      continue;
     }
-    if (trace.has_summary && !names.empty()) damage.of(names.back()).add(trace.damage);
+    for (const auto& source : trace.summary.source()) {
+      if (!source.file().empty()) names.push_back(source.file());
+      const std::string& name = source.file().empty() ? report.traces[i].name : source.file();
+      for (const auto& line : source.damage())
+        if (const auto kind = damage_of_code(line.kind())) damage.of(name).add(*kind, line.count());
+    }
+    damage.of(names.empty() ? report.traces[i].name : names.back()).add(trace.damage);
   }
   damage.list(report);
   if (report.ratio.verdict != RatioVerdict::kNone && lacks_launches(report))
@@ -252,13 +257,6 @@ void Reducer::sort_files() {
   std::stable_sort(files_.begin(), files_.end(), [](const auto& a, const auto& b) {
     return std::tie(a.order, a.first_sequence) < std::tie(b.order, b.first_sequence);
   });
-}
-
-Condensed Reducer::summary() {
-  sort_files();
-  std::vector<Input*> inputs;
-  for (const auto& file : files_) inputs.push_back(file.input.get());
-  return condense(inputs);
 }
 
 Report Reducer::run() {

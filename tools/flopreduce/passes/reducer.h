@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "passes/condense.h"
 #include "passes/revisions.h"
 #include "passes/rows/number_split.h"
 #include "passes/second_pass.h"
@@ -48,14 +47,13 @@ class Reducer {
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
 
-  // A summary (passes/condense.h). Reads every trace twice. Call this or run(), once.
-  Condensed summary();
   // Reads every trace twice, and once more each where ranges name operators, where there are
   // training steps, and where every launch is asked for. Call once.
   Report run();
 
  private:
   bool one_kind(const std::string& name, bool simulated);
+  void leave_out(const std::string& name, bool simulated);
   void sort_files();
   DamageLog& damage_of(TraceState& trace);
   unsigned jobs_wanted() const;
@@ -76,8 +74,9 @@ class Reducer {
   ReduceOptions options_;
   std::vector<TraceFile> files_;
   std::vector<InputError> errors_;
-  // The first trace with a header, and whether it was simulated: all others have to be the same.
-  std::optional<std::pair<std::string, bool>> first_of_kind_;
+  // The first trace with a header that counts, and whether it was simulated: all others have to be
+  // the same.
+  std::optional<std::pair<std::string, bool>> kind_;
   Revisions revisions_;
   Segments segments_;
 };

@@ -6,28 +6,21 @@
 #include "reader/message.h"
 
 namespace flopinj::reduce {
-namespace {
-
-constexpr uint32_t kMaxSessionsInInput = 64;  // each takes memory
-
-}  // namespace
-
-void Router::reset() {
-  for (auto& trace : tables_.traces) trace.last_sequence = 0;
-}
-
 void Router::start(uint32_t input) {
   input_ = input;
   current_ = kNoIndex;
   sessions_in_input_ = 0;
-  refused_ = repeated_ = false;
+  nameless_ = last_in_input_ = 0;
+  refused_ = repeated_ = in_summary_ = false;
+  left_out_ = 0;
 }
 
 // Session 0 means that the header is lost or gives none: then a file is a trace of its own.
 uint32_t Router::find_or_add(uint64_t session) {
   const auto next = static_cast<uint32_t>(tables_.traces.size());
-  const auto [found, is_new] = session != 0 ? by_session_.try_emplace(session, next)
-                                            : without_session_.try_emplace(input_, next);
+  const auto [found, is_new] =
+      session != 0 ? by_session_.try_emplace(session, next)
+                   : without_session_.try_emplace(uint64_t{input_} << 32 | nameless_, next);
   if (is_new) tables_.traces.emplace_back().session = session;
   auto& inputs = tables_.traces[found->second].inputs;
   if (std::find(inputs.begin(), inputs.end(), input_) == inputs.end()) inputs.push_back(input_);
@@ -50,13 +43,19 @@ uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
     damage.add(Damage::kMalformedPacket);
     return kNoIndex;
   }
+  if (simulated_ && header.simulated() != *simulated_ && !stands_for_lost(header)) {
+    refused_ = true;
+    ++left_out_;
+    return kNoIndex;
+  }
+  in_summary_ = header.summary();
   if (current_ != kNoIndex && tables_.traces[current_].session == header.session_id())
     return current_;
   if (known_elsewhere(header)) {
     repeated_ = true;
     return kNoIndex;
   }
-  if (++sessions_in_input_ > (header.summary() ? kMostInSummary : kMaxSessionsInInput)) {
+  if (++sessions_in_input_ > kMostInSummary) {
     refused_ = true;
     damage.add(Damage::kTableFull);
     return kNoIndex;
@@ -66,11 +65,28 @@ uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {
   return trace;
 }
 
+// In a summary numbers start again with each recording, and nothing of a recording follows its end:
+// the header of what this packet belongs to is damaged.
+bool Router::header_is_lost(const Packet& packet) const {
+  if (in_summary_ && !refused_ && packet.sequence <= last_in_input_) return true;
+  if (current_ == kNoIndex) return false;
+  const TraceState& trace = tables_.traces[current_];
+  return trace.has_end && packet.sequence > trace.last_sequence;
+}
+
 uint32_t Router::route(const Packet& packet, DamageLog& damage) {
-  if (packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::header))
-    repeated_ = false, current_ = trace_for_header(packet, damage);
-  else if (current_ == kNoIndex && !refused_ && !repeated_)
-    current_ = find_or_add(0);
+  if (packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::header)) {
+    repeated_ = in_summary_ = false;
+    current_ = trace_for_header(packet, damage);
+  } else if (header_is_lost(packet)) {
+    repeated_ = in_summary_ = false;
+    refused_ = ++sessions_in_input_ > kMostInSummary;
+    if (refused_) damage.add(Damage::kTableFull);
+    ++nameless_;
+    current_ = refused_ ? kNoIndex : find_or_add(0);
+  }
+  last_in_input_ = packet.sequence;
+  if (current_ == kNoIndex && !refused_ && !repeated_) current_ = find_or_add(0);
   if (repeated_) damage.add(Damage::kRepeatedPackets);
   if (current_ == kNoIndex) return kNoIndex;
   TraceState& trace = tables_.traces[current_];

@@ -1,17 +1,17 @@
 // Which process's recording a packet belongs to.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "reader/damage.h"
+#include "reader/foreign.h"
 #include "reader/packet_reader.h"
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 
-// The format versions this reader knows.
-inline constexpr uint32_t kFormatMajor = 1;
-// Recordings that are read of one summary: a file of a few MiB must not ask for gigabytes.
+// Recordings that are read of one input: a file of a few MiB must not ask for gigabytes.
 inline constexpr uint32_t kMostInSummary = 1U << 17;
 
 // Files of one session are parts of one trace, and one file may hold several traces: a Header
@@ -20,7 +20,9 @@ class Router {
  public:
   explicit Router(TraceTables& tables) : tables_(tables) {}  // which are empty
   void start(uint32_t input);
-  void reset();  // before all inputs are read once more
+  // Leaves out recordings of the other kind, and counts them.
+  void use_only(bool simulated) { simulated_ = simulated; }
+  uint64_t left_out() const { return left_out_; }  // of this input
   // The trace of this packet, or kNoIndex for a packet to leave out: seen before, or of an unknown
   // version.
   uint32_t route(const Packet& packet, DamageLog& damage);
@@ -32,15 +34,21 @@ class Router {
  private:
   uint32_t trace_for_header(const Packet& packet, DamageLog& damage);
   uint32_t find_or_add(uint64_t session);
+  bool header_is_lost(const Packet& packet) const;
   bool known_elsewhere(const trace::Header& header) const;
 
   TraceTables& tables_;
   std::unordered_map<uint64_t, uint32_t> by_session_;       // trace; without 0
-  std::unordered_map<uint64_t, uint32_t> without_session_;  // by input
+  std::unordered_map<uint64_t, uint32_t> without_session_;  // by input and number in it
   uint32_t input_ = 0;
   uint32_t current_ = kNoIndex;
   uint32_t sequence_before_ = 0;
   uint32_t sessions_in_input_ = 0;
+  uint32_t nameless_ = 0;       // recordings of this input whose header is lost
+  uint32_t last_in_input_ = 0;  // sequence number of the packet before in it
+  bool in_summary_ = false;
+  std::optional<bool> simulated_;
+  uint64_t left_out_ = 0;
   bool refused_ = false;
   bool repeated_ = false;  // inside a recording that another input has
 };

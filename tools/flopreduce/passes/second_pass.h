@@ -18,6 +18,7 @@ struct TraceFile {
   uint32_t first_sequence = 0;
   DamageLog damage;
   TraceOrder order;
+  bool simulated = false;  // as its first header says
 };
 
 // The result is the same, to the byte of a report, whatever the number of threads: sums do not

@@ -106,6 +106,10 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
     if (error) return std::move(*error);
   } else {
     input->size_ = static_cast<uint64_t>(info.st_size);
+    input->opens_again_ = true;
+    input->device_ = info.st_dev;
+    input->inode_ = info.st_ino;
+    ::close(input->fd_.exchange(-1));
   }
   if (input->size_ == 0)
     return error_for(input->name_,
@@ -117,6 +121,7 @@ std::unique_ptr<Input> Input::from_memory(std::string name, const void* bytes, s
   std::unique_ptr<Input> input(new Input);
   input->name_ = std::move(name);
   input->memory_.assign(static_cast<const char*>(bytes), size);
+  input->in_memory_ = true;
   input->size_ = size;
   return input;
 }
@@ -125,13 +130,36 @@ Input::~Input() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+void Input::begin_reading() {
+  if (!opens_again_) return;
+  const std::scoped_lock lock(mutex_);
+  if (readers_++ > 0 || fd_ >= 0) return;
+  const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info {};
+  if (fd >= 0 && ::fstat(fd, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_) {
+    fd_ = fd;
+    return;
+  }
+  if (fd >= 0) ::close(fd);
+  failed_ = true;
+}
+
+void Input::end_reading() {
+  if (!opens_again_) return;
+  const std::scoped_lock lock(mutex_);
+  if (--readers_ > 0) return;
+  if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
+}
+
 size_t Input::read_at(uint64_t offset, uint8_t* to, size_t size) {
   if (offset >= size_) return 0;
   size = static_cast<size_t>(std::min<uint64_t>(size, size_ - offset));
-  if (fd_ < 0) {
+  if (in_memory_) {
     std::memcpy(to, memory_.data() + offset, size);
     return size;
   }
+  const Reading reading(*this);
+  if (fd_ < 0) return 0;
   size_t done = 0;
   while (done < size) {
     const ssize_t n = ::pread(fd_, to + done, size - done, static_cast<off_t>(offset + done));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -18,10 +19,24 @@ struct InputError {
 // A regular file is read with pread (not mapped: a file cut while it is read would raise SIGBUS). A
 // pipe, FIFO, device or standard input ("-") is first copied into an unnamed temporary file, since
 // the reducer reads twice; memory stays bounded, and so does the copy of a stream that holds no
-// trace. The size is taken at opening: a trace that grows
-// meanwhile reads the same in both passes.
+// trace. The size is taken at first: a trace that grows meanwhile reads the same in both passes.
+//
+// A regular file is open while something reads it: a job may have more traces than a process may
+// have open files.
 class Input {
  public:
+  // Keeps an input open while it lives. Any thread.
+  class Reading {
+   public:
+    explicit Reading(Input& input) : input_(input) { input_.begin_reading(); }
+    ~Reading() { input_.end_reading(); }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    Input& input_;
+  };
+
   static std::variant<std::unique_ptr<Input>, InputError> open(const std::string& path);
   // For tests and fuzzing. `bytes` is copied.
   static std::unique_ptr<Input> from_memory(std::string name, const void* bytes, size_t size);
@@ -32,18 +47,26 @@ class Input {
   const std::string& name() const { return name_; }
   uint64_t size() const { return size_; }
   // Reads up to `size` bytes at `offset`; fewer at the end or on a read error, which read_failed()
-  // then tells. Any thread.
+  // then says; a file that was replaced or removed meanwhile is one. Any thread.
   size_t read_at(uint64_t offset, uint8_t* to, size_t size);
   bool read_failed() const { return failed_; }
 
  private:
   Input() = default;
   std::optional<InputError> spool(int from);  // into fd_ and size_
+  void begin_reading();
+  void end_reading();
   std::string name_;
   std::string memory_;
+  bool in_memory_ = false;
   uint64_t size_ = 0;
-  int fd_ = -1;
+  std::atomic<int> fd_{-1};
   std::atomic<bool> failed_{false};
+  // Of a file that is opened again: which one it was.
+  bool opens_again_ = false;
+  uint64_t device_ = 0, inode_ = 0;
+  std::mutex mutex_;
+  size_t readers_ = 0;
 };
 
 }  // namespace flopinj::reduce

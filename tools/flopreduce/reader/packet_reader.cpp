@@ -49,6 +49,7 @@ bool Packet::is_batch() const { return is_batch_field(body_field); }
 PacketReader::PacketReader(Input& input, DamageLog& damage, Batches batches, uint64_t begin,
                            uint64_t end, uint32_t last_sequence)
     : input_(input),
+      reading_(input),
       damage_(damage),
       batches_(batches),
       offset_(begin),
@@ -60,9 +61,11 @@ PacketReader::PacketReader(Input& input, DamageLog& damage, Batches batches, uin
 const uint8_t* PacketReader::view(uint64_t offset, size_t size) {
   if (offset + size > input_.size()) return nullptr;
   if (offset < window_begin_ || offset + size > window_begin_ + window_size_) {
-    const size_t at_once = batches_ == Batches::kSkip ? kSkipBytes : kReadBytes;
+    // A recording of a summary is read by itself: no more than it and what a packet takes.
+    const uint64_t ahead = batches_ == Batches::kSkip ? kSkipBytes : kReadBytes;
+    const uint64_t at_once = std::min(ahead, end_ > offset ? end_ - offset : 0);
     const size_t wanted =
-        std::max(size, static_cast<size_t>(std::min<uint64_t>(at_once, input_.size() - offset)));
+        std::max(size, static_cast<size_t>(std::min(at_once, input_.size() - offset)));
     size_t kept = 0;
     if (offset >= window_begin_ && offset < window_begin_ + window_size_) {
       kept = static_cast<size_t>(window_begin_ + window_size_ - offset);

@@ -59,6 +59,7 @@ class PacketReader {
   const uint8_t* view(uint64_t offset, size_t size);
 
   Input& input_;
+  const Input::Reading reading_;
   DamageLog& damage_;
   Batches batches_;
   std::vector<uint8_t> window_;

@@ -495,13 +495,14 @@ class Program(unittest.TestCase):
         return out
 
     def without_moments(self, *arguments, command=()):
-        """JSON without the moments at which kernels ran, which a summary does not have."""
+        """JSON without the moments at which kernels ran and names of files, which a summary does
+        not have."""
         def kept(value):
             if isinstance(value, list):
                 return [kept(item) for item in value]
             if isinstance(value, dict):
                 return {key: kept(item) for key, item in value.items()
-                        if key not in ("busy", "first_to_last_kernel")}
+                        if key not in ("busy", "first_to_last_kernel", "files", "file")}
             return value
         report = json.loads(run(*command, "--format", "json", *arguments).stdout)
         report.pop("time", None)
@@ -546,20 +547,33 @@ class Program(unittest.TestCase):
                              self.without_moments(self.trace[name]))
 
     def test_simulated_and_real_launches_are_never_in_one_sum(self):
-        """The first trace says which kind is meant; one of the other kind is named and left out."""
-        for kept, left in (("training", "simulated"), ("simulated", "training")):
-            with self.subTest(kept):
-                done = run("--format", "json", self.trace[kept], self.trace[left])
+        """What hardware made is meant, in whatever order they come; the other is named."""
+        real = json.loads(run("--format", "json", self.trace["training"]).stdout)
+        for first, second in (("training", "simulated"), ("simulated", "training")):
+            with self.subTest(first):
+                inputs = (self.trace[first], self.trace[second])
+                done = run("--format", "json", *inputs)
                 self.assertEqual(done.returncode, 3)
-                self.assertIn(f"{left}.pb: left out", done.stderr.decode())
+                self.assertRegex(done.stderr.decode(),
+                                 r"simulated\.pb: left out: .*training\.pb on a real GPU")
                 report = json.loads(done.stdout)
-                only = json.loads(run("--format", "json", self.trace[kept]).stdout)
-                self.assertEqual(report["simulated"], kept == "simulated")
-                self.assertEqual(report["ledger"]["launches"], only["ledger"]["launches"])
-        summary = self.folder / "mixed.sum"
-        done = run("merge", "-o", summary, self.trace["simulated"], self.trace["training"])
-        self.assertEqual(done.returncode, 3)
-        self.assertIs(json.loads(run("--format", "json", summary).stdout)["simulated"], True)
+                self.assertIs(report["simulated"], False)
+                self.assertEqual(report["ledger"]["launches"], real["ledger"]["launches"])
+                summary = self.folder / "mixed.sum"
+                done = run("merge", "--force", "-o", summary, *inputs)
+                self.assertEqual(done.returncode, 3)
+                self.assertRegex(done.stderr.decode(),
+                                 r"simulated\.pb: left out: .*training\.pb on a real GPU")
+                self.assertEqual(summary.read_bytes(),
+                                 self.merged("real.sum", self.trace["training"]).read_bytes())
+                # In one pipe the first one says which kind a report means.
+                both = b"".join(path.read_bytes() for path in inputs)
+                done = run("--format", "json", "-", stdin=both)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn("1 of its recordings: left out", done.stderr.decode())
+                report = json.loads(done.stdout)
+                self.assertIs(report["simulated"], first == "simulated")
+                self.assertEqual(report["ledger"]["launches"], real["ledger"]["launches"])
 
     def test_merging_what_cannot_be_read(self):
         out = self.folder / "none.sum"

@@ -10,7 +10,6 @@
 #include "catch.h"
 #include "crc32c.h"
 #include "flop_trace.pb.h"
-#include "passes/condense.h"
 #include "reduce_bytes.h"
 #include "sequences.h"
 
@@ -19,12 +18,8 @@ using namespace flopinj::reduce;
 
 namespace {
 
-struct Part {
-  std::string name, bytes;
-};
-
-std::vector<Part> recorded() {
-  std::vector<Part> traces;
+std::vector<Named> recorded() {
+  std::vector<Named> traces;
   for (const char* folder : {"golden", "data/old"})
     for (const auto& entry :
          std::filesystem::directory_iterator(std::filesystem::path(FLOPINJ_TEST_TRACES) / folder)) {
@@ -58,7 +53,7 @@ size_t below(Random& random, size_t end) {
 }
 
 // What a disk, a kill or a copy may do to a trace, and a recorder without a session id. Otherwise
-// it gets one of its own: of two traces of one session the first counts, whatever they have lost.
+// it gets one of its own.
 std::string spoilt(const std::string& bytes, Random& random) {
   flopinj::trace::Trace trace;
   if (!trace.ParseFromString(bytes)) return bytes.substr(0, bytes.size() / 2);
@@ -79,14 +74,7 @@ std::string spoilt(const std::string& bytes, Random& random) {
   return out;
 }
 
-std::string merged(const std::vector<Part>& parts) {
-  std::vector<std::unique_ptr<Input>> open;
-  std::vector<Input*> all;
-  for (const Part& p : parts)
-    open.push_back(Input::from_memory(p.name, p.bytes.data(), p.bytes.size()));
-  for (const auto& i : open) all.push_back(i.get());
-  return condense(all).bytes;
-}
+std::string merged(const std::vector<Named>& parts) { return merge_bytes(parts).bytes; }
 
 // One recording of a job: all are alike but for the session and the rank.
 std::string rank_of_job(int32_t rank) {
@@ -105,7 +93,7 @@ std::string rank_of_job(int32_t rank) {
 
 TEST_CASE("a summary of more processes than any job has ranks is read again whole") {
   constexpr int32_t kRanks = 20'000;
-  std::vector<Part> ranks, halves(2);
+  std::vector<Named> ranks, halves(2);
   for (int32_t rank = 0; rank < kRanks; ++rank)
     ranks.push_back({"rank" + std::to_string(rank), rank_of_job(rank)});
   const std::string flat = merged(ranks);
@@ -122,12 +110,12 @@ TEST_CASE("a summary of more processes than any job has ranks is read again whol
 }
 
 TEST_CASE("a merge of a merge is the merge, of recorded traces however spoilt") {
-  std::vector<Part> traces = recorded();
+  std::vector<Named> traces = recorded();
   REQUIRE(traces.size() >= 8);
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    std::vector<Part> parts;
+    std::vector<Named> parts;
     for (size_t n = 1 + below(random, 5), i = 0; i < n; ++i) {  // each once: copies are one
       std::swap(traces[i], traces[i + below(random, traces.size() - i)]);
       parts.push_back({traces[i].name, spoilt(traces[i].bytes, random)});
@@ -139,9 +127,9 @@ TEST_CASE("a merge of a merge is the merge, of recorded traces however spoilt") 
                 parts.begin() + static_cast<std::ptrdiff_t>(below(random, parts.size())),
                 parts.end());
     const auto cut = parts.begin() + static_cast<std::ptrdiff_t>(below(random, parts.size()));
-    std::vector<Part> halves;
+    std::vector<Named> halves;
     for (const auto& half :
-         {std::vector<Part>(parts.begin(), cut), std::vector<Part>(cut, parts.end())})
+         {std::vector<Named>(parts.begin(), cut), std::vector<Named>(cut, parts.end())})
       if (!half.empty()) halves.push_back({"half" + std::to_string(halves.size()), merged(half)});
     CHECK(merged(halves) == merged(parts));
     std::reverse(parts.begin(), parts.end());

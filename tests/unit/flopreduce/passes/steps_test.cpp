@@ -1,6 +1,5 @@
 // Figures per training step, from traces whose steps are known.
 #include "catch.h"
-#include "passes/condense.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;
@@ -115,9 +114,7 @@ TEST_CASE("steps: an unmeasured launch leaves the FLOP unknown, and the times kn
 
 TEST_CASE("steps: sums in a summary say what they can") {
   const std::string bytes = trace_of({900, 100, 110, 100, 160, 120});
-  const auto input = Input::from_memory("a.pb", bytes.data(), bytes.size());
-  Input* const inputs[] = {input.get()};
-  const std::string summary = condense(inputs).bytes;
+  const std::string summary = merge_bytes({{"a.pb", bytes}}).bytes;
   const StepsReport s = reduce_bytes({summary}).steps;
   CHECK(!s.single);
   CHECK(s.count == 6);

@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "catch.h"
-#include "passes/condense.h"
 #include "reduce_bytes.h"
 #include "sequences.h"
 
@@ -61,19 +60,6 @@ std::string recording(uint64_t session, bool tallied) {
   return t.bytes();
 }
 
-struct Named {
-  std::string name, bytes;
-};
-
-Condensed condensed(const std::vector<Named>& inputs) {
-  std::vector<std::unique_ptr<Input>> open;
-  std::vector<Input*> all;
-  for (const auto& i : inputs)
-    open.push_back(Input::from_memory(i.name, i.bytes.data(), i.bytes.size()));
-  for (const auto& i : open) all.push_back(i.get());
-  return condense(all);
-}
-
 std::string report_of(const std::vector<Named>& inputs) {
   Reducer reducer(ReduceOptions{});
   for (const auto& i : inputs)
@@ -96,7 +82,7 @@ TEST_CASE("the report of merged partials is the report of all traces, byte for b
   traces[3].bytes[traces[3].bytes.size() / 2] ^= 0x20;  // damaged
   traces[5].bytes.resize(traces[5].bytes.size() - 30);  // torn
   const std::string expected = report_of(traces);
-  const std::string whole = condensed(traces).bytes;
+  const std::string whole = merge_bytes(traces).bytes;
   CHECK(report_of({{"all.sum", whole}}) == expected);
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
@@ -110,24 +96,24 @@ TEST_CASE("the report of merged partials is the report of all traces, byte for b
       std::vector<Named> group(parts.end() - static_cast<std::ptrdiff_t>(take), parts.end());
       parts.resize(parts.size() - take);
       if (random.uniform() < 0.3) group.push_back(group.front());
-      parts.push_back({"part.sum", condensed(group).bytes});
+      parts.push_back({"part.sum", merge_bytes(group).bytes});
       shuffle(parts, random);
     }
     CHECK(parts[0].bytes == whole);
-    CHECK(condensed(parts).bytes == whole);
+    CHECK(merge_bytes(parts).bytes == whole);
   }
 }
 
 TEST_CASE("a summary holds recordings once, and says how many") {
   const Named a{"a.pb", recording(1, false)};
   const Named b{"b.pb", recording(2, false)};
-  CHECK(condensed({a, b, a}).recordings == 2);
-  CHECK(condensed({a, b}).bytes.size() < a.bytes.size() + b.bytes.size());
+  CHECK(merge_bytes({a, b, a}).recordings == 2);
+  CHECK(merge_bytes({a, b}).bytes.size() < a.bytes.size() + b.bytes.size());
 }
 
 TEST_CASE("a trace beside its own summary counts once") {
   const Named a{"a.pb", recording(2, false)};
-  const Named summary{"a.sum", condensed({a}).bytes};
+  const Named summary{"a.sum", merge_bytes({a}).bytes};
   const Report both = [&] {
     Reducer reducer(ReduceOptions{});
     for (const auto* i : {&a, &summary})

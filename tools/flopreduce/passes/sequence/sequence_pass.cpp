@@ -25,8 +25,7 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
       phases_(phases),
       operators_(operators),
       own_numbers_(operators),
-      unknown_(tables.paths.size(), false),
-      repeated_(kRepeated) {
+      unknown_(tables.paths.size(), false) {
   calls_.calls.resize(tables.paths.size());
 }
 
@@ -372,12 +371,12 @@ ForwardNumbers SequencePass::take_numbers(bool all) {
   return numbers;
 }
 
-std::vector<SequencePass::Slot>* SequencePass::window(uint32_t device) {
+SequencePass::Window* SequencePass::window(uint32_t device) {
   const auto found = windows_.find(device);
   if (found != windows_.end()) return &found->second;
   if (windows_.size() >= kMaxWindows) end_windows_of_others();
   if (windows_.size() >= kMaxWindows) return nullptr;
-  return &windows_.emplace(device, std::vector<Slot>(kWindow)).first->second;
+  return &windows_[device];
 }
 
 // Traces come one after another, as a rule; parts of one trace are read together.
@@ -387,16 +386,16 @@ void SequencePass::end_windows_of_others() {
       ++at;
       continue;
     }
-    for (Slot& slot : at->second) close(slot);
+    at->second.for_each([this](Slot& slot) { close(slot); });
     at = windows_.erase(at);
   }
 }
 
 OperatorCalls SequencePass::take() {
-  for (auto& [device, slots] : windows_)
-    for (Slot& slot : slots) close(slot);
-  for (const Repeated& known : repeated_)
+  for (auto& [device, slots] : windows_) slots.for_each([this](Slot& slot) { close(slot); });
+  repeated_.for_each([this](const Repeated& known) {
     if (known.times > 0) join_group(known.group, known.times);
+  });
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
   again_ = own_numbers_.take(tables_.paths.size());

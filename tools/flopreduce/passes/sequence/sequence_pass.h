@@ -29,6 +29,7 @@
 #include "phases/phases.h"
 #include "reader/packet_reader.h"
 #include "support/few_list.h"
+#include "support/paged.h"
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
@@ -90,6 +91,8 @@ class SequencePass {
     BackwardPasses::Own own;  // what the group's node is of
   };
   static constexpr size_t kRepeated = 1U << 12;
+  static constexpr size_t kPage = 64;
+  using Window = Paged<Slot, kWindow, kPage>;  // a short recording uses few of its pages
   // What a range path makes of its launches.
   enum class Part : uint8_t { kNotLookedUp, kOperator, kInNode, kAgain, kNone };
   struct OnPath {
@@ -97,7 +100,6 @@ class SequencePass {
     Part part = Part::kNotLookedUp;
     bool in_pass = false;  // in a node that no other one evaluates
   };
-  static constexpr size_t kPage = 64;
   // A thread of the current trace: its paths in pages, since most threads have few of all paths.
   struct Thread {
     uint32_t id = 0, name = 0;
@@ -106,7 +108,7 @@ class SequencePass {
   struct Where {
     Thread* thread = nullptr;
     uint32_t stream = 0;
-    std::vector<Slot>* slots = nullptr;    // nullptr where there are none for this device
+    Window* slots = nullptr;               // nullptr where there are none for this device
     BackwardPasses::Lane* lane = nullptr;  // the same for too many threads and streams
     OwnNumbers::Lane* own = nullptr;       // the same
   };
@@ -142,7 +144,7 @@ class SequencePass {
   // Of the node of a group that no other node evaluates.
   BackwardPasses::Own own_of(const Group& group) const;
   void lose(uint32_t backward, Lost lost, uint64_t launches);
-  std::vector<Slot>* window(uint32_t device);
+  Window* window(uint32_t device);
   void end_windows_of_others();
 
   const TraceTables& tables_;
@@ -158,10 +160,10 @@ class SequencePass {
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   std::unordered_map<uint32_t, Thread> threads_;
   size_t pages_ = 0;
-  Thread unlisted_;  // stands for threads beyond kMaxThreads
-  std::unordered_map<uint32_t, std::vector<Slot>> windows_;  // by device
-  size_t waiting_ = 0;                                       // in_nodes of all slots
-  std::vector<Repeated> repeated_;                           // by Group::hash()
+  Thread unlisted_;                               // stands for threads beyond kMaxThreads
+  std::unordered_map<uint32_t, Window> windows_;  // by device
+  size_t waiting_ = 0;                            // in_nodes of all slots
+  Paged<Repeated, kRepeated, kPage> repeated_;    // by Group::hash()
 };
 
 }  // namespace flopinj::reduce

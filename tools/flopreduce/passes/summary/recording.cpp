@@ -1,27 +1,17 @@
-#include "passes/condense.h"
+#include "passes/summary/recording.h"
+
+#include <xxhash.h>
 
 #include <algorithm>
-#include <map>
 #include <protozero/pbf_writer.hpp>
-#include <set>
-#include <tuple>
-#include <vector>
 
 #include "crc32c.h"
-#include "flop_trace_fields.h"
-#include "passes/definitions.h"
-#include "passes/revisions.h"
 #include "passes/router.h"
-#include "passes/rows/number_split.h"
-#include "passes/sequence/sequence_groups.h"
-#include "passes/sequence/sequence_pass.h"
-#include "passes/trace_order.h"
 #include "reader/launch_batch.h"
 #include "reader/message.h"
-#include "reader/patterns.h"
 #include "reader/tally_batch.h"
-#include "tables/coverage_growth.h"
-#include "tables/totals.h"
+#include "support/wide.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -30,60 +20,19 @@ using PacketField = trace_fields::TracePacketField;
 constexpr size_t kMaxRowsOfRecording = 1U << 20;
 constexpr size_t kRowsInPacket = 1U << 14;  // of at most 11 columns: far below kMaxPacketBytes
 
-// One recorded process.
-class Recording {
- public:
-  // `trace`: its index in the tables of the numbers.
-  void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-              const PhaseMap& phases, DamageLog& damage);
-  void add_source(const std::string& file, const DamageLog& damage, bool has_own_damage);
-  void finish(DamageLog& damage);
-  std::string bytes();                                       // once it is finished
-  uint64_t session() const { return header_.session_id(); }  // the same
-  // As the reducer orders its inputs; those without a header by their file.
-  auto order() const {
-    const bool lost = header_body_.empty() || summary_.header_lost();
-    return std::tuple(trace_order(lost ? nullptr : &header_),
-                      summary_.source_size() > 0 ? summary_.source(0).file() : "");
-  }
+uint64_t hash_more(uint64_t hash, const void* data, size_t size) {
+  return XXH3_64bits_withSeed(data, size, hash);
+}
 
- private:
-  // A row as the trace's own ids name it.
-  struct Key {
-    uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
-    bool windowed = false;
-    bool in_step = false;
-    NumberTells number_tells = NumberTells::kNothing;
-    auto operator<=>(const Key&) const = default;
-  };
-  struct Sums {
-    uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
-  };
-  void launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-                const PhaseMap& phases, DamageLog& damage);
-  void tally(const Packet& packet, DamageLog& damage);
-  void define(const Packet& packet);
-  void ledger(const Packet& packet, DamageLog& damage);
-  Sums* row(const Key& key, DamageLog& damage);
-  void write(PacketField field, std::string_view body);
-  void write_rows();
-  void write_steps();
-  void invent_session();
+}  // namespace
 
-  trace::Header header_;
-  std::string header_body_;
-  trace::Summary summary_;
-  std::vector<std::pair<PacketField, std::string>> definitions_;
-  std::map<Key, Sums> rows_;
-  SequenceGroups groups_;
-  StepTable steps_;
-  std::vector<trace::SequenceGroups> group_messages_;
-  CoverageGrowth growth_;
-  std::vector<std::string> ledgers_;         // in which coverage grew
-  std::map<PacketField, std::string> last_;  // messages of which the last one counts
-  std::string bytes_;
-  uint32_t sequence_ = 0;
-};
+size_t Recording::KeyHash::operator()(const Key& key) const {
+  const uint64_t place = uint64_t{key.thread} << 48 ^ uint64_t { key.stream } << 32 ^
+                         uint64_t { key.range_path } << 8 ^ uint64_t { key.windowed } << 3 ^
+                         uint64_t { key.in_step } << 2 ^ static_cast<uint64_t>(key.number_tells);
+  const uint64_t both = (place ^ uint64_t{key.signature} << 40) * 0x9E3779B97F4A7C15ULL + place;
+  return static_cast<size_t>(both ^ both >> 29);
+}
 
 void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
                        const PhaseMap& phases, DamageLog& damage) {
@@ -220,27 +169,56 @@ void Recording::tally(const Packet& packet, DamageLog& damage) {
   }
 }
 
-// A summary's own file is no source, unless it is damaged.
-void Recording::add_source(const std::string& file, const DamageLog& damage, bool has_own_damage) {
-  // What was given twice is not damaged by that.
-  const auto count = [&](Damage kind) {
-    return has_own_damage && kind != Damage::kRepeatedPackets ? damage.count(kind) : 0;
-  };
-  bool any = false;
-  for (size_t k = 0; k < kDamageKinds; ++k) any = any || count(static_cast<Damage>(k)) > 0;
-  const auto same = [&](const auto& source) { return source.file() == file; };
-  const auto& sources = summary_.source();
-  if (std::any_of(sources.begin(), sources.end(), same)) return;  // a file given twice
-  if (summary_.version() != 0 && !any) return;
-  auto* source = summary_.add_source();
-  source->set_file(file);
-  for (size_t k = 0; any && k < kDamageKinds; ++k) {
+// Beside what a damaged summary says already. What was given twice is not damaged by that.
+void Recording::add_damage(const DamageLog& damage) {
+  trace::Summary::Source* source = nullptr;
+  for (auto& known : *summary_.mutable_source())
+    if (known.file().empty()) source = &known;
+  for (size_t k = 0; k < kDamageKinds; ++k) {
     const auto kind = static_cast<Damage>(k);
-    if (count(kind) == 0) continue;
-    auto* line = source->add_damage();
-    line->set_kind(damage_text(kind).code);
-    line->set_count(damage.count(kind));
+    uint64_t count = kind == Damage::kRepeatedPackets ? 0 : damage.count(kind);
+    if (count == 0) continue;
+    if (source == nullptr) source = summary_.add_source();
+    const std::string code = damage_text(kind).code;
+    auto& lines = *source->mutable_damage();
+    auto line = std::find_if(lines.begin(), lines.end(),
+                             [&](const auto& known) { return known.kind() == code; });
+    if (line != lines.end()) {
+      add_saturating(count, line->count());
+      line->set_count(count);
+      continue;
+    }
+    auto* added = source->add_damage();
+    added->set_kind(code);
+    added->set_count(count);
   }
+}
+
+TraceOrder Recording::order() const {
+  const bool lost = header_body_.empty() || summary_.header_lost();
+  TraceOrder order = trace_order(lost ? nullptr : &header_);
+  std::get<uint64_t>(order) = session();
+  return order;
+}
+
+uint64_t Recording::launches() const {
+  uint64_t all = 0;
+  for (const auto& [key, sums] : rows_) add_saturating(all, sums.launches);
+  return all;
+}
+
+uint64_t Recording::damage() const {
+  uint64_t all = 0;
+  for (const auto& source : summary_.source())
+    for (const auto& line : source.damage()) add_saturating(all, line.count());
+  return all;
+}
+
+std::vector<std::pair<Recording::Key, Recording::Sums>> Recording::rows_in_order() const {
+  std::vector<std::pair<Key, Sums>> rows(rows_.begin(), rows_.end());
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  return rows;
 }
 
 void Recording::write(PacketField field, std::string_view body) {
@@ -256,12 +234,13 @@ void Recording::write(PacketField field, std::string_view body) {
 
 void Recording::write_rows() {
   trace::TallyBatch batch;
+  const auto rows = rows_in_order();
   const bool told = std::any_of(rows_.begin(), rows_.end(), [](const auto& row) {
     return row.first.number_tells != NumberTells::kNothing;
   });
   const bool any_step =
       std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.first.in_step; });
-  for (const auto& [key, sums] : rows_) {
+  for (const auto& [key, sums] : rows) {
     batch.add_thread(key.thread);
     batch.add_stream(key.stream);
     batch.add_signature(key.signature);
@@ -300,20 +279,21 @@ void Recording::write_steps() {
 
 void Recording::finish(DamageLog& damage) {
   group_messages_ = groups_.take(damage);
+  add_damage(damage);
   if (header_.session_id() == 0) invent_session();
 }
 
 // Where a recording begins, its place among others, and whether it was seen before, are read from
 // its header.
 void Recording::invent_session() {
-  uint32_t sum = 0;
-  for (const auto& [field, body] : definitions_) sum = sum * 31 + crc32c(body.data(), body.size());
-  for (const auto& [key, sums] : rows_) sum = sum * 31 + crc32c(&sums, sizeof sums);
+  uint64_t hash = 0;
+  for (const auto& [field, body] : definitions_) hash = hash_more(hash, body.data(), body.size());
+  for (const auto& [key, sums] : rows_in_order()) hash = hash_more(hash, &sums, sizeof sums);
   for (const auto& message : group_messages_) {
     const std::string bytes = message.SerializeAsString();
-    sum = sum * 31 + crc32c(bytes.data(), bytes.size());
+    hash = hash_more(hash, bytes.data(), bytes.size());
   }
-  header_.set_session_id(uint64_t{sum} << 32 | 1);
+  header_.set_session_id(hash | 1);
   if (!header_body_.empty()) return;
   header_.set_format_major(kFormatMajor);
   header_.set_rank(-1);
@@ -340,90 +320,6 @@ std::string Recording::bytes() {
        {PacketField::range_numbers, PacketField::self_overhead, PacketField::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
   return std::move(bytes_);
-}
-
-void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& damage) {
-  trace::Interned message;
-  if (static_cast<PacketField>(packet.body_field) != PacketField::interned) return;
-  if (!parse_message(message, packet.body)) return;  // told when the summary is read
-  for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
-}
-
-// Calls visit(trace, input, packet) for every packet that counts.
-template <typename Visit>
-void for_each_known_packet(std::span<Input* const> inputs, Router& router,
-                           std::vector<DamageLog>& logs, Visit&& visit) {
-  for (uint32_t i = 0; i < inputs.size(); ++i)
-    for_each_packet(*inputs[i], i, router, Batches::kCheck, logs[i],
-                    [&](uint32_t trace, Packet& packet) {
-                      if (trace != kNoIndex) visit(trace, i, packet);
-                    });
-}
-
-// What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
-// user's come later, and may only say otherwise what is recomputed.
-ForwardNumbers numbers_of(std::span<Input* const> inputs, const TraceTables& tables,
-                          const PhaseRules& rules, PhaseMap& phases, const OperatorMap& operators,
-                          Router& router) {
-  if (!operators.any()) return {};
-  SequencePass pass(tables, rules, phases, operators);
-  std::vector<DamageLog> said_before(inputs.size());
-  router.reset();
-  for_each_known_packet(inputs, router, said_before, [&](uint32_t trace, uint32_t, Packet& packet) {
-    if (trace < tables.traces.size() && !packet.damaged) pass.packet(trace, packet);
-  });
-  pass.take();
-  phases.use_again(pass.take_again());
-  return pass.take_numbers(true);
-}
-
-}  // namespace
-
-Condensed condense(std::span<Input* const> inputs) {
-  TraceTables tables;
-  Revisions revisions;
-  std::vector<DamageLog> logs(inputs.size());
-  Router router(tables);
-  DefinitionPass definitions(tables);
-  DamageLog told_by_readers;  // of the summary
-  for_each_known_packet(inputs, router, logs, [&](uint32_t trace, uint32_t input, Packet& packet) {
-    if (!revisions.newest_so_far(trace, input, packet, logs[input])) return;
-    read_patterns(packet, tables.traces[trace].patterns, logs[input]);
-    if (!packet.is_batch()) definitions.packet(trace, packet, told_by_readers);
-  });
-  tables.join();
-  const PhaseRules rules;
-  PhaseMap phases(rules, tables);
-  const OperatorMap operators(tables, phases);
-  const ForwardNumbers numbers = numbers_of(inputs, tables, rules, phases, operators, router);
-  const NumberSource source{tables, operators, numbers};
-  std::vector<Recording> recordings(tables.traces.size());
-  std::vector<DamageLog> said_before(inputs.size());
-  router.reset();
-  for_each_known_packet(inputs, router, said_before,
-                        [&](uint32_t trace, uint32_t input, Packet& packet) {
-                          if (trace < recordings.size() && revisions.counts(trace, input, packet))
-                            recordings[trace].packet(packet, trace, source, phases, logs[input]);
-                        });
-  for (size_t t = 0; t < recordings.size(); ++t)
-    recordings[t].finish(logs[tables.traces[t].inputs.back()]);
-  std::vector<bool> told(inputs.size(), false);  // an input's damage goes to its first recording
-  for (size_t t = 0; t < recordings.size(); ++t)
-    for (const uint32_t input : tables.traces[t].inputs) {
-      recordings[t].add_source(inputs[input]->name(), logs[input], !told[input]);
-      told[input] = true;
-    }
-  std::stable_sort(recordings.begin(), recordings.end(),
-                   [](const Recording& a, const Recording& b) { return a.order() < b.order(); });
-  Condensed out;
-  std::set<uint64_t> sessions;
-  for (auto& recording : recordings) {
-    std::string bytes = recording.bytes();
-    if (!sessions.insert(recording.session()).second) continue;  // without headers, and the same
-    ++out.recordings;
-    out.bytes += bytes;
-  }
-  return out;
 }
 
 }  // namespace flopinj::reduce

@@ -1,0 +1,66 @@
+// Summaries: what a report needs of traces, in the form of traces themselves (proto/FORMAT.md). The
+// launches of each recorded process are added up; all else stays as it is.
+//
+// A summary of a summary is the same summary, to the byte, and recordings do not depend on each
+// other. So joining summaries is summarizing them together: in any order, in any grouping, and with
+// inputs given twice. And so one recording is in memory at a time: of the others it is known where
+// they are.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/summary/found.h"
+#include "phases/phases.h"
+#include "reader/input.h"
+
+namespace flopinj::reduce {
+
+class Recording;
+
+class Merge {
+ public:
+  Merge();
+  ~Merge();
+  // Looks which recordings an input has. One that cannot be used adds a line to errors().
+  void add(std::unique_ptr<Input> input);
+  // After the last input: which recordings the summary has.
+  void choose();
+  bool any() const { return !chosen_.empty(); }
+  uint64_t recordings() const { return chosen_.size(); }
+  bool too_many() const { return found_.size() >= kMostFound; }
+  // The summary, piece by piece. After choose().
+  void write(const std::function<void(std::string_view)>& to);
+  // A line for each input that was not used, or not wholly.
+  const std::vector<std::string>& errors() const { return errors_; }
+  // A line for each recording with damage, which the summary says too. After write().
+  const std::vector<std::string>& damaged() const { return damaged_; }
+
+ private:
+  // A recording of the summary: parts of it, or one that was a summary's.
+  struct Chosen {
+    TraceOrder order;
+    size_t first = 0, count = 0;  // of found_
+  };
+  void leave_out_simulated();
+  void name_nameless();
+  void choose_among(size_t first, size_t end);
+  Recording condensed(size_t first, size_t count);
+  bool copy(const Found& found, const std::function<void(std::string_view)>& to);
+  std::string name_of(const Found& found) const;
+
+  const PhaseRules rules_;
+  std::vector<std::unique_ptr<Input>> inputs_;
+  std::vector<Input*> read_;  // the same
+  std::vector<Found> found_;
+  std::vector<Chosen> chosen_;
+  std::vector<std::string> errors_, damaged_;
+  std::string bytes_;                        // of the recording that is copied
+  std::unique_ptr<Input::Reading> reading_;  // its input
+  uint32_t input_read_ = UINT32_MAX;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,90 @@
+#include "passes/summary/one_recording.h"
+
+#include "flop_trace_fields.h"
+#include "passes/definitions.h"
+#include "passes/revisions.h"
+#include "passes/sequence/sequence_pass.h"
+#include "reader/message.h"
+#include "reader/patterns.h"
+
+namespace flopinj::reduce {
+namespace {
+
+using PacketField = trace_fields::TracePacketField;
+
+void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& damage) {
+  trace::Interned message;
+  if (static_cast<PacketField>(packet.body_field) != PacketField::interned) return;
+  if (!parse_message(message, packet.body)) return;  // told when the summary is read
+  for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
+}
+
+// What it takes to say which launches belong to which operator.
+bool names_something(const Packet& packet) {
+  const auto field = static_cast<PacketField>(packet.body_field);
+  return field == PacketField::interned || field == PacketField::steps ||
+         field == PacketField::step_sums;
+}
+
+// Calls visit(input, packet) for every packet that counts.
+template <typename Visit>
+void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> inputs,
+                         DamageLog& damage, Visit&& visit) {
+  uint32_t last = 0;
+  for (const Found& part : parts) {
+    Input& input = *inputs[part.at.input];
+    PacketReader reader(input, damage, Batches::kCheck, part.at.begin, part.at.end);
+    Packet packet;
+    while (reader.next(packet)) {
+      if (packet.sequence <= last) {
+        damage.add(Damage::kRepeatedPackets);
+        continue;
+      }
+      damage.add(Damage::kLostPackets, packet.sequence - last - 1);
+      last = packet.sequence;
+      visit(part.at.input, packet);
+    }
+    if (input.read_failed()) damage.add(Damage::kTornTail);
+  }
+}
+
+}  // namespace
+
+Recording condense_recording(std::span<const Found> parts, std::span<Input* const> inputs,
+                             const PhaseRules& rules, DamageLog& damage) {
+  TraceTables tables;
+  tables.traces.emplace_back().session = parts.front().session;
+  Revisions revisions;
+  DefinitionPass definitions(tables);
+  DamageLog told_by_readers;  // of the summary
+  for_each_new_packet(parts, inputs, damage, [&](uint32_t input, Packet& packet) {
+    if (!revisions.newest_so_far(0, input, packet, damage)) return;
+    read_patterns(packet, tables.traces[0].patterns, damage);
+    if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
+  });
+  tables.join();
+  PhaseMap phases(rules, tables);
+  const OperatorMap operators(tables, phases);
+  DamageLog said_before;
+  ForwardNumbers numbers;
+  // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
+  // user's come later, and may only say otherwise what is recomputed.
+  if (operators.any()) {
+    SequencePass pass(tables, rules, phases, operators);
+    for_each_new_packet(parts, inputs, said_before, [&](uint32_t, Packet& packet) {
+      if (!packet.damaged) pass.packet(0, packet);
+    });
+    pass.take();
+    phases.use_again(pass.take_again());
+    numbers = pass.take_numbers(true);
+  }
+  const NumberSource source{tables, operators, numbers};
+  Recording recording;
+  for_each_new_packet(parts, inputs, said_before, [&](uint32_t input, Packet& packet) {
+    if (revisions.counts(0, input, packet)) recording.packet(packet, 0, source, phases, damage);
+  });
+  recording.finish(damage);
+  return recording;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,84 @@
+// One recorded process, as a summary has it (proto/FORMAT.md).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "flop_trace_fields.h"
+#include "passes/rows/number_split.h"
+#include "passes/sequence/sequence_groups.h"
+#include "passes/trace_order.h"
+#include "phases/phases.h"
+#include "reader/damage.h"
+#include "reader/packet_reader.h"
+#include "tables/coverage_growth.h"
+#include "tables/steps.h"
+
+namespace flopinj::reduce {
+
+// One recorded process.
+class Recording {
+ public:
+  using PacketField = trace_fields::TracePacketField;
+  // `trace`: its index in the tables of the numbers.
+  void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+              const PhaseMap& phases, DamageLog& damage);
+  // After the last packet. `damage`: all that was found in the recording.
+  void finish(DamageLog& damage);
+  std::string bytes();                                       // once it is finished
+  uint64_t session() const { return header_.session_id(); }  // the same
+  // As the reducer orders its inputs; those without a header by what is in them.
+  TraceOrder order() const;
+  bool ended() const { return last_.contains(PacketField::end); }
+  uint64_t launches() const;
+  uint64_t damage() const;  // places that were found damaged
+
+ private:
+  // A row as the trace's own ids name it.
+  struct Key {
+    uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
+    bool windowed = false;
+    bool in_step = false;
+    NumberTells number_tells = NumberTells::kNothing;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  struct Sums {
+    uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
+  };
+  void launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+                const PhaseMap& phases, DamageLog& damage);
+  void tally(const Packet& packet, DamageLog& damage);
+  void define(const Packet& packet);
+  void ledger(const Packet& packet, DamageLog& damage);
+  Sums* row(const Key& key, DamageLog& damage);
+  void write(PacketField field, std::string_view body);
+  std::vector<std::pair<Key, Sums>> rows_in_order() const;
+  void add_damage(const DamageLog& damage);
+  void write_rows();
+  void write_steps();
+  void invent_session();
+
+  trace::Header header_;
+  std::string header_body_;
+  trace::Summary summary_;
+  std::vector<std::pair<PacketField, std::string>> definitions_;
+  std::unordered_map<Key, Sums, KeyHash> rows_;
+  SequenceGroups groups_;
+  StepTable steps_;
+  std::vector<trace::SequenceGroups> group_messages_;
+  CoverageGrowth growth_;
+  std::vector<std::string> ledgers_;         // in which coverage grew
+  std::map<PacketField, std::string> last_;  // messages of which the last one counts
+  std::string bytes_;
+  uint32_t sequence_ = 0;
+};
+
+}  // namespace flopinj::reduce
