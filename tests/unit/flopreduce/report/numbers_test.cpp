@@ -1,6 +1,5 @@
 // Numbers of ranges, from traces whose sums are known.
 #include "catch.h"
-#include "passes/condense.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;
@@ -105,10 +104,7 @@ TEST_CASE("numbers: FLOP for each of all launches, of those in the range, and of
 }
 
 TEST_CASE("numbers: a summary keeps them") {
-  const std::string bytes = numbered();
-  const auto input = Input::from_memory("a.pb", bytes.data(), bytes.size());
-  Input* const inputs[] = {input.get()};
-  check(reduce_bytes({condense(inputs).bytes}), 1);
+  check(reduce_bytes({merge_bytes({{"a.pb", numbered()}}).bytes}), 1);
 }
 
 TEST_CASE("numbers: of steps that were not all given one, no FLOP for each is said") {
