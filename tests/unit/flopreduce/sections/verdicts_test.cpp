@@ -178,8 +178,9 @@ TEST_CASE("a total is not 0 where launches without a count may have executed FLO
   CHECK(std::string(figures[0].name) == "Executed");
   CHECK(figures[0].value == "-");
   CHECK(says(figures[0].note, "not known, in 2 launches"));
-  for (const auto& method : json_of(r)["utilization"]["methods"])
-    CHECK(method["gpu_time"]["missing"] != "no FLOP executed");
+  const auto methods = json_of(r)["utilization"]["methods"];
+  CHECK_FALSE(methods.empty());
+  for (const auto& method : methods) CHECK(method["gpu_time"]["missing"] != "no FLOP executed");
 }
 
 TEST_CASE("of several processes the ones whose counters were refused are named") {
