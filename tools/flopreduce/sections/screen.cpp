@@ -266,8 +266,8 @@ void add_numbers(const Report& report, std::vector<ScreenFigure>& figures) {
     const std::string mark = marks_text(flop_mark(report.total));
     std::string value = "-";
     if (number.flop_each)
-      value = (mark.empty() ? "" : mark + " ") +
-              to_human(static_cast<u128>(*number.flop_each), "FLOP");
+      value =
+          (mark.empty() ? "" : mark + " ") + to_human(static_cast<u128>(*number.flop_each), "FLOP");
     std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
     if (number.processes < report.traces.size())
       note += ", given by " + to_grouped(number.processes) + " of " +

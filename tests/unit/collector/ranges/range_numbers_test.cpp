@@ -35,8 +35,7 @@ TEST_CASE("numbers that find no room, or are too large to be added, are counted"
   numbers.add(PathId{1}, StringId{1}, UINT64_MAX);
   numbers.add(PathId{1}, StringId{1}, 1);
   CHECK(numbers.lost() == 1);
-  for (uint32_t i = 0; i < RangeNumbers::kMost + 9; ++i)
-    numbers.add(PathId{2 + i}, StringId{1}, 1);
+  for (uint32_t i = 0; i < RangeNumbers::kMost + 9; ++i) numbers.add(PathId{2 + i}, StringId{1}, 1);
   CHECK(numbers.lost() == 1 + 10);
   const auto all = numbers.take();
   REQUIRE(all.size() == RangeNumbers::kMost);
