@@ -34,7 +34,7 @@ class CountingSink : public Sink {
 };
 
 // One training step: kernels in order, each in a range, with a mean duration.
-struct Step {
+struct StepLaunches {
   struct Kernel {
     int function;
     uint32_t grid;
@@ -46,8 +46,8 @@ struct Step {
 };
 
 // A network of like layers: forward, backward, optimizer; kernels of 2 us to 2 ms.
-Step network(const char* name, int layers, double scale) {
-  Step step{name, {}};
+StepLaunches network(const char* name, int layers, double scale) {
+  StepLaunches step{name, {}};
   for (int l = 0; l < layers; ++l)
     for (int k = 0; k < 5; ++k)
       step.kernels.push_back({k, 64U + static_cast<uint32_t>(l % 7) * 32, "forward",
@@ -62,7 +62,7 @@ Step network(const char* name, int layers, double scale) {
 
 // The same launches every step, durations with a spread of 1 % (clocks and caches), gaps of about
 // 1.3 us with a long tail, timed by a GPU clock that counts in 32 ns, as activity records do.
-uint64_t bytes_of(const Step& step, Level level, int steps, uint64_t& launches) {
+uint64_t bytes_of(const StepLaunches& step, Level level, int steps, uint64_t& launches) {
   uint64_t bytes = 0;
   std::mutex mutex;
   std::vector<KernelTime> due;
@@ -98,7 +98,7 @@ uint64_t bytes_of(const Step& step, Level level, int steps, uint64_t& launches) 
   for (int s = 0; s < steps; ++s) {
     thread->ranges.push({}, "step");
     const char* range = nullptr;
-    for (const Step::Kernel& kernel : step.kernels) {
+    for (const StepLaunches::Kernel& kernel : step.kernels) {
       if (range != kernel.range) {
         if (range != nullptr) thread->ranges.pop({});
         thread->ranges.push({}, range = kernel.range);
@@ -132,7 +132,8 @@ uint64_t bytes_of(const Step& step, Level level, int steps, uint64_t& launches) 
 
 int main() {
   std::printf("%-28s %10s %12s %10s\n", "sequence", "launches", "bytes", "per launch");
-  for (const Step& step : {network("short kernels", 40, 1), network("long kernels", 40, 20)}) {
+  for (const StepLaunches& step :
+       {network("short kernels", 40, 1), network("long kernels", 40, 20)}) {
     for (const int steps : {10, 1'000}) {
       for (const Level level : {Level::kLaunches, Level::kTally}) {
         uint64_t launches = 0;
