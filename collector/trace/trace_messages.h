@@ -77,9 +77,10 @@ void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_
     add_column(b, F::in_step, rows, [](const TallyRow& r) { return uint64_t{r.in_step}; });
 }
 
+inline constexpr size_t kNumberBytes = 30;  // of a row of RangeNumbers, at most
 template <class Builder, class Field>
 void add_numbers(Builder& to, Field field, std::span<const RangeNumber> all) {
-  static_assert(RangeNumbers::kMost * 30 < kMaxPacketBytes);
+  static_assert(RangeNumbers::kMost * kNumberBytes < kMaxPacketBytes);
   using F = f::RangeNumbersField;
   protozero::pbf_builder<F> b(to, field);
   add_column(b, F::range_path, all, [](const RangeNumber& n) { return n.path.value; });

@@ -330,8 +330,7 @@ void TraceWriter::numbers(std::span<const RangeNumber> all) {
 }
 
 void TraceWriter::numbers(RevisedMessage& message, std::span<const RangeNumber> all) {
-  constexpr size_t kRowBytes = 30;
-  revise(message, all.size() * kRowBytes,
+  revise(message, all.size() * kNumberBytes,
          [&](RevisedBuilder& r) { add_numbers(r, f::RevisedField::range_numbers, all); });
 }
 

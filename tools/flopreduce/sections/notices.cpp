@@ -178,6 +178,11 @@ std::string reason_words(const std::string& reason) {
 const char* reading_word(CounterReading reading) { return text_of(reading).word; }
 const char* reading_code(CounterReading reading) { return text_of(reading).code; }
 
+bool notice_of_no_counts(const Report& report) {
+  return report.total.launches > 0 && !report.total.flop_complete() &&
+         first_without(report) != nullptr;
+}
+
 std::string unmeasured_cause(const Report& report) {
   if (report.ledger.unmeasured.empty()) return {};
   const TraceReport* const t = first_without(report);

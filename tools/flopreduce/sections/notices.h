@@ -15,6 +15,8 @@ const char* reading_code(CounterReading reading);
 
 // Of a ledger's reason, "no_counters": the cause as the end of a sentence.
 std::string reason_words(const std::string& reason);
+// True where the first of notices() says why no launch has a FLOP count.
+bool notice_of_no_counts(const Report& report);
 // Why most of the launches without a FLOP count have none; empty where all have one.
 std::string unmeasured_cause(const Report& report);
 

@@ -102,6 +102,11 @@ std::string precisions_text(const Report& report) {
   return text;
 }
 
+std::string marked_text(Mark mark, const std::string& value) {
+  const std::string text = marks_text(mark);
+  return text.empty() ? value : text + " " + value;
+}
+
 ScreenFigure executed_figure(const Report& report) {
   const Work& total = report.total;
   const std::string launches =
@@ -111,15 +116,13 @@ ScreenFigure executed_figure(const Report& report) {
   if (total.flop == 0 && !total.flop_complete())
     return {"Executed", "-", "no FLOP in the launches with a count; not known, in " + launches,
             Tone::kWarn};
-  const std::string mark = marks_text(flop_mark(total));
-  return {"Executed", (mark.empty() ? "" : mark + " ") + to_human(total.flop, "FLOP"),
+  return {"Executed", marked_text(flop_mark(total), to_human(total.flop, "FLOP")),
           to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
               std::to_string(report.fma) + ")" + precisions_text(report)};
 }
 
 std::string marked_share(const Attained& attained, Mark mark) {
-  const std::string text = marks_text(mark);
-  return (text.empty() ? "" : text + " ") + percent_text(*attained.share);
+  return marked_text(mark, percent_text(*attained.share));
 }
 
 // Why there is no share of peak over wall time, and what to do.
@@ -145,7 +148,6 @@ ScreenFigure kernel_time_figure(const Report& report) {
   const Work& total = report.total;
   if (!total.time_known()) return {"Kernel time", "-", "not recorded", Tone::kDim};
   const Attained of_peak = utilization_of(total);
-  const std::string mark = marks_text(time_cell(total).marks);
   std::string note = "sum of kernels";
   if (of_peak.share) note += ", at " + marked_share(of_peak, share_mark(total)) + " of peak";
   const TimeReport& time = report.time;
@@ -153,7 +155,7 @@ ScreenFigure kernel_time_figure(const Report& report) {
     note += "; the GPU was busy " +
             percent_text(static_cast<double>(*time.busy_ns) / static_cast<double>(*time.wall_ns)) +
             " of the time";
-  return {"Kernel time", (mark.empty() ? "" : mark + " ") + to_human_time(total.time.ns), note};
+  return {"Kernel time", marked_text(time_cell(total).marks, to_human_time(total.time.ns)), note};
 }
 
 // "inside the expected 1.69 to 2.00"
@@ -173,15 +175,9 @@ std::string verdict_words(const RatioReport& r) {
   return range;
 }
 
-// A notice above all figures says why.
-bool nothing_counted(const Report& report) {
-  const LedgerLine& l = report.ledger.total;
-  return l.launches > 0 && l.measured + l.extrapolated == 0;
-}
-
 ScreenFigure ratio_figure(const Report& report) {
   const RatioReport& r = report.ratio;
-  if (nothing_counted(report)) return {"Backward/fwd", "-", "FLOP not measured", Tone::kDim};
+  if (notice_of_no_counts(report)) return {"Backward/fwd", "-", "FLOP not measured", Tone::kDim};
   if (!r.ratio) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
   std::string note;
   if (r.matrix_ratio) note = "matrix work " + fixed(*r.matrix_ratio, 3);
@@ -263,11 +259,10 @@ void add_numbers(const Report& report, std::vector<ScreenFigure>& figures) {
   for (size_t i = 0; i < std::min(kMostNumbers, report.numbers.size()); ++i) {
     const NumberReport& number = report.numbers[i];
     const std::string name = printable(cut(number.name, 40));
-    const std::string mark = marks_text(flop_mark(report.total));
     std::string value = "-";
     if (number.flop_each)
-      value =
-          (mark.empty() ? "" : mark + " ") + to_human(static_cast<u128>(*number.flop_each), "FLOP");
+      value = marked_text(flop_mark(report.total),
+                          to_human(static_cast<u128>(*number.flop_each), "FLOP"));
     std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
     if (number.processes < report.traces.size())
       note += ", given by " + to_grouped(number.processes) + " of " +
@@ -293,7 +288,7 @@ std::vector<ScreenFigure> screen_figures(const Report& report) {
   add_numbers(report, steps);
   figures.insert(figures.begin() + 1, steps.begin(), steps.end());
   if (const std::string cause = unmeasured_cause(report);
-      !cause.empty() && !nothing_counted(report))
+      !cause.empty() && !notice_of_no_counts(report))
     figures.insert(figures.end() - 1, ScreenFigure{"", "", "unmeasured: " + cause});
   return figures;
 }

@@ -161,6 +161,25 @@ TEST_CASE("kernels that ran only in CUDA graphs are the reason where nothing els
   CHECK(says(said, "eager steps"));
 }
 
+TEST_CASE("the first screen has a cause where counters of other kernels were read") {
+  TraceBuilder t;
+  header(t);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "measured", 11);
+  t.kernel(2, "never_sampled", 12);
+  t.samples(1, 1, {sass(0, 0, 50)});
+  t.launches({{2, 100}});
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK_FALSE(says(notices_of(r), "No FLOP were measured"));
+  std::string all;
+  for (const ScreenFigure& figure : screen_figures(r)) all += figure.note + "\n";
+  CHECK(says(all, "unmeasured: their kernels have no sample of the counters 'sass'"));
+}
+
 TEST_CASE("a total is not 0 where launches without a count may have executed FLOP") {
   TraceBuilder t;
   header(t);
