@@ -20,9 +20,11 @@ KINDS = {
     "sparse_fp16": lambda c: {"tensor_fp16": c["tile_operations"] * c["tiles"]},
 }
 for _precision in ("fp16", "bf16", "tf32", "fp64", "fp8", "int8"):
-    KINDS["tiles_" + _precision] = lambda c, p=_precision: {"tensor_" + p: c["tile_operations"] * c["tiles"]}
+    KINDS["tiles_" + _precision] = lambda c, p=_precision: {
+        "tensor_" + p: c["tile_operations"] * c["tiles"]}
 for _precision in ("fp16", "bf16", "tf32", "fp8"):
-    KINDS["blas_" + _precision] = lambda c, p=_precision: {"tensor_" + p: 2 * c["m"] * c["n"] * c["k"]}
+    KINDS["blas_" + _precision] = lambda c, p=_precision: {
+        "tensor_" + p: 2 * c["m"] * c["n"] * c["k"]}
 KINDS["blas_fp32"] = KINDS["product_fp32"]
 KINDS["blas_fp64"] = KINDS["product_fp64"]
 
@@ -48,7 +50,8 @@ def expected(case):
 
 
 def _padded(case):
-    m, n, k = (ceil(case[d] / tile) * tile for d, tile in (("m", TILE_M), ("n", TILE_N), ("k", TILE_K)))
+    m, n, k = (ceil(case[d] / tile) * tile
+               for d, tile in (("m", TILE_M), ("n", TILE_N), ("k", TILE_K)))
     return m, n, k
 
 
@@ -73,10 +76,13 @@ def explain(case, precision, theory, executed):
         return "scalar half arithmetic executes packed instructions; both lanes are counted"
     if kind == "sparse_fp16" and 2 * executed == theory:
         return "sparse product: the half that is skipped is not counted"
-    if precision == "tensor_fp16" and case["case"].startswith("wgmma_") and extra == GROUP_END * case["threads"] // WARPGROUP:
+    if (precision == "tensor_fp16" and case["case"].startswith("wgmma_") and
+            extra == GROUP_END * case["threads"] // WARPGROUP):
         return "the instruction that ends each warpgroup's products is counted"
-    if precision == "fp16" and extra > 0 and extra % (4 * 32) == 0 and extra <= 4 * case["threads"] * HALF_CONSTANTS:
-        return f"{extra / (4 * case['threads']):g} constants per thread made by packed half instructions"
+    if precision == "fp16" and extra > 0 and extra % (4 * 32) == 0:
+        constants = extra / (4 * case["threads"])
+        if constants <= HALF_CONSTANTS:
+            return f"{constants:g} constants per thread made by packed half instructions"
     return None
 
 

@@ -24,7 +24,8 @@ class Row:
 
 
 def exact(case, precision, expected, executed):
-    return Row(case, precision, expected, executed, "" if executed == expected else "NOT EXPLAINED", executed == expected)
+    return Row(case, precision, expected, executed, "" if executed == expected else "NOT EXPLAINED",
+               executed == expected)
 
 
 def executed_by_precision(entry):
@@ -41,12 +42,16 @@ def ledger_rows(step, report, most_once=0):
     ledger = report["ledger"]
     without = ledger["unmeasured"] + ledger["dropped"]
     row = exact(f"{step}: launches without a count", "", 0, without)
-    once = [s["kernel"] for s in report["signatures"] if s["flop_per_launch"] is None and s["launches"] == 1]
+    once = [
+        s["kernel"] for s in report["signatures"]
+        if s["flop_per_launch"] is None and s["launches"] == 1
+    ]
     if 0 < without <= min(most_once, len(once)):
         row.explanation, row.ok = f"launched once: {', '.join(sorted(set(once)))}", True
     rows = [row]
-    rows.append(Row(f"{step}: ledger balances", "", None, None, "" if ledger["balanced"] else "NOT EXPLAINED",
-                    bool(ledger["balanced"])))
+    rows.append(
+        Row(f"{step}: ledger balances", "", None, None,
+            "" if ledger["balanced"] else "NOT EXPLAINED", bool(ledger["balanced"])))
     return rows
 
 
@@ -64,7 +69,8 @@ def _check_case(case, phase):
     expected = known.merge(known.expected(case))
     executed = executed_by_precision(phase)
     if executed is None:
-        return [Row(case["case"], "", sum(expected.values()) * case["repeats"], None, "NOT MEASURED", False)]
+        total = sum(expected.values()) * case["repeats"]
+        return [Row(case["case"], "", total, None, "NOT MEASURED", False)]
     executed = known.merge(executed)
     rows = []
     for precision in sorted(set(expected) | set(executed)) or [""]:
@@ -83,8 +89,11 @@ def same_figures(step, windows, replay):
     if windows is replay:
         return []
     executed = {(row.case, row.precision): row.executed for row in replay}
-    return [exact(f"{step}: {row.case}, windows against replay", row.precision, executed.get((row.case, row.precision)),
-                  row.executed) for row in windows if row.precision]
+    return [
+        exact(f"{step}: {row.case}, windows against replay", row.precision,
+              executed.get((row.case, row.precision)), row.executed) for row in windows
+        if row.precision
+    ]
 
 
 # The trainer's kernels execute what its README says, but for exp and log: each is a multiplication
@@ -109,7 +118,8 @@ def check_trainer(step, shapes, expected, report):
             row.explanation, row.ok = "multiplications inside exp and log", True
         launches = kernel["launches"] if kernel else 0
         if launches != expected.kernel_launches.get(name, 0):
-            row.explanation, row.ok = f"{launches} launches, not {expected.kernel_launches.get(name, 0)}", False
+            wanted = expected.kernel_launches.get(name, 0)
+            row.explanation, row.ok = f"{launches} launches, not {wanted}", False
         rows.append(row)
     return rows
 
@@ -151,13 +161,15 @@ def check_network(step, formula, report):
     """`formula` has the matrix FLOP of all forward and all backward passes by the shapes of the
     layers."""
     rows = ledger_rows(step, report, NETWORK_ONCE)
-    fewer = any(word in kernel["name"].lower() for kernel in report["kernels"] for word in FEWER_OPERATIONS)
+    fewer = any(word in kernel["name"].lower() for kernel in report["kernels"]
+                for word in FEWER_OPERATIONS)
     for phase in ("forward", "backward"):
         entry = report["phases"].get(phase)
         got = entry["matrix_flop"] if entry else None
         row = exact(f"{step}: {phase}", "matrix", formula[phase], got)
         if got is not None and formula[phase] < got <= NETWORK_MOST * formula[phase]:
-            row.explanation, row.ok = "tiles and channels padded, multiply-adds of other kernels", True
+            row.explanation = "tiles and channels padded, multiply-adds of other kernels"
+            row.ok = True
         elif got is not None and fewer and formula[phase] / NETWORK_MOST <= got < formula[phase]:
             row.explanation, row.ok = "Winograd or FFT convolution", True
         rows.append(row)
@@ -171,7 +183,8 @@ def table(rows):
         cells.append((r.case, r.precision, "" if r.theory is None else f"{r.theory:,}",
                       "not measured" if r.executed is None and r.theory is not None else
                       "" if r.executed is None else f"{r.executed:,}",
-                      "" if r.ratio is None else f"{r.ratio:.6f}", ("" if r.ok else "FAILED ") + r.explanation))
+                      "" if r.ratio is None else f"{r.ratio:.6f}",
+                      ("" if r.ok else "FAILED ") + r.explanation))
     width = [max(len(row[i]) for row in cells) for i in range(5)]
     lines = []
     for row in cells:

@@ -50,7 +50,11 @@ def cuptis():
               "/usr/lib/x86_64-linux-gnu"]
     places += [f"{folder}/nvidia/{part}/lib" for folder in site.getsitepackages()
                for part in ("cuda_cupti", "cu1*")]
-    found = {Path(path).resolve() for place in places for path in glob.glob(f"{place}/libcupti.so*")}
+    found = {
+        Path(path).resolve()
+        for place in places
+        for path in glob.glob(f"{place}/libcupti.so*")
+    }
     return {str(path): cupti_version(path) for path in sorted(found)}
 
 

@@ -42,7 +42,9 @@ QUESTIONS = {
 def overhead(results):
     """Rows of a table: the program of each run, its milliseconds per step, the ratio to plain."""
     plain = results[0][1] and results[0][1]["milliseconds"]
-    lines = ["| run | median ms per step | fastest | slowest | ratio |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        "| run | median ms per step | fastest | slowest | ratio |", "|---|---:|---:|---:|---:|"
+    ]
     for name, figures in results:
         if figures is None:
             lines.append(f"| {name} | did not run | | | |")
@@ -73,7 +75,9 @@ def _cell(value):
 def markdown(about, probes, tables=None):
     """`about`: the machine, names to values. `probes`: name to (how it ended, its output).
     `tables`: heading to lines."""
-    lines = ["# Hardware findings", "", "Observed by tests/gpu/run; every figure is as it was read.", ""]
+    lines = [
+        "# Hardware findings", "", "Observed by tests/gpu/run; every figure is as it was read.", ""
+    ]
     lines += [f"- {name}: {value}" for name, value in about.items() if value is not None]
     for name, question in QUESTIONS.items():
         if name not in probes:

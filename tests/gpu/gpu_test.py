@@ -34,8 +34,8 @@ class TestCase(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def run_command(self, *arguments):
-        return subprocess.run([sys.executable, HERE / "run", *map(str, arguments)], text=True, capture_output=True,
-                              timeout=240, check=False)
+        return subprocess.run([sys.executable, HERE / "run", *map(str, arguments)], text=True,
+                              capture_output=True, timeout=240, check=False)
 
 
 class WithoutGpu(TestCase):
@@ -78,7 +78,8 @@ class OnSimulatedGpu(TestCase):
         self.assertRegex(done.stderr, r"passed +killed")
         self.assertRegex((self.folder / "out/gpu-report.txt").read_text(),
                          r"killed: launches recorded +[1-9][\d,]*")
-        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--from", "kernel")
+        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--from",
+                                "kernel")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"there is no step kernel; --list prints them\n\Z")
 
@@ -107,7 +108,8 @@ class OnSimulatedGpu(TestCase):
         self.assertIn("[killed after 2 s]", log)
 
     def check_as_golden_data(self, folder):
-        spec = importlib.util.spec_from_file_location("data_test", HERE.parent / "data/data_test.py")
+        spec = importlib.util.spec_from_file_location("data_test",
+                                                      HERE.parent / "data/data_test.py")
         data_test = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data_test)
         flopreduce = BUILD / "bin/flopreduce"
@@ -128,8 +130,10 @@ def phase(**precision):
 
 
 def report(phases, unmeasured=0, kernels=()):
-    return {"ledger": {"unmeasured": unmeasured, "dropped": 0, "balanced": True}, "phases": phases, "kernels": list(kernels),
-            "signatures": []}
+    return {
+        "ledger": {"unmeasured": unmeasured, "dropped": 0, "balanced": True}, "phases": phases,
+        "kernels": list(kernels), "signatures": []
+    }
 
 
 class Judgement(TestCase):
@@ -143,7 +147,8 @@ class Judgement(TestCase):
     def test_exact_figures(self):
         case = {"case": "a", "kind": "axpy", "repeats": 4, "n": 1000, "threads": 1024}
         self.assertTrue(self.verdict(case, phase(fp32=8000))[1])
-        for wrong in (phase(fp32=7998), phase(fp32=8004), phase(fp32=8000, fp64=4), phase(fp64=8000), phase()):
+        for wrong in (phase(fp32=7998), phase(fp32=8004), phase(fp32=8000, fp64=4),
+                      phase(fp64=8000), phase()):
             self.assertIn(False, self.verdict(case, wrong)[0], wrong)
         self.assertFalse(self.verdict(case, {**phase(fp32=8000), "flop": None})[1])
         self.assertFalse(self.verdict(case, phase(fp32=8000), unmeasured=1)[1])
@@ -178,23 +183,34 @@ class Judgement(TestCase):
         self.assertFalse(self.verdict(case, phase(tensor_fp16=2 * 2 * 8192**3 + 2))[1])
 
     def test_fp64_counts_alike_on_either_unit(self):
-        case = {"case": "p", "kind": "tiles_fp64", "repeats": 2, "tile_operations": 512, "tiles": 10, "threads": 32}
+        case = {
+            "case": "p", "kind": "tiles_fp64", "repeats": 2, "tile_operations": 512, "tiles": 10,
+            "threads": 32
+        }
         self.assertTrue(self.verdict(case, phase(tensor_fp64=10240))[1])
         self.assertTrue(self.verdict(case, phase(fp64=10240))[1])
         self.assertFalse(self.verdict(case, phase(fp64=10240, tensor_fp64=10240))[1])
 
     def test_integer_operations_are_counted_apart(self):
-        case = {"case": "i", "kind": "tiles_int8", "repeats": 2, "tile_operations": 8192, "tiles": 10, "threads": 32}
+        case = {
+            "case": "i", "kind": "tiles_int8", "repeats": 2, "tile_operations": 8192, "tiles": 10,
+            "threads": 32
+        }
         counted = {**phase(), "integer_op": {"tensor_int8": 163840}}
         self.assertTrue(self.verdict(case, counted)[1])
-        for wrong in (phase(), phase(tensor_fp8=163840), {**counted, "integer_op": {"tensor_int8": 163839}}):
+        for wrong in (phase(), phase(tensor_fp8=163840),
+                      {**counted, "integer_op": {"tensor_int8": 163839}}):
             self.assertFalse(self.verdict(case, wrong)[1], wrong)
 
     def test_end_of_warpgroup_products(self):
-        case = {"case": "wgmma_bf16", "kind": "tiles_bf16", "repeats": 2, "tile_operations": 32768, "tiles": 20, "threads": 256}
+        case = {
+            "case": "wgmma_bf16", "kind": "tiles_bf16", "repeats": 2, "tile_operations": 32768,
+            "tiles": 20, "threads": 256
+        }
         done, end = 2 * 32768 * 20, 2 * 16384 * 2  # two warpgroups
         self.assertTrue(self.verdict(case, phase(tensor_bf16=done, tensor_fp16=end))[1])
-        for wrong in (phase(tensor_bf16=done, tensor_fp16=end // 2), phase(tensor_bf16=done + end), phase(tensor_bf16=done, tensor_tf32=end)):
+        for wrong in (phase(tensor_bf16=done, tensor_fp16=end // 2), phase(tensor_bf16=done + end),
+                      phase(tensor_bf16=done, tensor_tf32=end)):
             self.assertFalse(self.verdict(case, wrong)[1], wrong)
 
     def test_trainer_exact_but_for_exp_and_log(self):
@@ -205,7 +221,8 @@ class Judgement(TestCase):
         def verdict(sgd, loss, launches=2):
             kernels = [{"name": "sgd", "launches": launches, **phase(fp32=sgd)},
                        {"name": "softmax_cross_entropy", "launches": 1, **phase(fp32=loss)}]
-            rows = check.check_trainer("t", {"batch": 1, "classes": 10}, Expected, report({}, kernels=kernels))
+            rows = check.check_trainer("t", {"batch": 1, "classes": 10}, Expected,
+                                       report({}, kernels=kernels))
             return all(row.ok for row in rows)
 
         self.assertTrue(verdict(100, 60))
@@ -216,7 +233,8 @@ class Judgement(TestCase):
     def test_network_needs_a_reason_for_fewer_operations(self):
         def verdict(forward, kernels=()):
             phases = {"forward": phase(fp32=forward), "backward": phase(fp32=200)}
-            rows = check.check_network("n", {"forward": 100, "backward": 200}, report(phases, kernels=kernels))
+            rows = check.check_network("n", {"forward": 100, "backward": 200},
+                                       report(phases, kernels=kernels))
             return all(row.ok for row in rows)
 
         winograd = [{"name": "cudnn::winograd_nonfused::f"}]
@@ -228,8 +246,10 @@ class Judgement(TestCase):
 
     def test_kernels_of_a_network_that_are_launched_once_are_named(self):
         def rows(unmeasured, *signatures):
-            done = {**report({"forward": phase(fp32=100), "backward": phase(fp32=200)}, unmeasured),
-                    "signatures": [dict(zip(("kernel", "launches", "flop_per_launch"), s)) for s in signatures]}
+            done = report({"forward": phase(fp32=100), "backward": phase(fp32=200)}, unmeasured)
+            done["signatures"] = [
+                dict(zip(("kernel", "launches", "flop_per_launch"), s)) for s in signatures
+            ]
             return check.check_network("n", {"forward": 100, "backward": 200}, done)
 
         once, known, often = ("set_up", 1, None), ("sgemm", 24, "100"), ("dropout", 2, None)
@@ -240,8 +260,10 @@ class Judgement(TestCase):
 
     def test_windows_against_replay(self):
         row = check.exact("a", "fp32", 8, 8)
-        self.assertTrue(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 8)])))
-        self.assertFalse(all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 9)])))
+        self.assertTrue(
+            all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 8)])))
+        self.assertFalse(
+            all(r.ok for r in check.same_figures("s", [row], [check.exact("a", "fp32", 8, 9)])))
         self.assertFalse(all(r.ok for r in check.same_figures("s", [row], [])))
 
     def test_timing_needs_every_launch_and_a_time_of_each(self):
@@ -260,9 +282,11 @@ class Judgement(TestCase):
     def test_figures_of_nsight_compute(self):
         ffma = ncu.METRICS[0]
         header = '"ID","Kernel Name","Block Size","Grid Size","' + ffma + '"\n'
-        rows = ('"","","","","inst"\n'
-                '"0","void <unnamed>::chain<float>(int, float *)","(128, 1, 1)","(4, 1, 1)","5,120"\n')
-        text = "==PROF== Connected\n" + header + rows.replace("<unnamed>::", "(anonymous namespace)::")
+        rows = (
+            '"","","","","inst"\n'
+            '"0","void <unnamed>::chain<float>(int, float *)","(128, 1, 1)","(4, 1, 1)","5,120"\n')
+        text = "==PROF== Connected\n" + header
+        text += rows.replace("<unnamed>::", "(anonymous namespace)::")
 
         def verdict(mean, block=128, metric=ffma):
             signature = {"kernel": "void (anonymous namespace)::chain<float>(int, float*)",
@@ -277,14 +301,17 @@ class Judgement(TestCase):
 
     def test_overhead_is_a_ratio_to_the_plain_run(self):
         run = {"milliseconds": 2.0, "fastest": 1.5, "slowest": 3.0}
-        table = findings.overhead([("plain", run), ("timing", {**run, "milliseconds": 2.5}), ("x", None)])
+        table = findings.overhead([("plain", run), ("timing", {**run, "milliseconds": 2.5}),
+                                   ("x", None)])
         self.assertTrue(table[2].endswith("| 1.000 |"), table)
         self.assertTrue(table[3].endswith("| 1.250 |"), table)
         self.assertIn("did not run", table[4])
 
     def test_findings_hold_what_was_observed_and_no_more(self):
-        output = '== noise\n{"item": "ranges | all", "value": 3, "unit": ""}\n{"item": "Start", "value": 1.5, "unit": "us"}\n'
-        text = findings.markdown({"GPU": "G", "driver": None}, {"graph": ("ended with 0", output), "memory": ("hung", "")})
+        output = ('== noise\n{"item": "ranges | all", "value": 3, "unit": ""}\n'
+                  '{"item": "Start", "value": 1.5, "unit": "us"}\n')
+        text = findings.markdown({"GPU": "G", "driver": None},
+                                 {"graph": ("ended with 0", output), "memory": ("hung", "")})
         self.assertIn("| ranges \\| all | 3 |\n| Start | 1.5 us |", text)
         self.assertIn("Nothing was observed: the question stays open.", text)
         self.assertNotIn("driver", text)
@@ -300,14 +327,16 @@ class Programs(TestCase):
         problems = toolkit.compile_all(self.folder, ["80", "90a"])
         self.assertEqual(problems, dict.fromkeys(machine.PROGRAMS, ""))
         # A program without its GPU says so on stderr and does not pretend.
-        done = subprocess.run([self.folder / "kernels"], text=True, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([self.folder / "kernels"], text=True, capture_output=True, timeout=60,
+                              check=False)
         if done.returncode != 0:
             self.assertEqual(done.stdout, "")
             self.assertIn("cudaGetDeviceProperties", done.stderr)
         # Every probe has its question, and the other way round. (A driver's library is needed to
         # start.)
-        done = subprocess.run([self.folder / "probes"], text=True, capture_output=True, timeout=60, check=False,
-                              env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu")})
+        done = subprocess.run(
+            [self.folder / "probes"], text=True, capture_output=True, timeout=60, check=False,
+            env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu")})
         self.assertEqual((done.returncode, done.stderr), (2, ""))
         self.assertEqual(set(done.stdout.split()), {*findings.QUESTIONS, "machine"})
 
@@ -315,4 +344,5 @@ class Programs(TestCase):
 if __name__ == "__main__":
     program = unittest.main(verbosity=2, exit=False)
     result = program.result
-    sys.exit(1 if not result.wasSuccessful() or result.testsRun == 0 else 77 if len(result.skipped) == result.testsRun else 0)
+    sys.exit(1 if not result.wasSuccessful() or result.testsRun == 0 else
+             77 if len(result.skipped) == result.testsRun else 0)

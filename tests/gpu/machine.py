@@ -75,9 +75,12 @@ class Toolkit:
 
     def __init__(self):
         nvcc = shutil.which("nvcc")
-        homes = [os.environ.get("CUDA_HOME"), nvcc and Path(nvcc).resolve().parents[1], "/usr/local/cuda"]
+        homes = [
+            os.environ.get("CUDA_HOME"), nvcc and Path(nvcc).resolve().parents[1], "/usr/local/cuda"
+        ]
         self.roots = [Path(home) for home in homes if home and Path(home).is_dir()]
-        self.nvcc = next((root / "bin/nvcc" for root in self.roots if (root / "bin/nvcc").exists()), None)
+        self.nvcc = next((root / "bin/nvcc"
+                          for root in self.roots if (root / "bin/nvcc").exists()), None)
         spec = importlib.util.find_spec("nvidia")
         wheels = [wheel for place in (spec.submodule_search_locations or [] if spec else [])
                   for wheel in sorted(Path(place).glob("*")) if wheel.is_dir()]

@@ -21,12 +21,14 @@ except ImportError:
     sys.exit(77)
 
 MODULES = {
-    "conv": lambda x: nn.Conv2d(x.inputs, x.outputs, x.kernel, x.stride, x.padding, groups=x.groups, bias=x.bias),
+    "conv": lambda x: nn.Conv2d(x.inputs, x.outputs, x.kernel, x.stride, x.padding,
+                                groups=x.groups, bias=x.bias),
     "linear": lambda x: nn.Linear(x.inputs, x.outputs, bias=x.bias),
     "norm": lambda x: nn.BatchNorm2d(x.outputs),
     "maxpool": lambda x: nn.MaxPool2d(x.kernel, x.stride, x.padding),
     "avgpool": lambda x: nn.AdaptiveAvgPool2d(x.result),
-    "relu": lambda x: nn.ReLU(), "relu6": lambda x: nn.ReLU6(), "silu": lambda x: nn.SiLU(), "sigmoid": lambda x: nn.Sigmoid(),
+    "relu": lambda x: nn.ReLU(), "relu6": lambda x: nn.ReLU6(),
+    "silu": lambda x: nn.SiLU(), "sigmoid": lambda x: nn.Sigmoid(),
     "flatten": lambda x: nn.Flatten(), "dropout": lambda x: nn.Dropout(),
 }
 
@@ -52,7 +54,8 @@ class Product(nn.Module):
 def sequence(nodes):
     """Resolved nodes as a module."""
     special = {Residual: Sum, Gate: Product}
-    return nn.Sequential(*(special[type(n)](n) if type(n) in special else MODULES[n.kind](n) for n in nodes))
+    return nn.Sequential(*(special[type(n)](n) if type(n) in special else MODULES[n.kind](n)
+                           for n in nodes))
 
 
 def main():
@@ -79,7 +82,8 @@ def main():
                 optimizer.zero_grad()
     torch.cuda.synchronize()
     flop = 2 * TRAINING_STEPS * batch  # of one multiply-add of one image
-    print(json.dumps({"forward": flop * network.forward_macs, "backward": flop * network.backward_macs,
+    print(json.dumps({"forward": flop * network.forward_macs,
+                      "backward": flop * network.backward_macs,
                       "torch": torch.__version__}))
 
 

@@ -9,11 +9,14 @@ import harness
 
 ENTRY_POINTS = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2",
                 "flopinj_listen"}
-GLIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0", "librt.so.1"}
+GLIBC = {
+    "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0", "librt.so.1"
+}
 
 
 def tool(*command):
-    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True)
+    return done.stdout
 
 
 def exported(library):
@@ -55,7 +58,8 @@ class Tools(unittest.TestCase):
 
 class Simulated(unittest.TestCase):
     def test_stand_ins_export_only_the_names_of_the_originals(self):
-        for name, prefix in (("libcuda.so.1", ("cu", "simgpu_version")), ("libcupti.so.13", ("cupti",))):
+        for name, prefix in (("libcuda.so.1", ("cu", "simgpu_version")),
+                             ("libcupti.so.13", ("cupti",))):
             strangers = {s for s in exported(harness.SIMGPU / name) if not s.startswith(prefix)}
             self.assertEqual(strangers, set(), name)
 

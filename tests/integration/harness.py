@@ -96,8 +96,9 @@ class TestCase(unittest.TestCase):
 
     def assert_balanced(self, report):
         ledger = report["ledger"]
-        self.assertEqual(ledger["launches"], sum(ledger[k] for k in
-                                                 ("measured", "extrapolated", "unmeasured", "dropped")), ledger)
+        self.assertEqual(
+            ledger["launches"],
+            sum(ledger[k] for k in ("measured", "extrapolated", "unmeasured", "dropped")), ledger)
 
     def assert_all_counted(self, report, launches):
         """Every launch is there once and has a FLOP count."""

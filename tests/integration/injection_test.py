@@ -43,13 +43,15 @@ class WaysIn(harness.TestCase):
         self.launches_of(by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD"))
 
     def test_nvtx_variable_alone_records_nothing_and_disturbs_nothing(self):
-        done = run([CLIENTS / "nvtx_client"], injected_environment(self.trace, by=("NVTX_INJECTION64_PATH",)))
+        done = run([CLIENTS / "nvtx_client"],
+                   injected_environment(self.trace, by=("NVTX_INJECTION64_PATH",)))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertFalse(self.trace.exists())
 
     def test_flopinj_run(self):
         env = harness.clean_environment()
-        done = run([FLOPINJ, "run", "--simulate", "-o", self.trace, "--", LAUNCH, "same_grid", "7"], env)
+        done = run([FLOPINJ, "run", "--simulate", "-o", self.trace, "--", LAUNCH, "same_grid", "7"],
+                   env)
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertEqual(harness.reduce(self.trace)["ledger"]["launches"], 60)
 
@@ -67,7 +69,8 @@ class WaysIn(harness.TestCase):
 class WaysOut(harness.TestCase):
     def test_name_pattern(self):
         done = run([LAUNCH, "same_grid"],
-                   injected_environment(self.folder / "t-%p-%h-%r-%q{COLOUR}.pb", COLOUR="blue", RANK="3"))
+                   injected_environment(self.folder / "t-%p-%h-%r-%q{COLOUR}.pb", COLOUR="blue",
+                                        RANK="3"))
         self.assertEqual(done.returncode, 0, done.stderr)
         found = glob.glob(str(self.folder / f"t-*-{socket.gethostname()}-3-blue.pb"))
         self.assertEqual(len(found), 1, os.listdir(self.folder))
@@ -77,7 +80,8 @@ class WaysOut(harness.TestCase):
     def test_standard_output(self):
         env = injected_environment("-")
         with open(self.trace, "wb") as out:
-            done = subprocess.run([str(LAUNCH), "same_grid"], env=env, stdout=out, stderr=subprocess.PIPE, timeout=60)
+            done = subprocess.run([str(LAUNCH), "same_grid"], env=env, stdout=out,
+                                  stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_all_counted(harness.reduce(self.trace), 60)
 
@@ -135,7 +139,8 @@ class TheProgramNeverPays(harness.TestCase):
             self.assertIn(word, lines[0])
 
     def profiled(self, expect_trace=True, output=None, **settings):
-        done = run([LAUNCH, "same_grid", "5"], injected_environment(output or self.trace, **settings))
+        done = run([LAUNCH, "same_grid", "5"], injected_environment(output or self.trace,
+                                                                    **settings))
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertEqual(self.trace.exists(), expect_trace)
         return done
@@ -150,7 +155,8 @@ class TheProgramNeverPays(harness.TestCase):
         self.one_line(self.profiled(False, output="/dev/full"), "/dev/full")
 
     def test_nobody_at_the_socket(self):
-        self.one_line(self.profiled(False, output="unix:/nonexistent/socket"), "/nonexistent/socket")
+        self.one_line(self.profiled(False, output="unix:/nonexistent/socket"),
+                      "/nonexistent/socket")
 
     def test_bad_pattern(self):
         self.one_line(self.profiled(False, output=self.folder / "%z.pb"), "%z")
@@ -160,7 +166,8 @@ class TheProgramNeverPays(harness.TestCase):
         only_driver = self.folder / "driver"
         only_driver.mkdir()
         (only_driver / "libcuda.so.1").symlink_to(harness.SIMGPU / "libcuda.so.1")
-        done = self.profiled(False, LD_LIBRARY_PATH=only_driver, FLOPINJ_CUPTI="/nonexistent/libcupti.so")
+        done = self.profiled(False, LD_LIBRARY_PATH=only_driver,
+                             FLOPINJ_CUPTI="/nonexistent/libcupti.so")
         self.one_line(done, "libcupti")
 
     def test_a_cupti_newer_than_the_driver_is_refused(self):
@@ -207,7 +214,8 @@ class TheProgramNeverPays(harness.TestCase):
         self.assertIn("limited set of metrics", json.dumps(report["traces"][0]["diagnostics"]))
 
     def test_no_gpu(self):
-        done = run([TRAINER, "--steps", "1"], injected_environment(self.trace, SIMGPU_FAULT="no_device"))
+        done = run([TRAINER, "--steps", "1"],
+                   injected_environment(self.trace, SIMGPU_FAULT="no_device"))
         self.assertEqual(done.returncode, 1)
         self.assertEqual([l for l in done.stderr.splitlines() if not l.startswith("trainer:")], [])
 
@@ -217,7 +225,8 @@ class TheProgramNeverPays(harness.TestCase):
         self.counted_but_unmeasured()
 
     def test_no_privileges(self):
-        self.one_line(self.profiled(SIMGPU_FAULT="no_privileges"), "CAP_PERFMON", "NVreg_RestrictProfilingToAdminUsers")
+        self.one_line(self.profiled(SIMGPU_FAULT="no_privileges"), "CAP_PERFMON",
+                      "NVreg_RestrictProfilingToAdminUsers")
         self.counted_but_unmeasured()
 
     def test_hardware_busy(self):
@@ -271,7 +280,8 @@ class TheProgramNeverPays(harness.TestCase):
         for mode, timed in (("count", False), ("timing", True)):
             self.profiled(FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
             report = harness.reduce(self.trace)
-            self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (60, 60))
+            self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]),
+                             (60, 60))
             self.assertEqual(all(k["gpu_time_ns"] is not None for k in report["kernels"]), timed)
 
 
@@ -281,10 +291,12 @@ class SuddenEnds(harness.TestCase):
         for delay in (0.4, 0.9, 1.7):
             with self.subTest(delay=delay):
                 env = injected_environment(self.trace, FLOPINJ_FORCE="1")
-                child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE, text=True)
+                child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE,
+                                         text=True)
                 seen = []  # (time, launches made so far)
                 reader = threading.Thread(
-                    target=lambda: [seen.append((time.monotonic(), int(line))) for line in child.stdout])
+                    target=lambda: [seen.append((time.monotonic(), int(line)))
+                                    for line in child.stdout])
                 reader.start()
                 while not seen and child.poll() is None:
                     time.sleep(0.01)
@@ -306,7 +318,8 @@ class SuddenEnds(harness.TestCase):
 
     def test_ended_by_a_signal(self):
         env = injected_environment(self.trace)
-        child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE,
+                                 text=True)
         child.stdout.readline()
         child.send_signal(signal.SIGTERM)
         self.assertEqual(child.wait(20), -signal.SIGTERM)
@@ -320,8 +333,8 @@ class SuddenEnds(harness.TestCase):
     def test_reader_of_the_fifo_leaves(self):
         os.mkfifo(self.trace)
         env = injected_environment(self.trace)
-        child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 text=True)
+        child = subprocess.Popen([str(LAUNCH), "endless"], env=env, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
         with open(self.trace, "rb") as reader:
             reader.read(100)
         for _ in range(12):  # the program goes on

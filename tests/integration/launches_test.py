@@ -20,8 +20,9 @@ class Launches(harness.TestCase):
         self.assertEqual(self.kernels_of(report), {"dot": (60, 20 * 2 * (1 + 17 + 1000))})
         self.assertEqual(report["kernels"][0]["signatures"], 3)
         self.assertEqual(report["kernels"][0]["varying_launches"], 0)
-        self.assertEqual(sorted((int(s["flop_per_launch"]), s["launches"]) for s in report["signatures"]),
-                         [(2, 20), (34, 20), (2000, 20)])
+        self.assertEqual(
+            sorted((int(s["flop_per_launch"]), s["launches"]) for s in report["signatures"]),
+            [(2, 20), (34, 20), (2000, 20)])
 
     def test_failed_launches_are_not_launches(self):
         report = self.report_of("failed")
@@ -37,7 +38,9 @@ class Launches(harness.TestCase):
         report = self.report_of("threads")
         self.assert_all_counted(report, 4000)
         ranges = {r["path"]: (r["launches"], r["flop"]) for r in report["ranges"]}
-        self.assertEqual(ranges, {f"thread {c}": (500, 500 * 2 * (100 + i)) for i, c in enumerate("abcdefgh")})
+        self.assertEqual(
+            ranges, {f"thread {c}": (500, 500 * 2 * (100 + i))
+                     for i, c in enumerate("abcdefgh")})
 
     def test_every_entry_point(self):
         report = self.report_of("entry_points")
@@ -68,7 +71,8 @@ class Launches(harness.TestCase):
         signature, = report["signatures"]
         self.assertTrue(signature["varying"])
         self.assertIsNone(signature["flop_per_launch"])
-        fma = harness.by_key(signature["metrics"], "metric")["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
+        fma = harness.by_key(signature["metrics"],
+                             "metric")["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
         # Launch i has k = 10 + i. The first are read in turn for screening and for instructions,
         # and what was seen is said, not smoothed: k = 11, 12, 15, and what a later round drew.
         self.assertGreaterEqual(fma["samples"], 3)
@@ -89,9 +93,11 @@ class Launches(harness.TestCase):
         report = self.report_of("tensor")
         self.assert_all_counted(report, 400)
         tile = 2 * 16**3
-        self.assertEqual(harness.precisions(report), {
-            "tensor_fp16": 100 * 60 * tile, "tensor_bf16": 100 * 14 * tile, "tensor_tf32": 100 * 12 * tile,
-            "fp32": 100 * 2 * 64})
+        self.assertEqual(
+            harness.precisions(report), {
+                "tensor_fp16": 100 * 60 * tile, "tensor_bf16": 100 * 14 * tile,
+                "tensor_tf32": 100 * 12 * tile, "fp32": 100 * 2 * 64
+            })
         self.assertEqual(self.kernels_of(report), {
             "product_fp16": (100, 100 * 60 * tile), "product_bf16": (100, 100 * 14 * tile),
             "product_tf32": (100, 100 * 12 * tile), "axpy": (100, 100 * 2 * 64)})
@@ -129,7 +135,8 @@ class Launches(harness.TestCase):
         self.assertEqual(self.kernels_of(report), {"axpy": (40, 40 * 2 * 64)})
 
     def test_a_cupti_without_the_instruction_metrics(self):
-        report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="op_ffma_pred_on", FLOPINJ_LOG="error")
+        report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="op_ffma_pred_on",
+                                FLOPINJ_LOG="error")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
                          [{"reason": "unavailable:sass", "launches": 60}])
@@ -154,7 +161,10 @@ class Launches(harness.TestCase):
             self.assertEqual(ranges[path]["flop"], repeats * (2 * n * n - n))
         roofline = harness.by_key(report["roofline"]["kernels"], "name")
         kernels = harness.by_key(report["kernels"], "name")
-        traffic = {"matrix_vector": 4 * (n * n + 2 * n), "outer_product": 4 * (n * n + 2 * n), "row_sum": 4 * (n * n + n)}
+        traffic = {
+            "matrix_vector": 4 * (n * n + 2 * n), "outer_product": 4 * (n * n + 2 * n),
+            "row_sum": 4 * (n * n + n)
+        }
         flop = {"matrix_vector": 2 * n * n - n, "outer_product": n * n, "row_sum": n * n - n}
         for name, bytes_moved in traffic.items():
             kernel = roofline[name]
@@ -188,15 +198,18 @@ class Launches(harness.TestCase):
             with self.subTest(devices=count):
                 report = self.report_of("devices", SIMGPU_DEVICES=count, FLOPINJ_FORCE=1)
                 self.assert_all_counted(report, 10 * count)
-                self.assertEqual(report["total"]["flop"], sum(10 * 2 * 10 * (d + 1) for d in range(count)))
-                self.assertEqual([d["ledger"]["unmeasured"] for d in report["devices"]], [0] * count)
+                self.assertEqual(report["total"]["flop"],
+                                 sum(10 * 2 * 10 * (d + 1) for d in range(count)))
+                self.assertEqual([d["ledger"]["unmeasured"] for d in report["devices"]],
+                                 [0] * count)
 
 
 class UnknownChip(harness.TestCase):
     """A chip that CUPTI knows and no table of ours."""
 
     def report(self, **settings):
-        self.run_profiled([CLIENTS / "launch_client", "tensor"], SIMGPU_CHIP_NAME="GX100", FLOPINJ_FORCE=1, **settings)
+        self.run_profiled([CLIENTS / "launch_client", "tensor"], SIMGPU_CHIP_NAME="GX100",
+                          FLOPINJ_FORCE=1, **settings)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
         told = {d["code"]: d["message"] for trace in report["traces"] for d in trace["diagnostics"]}

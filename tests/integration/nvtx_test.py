@@ -38,7 +38,8 @@ class Ranges(harness.TestCase):
             self.assertEqual(flop.get(path), figure, (path, sorted(flop)[:40]))
         # All of those sizes are in the formula. Per element three multiply-adds, and six others:
         # Kingma and Ba, algorithm 1.
-        adam = next(o for o in report["operators"]["types"] if o["operator"] == "aten::_fused_adam_")
+        adam = next(o for o in report["operators"]["types"]
+                    if o["operator"] == "aten::_fused_adam_")
         self.assertEqual(int(adam["formula_flop"]), 200 * 1024 * 512 * (3 * 2 + 6), adam)
         self.assertEqual(int(adam["flop"]), 2 * 10, adam)
         self.assertEqual([t["recorder"]["names_cut"] for t in report["traces"]], [1])
@@ -77,7 +78,10 @@ v2.nvtxRangePop()
 class VersionTwo(harness.TestCase):
     def test_library_of_nvtx_two(self):
         """libnvToolsExt.so.1, which older PyTorch and many programs link."""
-        found = [f for p in sys.path for f in glob.glob(os.path.join(p, "nvidia/nvtx/lib/libnvToolsExt.so.1"))]
+        found = [
+            f for p in sys.path
+            for f in glob.glob(os.path.join(p, "nvidia/nvtx/lib/libnvToolsExt.so.1"))
+        ]
         if not found:
             self.skipTest("the wheel nvidia-nvtx-cu12 is not installed")
         done = run([sys.executable, "-c", V2_CLIENT, found[0], CLIENTS / "client_kernels.simgpu"],
@@ -96,7 +100,8 @@ class EntryPointOfVersionTwo(harness.TestCase):
                 "table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(lambda i: None);"
                 "print(lib.InitializeInjectionNvtx(table), lib.InitializeInjectionNvtx2(table),"
                 "lib.InitializeInjectionNvtx2(None))")
-        done = run([sys.executable, "-c", code, harness.LIBRARY], injected_environment(self.trace, by=()))
+        done = run([sys.executable, "-c", code, harness.LIBRARY],
+                   injected_environment(self.trace, by=()))
         self.assertEqual((done.returncode, done.stdout.strip()), (0, "0 0 0"), done.stderr)
 
 

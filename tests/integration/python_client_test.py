@@ -31,7 +31,8 @@ def launch_axpy(n):
     ok(driver.cuLaunchKernel(axpy, (n + 31) // 32, 1, 1, 32, 1, 1, 0, stream,
                              ((n, 2.0, x, y), (ctypes.c_int, ctypes.c_float, P, P)), 0))
 def launch_dot(k):
-    ok(driver.cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, 0, stream, ((k, x, y), (ctypes.c_int, P, P)), 0))
+    ok(driver.cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, 0, stream,
+                             ((k, x, y), (ctypes.c_int, P, P)), 0))
 
 @nvtx.annotate('backward', domain='framework')
 def backward():
@@ -54,13 +55,16 @@ print('done', value[0])
 
 class PythonClient(harness.TestCase):
     def test_driver_bindings_and_nvtx_package(self):
-        done = run([sys.executable, "-c", CLIENT, CLIENTS / "client_kernels.simgpu"], injected_environment(self.trace))
+        done = run([sys.executable, "-c", CLIENT, CLIENTS / "client_kernels.simgpu"],
+                   injected_environment(self.trace))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith("done"))
         report = harness.reduce(self.trace)
         self.assert_all_counted(report, 6 * 5)
-        self.assertEqual({name: int(p["flop"]) for name, p in report["phases"].items()},
-                         {"forward": 6 * 2 * (100 + 40), "backward": 6 * 2 * (7 + 70), "other": 6 * 2 * 9})
+        self.assertEqual(
+            {name: int(p["flop"])
+             for name, p in report["phases"].items()},
+            {"forward": 6 * 2 * (100 + 40), "backward": 6 * 2 * (7 + 70), "other": 6 * 2 * 9})
         self.assertEqual(report["ratio"], (7 + 70) / (100 + 40))
 
     def test_the_client_runs_the_same_without_us(self):

@@ -45,10 +45,12 @@ class IdleProgram(harness.TestCase):
     window read is there."""
 
     def idle_then(self, end, status):
-        client = subprocess.Popen([SAFETY, "idle"], env=injected_environment(self.trace), stdin=subprocess.PIPE)
+        client = subprocess.Popen([SAFETY, "idle"], env=injected_environment(self.trace),
+                                  stdin=subprocess.PIPE)
         try:
             deadline = time.monotonic() + 60
-            while not (self.trace.exists() and self.measured(self.trace)) and time.monotonic() < deadline:
+            while not (self.trace.exists() and
+                       self.measured(self.trace)) and time.monotonic() < deadline:
                 time.sleep(0.1)
             end(client)
             self.assertEqual(client.wait(60), status)
@@ -61,7 +63,8 @@ class IdleProgram(harness.TestCase):
 
     def measured(self, trace):
         """The trace as far as it has come has a count for every launch."""
-        done = harness.run([harness.FLOPREDUCE, "--format", "json", trace], harness.clean_environment())
+        done = harness.run([harness.FLOPREDUCE, "--format", "json", trace],
+                           harness.clean_environment())
         ledger = json.loads(done.stdout)["ledger"] if done.stdout else {"launches": 0}
         return ledger["launches"] == 3 and ledger["unmeasured"] == 0
 
@@ -77,7 +80,8 @@ class IdleProgram(harness.TestCase):
 
 class NeverMeasured(harness.TestCase):
     def test_a_kernel_that_the_user_names_is_counted_and_not_measured(self):
-        self.run_profiled([CLIENTS / "launch_client", "same_grid"], FLOPINJ_NEVER_MEASURE="spin,DOT")
+        self.run_profiled([CLIENTS / "launch_client", "same_grid"],
+                          FLOPINJ_NEVER_MEASURE="spin,DOT")
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
         self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (60, 60))

@@ -55,7 +55,8 @@ class TrainingSteps(harness.TestCase):
         report = harness.reduce(self.trace)
         steps = report["steps"]
         self.assertIsNone(steps["flop_mean"])  # nothing was measured
-        self.assertEqual(round(steps["gpu_time_ns"]["mean"] * STEPS), report["total"]["gpu_time_ns"])
+        self.assertEqual(round(steps["gpu_time_ns"]["mean"] * STEPS),
+                         report["total"]["gpu_time_ns"])
 
     def test_sums_of_steps_say_the_same_of_a_mean_step(self):
         shapes = self.train("--mode", "autograd-thread")
@@ -91,7 +92,8 @@ class TrainingSteps(harness.TestCase):
         self.train(FLOPINJ_STEP_RANGE="forward")
         report = harness.reduce(self.trace)
         self.assertEqual(report["steps"]["range"], "forward")
-        self.assertEqual(report["steps"]["flop_mean"] * STEPS, int(report["phases"]["forward"]["flop"]))
+        self.assertEqual(report["steps"]["flop_mean"] * STEPS,
+                         int(report["phases"]["forward"]["flop"]))
         self.train(FLOPINJ_STEP_RANGE="none")
         self.assertEqual(harness.reduce(self.trace)["steps"]["count"], 0)
 

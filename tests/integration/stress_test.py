@@ -13,7 +13,9 @@ class Stress(harness.TestCase):
         """Runs a case. Memory may grow by `growth` from the round numbered `settled` to the last,
         where without a bound each further round would take as much again as the first."""
         done = self.run_profiled([CLIENTS / "stress_client", case], **settings)
-        memory = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("rss ")]
+        memory = [
+            int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("rss ")
+        ]
         self.assertGreater(len(memory), settled + 1)
         if not harness.SANITIZER_PRELOAD:  # they keep what is freed
             self.assertLess(memory[-1] - memory[settled], growth, memory)
@@ -37,7 +39,8 @@ class Stress(harness.TestCase):
     def test_sixty_four_threads(self):
         report = self.stress("threads", 15 * 64 * 200, 3, 40 * MIB)
         self.assertEqual(report["kernels"][0]["flop"], 15 * 64 * 200 * 6)
-        self.assertEqual(harness.by_key(report["ranges"], "path")["worker"]["launches"], 15 * 64 * 200)
+        self.assertEqual(
+            harness.by_key(report["ranges"], "path")["worker"]["launches"], 15 * 64 * 200)
 
     def test_a_thousand_modules(self):
         report = self.stress("modules", 1_000, 0, 8 * MIB)

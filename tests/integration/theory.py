@@ -55,7 +55,8 @@ def _backward(layer, batch):
     kind = layer["kind"]
     if kind in ("dense", "conv2d"):
         product = 2 * _multiply_adds(layer, batch)
-        kernels = [(f"{kind}_weight_gradient", product), ("bias_gradient", batch * _size(layer["out"]))]
+        kernels = [(f"{kind}_weight_gradient", product),
+                   ("bias_gradient", batch * _size(layer["out"]))]
         if layer["input_gradient"]:
             kernels.append((f"{kind}_input_gradient", product))
         return kernels

@@ -14,8 +14,9 @@ STEPS = 6
 
 class TimeLine(harness.TestCase):
     def train(self, *arguments, **settings):
-        self.run_profiled([harness.TRAINER, "--batch", 8, "--model", "mlp", "--steps", STEPS, *arguments],
-                          FLOPINJ_FORCE=1, **settings)
+        self.run_profiled(
+            [harness.TRAINER, "--batch", 8, "--model", "mlp", "--steps", STEPS, *arguments],
+            FLOPINJ_FORCE=1, **settings)
 
     def time_line(self, *options):
         done = harness.run([harness.FLOPREDUCE, "--format", "chrome-trace", *options, self.trace],
@@ -137,8 +138,9 @@ class TimeLine(harness.TestCase):
         begin, end = everything[len(everything) // 3]["ts"], everything[len(everything) // 2]["ts"]
         chosen = [e for e in self.time_line("--time-range", f"{begin}us..{end}us")["traceEvents"]
                   if e["ph"] == "X"]
-        self.assertEqual([e["ts"] for e in chosen],
-                         [e["ts"] for e in everything if e["ts"] + e["dur"] >= begin and e["ts"] < end])
+        self.assertEqual(
+            [e["ts"] for e in chosen],
+            [e["ts"] for e in everything if e["ts"] + e["dur"] >= begin and e["ts"] < end])
         for wrong in ("", "..", "5", "3s..2s", "x..y", "1s..1s", "-1s..2s"):
             done = harness.run([harness.FLOPREDUCE, "--format", "chrome-trace",
                                 f"--time-range={wrong}", self.trace], harness.clean_environment())

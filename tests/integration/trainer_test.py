@@ -13,7 +13,8 @@ MODES = ("plain", "autograd-thread", "graph", "streams")
 def train(test, *arguments, batch=8, **settings):
     """Runs the trainer under the profiler; returns what theory says of it and what flopreduce
     says."""
-    done = test.run_profiled([harness.TRAINER, "--print-shapes", "--batch", batch, *arguments], **settings)
+    done = test.run_profiled([harness.TRAINER, "--print-shapes", "--batch", batch, *arguments],
+                             **settings)
     return Expected(json.loads(done.stdout)), harness.reduce(test.trace)
 
 
@@ -22,7 +23,10 @@ class EveryFigureEqualsTheory(harness.TestCase):
         self.assert_all_counted(report, expected.launches)
         self.assertTrue(report["simulated"])
         self.assertEqual(harness.precisions(report), {"fp32": expected.flop})
-        phases = {name: (phase["flop"], phase["launches"]) for name, phase in report["phases"].items()}
+        phases = {
+            name: (phase["flop"], phase["launches"])
+            for name, phase in report["phases"].items()
+        }
         self.assertEqual(phases, {name: (flop, expected.phase_launches[name])
                                   for name, flop in expected.phase_flop.items()})
         kernels = {k["name"]: (k["flop"], k["launches"]) for k in report["kernels"]}
@@ -35,7 +39,8 @@ class EveryFigureEqualsTheory(harness.TestCase):
         ranges = harness.by_key(report["ranges"], "path")
         for (phase, layer), flop in expected.layer_flop.items():
             if layer:
-                self.assertEqual(ranges[f"step/{phase}/layer:{layer}"]["flop"], flop, (phase, layer))
+                self.assertEqual(ranges[f"step/{phase}/layer:{layer}"]["flop"], flop,
+                                 (phase, layer))
 
     def test_every_mode_and_model(self):
         for model in ("mlp", "cnn"):
@@ -54,7 +59,8 @@ class EveryFigureEqualsTheory(harness.TestCase):
 
     def test_without_waiting_for_the_plan(self):
         """In production nobody waits: kernels measured later serve the launches before."""
-        expected, report = train(self, "--model", "mlp", "--steps", 100, batch=32, FLOPINJ_PLAN_WAIT_MS=0)
+        expected, report = train(self, "--model", "mlp", "--steps", 100, batch=32,
+                                 FLOPINJ_PLAN_WAIT_MS=0)
         self.check(expected, report)
 
     def test_tally_level_says_the_same(self):
@@ -98,7 +104,8 @@ class PhasesWithoutRanges(harness.TestCase):
     def test_no_ranges_at_all_is_other(self):
         expected, report = train(self, "--model", "mlp", "--norange", "--steps", 12)
         self.assert_all_counted(report, expected.launches)
-        self.assertEqual({n: p["flop"] for n, p in report["phases"].items()}, {"other": expected.flop})
+        self.assertEqual({n: p["flop"]
+                          for n, p in report["phases"].items()}, {"other": expected.flop})
         self.assertIsNone(report["ratio"])
 
 
@@ -115,7 +122,8 @@ class OperatorsOfPyTorch(harness.TestCase):
         matrix = [layer for layer in report["layer_work"] if layer["matrix_ratio"] is not None]
         for layer in matrix:  # the first layer's input needs no gradient
             self.assertEqual(layer["matrix_ratio"], layer["expected_ratio"], layer)
-        self.assertEqual([layer["expected_ratio"] for layer in matrix], [1] + [2] * (len(matrix) - 1))
+        self.assertEqual([layer["expected_ratio"] for layer in matrix],
+                         [1] + [2] * (len(matrix) - 1))
 
     def check_operators(self, expected, report, steps):
         operators = report["operators"]
@@ -130,7 +138,8 @@ class OperatorsOfPyTorch(harness.TestCase):
                 self.assertEqual(o["formula_flop"], o["flop"], (name, phase))
                 self.assertEqual(o["cause"], "", (name, phase))
             if name in ("aten::avg_pool2d", "aten::avg_pool2d_backward"):  # windows may overlap
-                self.assertEqual((o["formula_flop"], o["cause"]), (None, "no formula"), (name, phase))
+                self.assertEqual((o["formula_flop"], o["cause"]), (None, "no formula"),
+                                 (name, phase))
         self.assertEqual(types["aten::relu", "forward"]["cause"], "not counted")
         self.assertGreater(int(types["aten::relu", "forward"]["formula_uncounted"]), 0)
         sequence = operators["sequence"]
@@ -139,7 +148,10 @@ class OperatorsOfPyTorch(harness.TestCase):
 
     def check_forward_backward(self, expected, report):
         """By the function that forward called: the layers of its kind, in both passes."""
-        kinds = {"conv": "aten::conv2d", "fc": "aten::linear", "relu": "aten::relu", "pool": "aten::avg_pool2d"}
+        kinds = {
+            "conv": "aten::conv2d", "fc": "aten::linear", "relu": "aten::relu",
+            "pool": "aten::avg_pool2d"
+        }
         theory = {}
         for (phase, layer), flop in expected.layer_flop.items():
             for kind, name in kinds.items():
@@ -164,7 +176,7 @@ class OperatorsOfPyTorch(harness.TestCase):
                                              "--ranges", "pytorch", FLOPINJ_FORCE=1)
                     self.assert_all_counted(report, expected.launches)
                     phases = {name: phase["flop"] for name, phase in report["phases"].items()}
-                    self.assertEqual(phases, {name: flop for name, flop in expected.phase_flop.items()})
+                    self.assertEqual(phases, dict(expected.phase_flop))
                     self.check_layers(expected, report)
                     self.check_operators(expected, report, 6)
                     self.check_forward_backward(expected, report)
@@ -184,7 +196,7 @@ class OperatorsOfPyTorch(harness.TestCase):
             self.assertEqual(theory["flop"], 3 * expected.phase_flop["forward"])
         self.assertEqual(methods["formula"]["flop"], int(report["operators"]["formula_flop"]))
         self.assertIn("% covered", methods["formula"]["basis"])
-        step = expected.phase_flop["forward"] + expected.phase_flop["loss"] + expected.phase_flop["backward"]
+        step = sum(expected.phase_flop[phase] for phase in ("forward", "loss", "backward"))
         self.assertEqual(methods["batch"]["flop"], step)
         peak = 2 * 132 * 128 * 1.98e9
         self.assertAlmostEqual(methods["batch"]["gpu_time"]["utilization"],
@@ -192,11 +204,17 @@ class OperatorsOfPyTorch(harness.TestCase):
 
     def test_convolutions_say_why_they_differ(self):
         expected, report = train(self, "--model", "cnn", "--steps", 12, "--ranges", "pytorch")
-        places = {o["layer"]: o for o in report["operators"]["places"] if o["operator"] == "aten::conv2d"}
+        places = {
+            o["layer"]: o
+            for o in report["operators"]["places"] if o["operator"] == "aten::conv2d"
+        }
         self.assertEqual(set(places), {"layer:conv1", "layer:conv2"})
-        causes = {o["range"]: (o["cause"], o["executed_formula_ratio"]) for o in report["operators"]["places"]
-                  if o["operator"] == "aten::convolution_backward"}
-        self.assertEqual(sorted(cause for cause, _ in causes.values()), ["bias gradient", "no input gradient"])
+        causes = {
+            o["range"]: (o["cause"], o["executed_formula_ratio"])
+            for o in report["operators"]["places"] if o["operator"] == "aten::convolution_backward"
+        }
+        self.assertEqual(sorted(cause for cause, _ in causes.values()),
+                         ["bias gradient", "no input gradient"])
 
     def test_tallies_have_no_numbers(self):
         """Calls are then the launches of the kernel that does most, which says the same here."""

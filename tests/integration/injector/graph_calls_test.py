@@ -13,7 +13,8 @@ EAGER = [3, 5, 7, 9]
 class GraphsByHand(harness.TestCase):
     def report_of(self, case, **settings):
         # Only replay reads all groups of a kernel that is launched once.
-        self.run_profiled([harness.CLIENTS / "graph_client", case], **{"FLOPINJ_MODE": "full", **settings})
+        self.run_profiled([harness.CLIENTS / "graph_client", case],
+                          **{"FLOPINJ_MODE": "full", **settings})
         return harness.reduce(self.trace)
 
     def assert_ran(self, case, ks):
@@ -58,19 +59,22 @@ class GraphsByHand(harness.TestCase):
     def test_graph_for_the_device_is_named(self):
         report = self.report_of("for_device")
         self.assert_all_counted(report, len(EAGER) + 2)
-        self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]], ["graph.for_device"])
+        self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]],
+                         ["graph.for_device"])
 
     def test_node_that_kernels_may_change_is_named(self):
         report = self.report_of("updatable")
         self.assert_all_counted(report, len(EAGER) + 2)
-        self.assertEqual(report["ledger"]["reasons"]["unseen"], [{"reason": "device_updatable_node", "launches": 1}])
-        self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]], ["graph.device_updatable"])
+        self.assertEqual(report["ledger"]["reasons"]["unseen"],
+                         [{"reason": "device_updatable_node", "launches": 1}])
+        self.assertEqual([d["code"] for d in report["traces"][0]["diagnostics"]],
+                         ["graph.device_updatable"])
 
     def test_cluster_that_is_set_as_an_attribute(self):
         report = self.report_of("clustered")
         self.assert_all_counted(report, len(EAGER) + 2 + 6)
-        axpy = {(s["grid"][0], tuple(s["cluster"] or ())): s["launches"] for s in report["signatures"]
-                if s["kernel"] == "axpy"}
+        axpy = {(s["grid"][0], tuple(s["cluster"] or ())): s["launches"]
+                for s in report["signatures"] if s["kernel"] == "axpy"}
         self.assertEqual(axpy, {(4, (2, 1, 1)): 1 + 5, (8, (2, 1, 1)): 1 + 1})
 
     def dot_of(self, report):
@@ -84,7 +88,8 @@ class GraphsByHand(harness.TestCase):
                 report = self.report_of("looping", FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
                 self.assert_all_counted(report, len(EAGER) + 1 + 2 + 6 + 6)
                 self.assertEqual(int(self.dot_of(report)["flop"]), 2 * (sum(EAGER) + 2 * 3 + 6 * 5))
-                self.assertEqual(harness.by_key(report["kernels"], "name")["count_down"]["launches"], 1 + 6)
+                self.assertEqual(
+                    harness.by_key(report["kernels"], "name")["count_down"]["launches"], 1 + 6)
                 self.assertEqual(report["traces"][0]["recorder"]["activity_unmatched"], 0)
 
     def test_body_that_was_not_chosen_does_not_count(self):
@@ -98,13 +103,15 @@ class GraphsByHand(harness.TestCase):
         report = self.report_of("looping", FLOPINJ_MODE="count")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["launches"], len(EAGER) + 1 + 2)
-        self.assertEqual(report["ledger"]["reasons"]["unseen"], [{"reason": "conditional_body", "launches": 2}])
+        self.assertEqual(report["ledger"]["reasons"]["unseen"],
+                         [{"reason": "conditional_body", "launches": 2}])
 
     def test_kernel_that_runs_in_a_graph_alone_is_unmeasured_and_says_why(self):
         report = self.report_of("only_in_graph")
         self.assert_balanced(report)
         self.assertEqual(report["ledger"]["unmeasured"], 2)
-        self.assertEqual(report["ledger"]["reasons"]["unmeasured"], [{"reason": "graph_only", "launches": 2}])
+        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
+                         [{"reason": "graph_only", "launches": 2}])
 
 
 if __name__ == "__main__":

@@ -99,16 +99,19 @@ class Modules(harness.TestCase):
         self.assert_all_counted(report, 500)
         self.assertEqual(int(report["total"]["flop"]), 500 * 8)
         merged, = report["signatures"]
-        self.assertEqual((merged["launches"], merged["parameters"], merged["varying"]), (500, "merged", True))
+        self.assertEqual((merged["launches"], merged["parameters"], merged["varying"]),
+                         (500, "merged", True))
 
     def test_layout_of_parameters_comes_from_the_code_where_the_driver_does_not_tell(self):
-        self.run_profiled([harness.CLIENTS / "launch_client", "same_grid"], SIMGPU_FAULT="no_param_info")
+        self.run_profiled([harness.CLIENTS / "launch_client", "same_grid"],
+                          SIMGPU_FAULT="no_param_info")
         report = harness.reduce(self.trace)
         self.assert_all_counted(report, 60)
         self.assertEqual(self.work(report), [(2, 20), (34, 20), (2000, 20)])
 
     def test_without_any_layout_unlike_launches_share_a_signature_that_varies(self):
-        self.run_profiled([harness.CLIENTS / "launch_client", "same_grid"], SIMGPU_FAULT="no_param_info,no_modules")
+        self.run_profiled([harness.CLIENTS / "launch_client", "same_grid"],
+                          SIMGPU_FAULT="no_param_info,no_modules")
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
         signature, = report["signatures"]

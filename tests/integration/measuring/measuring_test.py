@@ -18,7 +18,8 @@ TRAINER = (harness.TRAINER, "--batch", 8)  # little work: kernels are replayed h
 
 def work_of(report):
     """Everything a report says of work, apart from how it was measured."""
-    signatures = {(s["kernel"], tuple(s["grid"]), tuple(s["block"]), s["flop_per_launch"], s["launches"])
+    signatures = {(s["kernel"], tuple(s["grid"]), tuple(s["block"]), s["flop_per_launch"],
+                   s["launches"])
                   for s in report["signatures"]}
     kernels = {(k["name"], k["launches"], k["flop"]) for k in report["kernels"]}
     phases = {name: (p["flop"], p["launches"]) for name, p in report["phases"].items()}
@@ -28,7 +29,9 @@ def work_of(report):
 class MultiplexedEqualsFullReplay(harness.TestCase):
     def both(self, command):
         reports = {}
-        outputs = {None: run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout}
+        outputs = {
+            None: run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
+        }
         for mode in ("multiplex", "full"):
             done = self.run_profiled(command, FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
             outputs[mode] = done.stdout
@@ -36,7 +39,8 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
         # Replay restores what a kernel changes.
         self.assertEqual(len(set(outputs.values())), 1, outputs)
         ledger = reports["full"]["ledger"]
-        self.assertEqual((ledger["measured"], ledger["extrapolated"]), (ledger["launches"], 0), ledger)
+        self.assertEqual((ledger["measured"], ledger["extrapolated"]), (ledger["launches"], 0),
+                         ledger)
         self.assertGreater(reports["multiplex"]["ledger"]["extrapolated"], 0)
         self.assertEqual(work_of(reports["multiplex"]), work_of(reports["full"]))
         return reports
@@ -46,8 +50,10 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
             with self.subTest(model=model):
                 command = [*TRAINER, "--print-shapes", "--model", model, "--steps", 12]
                 reports = self.both(command)
-                shapes = run(command, {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
-                self.assertEqual(reports["full"]["total"]["flop"], Expected(json.loads(shapes)).flop)
+                shapes = run(command,
+                             {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
+                self.assertEqual(reports["full"]["total"]["flop"],
+                                 Expected(json.loads(shapes)).flop)
 
     def test_tensor_kernels(self):
         self.both([LAUNCH, "tensor_a_dozen"])
@@ -58,7 +64,8 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
     def test_several_devices_and_threads(self):
         for case in ("devices", "threads_briefly"):
             with self.subTest(case=case):
-                self.run_profiled([LAUNCH, case], SIMGPU_DEVICES=2, FLOPINJ_MODE="full", FLOPINJ_FORCE=1)
+                self.run_profiled([LAUNCH, case], SIMGPU_DEVICES=2, FLOPINJ_MODE="full",
+                                  FLOPINJ_FORCE=1)
                 report = harness.reduce(self.trace)
                 self.assert_all_counted(report, report["ledger"]["launches"])
                 self.assertEqual(report["ledger"]["measured"], report["ledger"]["launches"])
@@ -74,7 +81,8 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
     def test_collectives_are_not_replayed(self):
         self.run_profiled([LAUNCH, "collective"], FLOPINJ_MODE="full")
         report = harness.reduce(self.trace)
-        self.assertEqual(report["ledger"]["reasons"]["unmeasured"], [{"reason": "never_measured", "launches": 5}])
+        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
+                         [{"reason": "never_measured", "launches": 5}])
         kernels = harness.by_key(report["kernels"], "name")
         self.assertIsNone(kernels["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]["flop"])
         self.assertEqual(kernels["axpy"]["flop"], 5 * 64)
@@ -117,7 +125,8 @@ class Ranks(harness.TestCase):
         self.assertEqual(ledger["launches"], 60)
         self.assertIn(ledger["measured"] + ledger["extrapolated"], (0, 60))
         measured = ledger["unmeasured"] == 0
-        self.assertEqual([(m["mode"], m["counters"]) for m in report["measuring"]], [("multiplex", measured)])
+        self.assertEqual([(m["mode"], m["counters"]) for m in report["measuring"]],
+                         [("multiplex", measured)])
         self.assertEqual("reads no counters" in done.stderr, not measured, done.stderr)
         return measured
 
@@ -152,12 +161,14 @@ class Ranks(harness.TestCase):
         traces, parts = [], []
         for rank, level in ((0, "launches"), (1, "launches"), (2, "tally")):
             traces.append(self.folder / f"{rank}.pb")
-            self.run_profiled([*TRAINER, "--steps", 12, "--ranges", "pytorch", "--mode", "autograd-thread"],
-                              output=self.folder / "%r.pb", RANK=rank, FLOPINJ_LEVEL=level)
+            self.run_profiled(
+                [*TRAINER, "--steps", 12, "--ranges", "pytorch", "--mode", "autograd-thread"],
+                output=self.folder / "%r.pb", RANK=rank, FLOPINJ_LEVEL=level)
             parts.append(self.merge(f"{rank}.sum", traces[-1]))
         whole = self.merge("whole.sum", *traces)
         for first, second, third in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
-            joined = self.merge("joined.sum", parts[third], self.merge("pair.sum", parts[first], parts[second]))
+            joined = self.merge("joined.sum", parts[third],
+                                self.merge("pair.sum", parts[first], parts[second]))
             self.assertEqual(joined.read_bytes(), whole.read_bytes())
         report = harness.reduce(*traces)
         self.assertGreater(sum(layer["backward"]["launches"] for layer in report["layer_work"]), 0)
@@ -200,7 +211,8 @@ class Budget(harness.TestCase):
         self.assertEqual(report["measuring"][0]["budget_percent"], 0.000001)
         self.assertEqual(report["measuring"][0]["coverage"]["covered_launches"], 0)
         self.assertEqual(ledger["unmeasured"], ledger["launches"])
-        self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none", FLOPINJ_FORCE=1)
+        self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none",
+                          FLOPINJ_FORCE=1)
         report = harness.reduce(self.trace)
         self.assertEqual(report["ledger"]["unmeasured"], 0)
         self.assertIsNone(report["measuring"][0]["budget_percent"])
@@ -209,8 +221,9 @@ class Budget(harness.TestCase):
         """A kernel that varies would be measured for good. Its program rests 20 ms every 50
         launches. Whether measuring stopped, and how long the program ran, in seconds."""
         began = time.monotonic()
-        done = self.run_profiled([CLIENTS / "varying_client", "uniform", launches, 1, 20], FLOPINJ_UNTIL_COVERED=90,
-                                 FLOPINJ_LOG="info", FLOPINJ_LEVEL="tally", FLOPINJ_FORCE=1)
+        done = self.run_profiled([CLIENTS / "varying_client", "uniform", launches, 1, 20],
+                                 FLOPINJ_UNTIL_COVERED=90, FLOPINJ_LOG="info",
+                                 FLOPINJ_LEVEL="tally", FLOPINJ_FORCE=1)
         elapsed = time.monotonic() - began
         report = harness.reduce(self.trace)
         self.assert_all_counted(report, launches)

@@ -39,14 +39,17 @@ class Varying(harness.TestCase):
                 else:
                     missed.append((shape, seed, truth, total["flop"], interval))
         runs = len(SHAPES) * SEEDS_OF_A_SHAPE
-        print(f"{runs} runs of {LAUNCHES} launches, {intervals} with an interval, {covered} cover the truth")
+        print(
+            f"{runs} runs of {LAUNCHES} launches, {intervals} with an interval, "
+            f"{covered} cover the truth"
+        )
         self.assertGreaterEqual(intervals, runs * 95 // 100)
         self.assertGreaterEqual(covered, intervals * 95 / 100, missed)
 
     def test_every_launch_measured_gives_the_truth(self):
         trace, launches = self.folder / "full.pb", 300
-        done = self.run_profiled([CLIENTS / "varying_client", "exponential", launches, 1], output=trace,
-                                 FLOPINJ_MODE="full", FLOPINJ_BUDGET="none")
+        done = self.run_profiled([CLIENTS / "varying_client", "exponential", launches, 1],
+                                 output=trace, FLOPINJ_MODE="full", FLOPINJ_BUDGET="none")
         total = harness.reduce(trace)["total"]
         self.assertEqual(int(total["flop"]), int(done.stdout))
         self.assertEqual(total["launches"], launches)

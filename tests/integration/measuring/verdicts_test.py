@@ -25,7 +25,8 @@ class CountersThatWereNotRead(harness.TestCase):
         self.assertEqual(report["ratio_missing"],
                          f"not measured: no FLOP counts of forward and backward: {cause}")
         # Both passes ran: "no forward or no backward launches" would be false.
-        self.assertGreater(min(report["phases"][phase]["launches"] for phase in ("forward", "backward")), 0)
+        self.assertGreater(
+            min(report["phases"][phase]["launches"] for phase in ("forward", "backward")), 0)
         notice = report["notices"][0]
         self.assertIn(cause, notice)
         self.assertIn(remedy, notice)
@@ -34,15 +35,18 @@ class CountersThatWereNotRead(harness.TestCase):
         self.assertIn(report["ratio_missing"], text)
 
     def test_no_permission(self):
-        self.check("refused", "counters were refused: no permission", "CAP_PERFMON", SIMGPU_FAULT="no_privileges")
+        self.check("refused", "counters were refused: no permission", "CAP_PERFMON",
+                   SIMGPU_FAULT="no_privileges")
 
     def test_held_by_another_profiler(self):
-        self.check("busy", "another profiler held the counters", "dcgmi profile --pause", SIMGPU_FAULT="hardware_busy")
+        self.check("busy", "another profiler held the counters", "dcgmi profile --pause",
+                   SIMGPU_FAULT="hardware_busy")
 
     def test_modes_without_counters(self):
         for mode in ("timing", "count"):
             with self.subTest(mode=mode):
-                self.check("not_asked", "counters were not asked for", "--mode multiplex", FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
+                self.check("not_asked", "counters were not asked for", "--mode multiplex",
+                           FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
 
     def test_a_lone_rank_that_leaves_them_to_others(self):
         self.trace = self.folder / "trace.rank1.pb"
@@ -88,7 +92,10 @@ class Wall(harness.TestCase):
     def test_start_up_busy_and_gaps_make_up_the_wall_time(self):
         self.run_profiled([*TRAINER, "--steps", 12])
         time = harness.reduce(self.trace)["time"]
-        parts = [time[part] for part in ("before_first_kernel_ns", "busy_ns", "idle_ns", "after_last_kernel_ns")]
+        parts = [
+            time[part]
+            for part in ("before_first_kernel_ns", "busy_ns", "idle_ns", "after_last_kernel_ns")
+        ]
         self.assertEqual(sum(parts), time["wall_ns"], parts)
         self.assertGreater(min(parts), 0, parts)
 

@@ -344,7 +344,8 @@ class Utilization(Base):
                          ("H200 SXM 141GB", self.PEAK))
         self.assertAlmostEqual(u["methods"][0]["gpu_time"]["utilization"],
                                2 * self.FLOP / self.PEAK / 1200e-6)
-        self.assertAlmostEqual(u["methods"][0]["wall"]["utilization"], 2 * self.FLOP / self.PEAK / 2400e-6)
+        self.assertAlmostEqual(u["methods"][0]["wall"]["utilization"],
+                               2 * self.FLOP / self.PEAK / 2400e-6)
         self.assertEqual([m["name"] for m in u["methods"]],
                          ["executed", "formula", "theory", "one", "batch", "epoch"])
 

@@ -72,8 +72,8 @@ class Forms:
         self.markdown = self.output(path, "--format", "markdown", *whole)
         self.text = self.output(path, "--color", "never", *whole)
         page = self.output(path, "--format", "html")
-        self.page = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
-                                         page, re.S)[1])
+        self.page = json.loads(
+            re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
         tables = FOLDER / f"agreement-{path.stem}"
         self.output(path, "--format", "csv", "--force", "-o", f"{tables}/")
         self.csv = {}

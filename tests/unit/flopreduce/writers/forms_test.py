@@ -348,7 +348,8 @@ class ChromeTrace(Forms):
             for kernel in report(*names)["kernels"]:
                 own = [e for e in events if e["name"] == shown(kernel["name"])]
                 self.assertEqual(len(own), kernel["launches"])
-                self.assertEqual(sum(int(e["args"]["flop"]) for e in own), int(kernel["flop_exact"]))
+                self.assertEqual(sum(int(e["args"]["flop"]) for e in own),
+                                 int(kernel["flop_exact"]))
                 self.assertEqual(sum(e["dur"] for e in own), kernel["gpu_time_ns"])
                 for precision, flop in kernel["precision"].items():
                     self.assertEqual(
