@@ -69,6 +69,31 @@ TraceBuilder training(bool simulated) {
   return t;
 }
 
+// Figures halfway between two texts: amounts, a mean of half a nanosecond, and shares of 5 and 3
+// sixteenths and of one part in 800.
+TraceBuilder halfway() {
+  TraceBuilder t;
+  t.header(1);
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  const std::array<uint32_t, 7> flop = {100'250, 100'750, 10'125, 200'000, 120'000, 108'075, 800};
+  Launches launches;
+  for (uint32_t i = 1; i <= flop.size(); ++i) {
+    t.kernel(i, "kernel_" + std::to_string(i), 100 + i);
+    t.samples(1, i, {{static_cast<double>(flop[i - 1]), 0, 0, 0, 0, 0, 0, 0, 0}});
+    launches.push_back({i, flop[i - 1]});
+  }
+  t.kernel(9, "halves", 109);
+  t.samples(1, 9, {{0, 0, 0, 0, 0, 0, 0, 0, 0}});
+  launches.insert(launches.end(), {{9, 1'514}, {9, 1'515}});
+  t.launches(launches);
+  t.ledger(launches.size(), launches.size(), 0);
+  t.end();
+  return t;
+}
+
 // Rank 1 of the same job: counts and times only.
 TraceBuilder other_rank() {
   TraceBuilder t;
@@ -401,6 +426,7 @@ int main(int argc, char** argv) {
   if (name == "training") bytes = training(false).bytes();
   if (name == "simulated") bytes = training(true).bytes();
   if (name == "other_rank") bytes = other_rank().bytes();
+  if (name == "halfway") bytes = halfway().bytes();
   if (name == "hostile") bytes = hostile().bytes();
   if (name == "wide") bytes = wide().bytes();
   if (name == "vectors") bytes = vectors().bytes();

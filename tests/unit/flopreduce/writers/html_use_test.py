@@ -3,6 +3,7 @@ a link, prints, reads it on a phone and in the dark, compares two runs, and look
 ranks."""
 
 import base64
+import html
 import itertools
 import json
 import re
@@ -81,6 +82,21 @@ class Use(unittest.TestCase):
             "Executed", "HFU", "MFU", "Kernel time", "Backward/fwd", "Coverage", "Profiler cost"])
         for name, value in cards:
             self.assertTrue(lines[name].startswith(value), (name, value, lines[name]))
+
+    def test_figures_are_rounded_as_on_the_terminal(self):
+        for name in ("halfway", "training", "vectors"):
+            self.open(name)
+            text = run("--format", "markdown", "--all", "--top", 1000, trace(name)).stdout.decode()
+            rows = [[html.unescape(cell).replace("\\", "").strip() for cell in line[1:-1].split("|")]
+                    for line in text.splitlines() if line.startswith("|")]
+            shown = self.browser.run(
+                "[...document.querySelectorAll('table[data-key=kernels] tr:not(.space)')]"
+                ".map((row) => [...row.cells].map((cell) => cell.textContent.trim()))")
+            self.assertGreater(len(shown), 3)
+            for row in shown:
+                found = [other for other in rows
+                         if other[0].startswith(row[0]) and other[1:] == row[1:]]
+                self.assertTrue(found, (name, row))
 
     def test_a_phase_has_one_colour(self):
         self.open("timeline")

@@ -8,20 +8,33 @@ const isNumber = (cell) =>
 const raw = (cell) => (typeof cell === "object" ? cell.n : cell);
 const numberOf = (cell) => (isNumber(cell) ? Number(raw(cell)) : NaN);
 
-function fourDigits(value) {
-  return value.toFixed(value >= 999.95 ? 0 : value >= 99.995 ? 1 : value >= 9.9995 ? 2 : 3);
+// As printf's %.*f: a value halfway between two texts gets the one with an even last digit, where
+// toFixed() takes the larger one.
+function fixed(value, digits) {
+  const text = value.toFixed(digits);
+  const scale = 10 ** digits, twice = value * 2 * scale;
+  const halfway = twice % 2 === 1 && twice % 5 ** digits === 0 && twice / scale / 2 === value;
+  return halfway && "13579".includes(text.at(-1)) ? ((twice - 1) / 2 / scale).toFixed(digits)
+                                                  : text;
 }
 
-function withPrefix(value, unit) {
-  if (value < 1000) return `${Math.round(value)} ${unit}`;
+function fourDigits(value) {
+  return fixed(value, value >= 999.95 ? 0 : value >= 99.995 ? 1 : value >= 9.9995 ? 2 : 3);
+}
+
+// Amounts are whole, as in cell_text.cpp: half a FLOP or a nanosecond is rounded up.
+function withPrefix(amount, unit) {
+  let value = Math.floor(amount + 0.5);
+  if (value < 1000) return `${value} ${unit}`;
   const prefixes = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
   let at = 0;
   for (; value >= 999.95 && at + 1 < prefixes.length; ++at) value /= 1000;
   return `${fourDigits(value)} ${prefixes[at]}${unit}`;
 }
 
-function time(ns) {
-  if (ns < 1e3) return `${Math.round(ns)} ns`;
+function time(amount) {
+  const ns = Math.floor(amount + 0.5);
+  if (ns < 1e3) return `${ns} ns`;
   if (ns < 999.95e3) return `${fourDigits(ns / 1e3)} us`;
   if (ns < 999.95e6) return `${fourDigits(ns / 1e6)} ms`;
   return `${fourDigits(ns / 1e9)} s`;
@@ -34,7 +47,8 @@ function shareText(percent) {
   if (!(percent > 0)) return "0 %";
   if (percent < 0.001) return "<0.001 %";
   if (percent >= 99.95 && percent < 100) return ">99.9 %";
-  return percent < 1 ? `${percent.toPrecision(2)} %` : `${percent.toFixed(1)} %`;
+  const digits = percent < 1 ? percent.toPrecision(2).split(".")[1].length : 1;
+  return `${fixed(percent, digits)} %`;
 }
 
 const kHuman = {
@@ -44,7 +58,7 @@ const kHuman = {
   rate: (v) => withPrefix(Number(v), "FLOP/s"),
   bandwidth: (v) => withPrefix(Number(v), "B/s"),
   ns: (v) => time(Number(v)),
-  ratio: (v) => Number(v).toFixed(4),
+  ratio: (v) => fixed(Number(v), 4),
   share: (v) => shareText(Number(v) * 100),
 };
 
