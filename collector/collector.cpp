@@ -123,9 +123,12 @@ void Collector::add_device(DeviceId id, const DeviceInfo& info) {
   if (!dead_) guarded([&] { state_->descriptions.device(id, info); });
 }
 
-StreamId Collector::add_stream(DeviceId device, uint32_t context, uint32_t stream) {
+StreamId Collector::add_stream(DeviceId device, uint32_t context, uint32_t stream,
+                               bool green_context) {
   if (dead_) return {};
-  return guarded(StreamId{}, [&] { return state_->descriptions.stream(device, context, stream); });
+  return guarded(StreamId{}, [&] {
+    return state_->descriptions.stream(device, context, stream, green_context);
+  });
 }
 
 const KernelFunction* Collector::add_function(const FunctionInfo& info) {

@@ -68,8 +68,8 @@ class Collector {
   // A device's id is its CUDA ordinal + 1, so that streams can name it before it is described.
   // Written once per id.
   void add_device(DeviceId, const DeviceInfo&);
-  StreamId add_stream(DeviceId, uint32_t context,
-                      uint32_t stream);  // the same id for the same stream; 0 past a bound
+  // The same id for the same stream; 0 past a bound.
+  StreamId add_stream(DeviceId, uint32_t context, uint32_t stream, bool green_context = false);
   const KernelFunction* add_function(const FunctionInfo&);  // null past a bound
   // One version of an executable graph; identical ones share an id. 0 past a bound: its launches
   // are then dropped.

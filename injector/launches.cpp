@@ -84,7 +84,10 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
     const bool green = function.read != nullptr &&
                        streams_.on_green_context(thread, *launch.context, launch.asked.stream,
                                                  launch.asked.per_thread_stream);
-    if (green) windows_.entering_green(*launch.context);
+    if (green) {
+      launch.record.flags |= LaunchRecord::kGreenContext;
+      windows_.entering_green(*launch.context);
+    }
     windows_.enter(*launch.context, thread, green ? nullptr : launch.signature);
   }
 }

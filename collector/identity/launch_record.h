@@ -16,7 +16,8 @@ struct LaunchRecord {
     // Its kernel starts work from the GPU, which is in no count.
     kLaunchesKernels = 1U << 2,
     kLaunchesGraphs = 1U << 3,
-    kStepMark = 1U << 4,  // in the ring: no launch, see RingRecord
+    kStepMark = 1U << 4,      // in the ring: no launch, see RingRecord
+    kGreenContext = 1U << 5,  // launched on one, where no window is opened
   };
   SignatureId signature;  // 0 for graph launches
   PathId path;  // for graph launches: where the graph was launched, used for nodes without a path

@@ -98,6 +98,7 @@ void add(InternedBuilder& in, const StreamDefinition& stream) {
   s.add_uint32(F::device, stream.device.value);
   s.add_uint32(F::context, stream.context);
   s.add_uint32(F::stream, stream.stream);
+  if (stream.green_context) s.add_bool(F::green_context, true);
 }
 
 void add(InternedBuilder& in, const ThreadDefinition& thread) {

@@ -18,6 +18,7 @@ struct StreamDefinition {
   StreamId id;
   DeviceId device;
   uint32_t context = 0, stream = 0;
+  bool green_context = false;
 };
 struct ThreadDefinition {
   ThreadId id;

@@ -82,14 +82,15 @@ void DescriptionQueue::device(DeviceId id, const DeviceInfo& info) {
   devices_.push_back({id, info});
 }
 
-StreamId DescriptionQueue::stream(DeviceId device, uint32_t context, uint32_t stream) {
+StreamId DescriptionQueue::stream(DeviceId device, uint32_t context, uint32_t stream,
+                                  bool green_context) {
   const MutexLock lock(mutex_);
-  const auto key = std::make_tuple(device, context, stream);
+  const auto key = std::make_tuple(device, context, stream, green_context);
   if (const auto at = known_streams_.find(key); at != known_streams_.end()) return at->second;
   if (known_streams_.size() >= kMaxStreams) return {};
   const StreamId id{static_cast<uint32_t>(known_streams_.size() + 1)};
   known_streams_.emplace(key, id);
-  streams_.push_back({id, device, context, stream});
+  streams_.push_back({id, device, context, stream, green_context});
   return id;
 }
 

@@ -84,7 +84,8 @@ struct DescribedGroup {
 class DescriptionQueue {
  public:
   void device(DeviceId, const DeviceInfo&);  // the first description of an id counts
-  StreamId stream(DeviceId, uint32_t context, uint32_t stream);  // 0 past kMaxStreams
+  // 0 past kMaxStreams
+  StreamId stream(DeviceId, uint32_t context, uint32_t stream, bool green_context);
   // A group without an id, which no sample refers to, gets one past kMaxGroups.
   void group(GroupId, DeviceId, const MetricGroupPlan&);
 
@@ -96,7 +97,7 @@ class DescriptionQueue {
  private:
   Mutex mutex_;
   std::unordered_set<uint32_t> known_devices_ FLOPINJ_GUARDED_BY(mutex_);
-  std::map<std::tuple<DeviceId, uint32_t, uint32_t>, StreamId> known_streams_
+  std::map<std::tuple<DeviceId, uint32_t, uint32_t, bool>, StreamId> known_streams_
       FLOPINJ_GUARDED_BY(mutex_);
   std::vector<DescribedDevice> devices_ FLOPINJ_GUARDED_BY(mutex_);
   std::vector<StreamDefinition> streams_ FLOPINJ_GUARDED_BY(mutex_);

@@ -23,12 +23,13 @@ LaunchProgress& LaunchCounts::progress(DeviceId device, SignatureId signature) {
 }
 
 void LaunchCounts::taken(DeviceId device, SignatureId signature, uint32_t correlation,
-                         bool measured) {
-  if (measured)
+                         uint32_t flags) {
+  if ((flags & LaunchRecord::kWindowed) != 0)
     measured_.insert({correlation, signature.value}, entry(device, signature).launches,
                      [](uint64_t) {});
   ++entry(device, signature).launches;
-  ++progress(device, signature).launches;
+  // The scheduler keeps no room in the budget for launches that no window will see.
+  if ((flags & LaunchRecord::kGreenContext) == 0) ++progress(device, signature).launches;
 }
 
 void LaunchCounts::recorded(DeviceId device, const TimedLaunch& launch) {

@@ -128,8 +128,7 @@ void WriterLoop::take(ThreadState& thread, const RingRecord& record) {
     take_graph(origin, launch, record.launches);
   } else {
     merger_.launch(origin, launch);
-    counts_.taken(origin.device, launch.signature, launch.correlation,
-                  (launch.flags & LaunchRecord::kWindowed) != 0);
+    counts_.taken(origin.device, launch.signature, launch.correlation, launch.flags);
   }
   count_unseen(launch.flags);
   if (merger_.full()) {

@@ -228,7 +228,7 @@ void Windows::stream_destroying(CUstream stream) {
 void Windows::entering_green(const Context& context) {
   if (!on_.load(std::memory_order_relaxed)) return;
   if (!green_said_.exchange(true, std::memory_order_relaxed))
-    edge_.collector->diagnostic(Severity::kWarning, "counters.green_context",
+    edge_.collector->diagnostic(Severity::kInfo, "counters.green_context",
                                 "launches on green contexts are not measured: kernels that are "
                                 "only launched so have no FLOP count");
   Context* const holder = leases_.holder(context.ordinal);

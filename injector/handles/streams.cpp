@@ -22,7 +22,8 @@ StreamId Streams::find(ThreadContext& thread, const Context& context, CUstream s
   if (remembers(slot, context, stream, per_thread)) return slot.id;
   const uint32_t epoch = epoch_.load(std::memory_order_acquire);
   const bool green = on_green_context(thread, context, stream, per_thread);
-  slot = {&context, stream, look_up(context, stream, per_thread), epoch, per_thread, green};
+  const StreamId id = look_up(context, stream, per_thread, green);
+  slot = {&context, stream, id, epoch, per_thread, green};
   return slot.id;
 }
 
@@ -34,7 +35,7 @@ bool Streams::on_green_context(ThreadContext& thread, const Context& context, CU
   return flopinj::on_green_context(edge_.cuda, stream, per_thread);
 }
 
-StreamId Streams::look_up(const Context& context, CUstream stream, bool per_thread) {
+StreamId Streams::look_up(const Context& context, CUstream stream, bool per_thread, bool green) {
   const RelaxedCapture relaxed(edge_.cuda);
   uint32_t number = 0;
   // The stream is not checked against the context (null): it may belong to a green context.
@@ -43,11 +44,11 @@ StreamId Streams::look_up(const Context& context, CUstream stream, bool per_thre
           CUPTI_SUCCESS)
     return {};
   const MutexLock lock(mutex_);
-  const auto known = ids_.find({context.id, number});
+  const auto known = ids_.find({context.id, number, green});
   if (known != ids_.end()) return known->second;
   if (ids_.size() >= kMost) return {};
-  const StreamId id = edge_.collector->add_stream(context.device, context.id, number);
-  ids_.emplace(std::pair{context.id, number}, id);
+  const StreamId id = edge_.collector->add_stream(context.device, context.id, number, green);
+  ids_.emplace(std::tuple{context.id, number, green}, id);
   return id;
 }
 

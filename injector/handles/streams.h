@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <map>
+#include <tuple>
 
 namespace flopinj {
 
@@ -28,13 +29,14 @@ class Streams {
   // Where the stream is remembered, whether it is that one or not.
   static StreamSlot& slot_of(ThreadContext&, CUstream);
   bool remembers(const StreamSlot&, const Context&, CUstream, bool per_thread) const;
-  StreamId look_up(const Context&, CUstream stream, bool per_thread);
+  StreamId look_up(const Context&, CUstream stream, bool per_thread, bool green);
 
   Edge& edge_;
   std::atomic<uint32_t> epoch_{1};
   Mutex mutex_;
   // CUPTI's ids of (context, stream) are never reused, so these entries do not go stale.
-  std::map<std::pair<uint32_t, uint32_t>, StreamId> ids_ FLOPINJ_GUARDED_BY(mutex_);
+  // Default streams of a green context may have those of another context.
+  std::map<std::tuple<uint32_t, uint32_t, bool>, StreamId> ids_ FLOPINJ_GUARDED_BY(mutex_);
 };
 
 }  // namespace flopinj

@@ -201,12 +201,13 @@ class TraceBuilder {
     add(p);
   }
   // `number`: CUPTI's.
-  void stream(uint32_t id = 1, uint32_t device = 1, uint32_t number = 0) {
+  void stream(uint32_t id = 1, uint32_t device = 1, uint32_t number = 0, bool green = false) {
     trace::TracePacket p;
     auto* s = p.mutable_interned()->add_streams();
     s->set_id(id);
     s->set_device(device);
     s->set_stream(number);
+    s->set_green_context(green);
     add(p);
   }
   void thread(uint32_t id, const std::string& name) {
@@ -334,9 +335,10 @@ class TraceBuilder {
     p.mutable_self_overhead()->set_wall_ns(wall_ns);
     add(p);
   }
-  void diagnostic(const std::string& code, const std::string& message) {
+  void diagnostic(const std::string& code, const std::string& message,
+                  trace::Diagnostic::Severity severity = trace::Diagnostic::WARNING) {
     trace::TracePacket p;
-    p.mutable_diagnostic()->set_severity(trace::Diagnostic::WARNING);
+    p.mutable_diagnostic()->set_severity(severity);
     p.mutable_diagnostic()->set_code(code);
     p.mutable_diagnostic()->set_message(message);
     add(p);

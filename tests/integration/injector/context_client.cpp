@@ -26,15 +26,15 @@ CUgreenCtx make_green(const Gpu& gpu) {
 }
 
 // Streams for the green context are made for it. dot(5) is launched in both contexts, dot(9) in the
-// green one only, in turns.
-void green_stream(const Gpu& gpu) {
+// green one only, in turns; or dot(9) `alone`.
+void green_stream(const Gpu& gpu, bool alone) {
   const CUgreenCtx green = make_green(gpu);
   CUstream stream = nullptr;
   check(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0),
         "cuGreenCtxStreamCreate");
   for (int i = 0; i < kTimes; ++i) {
-    gpu.dot(5);
-    gpu.dot(5, stream);
+    if (!alone) gpu.dot(5);
+    if (!alone) gpu.dot(5, stream);
     gpu.dot(9, stream);
   }
   check(cuStreamDestroy(stream), "cuStreamDestroy");
@@ -72,7 +72,9 @@ int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   const Gpu gpu(argv[0]);
   if (name == "green_stream")
-    green_stream(gpu);
+    green_stream(gpu, false);
+  else if (name == "green_stream_alone")
+    green_stream(gpu, true);
   else if (name == "green_context")
     green_context(gpu, false);
   else if (name == "collective_in_green_context")

@@ -30,7 +30,16 @@ class Contexts(harness.TestCase):
                 work = sorted((s["flop_per_launch"] or 0, s["launches"])
                               for s in report["signatures"])
                 self.assertEqual(work, [(0, 15), (10, 30)])
-                self.assertEqual(report["ledger"]["unmeasured"], 15)
+                self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
+                                 [{"reason": "green_context", "launches": 15}])
+                self.assertEqual([s["unmeasured_reason"] for s in report["signatures"]
+                                  if s["unmeasured_reason"]], ["green_context"])
+
+    def test_a_program_on_green_contexts_alone_is_told_so_first(self):
+        report = self.report_of("green_stream_alone", 15)
+        self.assertTrue(report["notices"][0].startswith(
+            "No FLOP were measured: the kernels ran only on green contexts"), report["notices"])
+        self.assertEqual(report["measuring"][0]["counters_state"], "none_read")
 
     def test_a_window_ends_before_a_launch_there_that_wants_none(self):
         report = self.report_of("collective_in_green_context", 30)

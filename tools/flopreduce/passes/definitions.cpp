@@ -114,7 +114,12 @@ void DefinitionPass::interned(const trace::Interned& message) {
   for (const auto& m : message.range_paths()) range_path(m);
   for (const auto& m : message.streams()) {
     define(trace_->streams, m.id(), tables_.device_index(trace_index_, m.device()));
-    trace_->stream_numbers.set(m.id(), m.stream());  // define() told where it is refused
+    // define() told where it is refused
+    if (!trace_->stream_numbers.set(m.id(), m.stream())) continue;
+    if (m.green_context())
+      trace_->green_streams.insert(m.id());
+    else
+      trace_->green_streams.erase(m.id());
   }
   for (const auto& m : message.patterns()) add_pattern(m, trace_->patterns, *damage_);
   for (const auto& m : message.threads()) define(trace_->threads, m.id(), name_of(m.name()));

@@ -147,6 +147,7 @@ void TotalsPass::fold_rows() {
     outside_windows.launches = outside_windows.timed = hot.timed;
     outside_windows.time_ns = hot.time_ns;
     overflow_ = !counts.add(outside_windows) || overflow_;
+    if (info.green) counts.green = counts.launches - std::min(counts.graph, counts.launches);
     const uint64_t signature = static_cast<uint64_t>(info.signature) << 32;
     add_counts({signature | shared_.tables().devices[info.device].chip,
                 static_cast<uint64_t>(info.path) << 32 | info.rule},

@@ -91,6 +91,7 @@ struct Reason {
 
 // Reasons of unmeasured launches that nothing has gone wrong for.
 inline constexpr const char* kGraphOnly = "graph_only";
+inline constexpr const char* kGreenContext = "green_context";
 inline constexpr const char* kNeverMeasured = "never_measured";
 
 struct LedgerLine {

@@ -49,8 +49,9 @@ std::string reason_of_all(const Report& report, const TraceReport& t) {
                                       t.counters.reading != CounterReading::kNoneRead))
     return {};
   const auto& reasons = report.ledger.unmeasured;
-  const bool says_why = reasons.size() == 1 && (reasons.front().reason == kGraphOnly ||
-                                                reasons.front().reason == kNeverMeasured);
+  const bool says_why = !reasons.empty() && std::ranges::all_of(reasons, [](const Reason& r) {
+    return r.reason == kGraphOnly || r.reason == kGreenContext || r.reason == kNeverMeasured;
+  });
   return says_why ? reason_words(reasons.front().reason) : std::string();
 }
 
@@ -160,6 +161,9 @@ std::string reason_words(const std::string& reason) {
       {kGraphOnly,
        "the kernels ran only in CUDA graphs, where counters are not read; a few eager steps "
        "before the capture measure them"},
+      {kGreenContext,
+       "the kernels ran only on green contexts, which have a part of the GPU, and counters are not "
+       "read there; a few launches outside of them, while the program warms up, measure them"},
       {"no_counters", "no counters of their device were read"},
       {"device_unknown", "their device is not known"},
       {"tensor_not_sampled", "their tensor work was not sampled"},

@@ -21,6 +21,7 @@ struct Counts {
   uint64_t windowed_timed = 0;
   uint64_t windowed_time_ns = 0;
   uint64_t graph = 0;  // of launches, from graph launches
+  uint64_t green = 0;  // of launches, the others that were made on green contexts
 
   // False when a sum was held at its largest value.
   bool add(const Counts& o) {
@@ -30,7 +31,8 @@ struct Counts {
     fits = add_saturating(windowed, o.windowed) && fits;
     fits = add_saturating(windowed_timed, o.windowed_timed) && fits;
     fits = add_saturating(windowed_time_ns, o.windowed_time_ns) && fits;
-    return add_saturating(graph, o.graph) && fits;
+    fits = add_saturating(graph, o.graph) && fits;
+    return add_saturating(green, o.green) && fits;
   }
 };
 

@@ -26,9 +26,16 @@ void TraceTables::join() {
     // devices of a kind.
     std::string kind = device.facts.chip();
     if (kind.empty()) kind = device.facts.name();
-    if (kind.empty()) kind = "unknown device of process " + std::to_string(device.trace);
+    const bool unknown = kind.empty() && device.id == 0;
+    if (kind.empty())
+      kind = (unknown ? std::string("unknown device")
+                      : "undescribed device " + std::to_string(device.id - 1)) +
+             " of process " + std::to_string(device.trace);
     const auto [entry, fresh] = chip_index.try_emplace(kind, static_cast<uint32_t>(chips.size()));
-    if (fresh) chips.push_back(kind);
+    if (fresh) {
+      chips.push_back(kind);
+      no_device.push_back(unknown);
+    }
     device.chip = entry->second;
   }
   required.resize(chips.size());

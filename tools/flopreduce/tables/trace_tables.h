@@ -78,6 +78,7 @@ struct TraceState {
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
   IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
+  std::unordered_set<uint32_t> green_streams;  // ids of `streams`, of green contexts
   PatternTable patterns;
   StepTable steps;
   std::vector<RangeNumber> numbers;
@@ -105,6 +106,7 @@ struct TraceTables {
   // Filled by join() when pass one is over.
   SampleTable samples_by_chip;  // (signature, chip)
   std::vector<std::string> chips;
+  std::vector<bool> no_device;           // per chip: nothing says which device it is
   std::vector<RequiredGroups> required;  // per chip: what a FLOP count needs
 
   // The device with this id in a trace, added when it is new. Ids above a limit share device 0.

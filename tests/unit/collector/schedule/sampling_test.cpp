@@ -407,12 +407,27 @@ TEST_CASE("a measured launch has its place for every group that was read of it")
   const DeviceId device{1};
   const SignatureId signature{7};
   for (uint32_t launch = 0; launch < 10; ++launch)
-    counts.taken(device, signature, 100 + launch, launch != 5);
+    counts.taken(device, signature, 100 + launch, launch != 5 ? LaunchRecord::kWindowed : 0U);
   for (int group = 0; group < 3; ++group) {
     CHECK(counts.ordinal(device, signature, 103) == 3);
     CHECK(counts.ordinal(device, signature, 109) == 9);
     CHECK(counts.ordinal(device, signature, 110) == 10);  // did not come yet
   }
+}
+
+TEST_CASE("launches on green contexts have a place among the others, and are announced to nobody") {
+  LaunchCounts counts;
+  const DeviceId device{1};
+  const SignatureId green{7}, both{8};
+  for (uint32_t launch = 0; launch < 10; ++launch) {
+    counts.taken(device, green, 100 + launch, LaunchRecord::kGreenContext);
+    counts.taken(device, both, 200 + launch, launch < 4 ? LaunchRecord::kGreenContext : 0U);
+  }
+  CHECK(counts.ordinal(device, both, 210) == 10);
+  const auto& changed = counts.changed();
+  REQUIRE(changed.size() == 1);
+  CHECK(changed[0].signature == both);
+  CHECK(changed[0].launches == 6);
 }
 
 TEST_CASE("stretches grow, and their place to arm leaves room for what is passed over") {

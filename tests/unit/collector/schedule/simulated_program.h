@@ -66,7 +66,8 @@ class SimulatedProgram {
     now += windowed ? std::max(duration, call) : call;
     if (!windowed && ++calls_ % 63 == 0) ++timed_calls_, timed_ns_ += call;
     ++launches;
-    counts_.taken(kDevice, s.id, static_cast<uint32_t>(launches), windowed);
+    counts_.taken(kDevice, s.id, static_cast<uint32_t>(launches),
+                  windowed ? LaunchRecord::kWindowed : 0U);
     TimedLaunch timed;
     timed.signature = s.id;
     timed.start_ns = now;

@@ -174,6 +174,7 @@ TEST_CASE("definitions") {
   d.signatures = {&signature};
   d.paths.push_back({PathId{2}, PathId{1}, StringId{1}, StringId{3}, RangeKind::kOverflow});
   d.streams.push_back({StreamId{4}, DeviceId{1}, 11, 12});
+  d.streams.push_back({StreamId{5}, DeviceId{1}, 11, 13, true});
   d.threads.push_back({ThreadId{8}, 1234, StringId{1}});
   w.writer.definitions(d);
   w.writer.definitions({});  // nothing
@@ -213,11 +214,13 @@ TEST_CASE("definitions") {
   CHECK(in.range_paths(0).name() == 1);
   CHECK(in.range_paths(0).domain() == 3);
   CHECK(in.range_paths(0).kind() == pb::Interned::RANGE_OVERFLOW);
-  REQUIRE(in.streams_size() == 1);
+  REQUIRE(in.streams_size() == 2);
   CHECK(in.streams(0).id() == 4);
   CHECK(in.streams(0).device() == 1);
   CHECK(in.streams(0).context() == 11);
   CHECK(in.streams(0).stream() == 12);
+  CHECK_FALSE(in.streams(0).green_context());
+  CHECK(in.streams(1).green_context());
   REQUIRE(in.threads_size() == 1);
   CHECK(in.threads(0).id() == 8);
   CHECK(in.threads(0).os_tid() == 1234);

@@ -90,9 +90,10 @@ uint32_t RowTable::lane(uint32_t thread, uint32_t stream, NumberTells tells) {
   lane.device = device != kNoIndex ? device : unknown_device;
   lane.thread_name = thread_name != kNoIndex ? thread_name : NamePool::kEmpty;
   lane.tells = tells;
+  lane.green = trace.green_streams.contains(stream);
   static_assert(NamePool::kMaxNames <= 1U << 28 && kNumberTells <= 4);
   const uint64_t what = static_cast<uint64_t>(lane.device) << 32 |
-                        static_cast<uint64_t>(lane.thread_name) << 3 |
+                        static_cast<uint64_t>(lane.thread_name) << 4 | (lane.green ? 8 : 0) |
                         static_cast<uint64_t>(tells) << 1 | (lane.lost ? 1 : 0);
   const auto [entry, fresh] = lane_of_what_.try_emplace(what, static_cast<uint32_t>(lanes_.size()));
   if (fresh) lanes_.push_back(std::move(lane));
@@ -120,6 +121,7 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   const uint32_t signature = trace.signatures.get(key.signature);
   Info info;
   info.device = lane.device;
+  info.green = lane.green;
   info.path = path != kNoIndex ? path : PathTable::kLost;
   info.rule = shared_.rule_of(info.path, lane.thread_name, lane.tells);
   info.lost = lane.lost || path == kNoIndex || signature == kNoIndex;

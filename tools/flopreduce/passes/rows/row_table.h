@@ -66,6 +66,7 @@ class RowTable {
     uint32_t signature = 0;  // TraceTables::signatures
     uint32_t device = 0, path = 0, rule = 0;
     bool lost = false;      // some id of it was never defined
+    bool green = false;     // launched on green contexts
     uint64_t reported = 0;  // of its launches, those that are in the damage log
     Counts other;           // all that Hot does not hold
   };
@@ -116,7 +117,7 @@ class RowTable {
   struct Lane {
     uint32_t device = 0, thread_name = 0;
     NumberTells tells = NumberTells::kNothing;
-    bool lost = false;
+    bool green = false, lost = false;
   };
   struct Key {
     uint64_t lane_path = 0;
@@ -147,8 +148,8 @@ class RowTable {
   std::unordered_map<Key, uint32_t, KeyHash> rows_;
   std::array<Cached, kCached> cache_;
   std::vector<Lane> lanes_;
-  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, that,
-  // lost).
+  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, green,
+  // that, lost).
   std::array<std::unordered_map<uint64_t, uint32_t>, kNumberTells> lane_of_ids_;
   std::unordered_map<uint64_t, uint32_t> lane_of_what_;
   std::unordered_map<uint64_t, RowBlock> patterns_;  // by lane and number of the block

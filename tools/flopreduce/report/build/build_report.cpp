@@ -143,10 +143,9 @@ void Builder::add_rows() {
     p.flop.add(flop);
     if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
     add_signature(row, in_whole);
-    operators_.add(row, work, flop,
-                   work.unmeasured == 0 ? std::string()
-                                        : reason_of(work_.result(row.signature, row.chip).flop,
-                                                    row.signature, tables_));
+    operators_.add(
+        row, work, flop,
+        work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
     if (keep_rows_) keep_row(row, work, flop, p.name);
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
@@ -204,7 +203,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   out.dynamic_shared_bytes = s.dynamic_shared_bytes;
   out.stable_hash = s.stable_hash;
   out.parameters = parameters_word(s.parameter_class);
-  out.unmeasured_reason = reason_of(flop, row.signature, tables_);
+  out.unmeasured_reason = reason_of(tables_, work_, row.signature, row.chip);
   out.varying = flop.varying || flop.inexact;
   out.rounded = flop.inexact && !flop.varying;
   if (flop.status == FlopStatus::kMeasured && !out.varying)

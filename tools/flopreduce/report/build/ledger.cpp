@@ -73,6 +73,13 @@ void check_against_trace(const TraceTables& tables, const Device& device, uint64
                                    to_grouped(device.ledger_recorded) + " recorded");
 }
 
+// The reason of a signature that was launched in no place where counters are read.
+const char* only_where_nothing_is_read(const Counts& counts) {
+  if (counts.launches == 0) return nullptr;
+  if (counts.graph >= counts.launches) return kGraphOnly;
+  return counts.green >= counts.launches - counts.graph ? kGreenContext : nullptr;
+}
+
 void append(std::vector<Reason>& to, const ReasonCounts& from) {
   for (const auto& [reason, launches] : from)
     if (launches > 0) to.push_back({reason, launches});
@@ -82,18 +89,24 @@ void append(std::vector<Reason>& to, const ReasonCounts& from) {
 
 }  // namespace
 
-std::string reason_of(const SignatureFlop& flop, uint32_t signature, const TraceTables& tables) {
+std::string reason_of(const TraceTables& tables, const WorkTable& work, uint32_t signature,
+                      uint32_t chip) {
+  const SignatureResult& result = work.result(signature, chip);
+  const SignatureFlop& flop = result.flop;
   switch (flop.status) {
     case FlopStatus::kMeasured:
       return {};
     case FlopStatus::kNoCounters:
+      if (tables.no_device[chip]) return "device_unknown";
       return "no_counters";
     case FlopStatus::kGroupNotSampled:
       if (tables.never_measured.contains(tables.signatures[signature].name)) return kNeverMeasured;
+      if (const char* nowhere = only_where_nothing_is_read(result.counts)) return nowhere;
       return "not_sampled:" + printable(tables.names[flop.missing_group]);
     case FlopStatus::kGroupUnavailable:
       return "unavailable:" + printable(tables.names[flop.missing_group]);
     case FlopStatus::kTensorNotSampled:
+      if (const char* nowhere = only_where_nothing_is_read(result.counts)) return nowhere;
       return "tensor_not_sampled";
     case FlopStatus::kTensorNotCovered:
       return "tensor_not_covered";
@@ -104,17 +117,6 @@ std::string reason_of(const SignatureFlop& flop, uint32_t signature, const Trace
 }
 
 namespace {
-
-// The same, where the row itself says more.
-std::string reason_of_row(const SignatureFlop& flop, const TraceTables& tables,
-                          const Device& device, const DeviceRow& row) {
-  const bool not_sampled =
-      flop.status == FlopStatus::kGroupNotSampled || flop.status == FlopStatus::kTensorNotSampled;
-  if (device.id == 0 && flop.status == FlopStatus::kNoCounters) return "device_unknown";
-  std::string reason = reason_of(flop, row.signature, tables);
-  const bool graph_only = not_sampled && reason != kNeverMeasured && row.graph == row.launches;
-  return graph_only ? kGraphOnly : reason;
-}
 
 // Measured, extrapolated and unmeasured launches of each device, from the rows.
 std::vector<LedgerLine> lines_of_rows(const TraceTables& tables, const Totals& totals,
@@ -138,7 +140,7 @@ std::vector<LedgerLine> lines_of_rows(const TraceTables& tables, const Totals& t
         add_saturating(ledger.counted_by_graphs, row.launches);
     } else {
       add.unmeasured = row.launches;
-      add_saturating(unmeasured[reason_of_row(flop, tables, device, row)], row.launches);
+      add_saturating(unmeasured[reason_of(tables, work, row.signature, device.chip)], row.launches);
     }
     lines[row.device].add(add);
   }

@@ -8,8 +8,9 @@
 
 namespace flopinj::reduce {
 
-// Why launches of a signature have no FLOP count; empty where they have one.
-std::string reason_of(const SignatureFlop& flop, uint32_t signature, const TraceTables& tables);
+// Why a signature's launches on devices of this kind have no FLOP count; empty where they have one.
+std::string reason_of(const TraceTables& tables, const WorkTable& work, uint32_t signature,
+                      uint32_t chip);
 
 // Fills report.ledger and report.devices.
 void build_ledger(const TraceTables& tables, const Totals& totals, const WorkTable& work,

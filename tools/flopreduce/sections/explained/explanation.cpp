@@ -181,7 +181,9 @@ Section signature_section(const Explanation& e, const Contribution& c) {
   if (c.ranges_left_out > 0) ranges += " and " + std::to_string(c.ranges_left_out) + " more";
   section.above.emplace_back("  in " + ranges);
   if (!s.unmeasured_reason.empty()) {
-    section.above.emplace_back("  not measured: " + s.unmeasured_reason, Tone::kWarn);
+    section.above.emplace_back(
+        "  not measured: " + s.unmeasured_reason + ": " + reason_words(s.unmeasured_reason),
+        Tone::kWarn);
     return section;
   }
   size_t zeros = 0;

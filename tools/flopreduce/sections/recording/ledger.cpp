@@ -59,9 +59,9 @@ Section ledger_section(const Report& report) {
                          " more devices: --format json");
   add_graphs(s.below, report.ledger);
   add_reasons(s.below, "unmeasured", report.ledger.unmeasured);
-  if (std::ranges::find(report.ledger.unmeasured, kGraphOnly, &Reason::reason) !=
-      report.ledger.unmeasured.end())
-    s.below.emplace_back(std::string("    ") + kGraphOnly + ": " + reason_words(kGraphOnly));
+  for (const Reason& r : report.ledger.unmeasured)
+    if (r.reason == kGraphOnly || r.reason == kGreenContext)
+      s.below.emplace_back("    " + r.reason + ": " + reason_words(r.reason));
   add_reasons(s.below, "dropped", report.ledger.dropped);
   add_reasons(s.below, "duplicate records removed", report.ledger.duplicates);
   add_reasons(s.below, "launches that may have run more, unseen", report.ledger.unseen);
