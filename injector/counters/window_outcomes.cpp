@@ -73,12 +73,11 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
 }
 
 // A launch inside a window failed, and perhaps would not have failed outside: no window of its kind
-// is opened any more.
+// is opened any more, and an open one ends before the next launch.
 void Windows::launch_failed(const Context& context, const OpenWindow& window,
                             const Signature* signature, CUresult result) {
   if (is_programs_mistake(result)) return;
-  auto& failed = window.instrumented ? instrumented_failed_ : counted_failed_;
-  if (failed.exchange(true, std::memory_order_relaxed)) return;
+  if (failed(window.instrumented).exchange(true, std::memory_order_relaxed)) return;
   scheduler_.disable(context.device, window.measured.group);
   const std::string line =
       "a launch of " + name_of(signature) + " failed with CUDA error " +

@@ -109,7 +109,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   DevicePlan* const plan = planner_.plan(context.ordinal);
   if (plan == nullptr || *decision.open >= plan->groups.size()) return;
   const bool instrumented = is_instrumented(*plan, *decision.open);
-  if ((instrumented ? instrumented_failed_ : counted_failed_).load(std::memory_order_relaxed))
+  if (failed(instrumented).load(std::memory_order_relaxed))
     return scheduler_.disable(context.device, *decision.open);
   if (instrumented && !may_instrument(context, thread, *plan, *decision.open)) return;
 
@@ -161,8 +161,9 @@ bool Windows::modules_came(const Context& context) {
 // Is the open window to be closed before the launch `next`?
 bool Windows::due(const Context& context, const ThreadContext& thread,
                   const Signature* next) const {
-  if (scheduler_.close_before(next)) return true;
   const OpenWindow& window = *context.window;
+  if (failed(window.instrumented).load(std::memory_order_relaxed)) return true;
+  if (scheduler_.close_before(next)) return true;
   if (window.instrumented && (thread.launch.asked.cooperative || !fits_instrumented(*next)))
     return true;
   if (window.instrumented && modules_came(context)) return true;  // see leave_out_unpatched()

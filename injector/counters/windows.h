@@ -113,6 +113,8 @@ class Windows {
   bool visit() noexcept;
   bool close_old();
   bool watch_launches();
+  std::atomic<bool>& failed(bool instrumented) { return failed_[instrumented ? 1 : 0]; }
+  const std::atomic<bool>& failed(bool instrumented) const { return failed_[instrumented ? 1 : 0]; }
   bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, uint32_t group);
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
@@ -133,7 +135,8 @@ class Windows {
   Refusals refusals_;
   UnreadWindows unread_;
   TimedMutex reading_;  // one after another, in the order in which they were closed
-  std::atomic<bool> instrumented_failed_{false}, counted_failed_{false};  // a launch did, in one
+  // A launch did, in a window that does not instrument kernels, and in one that does.
+  std::atomic<bool> failed_[2]{};
   std::atomic<bool> cooperative_said_{false}, green_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
   std::atomic<bool> on_;

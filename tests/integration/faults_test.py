@@ -147,18 +147,5 @@ class UnderFaults(harness.TestCase):
                 self.check(*self.settings(pair))
 
 
-class TightLaunches(harness.TestCase):
-    """Launches that fit as they are and would not with instrumented code: no call fails."""
-
-    def test_no_launch_fails(self):
-        for case, fault in (("cooperative", "instrumented_cooperative"),
-                            ("wide", "instrumented_registers=64"),
-                            ("full_memory", "instrumented_memory=256")):
-            with self.subTest(case):
-                self.run_profiled([harness.CLIENTS / "tight_client", case],
-                                  SIMGPU_FAULT=fault, FLOPINJ_FORCE=1)
-                self.assert_balanced(harness.reduce(self.trace))
-
-
 if __name__ == "__main__":
     harness.main()

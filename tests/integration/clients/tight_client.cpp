@@ -9,16 +9,19 @@ using client::Gpu;
 
 constexpr int kLaunches = 20;
 
-void launch(const Gpu& gpu, unsigned grid, unsigned block, bool cooperative) {
+CUresult try_launch(const Gpu& gpu, unsigned grid, unsigned block, bool cooperative) {
   int n = static_cast<int>(grid * block) < 1000 ? static_cast<int>(grid * block) : 1000;
   float a = 2.0F;
   CUdeviceptr x = gpu.x, y = gpu.y;
   void* parameters[] = {&n, &a, &x, &y};
   const CUfunction axpy = gpu.function("axpy");
-  check(cooperative
-            ? cuLaunchCooperativeKernel(axpy, grid, 1, 1, block, 1, 1, 0, nullptr, parameters)
-            : cuLaunchKernel(axpy, grid, 1, 1, block, 1, 1, 0, nullptr, parameters, nullptr),
-        "axpy");
+  return cooperative
+             ? cuLaunchCooperativeKernel(axpy, grid, 1, 1, block, 1, 1, 0, nullptr, parameters)
+             : cuLaunchKernel(axpy, grid, 1, 1, block, 1, 1, 0, nullptr, parameters, nullptr);
+}
+
+void launch(const Gpu& gpu, unsigned grid, unsigned block, bool cooperative) {
+  check(try_launch(gpu, grid, block, cooperative), "axpy");
 }
 
 // All blocks that can be resident at once.
@@ -36,6 +39,14 @@ void cooperative(const Gpu& gpu) {
 // The largest block.
 void wide(const Gpu& gpu) {
   for (int i = 0; i < kLaunches; ++i) launch(gpu, 2, 1024, false);
+}
+
+// Half the largest block; says how many launches failed, and goes on.
+void roomy(const Gpu& gpu) {
+  int failed = 0;
+  for (int i = 0; i < 2 * kLaunches; ++i)
+    if (try_launch(gpu, 2, 512, false) != CUDA_SUCCESS) ++failed;
+  std::printf("failed %d of %d\n", failed, 2 * kLaunches);
 }
 
 // All but 64 MiB is taken, as a caching allocator does.
@@ -56,6 +67,8 @@ int main(int argc, char** argv) {
     cooperative(gpu);
   else if (which == "wide")
     wide(gpu);
+  else if (which == "roomy")
+    roomy(gpu);
   else if (which == "full_memory")
     full_memory(gpu);
   else
