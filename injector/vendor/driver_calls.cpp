@@ -1,6 +1,7 @@
 #include <cupti.h>
 #include <injector/vendor/driver_calls.h>
 #include <injector/vendor/graph_readers.h>
+#include <injector/vendor/later_calls.h>
 #include <injector/vendor/module_readers.h>
 
 #include <algorithm>
@@ -157,6 +158,16 @@ constexpr std::array kCalls{
                graph(A::kAddKernel, r::add_kernel<cuGraphAddNode_v2_params>)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuModuleEnumerateFunctions, gives(r::functions_of_module)},
     DriverCall{CUPTI_DRIVER_TRACE_CBID_cuLibraryEnumerateKernels, gives(r::kernels_of_library)},
+    DriverCall{later::kLaunchHostFunc2, waits(kLegacy)},
+    DriverCall{later::kLaunchHostFunc2PerThread, waits(kPerThread)},
+    DriverCall{later::kBeginRecapture,
+               graph(A::kBeginCapture, r::capture<cuStreamBeginCapture_params, false>)},
+    DriverCall{later::kBeginRecapturePerThread,
+               graph(A::kBeginCapture, r::capture<cuStreamBeginCapture_ptsz_params, true>)},
+    DriverCall{later::kGraphAddNode3,
+               graph(A::kAddKernel, r::add_kernel<cuGraphAddNode_v2_params>)},
+    DriverCall{later::kGraphNodeSetParams2,
+               graph(A::kSetKernel, r::set_kernel<cuGraphNodeSetParams_params>)},
 };
 static_assert(std::ranges::is_sorted(kCalls, {}, &DriverCall::cbid));
 

@@ -3,8 +3,10 @@
 #include <cupti_activity.h>
 #include <cupti_activity_deprecated.h>
 #include <cupti_callbacks.h>
+#include <cupti_driver_cbid.h>
 #include <cupti_version.h>
 #include <injector/vendor/cupti_structs.h>  // has assertions of its own
+#include <injector/vendor/later_calls.h>
 
 #include <cstddef>
 
@@ -39,6 +41,24 @@ static_assert(sizeof(CUpti_GraphData) == 56);
 static_assert(sizeof(CUpti_ResourceData) == 24);
 static_assert(CUPTI_CBID_RESOURCE_MODULE_LOADED == 6);
 static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == 20);
+
+// Functions that are newer than some of these headers.
+#if CUPTI_API_VERSION >= 130100
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc_v2 == flopinj::later::kLaunchHostFunc2);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc_v2_ptsz ==
+              flopinj::later::kLaunchHostFunc2PerThread);
+#endif
+#if CUPTI_API_VERSION >= 130300
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginRecaptureToGraph ==
+              flopinj::later::kBeginRecapture);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginRecaptureToGraph_ptsz ==
+              flopinj::later::kBeginRecapturePerThread);
+#endif
+#if CUPTI_API_VERSION >= 130400
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v3 == flopinj::later::kGraphAddNode3);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuGraphNodeSetParams_v2 ==
+              flopinj::later::kGraphNodeSetParams2);
+#endif
 
 // How well a device is supported.
 static_assert(CUPTI_PROFILER_CONFIGURATION_UNKNOWN == 0);
