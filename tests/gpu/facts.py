@@ -8,6 +8,8 @@ import site
 import subprocess
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def _said_by(*command):
     program = shutil.which(command[0])
@@ -45,17 +47,34 @@ def cupti_version(path):
 
 
 def cuptis():
-    """Every libcupti of the toolkits, the system and Python's packages: path and version."""
+    """Every libcupti of the toolkits, the system, Python's packages and `tools/dev cupti-matrix`:
+    path and version."""
     places = ["/usr/local/cuda*/extras/CUPTI/lib64", "/usr/local/cuda*/lib64", "/usr/local/lib",
               "/usr/lib/x86_64-linux-gnu"]
     places += [f"{folder}/nvidia/{part}/lib" for folder in site.getsitepackages()
                for part in ("cuda_cupti", "cu1*")]
+    places.append(f"{ROOT}/build/cupti/*/nvidia/*/lib")
     found = {
         Path(path).resolve()
         for place in places
         for path in glob.glob(f"{place}/libcupti.so*")
     }
     return {str(path): cupti_version(path) for path in sorted(found)}
+
+
+def driver_errors():
+    """What the kernel has logged of the driver ("NVRM: Xid"); nothing where it may not be read."""
+    log = _said_by("dmesg") or ""
+    return [line for line in log.split("; ") if "NVRM" in line]
+
+
+def fitting(versions, driver_major):
+    """Of cuptis(), the paths of those that start and are no newer than the driver's CUDA, the
+    newest first. Before CUDA 13 versions count from 1."""
+    numbers = {path: int(version.removeprefix("API ")) for path, version in versions.items()
+               if version.startswith("API ")}
+    paths = [path for path, number in numbers.items() if number // 10000 <= driver_major]
+    return sorted(paths, key=numbers.get, reverse=True)
 
 
 def facts():

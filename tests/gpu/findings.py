@@ -3,7 +3,9 @@ the figures do not hold."""
 
 import json
 
-# Probe: the question it answers. They run in this order.
+# Probe: the question it answers. They run in this order. That of BESIDE_TORCH is asked of PyTorch
+# by beside_torch.py, all others by a program of CUDA.
+BESIDE_TORCH = "beside_torch"
 QUESTIONS = {
     "in_callback": "Does a window work that is opened and closed inside launch callbacks?",
     "close_at_enter": "And one that is closed at the ENTER of the launch behind it?",
@@ -29,11 +31,14 @@ QUESTIONS = {
     "module_in_window": "Are kernels counted whose module is loaded inside a window?",
     "two_contexts": "Can two contexts of one device be enabled at once?",
     "green_context": "What do windows hold of launches in a green context?",
+    BESIDE_TORCH: "Do torch.profiler and a client that shares CUPTI both have their records?",
     "graph": "Is the launch of a graph one range, one per kernel, or none?",
     "graph_alone": "What does a window around a single graph launch hold, and in which order?",
     "large_graph": "Has every kernel of large graphs a record with valid times?",
     "user_range": "Are launches in a user range serialised?",
     "callback": "Is cuFuncGetParamInfo safe in a callback, and what do callbacks cost?",
+    "finalize_at_exit": "Does a program run on after cuptiFinalize at the EXIT of a call, and can "
+                        "CUPTI be subscribed to again?",
     "overlap": "Which work do the hardware counters share, and how do packed halves count?",
     "sparsity": "What do the tensor metrics count for sparse products?",
 }

@@ -5,6 +5,7 @@ Usage: gpu_test.py CLASS. Ends with 77 (skipped) where the class cannot be tried
 
 import argparse
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE)]
 
 import check  # noqa: E402
+import facts  # noqa: E402
 import findings  # noqa: E402
 import machine  # noqa: E402
 import ncu  # noqa: E402
@@ -318,6 +320,72 @@ class Judgement(TestCase):
         self.assertNotIn(findings.QUESTIONS["cost"], text)
 
 
+# Two clients of CUPTI beside each other: launches before the second one begins, and after.
+TWO_CLIENTS = """
+import ctypes, json, sys
+from cuda.bindings import driver
+import subscriber
+
+def ok(result):
+    assert result[0] == driver.CUresult.CUDA_SUCCESS, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+
+ok(driver.cuInit(0))
+ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(ok(driver.cuDeviceGet(0))))))
+module = ok(driver.cuModuleLoadData(open(sys.argv[1], 'rb').read()))
+dot = ok(driver.cuModuleGetFunction(module, b'dot'))
+memory = ok(driver.cuMemAlloc(4096))
+assert subscriber.loaded_cupti(13) is None
+ctypes.CDLL('libcupti.so.13')
+cupti = subscriber.loaded_cupti(13)
+clients = [subscriber.Subscriber(cupti) for _ in range(2)]
+
+def launch(times):
+    for _ in range(times):
+        ok(driver.cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, 0, 0,
+                                 ((7, memory, memory), (ctypes.c_int, None, None)), 0))
+    ok(driver.cuCtxSynchronize())
+
+answers = [clients[0].begin()]
+launch(10)
+answers.append(clients[1].begin())
+launch(20)
+print(json.dumps([subscriber.version(cupti), answers, [client.count() for client in clients]]))
+"""
+
+
+class SharedCupti(TestCase):
+    def of_two_clients(self, version):
+        if importlib.util.find_spec("cuda") is None:
+            self.skipTest("cuda-bindings is not installed")
+        done = subprocess.run(
+            [sys.executable, "-c", TWO_CLIENTS, BUILD / "tests/integration/client_kernels.simgpu"],
+            text=True, capture_output=True, timeout=120, check=False,
+            env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu"),
+                 "PYTHONPATH": str(HERE), "SIMGPU_CUPTI_VERSION": version})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def test_each_client_has_all_kernels_from_its_beginning_on(self):
+        for version, number in (("13.2", 130200), ("13.3", 130300), ("13.5", 130500)):
+            with self.subTest(version):
+                found, answers, counts = self.of_two_clients(version)
+                self.assertEqual(found, number)
+                self.assertEqual([set(each.values()) for each in answers], [{0}, {0}])
+                self.assertEqual(counts, [30, 20])
+
+    def test_an_older_cupti_refuses_and_that_is_said(self):
+        _, answers, counts = self.of_two_clients("13.0")
+        self.assertEqual(answers[0], {"cuptiSubscribe_v2": 1})  # CUPTI_ERROR_INVALID_PARAMETER
+        self.assertEqual(counts, [0, 0])
+
+    def test_a_cupti_that_is_newer_than_the_driver_is_not_taken(self):
+        known = {"/a": "API 28", "/b": "API 130000", "/c": "API 130300",
+                 "/d": "cuptiGetVersion answers 999", "/e": "API 140000"}
+        self.assertEqual(facts.fitting(known, 13), ["/c", "/b", "/a"])
+        self.assertEqual(facts.fitting(known, 12), ["/a"])
+
+
 class Programs(TestCase):
     def test_compile_for_ampere_and_hopper(self):
         toolkit = machine.Toolkit()
@@ -338,7 +406,8 @@ class Programs(TestCase):
             [self.folder / "probes"], text=True, capture_output=True, timeout=60, check=False,
             env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu")})
         self.assertEqual((done.returncode, done.stderr), (2, ""))
-        self.assertEqual(set(done.stdout.split()), {*findings.QUESTIONS, "machine"})
+        of_program = set(findings.QUESTIONS) - {findings.BESIDE_TORCH}
+        self.assertEqual(set(done.stdout.split()), {*of_program, "machine"})
 
 
 if __name__ == "__main__":

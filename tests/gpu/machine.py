@@ -17,9 +17,9 @@ PROGRAMS = {
     "products": (("products.cu",), ("cublas", "cublasLt")),
     "probes": (
         tuple(f"probes/{name}.cu" for name in (
-            "main", "callback_windows", "clients", "closing", "counts", "footprint",
-            "graph_windows", "green", "intruders", "limits", "many_records", "modules", "order",
-            "waiting", "windows")),
+            "main", "callback_windows", "clients", "closing", "counts", "finalizing", "footprint",
+            "graph_windows", "green", "in_child", "intruders", "limits", "many_records", "modules",
+            "order", "waiting", "windows")),
         ("cupti", "cuda"),
     ),
 }

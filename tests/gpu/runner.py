@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import facts
 import machine
 
 LOG_LIMIT = 256 << 10  # characters of one step's output that are kept
@@ -64,6 +65,7 @@ class Runner:
         self.deadline = time.monotonic() + options.seconds
         self.toolkit = machine.Toolkit()
         self.log, self.traces = [], []
+        self.driver_errors = set(facts.driver_errors())  # of before are not news
         self.help = subprocess.run([self.tree / "bin/flopinj", "run", "--help"], text=True,
                                    timeout=20, capture_output=True, check=False).stdout
 
@@ -95,6 +97,10 @@ class Runner:
             self.log += [stdout[:LOG_LIMIT] if log_stdout else "", err.read()[-LOG_LIMIT:],
                          f"[exit {code}]\n" if code is not None else
                          f"{hung}[killed after {seconds:.0f} s]\n"]
+        if code != 0:
+            errors = facts.driver_errors()
+            self.log += [line + "\n" for line in errors if line not in self.driver_errors]
+            self.driver_errors.update(errors)
         return code, stdout
 
     @staticmethod
@@ -111,15 +117,16 @@ class Runner:
             return None
 
     def profile(self, name, command, seconds, mode="multiplex", options=(), environment=None,
-                defaults=False, **rest):
+                defaults=False, cupti=None, **rest):
         """Runs the command under the profiler; its stdout, and the name of its trace.
 
-        `defaults`: as users run it, else so that a short run is measured whole."""
+        `defaults`: as users run it, else so that a short run is measured whole. `cupti`: path of
+        the library, else the toolkit's."""
         trace = f"{name}.pb"
         arguments = [self.tree / "bin/flopinj", "run", "--force", "-o", trace, "--mode", mode]
         if not defaults:
             arguments += ["--plan-wait-ms", "20000", *self.option("--budget", "100")]
-        arguments += ["--simulate"] if self.options.simulate else self.cupti()
+        arguments += ["--simulate"] if self.options.simulate else self.cupti(cupti)
         arguments += self.option("--log-level", "debug" if "debug" in self.help else "info")
         arguments += options
         code, stdout = self.execute([*arguments, "--", *command], seconds,
@@ -132,8 +139,9 @@ class Runner:
                        "the program did not end in time")
         return stdout, trace
 
-    def cupti(self):
+    def cupti(self, given=None):
         library = self.toolkit.library("cupti")
+        library = given or library
         return ["--cupti", library] if library else []
 
     def option(self, name, value):

@@ -9,7 +9,7 @@ import findings
 import machine
 import ncu
 from networks import TABLES
-from runner import Fail, Runner, Skip
+from runner import SKIPPED, Fail, Runner, Skip
 from theory import Expected
 
 HERE = machine.HERE
@@ -69,6 +69,9 @@ class Steps(Runner):
 
     # --- questions about CUPTI
 
+    def cuptis(self):
+        return facts.fitting(facts.cuptis(), self.about["CUDA of the driver"] // 1000)
+
     def probe(self, name):
         program = self.program("probes")
         code, stdout = self.execute([program, name], 15)
@@ -79,6 +82,26 @@ class Steps(Runner):
         if code != 0:
             raise Fail(ended)
         if not findings.observations(stdout):
+            raise Fail("observed nothing")
+        return []
+
+    def beside_torch(self):
+        """A subscriber that shares CUPTI, before and after torch.profiler: the newest CUPTI of the
+        driver's major version, since only 13.2 and later can be shared."""
+        if self.options.simulate:
+            raise Skip("not on the simulated GPU")
+        environment = {"LD_PRELOAD": path for path in self.cuptis()[:1]}  # the newest
+        ends, outputs = [], []
+        for order in ("alone", "shared_first", "shared_second"):
+            command = ["python3", HERE / "beside_torch.py", order]
+            code, stdout = self.execute(command, 15, environment=environment)
+            if code == SKIPPED:
+                raise Skip("there is no PyTorch with a GPU")
+            ends.append(f"{order} " + ("hung and was killed" if code is None
+                                       else f"ended with {code}"))
+            outputs.append(stdout)
+        self.probed[findings.BESIDE_TORCH] = (", ".join(ends), "".join(outputs))
+        if not findings.observations(outputs[0]):
             raise Fail("observed nothing")
         return []
 
@@ -138,6 +161,17 @@ class Steps(Runner):
         if measuring == "timing":
             return check.check_timing(step, Expected(shapes), report)
         return check.check_trainer(step, shapes, Expected(shapes), report)
+
+    def every_cupti(self):
+        """The trainer with each libcupti that is here and starts: each is to count alike."""
+        if self.options.simulate:
+            raise Skip("there is one simulated CUPTI")
+        rows = []
+        for number, path in enumerate(self.cuptis()):
+            rows += self.train("mlp", "plain", suffix=f".cupti{number}", cupti=path)
+        if not rows:
+            raise Skip("there is no libcupti")
+        return rows
 
     def without_rights(self):
         """Another user than root, who may not read counters on most machines: launches and times
@@ -240,7 +274,8 @@ class Steps(Runner):
         yield "doctor", self.doctor
         yield "probe.machine", lambda: self.probe("machine")
         for name in findings.QUESTIONS:
-            yield f"probe.{name}", lambda a=name: self.probe(a)
+            of_torch = name == findings.BESIDE_TORCH
+            yield f"probe.{name}", self.beside_torch if of_torch else lambda a=name: self.probe(a)
         # Half of the product needs no window: launches, times, graphs, ranges.
         for model, mode in (("mlp", "plain"), ("mlp", "graph"), ("cnn", "autograd-thread")):
             yield (f"trainer.{model}.{mode}.timing",
@@ -261,6 +296,7 @@ class Steps(Runner):
                 yield f"trainer.{model}.{mode}", lambda a=model, b=mode: self.train(a, b)
         yield ("trainer.mlp.plain.defaults",
                lambda: self.train("mlp", "plain", suffix=".defaults", defaults=True))
+        yield "trainer.mlp.plain.every_cupti", self.every_cupti
         yield "without_rights", self.without_rights
         yield "killed", self.killed
         yield "products", lambda: self.known("products")

@@ -1,7 +1,9 @@
 // Questions to a real GPU that no document answers. `probes NAME` asks one, in a process of its
-// own, since a hang or a crash is an answer too. It asserts nothing; findings.py makes the account.
+// own, since a hang or a crash is an answer too; `probes NAME PART` a part of it (in_child.h). It
+// asserts nothing; findings.py makes the account.
 #include <map>
 
+#include "in_child.h"
 #include "probe.h"
 
 namespace probe {
@@ -58,6 +60,7 @@ int main(int count, char** arguments) {
       {"cost", cost},
       {"decode_without_stop", decode_without_stop},
       {"enable_and_disable", enable_and_disable},
+      {"finalize_at_exit", finalize_at_exit},
       {"graph", graph},
       {"graph_alone", graph_alone},
       {"green_context", green_context},
@@ -83,11 +86,12 @@ int main(int count, char** arguments) {
       {"user_range", user_range},
       {"waiting_in_flight", waiting_in_flight},
   };
-  const auto chosen = count == 2 ? probes.find(arguments[1]) : probes.end();
+  const auto chosen = count == 2 || count == 3 ? probes.find(arguments[1]) : probes.end();
   if (chosen == probes.end()) {
     for (const auto& [name, probe] : probes) std::printf("%s\n", name.c_str());
     return 2;
   }
+  if (count == 3) part = arguments[2];
   if (chosen->second != handles_given) {
     observe(cudaMalloc(&scratch, size_t{1} << 24), "cudaMalloc");
     if (scratch == nullptr) return 1;

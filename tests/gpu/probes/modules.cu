@@ -2,6 +2,7 @@
 // launch under capture, a module loaded inside an instrumented window.
 #include <set>
 
+#include "in_child.h"
 #include "probe.h"
 
 namespace probe {
@@ -65,33 +66,45 @@ CUresult launch_handle(CUfunction function, CUstream stream = nullptr) {
   return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
 }
 
-void answered(const std::string& what, const char* call, CUresult result) {
+std::string answer(CUresult result, const std::string& value = "") {
   const char* name = "unknown";
   cuGetErrorName(result, &name);
-  say(what + ": " + call, name);
+  return result == CUDA_SUCCESS && !value.empty() ? value : name;
 }
 
-// What may be asked of a CUfunction. A crash ends the probe after a line "asking".
-void ask_function(const std::string& what, CUfunction handle) {
-  size_t offset = 0, size = 0;
-  say(what, "asking cuFuncGetParamInfo");
-  answered(what, "cuFuncGetParamInfo of parameter 0",
-           cuFuncGetParamInfo(handle, 0, &offset, &size));
-  CUmodule module = nullptr;
-  say(what, "asking cuFuncGetModule");
-  answered(what, "cuFuncGetModule", cuFuncGetModule(&module, handle));
-  int registers = 0;
-  say(what, "asking cuFuncGetAttribute");
-  answered(what, "cuFuncGetAttribute",
-           cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle));
-}
-
-// And of a CUkernel.
-void ask_kernel(const std::string& what, CUkernel handle) {
-  CUfunction function = nullptr;
-  say(what, "asking cuKernelGetFunction");
-  answered(what, "cuKernelGetFunction", cuKernelGetFunction(&function, handle));
-}
+// A question about a kernel, asked with a handle of the right kind or of the other one.
+struct Question {
+  const char* call;
+  bool of_function;  // else of a CUkernel
+  std::string (*ask)(void* handle);
+};
+const Question kQuestions[] = {
+    {"cuFuncGetParamInfo", true,
+     [](void* handle) {
+       size_t offset = 0, size = 0;
+       const CUresult result =
+           cuFuncGetParamInfo(static_cast<CUfunction>(handle), 0, &offset, &size);
+       return answer(result, "parameter 0 at " + std::to_string(offset) + ", " +
+                                 std::to_string(size) + " bytes");
+     }},
+    {"cuFuncGetAttribute", true,
+     [](void* handle) {
+       int registers = 0;
+       const CUresult result = cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS,
+                                                  static_cast<CUfunction>(handle));
+       return answer(result, std::to_string(registers) + " registers");
+     }},
+    {"cuFuncGetModule", true,
+     [](void* handle) {
+       CUmodule module = nullptr;
+       return answer(cuFuncGetModule(&module, static_cast<CUfunction>(handle)));
+     }},
+    {"cuKernelGetFunction", false,
+     [](void* handle) {
+       CUfunction function = nullptr;
+       return answer(cuKernelGetFunction(&function, static_cast<CUkernel>(handle)));
+     }},
+};
 
 struct Asking {
   bool relaxed;
@@ -120,24 +133,27 @@ void library_kernel() {
       !works(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
              "cuLibraryLoadData"))
     return;
-  // First what is allowed; then a handle of the other kind, which the driver may not survive.
-  for (const bool wrong : {false, true})
-    for (const char* name : {"with_parameter", "without_parameter"}) {
-      const CUfunction function = function_of(module, name);
-      CUkernel kernel = nullptr;
-      if (!works(cuLibraryGetKernel(&kernel, library, name), "cuLibraryGetKernel")) continue;
-      const auto cast = reinterpret_cast<CUfunction>(kernel);
-      if (!wrong) {
-        works(launch_handle(cast), "cuLaunchKernel of a CUkernel");
-        observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-        ask_function(std::string("CUfunction, ") + name, function);
-        ask_kernel(std::string("CUkernel, ") + name, kernel);
-      } else {
-        ask_kernel(std::string("CUfunction as CUkernel, ") + name,
-                   reinterpret_cast<CUkernel>(function));
-        ask_function(std::string("CUkernel as CUfunction, ") + name, cast);
-      }
+  for (const char* name : {"with_parameter", "without_parameter"}) {
+    const CUfunction function = function_of(module, name);
+    CUkernel kernel = nullptr;
+    if (!works(cuLibraryGetKernel(&kernel, library, name), "cuLibraryGetKernel")) continue;
+    if (part.empty()) {
+      works(launch_handle(reinterpret_cast<CUfunction>(kernel)), "cuLaunchKernel of a CUkernel");
+      observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
+    for (const Question& question : kQuestions) {
+      const bool wrong = part == question.call;
+      if (!wrong && !part.empty()) continue;
+      const bool function_given = question.of_function != wrong;
+      void* const handle = function_given ? static_cast<void*>(function) : kernel;
+      say(std::string(question.call) + " of a " + (function_given ? "CUfunction" : "CUkernel") +
+              ", " + name,
+          question.ask(handle).c_str());
+    }
+  }
+  // A handle of the other kind the driver may not survive.
+  if (!part.empty()) return;
+  for (const Question& question : kQuestions) in_child("library_kernel", question.call);
 }
 
 namespace {

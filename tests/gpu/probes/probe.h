@@ -31,6 +31,7 @@ void close_at_enter();
 void cost();
 void decode_without_stop();
 void enable_and_disable();
+void finalize_at_exit();
 void graph();
 void graph_alone();
 void green_context();
