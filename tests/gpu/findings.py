@@ -3,8 +3,8 @@ the figures do not hold."""
 
 import json
 
-# Probe: the question it answers. They run in this order. That of BESIDE_TORCH is asked of PyTorch
-# by beside_torch.py, all others by a program of CUDA.
+# Probe: the question it answers. They run in this order. BESIDE_TORCH is a program of PyTorch
+# (beside_torch.py), which takes long to start: it runs after the first network.
 BESIDE_TORCH = "beside_torch"
 QUESTIONS = {
     "in_callback": "Does a window work that is opened and closed inside launch callbacks?",

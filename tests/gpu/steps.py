@@ -94,7 +94,7 @@ class Steps(Runner):
         ends, outputs = [], []
         for order in ("alone", "shared_first", "shared_second"):
             command = ["python3", HERE / "beside_torch.py", order]
-            code, stdout = self.execute(command, 15, environment=environment)
+            code, stdout = self.execute(command, 30, environment=environment)
             if code == SKIPPED:
                 raise Skip("there is no PyTorch with a GPU")
             ends.append(f"{order} " + ("hung and was killed" if code is None
@@ -274,13 +274,14 @@ class Steps(Runner):
         yield "doctor", self.doctor
         yield "probe.machine", lambda: self.probe("machine")
         for name in findings.QUESTIONS:
-            of_torch = name == findings.BESIDE_TORCH
-            yield f"probe.{name}", self.beside_torch if of_torch else lambda a=name: self.probe(a)
+            if name != findings.BESIDE_TORCH:
+                yield f"probe.{name}", lambda a=name: self.probe(a)
         # Half of the product needs no window: launches, times, graphs, ranges.
         for model, mode in (("mlp", "plain"), ("mlp", "graph"), ("cnn", "autograd-thread")):
             yield (f"trainer.{model}.{mode}.timing",
                    lambda a=model, b=mode: self.train(a, b, "timing", ".timing"))
         yield "pytorch.resnet18.batch64.timing", lambda: self.network("resnet18", 64, "timing")
+        yield f"probe.{findings.BESIDE_TORCH}", self.beside_torch
         yield "trainer.mlp.plain", lambda: self.train("mlp", "plain")
         yield "trainer.cnn.autograd-thread", lambda: self.train("cnn", "autograd-thread")
         yield "build.programs", lambda: self.build(["kernels", "products"])
