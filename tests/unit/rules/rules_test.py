@@ -15,10 +15,10 @@ INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handle
             "injector/counters", "injector/process", "injector/vendor"]
 REDUCER = [
     "", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers/sql",
-    "writers", "sections/explained", "sections/recording", "sections", "sections/parts",
-    "passes/summary", "passes", "passes/sequence", "passes/rows", "report/build",
-    "report/operators", "report", "projection", "peaks", "phases", "analytic", "tables", "reader",
-    "support"
+    "writers", "sections/screens", "sections/explained", "sections/recording", "sections",
+    "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/rows",
+    "report/build", "report/operators", "report", "projection", "peaks", "phases", "analytic",
+    "tables", "reader", "support"
 ]
 
 

@@ -7,7 +7,7 @@
 #include "commands/result.h"
 #include "commands/run.h"
 #include "report/comparison.h"
-#include "sections/comparison.h"
+#include "sections/screens/comparison.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

@@ -1,4 +1,4 @@
-#include "sections/comparison.h"
+#include "sections/screens/comparison.h"
 
 #include <algorithm>
 
