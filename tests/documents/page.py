@@ -132,7 +132,8 @@ VOLATILE = ((r"(?:[<>]=? )?\d[\d.,]* (?:[num]?s|%|k?B|MB)(?!\w)", "..."),
             (r"\bpid\d+", "pid..."), (r"\bflop-\d+", "flop-..."),
             (r"[\d,]+ (measured|extrapolated|samples?|windows?)\b", r"... \1"),
             (r"\bsignature \d+", "signature ..."), (r"let go of: [\d,]+", "let go of: ..."),
-            (r"(all devices [\d,]+) [\d,]+ [\d,]+", r"\1 ... ..."))
+            (r"(all devices [\d,]+) [\d,]+ [\d,]+", r"\1 ... ..."),
+            (r"(Per step) [\d.]+ (A )", r"\1 ... \2"))
 
 
 def comparable(lines, exact):

@@ -41,7 +41,7 @@ int run_compare(CompareArguments& a) {
   if (!right.report) return right.exit_code;
   const Comparison comparison = compare(*left.report, *right.report, normalization);
   if (a.gates.lists()) return a.gates.check(comparison_gate_json(comparison));
-  const int code = write_result({comparison_sections(comparison),
+  const int code = write_result({comparison_sections(comparison, *left.report, *right.report),
                                  [&] { return comparison_json(comparison); },
                                  {},
                                  "FLOP of A against B"},

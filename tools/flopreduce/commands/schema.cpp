@@ -7,8 +7,8 @@
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
 #include "commands/schemas.h"
-#include "sections/screens/comparison.h"
 #include "sections/explained/explanation.h"
+#include "sections/screens/comparison.h"
 #include "sections/sections.h"
 #include "writers/json_writer.h"
 

@@ -109,6 +109,23 @@ std::vector<ComparedWork> absent_phases(const Report& a, const Report& b,
   return out;
 }
 
+// Nothing where it is a limit only.
+std::optional<double> over_wall_time(const Report& report, const UtilizationMethod* method) {
+  if (method == nullptr || method->at_least || method->at_most || !report.total.flop_complete())
+    return std::nullopt;
+  return method->wall.share;
+}
+
+std::optional<double> covered_share(const Report& report) {
+  const LedgerLine& all = report.ledger.total;
+  if (all.launches == 0) return std::nullopt;
+  return quotient(all.measured + all.extrapolated, all.launches);
+}
+
+std::optional<double> median_step(const Report& report) {
+  return report.steps.wall_ns ? std::optional(report.steps.wall_ns->median) : std::nullopt;
+}
+
 }  // namespace
 
 bool parse_normalization(const std::string& text, Normalization& out) {
@@ -122,6 +139,10 @@ bool parse_normalization(const std::string& text, Normalization& out) {
   if (!a || !b || *a <= 0 || *b <= 0) return false;
   out = {text.substr(0, equals), *a, *b};
   return true;
+}
+
+bool same_flop(const ComparedWork& work, const Normalization& normalization) {
+  return work.flop.a && work.flop.b && !differ(work.flop, normalization);
 }
 
 const char* change_word(Change change) {
@@ -142,6 +163,11 @@ Comparison compare(const Report& a, const Report& b, const Normalization& normal
   Comparison out;
   out.normalization = normalization;
   out.simulated = a.simulated.value_or(false) || b.simulated.value_or(false);
+  out.hfu = {over_wall_time(a, a.utilization.hfu()), over_wall_time(b, b.utilization.hfu())};
+  out.mfu = {over_wall_time(a, a.utilization.mfu()), over_wall_time(b, b.utilization.mfu())};
+  out.coverage = {covered_share(a), covered_share(b)};
+  out.backward_forward_ratio = {a.ratio.ratio, b.ratio.ratio};
+  out.step_time_ns = {median_step(a), median_step(b)};
   out.total = compared("total", &a.total, &b.total, normalization);
   const Work none;
   out.phases = match(a.phases, b.phases, normalization, &none);

@@ -48,8 +48,14 @@ struct ComparedWork {
   Pair<double> flop_per_launch, time_per_launch_ns;
 };
 
+// Whether the FLOP of both sides are known and agree after normalization.
+bool same_flop(const ComparedWork& work, const Normalization& normalization);
+
 struct Comparison {
   Normalization normalization;
+  // Of the whole run; shares of 1. A side is nothing where its report has no such figure.
+  Pair<double> hfu, mfu, coverage, backward_forward_ratio;
+  Pair<double> step_time_ns;  // median
   ComparedWork total;
   // A phase that one side lacks has 0 launches and 0 FLOP there.
   std::vector<ComparedWork> phases;

@@ -43,13 +43,7 @@ const char* order_words(KernelOrder);  // "GPU time"
 // The parts of that screen, for forms that lay them out in another way.
 std::vector<Line> screen_warnings(const Report&);
 std::vector<Line> screen_program(const Report&);  // program, host, duration; GPUs
-// "HFU", "41 %", "executed FLOP / (wall time x peak)". Without a name: more about the one before.
-struct ScreenFigure {
-  const char* name;
-  std::string value, note;
-  Tone tone = Tone::kTitle;  // of the value
-};
-std::vector<ScreenFigure> screen_figures(const Report&);
+std::vector<ShownFigure> screen_figures(const Report&);
 
 // What to know before any figure: SIMULATED, PARTIAL, and the notices.
 void add_warnings(const Report&, std::vector<Line>&);

@@ -83,6 +83,12 @@ void write_lines(std::ostream& out, const std::vector<Line>& lines) {
   if (any) out << "\n\n";
 }
 
+std::vector<Line> with_figures(const Section& section) {
+  std::vector<Line> lines = section.above;
+  for (const ShownFigure& figure : section.figures) lines.push_back(figure_line(figure));
+  return lines;
+}
+
 void write_table(std::ostream& out, const Table& table, size_t top) {
   if (table.rows.empty()) {
     if (*table.when_empty != '\0') out << escaped(table.when_empty) << "\n\n";
@@ -116,7 +122,7 @@ void write_markdown(std::ostream& out, std::span<const Section> sections, size_t
   for (const Section& section : sections) {
     if (section.empty()) continue;
     if (!section.title.empty()) out << "## " << escaped(section.title) << "\n\n";
-    write_lines(out, section.above);
+    write_lines(out, with_figures(section));
     if (section.table) write_table(out, *section.table, top);
     write_lines(out, section.below);
   }

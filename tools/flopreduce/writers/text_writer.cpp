@@ -35,6 +35,7 @@ class TextWriter {
   void write(const Section& section) {
     if (!section.title.empty()) write(Line(section.title, Tone::kTitle));
     for (const Line& line : section.above) write(line);
+    for (const ShownFigure& figure : section.figures) write(figure_line(figure));
     if (section.table) write(*section.table);
     for (const Line& line : section.below) write(line);
   }

@@ -176,7 +176,7 @@ TEST_CASE("the first screen has a cause where counters of other kernels were rea
   const Report r = reduce_bytes({t.bytes()});
   CHECK_FALSE(says(notices_of(r), "No FLOP were measured"));
   std::string all;
-  for (const ScreenFigure& figure : screen_figures(r)) all += figure.note + "\n";
+  for (const ShownFigure& figure : screen_figures(r)) all += figure.note + "\n";
   CHECK(says(all, "unmeasured: their kernels have no sample of the counters 'sass'"));
 }
 

@@ -87,7 +87,8 @@ class Use(unittest.TestCase):
         for name in ("halfway", "training", "vectors"):
             self.open(name)
             text = run("--format", "markdown", "--all", "--top", 1000, trace(name)).stdout.decode()
-            rows = [[html.unescape(cell).replace("\\", "").strip() for cell in line[1:-1].split("|")]
+            text = html.unescape(text).replace("\\", "")
+            rows = [[cell.strip() for cell in line[1:-1].split("|")]
                     for line in text.splitlines() if line.startswith("|")]
             shown = self.browser.run(
                 "[...document.querySelectorAll('table[data-key=kernels] tr:not(.space)')]"
@@ -331,6 +332,11 @@ class Use(unittest.TestCase):
             ".map((r) => [r.cells[0].title, r.cells[1].textContent])")
         self.assertEqual(rows, [[k["name"], k["change"]] for k in sides["kernels"]])
         self.assertEqual(self.text("h1"), "FLOP of A against B")
+        screen = run("compare", one, other, "--color", "never").stdout.decode()
+        for name, note in self.browser.run(
+                "[...document.querySelectorAll('.figure')].map((f) => "
+                "[f.querySelector('dt').textContent, f.querySelector('.note').textContent])"):
+            self.assertRegex(screen, rf"(?m)^  {name} .* {re.escape(note)}$")
         widths = self.browser.run("[...document.querySelectorAll('.bar')].map((b) => "
                                   "b.getBoundingClientRect().width)")
         times = [sides["total"]["gpu_time_ns"][side] for side in "ab"]

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "sections/parts/line.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -88,28 +89,16 @@ struct Table {
   const char* when_empty = "";  // what people see instead of a table without rows
 };
 
-enum class Tone : uint8_t { kPlain, kTitle, kWarn, kBad, kDim };
-
-// A stretch of a line in one tone. A line may have several.
-struct Line {
-  std::vector<std::pair<std::string, Tone>> parts;
-  Line(std::string text, Tone tone = Tone::kPlain) { parts.emplace_back(std::move(text), tone); }
-  Line(const char* text, Tone tone = Tone::kPlain) { parts.emplace_back(text, tone); }
-  Line& then(std::string text, Tone tone = Tone::kPlain) {
-    parts.emplace_back(std::move(text), tone);
-    return *this;
-  }
-};
-
-// Lines above, the table, lines below. A section without lines and table is left out.
+// Lines above, figures, the table, lines below. A section without any of them is left out.
 struct Section {
   std::string title;  // may be empty: the report's head
   std::vector<Line> above;
   std::optional<Table> table;
   std::vector<Line> below;
   const char* key = "";  // of all sections of a report unique, and for good: "kernels"
+  std::vector<ShownFigure> figures = {};
 
-  bool empty() const { return above.empty() && !table && below.empty(); }
+  bool empty() const { return above.empty() && figures.empty() && !table && below.empty(); }
 };
 
 }  // namespace flopinj::reduce

@@ -8,7 +8,9 @@
 
 namespace flopinj::reduce {
 
-std::vector<Section> comparison_sections(const Comparison& comparison);
+// `a`, `b`: the reports that were compared, whose programs are named.
+std::vector<Section> comparison_sections(const Comparison& comparison, const Report& a,
+                                         const Report& b);
 Json comparison_json(const Comparison& comparison);
 Json comparison_schema();
 // The same for conditions on figures: phases that no launch had are in it too.

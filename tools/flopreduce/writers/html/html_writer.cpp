@@ -12,10 +12,10 @@ namespace {
 
 using Json = PageData::Json;
 
-// Of the first screen. A figure without a name goes on with the note of the one before.
-Json figures_json(const Report& report) {
+// A figure without a name goes on with the note of the one before.
+Json figures_json(const std::vector<ShownFigure>& figures) {
   Json list = Json::array();
-  for (const ScreenFigure& figure : screen_figures(report)) {
+  for (const ShownFigure& figure : figures) {
     if (*figure.name == '\0') {
       list.back()["note"] = list.back()["note"].get<std::string>() + "; " + printable(figure.note);
       continue;
@@ -125,7 +125,7 @@ void write_html(std::ostream& out, const Report& report, std::string_view progra
   page["title"] = "FLOP report";
   page["program"] = PageData::lines(screen_program(report));
   page["warnings"] = PageData::lines(screen_warnings(report));
-  page["figures"] = figures_json(report);
+  page["figures"] = figures_json(screen_figures(report));
   Json sections = Json::array();
   for (const Section& section : report_sections(report)) sections.push_back(page.section(section));
   add_processes(sections, page, report);
@@ -150,6 +150,7 @@ void write_html(std::ostream& out, const std::string& title, const std::vector<S
   Json list = Json::array();
   for (const Section& section : sections) {
     if (section.title.empty() && !section.table) {
+      if (!section.figures.empty()) page["figures"] = figures_json(section.figures);
       for (const Line& line : section.above) {
         const Tone tone = line.parts.front().second;
         (tone == Tone::kWarn || tone == Tone::kBad ? warnings : head).push_back(line);

@@ -4,7 +4,7 @@ const kOpen = ["phases", "precisions", "utilization", "ranks", "steps", "flame",
                "roofline", "flop-over-time"];
 
 const data = readData(document.getElementById("data").textContent);
-const isReport = data.figures !== undefined;  // other answers' cards are all open
+const isReport = data.tree !== undefined;  // other answers' cards are all open
 const sectionOf = new Map(data.sections.map((section) => [section.key, section]));
 const tree = readTree(data.tree ?? []);
 const phaseOfKernel = mainPhases(tree);

@@ -1,0 +1,221 @@
+// The figures of the first screen: what was executed, how fast, and what of it was counted.
+#include <algorithm>
+#include <cmath>
+
+#include "sections/notices.h"
+#include "sections/parts/cells.h"
+#include "sections/parts/peak_cells.h"
+#include "sections/sections.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+std::string precisions_text(const Report& report) {
+  constexpr size_t kShown = 3;
+  std::vector<std::pair<u128, std::string>> used;
+  for (size_t i = 0; i < report.precisions.size(); ++i)
+    if (report.flop.by_precision[i] > 0)
+      used.emplace_back(report.flop.by_precision[i], report.precisions[i]);
+  std::ranges::sort(used, std::greater<>());
+  if (used.size() == 1) return ", all " + used[0].second;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, used.size()); ++i)
+    text +=
+        ", " + used[i].second + " " +
+        percent_text(static_cast<double>(used[i].first) / static_cast<double>(report.total.flop));
+  return text;
+}
+
+std::string marked_text(Mark mark, const std::string& value) {
+  const std::string text = marks_text(mark);
+  return text.empty() ? value : text + " " + value;
+}
+
+ShownFigure executed_figure(const Report& report) {
+  const Work& total = report.total;
+  const std::string launches =
+      to_grouped(total.launches) + (total.launches == 1 ? " launch" : " launches");
+  if (!total.flop_known() || (report.partial && total.launches == 0))
+    return {"Executed", "-", "not measured, in " + launches, Tone::kWarn};
+  if (total.flop == 0 && !total.flop_complete())
+    return {"Executed", "-", "no FLOP in the launches with a count; not known, in " + launches,
+            Tone::kWarn};
+  return {"Executed", marked_text(flop_mark(total), to_human(total.flop, "FLOP")),
+          to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
+              std::to_string(report.fma) + ")" + precisions_text(report)};
+}
+
+std::string marked_share(const Attained& attained, Mark mark) {
+  return marked_text(mark, percent_text(*attained.share));
+}
+
+// Why there is no share of peak over wall time, and what to do.
+std::string wall_missing(const UtilizationMethod* m, const Report& report) {
+  for (const DevicePeaksReport& d : report.utilization.devices)
+    if (!d.error.empty()) return "no peak of '" + d.name + "' is known: --peak PRECISION=VALUE";
+  if (m == nullptr) return "no device is known";
+  if (m == report.utilization.mfu() && !m->flop)
+    return "no operators: emit_nvtx(record_shapes=True) or --formula-flop";
+  return m->wall.missing;
+}
+
+ShownFigure wall_figure(const char* name, const UtilizationMethod* m, const Report& report,
+                        const char* definition) {
+  if (m == nullptr || !m->wall.share) return {name, "-", wall_missing(m, report), Tone::kDim};
+  Mark mark = share_mark(report.total);
+  if (m->at_least) mark = mark | Mark::kAtLeast;
+  if (m->at_most) mark = mark | Mark::kAtMost;
+  return {name, marked_share(m->wall, mark), definition};
+}
+
+ShownFigure kernel_time_figure(const Report& report) {
+  const Work& total = report.total;
+  if (!total.time_known()) return {"Kernel time", "-", "not recorded", Tone::kDim};
+  const Attained of_peak = utilization_of(total);
+  std::string note = "sum of kernels";
+  if (of_peak.share) note += ", at " + marked_share(of_peak, share_mark(total)) + " of peak";
+  const TimeReport& time = report.time;
+  if (time.wall_ns && *time.wall_ns > 0 && time.busy_ns && !report.simulated.value_or(false))
+    note += "; the GPU was busy " +
+            percent_text(static_cast<double>(*time.busy_ns) / static_cast<double>(*time.wall_ns)) +
+            " of the time";
+  return {"Kernel time", marked_text(time_cell(total).marks, to_human_time(total.time.ns)), note};
+}
+
+// "inside the expected 1.69 to 2.00"
+std::string verdict_words(const RatioReport& r) {
+  std::string range = "expected " + fixed(r.expected->least, 2);
+  if (!r.expected->certain()) range += " to " + fixed(r.expected->most, 2);
+  switch (r.verdict) {
+    case RatioVerdict::kInside:
+      return (r.expected->certain() ? "as " : "inside the ") + range;
+    case RatioVerdict::kOutside:
+      return "OUTSIDE the " + range;
+    case RatioVerdict::kUndecided:
+      return range + ", not decided";
+    case RatioVerdict::kNone:
+      break;
+  }
+  return range;
+}
+
+ShownFigure ratio_figure(const Report& report) {
+  const RatioReport& r = report.ratio;
+  if (notice_of_no_counts(report)) return {"Backward/fwd", "-", "FLOP not measured", Tone::kDim};
+  if (!r.ratio) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
+  std::string note;
+  if (r.matrix_ratio) note = "matrix work " + fixed(*r.matrix_ratio, 3);
+  if (r.matrix_ratio && r.expected) note += ", " + verdict_words(r);
+  const bool at_most = report.unclear.flop > 0 || !report.unclear.flop_complete();
+  return {"Backward/fwd",
+          std::string(at_most ? "<= " : "") + (r.estimated ? "~ " : "") + fixed(*r.ratio, 3), note,
+          r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
+}
+
+ShownFigure coverage_figure(const Report& report) {
+  const LedgerLine& l = report.ledger.total;
+  if (l.launches == 0) return {"Coverage", "-", "no launches", Tone::kDim};
+  const uint64_t counted = l.measured + l.extrapolated;
+  std::string note = to_grouped(l.measured) + " measured, " + to_grouped(l.extrapolated) +
+                     " extrapolated, " + to_grouped(l.unmeasured) + " unmeasured, " +
+                     to_grouped(l.dropped) + " dropped";
+  return {"Coverage", percent_text(static_cast<double>(counted) / static_cast<double>(l.launches)),
+          note, counted < l.launches ? Tone::kWarn : Tone::kTitle};
+}
+
+// What reading counters may cost at the start: this long a recording's budget (README, --budget).
+constexpr double kBurstSeconds = 200;
+
+ShownFigure cost_figure(const Report& report) {
+  const TimeReport& time = report.time;
+  if (!time.own_ns) return {"Profiler cost", "-", "not recorded", Tone::kDim};
+  const std::string value = to_human_time(*time.own_ns);
+  std::string note;
+  if (time.own_wall_ns && *time.own_wall_ns > 0)
+    note =
+        percent_text(static_cast<double>(*time.own_ns) / static_cast<double>(*time.own_wall_ns)) +
+        " of wall; ";
+  double measuring = 0, allowed = 0;
+  bool limited = true, any = false;
+  for (const TraceReport& t : report.traces) {
+    if (!t.has_overhead || !t.header.measures()) continue;
+    any = true;
+    measuring += static_cast<double>(t.overhead.window_ns());
+    limited = limited && t.header.budget_percent() > 0;
+    const double wall_s = static_cast<double>(t.wall_ns.value_or(0)) / 1e9;
+    allowed += t.header.budget_percent() / 100 * std::max(wall_s, kBurstSeconds) * 1e9;
+  }
+  if (!any) return {"Profiler cost", value, note + "no counters were read"};
+  const auto text = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
+  return {"Profiler cost", value,
+          note + text(measuring) + " reading counters" +
+              (limited ? ", of " + text(allowed) + " allowed" : ", without limit")};
+}
+
+// Nothing where no range marks steps.
+void add_steps(const Report& report, std::vector<ShownFigure>& figures) {
+  const StepsReport& steps = report.steps;
+  if (!steps.wall_ns) {
+    if (!steps.missing.empty() && steps.marked)
+      figures.push_back({"Per step", "-", steps.missing, Tone::kDim});
+    return;
+  }
+  const Spread& wall = *steps.wall_ns;
+  const auto time = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
+  std::string note = "median of " + to_grouped(steps.count);
+  if (steps.skipped > 0) note += " after " + to_grouped(steps.skipped);
+  note += " (" + time(wall.min) + " to " + time(wall.max) + ")";
+  if (steps.mean_flop)
+    note += std::string(steps.flop_estimated ? ", ~ " : ", ") +
+            to_human(static_cast<u128>(*steps.mean_flop), "FLOP");
+  if (steps.mean_gpu_ns) note += ", kernels " + time(*steps.mean_gpu_ns);
+  if (steps.tokens_per_s)
+    note += ", " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s";
+  figures.push_back({"Per step", (wall.median_approximate ? "~ " : "") + time(wall.median), note});
+  if (steps.skipped > 0 && steps.hfu.share)
+    figures.push_back({"HFU, steady", percent_text(*steps.hfu.share),
+                       "of these " + to_grouped(steps.count) + " steps and their wall time"});
+}
+
+// Of at most so many numbers, since the screen has a limit.
+void add_numbers(const Report& report, std::vector<ShownFigure>& figures) {
+  constexpr size_t kMostNumbers = 2;
+  for (size_t i = 0; i < std::min(kMostNumbers, report.numbers.size()); ++i) {
+    const NumberReport& number = report.numbers[i];
+    const std::string name = printable(cut(number.name, 40));
+    std::string value = "-";
+    if (number.flop_each)
+      value = marked_text(flop_mark(report.total),
+                          to_human(static_cast<u128>(*number.flop_each), "FLOP"));
+    std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
+    if (number.processes < report.traces.size())
+      note += ", given by " + to_grouped(number.processes) + " of " +
+              to_grouped(report.traces.size()) + " processes";
+    figures.push_back({i == 0 ? "FLOP each" : "", value, note});
+  }
+}
+
+}  // namespace
+
+std::vector<ShownFigure> screen_figures(const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  std::vector<ShownFigure> figures = {
+      executed_figure(report),
+      wall_figure("HFU", u.hfu(), report, "executed FLOP / (wall time x peak)"),
+      wall_figure("MFU", u.mfu(), report, "FLOP by formula / (wall time x peak)"),
+      kernel_time_figure(report),
+      ratio_figure(report),
+      coverage_figure(report),
+      cost_figure(report)};
+  std::vector<ShownFigure> steps;
+  add_steps(report, steps);
+  add_numbers(report, steps);
+  figures.insert(figures.begin() + 1, steps.begin(), steps.end());
+  if (const std::string cause = unmeasured_cause(report);
+      !cause.empty() && !notice_of_no_counts(report))
+    figures.insert(figures.end() - 1, ShownFigure{"", "", "unmeasured: " + cause});
+  return figures;
+}
+
+}  // namespace flopinj::reduce
