@@ -57,11 +57,14 @@ inline nlohmann::json json_of(const reduce::Report& report) {
   return nlohmann::json::parse(json_text_of(report));
 }
 
-// What a summary's report says like that of its traces: all but when kernels ran, and the files'
+// What a summary's report says like that of its traces: all but single moments, and the files'
 // names.
 inline nlohmann::json timeless_json_of(const reduce::Report& report) {
   auto json = json_of(report);
-  json.erase("time");
+  for (auto& device : json["time"]["devices"]) {
+    device.erase("largest_gaps");
+    device.erase("flop_over_time");
+  }
   for (auto& trace : json["traces"]) trace.erase("files");
   for (auto& damage : json["damage"]) damage.erase("file");
   std::sort(json["damage"].begin(), json["damage"].end());

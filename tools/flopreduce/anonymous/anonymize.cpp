@@ -105,6 +105,8 @@ class Rewriter {
         return rewrite<trace::StepSums>(packet, out, [](auto&) {});
       case PacketField::range_numbers:
         return rewrite<trace::RangeNumbers>(packet, out, [](auto&) {});
+      case PacketField::device_times:
+        return rewrite<trace::DeviceTimes>(packet, out, [](auto&) {});
       case PacketField::tally_batch:
         return rewrite<trace::TallyBatch>(packet, out, [](auto&) {});
       case PacketField::launch_batch:

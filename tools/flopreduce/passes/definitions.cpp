@@ -92,6 +92,14 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         if (ok) range_numbers(message);
         break;
       }
+      case Field::device_times: {
+        trace::DeviceTimes message;
+        ok = parse_message(message, packet.body);
+        if (!ok) break;
+        Device& of = tables_.devices[tables_.device_index(trace, message.device())];
+        of.times = std::move(message);
+        break;
+      }
       case Field::diagnostic: {
         trace::Diagnostic message;
         ok = parse_message(message, packet.body);

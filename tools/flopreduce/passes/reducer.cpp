@@ -10,6 +10,7 @@
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
 #include "passes/router.h"
+#include "passes/rows/device_times.h"
 #include "passes/sequence/sequence_pass.h"
 #include "passes/step_pass.h"
 #include "reader/message.h"
@@ -165,6 +166,11 @@ Totals Reducer::second_pass(TraceTables& tables, PhaseMap& phases, const NumberS
   Totals totals = pass.run();
   for (size_t i = 0; i < tables.traces.size(); ++i)
     tables.traces[i].damage.add(pass.damage_of_trace[i]);
+  for (size_t i = 0; i < tables.devices.size(); ++i) {
+    const Device& device = tables.devices[i];
+    if (device.times && !read_device_times(*device.times, totals.devices[i]))
+      tables.traces[device.trace].damage.add(Damage::kBadTime);
+  }
   return totals;
 }
 

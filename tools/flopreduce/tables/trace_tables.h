@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -39,6 +40,7 @@ struct Device {
   uint64_t ledger_launches = 0;  // as the trace's own ledger says
   uint64_t ledger_recorded = 0;
   uint64_t ledger_dropped = 0;
+  std::optional<trace::DeviceTimes> times;  // of a recording in a summary
 };
 
 // A kernel function of one trace.

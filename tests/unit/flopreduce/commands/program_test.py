@@ -495,17 +495,15 @@ class Program(unittest.TestCase):
         return out
 
     def without_moments(self, *arguments, command=()):
-        """JSON without the moments at which kernels ran and names of files, which a summary does
-        not have."""
+        """JSON without single moments and names of files, which a summary does not have."""
         def kept(value):
             if isinstance(value, list):
                 return [kept(item) for item in value]
             if isinstance(value, dict):
                 return {key: kept(item) for key, item in value.items()
-                        if key not in ("busy", "first_to_last_kernel", "files", "file")}
+                        if key not in ("largest_gaps", "flop_over_time", "files", "file")}
             return value
         report = json.loads(run(*command, "--format", "json", *arguments).stdout)
-        report.pop("time", None)
         return json.dumps(kept(report))
 
     def test_summaries_are_read_like_the_traces(self):
@@ -527,6 +525,19 @@ class Program(unittest.TestCase):
             of_summary, of_traces = (self.without_moments(*arguments, *i, command=command)
                                      for i in ((whole,), both))
             self.assertEqual(of_summary, of_traces, arguments)
+
+    def test_a_summary_knows_when_devices_were_busy(self):
+        trace = self.folder / "timeline.pb"
+        with open(trace, "wb") as out:
+            subprocess.run([MAKE_TRACES, "timeline"], stdout=out, check=True)
+        summary = self.merged("timeline.sum", trace)
+        self.assertEqual(self.without_moments(summary), self.without_moments(trace))
+        report = json.loads(run("--format", "json", summary).stdout)
+        of_trace = json.loads(run("--format", "json", trace).stdout)
+        self.assertEqual(len(report["time"]["devices"]), 2)
+        for key in ("busy_ns", "idle_ns", "kernel_sum_ns"):
+            self.assertGreater(report["time"][key], 0, key)
+            self.assertEqual(report["time"][key], of_trace["time"][key], key)
 
     def test_a_summary_beside_its_own_trace_counts_once_and_says_so(self):
         trace = self.trace["training"]

@@ -9,15 +9,6 @@ namespace {
 
 // Places of last_duration_ that are cleared after each batch, whichever of them it has used.
 constexpr size_t kAlwaysCleared = 1024;
-// Times beyond are no times: 146 years after whatever the clock counts from.
-constexpr unsigned kTimeBits = 62;
-
-// Whether a kernel's time fits into an interval.
-bool has_place(uint64_t start, uint64_t duration) {
-  return ((start >> (kTimeBits - BusyInterval::kLengthBits) | duration) >>
-          BusyInterval::kLengthBits) == 0;
-}
-
 bool begins_before(const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; }
 
 }  // namespace
@@ -155,7 +146,7 @@ bool BatchCounter::place(const Deltas& deltas, size_t launches) {
     ++block.begun[rows.at];
     --block.begun[rows.at + count];
   }
-  if (!has_place(found.start_bits, found.duration_bits)) [[unlikely]] {
+  if (!BusyInterval::has_place(found.start_bits, found.duration_bits)) [[unlikely]] {
     take_back(deltas, launches);
     return false;
   }
@@ -208,7 +199,7 @@ void BatchCounter::place_one(uint32_t row, int64_t gap, int64_t longer, bool win
     ++h.timed;
     overflow_ = !add_saturating(h.time_ns, duration) || overflow_;
   }
-  if (!has_place(start, duration)) return;
+  if (!BusyInterval::has_place(start, duration)) return;
   if (h.flop != 0) device_->flop[h.phase].add(start, now_, h.flop);
   BusyInterval* const to = interval_ + intervals_;
   *to = {start, h.kernel | duration};

@@ -15,6 +15,13 @@ struct BusyInterval {
   uint64_t begin;
   uint64_t packed;
 
+  // Times beyond are no times: 146 years after whatever the clock counts from.
+  static constexpr unsigned kTimeBits = 62;
+  // Whether a kernel's time fits.
+  static bool has_place(uint64_t start, uint64_t duration) {
+    return ((start >> (kTimeBits - kLengthBits) | duration) >> kLengthBits) == 0;
+  }
+
   // A kernel of TraceTables::signatures, as it stands in `packed`.
   static uint64_t packed_kernel(uint32_t signature) { return uint64_t{signature} << kLengthBits; }
   uint64_t length() const { return packed & kLongest; }

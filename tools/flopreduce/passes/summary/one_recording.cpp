@@ -3,6 +3,7 @@
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
 #include "passes/revisions.h"
+#include "passes/segments.h"
 #include "passes/sequence/sequence_pass.h"
 #include "reader/message.h"
 #include "reader/patterns.h"
@@ -19,14 +20,15 @@ void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& dama
   for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
 }
 
-// What it takes to say which launches belong to which operator.
+// What it takes to say which launches belong to which operator, step and device.
 bool names_something(const Packet& packet) {
   const auto field = static_cast<PacketField>(packet.body_field);
   return field == PacketField::interned || field == PacketField::steps ||
-         field == PacketField::step_sums;
+         field == PacketField::step_sums || field == PacketField::device ||
+         field == PacketField::metric_group || field == PacketField::ledger;
 }
 
-// Calls visit(input, packet) for every packet that counts.
+// Calls visit(input, packet, sequence number before) for every packet that counts.
 template <typename Visit>
 void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> inputs,
                          DamageLog& damage, Visit&& visit) {
@@ -41,8 +43,8 @@ void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> i
         continue;
       }
       damage.add(Damage::kLostPackets, packet.sequence - last - 1);
+      visit(part.at.input, packet, last);
       last = packet.sequence;
-      visit(part.at.input, packet);
     }
     if (input.read_failed()) damage.add(Damage::kTornTail);
   }
@@ -57,7 +59,7 @@ Recording condense_recording(std::span<const Found> parts, std::span<Input* cons
   Revisions revisions;
   DefinitionPass definitions(tables);
   DamageLog told_by_readers;  // of the summary
-  for_each_new_packet(parts, inputs, damage, [&](uint32_t input, Packet& packet) {
+  for_each_new_packet(parts, inputs, damage, [&](uint32_t input, Packet& packet, uint32_t) {
     if (!revisions.newest_so_far(0, input, packet, damage)) return;
     read_patterns(packet, tables.traces[0].patterns, damage);
     if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
@@ -71,7 +73,7 @@ Recording condense_recording(std::span<const Found> parts, std::span<Input* cons
   // user's come later, and may only say otherwise what is recomputed.
   if (operators.any()) {
     SequencePass pass(tables, rules, phases, operators);
-    for_each_new_packet(parts, inputs, said_before, [&](uint32_t, Packet& packet) {
+    for_each_new_packet(parts, inputs, said_before, [&](uint32_t, Packet& packet, uint32_t) {
       if (!packet.damaged) pass.packet(0, packet);
     });
     pass.take();
@@ -80,9 +82,13 @@ Recording condense_recording(std::span<const Found> parts, std::span<Input* cons
   }
   const NumberSource source{tables, operators, numbers};
   Recording recording;
-  for_each_new_packet(parts, inputs, said_before, [&](uint32_t input, Packet& packet) {
-    if (revisions.counts(0, input, packet)) recording.packet(packet, 0, source, phases, damage);
-  });
+  Segments segments;
+  for_each_new_packet(
+      parts, inputs, said_before, [&](uint32_t input, Packet& packet, uint32_t before) {
+        segments.note(input, 0, before, packet);
+        if (revisions.counts(0, input, packet))
+          recording.packet(packet, 0, segments.all().size(), source, phases, damage);
+      });
   recording.finish(damage);
   return recording;
 }

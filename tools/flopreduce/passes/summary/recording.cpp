@@ -34,8 +34,8 @@ size_t Recording::KeyHash::operator()(const Key& key) const {
   return static_cast<size_t>(both ^ both >> 29);
 }
 
-void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-                       const PhaseMap& phases, DamageLog& damage) {
+void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
+                       const NumberSource& numbers, const PhaseMap& phases, DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
   switch (const auto field = static_cast<PacketField>(packet.body_field)) {
     case PacketField::header:
@@ -46,7 +46,7 @@ void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource&
       parse_message(summary_, packet.body);
       break;
     case PacketField::launch_batch:
-      launches(packet, trace, numbers, phases, damage);
+      launches(packet, trace, segment, numbers, phases, damage);
       break;
     case PacketField::tally_batch:
       tally(packet, damage);
@@ -65,6 +65,11 @@ void Recording::packet(const Packet& packet, uint32_t trace, const NumberSource&
     case PacketField::step_sums: {
       trace::StepSums message;
       if (parse_message(message, packet.body)) steps_.add(message, damage);
+      break;
+    }
+    case PacketField::device_times: {
+      trace::DeviceTimes message;
+      if (parse_message(message, packet.body)) times_.add(message);
       break;
     }
     case PacketField::ledger:
@@ -118,8 +123,8 @@ Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
   return nullptr;
 }
 
-void Recording::launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
-                         const PhaseMap& phases, DamageLog& damage) {
+void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
+                         const NumberSource& numbers, const PhaseMap& phases, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
   const PatternTable& patterns = numbers.tables.traces[trace].patterns;
@@ -130,7 +135,9 @@ void Recording::launches(const Packet& packet, uint32_t trace, const NumberSourc
   const auto& steps = numbers.tables.traces[trace].steps.steps();
   uint32_t number = 0;
   bool in_step = false;
+  times_.batch(numbers.tables, trace, batch.stream(), segment);
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
+    times_.launch(launch);
     const NumberTells tells =
         phases.told(numbers.tables.traces[trace].paths.get(launch.range_path), tells_of.next());
     if (launch.step != number) {
@@ -147,6 +154,7 @@ void Recording::launches(const Packet& packet, uint32_t trace, const NumberSourc
     ++sums->timed;
     if (!add_saturating(sums->time_ns, launch.duration_ns)) damage.add(Damage::kOverflow);
   });
+  times_.end_batch();
 }
 
 void Recording::tally(const Packet& packet, DamageLog& damage) {
@@ -309,6 +317,8 @@ std::string Recording::bytes() {
   for (const auto& [field, body] : definitions_) write(field, body);
   write_rows();
   write_steps();
+  for (const auto& message : times_.take())
+    write(PacketField::device_times, message.SerializeAsString());
   for (const auto& message : group_messages_)
     write(PacketField::sequence_groups, message.SerializeAsString());
   if (header_.level() != trace::LEVEL_LAUNCHES) ledgers_.clear();  // they replace each other

@@ -12,6 +12,7 @@
 #include "flop_trace_fields.h"
 #include "passes/rows/number_split.h"
 #include "passes/sequence/sequence_groups.h"
+#include "passes/summary/kernel_times.h"
 #include "passes/trace_order.h"
 #include "phases/phases.h"
 #include "reader/damage.h"
@@ -25,8 +26,9 @@ namespace flopinj::reduce {
 class Recording {
  public:
   using PacketField = trace_fields::TracePacketField;
-  // `trace`: its index in the tables of the numbers.
-  void packet(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+  // `trace`: its index in the tables of the numbers. `segment`: the number of that which the packet
+  // is in.
+  void packet(const Packet& packet, uint32_t trace, size_t segment, const NumberSource& numbers,
               const PhaseMap& phases, DamageLog& damage);
   // After the last packet. `damage`: all that was found in the recording.
   void finish(DamageLog& damage);
@@ -53,7 +55,7 @@ class Recording {
   struct Sums {
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
   };
-  void launches(const Packet& packet, uint32_t trace, const NumberSource& numbers,
+  void launches(const Packet& packet, uint32_t trace, size_t segment, const NumberSource& numbers,
                 const PhaseMap& phases, DamageLog& damage);
   void tally(const Packet& packet, DamageLog& damage);
   void define(const Packet& packet);
@@ -74,6 +76,7 @@ class Recording {
   SequenceGroups groups_;
   StepTable steps_;
   std::vector<trace::SequenceGroups> group_messages_;
+  KernelTimes times_;
   CoverageGrowth growth_;
   std::vector<std::string> ledgers_;         // in which coverage grew
   std::map<PacketField, std::string> last_;  // messages of which the last one counts
