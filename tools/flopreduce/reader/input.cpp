@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -49,15 +51,26 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
+// What a file begins with says whether it is compressed (RFC 1952, RFC 8878).
+constexpr std::array<uint8_t, 2> kGzip = {0x1f, 0x8b};
+constexpr std::array<uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
+
+template <size_t kSize>
+bool begins_with(int fd, const std::array<uint8_t, kSize>& magic) {
+  std::array<uint8_t, kSize> first{};
+  return ::pread(fd, first.data(), kSize, 0) == static_cast<ssize_t>(kSize) && first == magic;
+}
+
 // A stream that may never end is looked at each time that so much of it has been copied.
 constexpr uint64_t kLookAfter = 32U << 20;
 static_assert(kLookAfter >= 4 * uint64_t{kMaxPacketBytes});
 
 }  // namespace
 
-// Copies everything from `from` into a new temporary file. Ends where kLookAfter bytes have held no
-// packet at all, as those of /dev/zero: what came before is read like any damaged trace.
-std::optional<InputError> Input::spool(int from) {
+// Copies everything from `from` into a new temporary file, decompressed where it is compressed. Ends
+// where kLookAfter bytes have held no packet at all, as those of /dev/zero, and where compressed
+// bytes are damaged: what came before is read like any damaged trace.
+std::optional<InputError> Input::spool(int from, bool again) {
   fd_ = open_spool();
   const auto failed = [&] {
     return error_for(
@@ -66,14 +79,26 @@ std::optional<InputError> Input::spool(int from) {
         0);
   };
   if (fd_ < 0) return failed();
+  const int own = ::fcntl(from, F_DUPFD_CLOEXEC, 3);
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> stream(own < 0 ? nullptr : ::gzdopen(own, "rb"),
+                                                          ::gzclose);
+  if (!stream) {
+    if (own >= 0) ::close(own);
+    return failed();
+  }
   std::vector<char> buffer(1U << 20);
-  uint64_t looked_at = 0;
-  while (true) {
-    const ssize_t n = ::read(from, buffer.data(), buffer.size());
-    if (n == 0) return std::nullopt;
-    if (n < 0 && errno == EINTR) continue;
+  uint64_t copied = 0, looked_at = 0;
+  while (!again || copied < size_) {
+    const int n = ::gzread(stream.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    int problem = Z_OK;
+    if (n <= 0) ::gzerror(stream.get(), &problem);
+    const bool damaged = problem == Z_DATA_ERROR || problem == Z_BUF_ERROR;  // the second: cut off
+    if (damaged) failed_ = true;
+    if (n == 0 || damaged) return std::nullopt;
     if (n < 0 || !write_all(fd_, buffer.data(), static_cast<size_t>(n))) return failed();
-    size_ += static_cast<uint64_t>(n);
+    copied += static_cast<uint64_t>(n);
+    if (again) continue;
+    size_ = copied;
     if (size_ - looked_at < kLookAfter) continue;
     DamageLog ignored;
     Packet packet;
@@ -86,6 +111,7 @@ std::optional<InputError> Input::spool(int from) {
     }
     looked_at = size_;
   }
+  return std::nullopt;
 }
 
 std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& path) {
@@ -99,13 +125,19 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
   if (S_ISDIR(info.st_mode))
     return error_for(path, "is a directory with no trace in it (*.pb, *.sum)", EISDIR);
-  if (!S_ISREG(info.st_mode) || standard_input) {
+  if (S_ISREG(info.st_mode) && begins_with(input->fd_, kZstd))
+    return error_for(input->name_,
+                     "is compressed by zstd: zstd -dc " + printable(path) + " | flopreduce -", 0);
+  input->compressed_ = S_ISREG(info.st_mode) && begins_with(input->fd_, kGzip);
+  if (!S_ISREG(info.st_mode) || standard_input || input->compressed_) {
     const int stream = input->fd_;
-    auto error = input->spool(stream);
+    auto error = input->spool(stream, false);
     ::close(stream);
     if (error) return std::move(*error);
   } else {
     input->size_ = static_cast<uint64_t>(info.st_size);
+  }
+  if (S_ISREG(info.st_mode) && !standard_input) {
     input->opens_again_ = true;
     input->device_ = info.st_dev;
     input->inode_ = info.st_ino;
@@ -137,7 +169,12 @@ void Input::begin_reading() {
   const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info {};
   if (fd >= 0 && ::fstat(fd, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_) {
-    fd_ = fd;
+    if (!compressed_) {
+      fd_ = fd;
+      return;
+    }
+    if (spool(fd, true)) failed_ = true;
+    ::close(fd);
     return;
   }
   if (fd >= 0) ::close(fd);

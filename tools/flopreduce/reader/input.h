@@ -22,7 +22,7 @@ struct InputError {
 // trace. The size is taken at first: a trace that grows meanwhile reads the same in both passes.
 //
 // A regular file is open while something reads it: a job may have more traces than a process may
-// have open files.
+// have open files. One that gzip has compressed is decompressed into a temporary file for so long.
 class Input {
  public:
   // Keeps an input open while it lives. Any thread.
@@ -53,7 +53,8 @@ class Input {
 
  private:
   Input() = default;
-  std::optional<InputError> spool(int from);  // into fd_ and size_
+  // Into fd_ and, at first, size_; later up to that size.
+  std::optional<InputError> spool(int from, bool again);
   void begin_reading();
   void end_reading();
   std::string name_;
@@ -63,7 +64,7 @@ class Input {
   std::atomic<int> fd_{-1};
   std::atomic<bool> failed_{false};
   // Of a file that is opened again: which one it was.
-  bool opens_again_ = false;
+  bool opens_again_ = false, compressed_ = false;
   uint64_t device_ = 0, inode_ = 0;
   std::mutex mutex_;
   size_t readers_ = 0;

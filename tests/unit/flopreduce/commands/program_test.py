@@ -2,6 +2,7 @@
 the repository."""
 
 import csv
+import gzip
 import json
 import os
 import resource
@@ -420,6 +421,49 @@ class Program(unittest.TestCase):
         self.assertEqual(same["kernel_counts"]["changed"], 0)
         self.one_line(run(folder / "below"), 3, "a directory with no trace in it")
         self.one_line(run("-o", names[0], folder), 2, "is an input")
+
+    def test_traces_may_be_compressed(self):
+        plain = self.trace["training"].read_bytes()
+        packed = self.folder / "packed.pb.gz"
+        packed.write_bytes(gzip.compress(plain))
+        expected = json.loads(run("--format", "json", self.trace["training"]).stdout)
+        for done in (run("--format", "json", packed),
+                     run("--format", "json", "-", stdin=packed.read_bytes())):
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            report = json.loads(done.stdout)
+            for key in ("total", "phases", "kernels", "ratio", "ledger", "time"):
+                self.assertEqual(report[key], expected[key], key)
+        self.assertEqual(run("merge", packed).stdout, run("merge", self.trace["training"]).stdout)
+        for name, damaged in (("cut", packed.read_bytes()[:-40]),
+                              ("changed", packed.read_bytes()[:-60] + bytes(60))):
+            path = self.folder / f"{name}.pb.gz"
+            path.write_bytes(damaged)
+            done = run("--format", "json", path)
+            self.assertEqual(done.returncode, 3, name)
+            self.assertIn(b"the report is partial", done.stderr)
+            self.assertGreater(json.loads(done.stdout)["total"]["launches"], 0)
+        other = self.folder / "other.pb.zst"
+        other.write_bytes(bytes.fromhex("28b52ffd") + bytes(40))
+        self.one_line(run(other), 3, f"zstd -dc {other} | flopreduce -")
+
+    def test_names_of_traces_from_a_list(self):
+        names = self.folder / "names"
+        names.write_text(f"{self.trace['training']}\n\n{self.trace['other_rank']}\n")
+        both = json.loads(run("--format", "json", self.trace["training"],
+                              self.trace["other_rank"]).stdout)
+        for done in (run("--format", "json", "--files-from", names),
+                     run("--format", "json", "--files-from", "-", stdin=names.read_bytes()),
+                     run("--format", "json", self.trace["other_rank"], "--files-from",
+                         self.list_of(self.trace["training"]))):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["total"], both["total"])
+        self.one_line(run("--files-from", self.list_of()), 2, "names no trace")
+        self.one_line(run("--files-from", self.folder / "none"), 2, "No such file")
+
+    def list_of(self, *traces):
+        path = self.folder / "list"
+        path.write_text("".join(f"{trace}\n" for trace in traces))
+        return path
 
     def test_misspelt_words_get_the_nearest_name_and_no_report(self):
         trace = self.trace["training"]

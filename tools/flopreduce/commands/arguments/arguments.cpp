@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -26,19 +27,36 @@ void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n"
 
 namespace {
 
+bool is_trace_name(const std::filesystem::path& path) {
+  const std::filesystem::path kind =
+      path.extension() == ".gz" ? path.stem().extension() : path.extension();
+  return kind == ".pb" || kind == ".sum";
+}
+
 // The traces and summaries in a folder, by name; not those in folders below it. Where there are
 // none the reader says so.
 std::vector<std::string> traces_in(const std::string& folder) {
   namespace fs = std::filesystem;
   std::vector<std::string> found;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string kind = at->path().extension();
-    if (kind == ".pb" || kind == ".sum") found.push_back(at->path());
-  }
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (is_trace_name(at->path())) found.push_back(at->path());
   if (found.empty()) return {folder};
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// The names in a list, one a line; "-": of standard input.
+std::vector<std::string> names_in(const std::string& list) {
+  std::ifstream file;
+  if (list != "-") {
+    file.open(list);
+    if (!file) throw Failure("--files-from " + printable(list) + ": " + std::strerror(errno));
+  }
+  std::vector<std::string> names;
+  for (std::string name; std::getline(list == "-" ? std::cin : file, name);)
+    if (!name.empty()) names.push_back(std::move(name));
+  return names;
 }
 
 // "1.5s", "250ms", "3": nanoseconds; nothing for other text.
@@ -77,10 +95,17 @@ void TimeRange::parse() {
 }
 
 void InputArguments::add_to(manual::CommandLine& app, bool positional) {
-  if (positional)
+  asks_for_traces = positional;
+  if (positional) {
     app.add_option("TRACE", traces,
-                   "Traces and summaries; a folder: all in it; '-': standard input")
-        ->required();
+                   "Traces and summaries, compressed by gzip too; a folder: all in it; '-': "
+                   "standard input");
+    app.add_option("--files-from", lists,
+                   "More traces: their names from FILE, one a line; '-': from standard input")
+        ->type_name("FILE")
+        ->take_all()
+        ->allow_extra_args(false);
+  }
   app.add_option("--fma", reduce.fma, "What one fused multiply-add counts, 1 or 2")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
@@ -94,6 +119,11 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
 void InputArguments::finish() {
   reduce.progress = !quiet;
   rules.finish(reduce.rules);
+  for (const std::string& list : lists)
+    std::ranges::move(names_in(list), std::back_inserter(traces));
+  if (traces.empty() && asks_for_traces)
+    throw Failure(lists.empty() ? "TRACE is required (see --help)"
+                                : "--files-from " + printable(lists.front()) + ": names no trace");
   std::vector<std::string> all;
   std::error_code ignored;
   for (const std::string& trace : traces)

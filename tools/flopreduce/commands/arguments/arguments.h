@@ -25,6 +25,8 @@ struct RuleArguments {
 // Traces, and how they are to be read.
 struct InputArguments {
   std::vector<std::string> traces;
+  std::vector<std::string> lists;  // files with names of more traces
+  bool asks_for_traces = false;    // there must be one
   RuleArguments rules;
   bool quiet = false;
   ReduceOptions reduce;
