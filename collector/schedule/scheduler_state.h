@@ -32,7 +32,7 @@ struct MeasurementScheduler::State {
     std::vector<DeviceId> devices;
     uint32_t first_bit = 0, groups = 0;
     GroupSet always, instrumented;
-    GroupSet tells_work;  // their values depend on the kernel's work alone
+    GroupSet tells_work;  // their values depend only on the kernel's work
     std::vector<GroupCondition> conditions;
     std::unordered_map<SignatureId, SampledSignature> signatures;
     std::unordered_map<FunctionShape, SignatureFamily, FunctionShape::Hash> families;

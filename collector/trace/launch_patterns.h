@@ -2,7 +2,7 @@
 // a batch says "rows 1 to 600 again" instead of naming every signature and range path (Pattern and
 // LaunchBatch.pattern_run in the format).
 //
-// An order of launches becomes rows when it comes again and the rows so far say it in pieces alone,
+// An order of launches becomes rows when it comes again and the rows so far say it only in pieces,
 // if at all. So a program that repeats itself gets rows once, its runs are as long as what it
 // repeats, and what never comes again takes no rows. All rows are kept, up to kMaxPatternRows. Used
 // only by the writer thread.

@@ -78,7 +78,7 @@ class Planner {
 
   Edge& edge_;
   std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
-  std::map<std::string, ChipPlan> chips_;  // the planner's thread alone
+  std::map<std::string, ChipPlan> chips_;  // the planner's thread only
   bool counters_said_ = false;             // likewise
   std::function<bool()> visit_;
   Mutex mutex_;

@@ -67,9 +67,9 @@ static_assert(kLookAfter >= 4 * uint64_t{kMaxPacketBytes});
 
 }  // namespace
 
-// Copies everything from `from` into a new temporary file, decompressed where it is compressed. Ends
-// where kLookAfter bytes have held no packet at all, as those of /dev/zero, and where compressed
-// bytes are damaged: what came before is read like any damaged trace.
+// Copies everything from `from` into a new temporary file, decompressed where it is compressed.
+// Ends where kLookAfter bytes have held no packet at all, as those of /dev/zero, and where
+// compressed bytes are damaged: what came before is read like any damaged trace.
 std::optional<InputError> Input::spool(int from, bool again) {
   fd_ = open_spool();
   const auto failed = [&] {

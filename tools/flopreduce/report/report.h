@@ -159,7 +159,7 @@ struct SignatureReport {
   uint64_t samples = 0;                          // of the required group that has fewest
   uint64_t graph_samples = 0;                    // of them: read in graph launches
   bool varying = false;                          // samples disagree, or are not exact integers
-  bool rounded = false;                          // the latter alone: rounded by the counter
+  bool rounded = false;                          // only the latter: rounded by the counter
   std::optional<u128> flop_per_launch;           // where all samples agree
   uint64_t windows = 0;                          // with samples, of the group that has fewest
   std::optional<double> flop_mean, flop_spread;  // of one launch, where it is an estimate

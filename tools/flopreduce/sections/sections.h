@@ -12,7 +12,7 @@
 
 namespace flopinj::reduce {
 
-// Any function may be null: then the subject is for programs, or for people, alone.
+// Any function may be null: then the subject is only for programs, or only for people.
 struct Subject {
   Section (*section)(const Report&);
   void (*fields)(Fields&, const Report&);
@@ -47,7 +47,7 @@ std::vector<ShownFigure> screen_figures(const Report&);
 
 // What to know before any figure: SIMULATED, PARTIAL, and the notices.
 void add_warnings(const Report&, std::vector<Line>&);
-// Every table of the report, in order: those of the sections, and those for programs alone.
+// Every table of the report, in order: those of the sections, and those for programs only.
 std::vector<Table> report_tables(const Report&);
 
 // Keys of all tables that a report can have; one that the traces give no row for may be missing.

@@ -26,7 +26,7 @@ inline CoveragePoint coverage_at(const trace::Ledger& ledger) {
 }
 
 // The first ledger at which recorded launches had reached each power of two: at most 64, however
-// long the recording. Of these alone the same ones are kept.
+// long the recording. Only of these are the same ones kept.
 class CoverageGrowth {
  public:
   // In the order they were written. True for one that is kept.

@@ -13,7 +13,7 @@ namespace flopinj::reduce {
 enum class ParameterClass : uint8_t { kUnspecified, kExact, kUnknown, kMerged };
 
 // What two processes must agree on for their launches to be the same work. All of it is compared,
-// not the stable hash alone: unlike launches are never merged because two hashes met.
+// not only the stable hash: unlike launches are never merged because two hashes met.
 struct Signature {
   uint32_t name = 0;  // NamePool: mangled kernel name
   std::array<uint32_t, 3> grid{}, block{}, cluster{};

@@ -19,7 +19,7 @@ inline constexpr size_t kColumnGap = 2;  // in front of each column
 std::vector<size_t> fit_columns(std::span<const Column> columns, std::vector<size_t> content,
                                 size_t width);
 
-// The name alone is shortened, to what the others leave of `width`.
+// Only the name is shortened, to what the others leave of `width`.
 std::vector<size_t> fit_name(std::vector<size_t> content, size_t width);
 
 }  // namespace flopinj::reduce

@@ -28,7 +28,7 @@ class TextTable {
   // printable().
   explicit TextTable(std::vector<Column> columns);
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  // Where `fit`, no line is wider than `width`; else the name alone is cut for it. The result are
+  // Where `fit`, no line is wider than `width`; else only the name is cut for it. The result are
   // the headings of the columns that were left out.
   std::vector<std::string> print(std::ostream& out, size_t width, bool fit,
                                  const Style& style) const;

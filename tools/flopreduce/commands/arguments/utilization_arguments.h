@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 class UtilizationArguments {
  public:
   void add_to(manual::CommandLine& app);
-  void add_peaks_to(manual::CommandLine& app);  // --peak alone
+  void add_peaks_to(manual::CommandLine& app);  // only --peak
   void finish(UtilizationOptions& options);     // after parsing
   // With the report: fails where a --peak is of no device in it.
   static void check(const Report& report);

@@ -22,8 +22,8 @@ struct OperatorKernel {
 enum class Gradients : uint8_t {
   kUnknown,   // nothing tells
   kBoth,      // by input and by weights
-  kNoInput,   // by weights alone
-  kNoWeight,  // by input alone: the weights are frozen
+  kNoInput,   // by weights only
+  kNoWeight,  // by input only: the weights are frozen
   kNone,      // none: backward has nothing of this operator
 };
 struct GradientEvidence {
