@@ -56,8 +56,7 @@ class SourceDamage {
 // as far as it goes.
 bool lacks_launches(const Report& report) {
   return std::any_of(report.damage.begin(), report.damage.end(), [](const DamageReport& d) {
-    const bool cut =
-        d.kind == Damage::kNoEnd || d.kind == Damage::kTornTail || d.kind == Damage::kStopped;
+    const bool cut = d.kind == Damage::kTornTail || d.kind == Damage::kStopped;
     return damage_text(d.kind).partial && !cut;
   });
 }
@@ -219,8 +218,10 @@ void Reducer::note_missing_ends(TraceTables& tables) {
   for (auto& trace : tables.traces) {
     DamageLog& damage = damage_of(trace);
     if (!trace.has_header) damage.add(Damage::kNoHeader);
+    const bool goes_on =
+        !trace.has_end && !trace.has_summary && files_[trace.inputs.back()].input->being_written();
     if (!trace.has_end)
-      damage.add(Damage::kNoEnd);
+      damage.add(goes_on ? Damage::kGoesOn : Damage::kNoEnd);
     else if (trace.end.reason() == trace::End::FAILURE)
       damage.add(Damage::kStopped);
   }

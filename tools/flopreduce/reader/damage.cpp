@@ -13,6 +13,7 @@ const DamageText& damage_text(Damage kind) {
       {"malformed_packet", "packets with a right check sum and unreadable content", true},
       {"no_header", "header lost: program, rank and simulation mark are not known", true},
       {"no_end", "no end mark: the program was ended by a signal or is still running", false},
+      {"goes_on", "no end mark yet: the program is running", false},
       {"stopped", "recording stopped early on an error: see the diagnostics", true},
       {"bad_columns", "batches with columns that do not fit each other", true},
       {"bad_id", "definitions with an id out of range", true},

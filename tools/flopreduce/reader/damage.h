@@ -19,6 +19,7 @@ enum class Damage : uint32_t {
   kMalformedPacket,
   kNoHeader,
   kNoEnd,
+  kGoesOn,
   kStopped,
   kBadColumns,
   kBadId,

@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "reader/packet_reader.h"
@@ -156,6 +159,20 @@ std::unique_ptr<Input> Input::from_memory(std::string name, const void* bytes, s
   input->in_memory_ = true;
   input->size_ = size;
   return input;
+}
+
+// By the kernel's list of locks: to try the lock could keep a recorder from getting it.
+bool Input::being_written() const {
+  if (!opens_again_) return false;
+  char file[64];
+  std::snprintf(file, sizeof file, " %02x:%02x:%llu ", major(device_), minor(device_),
+                static_cast<unsigned long long>(inode_));
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);)
+    if (line.find(": FLOCK ") != line.npos && line.find(" WRITE ") != line.npos &&
+        line.find(file) != line.npos)
+      return true;
+  return false;
 }
 
 Input::~Input() {

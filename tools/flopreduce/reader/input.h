@@ -50,6 +50,9 @@ class Input {
   // then says; a file that was replaced or removed meanwhile is one. Any thread.
   size_t read_at(uint64_t offset, uint8_t* to, size_t size);
   bool read_failed() const { return failed_; }
+  // A recorder holds its lock on the file. False where that cannot be seen, as of a recorder on
+  // another machine.
+  bool being_written() const;
 
  private:
   Input() = default;

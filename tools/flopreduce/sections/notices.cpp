@@ -123,18 +123,18 @@ bool lacks_more(const Report& report, const std::string& file) {
 }
 
 // A recording without its end, and nothing else missing from it, is whole as far as it goes.
-void add_endings(const Report& report, std::vector<std::string>& lines) {
+void add_endings(const Report& report, Damage kind, const std::string& what,
+                 std::vector<std::string>& lines) {
   size_t open = 0;
   std::string first;
   for (const DamageReport& d : report.damage) {
-    if (d.kind != Damage::kNoEnd || lacks_more(report, d.file)) continue;
+    if (d.kind != kind || lacks_more(report, d.file)) continue;
     if (open++ == 0) first = d.file;
   }
   if (open == 0) return;
   lines.push_back((open == 1 ? first + ": the program"
                              : std::to_string(open) + " programs, first " + first + ":") +
-                  (open == 1 ? " was" : " were") +
-                  " ended by a signal, or still running: all but the last second is here.");
+                  (open == 1 ? " was " : " were ") + what + ": all but the last second is here.");
 }
 
 // Launches that the user chose not to record.
@@ -210,7 +210,8 @@ std::vector<std::string> notices(const Report& report) {
   add_choice(report, lines);
   add_counters(report, lines);
   add_ranks(report, lines);
-  add_endings(report, lines);
+  add_endings(report, Damage::kNoEnd, "ended by a signal, or still running", lines);
+  add_endings(report, Damage::kGoesOn, "still running when it was read", lines);
   if (report.total.launches > 0 && report.ranges.empty())
     lines.push_back(
         "No NVTX range was seen, and only ranges tell forward from backward: run the program "

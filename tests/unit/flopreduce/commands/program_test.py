@@ -2,6 +2,7 @@
 the repository."""
 
 import csv
+import fcntl
 import gzip
 import json
 import os
@@ -407,6 +408,12 @@ class Program(unittest.TestCase):
         self.assertIn("ended by a signal, or still running: all but the last second is here",
                       report["notices"][0])
         self.assertIn(report["notices"][0], run(ended).stdout.decode())
+        with open(ended, "rb") as recorded:
+            fcntl.flock(recorded, fcntl.LOCK_EX)  # as a recorder does
+            report = json.loads(run("--format", "json", ended).stdout)
+        self.assertEqual([d["kind"] for d in report["damage"]], ["goes_on"])
+        self.assertIn("still running when it was read: all but the last second is here",
+                      report["notices"][0])
 
     def test_a_folder_is_all_traces_in_it(self):
         folder = self.folder / "job"
