@@ -46,7 +46,8 @@ class Finder {
   std::vector<Found>& found_;
   bool any_ = false;      // `current` is of this input
   bool open_ = false;     // packets belong to it
-  bool refused_ = false;  // packets up to the next header are not known
+  bool refused_ = false;  // packets up to the next header are not known, and nobody's
+  bool others_ = false;   // there are such
   bool ended_ = false;
   uint32_t packets_ = 0;  // of the current one
   uint64_t damage_before_ = 0;
@@ -55,10 +56,11 @@ class Finder {
 
 void Finder::begin(const Packet& packet) {
   Found next;
-  next.at = {index_, any_ ? packet.offset : 0, packet.end};
+  const bool first = !any_ && !others_;  // then what was damaged before it is its own
+  next.at = {index_, first ? 0 : packet.offset, packet.end};
   next.first_sequence = packet.sequence;
   next.order = trace_order(nullptr);
-  next.damage = any_ ? 0 : damage_before_;
+  next.damage = first ? damage_before_ : 0;
   next.whole = next.damage == 0;
   found_.push_back(std::move(next));
   any_ = open_ = true;
@@ -71,6 +73,7 @@ void Finder::header(const Packet& packet) {
   const bool readable = parse_message(header, packet.body);
   refused_ = !readable || header.format_major() != kFormatMajor;
   if (refused_) {
+    others_ = true;
     if (readable) other_version_ = header.format_major();
     if (!readable && open_) current().whole = false, ++current().damage;
     open_ = false;
@@ -116,7 +119,7 @@ void Finder::belongs(const Packet& packet) {
 
 void Finder::packet(const Packet& packet, uint64_t damage) {
   // What is damaged belongs to the recording before it.
-  if (damage != damage_before_ && any_) {
+  if (damage != damage_before_ && any_ && !refused_) {
     current().damage += damage - damage_before_;
     current().whole = false;
     current().at.end = std::max(current().at.end, packet.offset);
@@ -135,7 +138,7 @@ void Finder::packet(const Packet& packet, uint64_t damage) {
 }
 
 void Finder::finish(uint64_t damage) {
-  if (damage == damage_before_ || !any_) return;
+  if (damage == damage_before_ || !any_ || refused_) return;
   current().damage += damage - damage_before_;
   current().whole = false;
   current().at.end = UINT64_MAX;
