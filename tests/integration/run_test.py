@@ -16,6 +16,7 @@ from harness import CLIENTS, FLOPINJ, FLOPREDUCE, TRAINER
 LAUNCH = CLIENTS / "launch_client"
 LAUNCHES = 60  # of launch_client same_grid
 RUN = (str(FLOPINJ), "run", "--simulate", "-o", "t.pb", "--")
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def wait_for(condition, seconds=20):
@@ -23,6 +24,14 @@ def wait_for(condition, seconds=20):
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return condition()
+
+
+def may_unshare():
+    try:
+        return subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True,
+                              check=False).returncode == 0
+    except FileNotFoundError:
+        return False
 
 
 class RunCase(harness.TestCase):
@@ -215,6 +224,23 @@ class TheProgramIsAsWithoutUs(RunCase):
                              stderr=subprocess.DEVNULL)
         out, _ = process.communicate(timeout=30)
         self.assertEqual(out.strip(), "2")  # ps and wc
+
+    def test_nor_one_that_it_adopts(self):
+        """A program that is given orphans, as process 1 of a container is, and waits for all of
+        its children."""
+        program = [*RUN, sys.executable, "-c", "import os; os.waitpid(-1, 0)"]
+        adopter = [sys.executable, "-c", "import ctypes, os, sys;"
+                   f"ctypes.CDLL(None).prctl({PR_SET_CHILD_SUBREAPER}, 1, 0, 0, 0);"
+                   "os.execv(sys.argv[1], sys.argv[1:])"]
+        ways = {"subreaper": adopter}
+        if may_unshare():
+            ways["process 1"] = ["unshare", "--pid", "--fork"]
+        for name, way in ways.items():
+            with self.subTest(name):
+                done = harness.run([*way, *program], harness.clean_environment(), timeout=30,
+                                   cwd=self.folder)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("ChildProcessError", done.stderr)
 
     def killed(self, how, process_group=False):
         steps = f"exec {TRAINER} --model mlp --steps 100000"

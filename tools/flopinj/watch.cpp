@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -169,6 +170,10 @@ std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t)) const {
 }
 
 std::string start_watcher() {
+  // Orphans are given to this process: the watcher would be the program's child, which waits for
+  // the program's end where the program may wait for the end of all children.
+  int adopts = 0;
+  if (getpid() == 1 || (::prctl(PR_GET_CHILD_SUBREAPER, &adopts) == 0 && adopts != 0)) return {};
   std::string name;
   const int socket = open_socket(name);
   if (socket < 0) return {};
