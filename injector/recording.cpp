@@ -60,11 +60,11 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
   hooks.thread_started = [] { count_helper_thread("flopinj-writer"); };
   hooks.thread_ended = [] { helper_thread_ended(); };
   hooks.flush_times = [this] {
-    if (activity_) activity_->flush();
+    if (activity_ && !left_) activity_->flush();
   };
   hooks.program_ended = std::move(program_ended);
   hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
-  hooks.now_ns = [this] { return edge_.now_ns(); };
+  hooks.now_ns = [this] { return left_ ? realtime_ns() : edge_.now_ns(); };
   hooks.thread_cpu_ns = thread_cpu_ns;
   hooks.thread_name = thread_name;
   hooks.log_error = [](std::string_view line) { log::error(line); };
@@ -109,9 +109,9 @@ void Recording::check_nvtx_variable() {
   collector_->diagnostic(Severity::kWarning, "nvtx.other_library", line);
 }
 
-void Recording::say_what_is_missing(const ProcessInfo& process) {
-  if (process.counters && !process.measures)
-    log::info("rank " + std::to_string(process.rank) +
+void Recording::say_what_is_missing() {
+  if (process_.counters && !process_.measures)
+    log::info("rank " + std::to_string(process_.rank) +
               " reads no counters: launches are counted and timed, others measure "
               "(FLOPINJ_MEASURE_RANKS)");
   if (edge_.measures && !edge_.cupti.range_profiler) {
@@ -129,8 +129,10 @@ void Recording::say_what_is_missing(const ProcessInfo& process) {
   check_nvtx_variable();
 }
 
-// CUPTI is found and subscribed to. False, with one line in `error`.
 bool Recording::connect(std::string& error) {
+  began_ns_ = monotonic_ns();
+  load_cuda(edge_.cuda);
+  process_ = describe();
   // The tracer is made before it takes over a subscription, which somebody has to end.
   if (subscription_waits(edge_.cupti)) {
     tracer_.emplace(edge_);
@@ -147,19 +149,10 @@ bool Recording::connect(std::string& error) {
   return false;
 }
 
-bool Recording::prepare(std::string& error) {
-  began_ns_ = monotonic_ns();
-  load_cuda(edge_.cuda);
-  ProcessInfo process = describe();
-  if (!connect(error)) return false;
-  process.cupti_version = edge_.cupti.version;
-  process.clock_trace_ns = edge_.now_ns();
-  OpenedTrace trace = open_output(edge_.settings, process);
-  if (!trace.sink) return error = trace.error, false;
-  if (!trace.notice.empty()) log::warn(trace.notice);
-  output_ = trace.name;
-  tell_watcher(edge_.settings, RunEvent::kRecording, output_);
-
+bool Recording::open(std::string& error) {
+  process_.cupti_version = edge_.cupti.version;
+  process_.clock_trace_ns = edge_.now_ns();
+  // Before there is a trace: a CUPTI that never answers leaves no empty file.
   if (edge_.settings.mode != Mode::kCount) {
     std::string why = "no memory for CUPTI's buffers";
     ActivityBuffers* const buffers = Activity::process_buffers(edge_.cupti);
@@ -170,9 +163,14 @@ bool Recording::prepare(std::string& error) {
       collector_->diagnostic(Severity::kWarning, "cupti.activity", why);
     }
   }
-  say_what_is_missing(process);
-  closing_ = closing_words(edge_.settings, process, {trace.name, trace.others});
-  if (collector_->start(std::move(trace.sink), process)) return true;
+  OpenedTrace trace = open_output(edge_.settings, process_);
+  if (!trace.sink) return error = trace.error, false;
+  if (!trace.notice.empty()) log::warn(trace.notice);
+  output_ = trace.name;
+  tell_watcher(edge_.settings, RunEvent::kRecording, output_);
+  say_what_is_missing();
+  closing_ = closing_words(edge_.settings, process_, {trace.name, trace.others});
+  if (collector_->start(std::move(trace.sink), process_)) return true;
   return error = "cannot start a thread", false;
 }
 
@@ -191,6 +189,16 @@ bool Recording::give_up() noexcept {
   if (!collector_->close(EndReason::kFailure)) return false;
   if (activity_) activity_->stop();
   return !tracer_ || tracer_->planner_ended();
+}
+
+void Recording::leave() noexcept {
+  constexpr std::string_view kLine =
+      "the program ends, and for 10 s a recording has been beginning or ending, as where CUPTI "
+      "does not answer: launches may be missing";
+  left_ = true;
+  log::error(kLine);
+  collector_->diagnostic(Severity::kError, "session.unfinished", kLine);
+  collector_->close(EndReason::kFailure);
 }
 
 void Recording::await_captures() {

@@ -9,6 +9,7 @@
 #include <injector/process/edge.h>
 #include <injector/tracer.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,11 +28,14 @@ class Recording {
 
   Edge& edge() { return edge_; }
 
-  // Finds CUPTI, opens the trace and starts the writer. False, with one line in `error`.
-  bool prepare(std::string& error);
-  // CUPTI's callbacks, once the edge is published. False, with one line in `error`.
+  // It begins in three steps. Each is false where it fails, with one line in `error`.
+  // CUPTI is found and subscribed to.
+  bool connect(std::string& error);
+  // Opens the trace and starts the writer.
+  bool open(std::string& error);
+  // CUPTI's callbacks, once the edge is published.
   bool enable(std::string& error);
-  // One of the two has failed, or has thrown: ends what they had begun. False: as of close().
+  // One of them has failed, or has thrown: ends what they had begun. False: as of close().
   bool give_up() noexcept;
 
   // Waits until no stream is under capture, which the end of measuring could spoil, or 5 s.
@@ -42,6 +46,9 @@ class Recording {
   // then CUPTI is let go. False: the writer or the planner did not end, and may be inside CUPTI,
   // which is then not called any more; the recording must not be freed.
   bool close(EndReason) noexcept;
+  // The program ends, and something keeps the thread that begins or ends the recording: CUPTI, most
+  // likely, which is not called any more. The trace says so, unless the writer is kept too.
+  void leave() noexcept;
   void abandon_after_fork() noexcept { collector_->abandon_after_fork(); }
 
   const std::string& output() const { return output_; }
@@ -50,14 +57,15 @@ class Recording {
  private:
   CollectorHooks hooks(std::function<bool()> program_ended);
   ProcessInfo describe();
-  bool connect(std::string& error);
   void check_nvtx_variable();
-  void say_what_is_missing(const ProcessInfo&);
+  void say_what_is_missing();
 
   Edge edge_;
+  ProcessInfo process_;  // from connect() on
   std::unique_ptr<Collector> collector_;
   std::optional<Activity> activity_;
   std::optional<Tracer> tracer_;
+  std::atomic<bool> left_{false};
   std::function<void(const RecordingSummary&)> closing_;  // set before the writer starts
   std::string output_;
   uint64_t began_ns_ = 0;

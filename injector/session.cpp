@@ -45,11 +45,14 @@ std::atomic<Life> g_life{Life::kOpen};
 std::atomic<Edge*> g_edge{nullptr};
 std::atomic<Edge*> g_recording{nullptr};
 std::atomic<pid_t> g_recorder{0};  // the process that began to record
+std::atomic<pid_t> g_exiting{0};   // the last one whose exit() has come to us
 std::atomic<bool> g_no_control{false};
 std::atomic<uint64_t> g_start_ns{0}, g_stop_ns{0};  // when a recording is to begin and to end
 std::atomic<bool> g_ends_itself{false};             // the current one, by its launches
 std::atomic<bool> g_range_awaited{false};           // --capture-range
-std::atomic<bool> g_stopping{false};  // the trace of one that was current is not whole yet
+// One that begins or ends, has a trace, and does not leave it as it is. Whoever takes it may use
+// it: exit(), which then leaves it, or the thread that holds `changing`, which then may free it.
+std::atomic<Recording*> g_unsettled{nullptr};
 
 // In so many seconds; 0: never.
 uint64_t due_in(double seconds) {
@@ -83,12 +86,13 @@ std::unique_ptr<Recording> make_recording(const Settings& settings, Recording::B
 // In a forked child. Only async-signal-safe steps and plain stores: other threads of the parent do
 // not exist here, and may have held any lock.
 void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
-  const bool was_recording = g_recording.exchange(nullptr) != nullptr;
+  Recording* inherited = g_unsettled.exchange(nullptr);
+  if (g_recording.exchange(nullptr) != nullptr) inherited = session().recording;
   g_edge.store(nullptr);
-  if (was_recording) {
+  if (inherited != nullptr) {
     // CUDA cannot be used in a child of a process that has initialised it; what the parent recorded
     // stays the parent's.
-    session().recording->abandon_after_fork();
+    inherited->abandon_after_fork();
     g_life = Life::kOff;
   }
   // Else a child that initialises CUDA itself gets a session of its own.
@@ -107,13 +111,16 @@ void register_fork_handler() {
 
 void stop_at_exit() { stop_session(EndReason::kExit); }
 
-void register_handlers() {
-  static const bool registered = [] {
-    std::atexit(stop_at_exit);
-    std::at_quick_exit(stop_at_exit);
-    return true;
-  }();
-  static_cast<void>(registered);
+// A trace is opened only where exit() will end it: the handlers are registered, which the C library
+// refuses once it has run the last one, and ours has not begun. CUPTI is loaded before, so that its
+// own handlers run after ours.
+bool exit_will_find(Recording& recording) noexcept FLOPINJ_REQUIRES(session().changing) {
+  static bool registered = false, registered_quick = false;
+  g_recorder = getpid();
+  g_unsettled = &recording;
+  registered = registered || std::atexit(stop_at_exit) == 0;
+  registered_quick = registered_quick || std::at_quick_exit(stop_at_exit) == 0;
+  return registered && registered_quick && g_exiting != getpid();
 }
 
 // The recording's memory, once no thread of the program is inside it. Where one stays inside, or a
@@ -134,7 +141,6 @@ void publish(Recording& recording) noexcept FLOPINJ_REQUIRES(session().changing)
   Edge& edge = recording.edge();
   session().recording = &recording;
   g_edge.store(&edge, std::memory_order_release);
-  g_recorder = getpid();
   g_recording.store(&edge, std::memory_order_release);
   g_start_ns = 0;
   g_stop_ns = due_in(edge.settings.duration_s);
@@ -153,37 +159,52 @@ void unpublish() noexcept FLOPINJ_REQUIRES(session().changing) {
 // freed. Memory may be short at every step: what had begun ends in any case.
 bool begin(std::unique_ptr<Recording> recording, std::string& error)
     FLOPINJ_REQUIRES(session().changing) {
+  constexpr const char* kEnding = "it is ending";
   Edge& edge = recording->edge();
   std::unique_ptr<const std::string> output;
-  bool begun = false;
+  bool begun = false, to_be_found = false;
   try {
-    if (recording->prepare(error)) {
-      output = std::make_unique<const std::string>(recording->output());
-      publish(*recording);
-      begun = recording->enable(error);
+    if (recording->connect(error)) {
+      to_be_found = true;
+      if (!exit_will_find(*recording)) {
+        error = kEnding;
+      } else if (recording->open(error)) {
+        output = std::make_unique<const std::string>(recording->output());
+        publish(*recording);
+        begun = recording->enable(error);
+      }
     }
   } catch (const std::exception&) {
     begun = false;
     error = "no memory";
   }
+  const bool ended = !begun && recording->give_up();
+  if (to_be_found && g_unsettled.exchange(nullptr) == nullptr) {  // exit() has not waited longer
+    static_cast<void>(recording.release());
+    return error = kEnding, false;
+  }
   if (!begun) {
-    const bool ended = recording->give_up();
     unpublish();
     free_recording(std::move(recording), ended);
     return false;
   }
   const Recording& current = *recording.release();  // published
   switch_nvtx(true);
-  register_handlers();
   show_begun(std::move(output), edge.settings.mode, current.began_monotonic_ns(), *edge.collector);
   return true;
 }
 
-// The end of the program, or of the process's part in it.
+// The end of the program, or of the process's part in it. A recording that another thread begins or
+// ends is waited for: where CUPTI answers, that takes no longer than it may take without exit().
 void close(EndReason reason) noexcept {
+  constexpr auto kMostWait = std::chrono::seconds(10);
   try {
     const RecursionGuard guard;
-    const MutexLock lock(session().changing);
+    if (!session().changing.try_lock_for(kMostWait)) {
+      if (Recording* const left = g_unsettled.exchange(nullptr)) left->leave();
+      return;
+    }
+    const MutexLock lock(session().changing, std::adopt_lock);
     if (recording_edge() == nullptr) return;
     let_go(*session().recording);
     session().recording->close(reason);
@@ -326,8 +347,10 @@ bool listen_session() noexcept {
 // flush_ms of the trace may then be missing.
 void stop_session(EndReason reason) noexcept {
   constexpr auto kMostInHandler = std::chrono::seconds(2);
+  g_exiting = getpid();
   // No handler of ours has run in a child of a bare clone.
-  if ((recording_edge() == nullptr && !g_stopping) || getpid() != g_recorder) return;
+  if (g_recorder != getpid()) return;
+  if (recording_edge() == nullptr && g_unsettled == nullptr) return;
   if (RecursionGuard::inside() || launching()) return;
   if (!below_signal_handler()) return close(reason);
   try {
@@ -376,14 +399,15 @@ Outcome stop_recording() {
   g_ends_itself = false;
   g_stop_ns = 0;
   show_stopping();
-  g_stopping = true;
+  g_unsettled = session().recording;
   session().recording->await_captures();
   let_go(*session().recording);
   switch_nvtx(false);
   const bool ended = session().recording->close(EndReason::kDetach);
   show_closed();
-  g_stopping = false;
-  free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)), ended);
+  const bool ours = g_unsettled.exchange(nullptr) != nullptr;  // else exit() waits no longer
+  free_recording(std::unique_ptr<Recording>(std::exchange(session().recording, nullptr)),
+                 ended && ours);
   show_dormant();
   return outcome;
 }

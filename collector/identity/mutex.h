@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 
 #ifdef __clang__
 #define FLOPINJ_THREAD_SAFETY(attribute) __attribute__((attribute))
@@ -26,6 +27,19 @@
 namespace flopinj {
 
 class FLOPINJ_THREAD_SAFETY(capability("mutex")) Mutex {
+ public:
+  // Who has got it makes a MutexLock with std::adopt_lock at once. Looks again and again: thread
+  // sanitizers do not understand a lock that is waited for by a clock that nobody can set.
+  bool try_lock_for(std::chrono::milliseconds most) FLOPINJ_TRY_ACQUIRE(true) {
+    constexpr auto kLookEvery = std::chrono::milliseconds(1);
+    const auto give_up = std::chrono::steady_clock::now() + most;
+    while (!mutex_.try_lock()) {
+      if (std::chrono::steady_clock::now() > give_up) return false;
+      std::this_thread::sleep_for(kLookEvery);
+    }
+    return true;
+  }
+
  private:
   friend class MutexLock;
   std::mutex mutex_;
@@ -35,6 +49,8 @@ class FLOPINJ_THREAD_SAFETY(capability("mutex")) Mutex {
 class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) FLOPINJ_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
+  MutexLock(Mutex& mutex, std::adopt_lock_t held) FLOPINJ_REQUIRES(mutex)
+      : lock_(mutex.mutex_, held) {}
   ~MutexLock() FLOPINJ_RELEASE() {}
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;

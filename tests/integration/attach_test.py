@@ -1,57 +1,19 @@
-"""Recordings that come and go in a running program: it is as without them, and each is right.
+"""Recordings that come and go in a running program: each is right, and nothing stays behind."""
 
-The requests are made by a client of the test's own, from the description of the protocol in
-common/control_address.h.
-"""
-
-import json
 import os
-import random
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import time
 import unittest
-import urllib.request
 from pathlib import Path
 
 import harness
-from harness import CLIENTS, TRAINER, injected_environment
+from attaching import PATIENCE_S, Attach, Refused, ask, connection
+from harness import CLIENTS, injected_environment
 
-PATIENCE_S = 60
 # A measurement window opens only when captures that began before a late start must have ended.
 UNKNOWN_CAPTURES_S = 2
-
-
-PID_NAMESPACE = os.stat("/proc/self/ns/pid").st_ino
-
-
-class Refused(Exception):
-    pass
-
-
-def connection(pid):
-    client = socket.socket(socket.AF_UNIX)
-    try:
-        client.settimeout(PATIENCE_S)
-        client.connect(f"\0flopinj-{PID_NAMESPACE}-{pid}")
-        return client
-    except OSError:
-        client.close()
-        raise
-
-
-def ask(pid, *request):
-    """The answer's keys and values."""
-    with connection(pid) as client:
-        client.sendall(("\n".join(request) + "\n\n").encode())
-        text = b"".join(iter(lambda: client.recv(4096), b"")).decode()
-    first, *lines = text.splitlines()
-    if first != "ok":
-        raise Refused(first)
-    return dict(line.split(" ", 1) for line in lines)
 
 
 def threads_of(pid):
@@ -61,35 +23,6 @@ def threads_of(pid):
 
 def memory_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
-
-
-class Attach(harness.TestCase):
-    def start(self, command, stdin=None, stdout=subprocess.DEVNULL, **settings):
-        """The program, once it listens."""
-        env = injected_environment(self.folder / "t-%p.pb", FLOPINJ_DORMANT=1, **settings)
-        process = subprocess.Popen([str(c) for c in command], env=env, text=True, stdin=stdin,
-                                   stdout=stdout, stderr=subprocess.PIPE, start_new_session=True)
-        self.addCleanup(harness.kill_session, process)
-        self.wait_for(lambda: self.listens(process.pid))
-        return process
-
-    @staticmethod
-    def listens(pid):
-        try:
-            return ask(pid, "status")
-        except OSError:
-            return None
-
-    def wait_for(self, condition):
-        give_up = time.monotonic() + PATIENCE_S
-        while time.monotonic() < give_up:
-            if result := condition():
-                return result
-            time.sleep(0.01)
-        self.fail("it did not come")
-
-    def endless(self, **settings):
-        return self.start([CLIENTS / "launch_client", "endless"], **settings)
 
 
 class Dormant(Attach):
@@ -227,263 +160,6 @@ class Cycles(Attach):
         self.assertEqual([p["end"] for p in report["traces"]], ["detach"])
 
 
-class Training(Attach):
-    """The weights of a training program are the same, whenever recordings come and go in it."""
-
-    STEPS = 60
-
-    def trained(self, *options, **settings):
-        """Exit code and weights of a run beside which recordings start and end at random times."""
-        seed = random.randrange(1 << 32)
-        draw = random.Random(seed)
-        other = {"start": "stop", "stop": "start"}
-        process = self.start([TRAINER, "--steps", self.STEPS, "--sleep-ms", 10, *options],
-                             **settings)
-        expected, taken = "start", 0
-        while process.poll() is None:
-            time.sleep(draw.uniform(0, 0.1))
-            try:
-                # Now and then the other one, which is refused: it records already, or not.
-                request = expected if draw.random() < 0.9 else other[expected]
-                ask(process.pid, request)
-                expected = other[request]
-                taken += 1
-            except (Refused, OSError, IndexError, ValueError):
-                continue  # or the program has ended
-        err = process.stderr.read()
-        self.assertGreater(taken, 1, f"seed {seed}")
-        return process.returncode, re.findall(r"weights \S+", err), f"seed {seed}: {err}"
-
-    def check_weights(self, mode, **settings):
-        options = ("--model", "mlp", "--mode", mode, "--ranges", "pytorch")
-        plain = harness.run([TRAINER, "--steps", self.STEPS, *options],
-                            {**harness.clean_environment(), **settings,
-                             "LD_LIBRARY_PATH": str(harness.SIMGPU)})
-        code, weights, said = self.trained(*options, **settings)
-        self.assertEqual(code, plain.returncode, said)
-        self.assertEqual(weights, re.findall(r"weights \S+", plain.stderr), said)
-        self.assertEqual(len(weights), 1, said)
-        traces = sorted(self.folder.iterdir())
-        self.assertGreater(len(traces), 1)
-        # One that was stopped at once has no launch; none is damaged.
-        report = harness.reduce(*traces, check=None)
-        self.assert_balanced(report)
-        self.assertEqual(report["damage"], [])
-        for trace in traces:
-            trace.unlink()
-
-    def test_weights(self):
-        for mode in ("plain", "autograd-thread", "graph", "streams"):
-            with self.subTest(mode):
-                self.check_weights(mode)
-
-    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers look at the clock themselves")
-    def test_weights_where_the_system_clock_jumps(self):
-        self.check_weights("autograd-thread", LD_PRELOAD=str(CLIENTS / "jumping_clock.so"))
-
-    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers look at the clock themselves")
-    def test_a_recording_measures_where_the_system_clock_jumps(self):
-        client = self.endless(LD_PRELOAD=str(CLIENTS / "jumping_clock.so"))
-        output = ask(client.pid, "start")["output"]
-        self.wait_for(lambda: float(ask(client.pid, "status").get("covered", 0)) == 1)
-        ask(client.pid, "stop")
-        report = harness.reduce(output)
-        self.assert_all_counted(report, report["ledger"]["launches"])
-
-
-class NoMemory(Attach):
-    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
-    def test_failed_allocations_end_nothing(self):
-        """While recordings begin and end. With memory again the next recording is whole."""
-        client = self.start([CLIENTS / "attach_client", "scarce"], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE)
-
-        def memory(line):
-            client.stdin.write(line + "\n")
-            client.stdin.flush()
-            self.assertEqual(client.stdout.readline(), "\n", "the program has ended")
-
-        def request(verb):
-            try:
-                return ask(client.pid, verb).get("output")
-            except (Refused, OSError, IndexError, ValueError):
-                return None  # no memory for the recording, or for the answer
-
-        for after in [*range(0, 40), *range(40, 1_000, 60)]:
-            for which in ("one", "all"):
-                with self.subTest(after=after, which=which):
-                    memory(f"{which} {after}")
-                    request("start")
-                    time.sleep(0.02)
-                    request("stop")
-                    memory("none")
-                    request("stop")  # where the first had no memory
-                    self.assertEqual(ask(client.pid, "status")["state"], "dormant")
-        output = request("start")
-        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
-        request("stop")
-        report = harness.reduce(output)
-        self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["dropped"], 0)
-        out, err = client.communicate(timeout=PATIENCE_S)
-        self.assertEqual((client.returncode, out), (0, "right\n"), err)
-
-
-def flopinj(*arguments, folder="/tmp"):
-    return harness.run([harness.FLOPINJ, *arguments], harness.clean_environment(), cwd=folder)
-
-
-def may_trace():
-    if shutil.which("gdb") is None:
-        return False
-    with subprocess.Popen(["sleep", "60"]) as program:
-        done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(program.pid), "-ex", "detach"],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        program.kill()
-    return done.returncode == 0 and "not permitted" not in done.stdout + done.stderr
-
-
-class Commands(Attach):
-    """flopinj attach, detach and status."""
-
-    @staticmethod
-    def with_flop(pid):
-        """The status, once the trace has counts."""
-        status = json.loads(flopinj("status", "--json", pid).stdout)
-        return status if status["flop"] else None
-
-    def test_a_dormant_program_is_asked(self):
-        client = self.endless()
-        self.assertIn("dormant", flopinj("status", client.pid).stdout)
-        done = flopinj("attach", client.pid, "-o", "mine-%p.pb", "--level", "tally",
-                       folder=self.folder)
-        trace = self.folder / f"mine-{client.pid}.pb"
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn(str(trace), done.stdout)
-        again = flopinj("attach", client.pid)
-        self.assertEqual((again.returncode, again.stdout), (1, ""))
-        self.assertIn("it records already", again.stderr)
-        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
-        status = json.loads(flopinj("status", "--json", client.pid).stdout)
-        self.assertEqual((status["state"], status["output"]), ("recording", str(trace)))
-        self.assertIsNone(status["hfu"])  # of a simulated GPU
-        status = self.wait_for(lambda: self.with_flop(client.pid))
-        # axpy of 16 elements: one fused multiply-add each.
-        self.assertEqual(status["flop"] % 32, 0)
-        self.assertLessEqual(status["flop"], 32 * int(ask(client.pid, "status")["launches"]))
-        self.assertIn(" FLOP so far", flopinj("status", client.pid).stdout)
-        done = flopinj("detach", client.pid)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn(f"flopreduce {trace}", done.stdout)
-        launches = int(re.search(r"([\d,]+) launches", done.stdout)[1].replace(",", ""))
-        report = harness.reduce(trace)
-        self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["launches"], launches)
-
-    def test_top_shows_the_report_so_far(self):
-        client = self.endless()
-        self.assertIn("nothing was recorded yet", flopinj("top", "--once", client.pid).stdout)
-        output = ask(client.pid, "start")["output"]
-        self.wait_for(lambda: int(ask(client.pid, "status")["trace_bytes"]) > 3000)
-        done = flopinj("top", "--once", client.pid)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn(f"process {client.pid}: recording", done.stdout)
-        self.assertIn("axpy", done.stdout)
-        both = json.loads(flopinj("top", "--json", client.pid).stdout)
-        self.assertEqual(both["status"]["output"], output)
-        self.assertGreater(both["report"]["ledger"]["launches"], 0)
-        self.assertLessEqual(both["report"]["ledger"]["launches"],
-                             int(ask(client.pid, "status")["launches"]))
-
-    def test_metrics_are_what_prometheus_reads(self):
-        client, idle = self.endless(), self.endless()
-        output = ask(client.pid, "start")["output"]
-        self.wait_for(lambda: float(ask(client.pid, "status")["covered"]) == 1)
-        ask(client.pid, "stop")
-        launches = harness.reduce(output)["ledger"]["launches"]
-        text = flopinj("metrics", client.pid, idle.pid, 2 ** 30).stdout
-        sample = re.compile(r'(flopinj_[a-z_]+)\{pid="(\d+)"(?:,phase="(\w+)")?\} ([-+.e\d]+)')
-        values = {}
-        for line in text.splitlines():
-            if line.startswith("#"):
-                self.assertRegex(line, r"# (HELP flopinj_[a-z_]+ \w.*\.|TYPE flopinj_[a-z_]+ "
-                                       r"(counter|gauge))$")
-                continue
-            name, pid, phase, value = sample.fullmatch(line).groups()
-            values[name, int(pid), phase] = float(value)
-            kind = "counter" if name.endswith("_total") else "gauge"
-            self.assertIn(f"# TYPE {name} {kind}\n", text)
-        self.assertEqual(values["flopinj_launches_total", client.pid, None], launches)
-        self.assertEqual(values["flopinj_flop_total", client.pid, "other"], 32 * launches)
-        processes = (client.pid, idle.pid, 2 ** 30)
-        self.assertEqual([values["flopinj_up", pid, None] for pid in processes], [1, 1, 0])
-        self.assertNotIn(("flopinj_launches_total", idle.pid, None), values)
-        if shutil.which("promtool"):
-            checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
-                                     capture_output=True)
-            self.assertEqual((checked.returncode, checked.stderr), (0, ""))
-
-    def test_metrics_are_served_until_the_program_ends(self):
-        client = self.endless()
-        file = self.folder / "flopinj.prom"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        server = subprocess.Popen([str(harness.FLOPINJ), "metrics", "--port", str(port), "-o",
-                                   str(file), "--every", "0.2", str(client.pid)])
-        self.addCleanup(server.kill)
-        self.wait_for(file.exists)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
-            self.assertEqual(page.headers["Content-Type"], "text/plain; version=0.0.4")
-            self.assertIn(f'flopinj_recording{{pid="{client.pid}"}} 0\n', page.read().decode())
-        ask(client.pid, "start")
-        self.wait_for(lambda: f'flopinj_recording{{pid="{client.pid}"}} 1\n' in file.read_text())
-        client.kill()
-        client.wait()
-        self.assertEqual(server.wait(PATIENCE_S), 0)
-        self.assertFalse(file.exists())
-
-    def test_what_cannot_be_is_said_in_one_line(self):
-        with subprocess.Popen(["sleep", "60"]) as program:
-            for arguments, words in ((("attach", program.pid), "has not loaded CUDA's driver"),
-                                     (("attach", "--never-enter", program.pid), "does not listen"),
-                                     (("detach", program.pid), "does not listen"),
-                                     (("attach", 2 ** 30), "there is no process"),
-                                     (("attach", program.pid, "--dormant"), "--dormant"),
-                                     (("attach", "me"), "me"), (("attach",), "PID")):
-                with self.subTest(arguments):
-                    done = flopinj(*arguments)
-                    self.assertIn(done.returncode, (1, 2))
-                    self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1),
-                                     done.stderr)
-                    self.assertIn(words, done.stderr)
-            program.kill()
-
-    @unittest.skipIf(not may_trace(), "no gdb, or this machine lets nobody trace a process")
-    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have to be there from the start")
-    def test_a_program_that_was_started_without_the_library_is_entered(self):
-        options = ("--steps", 120, "--sleep-ms", 25, "--model", "mlp")
-        env = {**harness.clean_environment(), "LD_LIBRARY_PATH": str(harness.SIMGPU)}
-        plain = harness.run([TRAINER, "--steps", 120, "--model", "mlp"], env)
-        program = subprocess.Popen([str(c) for c in (TRAINER, *options)], env=env, text=True,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.wait_for(lambda: "libcuda" in Path(f"/proc/{program.pid}/maps").read_text())
-        done = flopinj("attach", program.pid, folder=self.folder)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("without flopinj", done.stdout)
-        self.wait_for(lambda: int(ask(program.pid, "status")["launches"]) > 100)
-        self.assertEqual(flopinj("detach", program.pid).returncode, 0)
-        self.assertEqual(flopinj("attach", program.pid, "-o", "second.pb",
-                                 folder=self.folder).returncode, 0)
-        _, err = program.communicate(timeout=240)
-        self.assertEqual(program.returncode, plain.returncode)
-        self.assertEqual(re.findall(r"weights \S+", err), re.findall(r"weights \S+", plain.stderr))
-        for trace in (f"flop-{program.pid}.pb", "second.pb"):
-            report = harness.reduce(self.folder / trace)
-            self.assert_balanced(report)
-            self.assertGreater(report["ledger"]["launches"], 0)
-
-
 class Nvtx(Attach):
     def test_ranges_and_domains_from_before_are_known_by_name(self):
         client = self.start([CLIENTS / "attach_client", "rounds"])
@@ -506,6 +182,50 @@ class Forks(Attach):
         with self.assertRaises(ConnectionRefusedError):
             ask(client.pid, "status")
         os.kill(child, signal.SIGKILL)
+
+
+class Exits(Attach):
+    """The program ends while a recording begins: CUPTI is slow, and the trace has its header."""
+
+    def ends_while_beginning(self, slow_ms, earlier=0):
+        """The trace, what the program has said, and how long its end has taken."""
+        client = self.start([CLIENTS / "attach_client", "scarce"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, SIMGPU_FAULT=f"slow_enable={slow_ms}")
+        for _ in range(earlier):
+            ask(client.pid, "start")
+            ask(client.pid, "stop")
+        before = set(self.folder.iterdir())
+
+        def with_header():
+            return [path for path in set(self.folder.iterdir()) - before if path.stat().st_size]
+
+        with connection(client.pid) as beginning:
+            beginning.sendall(b"start\n\n")
+            trace, = self.wait_for(with_header)
+            began = time.monotonic()
+            out, err = client.communicate(timeout=PATIENCE_S)
+        # As without the library: the launches have computed what they should.
+        self.assertEqual((client.returncode, out), (0, "right\n"), err)
+        return trace, err, time.monotonic() - began
+
+    def test_the_trace_is_whole(self):
+        for earlier in (0, 1):  # the first recording of a process, and a later one
+            with self.subTest(earlier=earlier):
+                trace, _, _ = self.ends_while_beginning(1500, earlier)
+                report = harness.reduce(trace)
+                self.assert_balanced(report)
+                self.assertEqual(report["damage"], [])
+                self.assertEqual([p["end"] for p in report["traces"]], ["exit"])
+
+    def test_a_cupti_that_does_not_return_is_left(self):
+        trace, err, seconds = self.ends_while_beginning(10 * PATIENCE_S * 1000)
+        self.assertIn("a recording has been beginning or ending", err)
+        self.assertGreater(seconds, 9)
+        self.assertLess(seconds, 20)
+        report = harness.reduce(trace, check=3)
+        self.assertEqual([d["kind"] for d in report["damage"]], ["stopped"])
+        self.assertIn("session.unfinished",
+                      [d["code"] for d in report["traces"][0]["diagnostics"]])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
-import attach_test  # noqa: E402
+import attaching  # noqa: E402
 import faults_test  # noqa: E402
 import harness  # noqa: E402
 
@@ -88,9 +88,9 @@ def drive(plan, program):
             plan.killed_after_s = None
         expect(time.monotonic() - began < LIMIT_S, "the program does not end")
         try:
-            attach_test.ask(program.pid, plan.draw.choice(("start", "stop", "status")))
+            attaching.ask(program.pid, plan.draw.choice(("start", "stop", "status")))
             done += 1
-        except (attach_test.Refused, OSError, ValueError):
+        except (attaching.Refused, OSError, ValueError):
             pass
         time.sleep(plan.draw.uniform(0, plan.pause_s) + 0.005)
     return done

@@ -1,7 +1,9 @@
 #include "callbacks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace simgpu::cupti {
 namespace {
@@ -130,6 +132,8 @@ void Callbacks::set(bool on, Subscription& of, CUpti_CallbackDomain domain, uint
 
 CUptiResult Callbacks::enable(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
                               CUpti_CallbackId id) {
+  if (Subscription* const first = find(handle); first != nullptr && !first->asked.exchange(true))
+    std::this_thread::sleep_for(std::chrono::milliseconds(environment_.faults.slow_enable));
   const std::scoped_lock lock(mutex_);
   Subscription* const of = find(handle);
   if (of == nullptr || id == 0 || id >= ids_in(domain)) return CUPTI_ERROR_INVALID_PARAMETER;

@@ -59,6 +59,7 @@ class Callbacks {
     void* user_data;
     std::string name;
     bool allows_others;
+    std::atomic<bool> asked{false};  // for a callback
     Mask mask{};
   };
   static constexpr size_t kMostSubscribers = 4;

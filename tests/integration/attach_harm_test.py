@@ -1,0 +1,176 @@
+"""Recordings that come and go in a running program: it is as without them."""
+
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+from attaching import PATIENCE_S, Attach, Refused, ask
+from harness import CLIENTS, TRAINER
+
+
+class Training(Attach):
+    """The weights of a training program are the same, whenever recordings come and go in it."""
+
+    STEPS = 60
+
+    def trained(self, *options, signals=(), **settings):
+        """Exit code and weights of a run beside which recordings start and end at random times, and
+        signals come."""
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        other = {"start": "stop", "stop": "start"}
+        process = self.start([TRAINER, "--steps", self.STEPS, "--sleep-ms", 10, *options],
+                             **settings)
+        expected, taken = "start", 0
+        while process.poll() is None:
+            for _ in range(draw.randrange(20) if signals else 1):
+                time.sleep(draw.uniform(0, 0.01 if signals else 0.1))
+                if signals:
+                    process.send_signal(draw.choice(signals))
+            try:
+                # Now and then the other one, which is refused: it records already, or not.
+                request = expected if draw.random() < 0.9 else other[expected]
+                ask(process.pid, request)
+                expected = other[request]
+                taken += 1
+            except (Refused, OSError, IndexError, ValueError):
+                continue  # or the program has ended
+        err = process.stderr.read()
+        self.assertGreater(taken, 1, f"seed {seed}")
+        return process.returncode, re.findall(r"weights \S+", err), f"seed {seed}: {err}"
+
+    def check_weights(self, mode, signals=(), **settings):
+        options = ("--model", "mlp", "--mode", mode, "--ranges", "pytorch")
+        plain = harness.run([TRAINER, "--steps", self.STEPS, *options],
+                            {**harness.clean_environment(), **settings,
+                             "LD_LIBRARY_PATH": str(harness.SIMGPU)})
+        code, weights, said = self.trained(*options, signals=signals, **settings)
+        self.assertEqual(code, plain.returncode, said)
+        self.assertEqual(weights, re.findall(r"weights \S+", plain.stderr), said)
+        self.assertEqual(len(weights), 1, said)
+        traces = sorted(self.folder.iterdir())
+        self.assertGreater(len(traces), 1)
+        # One that was stopped at once has no launch; none is damaged.
+        report = harness.reduce(*traces, check=None)
+        self.assert_balanced(report)
+        self.assertEqual(report["damage"], [])
+        for trace in traces:
+            trace.unlink()
+
+    def test_weights(self):
+        for mode in ("plain", "autograd-thread", "graph", "streams"):
+            with self.subTest(mode):
+                self.check_weights(mode)
+
+    def test_weights_where_signals_come(self):
+        signals = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
+        self.check_weights("streams", signals=signals,
+                           LD_PRELOAD=str(CLIENTS / "handled_signals.so"))
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers look at the clock themselves")
+    def test_weights_where_the_system_clock_jumps(self):
+        self.check_weights("autograd-thread", LD_PRELOAD=str(CLIENTS / "jumping_clock.so"))
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers look at the clock themselves")
+    def test_a_recording_measures_where_the_system_clock_jumps(self):
+        client = self.endless(LD_PRELOAD=str(CLIENTS / "jumping_clock.so"))
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: float(ask(client.pid, "status").get("covered", 0)) == 1)
+        ask(client.pid, "stop")
+        report = harness.reduce(output)
+        self.assert_all_counted(report, report["ledger"]["launches"])
+
+
+class NoMemory(Attach):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
+    def test_failed_allocations_end_nothing(self):
+        """While recordings begin and end. With memory again the next recording is whole."""
+        client = self.start([CLIENTS / "attach_client", "scarce"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+
+        def memory(line):
+            client.stdin.write(line + "\n")
+            client.stdin.flush()
+            self.assertEqual(client.stdout.readline(), "\n", "the program has ended")
+
+        def request(verb):
+            try:
+                return ask(client.pid, verb).get("output")
+            except (Refused, OSError, IndexError, ValueError):
+                return None  # no memory for the recording, or for the answer
+
+        for after in [*range(0, 40), *range(40, 1_000, 60)]:
+            for which in ("one", "all"):
+                with self.subTest(after=after, which=which):
+                    memory(f"{which} {after}")
+                    request("start")
+                    time.sleep(0.02)
+                    request("stop")
+                    memory("none")
+                    request("stop")  # where the first had no memory
+                    self.assertEqual(ask(client.pid, "status")["state"], "dormant")
+        output = request("start")
+        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+        request("stop")
+        report = harness.reduce(output)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["dropped"], 0)
+        out, err = client.communicate(timeout=PATIENCE_S)
+        self.assertEqual((client.returncode, out), (0, "right\n"), err)
+
+
+class Cost(Attach):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers cost more than we do")
+    def test_a_launch_costs_nothing_before_and_after_a_recording(self):
+        def client_of(program):
+            self.addCleanup(harness.kill_session, program)
+
+            def launch_ns():
+                program.stdin.write("\n")
+                program.stdin.flush()
+                return float(program.stdout.readline())
+            return launch_ns
+
+        command = [CLIENTS / "attach_client", "launch_ns"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        ours = self.start(command, FLOPINJ_MODE="timing", **pipes)
+        plain = subprocess.Popen([str(c) for c in command], text=True, start_new_session=True,
+                                 env={**harness.clean_environment(),
+                                      "LD_LIBRARY_PATH": str(harness.SIMGPU)}, **pipes)
+        our_launch, plain_launch = client_of(ours), client_of(plain)
+        took = {"plain": [], "dormant": [our_launch()], "recording": [], "after": []}
+        for _ in range(8):
+            took["plain"].append(plain_launch())
+            ask(ours.pid, "start")
+            took["recording"].append(our_launch())
+            ask(ours.pid, "stop")
+            took["after"].append(our_launch())
+        shortest = {name: min(values) for name, values in took.items()}
+        for name in ("dormant", "after"):
+            self.assertLess(shortest[name], 1.1 * shortest["plain"], took)
+        self.assertGreater(shortest["recording"], 1.1 * shortest["plain"], took)
+
+
+class Valgrind(Attach):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers and valgrind do not go together")
+    @unittest.skipIf(shutil.which("valgrind") is None, "no valgrind")
+    def test_no_access_is_wrong(self):
+        # Without leaks: who looks for them reads all that simgpu reserves as memory of its GPU.
+        client = self.start(["valgrind", "--quiet", "--leak-check=no", "--error-exitcode=99",
+                             CLIENTS / "attach_client", "scarce"],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(2):
+            ask(client.pid, "start")
+            self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+            ask(client.pid, "stop")
+        out, err = client.communicate(timeout=PATIENCE_S)
+        self.assertEqual((client.returncode, out), (0, "right\n"), err)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,175 @@
+"""flopinj attach, detach, status, top and metrics."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import unittest
+import urllib.request
+from pathlib import Path
+
+import harness
+from attaching import PATIENCE_S, Attach, ask
+from harness import TRAINER
+
+
+def flopinj(*arguments, folder="/tmp"):
+    return harness.run([harness.FLOPINJ, *arguments], harness.clean_environment(), cwd=folder)
+
+
+def may_trace():
+    if shutil.which("gdb") is None:
+        return False
+    with subprocess.Popen(["sleep", "60"]) as program:
+        done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(program.pid), "-ex", "detach"],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        program.kill()
+    return done.returncode == 0 and "not permitted" not in done.stdout + done.stderr
+
+
+class Commands(Attach):
+    """flopinj attach, detach and status."""
+
+    @staticmethod
+    def with_flop(pid):
+        """The status, once the trace has counts."""
+        status = json.loads(flopinj("status", "--json", pid).stdout)
+        return status if status["flop"] else None
+
+    def test_a_dormant_program_is_asked(self):
+        client = self.endless()
+        self.assertIn("dormant", flopinj("status", client.pid).stdout)
+        done = flopinj("attach", client.pid, "-o", "mine-%p.pb", "--level", "tally",
+                       folder=self.folder)
+        trace = self.folder / f"mine-{client.pid}.pb"
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(str(trace), done.stdout)
+        again = flopinj("attach", client.pid)
+        self.assertEqual((again.returncode, again.stdout), (1, ""))
+        self.assertIn("it records already", again.stderr)
+        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+        status = json.loads(flopinj("status", "--json", client.pid).stdout)
+        self.assertEqual((status["state"], status["output"]), ("recording", str(trace)))
+        self.assertIsNone(status["hfu"])  # of a simulated GPU
+        status = self.wait_for(lambda: self.with_flop(client.pid))
+        # axpy of 16 elements: one fused multiply-add each.
+        self.assertEqual(status["flop"] % 32, 0)
+        self.assertLessEqual(status["flop"], 32 * int(ask(client.pid, "status")["launches"]))
+        self.assertIn(" FLOP so far", flopinj("status", client.pid).stdout)
+        done = flopinj("detach", client.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"flopreduce {trace}", done.stdout)
+        launches = int(re.search(r"([\d,]+) launches", done.stdout)[1].replace(",", ""))
+        report = harness.reduce(trace)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"]["launches"], launches)
+
+    def test_top_shows_the_report_so_far(self):
+        client = self.endless()
+        self.assertIn("nothing was recorded yet", flopinj("top", "--once", client.pid).stdout)
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: int(ask(client.pid, "status")["trace_bytes"]) > 3000)
+        done = flopinj("top", "--once", client.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"process {client.pid}: recording", done.stdout)
+        self.assertIn("axpy", done.stdout)
+        self.assertIn("the program was still running when it was read", done.stdout)
+        self.assertNotIn("ended by a signal", done.stdout)
+        both = json.loads(flopinj("top", "--json", client.pid).stdout)
+        self.assertEqual(both["status"]["output"], output)
+        self.assertGreater(both["report"]["ledger"]["launches"], 0)
+        self.assertLessEqual(both["report"]["ledger"]["launches"],
+                             int(ask(client.pid, "status")["launches"]))
+
+    def test_metrics_are_what_prometheus_reads(self):
+        client, idle = self.endless(), self.endless()
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: float(ask(client.pid, "status")["covered"]) == 1)
+        ask(client.pid, "stop")
+        launches = harness.reduce(output)["ledger"]["launches"]
+        text = flopinj("metrics", client.pid, idle.pid, 2 ** 30).stdout
+        sample = re.compile(r'(flopinj_[a-z_]+)\{pid="(\d+)"(?:,phase="(\w+)")?\} ([-+.e\d]+)')
+        values = {}
+        for line in text.splitlines():
+            if line.startswith("#"):
+                self.assertRegex(line, r"# (HELP flopinj_[a-z_]+ \w.*\.|TYPE flopinj_[a-z_]+ "
+                                       r"(counter|gauge))$")
+                continue
+            name, pid, phase, value = sample.fullmatch(line).groups()
+            values[name, int(pid), phase] = float(value)
+            kind = "counter" if name.endswith("_total") else "gauge"
+            self.assertIn(f"# TYPE {name} {kind}\n", text)
+        self.assertEqual(values["flopinj_launches_total", client.pid, None], launches)
+        self.assertEqual(values["flopinj_flop_total", client.pid, "other"], 32 * launches)
+        processes = (client.pid, idle.pid, 2 ** 30)
+        self.assertEqual([values["flopinj_up", pid, None] for pid in processes], [1, 1, 0])
+        self.assertNotIn(("flopinj_launches_total", idle.pid, None), values)
+        if shutil.which("promtool"):
+            checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                     capture_output=True)
+            self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+    def test_metrics_are_served_until_the_program_ends(self):
+        client = self.endless()
+        file = self.folder / "flopinj.prom"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = subprocess.Popen([str(harness.FLOPINJ), "metrics", "--port", str(port), "-o",
+                                   str(file), "--every", "0.2", str(client.pid)])
+        self.addCleanup(server.kill)
+        self.wait_for(file.exists)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+            self.assertEqual(page.headers["Content-Type"], "text/plain; version=0.0.4")
+            self.assertIn(f'flopinj_recording{{pid="{client.pid}"}} 0\n', page.read().decode())
+        ask(client.pid, "start")
+        self.wait_for(lambda: f'flopinj_recording{{pid="{client.pid}"}} 1\n' in file.read_text())
+        client.kill()
+        client.wait()
+        self.assertEqual(server.wait(PATIENCE_S), 0)
+        self.assertFalse(file.exists())
+
+    def test_what_cannot_be_is_said_in_one_line(self):
+        with subprocess.Popen(["sleep", "60"]) as program:
+            for arguments, words in ((("attach", program.pid), "has not loaded CUDA's driver"),
+                                     (("attach", "--never-enter", program.pid), "does not listen"),
+                                     (("detach", program.pid), "does not listen"),
+                                     (("attach", 2 ** 30), "there is no process"),
+                                     (("attach", program.pid, "--dormant"), "--dormant"),
+                                     (("attach", "me"), "me"), (("attach",), "PID")):
+                with self.subTest(arguments):
+                    done = flopinj(*arguments)
+                    self.assertIn(done.returncode, (1, 2))
+                    self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1),
+                                     done.stderr)
+                    self.assertIn(words, done.stderr)
+            program.kill()
+
+    @unittest.skipIf(not may_trace(), "no gdb, or this machine lets nobody trace a process")
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have to be there from the start")
+    def test_a_program_that_was_started_without_the_library_is_entered(self):
+        options = ("--steps", 120, "--sleep-ms", 25, "--model", "mlp")
+        env = {**harness.clean_environment(), "LD_LIBRARY_PATH": str(harness.SIMGPU)}
+        plain = harness.run([TRAINER, "--steps", 120, "--model", "mlp"], env)
+        program = subprocess.Popen([str(c) for c in (TRAINER, *options)], env=env, text=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.wait_for(lambda: "libcuda" in Path(f"/proc/{program.pid}/maps").read_text())
+        done = flopinj("attach", program.pid, folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("without flopinj", done.stdout)
+        self.wait_for(lambda: int(ask(program.pid, "status")["launches"]) > 100)
+        self.assertEqual(flopinj("detach", program.pid).returncode, 0)
+        self.assertEqual(flopinj("attach", program.pid, "-o", "second.pb",
+                                 folder=self.folder).returncode, 0)
+        _, err = program.communicate(timeout=240)
+        self.assertEqual(program.returncode, plain.returncode)
+        self.assertEqual(re.findall(r"weights \S+", err), re.findall(r"weights \S+", plain.stderr))
+        for trace in (f"flop-{program.pid}.pb", "second.pb"):
+            report = harness.reduce(self.folder / trace)
+            self.assert_balanced(report)
+            self.assertGreater(report["ledger"]["launches"], 0)
+
+
+if __name__ == "__main__":
+    harness.main()
