@@ -195,7 +195,8 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
 }
 
 // The end of the program, or of the process's part in it. A recording that another thread begins or
-// ends is waited for: where CUPTI answers, that takes no longer than it may take without exit().
+// ends is waited for, since only that thread knows what it has asked CUPTI for. Not for ever: where
+// CUPTI does not answer, the thread and what it holds are left, and CUPTI is not called any more.
 void close(EndReason reason) noexcept {
   constexpr auto kMostWait = std::chrono::seconds(10);
   try {

@@ -5,7 +5,8 @@
 //   InitializeInjection         start_session(): CUPTI, trace file, callbacks, activity, threads;
 //                               with FLOPINJ_DORMANT=1 only the control socket
 //   control socket              stop_recording(), start_recording(): any number of times
-//   exit                        stop_session(kExit): windows closed, times flushed, trace closed
+//   exit                        stop_session(kExit): windows closed, times flushed, trace closed;
+//                               none begins any more, and one that begins or ends is waited for
 //   fork                        parent: nothing changes; child: what was recording is dropped
 //
 // A recording that was stopped is freed once no thread of the program is inside it. One that the
