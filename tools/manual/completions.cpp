@@ -72,6 +72,24 @@ const Command* find(const Program& program, const std::string& name) {
   return nullptr;
 }
 
+// What a command's arguments without a name may be, where there are words to choose from.
+std::string argument_words(const Command* command) {
+  std::string words;
+  if (command == nullptr) return words;
+  for (const Option& o : command->options)
+    if (o.names.empty() && !o.choices.empty())
+      words += (words.empty() ? "" : " ") + choices(o, "\"", "\"");
+  return words;
+}
+
+// Commands and arguments that may come behind `place`.
+std::string next_words(const Program& program, const std::string& place) {
+  std::vector<std::string> words = words_after(program, place);
+  if (const std::string more = argument_words(find(program, place)); !more.empty())
+    words.push_back(more);
+  return joined(words, " ");
+}
+
 // Shell patterns for an option's names after a command: "'compare -o'|'compare --output'".
 std::string patterns(const Command& command, const Option& option) {
   std::string out;
@@ -123,7 +141,7 @@ void write_bash(std::ostream& out, const Program& program) {
         options.insert(options.end(), o.names.begin(), o.names.end());
     out << "    " << posix(place)
         << ") if [[ $current == -* ]]; then i=" << posix(joined(options, " "))
-        << "; else i=" << posix(joined(words_after(program, place), " ")) << "; fi ;;\n";
+        << "; else i=" << posix(next_words(program, place)) << "; fi ;;\n";
   }
   out << "  esac\n  mapfile -t COMPREPLY < <(compgen -W \"$i\" -- \"$current\"\n"
       << "    [[ $current == -* ]] || compgen -f -- \"$current\")\n}\n"
@@ -150,7 +168,7 @@ void zsh_option(std::ostream& out, const Option& o) {
                  (o.required ? ":"
                   : o.many   ? ":"
                              : "::") +
-                 plain(o.value) + ":_files");
+                 plain(o.value) + ":" + action);
     return;
   }
   std::string tail = "[" + plain(brief(o.text)) + "]";
@@ -213,8 +231,8 @@ void write_fish(std::ostream& out, const Program& program) {
   out << "# Completion of " << program.name << " for fish, made from its command line.\n";
   for (const auto& place : places(program)) {
     const std::string start = "complete -c " + program.name + " -n " + fish(condition(place));
-    if (const auto words = words_after(program, place); !words.empty())
-      out << start << " -a " << fish(joined(words, " ")) << '\n';
+    if (const std::string words = next_words(program, place); !words.empty())
+      out << start << " -a " << fish(words) << '\n';
     const Command* command = find(program, place);
     if (command == nullptr) continue;
     for (const Option& o : command->options) {

@@ -109,6 +109,8 @@ class Bash(unittest.TestCase):
                              re.findall(r"^  (\w+) +\S", named, re.MULTILINE))
             self.assertEqual(self.complete("flopreduce comp", empty), ["compare"])
             self.assertEqual(self.complete("flopreduce project ", empty), ["train", "infer"])
+            self.assertEqual(self.complete("flopreduce schema proj", empty),
+                             ["project-train", "project-infer"])
             listed = re.findall(r"^  (\w+) +\S",
                                 re.split("Commands|Arguments", help_of("flopreduce", ""))[1],
                                 re.MULTILINE)
@@ -169,6 +171,7 @@ class OtherShells(unittest.TestCase):
 
         self.assertEqual(complete("flopreduce comp"), ["compare"])
         self.assertEqual(complete("flopreduce --format ht"), ["html"])
+        self.assertEqual(complete("flopreduce schema rep"), ["report"])
         self.assertEqual(complete("flopreduce project train --exam"), ["--examples"])
         for program, command in PLACES:
             self.assertLessEqual(options_of(program, command),
