@@ -29,7 +29,10 @@ def run(build, threads, settings):
 
 CASES = {"none": None, "count": {"FLOPINJ_MODE": "count"}, "timing": {"FLOPINJ_MODE": "timing"},
          "multiplex": {"FLOPINJ_MODE": "multiplex"},
-         "tally": {"FLOPINJ_MODE": "count", "FLOPINJ_LEVEL": "tally"}}
+         "tally": {"FLOPINJ_MODE": "count", "FLOPINJ_LEVEL": "tally"},
+         # Before a recording, and after one of a single launch.
+         "dormant": {"FLOPINJ_DORMANT": "1"},
+         "after": {"FLOPINJ_MODE": "timing", "FLOPINJ_LAUNCH_COUNT": "1"}}
 
 
 def main():

@@ -124,38 +124,6 @@ class NoMemory(Attach):
         self.assertEqual((client.returncode, out), (0, "right\n"), err)
 
 
-class Cost(Attach):
-    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers cost more than we do")
-    def test_a_launch_costs_nothing_before_and_after_a_recording(self):
-        def client_of(program):
-            self.addCleanup(harness.kill_session, program)
-
-            def launch_ns():
-                program.stdin.write("\n")
-                program.stdin.flush()
-                return float(program.stdout.readline())
-            return launch_ns
-
-        command = [CLIENTS / "attach_client", "launch_ns"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        ours = self.start(command, FLOPINJ_MODE="timing", **pipes)
-        plain = subprocess.Popen([str(c) for c in command], text=True, start_new_session=True,
-                                 env={**harness.clean_environment(),
-                                      "LD_LIBRARY_PATH": str(harness.SIMGPU)}, **pipes)
-        our_launch, plain_launch = client_of(ours), client_of(plain)
-        took = {"plain": [], "dormant": [our_launch()], "recording": [], "after": []}
-        for _ in range(8):
-            took["plain"].append(plain_launch())
-            ask(ours.pid, "start")
-            took["recording"].append(our_launch())
-            ask(ours.pid, "stop")
-            took["after"].append(our_launch())
-        shortest = {name: min(values) for name, values in took.items()}
-        for name in ("dormant", "after"):
-            self.assertLess(shortest[name], 1.1 * shortest["plain"], took)
-        self.assertGreater(shortest["recording"], 1.1 * shortest["plain"], took)
-
-
 class Valgrind(Attach):
     @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers and valgrind do not go together")
     @unittest.skipIf(shutil.which("valgrind") is None, "no valgrind")

@@ -5,7 +5,6 @@
 //   capture    launches before, in and after the range of its first cuProfilerStart and Stop, and
 //              in a second one; SECONDS later it ends
 //   forks      leaves a child behind that does nothing, and prints the child's id
-//   launch_ns  at each line of its input, what a launch takes at least, in ns
 //   scarce     launches, and reads lines: "one N" (the profiler's allocation after N more fails),
 //              "all N" (and all behind it) or "none". Answers each with an empty line. At the end
 //              of its input it prints whether its launches computed as they should
@@ -17,15 +16,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -116,44 +111,6 @@ void forks() {
   usleep(500'000);
 }
 
-// On a thread of its own, all the time: what a recording leaves behind is let go of in a launch. Of
-// each wait the shortest of many batches counts: the machine may have other work.
-void launch_ns(const Gpu& gpu) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kBatches = 100, kLaunches = 200;
-  std::mutex mutex;
-  std::condition_variable measured;
-  int wanted = 0;  // batches
-  double shortest = 0;
-  bool ending = false;
-  std::thread launching([&] {
-    gpu.use();
-    for (std::unique_lock lock(mutex); !ending;) {
-      lock.unlock();
-      const auto began = Clock::now();
-      for (int i = 0; i < kLaunches; ++i) gpu.axpy(1);
-      const std::chrono::duration<double, std::nano> took = Clock::now() - began;
-      Gpu::synchronize();
-      lock.lock();
-      // The first of them began before it was asked for.
-      if (wanted <= kBatches) shortest = std::min(shortest, took.count() / kLaunches);
-      if (wanted > 0 && --wanted == 0) measured.notify_one();
-    }
-  });
-  for (std::string line; std::getline(std::cin, line);) {
-    std::unique_lock lock(mutex);
-    shortest = 1e9;
-    wanted = kBatches + 1;
-    measured.wait(lock, [&] { return wanted == 0; });
-    std::cout << shortest << std::endl;
-  }
-  {
-    const std::lock_guard lock(mutex);
-    ending = true;
-  }
-  launching.join();
-}
-
 // What y[0] is after each launch is known: x is 1, and a is 1 too.
 void scarce(const Gpu& gpu) {
   using client::ScarceMemory;
@@ -163,13 +120,12 @@ void scarce(const Gpu& gpu) {
   unsigned launches = 0;
   std::thread launching([&] {
     gpu.use();
-    do {
+    for (; !ending; ++launches) {
       nvtxRangePushA("launch");
       gpu.axpy(16, nullptr, 1.0F);
       nvtxRangePop();
-      ++launches;
       usleep(200);
-    } while (!ending);
+    }
   });
   std::optional<ScarceMemory> memory;
   for (std::string line; std::getline(std::cin, line);) {
@@ -203,8 +159,6 @@ int main(int argc, char** argv) {
     capture(gpu, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0);
   else if (name == "forks")
     forks();
-  else if (name == "launch_ns")
-    launch_ns(gpu);
   else if (name == "scarce")
     scarce(gpu);
   else
