@@ -47,10 +47,8 @@ Option describe(const CLI::Option& from) {
   option.preset = from.get_default_str();
   option.required = from.get_required();
   option.many = from.get_items_expected_max() > 1;
-  if (from.get_positional())
-    option.value = from.get_single_name();
-  else if (from.get_items_expected_max() > 0)
-    describe_value(from.get_type_name(), option);
+  if (from.get_items_expected_max() > 0) describe_value(from.get_type_name(), option);
+  if (from.get_positional()) option.value = from.get_single_name();
   return option;
 }
 
