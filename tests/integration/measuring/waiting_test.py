@@ -50,6 +50,15 @@ class WaitingPrograms(harness.TestCase):
                         dot = harness.by_key(report["kernels"], "name")["dot"]
                         self.assertEqual((dot["launches"], dot["flop"]), (10, 10 * 2 * 7))
 
+    def test_they_end_with_the_settings_of_a_user(self):
+        """The tests' own settings measure sooner, and more, than those that a user gets."""
+        for case in CASES:
+            with self.subTest(case):
+                output = self.folder / f"{case}-%r-%p.pb"
+                env = harness.injected_environment(output, SIMGPU_ASYNC=1)
+                ours = {name for name in env if name.startswith("FLOPINJ_")} - {"FLOPINJ_OUTPUT"}
+                self.ends(case, {name: env[name] for name in env if name not in ours})
+
     def test_a_launch_that_is_long_in_a_window_is_named(self):
         done = self.run_profiled([WAITING, "long_launch"], SIMGPU_ASYNC=1)
         said = "a launch of spin has been inside a measurement window for 10 s"
