@@ -195,8 +195,8 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
 }
 
 // The end of the program, or of the process's part in it. A recording that another thread begins or
-// ends is waited for, since only that thread knows what it has asked CUPTI for. Not for ever: where
-// CUPTI does not answer, the thread and what it holds are left, and CUPTI is not called any more.
+// ends is waited for, since only that thread knows which calls to CUPTI it has made. The wait has a
+// limit: after it the thread and its recording are left, and CUPTI is not called any more.
 void close(EndReason reason) noexcept {
   constexpr auto kMostWait = std::chrono::seconds(10);
   try {

@@ -7,7 +7,7 @@ namespace {
 __attribute__((constructor)) void handle_all() {
   struct sigaction action {};
   action.sa_handler = [](int) {};
-  // The C library refuses those that it keeps for itself.
+  // The C library refuses the two real-time signals that it uses itself.
   for (int signal = 1; signal <= SIGRTMAX; ++signal)
     if (signal != SIGKILL && signal != SIGSTOP) sigaction(signal, &action, nullptr);
 }

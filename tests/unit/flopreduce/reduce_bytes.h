@@ -57,8 +57,8 @@ inline nlohmann::json json_of(const reduce::Report& report) {
   return nlohmann::json::parse(json_text_of(report));
 }
 
-// What a summary's report says like that of its traces: all but single moments, and the files'
-// names.
+// The part of a report that is the same for a summary and for its traces: everything but single
+// moments and the names of files.
 inline nlohmann::json timeless_json_of(const reduce::Report& report) {
   auto json = json_of(report);
   for (auto& device : json["time"]["devices"]) {

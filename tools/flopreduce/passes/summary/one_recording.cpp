@@ -28,7 +28,8 @@ bool names_something(const Packet& packet) {
          field == PacketField::metric_group || field == PacketField::ledger;
 }
 
-// Calls visit(input, packet, sequence number before) for every packet that counts.
+// Calls visit(input, packet, sequence number of the packet before it) for every packet that is read
+// neither twice nor out of order.
 template <typename Visit>
 void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> inputs,
                          DamageLog& damage, Visit&& visit) {
