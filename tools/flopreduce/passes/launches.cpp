@@ -33,13 +33,12 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
   const auto known = [](uint32_t index, uint32_t otherwise) {
     return index != kNoIndex ? index : otherwise;
   };
-  const uint32_t unknown_device = state.devices.get(1);
   const uint32_t thread_name = known(state.threads.get(batch.thread()), NamePool::kEmpty);
   TimedLaunch launch;
   launch.trace = trace;
   const uint32_t device = state.streams.get(batch.stream());
   launch.stream = device != kNoIndex ? batch.stream() : 0;
-  launch.device = known(device, unknown_device);
+  launch.device = state.device_of(batch.stream());
   NumberCuts numbers(split_.of(trace, batch));
   uint64_t path_id = UINT64_MAX;  // none yet
   NumberTells path_tells = NumberTells::kNothing;

@@ -59,9 +59,7 @@ void StepPass::value(uint32_t signature, uint32_t chip, const SignatureResult& r
 }
 
 uint32_t StepPass::chip_of(uint32_t trace, uint32_t stream) const {
-  const TraceState& state = tables_.traces[trace];
-  const uint32_t device = state.streams.get(stream);
-  return tables_.devices[device != kNoIndex ? device : state.devices.get(1)].chip;
+  return tables_.devices[tables_.traces[trace].device_of(stream)].chip;
 }
 
 const StepPass::Each& StepPass::each(uint32_t trace, uint32_t signature, uint32_t chip) const {

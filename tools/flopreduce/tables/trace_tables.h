@@ -87,6 +87,14 @@ struct TraceState {
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;
+
+  // Index of the device with id 0, which TraceTables::join() gives every trace.
+  uint32_t unknown_device() const { return devices.get(1); }
+  // The stream's, or that one.
+  uint32_t device_of(uint32_t stream) const {
+    const uint32_t device = streams.get(stream);
+    return device != kNoIndex ? device : unknown_device();
+  }
 };
 
 struct TraceTables {

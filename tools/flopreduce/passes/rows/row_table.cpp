@@ -81,8 +81,7 @@ uint32_t RowTable::lane(uint32_t thread, uint32_t stream, NumberTells tells) {
   auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(tells)];
   if (const auto found = lane_of_ids.find(ids); found != lane_of_ids.end()) return found->second;
   const TraceState& trace = shared_.tables().traces[trace_];
-  const uint32_t unknown_device =
-      trace.devices.get(1);  // id 0, which TraceTables::join() gives every trace
+  const uint32_t unknown_device = trace.unknown_device();
   const uint32_t device = stream == 0 ? unknown_device : trace.streams.get(stream);
   const uint32_t thread_name = thread == 0 ? NamePool::kEmpty : trace.threads.get(thread);
   Lane lane;

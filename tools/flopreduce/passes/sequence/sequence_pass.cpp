@@ -92,7 +92,7 @@ SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
 // kNoIndex where it is not known.
 uint32_t SequencePass::device_of(uint32_t stream) const {
   const TraceState& state = tables_.traces[trace_];
-  return stream == 0 ? state.devices.get(1) : state.streams.get(stream);
+  return stream == 0 ? state.unknown_device() : state.streams.get(stream);
 }
 
 uint32_t SequencePass::path_of(uint32_t id) const {

@@ -13,9 +13,8 @@ void KernelTimes::batch(const TraceTables& tables, uint32_t trace, uint32_t stre
   if (kept_ == 0) kept_ = most_open_intervals(tables, trace);
   if (segment != segment_) end_segment();
   segment_ = segment;
-  uint32_t device = state.streams.get(stream);
-  if (device == kNoIndex) device = state.devices.get(1);
-  device_ = &devices_.try_emplace(tables.devices[device].id, kept_).first->second;
+  const uint32_t id = tables.devices[state.device_of(stream)].id;
+  device_ = &devices_.try_emplace(id, kept_).first->second;
   intervals_.clear();
 }
 
