@@ -47,8 +47,9 @@ class Training(Attach):
     def check_weights(self, mode, signals=(), **settings):
         options = ("--model", "mlp", "--mode", mode, "--ranges", "pytorch")
         plain = harness.run([TRAINER, "--steps", self.STEPS, *options],
-                            {**harness.clean_environment(), **settings,
-                             "LD_LIBRARY_PATH": str(harness.SIMGPU)})
+                            harness.sanitizer_first(
+                                {**harness.clean_environment(), **settings,
+                                 "LD_LIBRARY_PATH": str(harness.SIMGPU)}))
         code, weights, said = self.trained(*options, signals=signals, **settings)
         self.assertEqual(code, plain.returncode, said)
         self.assertEqual(weights, re.findall(r"weights \S+", plain.stderr), said)

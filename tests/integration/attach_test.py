@@ -191,6 +191,9 @@ class Exits(Attach):
         """The trace, what the program has said, and how long its end has taken."""
         client = self.start([CLIENTS / "attach_client", "scarce"], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, SIMGPU_FAULT=f"slow_enable={slow_ms}")
+        client.stdin.write("none\n")
+        client.stdin.flush()
+        client.stdout.readline()  # it has a context, and launches
         for _ in range(earlier):
             ask(client.pid, "start")
             ask(client.pid, "stop")

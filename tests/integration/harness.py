@@ -41,9 +41,14 @@ def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_
     env["FLOPINJ_BUDGET"] = "none"  # a machine that stalls inside a window would spend it
     for name in by:
         env[name] = str(LIBRARY)
-    if SANITIZER_PRELOAD:  # has to come first
-        env["LD_PRELOAD"] = f"{SANITIZER_PRELOAD}:{env.get('LD_PRELOAD', '')}".rstrip(":")
     env.update({k: str(v) for k, v in settings.items()})
+    return sanitizer_first(env)
+
+
+def sanitizer_first(env):
+    """The environment with the sanitizer's library before all others that it preloads."""
+    if SANITIZER_PRELOAD:
+        env["LD_PRELOAD"] = f"{SANITIZER_PRELOAD}:{env.get('LD_PRELOAD', '')}".rstrip(":")
     return env
 
 

@@ -5,9 +5,10 @@
 //   capture    launches before, in and after the range of its first cuProfilerStart and Stop, and
 //              in a second one; SECONDS later it ends
 //   forks      leaves a child behind that does nothing, and prints the child's id
-//   scarce     launches, and reads lines: "one N" (the profiler's allocation after N more fails),
-//              "all N" (and all behind it) or "none". Answers each with an empty line. At the end
-//              of its input it prints whether its launches computed as they should
+//   scarce     launches, and reads lines from its first launch on: "one N" (the profiler's
+//              allocation after N more fails), "all N" (and all behind it) or "none". Answers each
+//              with an empty line. At the end of its input it prints whether its launches computed
+//              as they should
 #include <cudaProfiler.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -111,22 +112,26 @@ void forks() {
   usleep(500'000);
 }
 
-// What y[0] is after each launch is known: x is 1, and a is 1 too.
+// y[0] is known after each launch: it begins as 0, and x[0] and a are 1.
 void scarce(const Gpu& gpu) {
   using client::ScarceMemory;
   const float one = 1;
+  float y = 0;
   client::check(cuMemcpyHtoD(gpu.x, &one, sizeof one), "cuMemcpyHtoD");
+  client::check(cuMemcpyHtoD(gpu.y, &y, sizeof y), "cuMemcpyHtoD");
   std::atomic<bool> ending{false};
-  unsigned launches = 0;
+  std::atomic<unsigned> launches{0};
   std::thread launching([&] {
     gpu.use();
-    for (; !ending; ++launches) {
+    while (!ending) {
       nvtxRangePushA("launch");
       gpu.axpy(16, nullptr, 1.0F);
       nvtxRangePop();
+      if (++launches == 1) launches.notify_one();
       usleep(200);
     }
   });
+  launches.wait(0);
   std::optional<ScarceMemory> memory;
   for (std::string line; std::getline(std::cin, line);) {
     memory.reset();
@@ -141,9 +146,8 @@ void scarce(const Gpu& gpu) {
   ending = true;
   launching.join();
   Gpu::synchronize();
-  float y = 0;
   client::check(cuMemcpyDtoH(&y, gpu.y, sizeof y), "cuMemcpyDtoH");
-  std::cout << (launches > 0 && y == static_cast<float>(launches) ? "right" : "wrong") << std::endl;
+  std::cout << (y == static_cast<float>(launches.load()) ? "right" : "wrong") << std::endl;
 }
 
 }  // namespace
