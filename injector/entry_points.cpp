@@ -9,9 +9,12 @@
 // nothing else: at that moment neither CUDA nor the program is ready.
 // flopinj attach: gdb loads the library into a program that was started without it, and calls
 //   flopinj_listen(); all else is asked for by the control socket.
+// flopinj.torch: its observer of operators asks flopinj_operators() for the functions that
+//   it calls around each of them (operators.h).
 // In a set-user-id program none of them does anything.
 #include <dlfcn.h>
 #include <injector/nvtx.h>
+#include <injector/operators.h>
 #include <injector/process/edge.h>
 #include <injector/process/this_thread.h>
 #include <injector/session.h>
@@ -63,6 +66,12 @@ FLOPINJ_EXPORT int flopinj_listen(void) {
   if (!may_run()) return 0;
   const flopinj::NoCancellation whole;
   return flopinj::listen_session() ? 1 : 0;
+}
+
+FLOPINJ_EXPORT const FlopinjOperators* flopinj_operators(void) {
+  if (!may_run()) return nullptr;
+  const flopinj::NoCancellation whole;
+  return flopinj::operators();
 }
 
 namespace {

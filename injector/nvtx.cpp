@@ -14,16 +14,13 @@
 #include <collector/identity/mutex.h>
 #include <injector/nvtx.h>
 #include <injector/nvtx_handles.h>
-#include <injector/process/edge.h>
+#include <injector/process/contained.h>
 #include <injector/process/never_destroyed.h>
-#include <injector/process/presence.h>
-#include <injector/process/this_thread.h>
 
 #include <array>
 #include <cwchar>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -96,32 +93,6 @@ std::optional<uint64_t> number_of(const nvtxEventAttributes_t* attributes) {
       return whole(attributes->payload.iValue);
     default:
       return std::nullopt;
-  }
-}
-
-void count_interrupting_call() noexcept {
-  if (Edge* const edge = recording_edge(); edge != nullptr)
-    edge->collector->count_interrupting_range();
-}
-
-// Every function below is called by the program. Nothing may escape into it. A call in a signal
-// handler that interrupted us on this thread is counted and does nothing, since we may hold a lock.
-template <class Result, class Body>
-Result contain(Result fallback, Body&& body) noexcept {
-  try {
-    if (RecursionGuard::inside()) {
-      count_interrupting_call();
-      return fallback;
-    }
-    const RecursionGuard guard;
-    const Visit visit(guard);
-    if (!visit.allowed()) return fallback;
-    if constexpr (std::is_invocable_v<Body, const RecursionGuard&>)
-      return body(guard);
-    else
-      return body();
-  } catch (...) {
-    return fallback;
   }
 }
 

@@ -27,6 +27,13 @@ class RangeStack {
   int push(StringId domain, std::string_view name) noexcept;
   int pop(StringId domain) noexcept;  // the level after; negative when that domain has none open
 
+  // The same without levels, in the default domain, of a range whose caller knows its name by a
+  // hash. False: the hash is not known at this place, and nothing was done.
+  bool push_known(uint64_t hash, uint64_t sequence_plus_1) noexcept;
+  // `name` has no fields that change with every call; its hash is known at this place from now on.
+  void push_named(uint64_t hash, uint64_t sequence_plus_1, std::string_view name) noexcept;
+  void pop_known() noexcept;
+
   // What tags a launch now: process ranges first, then this thread's, in the order they were
   // pushed.
   PathId path() noexcept {
@@ -52,20 +59,35 @@ class RangeStack {
   // kMaxDepth x kMaxScannedBytes, 8 MiB, where all are as long as can be.
   struct Open {
     StringId domain;
-    std::string key;
+    const std::string* known = nullptr;  // the table's own copy of its key; null: `text` is the key
+    std::string text;
     uint64_t sequence_plus_1 = 0;
     bool evaluates_node = false;
     bool in_node = false;  // or evaluates one
     uint32_t step = 0;     // that it is; 0: none
     PathId path;
+
+    const std::string& key() const { return known != nullptr ? *known : text; }
   };
   struct Child {
     PathId path;
-    bool is_step = false;  // by its name
+    bool is_step = false;               // by its name
+    const std::string* name = nullptr;  // RangePathTable::Child::name
   };
   struct ChildCache;
+  struct KnownCache;
 
   Child child(PathId parent, StringId domain, std::string_view key) noexcept;
+  // True where another push in `domain` can only be counted, which it has been.
+  bool only_counted(StringId domain);
+  // The slot of the range that is to be pushed.
+  Open& next_slot();
+  // Whether a range pushed now is inside of an autograd node, or of what evaluates one.
+  bool in_node() const { return depth_ > 0 && open_[depth_ - 1].in_node; }
+  void mark_if_own_number(Open& slot) const;
+  void enter(Open& slot, StringId domain, const Child& child) noexcept;
+  void leave(size_t at) noexcept;
+  bool pop_counted(StringId domain);
   PathId path_below(size_t depth) const { return depth == 0 ? base_ : open_[depth - 1].path; }
   void rebuild(size_t from) noexcept;  // the paths of open_[from..depth_)
   void rebase() noexcept;
@@ -89,6 +111,7 @@ class RangeStack {
   // domain has any, its further pushes are too: they are popped first.
   std::unordered_map<uint32_t, uint32_t> beyond_;
   std::unique_ptr<ChildCache> cache_;
+  std::unique_ptr<KnownCache> known_;
 };
 
 }  // namespace flopinj

@@ -5,10 +5,13 @@ case, since no GPU is waited for. Needs PyTorch and the package; run it by itsel
 """
 
 import contextlib
+import ctypes
 import time
+from pathlib import Path
 
 import flopinj.torch
 import torch
+from flopinj.torch import observer
 from torch import nn
 from torch.nn import functional
 
@@ -27,8 +30,18 @@ class Block(nn.Module):
         return x + self.down(functional.gelu(self.up(self.norm(x))))
 
 
+@contextlib.contextmanager
+def empty_observer(library):
+    handle = library.empty_observer_begin()
+    yield
+    library.empty_observer_end(handle)
+
+
 def main():
     torch.manual_seed(0)
+    empty = ctypes.PyDLL(str(observer.build(Path(__file__).with_name("empty_observer.cpp"))))
+    empty.empty_observer_begin.restype = empty.empty_observer_end.restype = ctypes.c_uint64
+    empty.empty_observer_end.argtypes = [ctypes.c_uint64]
     model = nn.Sequential(*(Block() for _ in range(BLOCKS)))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
     x = torch.randn(4, WIDTH)
@@ -38,6 +51,11 @@ def main():
         model(x).square().mean().backward()
         optimizer.step()
 
+    step()
+    handle = empty.empty_observer_begin()
+    step()
+    calls = empty.empty_observer_end(handle)  # backward on the CPU runs on this thread
+
     def ended():
         annotation = flopinj.torch.annotate(model, steps=1)
         step()
@@ -45,8 +63,12 @@ def main():
         assert not annotation.active
         return annotation
 
+    handle = empty.empty_observer_begin()
+    step()
     ways = {
         "as it is": contextlib.nullcontext,
+        "empty observer": lambda: empty_observer(empty),
+        "operators": observer.observer,
         "modules": lambda: flopinj.torch.annotate(model, steps=None, operators=False),
         "modules, operators": lambda: flopinj.torch.annotate(model, steps=None),
         "emit_nvtx": lambda: torch.autograd.profiler.emit_nvtx(record_shapes=True),
@@ -62,8 +84,11 @@ def main():
                     step()
                 least[name] = min(least[name], (time.process_time() - begin) / STEPS)
     plain = least["as it is"]
+    print(f"{calls} calls of operators a step")
     for name, seconds in least.items():
-        print(f"{name:20} {seconds * 1e3:6.2f} ms  {100 * (seconds / plain - 1):+6.1f} %")
+        more = seconds - plain
+        print(f"{name:20} {seconds * 1e3:6.2f} ms  {100 * more / plain:+6.1f} %"
+              f"  {more / calls * 1e6:5.2f} us a call")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ The phase of a launch is that of the recording program's notes; what backward it
 told by the counter itself: the node that got a number was made by the last operator that showed
 it."""
 
+import re
 from dataclasses import dataclass, replace
 
 import oracle
@@ -40,6 +41,23 @@ def named(function, sizes, range_):
     return f"{text}, sizes = {sizes}"
 
 
+# What flopinj.torch's observer writes of an operator beside emit_nvtx's fields, as far as streams
+# have it: python/flopinj/torch/observer.cpp.
+SETTINGS = ("kernel_size", "stride", "padding", "dilation", "transposed")
+
+
+def observed(range_, name):
+    """The name with the operator's settings, and its type where that is complex."""
+    function = name.split(", ", 1)[0]
+    arguments = range_.op.get("args", {})
+    if re.search("conv|pool", function):
+        name += "".join(f", {key} = {arguments[key]}" for key in SETTINGS
+                        if arguments.get(key) is not None)
+    if range_.op.get("type", "").startswith("c10::complex"):
+        name += ", types = [ComplexFloat]"
+    return name
+
+
 def swapped(sizes):
     return [sizes[0], sizes[2], sizes[1], *sizes[3:]] if len(sizes) >= 3 else sizes
 
@@ -51,7 +69,9 @@ def is_operator(range_):
 
 
 class Gpu:
-    def __init__(self, header, events):
+    def __init__(self, header, events, settings=False):
+        """`settings`: names are those of flopinj.torch's observer."""
+        self.settings = settings
         self.lines, self.launches, self.kernels = ["device\tmade of a recording"], [], {}
         self.phases, self.engine_depth, self.functions = [], 0, []
         self.numbers, self.engine_runs = SequenceNumbers(events), 0
@@ -131,8 +151,10 @@ class Gpu:
         text = name or range_.name
         if range_.op is not None:
             self.functions.append(text.split(", ", 1)[0])
+            if self.settings:
+                text = observed(range_, text)
         self.lines.append(
-            f"push\t{self.thread}\t{range_.domain}\t{self.renumbered(name or range_.name, range_)}")
+            f"push\t{self.thread}\t{range_.domain}\t{self.renumbered(text, range_)}")
 
     def pop(self, range_):
         if range_.op is not None:
@@ -321,6 +343,6 @@ class Gpu:
         self.pop(range_)
 
 
-def convert(path):
+def convert(path, settings=False):
     header, events = stream.read(path)
-    return Gpu(header, events)
+    return Gpu(header, events, settings)

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const int64_t dimension : shape)
       if (dimension < 0) std::abort();
   }
-  const ModuleSettings* settings = module ? &module->settings : &name->settings;
+  const OperatorSettings* settings = module ? &module->settings : &name->settings;
   // Sizes stand for their own result's too, and a name for its own gradient's.
   const Shape* output = name->sizes.empty() ? nullptr : &name->sizes.back();
   for (const Shape* known : {static_cast<const Shape*>(nullptr), output}) {

@@ -1,10 +1,13 @@
 """flopinj.torch.annotate: what NVTX is told of a training with PyTorch, on the CPU.
 
-The calls are written down by the recorder of tests/frameworks/record.
+The calls are written down by the recorder of tests/frameworks/record, which takes operators from
+the observer too.
 """
 
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -102,6 +105,155 @@ CONV = "Conv2d(3, 8, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))"
 POOL = "AvgPool2d(kernel_size=2, stride=2, padding=0)"
 
 
+# Everything that names differ by: each call is told by emit_nvtx and by the observer.
+BOTH = """
+import ctypes, os, warnings
+import torch
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+import flopinj.torch.observer as observed
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+warnings.simplefilter("ignore")
+torch.manual_seed(0)
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+def convolutions():
+    x = torch.randn(2, 4, 16, 16, requires_grad=True)
+    w = torch.randn(8, 2, 3, 3, requires_grad=True)
+    for stride in (1, 2, (2, 1)):
+        F.conv2d(x, w, stride=stride, padding=(1, 2), groups=2).sum().backward()
+    F.conv2d(x, w, dilation=2, padding="same", groups=2).sum().backward()
+    F.conv2d(x, w, padding="valid", groups=2).sum().backward()
+    F.conv1d(torch.randn(1, 4, 9), torch.randn(4, 4, 3), stride=3)
+    turned = torch.nn.ConvTranspose2d(4, 4, 3, stride=2, output_padding=1)
+    turned(x).sum().backward()
+    for ceil in (False, True):
+        F.avg_pool2d(x, 3, 2, ceil_mode=ceil).sum().backward()
+    F.adaptive_avg_pool2d(x, (5, 3)).sum().backward()
+    F.max_pool2d(x, 2).sum().backward()
+    F.interpolate(x, scale_factor=2.0, mode="bilinear").sum().backward()
+
+def lists():
+    parts = [torch.randn(2, n, requires_grad=True) for n in (1, 2, 3)]
+    torch.cat(parts, 1)[:, torch.tensor([0, 2])].sum().backward()
+    torch.stack([torch.ones(3)] * 2)
+    torch.ones(4, 4)[None, 1:3, :: 2]
+    model = torch.nn.LSTM(4, 5, 2, bidirectional=True)
+    model(torch.randn(3, 2, 4))[0].sum().backward()
+    for optimizer in (torch.optim.AdamW(model.parameters(), foreach=True),
+                      torch.optim.SGD(model.parameters(), lr=.1, momentum=.9, foreach=True)):
+        optimizer.step()
+
+def others():
+    a = torch.randn(3, 3, dtype=torch.complex64, requires_grad=True)
+    (a @ a).abs().sum().backward()
+    with torch.autograd.profiler.record_function("mine"):
+        Twice.apply(torch.ones(2, requires_grad=True)).sum().backward()
+    body = torch.nn.Linear(4, 4)
+    checkpoint(body, torch.randn(2, 4), use_reentrant=False).sum().backward()
+    F.embedding_bag(torch.tensor([[0, 1]]), torch.randn(4, 2, requires_grad=True)).sum().backward()
+    x = torch.randn(2, 8, 4, 4, requires_grad=True)
+    F.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
+    with torch.autocast("cpu"):
+        body(torch.randn(2, 4)).sum().backward()
+    y = torch.ones(3, requires_grad=True)
+    g, = torch.autograd.grad((y ** 3).sum(), y, create_graph=True)
+    g.sum().backward()
+    torch.scalar_tensor(3)
+
+log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+with torch.autograd.profiler.emit_nvtx(record_shapes=True), observed.observer():
+    for step in range(2):  # the second time from hashes
+        for part in (convolutions, lists, others):
+            part()
+with observed.observer():
+    for step in range(2):
+        log.nvtx_log_note(b"nested")  # such tensors have no sizes; emit_nvtx loses count of ranges
+        torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]) * 2
+log.nvtx_log_flush()
+"""
+
+# A convolution and its gradient that run kernels on the simulated GPU: of a dot product of so many
+# elements as they have multiply-adds.
+SIMULATED = """
+import ctypes, sys
+ctypes.CDLL("libcupti.so.13")  # the simulated one, before PyTorch brings its own
+import torch
+
+driver = ctypes.CDLL("libcuda.so.1")
+
+def ok(result):
+    assert result == 0, result
+
+def made(function, *arguments, kind=ctypes.c_void_p):
+    handle = kind()
+    ok(function(ctypes.byref(handle), *arguments))
+    return handle
+
+ok(driver.cuInit(0))
+ok(driver.cuCtxSetCurrent(made(driver.cuDevicePrimaryCtxRetain, 0)))
+module = made(driver.cuModuleLoadData, open(sys.argv[1], "rb").read())
+dot = made(driver.cuModuleGetFunction, module, b"dot")
+x, y = (made(driver.cuMemAlloc_v2, ctypes.c_size_t(1 << 20)) for _ in range(2))
+
+def launch(multiply_adds):
+    given = [ctypes.c_int(multiply_adds), x, y]
+    places = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in given))
+    ok(driver.cuLaunchKernel(dot, *[1] * 6, 0, None, places, None))
+
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    size = [(n + 2 * p - k) // s + 1
+            for n, k, s, p in zip(input.shape[2:], weight.shape[2:], stride, padding)]
+    out = input.new_ones(input.shape[0], weight.shape[0], *size)
+    launch(out.numel() * weight[0].numel())
+    return out
+
+def gradient(output, input, weight, bias_sizes, stride, padding, dilation, transposed,
+             output_padding, groups, mask):
+    launch(output.numel() * weight[0].numel())
+    launch(output.numel() * weight[0].numel())
+    return torch.ones_like(input), torch.ones_like(weight), None
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU for PyTorch
+library = torch.library.Library("aten", "IMPL")
+library.impl("convolution", convolution, "CPU")
+library.impl("convolution_backward", gradient, "CPU")
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4, 2, 3, 3))
+
+    def forward(self, x):
+        with torch.no_grad():  # nobody differentiates it: only settings say how large its result is
+            torch.nn.functional.conv2d(x, self.weight, stride=3)
+        return torch.nn.functional.conv2d(x, self.weight, stride=2, padding=1)
+
+network = Network()
+optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    network(torch.ones(2, 2, 9, 7)).sum().backward()
+    optimizer.step()
+ok(driver.cuCtxSynchronize())
+"""
+
+RUN = """
+import os, sys
+flopinj, trace, code, kernels = sys.argv[1:]
+os.execv(flopinj, [flopinj, "run", "--simulate", "--torch", "-q", "--force", "-o", trace, "--",
+                   sys.executable, "-c", code, kernels])
+"""
+
 LIGHTNING = """
 import ctypes, os
 import flopinj.callbacks
@@ -161,11 +313,28 @@ log.nvtx_log_flush()
 """
 
 
+NO_COMPILER = ("flopinj: emit_nvtx names the operators, at a higher cost and without settings: "
+               "no C++ compiler was found; install g++, or name one in CXX")
+
+
 def has(name):
     return unittest.skipIf(importlib.util.find_spec(name) is None, f"not installed: {name}")
 
 
+def folder_of_all():
+    """The observer is built once for all tests."""
+    made = tempfile.TemporaryDirectory(prefix="flopinj-observer-")
+    unittest.addModuleCleanup(made.cleanup)
+    return made.name
+
+
+def setUpModule():
+    Recorded.cache = folder_of_all()
+
+
 class Recorded(unittest.TestCase):
+    cache = ""
+    observed = True  # else there is no compiler, and emit_nvtx names operators
 
     @classmethod
     def setUpClass(cls):
@@ -176,30 +345,49 @@ class Recorded(unittest.TestCase):
         cls.recorder = cls.folder / "nvtx_log.so"
         include = next(path for path in map(Path, sys.path)
                        for path in path.glob("nvidia/**/include/nvtx3")).parent
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", f"-I{include}", "-o", cls.recorder,
-                        ROOT / "tests/frameworks/record/nvtx_log.c"], check=True)
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", f"-I{include}", f"-I{ROOT}/injector",
+                        "-o", cls.recorder, ROOT / "tests/frameworks/record/nvtx_log.c"],
+                       check=True)
+
+    def lines(self, program, *arguments, env):
+        """What the program prints, and the lines of the recorder."""
+        log = self.folder / "log"
+        log.unlink(missing_ok=True)
+        env = {k: v for k, v in os.environ.items() if not k.startswith("FLOPINJ_")} | env
+        env |= {"XDG_CACHE_HOME": self.cache}
+        if not self.observed:
+            env |= {"XDG_CACHE_HOME": str(self.folder / "empty"), "PATH": "", "CXX": ""}
+        done = subprocess.run([sys.executable, "-c", program, *arguments], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("flopinj: ")]
+        if self.observed or not (program is RUN or "NVTX_INJECTION64_PATH" in env):
+            self.assertFalse([line for line in said if "building observer.cpp" not in line])
+        else:
+            self.assertEqual(said, [NO_COMPILER])
+        return done.stdout, log.read_text().splitlines() if log.exists() else []
 
     def train(self, *arguments, injected=True, program=PROGRAM, before=""):
         """What the program prints, and the calls: (step, word, name). `before`: of PYTHONPATH."""
-        log = self.folder / "log"
-        env = {k: v for k, v in os.environ.items() if not k.startswith("FLOPINJ_")}
-        env["PYTHONPATH"] = before + str(self.folder / "package")
+        env = {"PYTHONPATH": before + str(self.folder / "package")}
         if injected:
-            env |= {"NVTX_INJECTION64_PATH": str(self.recorder), "FRAMEWORKS_NVTX_LOG": str(log)}
-        done = subprocess.run([sys.executable, "-c", program, *arguments], env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
+            env |= {"NVTX_INJECTION64_PATH": str(self.recorder),
+                    "FRAMEWORKS_NVTX_LOG": str(self.folder / "log")}
+        printed, lines = self.lines(program, *arguments, env=env)
         calls, step, depth = [], "", Counter()
-        for line in log.read_text().splitlines() if injected else ():
+        for line in lines:
             word, thread, *rest = line.split("\t")
             if word == "note":
                 step = rest[0]
-            elif word in ("push", "pop"):
-                depth[thread] += 1 if word == "push" else -1
+            elif word in ("push", "pop", "operator", "operator_end"):
+                begins = word in ("push", "operator")
+                depth[thread] += 1 if begins else -1
                 self.assertGreaterEqual(depth[thread], 0)
-                calls.append((step, word, rest[1] if word == "push" else ""))
+                calls.append((step, "push" if begins else "pop", rest[1] if begins else ""))
+                if word == "operator":
+                    self.assertTrue(self.observed)
         self.assertEqual(set(depth.values()) - {0}, set())
-        return done.stdout, calls
+        return printed, calls
 
     def ranges(self, calls, *steps):
         """Ranges of modules, and how many of each."""
@@ -210,14 +398,17 @@ class Recorded(unittest.TestCase):
 
 class Annotated(Recorded):
 
-    MODULES = Counter(["forward", "layer:conv", CONV, "layer:pool", POOL, "layer:body",
-                       "layer:body.0", "layer:body.1", "layer:fc"])
+    MODULES = Counter(["forward", "layer:conv", "layer:pool", "layer:body", "layer:body.0",
+                       "layer:body.1", "layer:fc"])
 
     def test_modules_and_operators_have_ranges_in_the_first_steps(self):
         _, calls = self.train()
         for step in ("step 0", "step 1"):
             self.assertEqual(self.ranges(calls, step), self.MODULES)
             operators = [name for at, word, name in calls if at == step and "sizes = [[" in name]
+            self.assertEqual(
+                any(name.startswith("aten::conv2d, ") and ", stride = [2, 2]" in name
+                    for name in operators), self.observed)
             self.assertTrue(any(name.startswith("aten::conv2d, ") for name in operators))
         self.assertEqual(self.ranges(calls, "step 2", "step 3"), Counter())
 
@@ -267,6 +458,96 @@ class Annotated(Recorded):
         without, _ = self.train(program=UNCHANGED, before=hook, injected=False)
         self.assertEqual(printed, without)
         self.assertTrue(printed.endswith("True\n"), printed)  # Python's own sitecustomize has run
+
+
+class AnnotatedWithoutCompiler(Annotated):
+    """Operators by emit_nvtx, settings by modules."""
+    observed = False
+    MODULES = Annotated.MODULES + Counter([CONV, POOL])
+
+
+class Observer(Recorded):
+
+    @staticmethod
+    def plain(name):
+        """Without what changes with every call, and what only the observer says."""
+        return re.sub(r", (op_id = \d+|input_op_ids = \[[^]]*\]|(kernel_size|stride|padding|"
+                      r"dilation|output_size|types) = (\[[^]]*\]|\w+)|"
+                      r"(ceil_mode|transposed) = \w+)", "", name)
+
+    def test_each_call_is_told_as_emit_nvtx_tells_it(self):
+        env = {"PYTHONPATH": str(self.folder / "package"),
+               "NVTX_INJECTION64_PATH": str(self.recorder),
+               "FRAMEWORKS_NVTX_LOG": str(self.folder / "log")}
+        _, lines = self.lines(BOTH, env=env)
+        told, open_ = {"push": [], "operator": []}, Counter()
+        nested = []
+        for line in lines:
+            word, thread, *rest = line.split("\t")
+            if word == "note":
+                nested.append([])
+            elif nested:
+                nested[-1] += rest[1:] if word == "operator" else []
+            elif word == "operator":
+                number, name = rest
+                sequence = "" if int(number) < 0 else f", seq = {number}"
+                head, comma, tail = name.partition(", ")
+                told[word].append((thread, open_[word], head + sequence + comma + tail))
+            elif word == "push":
+                told[word].append((thread, open_[word], rest[1]))
+            which = word if word in told else {"pop": "push", "operator_end": "operator"}.get(word)
+            if which is not None:
+                open_[which] += 1 if word in told else -1
+        self.assertGreater(len(told["push"]), 1000)
+        for one, other in zip(told["push"], told["operator"]):
+            self.assertEqual((*one[:2], self.plain(one[2])), (*other[:2], self.plain(other[2])))
+        self.assertEqual(len(told["push"]), len(told["operator"]))
+        self.assertEqual(+open_, Counter())
+        self.assertEqual(nested[0], nested[1])
+        self.assertIn("aten::mul", nested[0])
+        names = {name for _, _, name in told["operator"]}
+        for part in (", stride = [2, 1], padding = [1, 2], dilation = [1, 1]", ", padding = same",
+                     ", ceil_mode = True", ", transposed = True", ", output_size = [5, 3]",
+                     ", types = [ComplexFloat, ComplexFloat]"):
+            self.assertTrue(any(part in name for name in names), part)
+
+
+class Simulated(Recorded):
+    """Real operators of PyTorch by `flopinj run --torch`, with kernels on the simulated GPU."""
+
+    def report(self, observed):
+        trace = self.folder / "trace.pb"
+        self.observed = observed
+        self.lines(RUN, BUILD / "bin/flopinj", trace, SIMULATED,
+                   BUILD / "tests/integration/client_kernels.simgpu",
+                   env={"PYTHONPATH": str(self.folder / "package")})
+        done = subprocess.run([BUILD / "bin" / "flopreduce", "--format", "json", trace], text=True,
+                              stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)
+
+    def test_each_figure_of_emit_nvtx_is_the_same_and_settings_give_formulas(self):
+        by_emit, by_observer = self.report(False), self.report(True)
+        strided, inner = 2 * 4 * 5 * 4 * 18, 2 * 4 * 3 * 2 * 18  # multiply-adds: outputs x weights
+        for report in (by_emit, by_observer):
+            self.assertEqual(report["total"]["launches"], 5 * 4)
+            self.assertEqual({name: phase["flop"] for name, phase in report["phases"].items()},
+                             {"forward": 2 * (5 * strided + 4 * inner),
+                              "backward": 2 * 5 * 2 * strided,
+                              "other": 2 * inner})  # before the range of the first forward pass
+        for what in ("launches", "flop"):
+            sums = Counter(), Counter()  # without settings both convolutions are one range
+            for report, sum_ in zip((by_emit, by_observer), sums):
+                for row in report["ranges"]:
+                    sum_[Observer.plain(row["path"])] += row[what]
+            self.assertEqual(*sums)
+        formulas = [{(row["operator"], row["phase"]): row["formula_flop"]
+                     for row in report["operators"]["types"]} for report in (by_emit, by_observer)]
+        backward = ("aten::convolution_backward", "backward")
+        self.assertEqual(formulas[1], {("aten::conv2d", "forward"): 2 * (5 * strided + 4 * inner),
+                                       ("aten::conv2d", "other"): 2 * inner,
+                                       backward: 2 * 5 * 2 * strided})
+        self.assertEqual(formulas[0][backward], formulas[1][backward])
+        self.assertNotEqual(formulas[0], formulas[1])
 
 
 class Callbacks(Recorded):

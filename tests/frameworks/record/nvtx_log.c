@@ -6,7 +6,9 @@
 // Fields are parted by tabs; names have \t, \n, \r and \\ escaped:
 //   push THREAD DOMAIN NAME | pop THREAD DOMAIN | start THREAD DOMAIN ID NAME | end THREAD ID
 //   mark THREAD DOMAIN NAME | domain ID NAME | name THREAD NAME | note THREAD TEXT
-// DOMAIN is 0 for the default one. The hand-shake is that of nvtx3/nvtxDetail/nvtxTypes.h.
+// DOMAIN is 0 for the default one. Of operators that come by flopinj_operators() and not by NVTX:
+//   operator THREAD SEQUENCE NAME | operator_end THREAD
+// The hand-shake is that of nvtx3/nvtxDetail/nvtxTypes.h.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -18,6 +20,8 @@
 
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
+
+#include "operators.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE* out;
@@ -183,6 +187,53 @@ static nvtxDomainHandle_t NVTX_API domain_create(const char* name) {
 static nvtxStringHandle_t NVTX_API registered(nvtxDomainHandle_t domain, const char* string) {
   (void)domain;
   return (nvtxStringHandle_t)strdup(string);
+}
+
+// --- Operators: names by their hashes, for all threads
+enum { kNames = 1 << 16 };
+static struct {
+  uint64_t hash;
+  char* name;
+} names[kNames];
+
+// The hash's place, or that of none; the lock is held.
+static unsigned place_of(uint64_t hash) {
+  unsigned at = (unsigned)(hash % kNames);
+  for (unsigned i = 0; i < kNames && names[at].name != NULL && names[at].hash != hash; ++i)
+    at = (at + 1) % kNames;
+  return at;
+}
+static void operator_line(int64_t sequence, const char* name) {
+  if (!begin("operator")) return;
+  fprintf(out, "\t%lld\t", (long long)sequence), text(name), finish();
+}
+static int operator_push(uint64_t hash, int64_t sequence) {
+  pthread_mutex_lock(&lock);
+  const unsigned at = place_of(hash);
+  const char* const name = names[at].hash == hash ? names[at].name : NULL;
+  pthread_mutex_unlock(&lock);
+  if (name == NULL) return 1;
+  operator_line(sequence, name);
+  return 0;
+}
+static void operator_push_named(uint64_t hash, int64_t sequence, const char* name, uint64_t bytes) {
+  char* const copy = strndup(name, bytes);
+  pthread_mutex_lock(&lock);
+  const unsigned at = place_of(hash);
+  if (names[at].name == NULL) {
+    names[at].hash = hash;
+    names[at].name = copy;
+  }
+  pthread_mutex_unlock(&lock);
+  operator_line(sequence, copy);
+}
+static void operator_pop(void) {
+  if (begin("operator_end")) finish();
+}
+__attribute__((visibility("default"))) const struct FlopinjOperators* flopinj_operators(void) {
+  static const struct FlopinjOperators operators = {sizeof operators, operator_push,
+                                                    operator_push_named, operator_pop};
+  return &operators;
 }
 
 // --- Installing

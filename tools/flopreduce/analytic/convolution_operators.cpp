@@ -7,9 +7,9 @@
 // K...], has its input where the other has its output. Each gradient costs the same as forward, so
 // both together twice.
 //
-// Some operators, and the gradient, are of both kinds, and a flag that no name has tells which.
-// Sizes decide where the weights fit only one kind, or where both come to the same; a gradient's
-// also the forward operator.
+// Some operators, and the gradient, are of both kinds, and a flag tells which that emit_nvtx leaves
+// out. Without it sizes decide where the weights fit only one kind, or where both come to the same;
+// a gradient's also the forward operator.
 #include <algorithm>
 
 #include "analytic/tables.h"
@@ -51,7 +51,7 @@ bool is_plain(std::string_view function);  // by the table below
 // Dumoulin and Visin, A guide to convolution arithmetic for deep learning: floor((i + 2p - k) / s)
 // + 1, with k stretched to d (k - 1) + 1.
 std::optional<Shape> output_shape(const Shape& input, const Shape& weight,
-                                  const ModuleSettings& set) {
+                                  const OperatorSettings& set) {
   constexpr int64_t kMost = int64_t{1} << 40;  // far from any overflow
   // Settings of another module, such as one that holds this convolution's.
   for (size_t i = 0; i + 2 < weight.size() && !set.kernel.empty(); ++i)
@@ -97,11 +97,16 @@ Formula transposed(const OperatorCall& call, const OperatorRow& row) {
   return Formula::of(multiply_adds(*input, *weight));
 }
 
+std::optional<bool> transposed_setting(const OperatorCall& call) {
+  return call.settings != nullptr ? call.settings->transposed : std::nullopt;
+}
+
 // By the weights; where both fit, the two come to the same, or `name` says which.
 Formula of_either(const Shape& input, const Shape& output, const Shape& weight,
-                  const OperatorName* name) {
+                  const OperatorName* name, std::optional<bool> is_transposed) {
   const int64_t from = channels(input, weight), to = channels(output, weight);
-  const bool plain = grouped(from, to, weight), turned = grouped(to, from, weight);
+  const bool plain = grouped(from, to, weight) && !is_transposed.value_or(false);
+  const bool turned = grouped(to, from, weight) && is_transposed.value_or(true);
   if (!plain && !turned) return Formula::none(kMismatch);
   const Formula as_plain = Formula::of(multiply_adds(output, weight));
   const Formula as_turned = Formula::of(multiply_adds(input, weight));
@@ -117,8 +122,10 @@ Formula either(const OperatorCall& call, const OperatorRow& row) {
   const Shape* input = call.shape(row.a);
   const Shape* weight = call.shape(row.b);
   if (!fit(input, weight)) return Formula::none(kMismatch);
+  const auto is_transposed = transposed_setting(call);
   if (call.output != nullptr && call.output->size() == input->size())
-    return of_either(*input, *call.output, *weight, call.forward);
+    return of_either(*input, *call.output, *weight, call.forward, is_transposed);
+  if (is_transposed) return *is_transposed ? transposed(call, row) : convolution(call, row);
   const int64_t from = channels(*input, *weight);
   const bool plain = grouped(from, (*weight)[0], *weight), turned = from == (*weight)[0];
   if (plain && turned) return Formula::none(kEither);
@@ -131,7 +138,7 @@ Formula gradient(const OperatorCall& call, const OperatorRow& row) {
   const Shape* output = call.shape(row.c);
   if (!fit(input, weight) || output == nullptr || output->size() != input->size())
     return Formula::none(kMismatch);
-  return of_either(*input, *output, *weight, call.forward);
+  return of_either(*input, *output, *weight, call.forward, transposed_setting(call));
 }
 
 constexpr const char* kBoth = "twice the forward formula: gradients by input and by weight";

@@ -34,7 +34,8 @@ u128 elements(const Shape& shape);
 // One call of an operator, as far as names tell.
 struct OperatorCall {
   const std::vector<Shape>* sizes = nullptr;
-  const ModuleSettings* settings = nullptr;  // of the module around it, where one is named
+  const OperatorSettings* settings =
+      nullptr;  // its own, or of the module around it, where a name has them
   // Of its result, where another range tells it: the gradient's shape in the backward operator with
   // the same sequence number.
   const Shape* output = nullptr;

@@ -108,6 +108,8 @@ Formula operator_formula(const OperatorName& name, const OperatorCall& call) {
   const Entry entry = find(name.name);
   if (!entry.known()) return Formula::none(kNoFormula);
   Formula formula = call.sizes != nullptr ? formula_of(entry, call) : Formula::none(kNoSizes);
+  if (formula.flop && name.complex)  // each is four of real numbers
+    formula.flop->multiply_adds = times_saturating(formula.flop->multiply_adds, 4);
   if (formula.flop && entry.row != nullptr && entry.row->backward > 1)
     formula.flop = formula.flop->times(entry.row->backward);
   formula.backward = entry.row != nullptr           ? entry.row->backward != 0

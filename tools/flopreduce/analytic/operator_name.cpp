@@ -95,6 +95,38 @@ size_t end_of_field(std::string_view name, size_t from) {
   return name.size();
 }
 
+std::optional<bool> flag(std::string_view text) {
+  if (text.starts_with("True")) return true;
+  if (text.starts_with("False")) return false;
+  return std::nullopt;
+}
+
+// False where there is no such setting.
+bool read_setting(std::string_view key, std::string_view value, OperatorSettings& out) {
+  const auto numbers = [&](Shape& to) {
+    if (!ListReader(value).numbers(to)) to.clear();
+  };
+  if (key == "kernel_size") {
+    numbers(out.kernel);
+  } else if (key == "stride") {
+    numbers(out.stride);
+  } else if (key == "dilation") {
+    numbers(out.dilation);
+  } else if (key == "padding") {
+    numbers(out.padding);
+    out.padding_same = value.starts_with("same") || value.starts_with("'same");
+  } else if (key == "output_size") {
+    numbers(out.output);
+  } else if (key == "ceil_mode") {
+    out.ceil_mode = flag(value);
+  } else if (key == "transposed") {
+    out.transposed = flag(value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // The fields after the first. True when one of them is of emit_nvtx.
 bool read_fields(std::string_view name, size_t at, OperatorName& out) {
   bool known = false;
@@ -114,7 +146,10 @@ bool read_fields(std::string_view name, size_t at, OperatorName& out) {
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
       if (error == std::errc{} && end == value.data() + value.size()) out.sequence = number;
       out.own_number = value == "#";
-    } else if (key != "op_id" && key != "input_op_ids") {
+    } else if (key == "types") {
+      out.complex = value.find("Complex") != value.npos;
+    } else if (read_setting(key, value, out.settings) ||
+               (key != "op_id" && key != "input_op_ids")) {
       continue;
     }
     known = true;
@@ -142,22 +177,15 @@ std::string_view setting(std::string_view settings, std::string_view key) {
   return {};
 }
 
-void read_settings(std::string_view text, ModuleSettings& out) {
-  const auto numbers = [&](std::string_view key, Shape& to) {
-    if (!ListReader(setting(text, key)).numbers(to)) to.clear();
-  };
-  numbers("kernel_size", out.kernel);
-  numbers("stride", out.stride);
-  numbers("dilation", out.dilation);
-  numbers("padding", out.padding);
-  const std::string_view padding = setting(text, "padding");
-  out.padding_same = padding.starts_with("same") || padding.starts_with("'same");
+void read_settings(std::string_view text, OperatorSettings& out) {
+  for (const std::string_view key :
+       {"kernel_size", "stride", "dilation", "padding", "output_size", "ceil_mode"})
+    read_setting(key, setting(text, key), out);
   // Other padding than by zeros is an operator of its own, before this one.
   if (!setting(text, "padding_mode").empty()) {
     out.padding.clear();
     out.padding_same = false;
   }
-  out.ceil_mode = setting(text, "ceil_mode").starts_with("True");
 }
 
 // The value of 'key' in a Python dictionary as str() prints it: a quoted word. Empty without one.

@@ -1,5 +1,6 @@
-// What a range's name says of an operator: PyTorch's emit_nvtx form, autograd nodes, and the
-// module annotations of PyProf. Any bytes may come in; nothing is allocated beyond the sizes.
+// What a range's name says of an operator: PyTorch's emit_nvtx form, with the settings that
+// flopinj.torch adds to it, autograd nodes, and the module annotations of PyProf. Any bytes may
+// come in; nothing is allocated beyond the sizes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,13 +19,14 @@ enum class OperatorKind : uint8_t {
   kModule,    // "Conv2d(3, 64, kernel_size=(3, 3), stride=(1, 1))": settings, no sizes
 };
 
-// Settings that emit_nvtx leaves out and a module's annotation has. One value per dimension, or one
-// for all; empty where the annotation does not say.
-struct ModuleSettings {
-  Shape kernel, stride, padding, dilation;
-  bool padding_same = false;  // padding=same: the output is as large as the input (stride 1)
-  bool ceil_mode = false;     // pooling: the last window may reach beyond the input
-  bool operator==(const ModuleSettings&) const = default;
+// Settings that emit_nvtx leaves out; a module's annotation has them, and so has flopinj.torch's
+// own name of an operator. One value per dimension, or one for all; empty where no name says.
+struct OperatorSettings {
+  Shape kernel{}, stride{}, padding{}, dilation{}, output{};
+  bool padding_same = false;        // padding=same: the output is as large as the input
+  std::optional<bool> ceil_mode{};  // pooling: the last window may reach beyond the input
+  std::optional<bool> transposed{};
+  bool operator==(const OperatorSettings&) const = default;
 };
 
 // Views point into the name that was parsed.
@@ -34,8 +36,9 @@ struct OperatorName {
   std::optional<uint64_t> sequence;  // autograd sequence number; usually cut out by the recorder
   bool own_number = false;           // inside of an autograd node it has a number of its own
   bool has_sizes = false;            // false too where the name was cut inside them
+  bool complex = false;              // of an argument it is said that its numbers are
   std::vector<Shape> sizes;          // of the arguments, in order; tensor lists are flattened
-  ModuleSettings settings;           // with kModule
+  OperatorSettings settings;         // of kModule, and of kFunction from flopinj.torch
 
   // The name without its namespace: "conv2d".
   std::string_view function() const;
@@ -56,6 +59,9 @@ inline constexpr size_t kMaxDimensions = 16;
 // Nothing where the name is none of an operator. Forms that are read:
 //   aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [], [64]], input_op_ids = [(5,0)]
 //   (torch.autograd.profiler.emit_nvtx: torch/csrc/profiler/util.cpp, getNvtxStr)
+//   aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3], []], stride = [2, 2], padding = [1, 1]
+//   aten::mm, sizes = [[4, 4], [4, 4]], types = [ComplexFloat, ComplexFloat]
+//   (flopinj.torch: python/flopinj/torch/observer.cpp)
 //   autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 9
 //   aten::mul, seq = #, sizes = [[64], []]      (the recorder's: inside of an autograd node)
 //   ConvolutionBackward0, seq = 3, op_id = 10, sizes = [[64, 64, 112, 112]]

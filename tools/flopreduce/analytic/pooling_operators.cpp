@@ -2,8 +2,8 @@
 // Backward, the same the other way round: each window's gradient is scaled, and added to each of
 // its elements. Padding is left out, as by PyTorch's kernels
 // (aten/src/ATen/native/cuda/AveragePool2d.cu: windows are cut at the edges). Windows overlap,
-// leave gaps or stand side by side; sizes alone do not tell which, but the module's settings do,
-// and an adaptive pooling's windows follow from its sizes.
+// leave gaps or stand side by side; sizes alone do not tell which, but settings do, the operator's
+// own or the module's, and an adaptive pooling's windows follow from its sizes.
 //
 // Argument a is the input; b is 1 where the pooling is adaptive; c is the number of dimensions.
 #include <algorithm>
@@ -59,7 +59,7 @@ u128 elements_of_adaptive(int64_t input, int64_t output) {
 }
 
 // Of one dimension of the module's windows; the output's size where no other range tells it.
-std::optional<Windows> windows(const ModuleSettings& set, size_t dimension, int64_t input,
+std::optional<Windows> windows(const OperatorSettings& set, size_t dimension, int64_t input,
                                const int64_t* output) {
   Windows w{input, 0, setting_at(set.kernel, dimension, 0), 0,
             setting_at(set.padding, dimension, 0)};
@@ -70,9 +70,12 @@ std::optional<Windows> windows(const ModuleSettings& set, size_t dimension, int6
   }
   if (w.stride < 1 || w.padding >= kMost || input >= kMost) return std::nullopt;
   const int64_t reach = input + 2 * w.padding - w.kernel;
-  // An AvgPool2d does not say whether it rounds up.
-  if (reach < 0 || reach % w.stride != 0) return std::nullopt;
+  if (reach < 0) return std::nullopt;
   w.output = reach / w.stride + 1;
+  if (reach % w.stride == 0) return w;
+  // The text of an AvgPool2d does not say whether it rounds up.
+  if (!set.ceil_mode) return std::nullopt;
+  if (*set.ceil_mode && w.output * w.stride < input + w.padding) ++w.output;
   return w;
 }
 
@@ -84,7 +87,9 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
       (output != nullptr && output->size() != input.size()))
     return Formula::none(kMismatch);
   const bool adaptive = row.b != 0;
-  if (adaptive && output == nullptr) return Formula::none(kNoOutput);
+  const Shape* set = adaptive && call.settings != nullptr ? &call.settings->output : nullptr;
+  if (set != nullptr && set->size() != dimensions && set->size() != 1) set = nullptr;
+  if (adaptive && output == nullptr && set == nullptr) return Formula::none(kNoOutput);
   if (!adaptive && (call.settings == nullptr || call.settings->kernel.empty()))
     return Formula::none(kNoWindow);
   u128 taps = 1, results = 1;
@@ -96,8 +101,9 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
       taps = times_saturating(taps, static_cast<u128>(input[i]));
       results = times_saturating(results, static_cast<u128>(input[i]));
     } else if (adaptive) {
-      taps = times_saturating(taps, elements_of_adaptive(input[i], *known));
-      results = times_saturating(results, static_cast<u128>(*known));
+      const int64_t size = known != nullptr ? *known : setting_at(*set, i - first, 0);
+      taps = times_saturating(taps, elements_of_adaptive(input[i], size));
+      results = times_saturating(results, static_cast<u128>(size));
     } else {
       const auto w = windows(*call.settings, i - first, input[i], known);
       if (!w) return Formula::none(kNoOutput);

@@ -30,7 +30,9 @@ const re2::RE2& public_range() {
       R"((autograd::engine::evaluate_function: )?)"
       R"(((aten|prims?|c10d|_c10d_functional|torchvision|flash_attn\w*|xformers\w*)::\w[\w.]*|)"
       R"(torch::autograd::\w+|\w+Backward[0-9]+))"
-      R"((, (seq|op_id|sizes|input_op_ids) = [\[\]()0-9, #-]*)*)");
+      R"((, (seq|op_id|sizes|input_op_ids|kernel_size|stride|padding|dilation|output_size|)"
+      R"(ceil_mode|transposed|types) = ([\[\]()0-9, #-]|True|False|same|valid|Complex\w*|)"
+      R"(Float\w*|Double|Half|BFloat16|Int|Long|Short|Byte|Char|Bool)*)*)");
   return regex;
 }
 

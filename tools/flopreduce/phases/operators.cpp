@@ -101,8 +101,11 @@ const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
       functions_.try_emplace(function, static_cast<uint32_t>(functions_.size())).first->second;
   if (!parsed) return of_name;
   shapes_ += parsed->sizes.size();
-  if (shapes_ > kMaxShapes)
-    *parsed = {parsed->kind, parsed->name, parsed->sequence, parsed->own_number, false, {}, {}};
+  if (shapes_ > kMaxShapes) {
+    parsed->has_sizes = false;
+    parsed->sizes = {};
+    parsed->settings = {};
+  }
   of_name.name = static_cast<uint32_t>(names_.size());
   names_.push_back(std::move(*parsed));
   return of_name;
@@ -129,10 +132,11 @@ void OperatorMap::find_operator(uint32_t path) {
   if (outer_has || !has_operator_formula(name_of(path)->name)) operator_[path] = outer;
 }
 
-const ModuleSettings* OperatorMap::settings_of(uint32_t path) const {
+const OperatorSettings* OperatorMap::settings_of(uint32_t path) const {
   for (; path > PathTable::kLost; path = tables_.paths[path].parent)
     if (const OperatorName* name = name_of(path);
-        name != nullptr && name->kind == OperatorKind::kModule)
+        name != nullptr &&
+        (name->kind == OperatorKind::kModule || name->settings != OperatorSettings{}))
       return &name->settings;
   return nullptr;
 }

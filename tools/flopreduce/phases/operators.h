@@ -45,8 +45,8 @@ class OperatorMap {
   uint32_t parent_of(uint32_t path) const;
   // What the range of this path says of an operator, or nullptr.
   const OperatorName* name_of(uint32_t path) const;
-  // Settings of the innermost module around a path, or nullptr.
-  const ModuleSettings* settings_of(uint32_t path) const;
+  // Settings of the innermost range at or above a path that has them, or is a module's; or nullptr.
+  const OperatorSettings* settings_of(uint32_t path) const;
   // The innermost range at or above a path that is no operator; PathTable::kRoot where there is
   // none.
   uint32_t layer_of(uint32_t path) const { return layer_[path]; }

@@ -308,6 +308,76 @@ TEST_CASE_METHOD(Fixture, "stack: 100,000 domains open at once cost each push an
   CHECK(seconds.count() < 10);  // a look at all domains for each takes over a minute
 }
 
+// Two threads are told the same, one by names as emit_nvtx writes them, the other by hashes.
+TEST_CASE("stack: ranges told by a hash are those told by a name") {
+  const std::string engine = "autograd::engine::evaluate_function: ";
+  const std::vector<std::string> names = {
+      "aten::mm, sizes = [[4, 2], [2, 3]]",
+      "aten::sum, sizes = [[4]]",
+      "mine",
+      "step 7",
+      "aten::_fused_adam_, sizes = [" + std::string(kMaxNameBytes, '1') + "]",
+      engine + "AddmmBackward0",
+      "AddmmBackward0, sizes = [[2, 4]]"};
+  for (uint32_t seed = 0; seed < test::effort(4U, 2U); ++seed) {
+    std::mt19937 random(seed);
+    RangePathTable by_name, by_hash;
+    ProcessRanges process{by_name}, other_process{by_hash};
+    RangeStack named{by_name, process}, hashed{by_hash, other_process};
+    const StringId domain = by_name.intern_string("d"), other_domain = by_hash.intern_string("d");
+    std::vector<std::pair<ProcessRanges*, uint64_t>> open;
+    uint64_t known = 0;
+    for (int i = 0; i < 1'500; ++i) {
+      const uint64_t what = random() % 20;
+      const uint64_t number = random() % 3;  // 0: none
+      // 300 names make the children of a path too many.
+      const uint64_t which = random() % (seed % 2 == 1 ? 300 : names.size());
+      const std::string text = which < names.size()
+                                   ? names[which]
+                                   : "aten::mul, sizes = [" + std::to_string(which) + "]";
+      if (what < 9) {
+        named.push({}, text + (number > 0 ? ", seq = " + std::to_string(number - 1) : "") +
+                           ", op_id = " + std::to_string(i));
+        if (hashed.push_known(which, number))
+          ++known;
+        else
+          hashed.push_named(which, number, text);
+      } else if (what < 17) {
+        named.pop({});
+        hashed.pop_known();
+      } else if (what == 17) {
+        CHECK(named.push(domain, "other") == hashed.push(other_domain, "other"));
+      } else if (what == 18) {
+        CHECK(named.pop(domain) == hashed.pop(other_domain));
+      } else if (open.empty()) {
+        open.emplace_back(&process, process.start({}, "of the process"));
+        open.emplace_back(&other_process, other_process.start({}, "of the process"));
+      } else {
+        for (const auto& [ranges, id] : open) ranges->end(id);
+        open.clear();
+      }
+      if (named.sequence_plus_1() != hashed.sequence_plus_1() ||
+          (i % 25 == 0 && spell(by_name, named.path()) != spell(by_hash, hashed.path())))
+        FAIL("after operation " << i << ", seed " << seed);
+    }
+    CHECK(known > 0);
+    CHECK(named.unmatched_pops() == hashed.unmatched_pops());
+    CHECK(named.too_deep() == hashed.too_deep());
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "stack: of ranges told by a hash as many are kept as of others") {
+  for (uint64_t i = 0; i < kMaxDepth + 5; ++i)
+    if (!stack.push_known(1, 0)) stack.push_named(1, 0, "x");
+  CHECK(now() == Names(kMaxDepth, "thread//x"));
+  CHECK(stack.too_deep() == 5);
+  for (uint64_t i = 0; i < kMaxDepth + 5; ++i) stack.pop_known();
+  CHECK(now().empty());
+  CHECK(stack.unmatched_pops() == 0);
+  stack.pop_known();
+  CHECK(stack.unmatched_pops() == 1);
+}
+
 TEST_CASE("stack: threads with their own stacks and common process ranges") {
   RangePathTable table;
   ProcessRanges process(table);

@@ -48,11 +48,14 @@ inline Formula formula_of(const std::string& range, const Around& around = {}) {
   const auto module = reduce::parse_operator_name(around.module);
   const auto gradient = reduce::parse_operator_name(around.gradient);
   const auto forward = reduce::parse_operator_name(around.forward);
-  return operator_formula(*name, {.sizes = name->has_sizes ? &name->sizes : nullptr,
-                                  .settings = module ? &module->settings : nullptr,
-                                  .output = around.output,
-                                  .gradient = gradient ? &*gradient : nullptr,
-                                  .forward = forward ? &*forward : nullptr});
+  return operator_formula(
+      *name, {.sizes = name->has_sizes ? &name->sizes : nullptr,
+              .settings = name->settings != reduce::OperatorSettings{} ? &name->settings
+                          : module                                     ? &module->settings
+                                                                       : nullptr,
+              .output = around.output,
+              .gradient = gradient ? &*gradient : nullptr,
+              .forward = forward ? &*forward : nullptr});
 }
 
 inline OperatorFlop flop_of(const std::string& range, const Around& around = {}) {

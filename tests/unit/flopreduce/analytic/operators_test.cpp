@@ -116,6 +116,42 @@ TEST_CASE("names of autograd nodes") {
   CHECK(parse_operator_name("torch::autograd::AccumulateGrad")->kind == OperatorKind::kAutograd);
 }
 
+// As python/flopinj/torch/observer.cpp writes them.
+TEST_CASE("names of operators with settings of their own, and with types") {
+  const auto conv = parse_operator_name(
+      "aten::convolution_backward, sizes = [[2, 4], [], [3]], stride = [2, 1], padding = [1, 0], "
+      "dilation = [1, 2], transposed = False");
+  REQUIRE(conv);
+  CHECK(conv->kind == OperatorKind::kFunction);
+  CHECK(conv->name == "aten::convolution_backward");
+  CHECK(conv->sizes == std::vector<Shape>{{2, 4}, {}, {3}});
+  CHECK(conv->settings ==
+        OperatorSettings{
+            .stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}, .transposed = false});
+  const auto pool = parse_operator_name(
+      "aten::avg_pool2d, seq = #, sizes = [[2, 4]], kernel_size = [3, 3], stride = [], ceil_mode = "
+      "True");
+  REQUIRE(pool);
+  CHECK(pool->own_number);
+  CHECK(pool->settings == OperatorSettings{.kernel = {3, 3}, .ceil_mode = true});
+  CHECK(parse_operator_name("aten::conv2d, sizes = [[2]], padding = same")->settings.padding_same);
+  CHECK(parse_operator_name("aten::_adaptive_avg_pool2d, sizes = [[2]], output_size = [5, 3]")
+            ->settings.output == Shape{5, 3});
+  CHECK_FALSE(parse_operator_name("aten::mm, sizes = [[2, 2], [2, 2]]")->complex);
+  CHECK(parse_operator_name("aten::mm, sizes = [[2, 2], [2, 2]], types = [ComplexFloat, Float]")
+            ->complex);
+  CHECK(parse_operator_name("aten::conv2d, sizes = [[2]], stride = ??")->settings ==
+        OperatorSettings{});
+}
+
+TEST_CASE("a product of complex numbers is four of real ones") {
+  const std::string product = "aten::mm, sizes = [[2, 3], [3, 4]]";
+  CHECK(flop_of(product + ", types = [ComplexFloat, ComplexFloat]").multiply_adds ==
+        4 * flop_of(product).multiply_adds);
+  const std::string sum = "aten::add, sizes = [[2, 3], [2, 3], []]";
+  CHECK(flop_of(sum + ", types = [ComplexFloat, ComplexFloat, -]") == flop_of(sum));
+}
+
 TEST_CASE("names of modules and of PyProf") {
   const auto plain =
       parse_operator_name("Conv2d(3, 64, kernel_size=(7, 5), stride=(2, 2), padding=(3, 2))");
@@ -130,7 +166,7 @@ TEST_CASE("names of modules and of PyProf") {
   REQUIRE(marker);
   CHECK(marker->name == "MaxPool2d");
   CHECK(marker->settings.stride == Shape{2});
-  CHECK(marker->settings.ceil_mode);
+  CHECK(marker->settings.ceil_mode == true);
   const auto call = parse_operator_name(
       "{'mod': 'torch', 'op': 'matmul', 'args': [{'name': '', 'type': 'tensor', 'shape': (64, 32), "
       "'dtype': 'float16'}, {'name': '', 'type': 'tensor', 'shape': (32, 16), 'dtype': "

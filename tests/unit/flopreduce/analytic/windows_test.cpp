@@ -227,6 +227,66 @@ TEST_CASE("operators of both kinds of convolution: by the weights, with the outp
         taps(narrow, {6, 8, 3, 3}));
 }
 
+// Drawn, and held against loops over windows; the settings are the operator's own.
+TEST_CASE("pooling with settings of its own: by the windows, rounded down and up") {
+  std::mt19937 random(7);
+  const auto draw = [&](int64_t from, int64_t to) {
+    return std::uniform_int_distribution<int64_t>(from, to)(random);
+  };
+  int rounded_up = 0;
+  for (int i = 0; i < 200; ++i) {
+    Window w;
+    w.ceil = i % 2 == 1;
+    for (int d = 0; d < 2; ++d) {
+      w.kernel.push_back(draw(1, 4));
+      w.size.push_back(draw(w.kernel.back(), 9));
+      w.stride.push_back(draw(1, 4));
+      w.padding.push_back(draw(0, w.kernel.back() / 2));
+    }
+    const Pooled truth = pool(w, 2, 3);
+    Window down = w;
+    down.ceil = false;
+    rounded_up += pool(down, 2, 3).output != truth.output;
+    const std::string settings = ", kernel_size = " + text(w.kernel) +
+                                 ", stride = " + text(w.stride) + ", padding = " + text(w.padding) +
+                                 ", ceil_mode = " + (w.ceil ? "True" : "False");
+    const Shape input{2, 3, w.size[0], w.size[1]};
+    CHECK(flop_of(range("avg_pool2d", {input}) + settings).arithmetic == truth.operations);
+    CHECK(flop_of(range("avg_pool2d_backward", {truth.output, input}) + settings).arithmetic ==
+          truth.operations);
+  }
+  CHECK(rounded_up > 10);
+  // Windows side by side, and what an adaptive one comes to.
+  const std::string halves = range("_adaptive_avg_pool2d", {{2, 3, 8, 6}, {}});
+  CHECK_FALSE(formula_of(halves).flop);
+  CHECK(flop_of(halves + ", output_size = [4, 2]").arithmetic == 2 * 3 * (8 * 6 + 4 * 2));
+}
+
+TEST_CASE("convolutions with settings of their own need no other range") {
+  const Shape x{2, 4, 9, 8}, w{6, 4, 3, 2};
+  const std::string own = ", stride = [2, 3], padding = [1, 0], dilation = [2, 1]";
+  // floor((9 + 2 - 5) / 2) + 1 and floor((8 - 2) / 3) + 1
+  const uint64_t expected = taps({2, 6, 4, 3}, w);
+  CHECK(macs(range("conv2d", {x, w, {}, {}, {}, {}, {}}) + own) == expected);
+  CHECK(macs(range("convolution", {x, w, {}}) + own + ", transposed = False") == expected);
+  CHECK(macs(range("conv2d", {x, w, {}}) + ", stride = [1, 1], padding = same") ==
+        taps({2, 6, 9, 8}, w));
+  // Another module's settings around it are not its own.
+  CHECK(macs(range("conv2d", {x, w, {}}) + own, {.module = "Conv2d(4, 6, stride=(1, 1))"}) ==
+        expected);
+  // Of either kind by the weights: which one is said.
+  const Shape both{4, 4, 3, 3}, large{2, 4, 8, 8}, small{2, 4, 4, 4};
+  const std::string stride = ", stride = [2, 2], padding = [1, 1], transposed = ";
+  CHECK_FALSE(formula_of(range("convolution", {large, both})).flop);
+  CHECK(macs(range("convolution", {large, both}) + stride + "False") == taps(small, both));
+  CHECK(macs(range("convolution", {small, both}) + stride + "True") == taps(small, both));
+  const auto gradient = [&](const Shape& dy, const Shape& in, const char* transposed) {
+    return macs(range("convolution_backward", {dy, in, both}) + stride + transposed);
+  };
+  CHECK(gradient(small, large, "False") == 2 * taps(small, both));
+  CHECK(gradient(large, small, "True") == 2 * taps(small, both));
+}
+
 TEST_CASE("settings of other modules, and padding that is an operator of its own") {
   const std::string name = "aten::conv2d, sizes = [[1, 3, 8, 8], [4, 3, 3, 3], []]";
   CHECK_FALSE(formula_of(name, {.module = "Block(kernel_size=(5, 5), stride=(1, 1))"}).flop);

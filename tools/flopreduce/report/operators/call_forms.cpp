@@ -79,7 +79,7 @@ std::vector<CallForms::Told> CallForms::told(uint32_t path,
 }
 
 void CallForms::add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const {
-  const ModuleSettings* settings = nullptr;
+  const OperatorSettings* settings = nullptr;
   bool one = true;
   for (const uint32_t launch : launching) {
     const auto* forwards = join_.forwards_of(launch);
@@ -88,7 +88,7 @@ void CallForms::add_forward(const std::vector<uint32_t>& launching, OperatorCall
       const uint32_t forward = operators_.operator_of(path);
       if (forward == kNoIndex) continue;
       const OperatorName* name = operators_.name_of(forward);
-      const ModuleSettings* around = operators_.settings_of(forward);
+      const OperatorSettings* around = operators_.settings_of(forward);
       if (call.forward == nullptr) settings = around;
       if (call.forward != nullptr && call.forward->function() != name->function()) one = false;
       if (around == nullptr || settings == nullptr || *settings != *around) settings = nullptr;

@@ -7,8 +7,9 @@
 
 Layers get forward ranges from hooks of their modules; backward work is joined to them by
 autograd's sequence numbers, so backward hooks, which change the autograd graph, are not needed.
-Operators get theirs from PyTorch's emit_nvtx, with the sizes of their tensors. After `steps` steps
-both are taken away, and the program runs as without them: every launch is counted as before.
+Operators get theirs from an observer (observer.py), with the sizes of their tensors and their
+settings, or else from PyTorch's emit_nvtx, which costs more and has no settings. After `steps`
+steps both are taken away, and the program runs as without them: every launch is counted as before.
 Where no tool is injected nothing is done at all.
 """
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # What wrappers put into the names of what they wrap: DDP, torch.compile, FSDP, checkpointing.
 _WRAPPERS = re.compile(
     r"(^|\.)(module|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)(?=\.|$)")
-# Settings that the names of operators lack are in the text of these modules, as in
+# Settings that emit_nvtx leaves out are in the text of these modules, as in
 # Conv2d(3, 64, kernel_size=(7, 7), stride=(2, 2), padding=(3, 3)).
 _WITH_SETTINGS = re.compile(r"\w*(Conv|Pool)\w*\(")
 
@@ -125,21 +126,35 @@ def annotate(
     annotation = Annotation(steps)
     if not os.environ.get("NVTX_INJECTION64_PATH"):
         return annotation
-    import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
+    names, named_with_settings = _operator_names() if operators else (None, False)
     if modules:
         for name, module in _called_modules(model):
-            annotation._hook(module, _range_names(name, module))
+            annotation._hook(module, _range_names(name, module, not named_with_settings))
     annotation._handles += [
         # Before the ranges of this module begin.
         model.register_forward_pre_hook(annotation.close_when_done, prepend=True),
         register_optimizer_step_post_hook(annotation._after_optimizer),
     ]
-    if operators:
-        annotation._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
-        annotation._operators.__enter__()
+    if names is not None:
+        names.__enter__()
+        annotation._operators = names
     return annotation
+
+
+def _operator_names() -> tuple[Any, bool]:
+    """What names operators, and whether it names their settings too."""
+    import torch
+    from flopinj.torch.observer import Unavailable, observer, say
+
+    try:
+        found = observer()
+        if found is not None:
+            return found, True
+    except Unavailable as reason:
+        say(f"emit_nvtx names the operators, at a higher cost and without settings: {reason}")
+    return torch.autograd.profiler.emit_nvtx(record_shapes=True), False
 
 
 def annotate_first(steps: Optional[int] = 20) -> None:
@@ -173,11 +188,11 @@ def _called_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]
     return list(found.items())
 
 
-def _range_names(name: str, module: torch.nn.Module) -> list[bytes]:
+def _range_names(name: str, module: torch.nn.Module, with_settings: bool) -> list[bytes]:
     if not name:
         return [b"forward"]
     names = [f"layer:{name}".encode()]
-    if next(module.children(), None) is None:
+    if with_settings and next(module.children(), None) is None:
         settings = repr(module)
         if _WITH_SETTINGS.match(settings):
             names.append(settings.encode())

@@ -1,0 +1,246 @@
+// PyTorch's operators as ranges of libflopinj.so: what emit_nvtx(record_shapes=True) says of them,
+// and the settings that it leaves out, at a fraction of its cost. Each call is told by a hash of
+// its name, sizes and settings; the text is made once (injector/operators.h).
+//
+// Built at first use by observer.py, with the headers of the PyTorch that is imported, as it was
+// built: with NDEBUG, since at::RecordFunction has a member more without.
+//
+// The text is that of emit_nvtx (torch/csrc/profiler/util.cpp: getNvtxStr, inputSizes), then, where
+// an operator has windows or an output size among its arguments, these by name, then the types
+// where one of them is complex:
+//   aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3], [8], [], [], [], []], stride = [2, 2],
+//   padding = [1, 1], dilation = [1, 1]
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "operators.h"
+
+namespace {
+
+const FlopinjOperators* g_operators = nullptr;
+
+// Arguments that flopreduce's formulas read (tools/flopreduce/analytic/operator_name.cpp).
+constexpr std::array<std::string_view, 7> kSettings = {
+    "kernel_size", "stride", "padding", "dilation", "output_size", "ceil_mode", "transposed"};
+// Only operators with one of these have settings: aten::as_strided has a stride too.
+constexpr std::array<std::string_view, 3> kWindows = {"padding", "kernel_size", "output_size"};
+constexpr size_t kMostArguments = 64;
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Which arguments of the operator are settings, a bit for each.
+uint64_t settings_of(const at::RecordFunction& call) {
+  const auto schema = call.operator_schema();
+  if (!schema) return 0;
+  const auto& arguments = schema->arguments();
+  uint64_t bits = 0;
+  bool windows = false;
+  for (size_t i = 0; i < std::min(arguments.size(), kMostArguments); ++i) {
+    if (is_one_of(kSettings, arguments[i].name())) bits |= uint64_t{1} << i;
+    windows |= is_one_of(kWindows, arguments[i].name());
+  }
+  return windows ? bits : 0;
+}
+
+// By the name and by where it is: overloads of one name are each at a place of their own.
+struct Operator {
+  const char* place = nullptr;
+  uint64_t name = 0;
+  uint64_t settings = 0;
+};
+thread_local std::array<Operator, 512> t_operators;
+
+// The product of two 64-bit numbers, its halves folded into one: a bit of either changes about half
+// of the bits.
+inline uint64_t mixed(uint64_t hash, uint64_t value) {
+  const auto product =
+      static_cast<unsigned __int128>(hash ^ 0x9e3779b97f4a7c15) * (value ^ 0xe7037ed1a0b428db);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+uint64_t hash_of(std::string_view text, uint64_t hash) {
+  hash = mixed(hash, text.size());
+  uint64_t word = 0;
+  for (; text.size() > 8; text.remove_prefix(8)) {
+    std::memcpy(&word, text.data(), 8);
+    hash = mixed(hash, word);
+  }
+  word = 0;
+  std::memcpy(&word, text.data(), text.size());
+  return mixed(hash, word);
+}
+
+// Each kind of argument begins with a number of its own.
+enum Mark : uint64_t { kNothing = 1, kTensor, kList, kNumbers, kNumber, kWord };
+
+uint64_t hash_of(const at::Tensor& tensor, uint64_t hash) {
+  if (!tensor.defined()) return mixed(hash, kNothing);
+  const auto sizes = tensor.sizes();
+  // The type only where the text has it.
+  const auto type = c10::isComplexType(tensor.scalar_type())
+                        ? static_cast<uint64_t>(tensor.scalar_type()) + 1
+                        : uint64_t{0};
+  hash = mixed(hash, kTensor | sizes.size() << 8 | type << 32);
+  for (const int64_t size : sizes) hash = mixed(hash, static_cast<uint64_t>(size));
+  return hash;
+}
+
+uint64_t hash_of(const c10::IValue& value, bool setting, uint64_t hash) {
+  if (value.isTensor()) return hash_of(value.toTensor(), hash);
+  if (setting && value.isInt())
+    return mixed(mixed(hash, kNumber), static_cast<uint64_t>(value.toInt()));
+  if (setting && value.isBool()) return mixed(mixed(hash, kNumber), value.toBool());
+  if (setting && value.isString()) return hash_of(value.toStringRef(), mixed(hash, kWord));
+  if (!value.isList()) return mixed(hash, kNothing);
+  const auto list = value.toListRef();
+  if (setting && value.isIntList()) {
+    hash = mixed(hash, kNumbers | list.size() << 8);
+    for (const auto& element : list) hash = mixed(hash, static_cast<uint64_t>(element.toInt()));
+    return hash;
+  }
+  hash = mixed(hash, kList);
+  for (const auto& element : list)
+    if (element.isTensor() && element.toTensor().defined())
+      hash = hash_of(element.toTensor(), hash);
+  return mixed(hash, kNothing);  // the end of the list
+}
+
+template <class Numbers>
+void write(const Numbers& numbers, std::string& text) {
+  text += '[';
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  text += ']';
+}
+
+// Sizes of the tensors in the arguments, as emit_nvtx has them: an argument that is no tensor has
+// none, and a list those of its tensors.
+class Sizes {
+ public:
+  explicit Sizes(std::string& text) : text_(text) {}
+  void add(const c10::IValue& value) {
+    if (value.isTensor()) {
+      tensor(value.toTensor());
+      return;
+    }
+    bool any = false;
+    if (value.isList())
+      for (const auto& element : value.toListRef())
+        if (element.isTensor() && element.toTensor().defined()) {
+          tensor(element.toTensor());
+          any = true;
+        }
+    if (!any) place();
+  }
+  bool complex() const { return complex_; }
+  const std::string& types() const { return types_; }
+
+ private:
+  void separate() {
+    if (!first_) text_ += ", ", types_ += ", ";
+    first_ = false;
+  }
+  void place() {
+    separate();
+    text_ += "[]";
+    types_ += "-";
+  }
+  void tensor(const at::Tensor& tensor) {
+    if (!tensor.defined()) return place();
+    separate();
+    write(tensor.sizes(), text_);
+    types_ += c10::toString(tensor.scalar_type());
+    complex_ |= c10::isComplexType(tensor.scalar_type());
+  }
+
+  std::string& text_;
+  std::string types_;
+  bool first_ = true, complex_ = false;
+};
+
+void write_setting(const std::string& name, const c10::IValue& value, std::string& text) {
+  const std::string begin = ", " + name + " = ";
+  if (value.isInt())
+    text += begin + std::to_string(value.toInt());
+  else if (value.isBool())
+    text += begin + (value.toBool() ? "True" : "False");
+  else if (value.isString())
+    text += begin + value.toStringRef();
+  else if (value.isIntList())
+    text += begin, write(value.toIntVector(), text);
+}
+
+std::string text_of(const at::RecordFunction& call, uint64_t settings) {
+  std::string text = call.name();
+  const auto inputs = call.inputs();
+  if (inputs.empty()) return text;
+  text += ", sizes = [";
+  Sizes sizes(text);
+  for (const auto& input : inputs) sizes.add(input);
+  text += ']';
+  if (settings != 0) {
+    const auto schema = call.operator_schema();
+    for (size_t i = 0; schema && i < std::min(inputs.size(), kMostArguments); ++i)
+      if ((settings >> i & 1) != 0) write_setting(schema->arguments()[i].name(), inputs[i], text);
+  }
+  if (sizes.complex()) text += ", types = [" + sizes.types() + "]";
+  return text;
+}
+
+// Tensors without sizes (nested, symbolic) throw: then the call has its name only, as any call has
+// whose arguments nobody gave.
+void push(const at::RecordFunction& call) {
+  const std::string_view name = call.name();
+  uint64_t hash = hash_of(name, 0), settings = 0;
+  try {
+    Operator& known =
+        t_operators[(hash ^ reinterpret_cast<uintptr_t>(name.data()) >> 4) % t_operators.size()];
+    if (known.place != name.data() || known.name != hash)
+      known = {name.data(), hash, settings_of(call)};
+    settings = known.settings;
+    const auto inputs = call.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      hash = hash_of(inputs[i], i < kMostArguments && (settings >> i & 1) != 0, hash);
+    if (g_operators->push(hash, call.seqNr()) == 0) return;
+    const std::string text = text_of(call, settings);
+    g_operators->push_named(hash, call.seqNr(), text.data(), text.size());
+    return;
+  } catch (...) {
+  }
+  g_operators->push_named(mixed(hash, kNothing), call.seqNr(), name.data(), name.size());
+}
+
+}  // namespace
+
+extern "C" {
+
+// Ranges of this thread's operators, and of those that autograd runs for it, from now on. The
+// result is for flopinj_observer_end().
+__attribute__((visibility("default"))) uint64_t flopinj_observer_begin(
+    const FlopinjOperators* operators) {
+  g_operators = operators;
+  return at::addThreadLocalCallback(
+      at::RecordFunctionCallback(
+          [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+            push(call);
+            return nullptr;
+          },
+          [](const at::RecordFunction&, at::ObserverContext*) { g_operators->pop(); })
+          .needsInputs(true));
+}
+
+__attribute__((visibility("default"))) void flopinj_observer_end(uint64_t handle) {
+  at::removeCallback(handle);
+}
+}
