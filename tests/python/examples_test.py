@@ -16,12 +16,13 @@ SMALL = {
     "matvec.py": [["--size", "48"]],
     "vision.py": [["--network", "alexnet", "--batch", "2", "--size", "64", "--steps", "2"]],
     "ddp.py": [["--width", "16", "--batch", "4", "--steps", "3"]],
+    "lightning_mlp.py": [["--width", "16", "--batch", "4", "--steps", "3"]],
     "gpt.py": [[*"--layers 2 --width 32 --heads 2 --length 16 --vocabulary 64 --batch 2".split(),
                 "--steps", "2", *more] for more in ([], ["--checkpoint"])],
 }
 
 
-NEEDS = {"vision.py": "torchvision"}
+NEEDS = {"vision.py": "torchvision", "lightning_mlp.py": "lightning"}
 LAUNCHER = {"ddp.py": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]}
 
 
@@ -61,6 +62,33 @@ class Examples(unittest.TestCase):
         self.assertEqual(len(set(losses)), 1, losses)
 
 
+class LibTorch(unittest.TestCase):
+    """The example in C++, with PyTorch's own libraries."""
+
+    def test_it_trains_and_names_steps_and_phases(self):
+        torch = Path(importlib.util.find_spec("torch").origin).parent
+        nvtx = next(path for path in map(Path, sys.path)
+                    for path in path.glob("nvidia/**/include/nvtx3")).parent
+        with tempfile.TemporaryDirectory(prefix="flopinj-examples-") as folder:
+            program, recorder, log = (Path(folder) / name for name in ("mlp", "nvtx.so", "log"))
+            subprocess.run(
+                ["c++", "-std=c++20", "-O0", f"-I{torch}/include", f"-I{nvtx}",
+                 f"-I{torch}/include/torch/csrc/api/include", ROOT / "examples/libtorch_mlp.cpp",
+                 "-o", program, f"-L{torch}/lib", f"-Wl,-rpath,{torch}/lib", "-ltorch",
+                 "-ltorch_cpu", "-lc10"], check=True, timeout=500)
+            subprocess.run(["cc", "-shared", "-fPIC", f"-I{nvtx}", f"-I{ROOT}/injector", "-o",
+                            recorder, ROOT / "tests/frameworks/record/nvtx_log.c"], check=True)
+            done = subprocess.run([program, "3", "16", "4"], text=True, check=True, timeout=100,
+                                  stdout=subprocess.PIPE,
+                                  env={**os.environ, "NVTX_INJECTION64_PATH": str(recorder),
+                                       "FRAMEWORKS_NVTX_LOG": str(log)})
+            ranges = [line.split("\t")[3] for line in log.read_text().splitlines()
+                      if line.startswith("push\t")]
+        self.assertEqual(ranges, 3 * ["step", "forward", "layer:first", "layer:last", "backward",
+                                      "optimizer"])
+        self.assertIn("flopinj run -- ", done.stdout.splitlines()[-1])
+
+
 class Notebook(Examples):
     """Needs no PyTorch."""
 
@@ -83,4 +111,5 @@ class Notebook(Examples):
 if __name__ == "__main__":
     if importlib.util.find_spec("torch") is None:
         Examples.test_each_is_run = Examples.test_they_run = None
+        LibTorch.test_it_trains_and_names_steps_and_phases = None
     unittest.main(verbosity=2)
