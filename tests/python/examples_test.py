@@ -16,13 +16,14 @@ SMALL = {
     "matvec.py": [["--size", "48"]],
     "vision.py": [["--network", "alexnet", "--batch", "2", "--size", "64", "--steps", "2"]],
     "ddp.py": [["--width", "16", "--batch", "4", "--steps", "3"]],
+    "jax_mlp.py": [["--width", "16", "--batch", "4", "--steps", "3"]],
     "lightning_mlp.py": [["--width", "16", "--batch", "4", "--steps", "3"]],
     "gpt.py": [[*"--layers 2 --width 32 --heads 2 --length 16 --vocabulary 64 --batch 2".split(),
                 "--steps", "2", *more] for more in ([], ["--checkpoint"])],
 }
 
 
-NEEDS = {"vision.py": "torchvision", "lightning_mlp.py": "lightning"}
+NEEDS = {"jax_mlp.py": "jax", "vision.py": "torchvision", "lightning_mlp.py": "lightning"}
 LAUNCHER = {"ddp.py": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]}
 
 
@@ -59,7 +60,56 @@ class Examples(unittest.TestCase):
                     if name == "gpt.py":
                         losses.append(printed[0])
         # Checkpointing changes what is computed, and not the result.
-        self.assertEqual(len(set(losses)), 1, losses)
+        self.assertEqual(len(set(losses)), 1 if losses else 0, losses)
+
+
+# The names that JAX hands to XLA with the operations of the example's step.
+NAMES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import jax, jax_mlp
+from jax import numpy as jnp
+weights = [jnp.ones(shape) for shape in ((8, 16), (16, 16), (16, 4))]
+step = jax.jit(jax_mlp.train).lower(weights, jnp.ones((4, 8)), jnp.ones((4, 4)))
+import re
+for op, name in re.findall(r'%([\\w.-]+) = .*op_name="([^";]+)', step.compile().as_text()):
+    print(op, name)
+"""
+
+
+class Jax(Examples):
+    """Phases of the example's operations, whose names are JAX's own; a GPU's ranges around them are
+    those of tests/frameworks/record/made_up.py."""
+
+    test_each_is_run = test_they_run = None
+
+    def test_phases_by_the_names_of_operations(self):
+        build = Path(os.environ["FLOPINJ_BUILD"])
+        self.env |= {"JAX_PLATFORMS": "cpu"}
+        named = [line.split(" ", 1)
+                 for line in self.run_example("-c", NAMES, ROOT / "examples")]
+        lines, expected = ["device\tof a test", "thread\t1\tpython"], dict.fromkeys(
+            ("forward", "backward", "optimizer"), 0)
+        for number, (op, name) in enumerate(named, 1):
+            phase = ("optimizer" if "/optimizer/" in name else
+                     "backward" if "transpose(" in name else
+                     "forward" if "jvp(" in name else None)
+            if phase is None:
+                continue
+            expected[phase] += 2 * number
+            lines += [f"kernel\t{number}\t0\t{number}\tfusion_{number}",
+                      "push\t1\tTSL\tXlaModule:#hlo_module=jit_train,program_id=3#",
+                      f"push\t1\tTSL\tThunk:#name={name},hlo_op={op}#",
+                      f"run\t1\t{number}\t100", "pop\t1\tTSL", "pop\t1\tTSL"]
+        self.assertGreater(min(expected.values()), 0)
+        trace = self.folder / "jax.pb"
+        with open(trace, "wb") as out:
+            subprocess.run([build / "test-bin/write_trace"], input="\n".join(lines) + "\n",
+                           encoding="utf-8", stdout=out, check=True, timeout=60)
+        done = subprocess.run([build / "bin/flopreduce", "--format", "json", trace], text=True,
+                              stdout=subprocess.PIPE, check=True, timeout=60)
+        phases = json.loads(done.stdout)["phases"]
+        self.assertEqual({name: phase["flop"] for name, phase in phases.items()}, expected)
 
 
 class LibTorch(unittest.TestCase):
@@ -109,6 +159,8 @@ class Notebook(Examples):
 
 
 if __name__ == "__main__":
+    if importlib.util.find_spec("jax") is None:
+        Jax.test_phases_by_the_names_of_operations = None
     if importlib.util.find_spec("torch") is None:
         Examples.test_each_is_run = Examples.test_they_run = None
         LibTorch.test_it_trains_and_names_steps_and_phases = None

@@ -1,0 +1,54 @@
+"""A training step in JAX. XLA names what it runs by NVTX: the scopes below, inside of jvp(...) in
+the forward pass and of transpose(jvp(...)) in backward. So nothing is to be annotated but steps.
+
+    flopinj run -o jax.pb -- python examples/jax_mlp.py
+    flopreduce --sections total,phases,steps,ranges jax.pb
+"""
+
+import argparse
+
+import closing
+import flopinj
+import jax
+from jax import numpy as jnp
+
+
+def network(weights, x):
+    for number, weight in enumerate(weights):
+        with jax.named_scope(f"layer{number}"):
+            x = jnp.tanh(x @ weight)
+    return x
+
+
+def train(weights, x, y):
+    def loss_of(weights):
+        return jnp.mean((network(weights, x) - y)**2)
+
+    loss, gradients = jax.value_and_grad(loss_of)(weights)
+    with jax.named_scope("optimizer"):
+        return loss, [weight - 0.1 * gradient for weight, gradient in zip(weights, gradients)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--width", type=int, default=4096)
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--steps", type=int, default=100)
+    options = parser.parse_args()
+    keys = jax.random.split(jax.random.key(0), 5)
+    widths = (784, options.width, options.width, 10)
+    weights = [jax.random.normal(key, shape) / shape[0]**0.5
+               for key, shape in zip(keys, zip(widths, widths[1:]))]
+    x = jax.random.normal(keys[3], (options.batch, widths[0]))
+    y = jax.random.normal(keys[4], (options.batch, widths[-1]))
+    step = jax.jit(train)
+    for _ in range(options.steps):
+        with flopinj.step(images=options.batch):
+            loss, weights = step(weights, x, y)
+            loss.block_until_ready()  # else the step ends before its kernels begin
+    print(f"loss {loss:.4f} after {options.steps} steps on {loss.device.platform}")
+    closing.say_next()
+
+
+if __name__ == "__main__":
+    main()
