@@ -2,4 +2,5 @@
 
 from flopinj._programs import flopinj
 
-flopinj()
+if __name__ == "__main__":  # engines of processes read it anew in each
+    flopinj()

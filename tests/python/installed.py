@@ -37,6 +37,9 @@ def main():
         launches, size = map(int, output(sys.executable, "-c", code, folder=folder).split())
         assert launches == first and size < 20_000, (launches, size)
         assert first == second > 0, (first, second)
+        assert "ingest" in output(SCRIPTS / "flopinj", "fleet", "--help", folder=folder)
+        output(sys.executable, "-c", "from flopinj.fleet import lake; lake.query('jobs')",
+               folder=folder)
         # An exception of C++ is thrown and caught here.
         refused = subprocess.run([SCRIPTS / "flopreduce", "--no-such-option"], cwd=folder,
                                  stderr=subprocess.PIPE, text=True)

@@ -109,7 +109,7 @@ flopinj::manual::Program about(const CommandLine& line) {
       {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
       {"2", "the options are wrong, or the trace could not be written: nothing was started"},
       {"4", "doctor: no permission to read the counters"},
-      {"125", "run: files of flopinj are missing"},
+      {"125", "run: files of flopinj are missing; fleet: the Python package is missing"},
       {"126", "run: the program cannot be executed"},
       {"127", "run: there is no such program"}};
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
@@ -264,6 +264,15 @@ std::unique_ptr<CommandLine> command_line(RunOptions& options, RunningOptions& r
       "Says what a profiled program would find on this machine, and what to do about what is "
       "missing.");
   doctor.examples = {{"flopinj doctor", "check driver, CUPTI and permission before a long job"}};
+  CommandLine& fleet = line->add_command(
+      "fleet", "many jobs at once (with the Python package)",
+      "Takes the traces of many jobs into tables, and asks these with SQL. It is a part of the "
+      "Python package: pip install 'flopinj[fleet]', then flopinj fleet --help or python -m "
+      "flopinj.fleet --help.");
+  fleet.prefix_command();
+  fleet.operands = "COMMAND [ARGUMENT...]";
+  fleet.examples = {{"flopinj fleet ingest runs/ --out lake", "take in all traces below runs/"},
+                    {"flopinj fleet stragglers --lake lake", "ranks that are slower than others"}};
   return line;
 }
 
@@ -286,6 +295,12 @@ int flopinj_main(std::vector<std::string> arguments) {
   if (!parsed.error.empty()) std::cerr << "flopinj: " << parsed.error << "\n";
   if (parsed.exit_code) return *parsed.exit_code;
   const CLI::App* const run = line->get_subcommand("run");
+  if (line->get_subcommand("fleet")->parsed()) {
+    // The package's own flopinj does not come here (python/flopinj/_programs.py).
+    std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', "
+                 "then python -m flopinj.fleet\n";
+    return flopinj::kExitCannotRun;
+  }
   if (!run->parsed()) {
     if (has_separator) return usage_error("only run takes a program");
     if (const auto exit_code = do_running_command(*line, running)) return *exit_code;

@@ -1,0 +1,127 @@
+"""flopinj fleet: many jobs at once. docs/fleet.md"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from flopinj._programs import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn, Optional
+
+_SHOWN = 10  # problems; the lake has all
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Error(f"{message} (see {self.prog} --help)", 2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from flopinj.fleet.engines import ENGINES
+
+    parser = _Parser(prog="flopinj fleet", allow_abbrev=False, description=(
+        "Takes the traces of many jobs into a lake of Parquet tables, and asks it with SQL."))
+    parser.add_argument("--spark-script", action="version", version=__file__,
+                        help="Print the name of the script for spark-submit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    ingest = commands.add_parser("ingest", help="take traces in", allow_abbrev=False, description=(
+        "Takes all traces and summaries below SOURCE into a lake. Jobs whose traces are as before "
+        "are left as they are, so it may be repeated, and ended at any moment. Options of "
+        "flopreduce, such as --rules FILE, go behind '--'."))
+    ingest.add_argument("source", metavar="SOURCE", help="A folder, or a URL such as s3://runs/may")
+    ingest.add_argument("--out", required=True, metavar="LAKE", help="The lake's folder or URL")
+    ingest.add_argument("--engine", choices=tuple(ENGINES), default="local",
+                        help="Who does the work (local if not given: this machine)")
+    ingest.add_argument("--job-from", metavar="PATTERN", help=(
+        "Job and rank from the names below SOURCE, such as '{job}/rank{rank}.pb'; without it the "
+        "job id that the trace has, else the name of its folder"))
+    ingest.add_argument("--workers", type=_count, metavar="N",
+                        help="Processes of a local engine (one per core if not given)")
+    for name, text in (("jobs", "jobs by utilization"), ("kernels", "kernels of all jobs by time"),
+                       ("stragglers", "ranks that are slower than their job's others"),
+                       ("sql", "one SELECT over the tables")):
+        command = commands.add_parser(name, help=text, allow_abbrev=False)
+        command.add_argument("--lake", required=True, metavar="LAKE", help="Its folder or URL")
+        command.add_argument("--format", choices=("text", "csv", "json"), default="text",
+                             help="Form of the answer (text if not given)")
+        if name == "sql":
+            command.add_argument("query", metavar="SELECT", help="What DuckDB understands")
+        else:
+            command.add_argument("--top", type=_count, default=10, metavar="N",
+                                 help="So many lines (10 if not given)")
+        if name == "stragglers":
+            command.add_argument("--over", type=float, default=1.15, metavar="RATIO", help=(
+                "Those that take longer than RATIO times the usual (1.15 if not given)"))
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or text == "0":
+        raise argparse.ArgumentTypeError(f"'{text}' is not understood: it takes a count from 1 on")
+    return int(text)
+
+
+def _ingest(given: argparse.Namespace, options: list[str]) -> int:
+    from flopinj.fleet.plan import ingest
+
+    outcome = ingest(given.source, given.out, given.engine, job_from=given.job_from,
+                     workers=given.workers, options=options)
+    for of in outcome.problems[:_SHOWN]:
+        print("flopinj fleet:", ": ".join(filter(None, of)), file=sys.stderr)
+    if len(outcome.problems) > _SHOWN:
+        print(f"flopinj fleet: {len(outcome.problems) - _SHOWN} more: flopinj fleet sql 'SELECT "
+              f"job, file, problem FROM inputs WHERE problem IS NOT NULL' --lake {given.out}",
+              file=sys.stderr)
+    if outcome.passed_over:
+        print(f"flopinj fleet: {outcome.passed_over} files were passed over: no traces by their "
+              "names", file=sys.stderr)
+    jobs = outcome.done + outcome.as_before + outcome.failed
+    print(f"{outcome.traces} traces of {len(jobs)} jobs: {len(outcome.done)} taken in, "
+          f"{len(outcome.as_before)} as before" +
+          (f", {len(outcome.failed)} failed" if outcome.failed else ""))
+    print(f"Next: flopinj fleet jobs --lake {given.out}")
+    return 3 if outcome.problems else 0
+
+
+def _ask(given: argparse.Namespace) -> int:
+    from flopinj.fleet import answers, lake
+
+    there = lake.Lake(given.lake)
+    if given.format == "text":
+        ((simulated, jobs),) = there.relation(
+            "SELECT count(*) FILTER (WHERE simulated), count(*) FROM jobs").fetchall()
+        if simulated:
+            print(f"SIMULATED: {simulated} of {jobs} jobs were recorded on simgpu; no number of "
+                  "theirs was read on hardware.")
+    limits = {name: getattr(given, name) for name in ("top", "over") if hasattr(given, name)}
+    text = given.query if given.command == "sql" else lake.query(given.command, **limits)
+    answers.write(there.relation(text), given.format)
+    return 0
+
+
+def main(words: Optional[list[str]] = None) -> int:
+    words = sys.argv[1:] if words is None else words
+    at = words.index("--") if "--" in words else len(words)
+    try:
+        given = _parser().parse_args(words[:at])
+        if words[at + 1:] and given.command != "ingest":
+            raise Error("only ingest takes options of flopreduce", 2)
+        return _ingest(given, words[at + 1:]) if given.command == "ingest" else _ask(given)
+    except Error as error:
+        print(f"flopinj fleet: {error}", file=sys.stderr)
+        return error.exit_code if error.exit_code > 0 else 1
+    except Exception as error:
+        # Of files, object stores, engines; a fault of our own has a trace of calls instead.
+        if not isinstance(error, OSError) and type(error).__module__.startswith(
+                ("builtins", "flopinj")):
+            raise
+        said = str(error).strip().partition("\n")[0]
+        print(f"flopinj fleet: {said or type(error).__name__}", file=sys.stderr)
+        return 2 if isinstance(error, OSError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Where things are in a lake, and which job a trace belongs to.
+
+    jobs/JOB.parquet             one row: the job's figures. Its `ingest` says which of the
+                                 files below count, so that replacing it replaces all of them
+    TABLE/JOB/INGEST.parquet     flopreduce's tables of single ranks, and the list of inputs
+    summaries/JOB/INGEST.sum.gz  for flopreduce: every report of the job
+    parts/JOB/PART.*             while a job is being taken in
+
+INGEST and PART are hashes of the names, sizes and versions of the traces that are in them: work
+that was done is found by its name, and doing it again makes the same file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from urllib.parse import quote
+
+from flopinj._programs import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+#: Tables of flopreduce that a lake has, and the one that is made here.
+REPORTED = ("rows", "step_list", "processes", "paths")
+TABLES = (*REPORTED, "inputs")
+TRACES = re.compile(r"(?s).*\.(pb|sum)(\.gz|\.zst)?")
+
+#: Columns by name: of what kind they are, as Arrow calls it. What is in none of these is text.
+_KINDS = {
+    "decimal128": r"flop",
+    "bool_": r"simulated|skipped",
+    "float64": r"coverage|hfu|.*_share",
+    "int64": r"(.*_)?(ns|launches|version)|rank|pid|device|devices|thread|stream|number|every"
+             r"|world_size|bytes",
+}
+
+
+def kind_of(column: str) -> str:
+    return next((kind for kind, names in _KINDS.items() if re.fullmatch(names, column)), "string")
+
+
+def folder_of(job: str) -> str:
+    return quote(job, safe="").replace(".", "%2E") if job.startswith(".") else quote(job, safe="")
+
+
+def job_file(job: str) -> str:
+    return f"jobs/{folder_of(job)}.parquet"
+
+
+def file_of(what: str, job: str, version: str, kind: str = "parquet") -> str:
+    return f"{what}/{folder_of(job)}/{version}.{kind}"
+
+
+def digest(*of: object) -> str:
+    return hashlib.sha256(repr(of).encode()).hexdigest()[:20]
+
+
+class JobPattern:
+    """Job and rank of a trace from its name, as in '{job}/rank{rank}.pb'. '*' is any text.
+
+    >>> pattern = JobPattern("{job}/*/rank{rank}.pb")
+    >>> pattern.of("gpt/node3/rank17.pb"), pattern.of("readme.pb")
+    (('gpt', 17), None)
+    """
+
+    _PARTS = {"{job}": r"(?P<job>[^/]+?)", "{rank}": r"(?P<rank>\d+)", "*": r"[^/]*?"}
+
+    def __init__(self, text: str) -> None:
+        if text.count("{job}") != 1 or text.count("{rank}") > 1:
+            raise Error(f"--job-from '{text}': it takes the names of traces below the folder, with "
+                        "{job} in the place of the job, such as '{job}/rank{rank}.pb'", 2)
+        parts = re.split(r"(\{job\}|\{rank\}|\*)", text)
+        self._names = re.compile("".join(self._PARTS.get(part, re.escape(part)) for part in parts))
+
+    def of(self, name: str) -> Optional[tuple[str, Optional[int]]]:
+        found = self._names.fullmatch(name)
+        if not found:
+            return None
+        groups = found.groupdict()
+        return groups["job"], int(groups["rank"]) if groups.get("rank") else None

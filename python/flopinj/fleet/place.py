@@ -1,0 +1,111 @@
+"""A folder anywhere: on this machine, or in an object store, by fsspec."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+
+from flopinj._programs import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+#: What a file system says of a file that changes with its content, the best first.
+_VERSIONS = ("ETag", "etag", "md5Hash", "contentHash", "mtime", "LastModified", "last_modified",
+             "updated", "modified", "created")
+#: Here a file appears when it is whole. Elsewhere it is written beside its place and moved.
+_WHOLE_AT_ONCE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"}
+
+
+@dataclass(frozen=True, order=True)
+class File:
+    name: str  # below the folder
+    size: int
+    version: str
+
+
+class Place:
+    def __init__(self, url: str) -> None:
+        try:
+            import fsspec
+        except ImportError:
+            raise Error("needs fsspec: pip install 'flopinj[fleet]'", 1) from None
+        try:
+            self.fs, root = fsspec.core.url_to_fs(os.fspath(url))
+        except (ImportError, ValueError) as error:  # no such protocol, or its package is missing
+            raise Error(f"{url}: {error}", 2) from None
+        self.root = root.rstrip("/")
+        kinds = self.fs.protocol
+        self.kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+
+    @property
+    def is_local(self) -> bool:
+        return bool(self.kinds & {"file", "local"})
+
+    def path(self, name: str) -> str:
+        return f"{self.root}/{name}" if name else self.root
+
+    def url(self, name: str) -> str:
+        return self.path(name) if self.is_local else self.fs.unstrip_protocol(self.path(name))
+
+    def files(self, folder: str = "", without: Optional[Place] = None) -> list[File]:
+        """All that are below, in the order of their names; but for another place there."""
+        left_out = f"{without.root}/" if without and without.kinds == self.kinds else "\0"
+        path = self.path(folder)
+        self.fs.invalidate_cache()
+        try:
+            found = self.fs.find(path, detail=True)
+        except FileNotFoundError:
+            return []
+        return sorted(
+            File(name[len(self.root) + 1:], info["size"] or 0, _version(info))
+            for name, info in found.items()
+            if len(name) > len(self.root) and not name.startswith(left_out))
+
+    def get(self, name: str, to: str) -> str:
+        """The file on this machine: itself where it is here, else a copy."""
+        if self.is_local:
+            return self.path(name)
+        self.fs.get_file(self.path(name), to)
+        return to
+
+    def put(self, file: str, name: str) -> None:
+        """Makes NAME be what FILE is, at once: nobody ever sees a part of it."""
+        path = self.path(name)
+        if self.kinds & _WHOLE_AT_ONCE:
+            self.fs.put_file(file, path)
+            return
+        self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        beside = f"{path}.{uuid.uuid4().hex[:8]}.new"
+        self.fs.put_file(file, beside)
+        self.fs.mv(beside, path)
+
+    def read(self, name: str) -> Optional[bytes]:
+        """None where it is not there."""
+        try:
+            return self.fs.cat_file(self.path(name))
+        except FileNotFoundError:
+            return None
+
+    def exists(self, name: str) -> bool:
+        self.fs.invalidate_cache()
+        return self.fs.exists(self.path(name))
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            try:
+                self.fs.rm_file(self.path(name))
+            except FileNotFoundError:  # somebody was first
+                pass
+
+    def remove_folder(self, name: str) -> None:
+        try:
+            self.fs.rm(self.path(name), recursive=True)
+        except FileNotFoundError:
+            pass
+
+
+def _version(info: dict[str, Any]) -> str:
+    return next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), "")
