@@ -59,8 +59,8 @@ def run_page(commands, parent):
     programs = Path(parent) / "bin"
     programs.mkdir()
     shutil.copy(HERE / "stand_ins/torchrun", programs)
-    for name in ("python", "python3"):
-        (programs / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n")
+    for name, module in (("python", ""), ("python3", ""), ("flopinj", "-m flopinj ")):
+        (programs / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' {module}\"$@\"\n")
         (programs / name).chmod(0o755)
     environment = {k: v for k, v in os.environ.items() if not re.match("FLOPINJ_|SIMGPU_", k)}
     environment |= {
