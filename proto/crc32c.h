@@ -34,7 +34,7 @@ inline uint32_t by_table(const unsigned char* p, size_t size, uint32_t c) {
   for (; size >= 8; size -= 8, p += 8) {
     uint32_t lo = 0;
     uint32_t hi = 0;
-    std::memcpy(&lo, p, 4);  // x86-64 is little-endian, the only platform of this project
+    std::memcpy(&lo, p, 4);  // all platforms of this project are little-endian
     std::memcpy(&hi, p + 4, 4);
     lo ^= c;
     c = t[7][lo & 0xFF] ^ t[6][(lo >> 8) & 0xFF] ^ t[5][(lo >> 16) & 0xFF] ^ t[4][lo >> 24] ^
@@ -74,6 +74,7 @@ inline uint64_t word_at(const unsigned char* p) {
   return word;
 }
 
+#if defined(__x86_64__)
 // The instruction takes three cycles and a new one can start in each: three stretches side by side.
 __attribute__((target("sse4.2"))) inline uint32_t by_instruction(const unsigned char* p,
                                                                  size_t size, uint32_t c) {
@@ -99,14 +100,17 @@ inline bool has_instruction() {
   static const bool kHas = __builtin_cpu_supports("sse4.2") != 0;
   return kHas;
 }
+#endif
 
 }  // namespace crc32c_detail
 
 // CRC of `size` bytes. To continue over a second piece, pass the first piece's result as `crc`.
 inline uint32_t crc32c(const void* data, size_t size, uint32_t crc = 0) {
   const auto* p = static_cast<const unsigned char*>(data);
-  return crc32c_detail::has_instruction() ? ~crc32c_detail::by_instruction(p, size, ~crc)
-                                          : ~crc32c_detail::by_table(p, size, ~crc);
+#if defined(__x86_64__)
+  if (crc32c_detail::has_instruction()) return ~crc32c_detail::by_instruction(p, size, ~crc);
+#endif
+  return ~crc32c_detail::by_table(p, size, ~crc);
 }
 
 }  // namespace flopinj

@@ -1,6 +1,8 @@
 // The columns of a batch, read side by side without unpacking them into memory first.
 #pragma once
+#if defined(__x86_64__)
 #include <emmintrin.h>
+#endif
 
 #include <algorithm>
 #include <bit>
@@ -21,8 +23,6 @@ inline constexpr size_t kReadAhead = 16;
 // check that many values can be taken from the column, and they are all there is.
 inline std::optional<size_t> count_varints(protozero::data_view packed) {
   constexpr auto kLongest = static_cast<size_t>(protozero::max_varint_length);
-  constexpr size_t kBlock = sizeof(__m128i);
-  constexpr size_t kMostRounds = 255;  // of a counter of one byte
   const auto* p = reinterpret_cast<const uint8_t*>(packed.data());
   const size_t size = packed.size();
   if (size == 0) return 0;
@@ -31,6 +31,9 @@ inline std::optional<size_t> count_varints(protozero::data_view packed) {
   size_t at = 0;
   // Of kLongest bytes in a row that go on, four in a row are in one block, or in the rest after it.
   unsigned four_go_on = 0;
+#if defined(__x86_64__)
+  constexpr size_t kBlock = sizeof(__m128i);
+  constexpr size_t kMostRounds = 255;  // of a counter of one byte
   while (size - at >= kBlock) {
     const size_t end = at + kBlock * std::min((size - at) / kBlock, kMostRounds);
     __m128i ends = _mm_setzero_si128();  // in each place of the blocks, bytes that do not go on
@@ -45,6 +48,7 @@ inline std::optional<size_t> count_varints(protozero::data_view packed) {
     count += static_cast<size_t>(_mm_cvtsi128_si64(sums)) +
              static_cast<size_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums)));
   }
+#endif
   size_t run = 0;
   for (; at < size; ++at) {
     run = p[at] < 0x80 ? 0 : run + 1;

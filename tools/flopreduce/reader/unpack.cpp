@@ -1,12 +1,15 @@
 #include "reader/unpack.h"
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include <array>
 
 namespace flopinj::reduce {
 namespace {
 
+#if defined(__x86_64__)
 // What the first bytes of a word hold, by which of its eight bytes go on (have their highest bit
 // set): up to four numbers of up to four bytes, each whole.
 struct Layout {
@@ -100,6 +103,8 @@ __attribute__((target("avx2"))) void unpack_signed_avx2(PackedColumn& first, Pac
   b.take_rest();
 }
 
+#endif
+
 void unpack_one(PackedColumn& column, size_t count, int64_t* to) {
   PackedColumn here = column;  // a copy stays in registers
   for (size_t i = 0; i < count; ++i) to[i] = here.next_signed_there();
@@ -116,9 +121,11 @@ void unpack_signed_one_by_one(PackedColumn& first, PackedColumn& second, size_t 
 
 void unpack_signed(PackedColumn& first, PackedColumn& second, size_t count, int64_t* to_first,
                    int64_t* to_second) {
+#if defined(__x86_64__)
   static const bool has_avx2 = __builtin_cpu_supports("avx2");
-  (has_avx2 ? unpack_signed_avx2 : unpack_signed_one_by_one)(first, second, count, to_first,
-                                                             to_second);
+  if (has_avx2) return unpack_signed_avx2(first, second, count, to_first, to_second);
+#endif
+  unpack_signed_one_by_one(first, second, count, to_first, to_second);
 }
 
 }  // namespace flopinj::reduce

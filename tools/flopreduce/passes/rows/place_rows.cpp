@@ -1,11 +1,11 @@
 #include "passes/rows/place_rows.h"
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 namespace flopinj::reduce {
 namespace {
-
-constexpr size_t kLanes = 4;
 
 // Launches [from, launches).
 void place_rest(const PlaceColumns& c, size_t from, size_t launches, Placed& placed) {
@@ -23,6 +23,9 @@ void place_rest(const PlaceColumns& c, size_t from, size_t launches, Placed& pla
   }
   placed = p;
 }
+
+#if defined(__x86_64__)
+constexpr size_t kLanes = 4;
 
 __attribute__((target("avx2"))) inline __m256i load(const void* from) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -73,6 +76,7 @@ __attribute__((target("avx2"))) void place_rows_avx2(const PlaceColumns& c, size
 }
 
 const bool kHasAvx2 = __builtin_cpu_supports("avx2");
+#endif
 
 }  // namespace
 
@@ -81,7 +85,10 @@ void place_rows_one_by_one(const PlaceColumns& columns, size_t launches, Placed&
 }
 
 void place_rows(const PlaceColumns& columns, size_t launches, Placed& placed) {
-  (kHasAvx2 ? place_rows_avx2 : place_rows_one_by_one)(columns, launches, placed);
+#if defined(__x86_64__)
+  if (kHasAvx2) return place_rows_avx2(columns, launches, placed);
+#endif
+  place_rows_one_by_one(columns, launches, placed);
 }
 
 }  // namespace flopinj::reduce

@@ -1,12 +1,15 @@
 #include "passes/rows/short_gaps.h"
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include <numeric>
 
 namespace flopinj::reduce {
 namespace {
 
+#if defined(__x86_64__)
 const bool kHasAvx2 = __builtin_cpu_supports("avx2");
 
 __attribute__((target("avx2"))) inline __m256i load(const void* from) {
@@ -55,12 +58,19 @@ __attribute__((target("avx2"))) const BusyInterval* add_between_avx2(
   }
   return at;
 }
+#endif
 
 }  // namespace
 
+// How many are added at once is this function's to choose; the caller adds the rest.
 const BusyInterval* ShortGaps::add_between(const BusyInterval* at, const BusyInterval* end,
                                            uint64_t covered, uint64_t most) {
-  return kHasAvx2 ? add_between_avx2(at, end, covered, most, kOne, at_least_, kPlaces) : at;
+#if defined(__x86_64__)
+  if (kHasAvx2) return add_between_avx2(at, end, covered, most, kOne, at_least_, kPlaces);
+#else
+  (void)end, (void)covered, (void)most;
+#endif
+  return at;
 }
 
 uint64_t ShortGaps::move_to(BusyTime& sums) {
