@@ -154,9 +154,31 @@ std::string PhaseRules::describe(const Rule& rule) {
   return {};
 }
 
+uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string_view within,
+                             std::string_view domain) {
+  key_.assign(1, static_cast<char>(subject));
+  for (const std::string_view part : {within, domain})
+    key_.append(std::to_string(part.size())).append(" ").append(part);
+  key_.append(name);
+  const auto found = rule_.find(key_);
+  if (found != rule_.end()) return found->second;
+  if (bytes_ + key_.size() > kMostBytes) {
+    rule_.clear();
+    bytes_ = 0;
+  }
+  bytes_ += key_.size();
+  const uint32_t rule = rules_.match(subject, name, within, domain);
+  rule_.emplace(key_, rule);
+  return rule;
+}
+
 PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables)
+    : PhaseMap(rules, tables, nullptr) {}
+
+PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatches* known_matches)
     : rules_(rules),
       tables_(tables),
+      known_(known_matches),
       own_(tables.paths.size(), kNoIndex),
       inherited_(tables.paths.size(), kNoIndex),
       kernel_(tables.signatures.size(), kNoIndex) {
@@ -175,17 +197,23 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables)
   for (uint32_t i = SignatureTable::kUndefined + 1; i < tables.signatures.size(); ++i) {
     const uint32_t name = tables.signatures[i].name;
     const auto [entry, fresh] = kernels.try_emplace(name, kNoIndex);
-    if (fresh) entry->second = rules_.match(Subject::kKernel, tables.names[name]);
+    if (fresh) entry->second = match(Subject::kKernel, tables.names[name]);
     kernel_[i] = entry->second;
   }
+}
+
+uint32_t PhaseMap::match(Subject subject, std::string_view name, std::string_view within,
+                         std::string_view domain) const {
+  return known_ != nullptr ? known_->match(subject, name, within, domain)
+                           : rules_.match(subject, name, within, domain);
 }
 
 // `around`: the rule that holds around the range, or kNoIndex.
 uint32_t PhaseMap::match_range(uint32_t path, uint32_t around) const {
   const auto& range = tables_.paths[path];
-  return rules_.match(Subject::kRange, tables_.names[range.name],
-                      around == kNoIndex ? std::string_view{} : phase(around),
-                      tables_.names[range.domain]);
+  return match(Subject::kRange, tables_.names[range.name],
+               around == kNoIndex ? std::string_view{} : phase(around),
+               tables_.names[range.domain]);
 }
 
 // The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
@@ -213,7 +241,7 @@ uint32_t PhaseMap::rule_of(uint32_t path, uint32_t thread_name, NumberTells tell
   tells = told(path, tells);
   const auto [thread, fresh] = threads_.try_emplace(thread_name);
   OnThread& on = thread->second;
-  if (fresh) on.rule = rules_.match(Subject::kThread, tables_.names[thread_name]);
+  if (fresh) on.rule = match(Subject::kThread, tables_.names[thread_name]);
   if (on.rule == kNoIndex)
     return rule_of_number(inherited_[path] != kNoIndex ? inherited_[path] : rules_.default_rule(),
                           tells);

@@ -90,6 +90,24 @@ class PhaseRules {
   uint32_t user_rules_ = 0;
 };
 
+// What rules say of names, kept from one recording to the next: ranks of a job have the same names.
+// Of one thread.
+class KnownMatches {
+ public:
+  explicit KnownMatches(const PhaseRules& rules) : rules_(rules) {}
+  // As PhaseRules::match().
+  uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
+                 std::string_view domain = {});
+
+ private:
+  static constexpr size_t kMostBytes = 16U << 20;  // beyond, all is forgotten
+
+  const PhaseRules& rules_;
+  std::unordered_map<std::string, uint32_t> rule_;
+  std::string key_;
+  size_t bytes_ = 0;
+};
+
 // Bounds of rule files: what goes beyond is an error.
 inline constexpr size_t kMaxRules = 4096;
 inline constexpr size_t kMaxRuleFileBytes = 1U << 20;
@@ -100,6 +118,8 @@ class PhaseMap {
  public:
   // The tables must be joined, and both must outlive the map.
   PhaseMap(const PhaseRules& rules, const TraceTables& tables);
+  // The same with what is known of these rules already, which must outlive the map, too.
+  PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatches* known);
   // What passes/sequence/own_numbers.h found out of operators inside of nodes, by path; empty:
   // nothing.
   void use_again(std::vector<bool> again) { again_ = std::move(again); }
@@ -123,12 +143,15 @@ class PhaseMap {
     std::unordered_map<uint32_t, uint32_t> paths;
   };
   const std::string& phase(uint32_t rule) const { return rules_.rules()[rule].phase; }
+  uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
+                 std::string_view domain = {}) const;
   uint32_t match_range(uint32_t path, uint32_t around) const;
   uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
   uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
 
   const PhaseRules& rules_;
   const TraceTables& tables_;
+  KnownMatches* known_;
   std::vector<bool> again_;
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;

@@ -94,7 +94,8 @@ void Merge::leave_out_simulated() {
 
 Recording Merge::condensed(size_t first, size_t count) {
   DamageLog ignored;
-  return condense_recording(std::span(found_).subspan(first, count), read_, rules_, ignored);
+  return condense_recording(std::span(found_).subspan(first, count), read_, rules_, known_,
+                            ignored);
 }
 
 // Their place among others, and whether they were seen before, follows from what is in them.
@@ -187,7 +188,7 @@ void Merge::write(const std::function<void(std::string_view)>& to) {
     }
     DamageLog damage;
     const auto parts = std::span(found_).subspan(chosen.first, chosen.count);
-    to(condense_recording(parts, read_, rules_, damage).bytes());
+    to(condense_recording(parts, read_, rules_, known_, damage).bytes());
     if (damage.partial()) damaged_.push_back(name_of(found) + ": " + words(damage));
   }
   reading_.reset();

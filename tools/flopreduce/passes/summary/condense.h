@@ -53,6 +53,7 @@ class Merge {
   std::string name_of(const Found& found) const;
 
   const PhaseRules rules_;
+  KnownMatches known_{rules_};
   std::vector<std::unique_ptr<Input>> inputs_;
   std::vector<Input*> read_;  // the same
   std::vector<Found> found_;

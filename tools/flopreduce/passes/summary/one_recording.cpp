@@ -54,7 +54,7 @@ void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> i
 }  // namespace
 
 Recording condense_recording(std::span<const Found> parts, std::span<Input* const> inputs,
-                             const PhaseRules& rules, DamageLog& damage) {
+                             const PhaseRules& rules, KnownMatches& known, DamageLog& damage) {
   TraceTables tables;
   tables.traces.emplace_back().session = parts.front().session;
   Revisions revisions;
@@ -66,7 +66,7 @@ Recording condense_recording(std::span<const Found> parts, std::span<Input* cons
     if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
   });
   tables.join();
-  PhaseMap phases(rules, tables);
+  PhaseMap phases(rules, tables, &known);
   const OperatorMap operators(tables, phases);
   DamageLog said_before;
   ForwardNumbers numbers;

@@ -12,6 +12,6 @@ namespace flopinj::reduce {
 // left out. Reads them twice, and once more where ranges name operators. `damage` is what was
 // found; it is in the recording.
 Recording condense_recording(std::span<const Found> parts, std::span<Input* const> inputs,
-                             const PhaseRules& rules, DamageLog& damage);
+                             const PhaseRules& rules, KnownMatches& known, DamageLog& damage);
 
 }  // namespace flopinj::reduce
