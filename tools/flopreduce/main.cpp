@@ -30,12 +30,8 @@ manual::Program about(const manual::CommandLine& line) {
   program.version = FLOPINJ_VERSION;
   program.purpose = "turn traces of libflopinj.so into a FLOP report";
   program.commands = manual::describe(line, kReport.name);
-  program.exit_status = {
-      {"0", "fine"},
-      {"1", "a gate (--fail-if) failed"},
-      {"2", "the command line is wrong, or the output cannot be written"},
-      {"3", "something is missing: a trace cannot be read, or is damaged; the rest is reported"},
-      {"4", "no permission"}};
+  for (const ExitCode& exit : kExitCodes)
+    program.exit_status.push_back({std::to_string(exit.code), exit.meaning});
   program.environment = {{"COLUMNS", "columns of a line where the output is no terminal"},
                          {"NO_COLOR", "no colours, whatever the terminal can show"},
                          {"TERM", "no colours where it is dumb"}};
@@ -93,6 +89,6 @@ int main(int argc, char** argv) {
     return failure.code();
   } catch (const std::exception& e) {
     complain(std::string("stopped: ") + e.what());
-    return kExitPartial;
+    return kExitNothing;
   }
 }

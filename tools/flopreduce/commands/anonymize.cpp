@@ -44,7 +44,7 @@ Json report_of(std::unique_ptr<Input> input) {
   reducer.add(std::move(input));
   if (!reducer.any_input())
     throw Failure(reducer.errors().empty() ? "nothing in it" : reducer.errors().front().message,
-                  kExitPartial);
+                  kExitNothing);
   return report_json(reducer.run());
 }
 
@@ -58,7 +58,7 @@ int write_anonymous(const AnonymizeArguments& arguments) {
   const AnonymousNames names(KeyedHash(key_from(arguments.key_file)));
   auto opened = Input::open(arguments.trace);
   if (const auto* error = std::get_if<InputError>(&opened))
-    throw Failure(error->message, error->permission ? kExitPermission : kExitPartial);
+    throw Failure(error->message, kExitNothing);
   auto input = std::move(std::get<std::unique_ptr<Input>>(opened));
   DamageLog damage;
   const std::string bytes = anonymize(*input, names, arguments.options, damage);

@@ -45,7 +45,7 @@ void say_some(const std::vector<std::string>& lines) {
 Reduced reduce_traces(InputArguments& input) {
   Reducer reducer(std::move(input.reduce));
   const int trouble = open_traces(reducer, input);
-  if (!reducer.any_input()) return {std::nullopt, trouble};
+  if (!reducer.any_input()) return {std::nullopt, kExitNothing};
   size_t said = reducer.errors().size();
   Reduced result{reducer.run(), kExitFine};
   for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
@@ -88,7 +88,7 @@ int write_summary(InputArguments& input, const OutputArguments& output) {
              " processes could not be read again: merge fewer at a time. Nothing was written");
     return kExitUsage;
   }
-  if (!merge.any()) return trouble;
+  if (!merge.any()) return kExitNothing;
   const int code = write_output(output, [&](std::ostream& out) {
     merge.write([&](std::string_view bytes) { out << bytes; });
   });

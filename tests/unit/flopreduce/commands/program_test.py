@@ -352,11 +352,11 @@ class Program(unittest.TestCase):
 
     def test_streams_without_end_are_left(self):
         for path in ("/dev/zero", "/dev/urandom"):
-            self.one_line(run(path), 3, path, "not a trace")
+            self.one_line(run(path), 5, path, "not a trace")
         for command in ("", "merge"):
             done = subprocess.run(f"'{FLOPREDUCE}' {command} - </dev/zero", shell=True, timeout=60,
                                   capture_output=True)
-            self.one_line(done, 3, "standard input", "not a trace")
+            self.one_line(done, 5, "standard input", "not a trace")
         # A trace before it counts.
         trace = self.trace["training"]
         done = subprocess.run(f"cat '{trace}' /dev/zero | '{FLOPREDUCE}' --format json -",
@@ -426,7 +426,7 @@ class Program(unittest.TestCase):
                          run("--format", "json", *names).stdout)
         same = json.loads(run("compare", folder, folder, "--format", "json").stdout)
         self.assertEqual(same["kernel_counts"]["changed"], 0)
-        self.one_line(run(folder / "below"), 3, "a directory with no trace in it")
+        self.one_line(run(folder / "below"), 5, "a directory with no trace in it")
         self.one_line(run("-o", names[0], folder), 2, "is an input")
 
     def test_traces_may_be_compressed(self):
@@ -451,7 +451,7 @@ class Program(unittest.TestCase):
             self.assertGreater(json.loads(done.stdout)["total"]["launches"], 0)
         other = self.folder / "other.pb.zst"
         other.write_bytes(bytes.fromhex("28b52ffd") + bytes(40))
-        self.one_line(run(other), 3, f"zstd -dc {other} | flopreduce -")
+        self.one_line(run(other), 5, f"zstd -dc {other} | flopreduce -")
 
     def test_names_of_traces_from_a_list(self):
         names = self.folder / "names"
@@ -531,7 +531,7 @@ class Program(unittest.TestCase):
                  (self.folder / "no", "no trace in it"),
                  (empty, "empty"), (text, "not a trace"), (nsys, "JSON"), ("/dev/null", "empty"))
         for path, word in cases:
-            self.one_line(run(path), 3, word)
+            self.one_line(run(path), 5, word)
         done = run("--format", "json", self.trace["training"], *(path for path, _ in cases))
         self.assertEqual(done.returncode, 3)
         self.assertEqual(len(done.stderr.splitlines()), len(cases))
@@ -639,7 +639,7 @@ class Program(unittest.TestCase):
 
     def test_merging_what_cannot_be_read(self):
         out = self.folder / "none.sum"
-        self.one_line(run("merge", "-o", out, self.folder / "missing.pb"), 3, "no such file")
+        self.one_line(run("merge", "-o", out, self.folder / "missing.pb"), 5, "no such file")
         self.assertFalse(out.exists())
         self.one_line(run("merge", "-o", out, self.folder / "missing.pb", self.trace["training"]),
                       3, "no such file")
@@ -679,13 +679,37 @@ class Program(unittest.TestCase):
             for word in words:
                 self.assertIn(word, done.stderr.decode())
 
+    def test_every_command_ends_with_5_where_nothing_can_be_used(self):
+        missing = self.folder / "missing.pb"
+        for words in ((), ("--format", "json"), ("merge",), ("explain", "total"), ("anonymize",),
+                      ("query", "SELECT 1")):
+            with self.subTest(words):
+                self.one_line(run(*words, missing), 5, "no such file")
+
+    def test_help_and_the_documents_have_the_same_exit_codes(self):
+        status = run("--help").stdout.decode().split("Exit status:")[1].split("\n\n")[0]
+        codes = {}
+        for line in status.strip("\n").splitlines():
+            if line[2].isdigit():
+                code = int(line[2])
+            codes[code] = (codes.get(code, "") + " " + line[3:].strip()).strip()
+        page = (Path(__file__).parents[4] / "docs" / "formats.md").read_text()
+        table = page.split("## Exit codes")[1].split("##")[0]
+        rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line[:3] != "|--"]
+        documented = {int(row[0]): row[1] for row in rows if len(row) == 2 and row[0].isdigit()}
+        self.assertEqual(codes, documented)
+        self.assertEqual(set(codes), set(range(6)))
+
     def test_permission(self):
         locked = self.folder / "locked.pb"
         locked.write_bytes(self.trace["training"].read_bytes())
         locked.chmod(0)
         if os.access(locked, os.R_OK):
             self.skipTest("root reads everything")
-        self.one_line(run(locked), 4, "permission denied")
+        self.one_line(run(locked), 5, "permission denied")
+        both = run("--format", "json", locked, self.trace["training"])
+        self.assertEqual(both.returncode, 4)
+        self.assertGreater(json.loads(both.stdout)["ledger"]["launches"], 0)
         locked.chmod(stat.S_IRUSR | stat.S_IWUSR)
 
     def test_usage(self):
@@ -739,7 +763,7 @@ class Program(unittest.TestCase):
 
     def test_names_of_files_cannot_act_on_the_terminal(self):
         done = run(self.folder / "\x1b[2Jmissing")
-        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.returncode, 5)
         self.assertNotIn(b"\x1b", done.stderr)
 
 
