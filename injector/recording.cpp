@@ -86,6 +86,10 @@ ProcessInfo Recording::describe() {
       process.counters && settings.measure_ranks.contains(process.rank);
   process.budget_percent = settings.budget_percent;
   process.choice = choice_of(settings);
+  if (!settings.job.empty()) {
+    process.job_id = settings.job;
+    process.job_id_source = "FLOPINJ_JOB";
+  }
   if (settings.no_command_line)
     process.command_line.clear();
   else

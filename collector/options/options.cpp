@@ -165,6 +165,16 @@ const RecordingOption kOptions[] = {
      "values of options whose names hold a word such as password, secret or token",
      false,
      choice<&Settings::no_command_line, kSwitch>},
+    {"--job",
+     "FLOPINJ_JOB",
+     "NAME",
+     {},
+     "a name",
+     "Name of the job that the program is part of, for reports of several. Not given: "
+     "SLURM_JOB_ID, "
+     "PBS_JOBID, LSB_JOBID, FLUX_JOB_ID or TORCHELASTIC_RUN_ID, where one is set",
+     false,
+     not_empty<&Settings::job>},
     {"--dormant",
      "FLOPINJ_DORMANT",
      "",

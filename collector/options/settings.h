@@ -25,6 +25,7 @@ struct Settings {
   Mode mode = Mode::kMultiplex;
   bool force = false;
   bool no_command_line = false;  // the trace does not hold it
+  std::string job;               // the job's name; empty: as its scheduler says
   bool quiet = true;             // no line on stderr when a recording has ended
   bool dormant = false;          // nothing is recorded until it is asked for
   bool no_control = false;       // nobody can ask

@@ -138,6 +138,10 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     h.add_double(F::budget_percent, process.budget_percent);
     if (!process.choice.empty()) add_text(h, F::choice, process.choice);
     h.add_uint32(F::world_size, process.world_size);
+    if (!process.job_id.empty()) {
+      add_text(h, F::job_id, process.job_id);
+      add_text(h, F::job_id_source, process.job_id_source);
+    }
   });
 }
 

@@ -22,6 +22,10 @@ constexpr Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE"},
                                    {"PMIX_RANK", nullptr},
                                    {"PMI_RANK", "PMI_SIZE"},
                                    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+// Variables in which schedulers name the job, those around a whole job first: Slurm, PBS, LSF, Flux
+// and torchrun, which says "none" where its user gave no --rdzv-id.
+constexpr const char* kJobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
+                                 "TORCHELASTIC_RUN_ID"};
 constexpr size_t kMaxArguments = 1'024;
 
 // The number in an environment variable; -1 where it holds none.
@@ -46,6 +50,16 @@ void read_rank(ProcessInfo& info) {
   }
 }
 
+void read_job(ProcessInfo& info) {
+  for (const char* variable : kJobs) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr || *text == '\0' || std::strcmp(text, "none") == 0) continue;
+    info.job_id = text;
+    info.job_id_source = variable;
+    return;
+  }
+}
+
 uint64_t clock_ns(clockid_t clock) noexcept {
   timespec t{};
   clock_gettime(clock, &t);
@@ -64,6 +78,7 @@ ProcessInfo describe_process() {
        info.command_line.size() < kMaxArguments && std::getline(arguments, one, '\0');)
     info.command_line.push_back(one);
   read_rank(info);
+  read_job(info);
   info.clock_realtime_ns = realtime_ns();
   info.clock_monotonic_ns = monotonic_ns();
   std::random_device random;

@@ -107,6 +107,8 @@ class Rewriter {
         return rewrite<trace::RangeNumbers>(packet, out, [](auto&) {});
       case PacketField::device_times:
         return rewrite<trace::DeviceTimes>(packet, out, [](auto&) {});
+      case PacketField::single_steps:
+        return rewrite<trace::SingleSteps>(packet, out, [](auto&) {});
       case PacketField::tally_batch:
         return rewrite<trace::TallyBatch>(packet, out, [](auto&) {});
       case PacketField::launch_batch:
@@ -134,6 +136,7 @@ class Rewriter {
     const std::string program = header.command_line_size() == 0 ? "" : header.command_line(0);
     header.clear_command_line();
     if (!program.empty()) header.add_command_line(names_.other("program", program));
+    if (!header.job_id().empty()) header.set_job_id(names_.other("job", header.job_id()));
     if (!header.choice().empty()) header.set_choice("options that are not shown");
     header.set_session_id(hashed(header.session_id()));
   }

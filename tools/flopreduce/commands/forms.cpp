@@ -155,6 +155,10 @@ void check_report_form(const OutputArguments& output) {
         "folder for all of them: -o FOLDER/");
 }
 
+bool shows_facts(const OutputArguments& output) {
+  return output.format == "sqlite" || (output.format == "csv" && needs_facts(output.table));
+}
+
 bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }
 
 WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma) {

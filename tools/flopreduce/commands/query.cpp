@@ -35,6 +35,7 @@ int run_query(QueryArguments& a) {
   a.input.finish();
   a.output.finish(a.input.files());
   a.utilization.finish(a.input.reduce.utilization);
+  a.input.reduce.facts = true;
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);

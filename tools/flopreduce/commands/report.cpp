@@ -37,6 +37,7 @@ int run_report(ReportArguments& a) {
     a.input.reduce.launches = [&, fma = a.input.reduce.fma](Launches& all) {
       written = write_launches(all, a.output, fma);
     };
+  a.input.reduce.facts = shows_facts(a.output);
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);

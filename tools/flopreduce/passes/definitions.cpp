@@ -86,6 +86,12 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         if (ok) trace_->steps.add(message, damage);
         break;
       }
+      case Field::single_steps: {
+        trace::SingleSteps message;
+        ok = !single_steps_ || parse_message(message, packet.body);
+        if (ok && single_steps_) trace_->steps.add(message, damage);
+        break;
+      }
       case Field::range_numbers: {
         trace::RangeNumbers message;
         ok = parse_message(message, packet.body);

@@ -13,6 +13,8 @@ class DefinitionPass {
  public:
   explicit DefinitionPass(TraceTables& tables) : tables_(tables) {}
   void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
+  // Of summaries training steps one by one, too, which only their table needs.
+  void read_single_steps() { single_steps_ = true; }
 
  private:
   void interned(const trace::Interned& message);
@@ -36,6 +38,7 @@ class DefinitionPass {
   uint32_t trace_index_ = 0;
   DamageLog* damage_ = nullptr;
   size_t metric_names_ = 0;
+  bool single_steps_ = false;
 };
 
 }  // namespace flopinj::reduce

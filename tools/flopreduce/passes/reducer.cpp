@@ -7,6 +7,7 @@
 
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
+#include "passes/fact_pass.h"
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
 #include "passes/router.h"
@@ -135,6 +136,7 @@ void Reducer::first_pass(TraceTables& tables) {
   Router router(tables);
   if (kind_) router.use_only(kind_->second);
   DefinitionPass definitions(tables);
+  if (options_.facts) definitions.read_single_steps();
   for (uint32_t i = 0; i < files_.size(); ++i) {
     TraceFile& file = files_[i];
     const auto note = [&](uint32_t trace, Packet& packet) {
@@ -200,12 +202,25 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
   return {std::move(calls), pass.take_numbers(false)};
 }
 
+void Reducer::fact_pass(const TraceTables& tables, PhaseMap& phases, const NumberSource& numbers,
+                        Totals& totals) {
+  FactPass pass(tables, phases, numbers.numbers.any() ? &numbers : nullptr);
+  pass.run(segments_, revisions_, files_, totals);
+}
+
 void Reducer::step_pass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
                         Report& report) {
   if (report.steps.processes == 0) return;
   StepPass pass(tables, totals, formulas, options_.utilization.peaks);
-  add_step_work(tables, options_.utilization,
-                pass.run(segments_, revisions_, files_, jobs_wanted()), report);
+  const StepPass::Result work = pass.run(segments_, revisions_, files_, jobs_wanted());
+  add_step_work(tables, options_.utilization, work, report);
+  if (options_.facts && report.steps.processes > 0)
+    list_single_steps(
+        tables, totals, options_.utilization.skip_steps, work,
+        [&](size_t trace, uint32_t device, uint32_t signature) -> const StepLaunch& {
+          return pass.launch_of(static_cast<uint32_t>(trace), device, signature);
+        },
+        report);
   add_step_numbers(report);
 }
 
@@ -227,6 +242,25 @@ void Reducer::note_missing_ends(TraceTables& tables) {
   }
 }
 
+// All that was found in the trace: in its files, and, of a recording in a summary, when the summary
+// was made.
+std::string Reducer::damage_line(const TraceState& trace) const {
+  DamageLog all;
+  if (trace.has_summary)
+    all.add(trace.damage);
+  else
+    for (const uint32_t file : trace.inputs) all.add(files_[file].damage);
+  for (const auto& source : trace.summary.source())
+    for (const auto& line : source.damage())
+      if (const auto kind = damage_of_code(line.kind())) all.add(*kind, line.count());
+  std::string text;
+  for (size_t k = 0; k < kDamageKinds; ++k)
+    if (const auto kind = static_cast<Damage>(k); all.count(kind) != 0)
+      text += (text.empty() ? "" : ", ") + std::string(damage_text(kind).code) + " " +
+              std::to_string(all.count(kind));
+  return text;
+}
+
 void Reducer::name_sources(const TraceTables& tables, Report& report) const {
   SourceDamage damage;
   for (const auto& file : files_) damage.of(file.input->name()).add(file.damage);
@@ -245,6 +279,8 @@ void Reducer::name_sources(const TraceTables& tables, Report& report) const {
     }
     damage.of(names.empty() ? report.traces[i].name : names.back()).add(trace.damage);
   }
+  for (size_t i = 0; i < tables.traces.size(); ++i)
+    report.traces[i].damage = damage_line(tables.traces[i]);
   damage.list(report);
   if (report.ratio.verdict != RatioVerdict::kNone && lacks_launches(report))
     report.ratio.verdict = RatioVerdict::kUndecided;
@@ -277,6 +313,7 @@ Report Reducer::run() {
   const NumberSource source{tables, operators, numbers};
   Totals totals = second_pass(tables, phases, source);
   fold_into_merged_classes(tables, totals);
+  if (options_.facts) fact_pass(tables, phases, source, totals);
   Formulas formulas(options_.fma);
   Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);

@@ -31,6 +31,7 @@ struct ReduceOptions {
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};
   bool keep_rows = false;  // Report::rows
+  bool facts = false;      // Report::facts, and single steps of summaries
   unsigned jobs = 0;       // threads that read; 0: as many as there are cores, up to kMostJobs
   bool progress = false;   // a progress bar, where standard error is a terminal
 };
@@ -65,10 +66,13 @@ class Reducer {
                                                          const OperatorMap& operators);
   // Hands launch batches, and what summaries keep of them, to visit() until it returns false.
   void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
+  void fact_pass(const TraceTables& tables, PhaseMap& phases, const NumberSource& numbers,
+                 Totals& totals);
   // What the launches of training steps did, where there are steps.
   void step_pass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
                  Report& report);
   void note_missing_ends(TraceTables& tables);
+  std::string damage_line(const TraceState& trace) const;
   void name_sources(const TraceTables& tables, Report& report) const;
 
   ReduceOptions options_;

@@ -67,6 +67,13 @@ const StepPass::Each& StepPass::each(uint32_t trace, uint32_t signature, uint32_
   return each_[size_t{index != kNoIndex ? index : SignatureTable::kUndefined} * chips_ + chip];
 }
 
+const StepLaunch& StepPass::launch_of(uint32_t trace, uint32_t device, uint32_t signature) const {
+  const TraceState& state = tables_.traces[trace];
+  const uint32_t index = device == 0 ? kNoIndex : state.devices.get(device + 1);
+  const uint32_t known = index != kNoIndex ? index : state.unknown_device();
+  return each(trace, signature, tables_.devices[known].chip);
+}
+
 void StepPass::batch(uint32_t trace, const LaunchBatchReader& batch, Result& result) const {
   const TraceState& state = tables_.traces[trace];
   const uint32_t chip = chip_of(trace, batch.stream());

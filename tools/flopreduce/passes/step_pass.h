@@ -33,6 +33,9 @@ class StepPass {
   Result run(const Segments& segments, const Revisions& revisions, std::vector<TraceFile>& files,
              unsigned jobs) const;
 
+  // What a launch counts as, by the trace's ids.
+  const StepLaunch& launch_of(uint32_t trace, uint32_t device, uint32_t signature) const;
+
  private:
   using Each = StepLaunch;
   void value(uint32_t signature, uint32_t chip, const SignatureResult& result, Roofs& roofs);

@@ -11,6 +11,8 @@
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
 #include "report/counter_reading.h"
+#include "report/facts.h"
+#include "report/gpu_time.h"
 #include "report/numbers.h"
 #include "report/roof.h"
 #include "report/steps.h"
@@ -23,23 +25,6 @@
 #include "tables/formulas.h"
 
 namespace flopinj::reduce {
-
-// GPU time of a set of launches.
-struct GpuTime {
-  u128 ns = 0;
-  // Launches that stand in it with the mean of their signature's other launches.
-  uint64_t estimated = 0;
-  // Launches that stand in it with times taken while counters were read: upper bounds.
-  uint64_t windowed = 0;
-  uint64_t unknown = 0;  // launches that are not in it
-
-  template <typename Self>
-  static auto sums(Self& of) {
-    auto& [ns, estimated, windowed, unknown] = of;
-    return std::tie(ns, estimated, windowed, unknown);
-  }
-  void add(const GpuTime& o) { add_each(sums(*this), sums(o)); }
-};
 
 // A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured launches it
 // is a lower bound.
@@ -325,7 +310,11 @@ struct TraceReport {
   uint64_t unmeasured = 0;
   uint64_t varying = 0;  // whose FLOP are an estimate
   u128 flop = 0;
-  u128 doubtful = 0;  // as in Work
+  u128 doubtful = 0;     // as in Work
+  uint64_t devices = 0;  // that it launched on
+  double least_ns = 0;   // that the peaks of its devices allow for `flop`
+  uint64_t no_peak = 0;  // launches that are not in it
+  std::string damage;    // "no_end 1, lost_packets 3"; empty where nothing is
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;
 };
@@ -408,8 +397,13 @@ struct Report {
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
   std::vector<RowReport> rows;      // only where they were asked for
-  Work outside_ranges;              // launches in no range at all
-  std::vector<StackReport> stacks;  // by range, then kernel
+  std::vector<PathReport> paths;    // in tree order
+  // Only where they were asked for; by trace, device, thread, stream.
+  std::vector<FactReport> facts;
+  uint64_t fact_launches_left_out = 0;
+  std::vector<std::string> chips, thread_names;  // of facts
+  Work outside_ranges;                           // launches in no range at all
+  std::vector<StackReport> stacks;               // by range, then kernel
   std::vector<DeviceReport> devices;
   TimeReport time;
   StepsReport steps;

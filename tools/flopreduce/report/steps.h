@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "report/utilization.h"
 #include "support/wide.h"
+#include "tables/totals.h"
 
 namespace flopinj::reduce {
 
@@ -52,14 +54,23 @@ struct StepsReport {
     bool skipped = false;
     StepWork work;
   };
-  std::string range;         // its name: "step"
-  uint64_t count = 0;        // steps that ended, of all processes, without those that are skipped
-  uint64_t skipped = 0;      // likewise
-  bool marked = false;       // some range has a step's name
-  size_t processes = 0;      // that have steps
-  uint64_t per_process = 0;  // of the process that has most, skipped ones included
-  bool single = false;       // each step is known by itself; else sums only
-  std::vector<Step> steps;   // those; in the order of processes and steps
+  // For the table of single steps, which traces and summaries have.
+  struct Listed : Step {
+    std::optional<uint64_t> begin_ns;  // CLOCK_REALTIME
+    StepGpuTime gpu;
+    uint32_t every = 1;      // so many steps this one was kept of
+    bool work_known = true;  // which launches it made
+  };
+  std::string range;           // its name: "step"
+  uint64_t count = 0;          // steps that ended, of all processes, without those that are skipped
+  uint64_t skipped = 0;        // likewise
+  bool marked = false;         // some range has a step's name
+  size_t processes = 0;        // that have steps
+  uint64_t per_process = 0;    // of the process that has most, skipped ones included
+  bool single = false;         // each step is known by itself; else sums only
+  std::vector<Step> steps;     // those; in the order of processes and steps
+  std::vector<Listed> listed;  // likewise; only where they were asked for
+  std::vector<std::string> ranges;  // likewise, by trace: the names of their ranges
   // Of those that are not skipped. Absent where nothing says it.
   std::optional<Spread> wall_ns;
   std::optional<Spread> gpu_ns, flop, launches;  // `single` only
@@ -78,7 +89,6 @@ struct StepsReport {
   std::string missing;
 };
 inline constexpr double kOutlier = 1.5;
-inline constexpr uint64_t kMostListedSteps = 100'000;  // of all processes
 
 // What is known of steps without their launches. Where utilization by 6ND is asked for, it needs
 // their number.
@@ -86,5 +96,11 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
 // `work`: by trace, then by step (passes/step_pass.h).
 void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
                    const std::vector<std::map<uint32_t, StepWork>>& work, Report& report);
+// Fills StepsReport::listed. `each`: of a launch, by trace and the trace's ids.
+using StepLaunchOf =
+    std::function<const StepLaunch&(size_t trace, uint32_t device, uint32_t signature)>;
+void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
+                       const std::vector<std::map<uint32_t, StepWork>>& work,
+                       const StepLaunchOf& each, Report& report);
 
 }  // namespace flopinj::reduce

@@ -36,17 +36,13 @@ void add_wall(const Report& report, UtilizationReport& out) {
     return;
   }
   double wall = 0;
-  for (size_t i = 0; i < report.traces.size(); ++i) {
-    double devices = 0;
-    for (const auto& d : report.devices)
-      if (d.trace == i && d.ledger.launches > 0) ++devices;
-    const auto& trace = report.traces[i];
-    if (devices == 0) continue;
+  for (const TraceReport& trace : report.traces) {
+    if (trace.devices == 0) continue;
     if (!trace.wall_ns) {
       out.wall_missing = "a trace does not say how long it recorded";
       return;
     }
-    wall += devices * static_cast<double>(*trace.wall_ns);
+    wall += static_cast<double>(trace.devices) * static_cast<double>(*trace.wall_ns);
   }
   if (wall > 0)
     out.wall_ns = wall;

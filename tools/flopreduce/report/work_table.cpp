@@ -6,8 +6,7 @@
 
 namespace flopinj::reduce {
 
-WorkTable::WorkTable(const TraceTables& tables, const Totals& totals, Formulas& formulas)
-    : totals_(totals) {
+WorkTable::WorkTable(const TraceTables& tables, const Totals& totals, Formulas& formulas) {
   for (const auto& row : totals.rows) {
     auto [entry, fresh] = results_.try_emplace(key(row.signature, row.chip));
     if (fresh && row.signature != SignatureTable::kUndefined)
@@ -55,9 +54,8 @@ const SignatureResult& WorkTable::result(uint32_t signature, uint32_t chip) cons
   return found == results_.end() ? kNone : found->second;
 }
 
-WorkTable::RowWork WorkTable::next(size_t i) {
-  const Row& row = totals_.rows[i];
-  const SignatureResult& result = results_.at(key(row.signature, row.chip));
+WorkTable::RowWork WorkTable::next(const Row& row) {
+  const SignatureResult& result = this->result(row.signature, row.chip);
   RowWork out;
   Work& work = out.work;
   work.launches = row.counts.launches;

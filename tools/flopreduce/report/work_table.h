@@ -39,9 +39,10 @@ class WorkTable {
     Work work;
     Flop flop;
   };
-  // Work of totals.rows[i]. Call once for each i in order: shares of a signature are handed out
-  // launch by launch, so that rows add up to their signature exactly.
-  RowWork next(size_t i);
+  // Work of a row. Call once for each row, of the totals or of another way to cut the same launches
+  // up, always in the same order: shares of a signature are handed out launch by launch, so that
+  // rows add up to their signature exactly.
+  RowWork next(const Row& row);
   // The same row's work in a sum that holds all rows of its signature: which launches the row got
   // does not matter there.
   Work in_whole(const Row& row, const Work& work) const;
@@ -53,7 +54,6 @@ class WorkTable {
   }
   void classify();
 
-  const Totals& totals_;
   std::unordered_map<uint64_t, SignatureResult> results_;
   std::unordered_map<uint64_t, uint64_t> handed_out_;
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/report.h"
@@ -22,7 +23,7 @@ struct Subject {
 extern const Subject kHead, kShortNames, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
     kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,
     kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring,
-    kCoverage, kRanks, kBusyTime, kIdleGaps, kSteps, kNumbers;
+    kCoverage, kRanks, kBusyTime, kIdleGaps, kSteps, kNumbers, kFacts, kRankSpread;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
@@ -50,10 +51,14 @@ void add_warnings(const Report&, std::vector<Line>&);
 // Every table of the report, in order: those of the sections, and those for programs only.
 std::vector<Table> report_tables(const Report&);
 
+// Whether a table, or where `key` is empty one of all, needs ReduceOptions::facts.
+bool needs_facts(std::string_view key);
+
 // Keys of all tables that a report can have; one that the traces give no row for may be missing.
 struct TableName {
   const char* key;
   const char* about;
+  bool facts = false;  // it is there only with ReduceOptions::facts
 };
 std::span<const TableName> table_names();
 

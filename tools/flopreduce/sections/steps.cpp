@@ -84,27 +84,50 @@ Section steps_section(const Report& report) {
   return out;
 }
 
+TableRow step_row(const Report& report, const StepsReport::Listed& step) {
+  const TraceReport& trace = report.traces[step.trace];
+  const StepWork& work = step.work;
+  const StepGpuTime& gpu = step.gpu;
+  const bool timed = gpu.untimed < work.launches || work.launches == 0;
+  const bool measured = step.work_known && work.unmeasured == 0;
+  return {
+      trace.name,
+      session_cell(trace),
+      rank_cell(trace),
+      trace.header.hostname(),
+      uint64_t{step.number},
+      report.steps.ranges[step.trace],
+      uint64_t{step.skipped ? 1U : 0U},
+      step.begin_ns ? Cell(*step.begin_ns) : Cell::none(),
+      step.wall_ns,
+      timed ? Cell(gpu.gpu_ns, gpu.untimed > 0 ? Mark::kAtLeast : Mark::kNone) : Cell::none(),
+      gpu.busy_ns ? Cell(*gpu.busy_ns) : Cell::none(),
+      work.launches,
+      measured ? Cell(work.flop, work.estimated > 0 ? Mark::kEstimate : Mark::kNone) : Cell::none(),
+      uint64_t{step.every}};
+}
+
 // Each step, for programs.
 std::vector<Table> step_tables(const Report& report) {
-  const StepsReport& steps = report.steps;
-  if (!steps.single) return {};
+  if (report.steps.listed.empty()) return {};
   Table table{"step_list",
               {{"process", "process"},
+               {"session", "session"},
+               {"rank", "rank", Kind::kCount},
+               {"hostname", "host"},
                {"number", "step", Kind::kCount},
+               {"range", "range"},
                {"skipped", "skipped", Kind::kCount},
+               {"begin_ns", "began", Kind::kCount},
                {"wall_ns", "wall time", Kind::kNanoseconds},
                {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
+               {"busy_ns", "busy", Kind::kNanoseconds},
                {"launches", "launches", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop}}};
-  for (const StepsReport::Step& step : steps.steps) {
-    if (table.rows.size() >= kMostListedSteps) break;
-    const StepWork& work = step.work;
-    table.rows.push_back(
-        {report.traces[step.trace].name, uint64_t{step.number}, uint64_t{step.skipped ? 1U : 0U},
-         step.wall_ns, work.untimed == 0 ? Cell(work.gpu_ns) : Cell::none(), work.launches,
-         work.unmeasured == 0 ? Cell(work.flop, work.estimated > 0 ? Mark::kEstimate : Mark::kNone)
-                              : Cell::none()});
-  }
+               {"flop", "FLOP", Kind::kFlop},
+               {"every", "one of", Kind::kCount}}};
+  table.each = [&report](const auto& visit) {
+    for (const StepsReport::Listed& step : report.steps.listed) visit(step_row(report, step));
+  };
   return {std::move(table)};
 }
 

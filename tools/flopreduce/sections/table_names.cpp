@@ -1,4 +1,6 @@
 // The tables that a report can have: what --table and SQL know.
+#include <algorithm>
+
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -16,7 +18,7 @@ std::span<const TableName> table_names() {
       {"roofs", "peaks that were used, with their sources"},
       {"roofline", "kernels against memory and arithmetic"},
       {"steps", "wall time and GPU time of a training step"},
-      {"step_list", "each training step"},
+      {"step_list", "each training step, by process", true},
       {"numbers", "FLOP for each token, image or other number of a range"},
       {"layers", "backward / forward by layer"},
       {"operator_work", "backward / forward by operator"},
@@ -28,6 +30,8 @@ std::span<const TableName> table_names() {
       {"estimates", "95 % intervals of estimates"},
       {"ranges", "NVTX ranges, with what is below them"},
       {"stacks", "kernels by range"},
+      {"rows", "launches by process, thread, stream, range and signature", true},
+      {"paths", "ranges with the phase and layer of what ran in them"},
       {"rules_used", "rules that gave launches a phase"},
       {"rules", "all rules"},
       {"ledger", "what became of every launch, by device"},
@@ -40,6 +44,7 @@ std::span<const TableName> table_names() {
       {"idle_gaps", "gaps between kernels by length"},
       {"largest_gaps", "the longest gaps, and what is beside them"},
       {"flop_over_time", "FLOP by phase in bins of time"},
+      {"rank_spread", "of more than 64 processes: quantiles"},
       {"ranks", "processes of a job side by side"},
       {"processes", "recorded processes"},
       {"devices", "devices, with their ledgers"},
@@ -47,6 +52,12 @@ std::span<const TableName> table_names() {
       {"diagnostics", "messages of the recorders"},
       {"damage", "what is missing from the traces"}};
   return kTables;
+}
+
+bool needs_facts(std::string_view key) {
+  return std::ranges::any_of(table_names(), [&](const TableName& table) {
+    return table.facts && (key.empty() || key == table.key);
+  });
 }
 
 }  // namespace flopinj::reduce

@@ -12,6 +12,20 @@ size_t mix(size_t seed, uint64_t value) {
 
 }  // namespace
 
+const char* word_of(ParameterClass c) {
+  switch (c) {
+    case ParameterClass::kExact:
+      return "exact";
+    case ParameterClass::kUnknown:
+      return "unknown";
+    case ParameterClass::kMerged:
+      return "merged";
+    case ParameterClass::kUnspecified:
+      break;
+  }
+  return "unspecified";
+}
+
 size_t SignatureTable::Hash::operator()(const Signature& s) const {
   size_t h = mix(s.name, s.stable_hash);
   for (const auto& dims : {s.grid, s.block, s.cluster})

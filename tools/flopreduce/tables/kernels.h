@@ -11,6 +11,7 @@
 namespace flopinj::reduce {
 
 enum class ParameterClass : uint8_t { kUnspecified, kExact, kUnknown, kMerged };
+const char* word_of(ParameterClass);  // "exact"
 
 // What two processes must agree on for their launches to be the same work. All of it is compared,
 // not only the stable hash: unlike launches are never merged because two hashes met.

@@ -1,6 +1,8 @@
 #include "tables/steps.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "step_buckets.h"
 #include "support/wide.h"
@@ -30,6 +32,30 @@ class PathRuns {
   uint32_t path_ = 0, left_ = 0;
 };
 
+bool has_equal_columns(const trace::Steps& message) {
+  return message.gap_ns_size() == message.number_delta_size() &&
+         message.duration_ns_size() == message.number_delta_size();
+}
+
+// Calls visit(index, number, times) for each step that can be.
+template <typename Visit>
+void for_each_step(const trace::Steps& message, DamageLog& damage, Visit&& visit) {
+  uint32_t number = 0;
+  uint64_t end_ns = message.first_start_ns();
+  PathRuns paths(message);
+  for (int i = 0; i < message.number_delta_size(); ++i) {
+    number += static_cast<uint32_t>(message.number_delta(i));
+    const StepTimes step{end_ns + static_cast<uint64_t>(message.gap_ns(i)), message.duration_ns(i),
+                         paths.next()};
+    if (number == 0 || step.duration_ns > kLongestStepNs) {
+      damage.add(Damage::kBadTime);
+      continue;
+    }
+    end_ns = step.start_ns + step.duration_ns;
+    visit(i, number, step);
+  }
+}
+
 }  // namespace
 
 void StepSums::add(const StepTimes& step) {
@@ -57,27 +83,49 @@ double StepSums::median_ns() const {
 }
 
 void StepTable::add(const trace::Steps& message, DamageLog& damage) {
-  if (message.gap_ns_size() != message.number_delta_size() ||
-      message.duration_ns_size() != message.number_delta_size())
-    return damage.add(Damage::kBadColumns);
-  uint32_t number = 0;
-  uint64_t end_ns = message.first_start_ns();
-  PathRuns paths(message);
-  for (int i = 0; i < message.number_delta_size(); ++i) {
-    number += static_cast<uint32_t>(message.number_delta(i));
-    const StepTimes step{end_ns + static_cast<uint64_t>(message.gap_ns(i)), message.duration_ns(i),
-                         paths.next()};
-    if (number == 0 || step.duration_ns > kLongestStepNs) {
-      damage.add(Damage::kBadTime);
-      continue;
-    }
-    end_ns = step.start_ns + step.duration_ns;
-    if (steps_.size() >= kMost) {
+  if (!has_equal_columns(message)) return damage.add(Damage::kBadColumns);
+  for_each_step(message, damage, [&](int, uint32_t number, const StepTimes& step) {
+    if (steps_.size() >= kMost)
       damage.add(Damage::kTableFull);
-      continue;
+    else if (steps_.emplace(number, step).second)
+      sums_.add(step);
+  });
+}
+
+void StepTable::add(const trace::SingleSteps& message, DamageLog& damage) {
+  constexpr int kMostInMessage = 1 << 16;
+  const int steps = message.times().number_delta_size();
+  const bool equal = has_equal_columns(message.times()) && message.launches_size() == steps &&
+                     message.untimed_size() == steps && message.gpu_time_ns_size() == steps &&
+                     message.busy_ns_size() == steps && message.kind_size() == steps;
+  SummarySteps read;
+  read.every = message.every();
+  const auto& kinds = message.kinds();
+  bool sound = equal && steps <= kMostInMessage && std::has_single_bit(read.every);
+  for (int i = 0; sound && i < kinds.size();) {
+    const auto left = static_cast<uint64_t>(kinds.size() - i - 1);
+    const uint64_t entries = kinds[i++];
+    sound = entries <= left / 3;
+    if (!sound) break;
+    auto& kind = read.kinds.emplace_back();
+    for (uint64_t entry = 0; entry < entries; ++entry, i += 3) {
+      sound = sound && kinds[i] <= UINT32_MAX && kinds[i + 1] <= UINT32_MAX;
+      kind.push_back(
+          {static_cast<uint32_t>(kinds[i]), static_cast<uint32_t>(kinds[i + 1]), kinds[i + 2]});
     }
-    if (steps_.emplace(number, step).second) sums_.add(step);
   }
+  for (const uint32_t kind : message.kind()) sound = sound && kind <= read.kinds.size();
+  if (!sound) return damage.add(Damage::kBadColumns);
+  for_each_step(message.times(), damage, [&](int i, uint32_t number, const StepTimes& times) {
+    const uint64_t busy = message.busy_ns(i);
+    read.steps.push_back({number,
+                          times,
+                          message.launches(i),
+                          {message.gpu_time_ns(i), message.untimed(i),
+                           busy > 0 ? std::optional(busy - 1) : std::nullopt},
+                          message.kind(i)});
+  });
+  in_summary_ = std::move(read);
 }
 
 void StepTable::add(const trace::StepSums& message, DamageLog& damage) {

@@ -2,11 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <unordered_map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
 #include "tables/id_map.h"
+#include "tables/totals.h"
 
 namespace flopinj::reduce {
 
@@ -28,6 +31,24 @@ struct StepSums {
   double median_ns() const;
 };
 
+// A step as a summary has it (the format's SingleSteps).
+struct SingleStep {
+  uint32_t number = 0;
+  StepTimes times;
+  uint64_t launches = 0;
+  StepGpuTime gpu;
+  uint32_t kind = 0;  // SummarySteps::kinds, plus 1; 0: not known
+};
+struct SummarySteps {
+  struct Launches {
+    uint32_t device = 0, signature = 0;  // ids in the trace
+    uint64_t count = 0;
+  };
+  uint32_t every = 1;  // a power of two: each step is there, every second, every fourth, ...
+  std::vector<SingleStep> steps;
+  std::vector<std::vector<Launches>> kinds;
+};
+
 class StepTable {
  public:
   static constexpr size_t kMost = 1U << 20;  // more are left out, and logged
@@ -35,16 +56,20 @@ class StepTable {
   // Packets of a trace, in order. What cannot be is logged.
   void add(const trace::Steps&, DamageLog&);
   void add(const trace::StepSums&, DamageLog&);
+  void add(const trace::SingleSteps&, DamageLog&);
 
   bool any() const { return !steps_.empty() || sums_.steps > 0; }
   // Steps one by one, by number; none where the trace has sums only.
   const std::map<uint32_t, StepTimes>& steps() const { return steps_; }
   // Of all of them, however they came.
   const StepSums& sums() const { return sums_; }
+  // What a summary has of single steps, where it was asked for.
+  const SummarySteps& in_summary() const { return in_summary_; }
 
  private:
   std::map<uint32_t, StepTimes> steps_;
   StepSums sums_;
+  SummarySteps in_summary_;
 };
 
 }  // namespace flopinj::reduce

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,22 @@ struct DeviceTime {
       flop;  // by phase: Totals::phases; of launches that are placed and measured
 };
 
+// Launches of one process that have all of these in common.
+struct FactRow {
+  uint32_t device = 0;              // TraceTables::devices
+  uint32_t thread = 0, stream = 0;  // ids in the trace; 0 where they are not known
+  uint32_t path = 0;                // TraceTables::paths
+  uint32_t rule = 0;                // PhaseRules::rules()
+  uint32_t signature = 0;           // TraceTables::signatures
+  Counts counts;
+};
+// Of one training step: what its kernels took.
+struct StepGpuTime {
+  uint64_t gpu_ns = 0;   // sum of the kernels' times
+  uint64_t untimed = 0;  // launches that are not in it: without a time, or while counters were read
+  std::optional<uint64_t> busy_ns;  // union of all known times, added up over devices
+};
+
 struct Totals {
   std::vector<Row> rows;
   std::vector<DeviceRule> device_rules;
@@ -86,6 +104,10 @@ struct Totals {
   std::vector<DeviceRow> device_rows;
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
+  // Only where they were asked for (passes/fact_pass.h).
+  std::vector<FactRow> facts;                               // by trace, then device, thread, ...
+  std::vector<std::map<uint32_t, StepGpuTime>> step_times;  // by trace, then number of the step
+  uint64_t fact_launches_left_out = 0;
 };
 
 }  // namespace flopinj::reduce

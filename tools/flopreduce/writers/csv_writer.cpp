@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "sections/parts/cells.h"
 #include "support/text.h"
 #include "writers/cell_text.h"
 
@@ -52,7 +53,7 @@ void write_csv(std::ostream& out, const Table& table) {
       if (can_be_marked(column.kind)) header.field(std::string(column.key) + "_mark");
     }
   }
-  for (const auto& cells : table.rows) {
+  table.for_each_row([&](const TableRow& cells) {
     CsvRow row(out);
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].kind == Kind::kExactFlop) continue;
@@ -60,7 +61,7 @@ void write_csv(std::ostream& out, const Table& table) {
       row.field(text != nullptr ? text_field(*text) : exact(cells[c]));
       if (can_be_marked(table.columns[c].kind)) row.field(marks_text(exact_marks(table, cells, c)));
     }
-  }
+  });
 }
 
 }  // namespace flopinj::reduce

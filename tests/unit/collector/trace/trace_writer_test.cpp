@@ -45,6 +45,8 @@ TEST_CASE("header") {
   p.rank = -1;
   p.rank_source = "SLURM_PROCID";
   p.world_size = 4'096;
+  p.job_id = "4711.pbs";
+  p.job_id_source = "PBS_JOBID";
   p.simulated = true;
   p.cupti_version = 26;
   p.driver_version = 13000;
@@ -60,7 +62,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 4);
+  CHECK(h.format_minor() == 5);
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK(h.producer().size() > 11);
   CHECK(h.pid() == 4711);
@@ -71,6 +73,8 @@ TEST_CASE("header") {
   CHECK(h.rank() == -1);
   CHECK(h.rank_source() == "SLURM_PROCID");
   CHECK(h.world_size() == 4'096);
+  CHECK(h.job_id() == "4711.pbs");
+  CHECK(h.job_id_source() == "PBS_JOBID");
   CHECK(h.level() == pb::LEVEL_TALLY);
   CHECK(h.simulated());
   CHECK(h.cupti_version() == 26);

@@ -1,5 +1,6 @@
 // Figures per training step, from traces whose steps are known.
 #include "catch.h"
+#include "passes/rows/single_steps.h"
 #include "reduce_bytes.h"
 
 using namespace flopinj::test;
@@ -155,4 +156,102 @@ TEST_CASE("steps: messages that cannot be are logged, and the rest is used") {
   CHECK(report.steps.range.empty());
   CHECK(damage_of(report, Damage::kBadTime) == 2);
   CHECK(damage_of(report, Damage::kBadColumns) == 2);
+}
+
+namespace {
+
+LaunchRow timed_launch(uint32_t step, uint64_t start_ns, uint64_t duration_ns,
+                       uint32_t signature = 1) {
+  LaunchRow launch;
+  launch.step = step;
+  launch.signature = signature;
+  launch.start_ns = start_ns;
+  launch.duration_ns = duration_ns;
+  launch.timed = true;
+  return launch;
+}
+
+StepTable ended_steps(uint32_t count) {
+  flopinj::trace::Steps message;
+  for (uint32_t n = 0; n < count; ++n) {
+    message.add_number_delta(1);
+    message.add_gap_ns(0);
+    message.add_duration_ns(100);
+  }
+  StepTable table;
+  DamageLog damage;
+  table.add(message, damage);
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("single steps: busy time is the union of kernels, added up over devices") {
+  const StepTable table = ended_steps(2);
+  SingleSteps steps(table, 1024);
+  steps.launch(1, timed_launch(2, 100, 10));
+  steps.launch(1, timed_launch(1, 5, 10));
+  steps.launch(1, timed_launch(1, 0, 10));  // 0 to 15 together
+  steps.launch(1, timed_launch(1, 20, 5));
+  steps.launch(2, timed_launch(1, 0, 12));
+  LaunchRow windowed = timed_launch(1, 40, 3);
+  windowed.windowed = true;
+  steps.launch(1, windowed);
+  steps.launch(1, timed_launch(3, 0, 10));  // did not end
+  const auto times = steps.take_times();
+  REQUIRE(times.size() == 2);
+  CHECK(times.at(1).busy_ns == 15 + 5 + 12 + 3);
+  CHECK(times.at(1).gpu_ns == 10 + 10 + 5 + 12);
+  CHECK(times.at(1).untimed == 1);
+  CHECK(times.at(2).busy_ns == 10);
+}
+
+TEST_CASE("single steps: a launch that comes after its step was closed is counted") {
+  const StepTable table = ended_steps(2);
+  SingleSteps steps(table, 1024);
+  steps.launch(1, timed_launch(1, 0, 10));
+  for (uint64_t i = 0; i <= SingleSteps::kMostOpen; ++i)
+    steps.launch(1, timed_launch(2, 100 + i * 10, 10));
+  steps.launch(1, timed_launch(1, 50, 10));
+  const auto message = steps.take_message();
+  REQUIRE(message);
+  REQUIRE(message->launches_size() == 2);
+  CHECK(message->launches(0) == 2);
+  CHECK(message->gpu_time_ns(0) == 20);
+  CHECK(message->busy_ns(0) == 0);  // not known
+  CHECK(message->kind(0) == 0);
+}
+
+TEST_CASE("single steps: equal launches are one kind, and kinds have a bound") {
+  const auto most = static_cast<uint32_t>(SingleSteps::kMostKinds);
+  const StepTable table = ended_steps(most + 3);
+  SingleSteps steps(table, 1024);
+  for (uint32_t n = 1; n <= most + 2; ++n) steps.launch(1, timed_launch(n, n, 1, n));
+  steps.launch(1, timed_launch(most + 3, 9999, 1, 1));  // as step 1
+  const auto message = steps.take_message();
+  REQUIRE(message);
+  CHECK(message->kind(0) == message->kind(static_cast<int>(most) + 2));
+  CHECK(message->kind(static_cast<int>(most) - 1) == most);
+  CHECK(message->kind(static_cast<int>(most)) == 0);
+  DamageLog damage;
+  StepTable read;
+  read.add(*message, damage);
+  CHECK_FALSE(damage.partial());
+  CHECK(read.in_summary().steps.size() == most + 3);
+  CHECK(read.in_summary().kinds.size() == most);
+  flopinj::trace::SingleSteps wrong = *message;
+  wrong.set_kind(0, most + 1);
+  StepTable nothing;
+  nothing.add(wrong, damage);
+  CHECK(damage.count(Damage::kBadColumns) == 1);
+  CHECK(nothing.in_summary().steps.empty());
+}
+
+TEST_CASE("single steps: at most so many are kept, evenly") {
+  const StepTable table = ended_steps(1025);
+  const auto message = SingleSteps(table, 1024).take_message();
+  REQUIRE(message);
+  CHECK(message->every() == 2);
+  CHECK(message->kind_size() == 513);  // 1, 3, ... 1025
+  CHECK(SingleSteps(ended_steps(1024), 1024).take_message()->every() == 1);
 }

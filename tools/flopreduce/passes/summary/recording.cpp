@@ -67,6 +67,9 @@ void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
       if (parse_message(message, packet.body)) steps_.add(message, damage);
       break;
     }
+    case PacketField::single_steps:
+      known_single_steps_ = body;
+      break;
     case PacketField::device_times: {
       trace::DeviceTimes message;
       if (parse_message(message, packet.body)) times_.add(message);
@@ -135,9 +138,13 @@ void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
   const auto& steps = numbers.tables.traces[trace].steps.steps();
   uint32_t number = 0;
   bool in_step = false;
+  if (!single_steps_) single_steps_.emplace(numbers.tables.traces[trace].steps, kMostSingleSteps);
+  const TraceTables& tables = numbers.tables;
+  const uint32_t device = tables.devices[tables.traces[trace].device_of(batch.stream())].id;
   times_.batch(numbers.tables, trace, batch.stream(), segment);
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
     times_.launch(launch);
+    single_steps_->launch(device, launch);
     const NumberTells tells =
         phases.told(numbers.tables.traces[trace].paths.get(launch.range_path), tells_of.next());
     if (launch.step != number) {
@@ -283,10 +290,16 @@ void Recording::write_steps() {
     message.add_bucket_steps(count);
   }
   write(PacketField::step_sums, message.SerializeAsString());
+  if (!single_steps_message_.empty()) write(PacketField::single_steps, single_steps_message_);
 }
 
 void Recording::finish(DamageLog& damage) {
   group_messages_ = groups_.take(damage);
+  single_steps_message_ = std::move(known_single_steps_);
+  if (single_steps_)
+    if (const auto message = single_steps_->take_message())
+      single_steps_message_ = message->SerializeAsString();
+  single_steps_.reset();  // it looks at tables that end before this
   add_damage(damage);
   if (header_.session_id() == 0) invent_session();
 }

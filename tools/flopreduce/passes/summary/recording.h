@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
 #include "passes/rows/number_split.h"
+#include "passes/rows/single_steps.h"
 #include "passes/sequence/sequence_groups.h"
 #include "passes/summary/kernel_times.h"
 #include "passes/trace_order.h"
@@ -25,6 +27,8 @@ namespace flopinj::reduce {
 // One recorded process.
 class Recording {
  public:
+  static constexpr size_t kMostSingleSteps = 1024;
+
   using PacketField = trace_fields::TracePacketField;
   // `trace`: its index in the tables of the numbers. `segment`: the number of that which the packet
   // is in.
@@ -77,6 +81,9 @@ class Recording {
   StepTable steps_;
   std::vector<trace::SequenceGroups> group_messages_;
   KernelTimes times_;
+  std::optional<SingleSteps> single_steps_;  // of its launches
+  std::string known_single_steps_;           // what a summary says of them
+  std::string single_steps_message_;
   CoverageGrowth growth_;
   std::vector<std::string> ledgers_;         // in which coverage grew
   std::map<PacketField, std::string> last_;  // messages of which the last one counts

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analytic/operator_flop.h"
+#include "report/build/facts.h"
 #include "report/build/ledger.h"
 #include "report/build/ranks.h"
 #include "report/operators/layers.h"
@@ -15,20 +16,6 @@
 
 namespace flopinj::reduce {
 namespace {
-
-const char* parameters_word(ParameterClass c) {
-  switch (c) {
-    case ParameterClass::kExact:
-      return "exact";
-    case ParameterClass::kUnknown:
-      return "unknown";
-    case ParameterClass::kMerged:
-      return "merged";
-    case ParameterClass::kUnspecified:
-      break;
-  }
-  return "unspecified";
-}
 
 // Two processes may have one name: two containers may have the same host name and process ids.
 std::string process_name(const TraceState& trace) {
@@ -66,6 +53,7 @@ class Builder {
   void add_rows();
   bool is_product(uint32_t path) const;
   void keep_row(const Row& row, const Work& work, const Flop& flop, const std::string& phase_name);
+  std::string layer_of(uint32_t home) const;
   void add_signature(const Row& row, const Work& work);
   void describe_signature(const Row& row, SignatureReport& out);
   void add_phases();
@@ -90,6 +78,7 @@ class Builder {
   const UtilizationOptions& utilization_;
   OperatorsBuilder operators_;
   Report report_;
+  FactPlaces places_;
   std::vector<Work> exclusive_;
   std::unordered_map<uint64_t, StackReport> stacks_;  // by (range path, report_.kernels)
   std::vector<u128> forward_matrix_;
@@ -122,7 +111,7 @@ KernelReport& Builder::kernel(uint32_t signature) {
 void Builder::add_rows() {
   for (size_t i = 0; i < totals_.rows.size(); ++i) {
     const Row& row = totals_.rows[i];
-    auto [work, flop] = work_.next(i);
+    auto [work, flop] = work_.next(row);
     work.roof = roofs_.of(row, flop, work.launches);
     const Work in_whole = work_.in_whole(row, work);
     report_.total.add(in_whole);
@@ -147,6 +136,10 @@ void Builder::add_rows() {
         row, work, flop,
         work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
     if (keep_rows_) keep_row(row, work, flop, p.name);
+    places_.add_path(row, report_, [&](auto&& add_layer) {
+      operators_.join().for_each_home(
+          row.path, p.name, [&](uint32_t home, const Part&) { add_layer(layer_of(home)); });
+    });
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
   }
@@ -168,9 +161,7 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
     kept.rule = row.rule;
     kept.range = row.path;  // until ranges have their places: add_ranges()
     kept.phase = phase_name;
-    kept.layer = operator_map_.layer_name(home);
-    if (kept.layer == path_string(tables_, home))
-      kept.layer.clear();  // no range tells the phase: just a range
+    kept.layer = layer_of(home);
     kept.operator_name = operators_.forward_backward().row_name(row.path, home, phase_name);
     kept.work = part.of(work);
     for (size_t i = 0; i < flop.by_precision.size(); ++i)
@@ -180,6 +171,13 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
   });
 }
 
+// Empty where a path is in none, and where no range tells the phase: then it is just a range.
+std::string Builder::layer_of(uint32_t home) const {
+  std::string layer = operator_map_.layer_name(home);
+  if (layer == path_string(tables_, home)) layer.clear();
+  return layer;
+}
+
 // Where the figures come from. Rows are sorted by signature and chip.
 void Builder::add_signature(const Row& row, const Work& work) {
   const bool fresh = row.signature != last_signature_ || row.chip != last_chip_;
@@ -187,6 +185,8 @@ void Builder::add_signature(const Row& row, const Work& work) {
     if (row.signature != last_signature_) ++kernel(row.signature).signatures;
     last_signature_ = row.signature;
     last_chip_ = row.chip;
+    places_.signatures.emplace(FactPlaces::key(row.signature, row.chip),
+                               static_cast<uint32_t>(report_.signatures.size()));
     describe_signature(row, report_.signatures.emplace_back());
   }
   report_.signatures.back().work.add(work);
@@ -202,7 +202,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   out.cluster = s.cluster;
   out.dynamic_shared_bytes = s.dynamic_shared_bytes;
   out.stable_hash = s.stable_hash;
-  out.parameters = parameters_word(s.parameter_class);
+  out.parameters = word_of(s.parameter_class);
   out.unmeasured_reason = reason_of(tables_, work_, row.signature, row.chip);
   out.varying = flop.varying || flop.inexact;
   out.rounded = flop.inexact && !flop.varying;
@@ -336,6 +336,9 @@ void Builder::add_traces() {
     const Flop flop = result.flop.of(from, count, result.counts.launches);
     add_saturating(t.flop, flop.total);
     add_saturating(t.doubtful, flop.all_doubtful());
+    const Roof roof = roofs_.of(Row{row.signature, device.chip, 0, 0, {}}, flop, count);
+    t.least_ns += roof.compute_ns;
+    add_saturating(t.no_peak, roof.no_peak);
     from += count;
   }
 }
@@ -392,6 +395,8 @@ Report Builder::build() {
   add_ranges();
   add_traces();
   build_ledger(tables_, totals_, work_, report_);
+  for (const DeviceReport& device : report_.devices)
+    if (device.ledger.launches > 0) ++report_.traces[device.trace].devices;
   const Work forward = phase("forward").work;
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(tables_, rules_, phases_, forward, backward, report_.operators,
@@ -418,6 +423,8 @@ Report Builder::build() {
   add_numbers(tables_, range_of_, report_);
   build_utilization(utilization_, report_);
   add_stacks();
+  places_.sort_paths(range_of_, report_);
+  build_facts(tables_, totals_, formulas_, places_, report_);
   return std::move(report_);
 }
 

@@ -6,6 +6,7 @@
 #include "report/operators/layers.h"
 #include "report/report.h"
 #include "support/text.h"
+#include "tables/totals.h"
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
@@ -51,13 +52,6 @@ std::string range_name(const TraceState& trace, const TraceTables& tables) {
   std::string name = range_label(tables, index);
   const size_t last = name.find_last_not_of(" 0123456789#_-:=/.[]()");
   return last == name.npos ? name : name.substr(0, last + 1);
-}
-
-double devices_of(const Report& report, size_t trace) {
-  const auto n = std::ranges::count_if(report.devices, [&](const DeviceReport& d) {
-    return d.trace == trace && d.ledger.launches > 0;
-  });
-  return static_cast<double>(n);
 }
 
 void add_sums(const StepSums& sums, std::optional<Spread>& wall, StepSums& all) {
@@ -199,7 +193,7 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
   out.wall_ns.reset();
   for (size_t t = 0; t < tables.traces.size(); ++t)
     if (const StepTable& table = tables.traces[t].steps; table.any())
-      list_steps(t, table, options.skip_steps, devices_of(report, t), out);
+      list_steps(t, table, options.skip_steps, static_cast<double>(report.traces[t].devices), out);
   out.wall_ns = spread_of(
       out.steps, [](const StepsReport::Step& s) { return static_cast<double>(s.wall_ns); });
   if (out.count == 0)
@@ -277,6 +271,68 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
         *options.tokens_per_step *
         static_cast<double>(out.per_process - std::min(out.per_process, options.skip_steps)) /
         out.window_ns * 1e9;
+}
+
+namespace {
+
+// By the host's clock; nothing without a header.
+std::optional<uint64_t> realtime_of(const TraceState& trace, uint64_t trace_ns) {
+  const auto& h = trace.header;
+  if (!trace.has_header || h.clock_realtime_ns() == 0) return std::nullopt;
+  return h.clock_realtime_ns() + (trace_ns - h.clock_trace_ns());
+}
+
+StepsReport::Listed listed_step(const TraceState& trace, size_t index, uint32_t number,
+                                const StepTimes& times, bool skipped) {
+  StepsReport::Listed step;
+  step.trace = index;
+  step.number = number;
+  step.start_ns = times.start_ns;
+  step.wall_ns = times.duration_ns;
+  step.skipped = skipped;
+  step.begin_ns = realtime_of(trace, times.start_ns);
+  return step;
+}
+
+StepWork work_in_summary(const SummarySteps& all, const SingleStep& one, size_t trace,
+                         const StepLaunchOf& each) {
+  StepWork work;
+  if (one.kind != 0)
+    for (const auto& launches : all.kinds[one.kind - 1])
+      work.add_launches(launches.count, each(trace, launches.device, launches.signature));
+  work.launches = one.launches;
+  return work;
+}
+
+}  // namespace
+
+void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
+                       const std::vector<std::map<uint32_t, StepWork>>& work,
+                       const StepLaunchOf& each, Report& report) {
+  StepsReport& out = report.steps;
+  out.ranges.resize(tables.traces.size());
+  for (size_t t = 0; t < tables.traces.size(); ++t) {
+    const TraceState& trace = tables.traces[t];
+    if (trace.steps.any()) out.ranges[t] = range_name(trace, tables);
+    uint64_t seen = 0;
+    for (const auto& [number, times] : trace.steps.steps()) {
+      auto& step = out.listed.emplace_back(listed_step(trace, t, number, times, seen++ < skip));
+      if (const auto found = work[t].find(number); found != work[t].end())
+        step.work = found->second;
+      const auto& gpu = totals.step_times[t];
+      if (const auto found = gpu.find(number); found != gpu.end()) step.gpu = found->second;
+    }
+    if (!trace.steps.steps().empty()) continue;
+    const SummarySteps& kept = trace.steps.in_summary();
+    for (const SingleStep& one : kept.steps) {
+      auto& step =
+          out.listed.emplace_back(listed_step(trace, t, one.number, one.times, one.number <= skip));
+      step.every = kept.every;
+      step.gpu = one.gpu;
+      step.work_known = one.kind != 0 || one.launches == 0;
+      step.work = work_in_summary(kept, one, t, each);
+    }
+  }
 }
 
 }  // namespace flopinj::reduce

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "sections/parts/records.h"
+
 namespace flopinj::reduce {
 
 Mark flop_mark(const Work& work) {
@@ -24,6 +26,16 @@ Cell time_cell(const Work& work) {
   if (work.time.unknown > 0) cell.marks = cell.marks | Mark::kAtLeast;
   if (work.time.windowed > 0) cell.marks = cell.marks | Mark::kAtMost;
   return cell;
+}
+
+Cell session_cell(const TraceReport& trace) {
+  if (trace.header.session_id() == 0) return Cell::none();
+  return hash_text(trace.header.session_id());
+}
+
+Cell rank_cell(const TraceReport& trace) {
+  const int32_t rank = trace.header.rank();
+  return trace.has_header && rank >= 0 ? Cell(static_cast<uint64_t>(rank)) : Cell::none();
 }
 
 Cell share_cell(u128 part, u128 whole) {

@@ -12,6 +12,10 @@ Cell time_cell(const Work& work);
 Cell share_cell(u128 part, u128 whole);                     // nothing where the whole is 0
 Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no launch is measured
 
+// Of a process.
+Cell session_cell(const TraceReport& trace);  // 16 hexadecimal digits
+Cell rank_cell(const TraceReport& trace);
+
 Cell marked(Cell cell, Mark mark);  // where it holds something
 
 // ">=", ">", "<=", "~" or several; empty for none.

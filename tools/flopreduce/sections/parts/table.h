@@ -4,6 +4,7 @@
 // Texts are raw bytes from traces: writers make them fit to be shown in their form.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -81,12 +82,23 @@ struct Column {
   Worth worth = Worth::kUsual;
 };
 
+using TableRow = std::vector<Cell>;
+
 struct Table {
   const char* key;              // of all tables unique: "kernels"
   std::vector<Column> columns;  // the first is the name
-  std::vector<std::vector<Cell>> rows = {};
+  std::vector<TableRow> rows = {};
   bool long_list = false;       // people see the first `--top` rows
   const char* when_empty = "";  // what people see instead of a table without rows
+  // Of a table for programs that is too long to be held: hands out one row after another, and
+  // `rows` is empty. What it is made of must outlive it.
+  std::function<void(const std::function<void(const TableRow&)>&)> each = {};
+
+  template <typename Visit>
+  void for_each_row(Visit&& visit) const {
+    for (const TableRow& row : rows) visit(row);
+    if (each) each(visit);
+  }
 };
 
 // Lines above, figures, the table, lines below. A section without any of them is left out.

@@ -17,6 +17,7 @@ Section processes_section(const Report& report) {
                {"helper_cpu_ns", "helper CPU", Kind::kNanoseconds, Worth::kDetail},
                {"written_bytes", "written", Kind::kBytes, Worth::kDetail},
                {"wall_share", "share of wall", Kind::kShare, Worth::kMain}}};
+  table.long_list = true;
   table.when_empty = "not in these traces";
   for (const auto& t : report.traces) {
     if (!t.has_overhead) continue;
@@ -54,6 +55,9 @@ void header_fields(Fields& f, const TraceReport& t) {
   f("command_line", h.command_line());
   f("rank", when(t.has_header && h.rank() >= 0, static_cast<u128>(h.rank())));
   f("rank_source", h.rank_source());
+  f("job_id", text_or_null(h.job_id()),
+    "of the job, as its scheduler or the user names it; null where nobody did");
+  f("job_id_source", h.job_id_source());
   f("simulated", t.has_header ? std::optional(h.simulated()) : std::nullopt);
   f("cupti_version", h.cupti_version());
   f("driver_version", h.driver_version());
@@ -116,6 +120,18 @@ void processes_fields(Fields& f, const Report& report) {
   f.list("traces", report.traces, "one per recorded process", process_fields);
 }
 
+// Executed FLOP at peak / (wall time x devices). Nothing where a part of it is not known.
+Cell hfu_cell(const Report& report, const TraceReport& t) {
+  const bool known = !report.simulated.value_or(false) && t.no_peak == 0 && t.least_ns > 0 &&
+                     t.wall_ns.value_or(0) > 0 && t.devices > 0;
+  if (!known) return Cell::none();
+  const double share =
+      t.least_ns / (static_cast<double>(*t.wall_ns) * static_cast<double>(t.devices));
+  return {share, (t.unmeasured > 0 ? Mark::kAtLeast : Mark::kNone) |
+                     (t.doubtful > t.flop / 2000 ? Mark::kAtMost : Mark::kNone) |
+                     (t.varying > 0 ? Mark::kEstimate : Mark::kNone)};
+}
+
 std::string joined(const auto& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
@@ -125,31 +141,57 @@ std::string joined(const auto& words) {
 Table process_table(const Report& report) {
   Table table{"processes",
               {{"process", "process", Kind::kCount},
+               {"session", "session"},
                {"files", "files"},
                {"producer", "producer"},
                {"simulated", "simulated", Kind::kCount},
                {"hostname", "host"},
                {"pid", "pid", Kind::kCount},
                {"rank", "rank", Kind::kCount},
+               {"world_size", "ranks", Kind::kCount},
+               {"job_id", "job"},
                {"command_line", "command line"},
                {"cupti_version", "CUPTI", Kind::kCount},
                {"driver_version", "driver", Kind::kCount},
+               {"devices", "devices", Kind::kCount},
+               {"begin_ns", "began", Kind::kCount},
+               {"wall_ns", "wall", Kind::kNanoseconds},
                {"end", "end"},
                {"launches", "launches", Kind::kCount},
                {"unmeasured_launches", "unmeasured", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop}}};
+               {"coverage", "coverage", Kind::kShare},
+               {"flop", "FLOP", Kind::kFlop},
+               {"hfu", "HFU", Kind::kShare},
+               {"damage", "damage"}}};
   for (size_t i = 0; i < report.traces.size(); ++i) {
     const TraceReport& t = report.traces[i];
     const auto& h = t.header;
     const auto from_header = [&](uint64_t value) {
       return t.has_header ? Cell(value) : Cell::none();
     };
-    table.rows.push_back(
-        {uint64_t{i}, joined(t.files), h.producer(), from_header(h.simulated() ? 1 : 0),
-         h.hostname(), from_header(h.pid()),
-         t.has_header && h.rank() >= 0 ? Cell(static_cast<uint64_t>(h.rank())) : Cell::none(),
-         joined(h.command_line()), from_header(h.cupti_version()), from_header(h.driver_version()),
-         end_word(t), t.launches, t.unmeasured, process_flop_cell(t)});
+    table.rows.push_back({uint64_t{i},
+                          session_cell(t),
+                          joined(t.files),
+                          h.producer(),
+                          from_header(h.simulated() ? 1 : 0),
+                          h.hostname(),
+                          from_header(h.pid()),
+                          rank_cell(t),
+                          h.world_size() != 0 ? Cell(uint64_t{h.world_size()}) : Cell::none(),
+                          h.job_id(),
+                          joined(h.command_line()),
+                          from_header(h.cupti_version()),
+                          from_header(h.driver_version()),
+                          t.devices,
+                          h.clock_realtime_ns() != 0 ? Cell(h.clock_realtime_ns()) : Cell::none(),
+                          t.wall_ns ? Cell(*t.wall_ns) : Cell::none(),
+                          end_word(t),
+                          t.launches,
+                          t.unmeasured,
+                          share_cell(t.launches - t.unmeasured, t.launches),
+                          process_flop_cell(t),
+                          hfu_cell(report, t),
+                          t.damage});
   }
   return table;
 }

@@ -31,6 +31,16 @@ std::string seconds_text(const TraceReport& t) {
   return t.wall_ns ? ", " + to_human_time(*t.wall_ns) : "";
 }
 
+// ", job 4711"; empty where no recording says its job.
+std::string jobs_text(const Report& report) {
+  std::set<std::string> jobs;
+  for (const TraceReport& t : report.traces)
+    if (!t.header.job_id().empty()) jobs.insert(t.header.job_id());
+  if (jobs.empty()) return "";
+  if (jobs.size() > 1) return ", " + to_grouped(jobs.size()) + " jobs";
+  return ", job " + printable(cut(*jobs.begin(), 40));
+}
+
 }  // namespace
 
 std::vector<Line> screen_program(const Report& report) {
@@ -46,6 +56,7 @@ std::vector<Line> screen_program(const Report& report) {
           (hosts.size() == 1 ? *hosts.begin() : to_grouped(hosts.size()) + " hosts") +
           seconds_text(first);
   }
+  who += jobs_text(report);
   constexpr size_t kMostCommand = 60;
   lines.push_back(
       Line(command.empty() ? "(no command line)" : shorten(printable(command), kMostCommand),

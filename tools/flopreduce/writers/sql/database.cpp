@@ -68,14 +68,14 @@ void add_table(Database& database, const Table& table) {
   const std::string name = '"' + std::string(table.key) + '"';
   database.run("CREATE TABLE " + name + " (" + columns + ")");
   Statement insert(database, "INSERT INTO " + name + " VALUES (" + values + ")");
-  for (const auto& row : table.rows) {
+  table.for_each_row([&](const TableRow& row) {
     for (size_t c = 0; c < row.size(); ++c) {
       if (table.columns[c].kind == Kind::kExactFlop) continue;
       bind(insert, row[c]);
       if (can_be_marked(table.columns[c].kind)) insert.text(marks_text(exact_marks(table, row, c)));
     }
     insert.run();
-  }
+  });
 }
 
 }  // namespace

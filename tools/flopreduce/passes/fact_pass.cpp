@@ -1,0 +1,165 @@
+#include "passes/fact_pass.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "flop_trace_fields.h"
+#include "passes/rows/single_steps.h"
+#include "reader/tally_batch.h"
+
+namespace flopinj::reduce {
+namespace {
+
+Counts counts_of(const LaunchRow& launch) {
+  Counts counts;
+  counts.launches = 1;
+  counts.graph = launch.graph ? 1 : 0;
+  counts.windowed = launch.windowed ? 1 : 0;
+  (launch.windowed ? counts.windowed_timed : counts.timed) = launch.timed ? 1 : 0;
+  (launch.windowed ? counts.windowed_time_ns : counts.time_ns) = launch.duration_ns;
+  return counts;
+}
+
+Counts counts_of(const TallyRow& row) {
+  Counts counts;
+  counts.launches = row.launches;
+  counts.graph = std::min(row.graph_launches, row.launches);
+  counts.windowed = row.windowed ? row.launches : 0;
+  const bool possible =
+      row.timed == 0 ? row.gpu_time_ns == 0 : row.gpu_time_ns / row.timed <= kLongestKernelNs;
+  if (!possible) return counts;
+  (row.windowed ? counts.windowed_timed : counts.timed) = row.timed;
+  (row.windowed ? counts.windowed_time_ns : counts.time_ns) = row.gpu_time_ns;
+  return counts;
+}
+
+}  // namespace
+
+size_t FactPass::KeyHash::operator()(const Key& key) const {
+  const uint64_t place = (uint64_t{key.thread} << 40) ^ (uint64_t{key.stream} << 20) ^
+                         uint64_t { key.range_path } ^ (static_cast<uint64_t>(key.tells) << 60);
+  const uint64_t both = (place ^ uint64_t{key.signature} << 32) * 0x9E3779B97F4A7C15ULL + place;
+  return static_cast<size_t>(both ^ both >> 29);
+}
+
+FactPass::FactPass(const TraceTables& tables, PhaseMap& phases, const NumberSource* numbers)
+    : tables_(tables), phases_(phases), split_(numbers), classes_(tables) {}
+
+void FactPass::add(const Key& key, const Counts& counts) {
+  const auto found = rows_.find(key);
+  if (found != rows_.end()) {
+    found->second.add(counts);
+    return;
+  }
+  if (rows_.size() < kMaxRowsOfTrace)
+    rows_.emplace(key, counts);
+  else
+    add_saturating(left_out_, counts.launches);
+}
+
+void FactPass::batch(uint32_t trace, const LaunchBatchReader& batch, SingleSteps& steps) {
+  DamageLog told;
+  const TraceState& state = tables_.traces[trace];
+  const uint32_t device = state.device_of(batch.stream());
+  NumberCuts numbers(split_.of(trace, batch));
+  batch.for_each(state.patterns, told, [&](const LaunchRow& launch) {
+    add({batch.thread(), batch.stream(), launch.range_path, launch.signature, numbers.next()},
+        counts_of(launch));
+    steps.launch(device, launch);
+  });
+}
+
+void FactPass::packet(uint32_t trace, const Packet& packet, SingleSteps& steps) {
+  using Field = trace_fields::TracePacketField;
+  DamageLog told;
+  if (packet.damaged) return;
+  if (packet.body_field == static_cast<uint32_t>(Field::launch_batch)) {
+    LaunchBatchReader reader;
+    if (reader.open(packet.body, told)) batch(trace, reader, steps);
+  } else if (packet.body_field == static_cast<uint32_t>(Field::tally_batch)) {
+    TallyBatchReader reader;
+    if (!reader.open(packet.body, told)) return;
+    TallyRow row;
+    while (reader.next(row))
+      add({row.thread, row.stream, row.range_path, row.signature, row.number_tells},
+          counts_of(row));
+  }
+}
+
+// Ids that no packet defined stand for the same as in the totals.
+FactRow FactPass::row_of(uint32_t trace, const Key& key) {
+  const TraceState& state = tables_.traces[trace];
+  const auto known = [](uint32_t index, uint32_t otherwise) {
+    return index != kNoIndex ? index : otherwise;
+  };
+  FactRow row;
+  row.device = state.device_of(key.stream);
+  row.stream = state.streams.get(key.stream) != kNoIndex ? key.stream : 0;
+  const uint32_t thread_name = key.thread == 0 ? kNoIndex : state.threads.get(key.thread);
+  row.thread = thread_name != kNoIndex ? key.thread : 0;
+  row.path = key.range_path == 0 ? PathTable::kRoot
+                                 : known(state.paths.get(key.range_path), PathTable::kLost);
+  const uint32_t signature = known(state.signatures.get(key.signature), SignatureTable::kUndefined);
+  row.rule = phases_.rule_of_kernel(
+      phases_.rule_of(row.path, known(thread_name, NamePool::kEmpty), key.tells), signature);
+  row.signature = classes_.home(signature, tables_.devices[row.device].chip);
+  return row;
+}
+
+void FactPass::take_rows(uint32_t trace, Totals& totals) {
+  const auto order = [](const FactRow& r) {
+    return std::tie(r.device, r.thread, r.stream, r.path, r.rule, r.signature);
+  };
+  std::vector<FactRow> rows;
+  rows.reserve(rows_.size());
+  for (const auto& [key, counts] : rows_) {
+    rows.push_back(row_of(trace, key));
+    rows.back().counts = counts;
+  }
+  rows_.clear();
+  std::sort(rows.begin(), rows.end(),
+            [&](const FactRow& a, const FactRow& b) { return order(a) < order(b); });
+  const size_t first = totals.facts.size();
+  for (const FactRow& row : rows) {
+    if (row.counts.launches == 0 && row.counts.timed == 0 && row.counts.windowed_timed == 0)
+      continue;
+    if (totals.facts.size() > first && order(totals.facts.back()) == order(row))
+      totals.facts.back().counts.add(row.counts);
+    else if (totals.facts.size() < kMaxRows)
+      totals.facts.push_back(row);
+    else
+      add_saturating(left_out_, row.counts.launches);
+  }
+}
+
+void FactPass::run(const Segments& segments, const Revisions& revisions,
+                   std::vector<TraceFile>& files, Totals& totals) {
+  struct Parts {
+    std::vector<const Segment*> segments;
+    std::vector<Revisions::Place> revised;
+  };
+  std::vector<Parts> parts(tables_.traces.size());
+  for (const Segment& segment : segments.all()) parts[segment.trace].segments.push_back(&segment);
+  for (const Revisions::Place& place : revisions.newest())
+    parts[place.trace].revised.push_back(place);
+  totals.step_times.resize(tables_.traces.size());
+  for (uint32_t trace = 0; trace < parts.size(); ++trace) {
+    SingleSteps steps(tables_.traces[trace].steps, SIZE_MAX);
+    for (const Segment* segment : parts[trace].segments)
+      for_each_new_packet(*segment, *files[segment->file].input, [&](const Packet& p) {
+        packet(trace, p, steps);
+        return true;
+      });
+    for (const Revisions::Place& place : parts[trace].revised) {
+      DamageLog told;
+      PacketReader reader(*files[place.file].input, told, Batches::kCheck, place.begin, place.end);
+      Packet p;
+      if (reader.next(p) && Revisions::open(place, p)) packet(trace, p, steps);
+    }
+    take_rows(trace, totals);
+    totals.step_times[trace] = steps.take_times();
+  }
+  totals.fact_launches_left_out = left_out_;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,70 @@
+// Training steps of one recording one by one, in bounded memory: how long the GPU was busy in each,
+// and which launches it made. For tables of steps, and for what a summary keeps of them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "reader/launch_batch.h"
+#include "tables/steps.h"
+#include "tables/totals.h"
+
+namespace flopinj::reduce {
+
+// Steps come nearly one after another, but a thread's launches are written a batch at a time. So
+// several steps are open, as many as have room; then the first of them is closed. A launch that
+// comes later still is counted, and its step's busy time and kind are not known any more.
+class SingleSteps {
+ public:
+  // Of the steps that have ended, at most `most`: each one, or every second, fourth, ...
+  SingleSteps(const StepTable& table, size_t most);
+  // `device`: a number for each device; with launches of no step, too.
+  void launch(uint32_t device, const LaunchRow& launch);
+
+  // Each ends the steps.
+  std::map<uint32_t, StepGpuTime> take_times();
+  // Nothing where there are no steps. Devices are as launch() was given them.
+  std::optional<trace::SingleSteps> take_message();
+
+  // Room for what is kept of open steps: kernels' times, and (device, signature) of each.
+  static constexpr size_t kMostOpen = 1U << 18;
+  // Of different sets of launches in a step, as a summary has them.
+  static constexpr size_t kMostKinds = 256;
+  static constexpr size_t kMostKindRows = 1U << 14;
+
+ private:
+  struct Interval {
+    uint64_t begin = 0, end = 0;
+  };
+  using Kind = std::vector<std::pair<uint64_t, uint64_t>>;  // (device, signature), launches
+  struct Open {
+    std::map<uint32_t, std::vector<Interval>> times;  // by device
+    std::unordered_map<uint64_t, uint64_t> launches;  // by (device, signature)
+    size_t room = 0;
+  };
+  struct Step {
+    uint64_t launches = 0;
+    StepGpuTime times;
+    uint32_t kind = 0;  // index + 1 of kinds_; 0: not known
+    bool closed = false;
+  };
+  bool is_kept(uint32_t number) const { return number != 0 && (number - 1) % every_ == 0; }
+  void close(uint32_t number, Open& open);
+  void close_first();
+  uint32_t kind_of(const Open& open);
+
+  const StepTable& table_;
+  uint32_t every_ = 1;
+  std::map<uint32_t, Step> steps_;  // with launches, by number
+  std::map<uint32_t, Open> open_;
+  size_t room_taken_ = 0;
+  std::map<Kind, uint32_t> kinds_;
+  size_t kind_rows_ = 0;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,76 @@
+#include "report/build/facts.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "report/work_table.h"
+
+namespace flopinj::reduce {
+
+void FactPlaces::sort_paths(const std::vector<uint32_t>& range_of, Report& report) {
+  std::vector<uint32_t> order(report.paths.size());
+  std::iota(order.begin(), order.end(), 0U);
+  for (PathReport& path : report.paths) path.range = range_of[path.range];
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const PathReport &x = report.paths[a], &y = report.paths[b];
+    return std::tie(x.range, x.rule) < std::tie(y.range, y.rule);
+  });
+  std::vector<PathReport> sorted;
+  std::vector<uint32_t> place(order.size());
+  for (const uint32_t from : order) {
+    place[from] = static_cast<uint32_t>(sorted.size());
+    sorted.push_back(std::move(report.paths[from]));
+  }
+  report.paths = std::move(sorted);
+  for (auto& [key, path] : paths) path = place[path];
+}
+
+// Ids count from 1 and device 1 is ordinal 0; the device of id 0 is not known.
+void build_facts(const TraceTables& tables, const Totals& totals, Formulas& formulas,
+                 const FactPlaces& places, Report& report) {
+  report.fact_launches_left_out = totals.fact_launches_left_out;
+  if (totals.facts.empty()) return;
+  report.chips = tables.chips;
+  std::unordered_map<uint32_t, uint32_t> thread_names;  // NamePool -> report.thread_names
+  WorkTable works(tables, totals, formulas);
+  report.facts.reserve(totals.facts.size());
+  for (const FactRow& row : totals.facts) {
+    const Device& device = tables.devices[row.device];
+    const auto path = places.paths.find(FactPlaces::key(row.path, row.rule));
+    const auto signature = places.signatures.find(FactPlaces::key(row.signature, device.chip));
+    if (path == places.paths.end() || signature == places.signatures.end()) {
+      // In no row of the report either, whose table was full.
+      add_saturating(report.fact_launches_left_out, row.counts.launches);
+      continue;
+    }
+    const Work work =
+        works.next(Row{row.signature, device.chip, row.path, row.rule, row.counts}).work;
+    FactReport& fact = report.facts.emplace_back();
+    fact.trace = device.trace;
+    if (device.id > 0) fact.device = device.id - 1;
+    fact.chip = device.chip;
+    fact.thread = row.thread;
+    fact.stream = row.stream;
+    const uint32_t name =
+        row.thread == 0 ? NamePool::kEmpty : tables.traces[device.trace].threads.get(row.thread);
+    const auto [known, fresh] =
+        thread_names.try_emplace(name, static_cast<uint32_t>(report.thread_names.size()));
+    if (fresh) report.thread_names.push_back(tables.names[name]);
+    fact.thread_name = known->second;
+    fact.path = path->second;
+    fact.signature = signature->second;
+    fact.launches = row.counts.launches;
+    fact.timed = row.counts.timed;
+    fact.timed_ns = row.counts.time_ns;
+    fact.windowed = row.counts.windowed;
+    fact.graph = row.counts.graph;
+    fact.unmeasured = work.unmeasured;
+    fact.time = work.time;
+    fact.flop = work.flop;
+    fact.varying = work.varying > 0;
+    fact.at_most = work.flop_at_most();
+  }
+}
+
+}  // namespace flopinj::reduce
