@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 8  # files that are fetched at the same time
 _TRIES = 3  # of a program that was killed
 _FINE = (0, 3)  # 3: something is missing, and said
+_NOTHING = 5  # no input can be used: there is no output
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def _merge(names: list[str], out: str) -> dict[str, str]:
         name, _, problem = line.partition(": ")[2].partition(": ")
         if name in known:
             problems[name] = f"{problems[name]}; {problem}" if name in problems else problem
-    if done.returncode not in _FINE:
+    if done.returncode not in (*_FINE, _NOTHING):
         raise _programs.Error(said.strip().partition("\n")[0], done.returncode)
     return problems
 
