@@ -50,7 +50,7 @@ bool parse(std::string_view name, Operations& out) {
   return !source.empty() && source != "int4" && source != "int1";
 }
 
-// Metrics that tell all operations once.
+// Metrics that count each operation once.
 class Cover {
  public:
   Cover(const std::vector<std::string>& names, const PassesOf& passes) : passes_(passes) {

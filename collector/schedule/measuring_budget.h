@@ -26,7 +26,7 @@
 // taken for the worst that others have shown, and for 100 times (what CUPTI's users report) before
 // three have: a kernel of seconds is not met unprepared.
 //
-// What is left out: the callbacks of launches, which no schedule can make cheaper (the trace tells
+// What is left out: the callbacks of launches, which no schedule can make cheaper (the trace says
 // their cost apart), CPU time of our own threads, and effects that last beyond a window (code that
 // CUPTI has patched stays cached; clocks that other work pattern changes).
 //

@@ -70,8 +70,8 @@ constexpr Pipe kTc{"tc"};  // Blackwell's fifth-generation products (tcgen05)
 // Operations of one pass, and the pipes any of which makes it necessary. Names are without
 // "sm__ops_path_tensor_" and ".sum"; "" unused.
 //
-// The metrics of a family's groups never overlap: where a source's metric fits one pass it stands
-// alone, else its parts by operation or sparsity stand for it, all of them. A metric without
+// The metrics of a family's groups never overlap: where a source's metric fits one pass it is
+// the only one, else all of its parts by operation or sparsity take its place. A metric without
 // sparsity in its name holds dense and sparse operations.
 struct TensorGroup {
   std::string_view name;
@@ -143,7 +143,7 @@ constexpr TensorGroup kHopper[] = {
     {"tensor_int8_sparse", {"op_imma_src_int8_sparsity_on"}, {kImma}},
 };
 // fp4, fp6 and fp8 with the same accumulator are one counter. tf32, fp16 with an fp16 accumulator
-// and fp8 with an fp32 one take two passes: their parts by operation and sparsity stand for them.
+// and fp8 with an fp32 one take two passes: their parts by operation and sparsity take their place.
 template <const Pipe& dmma>
 constexpr TensorGroup kBlackwell[] = {
     {"tensor_bf16",
@@ -219,7 +219,7 @@ constexpr Chip kChips[] = {
     {"TU102", {kHmma, kImma}, kTuring},
     {"TU104", {kHmma, kImma}, kTuring},
     {"TU106", {kHmma, kImma}, kTuring},
-    // No metric tells the operations of their HMMA, which the fp16 pipe runs: not measured.
+    // No metric counts the operations of their HMMA, which the fp16 pipe runs: not measured.
     {"TU116", {kHmma, kImma}, {}},
     {"TU117", {kHmma, kImma}, {}},
     {"GA100", {kHmmaWithHalf, kImma, kDmma}, kGa100},

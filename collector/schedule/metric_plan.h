@@ -31,7 +31,7 @@ struct MetricGroupPlan {
 
 // The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured:
 // screening, what screening may make necessary, then instructions, for which CUPTI patches the
-// kernel. Empty for a chip that is not in the table: computed_plan.h. docs/metrics.md tells what
+// kernel. Empty for a chip that is not in the table: computed_plan.h. docs/metrics.md says what
 // each metric counts.
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 

@@ -9,8 +9,9 @@
 //              launch of twenty is met with 95 % (1 - 0.95^n, n = 60). Then they double: 160, 320,
 //              ... launches; instrumented groups take every second one of these, so theirs grow by
 //              four. A kernel launched N times is measured about log2(N / 160) times more.
-//   varying    Once two samples of a group that tells work disagree, the signature is sampled for
-//              good: its stretches grow to 1,024 launches and no further, for all its groups.
+//   varying    Once two samples disagree of a group whose values depend only on work, the signature
+//              is sampled for good: its stretches grow to 1,024 launches and no further, for all
+//              its groups.
 //
 // Within a stretch every launch is equally likely. The writer thread, which counts launches, arms
 // the round at a random place of the stretch; the launching threads then pass over a random number
@@ -79,7 +80,7 @@ struct SampledSignature {
   GroupSet needed;
   GroupSet armed;  // of the armed round: still to be sampled
   uint64_t reserved_ns = 0;
-  uint64_t launches = 0, last_seen_ns = 0;
+  uint64_t launches = 0, last_seen_ns = 0;  // where windows are: not in graphs or green contexts
   uint64_t stretch_began = 0, stretch_launches = 0, next_at = 0, skip_below = kFirstStretch;
   uint64_t stretch_left = 0;  // of the armed round's: launches that are still to come
   // Outside of windows, and all: of launches that are in the trace.
@@ -98,6 +99,7 @@ struct SampledSignature {
   std::optional<uint32_t> least_sampled(GroupSet among, uint32_t enough) const;
   GroupSet missing() const;  // needed groups without a sample, those given up left out
   bool has_every_group() const;
+  bool measurable() const { return launches != 0 && !hopeless; }
   uint64_t mean_gpu_ns() const { return timed == 0 ? 0 : gpu_ns / timed; }
   // How long the kernel takes where it is not instrumented: its mean time, before that is known a
   // launch call in a window, which waits for it. 0: neither is known.

@@ -53,7 +53,7 @@ struct SchedulerConfig {
   double until_covered = 0;  // Coverage::share(); 0: never
   uint64_t covered_for_ns = 5'000'000'000;
   bool every_launch = false;  // no sampling: all of them, all groups at once (mode full)
-  uint64_t seed = 0;          // of what is drawn; 0: begin() tells
+  uint64_t seed = 0;          // of what is drawn; 0: begin() has it
 };
 
 // One launch inside a window, in execution order.
@@ -87,7 +87,7 @@ struct LaunchDecision {
   bool shared = true;            // for MeasurementWindow
 };
 
-// What the writer has seen of one signature on one device since it last told.
+// What the writer has seen of one signature on one device since its last report.
 struct LaunchProgress {
   DeviceId device;
   SignatureId signature;
@@ -101,7 +101,8 @@ struct LaunchProgress {
 struct Coverage {
   uint64_t launches = 0, covered_launches = 0;
   uint64_t gpu_ns = 0, covered_gpu_ns = 0;
-  // Of them: kernels that are never measured (collectives and their like), or were given up.
+  // Of them: kernels that are never measured (collectives and their like), that ran only in graphs
+  // or on green contexts, or were given up.
   uint64_t unmeasurable_launches = 0, unmeasurable_gpu_ns = 0;
   // Covered, of what can be measured: of GPU time, of launches where there are no times.
   double share() const;
@@ -154,6 +155,8 @@ class MeasurementScheduler {
   void window_unread(const MeasurementWindow&) noexcept;
   // The group can never be read of this signature.
   void cannot_measure(DeviceId, const Signature&, uint32_t group) noexcept;
+  // Nor of this launch, though perhaps of others: as a window with it that failed.
+  void cannot_measure_launch(DeviceId, const Signature&, uint32_t group) noexcept;
   void add_cost(uint64_t ns) noexcept;  // of what came to no window
 
   // --- The writer thread

@@ -150,12 +150,24 @@ void MeasurementScheduler::window_unread(const MeasurementWindow& window) noexce
 
 void MeasurementScheduler::cannot_measure(DeviceId device, const Signature& signature,
                                           uint32_t group) noexcept {
-  State& state = *state_;
-  const MutexLock lock(state.mutex);
-  State::Plan* const plan = state.plan_of(device, group);
+  state_->without_row(device, signature, group, &State::give_up);
+}
+
+void MeasurementScheduler::cannot_measure_launch(DeviceId device, const Signature& signature,
+                                                 uint32_t group) noexcept {
+  state_->without_row(device, signature, group, &State::fail);
+}
+
+// What a launch outside of windows has shown.
+void MeasurementScheduler::State::without_row(DeviceId device, const Signature& signature,
+                                              uint32_t group,
+                                              void (State::*happened)(Plan&, SampledSignature&,
+                                                                      uint32_t)) noexcept {
+  const MutexLock lock(mutex);
+  Plan* const plan = plan_of(device, group);
   if (plan == nullptr) return;
   try {
-    state.give_up(*plan, state.sampled(*plan, signature), group);
+    (this->*happened)(*plan, sampled(*plan, signature), group);
   } catch (const std::exception&) {
     signature.wanted_groups.store(0, std::memory_order_relaxed);
   }

@@ -51,10 +51,19 @@ void MeasurementScheduler::State::set_complete(SampledSignature& s, bool complet
 
 // A group that the signature needs was given up before it was read once: it will never be complete.
 void MeasurementScheduler::State::set_hopeless(SampledSignature& s) {
-  if (s.hopeless) return;
+  if (!s.measurable()) return void(s.hopeless = true);
   s.hopeless = true;
   coverage.unmeasurable_launches += s.recorded;
   coverage.unmeasurable_gpu_ns += s.gpu_ns;
+}
+
+// Launches where windows are: with the first ones the signature can be measured.
+void MeasurementScheduler::State::count_launches(SampledSignature& s, uint64_t launches) {
+  const bool before = s.measurable();
+  s.launches += launches;
+  if (before || !s.measurable()) return;
+  coverage.unmeasurable_launches -= s.recorded;
+  coverage.unmeasurable_gpu_ns -= s.gpu_ns;
 }
 
 // A sample has shown that the signature needs the group.
@@ -171,6 +180,7 @@ void MeasurementScheduler::State::count(const LaunchProgress& p) {
     return;
   }
   SampledSignature& s = sampled(*plan, *signature);
+  count_launches(s, p.launches);
   s.recorded += p.recorded;
   s.timed += p.timed;
   s.gpu_ns += p.gpu_ns;
@@ -178,7 +188,7 @@ void MeasurementScheduler::State::count(const LaunchProgress& p) {
     coverage.covered_launches += p.recorded;
     coverage.covered_gpu_ns += p.gpu_ns;
   }
-  if (s.hopeless) {
+  if (!s.measurable()) {
     coverage.unmeasurable_launches += p.recorded;
     coverage.unmeasurable_gpu_ns += p.gpu_ns;
   }
@@ -192,7 +202,6 @@ void MeasurementScheduler::State::count(const LaunchProgress& p) {
     budget.slow_down_seen(*slow_down);
   }
   if (p.launches == 0) return;
-  s.launches += p.launches;
   if (s.launches > 1) launched_again(s);
   s.last_seen_ns = clock_ns;
   if (s.phase != Phase::kResting || s.launches < s.next_at || stopped || config.every_launch)

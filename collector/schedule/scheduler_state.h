@@ -107,6 +107,8 @@ struct MeasurementScheduler::State {
       FLOPINJ_REQUIRES(mutex);
   void fail(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
   void give_up(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
+  void without_row(DeviceId, const Signature&, uint32_t group,
+                   void (State::*happened)(Plan&, SampledSignature&, uint32_t)) noexcept;
   // Counts a window that gave nothing. Its plan, null where the device has none.
   Plan* discard(const MeasurementWindow&) FLOPINJ_REQUIRES(mutex);
   // scheduler_families.cpp
@@ -125,6 +127,7 @@ struct MeasurementScheduler::State {
   void disarm(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);
   void set_complete(SampledSignature&, bool complete) FLOPINJ_REQUIRES(mutex);
   void set_hopeless(SampledSignature&) FLOPINJ_REQUIRES(mutex);
+  void count_launches(SampledSignature&, uint64_t launches) FLOPINJ_REQUIRES(mutex);
   uint64_t predicted_ns(const Plan&, const SampledSignature&, GroupSet groups) const
       FLOPINJ_REQUIRES(mutex);
   GroupSet groups_of_round(const Plan&, const SampledSignature&) const FLOPINJ_REQUIRES(mutex);

@@ -1,5 +1,5 @@
 // Stretches of launches, in each of which one sample of every group is taken, at a random place.
-// sampled_signature.h tells how they follow one another.
+// sampled_signature.h says how they follow one another.
 #pragma once
 #include <cstdint>
 

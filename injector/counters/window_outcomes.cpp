@@ -45,14 +45,16 @@ bool is_programs_mistake(CUresult result) {
 // The program's launch needs what instrumented code needs too, and fails where it is not there.
 bool Windows::may_instrument(Context& context, const ThreadContext& thread, const DevicePlan& plan,
                              uint32_t group) {
+  const Signature& signature = *thread.launch.signature;
   if (thread.launch.asked.cooperative) {  // all its blocks must be resident at once
+    scheduler_.cannot_measure_launch(context.device, signature, group);
     if (!cooperative_said_.exchange(true, std::memory_order_relaxed))
       edge_.collector->diagnostic(Severity::kWarning, "counters.cooperative",
                                   "cooperative launches are never instrumented: kernels that are "
                                   "only launched so have no FLOP count");
     return false;
   }
-  if (const Signature& signature = *thread.launch.signature; !fits_instrumented(signature)) {
+  if (!fits_instrumented(signature)) {
     scheduler_.cannot_measure(context.device, signature, group);
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",
@@ -161,8 +163,8 @@ void Windows::read(UnreadWindow& unread) {
 }
 
 // CUPTI patches the kernels of modules that are loaded when a window opens. Whether it patches
-// those that are loaded later is not told: where it does not, they count nothing. So nothing is not
-// taken for their count.
+// those that are loaded later is not documented: where it does not, they count nothing. So a zero
+// is not taken for their count.
 void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> values) {
   std::vector<WindowRow>& rows = window.measured.rows;
   const size_t width = rows.empty() ? 0 : values.size() / rows.size();

@@ -306,6 +306,36 @@ TEST_CASE("sampling: measuring stops in a job with collectives and kernels that 
   CHECK(program.scheduler.coverage().gpu_ns > program.scheduler.coverage().covered_gpu_ns);
 }
 
+TEST_CASE("sampling: measuring stops in a job with kernels that run only in graphs") {
+  SchedulerConfig config = unlimited();
+  config.until_covered = 0.95;
+  SimulatedProgram::Machine machine;
+  machine.gap_ns = kMs;
+  SimulatedProgram program(config, machine);
+  program.plan();
+  const Signature &kernel = program.kernel("kernel"), &graph = program.kernel("in a graph");
+  while (!program.scheduler.stopped() && program.wall_ns() < 100 * kSecond) {
+    program.launch(kernel, 100'000);
+    LaunchProgress in_graph;  // recorded, and never launched where a window could be
+    in_graph.device = SimulatedProgram::kDevice;
+    in_graph.signature = graph.id;
+    in_graph.recorded = in_graph.timed = 3;
+    in_graph.gpu_ns = 900'000;
+    program.scheduler.progress({&in_graph, 1}, 0, 0, program.wall_ns());
+  }
+  CHECK(program.scheduler.stopped());
+  CHECK(program.scheduler.coverage().unmeasurable_launches % 3 == 0);
+  // Once it runs outside of graphs it is as any other: it takes 90 % of the time, and has no count.
+  LaunchProgress launched;
+  launched.device = SimulatedProgram::kDevice;
+  launched.signature = graph.id;
+  launched.launches = launched.recorded = launched.timed = 1;
+  launched.gpu_ns = 300'000;
+  program.scheduler.progress({&launched, 1}, 0, 0, program.wall_ns());
+  CHECK(program.scheduler.coverage().unmeasurable_launches == 0);
+  CHECK(program.scheduler.coverage().share() < 0.2);
+}
+
 TEST_CASE(
     "sampling: kernels of seconds are measured only where a hundred times that is affordable") {
   const SchedulerConfig config;

@@ -371,6 +371,24 @@ TEST_CASE_METHOD(Fixture,
   CHECK(wants(kGpu0, other) == kSass);
 }
 
+TEST_CASE_METHOD(Fixture, "scheduler: a group that cannot be read of some launches is given up") {
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
+  const Signature &never = signature("never"), &at_times = signature("at times");
+  for (uint32_t i = 0; i < config.max_failures; ++i) {
+    CHECK(((never.wanted_groups >> kSass) & 1) == 1);
+    scheduler.cannot_measure_launch(kGpu0, never, kSass);
+  }
+  CHECK(((never.wanted_groups >> kSass) & 1) == 0);
+  CHECK(never.wanted_groups != 0);  // the other group
+  // A launch that can be read starts the count anew.
+  for (uint32_t i = 0; i + 1 < config.max_failures; ++i)
+    scheduler.cannot_measure_launch(kGpu0, at_times, kSass);
+  succeed(kGpu0, kSass, {&at_times});
+  for (uint32_t i = 0; i + 1 < config.max_failures; ++i)
+    scheduler.cannot_measure_launch(kGpu0, at_times, kSass);
+  CHECK(((at_times.wanted_groups >> kSass) & 1) == 1);
+}
+
 TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   SignatureTable table;
   SchedulerConfig config;  // whatever the budget
