@@ -18,6 +18,27 @@ bool lacks_rank(const OutputName& name, const OutputNameContext& context, uint32
          names_file(name.name);
 }
 
+std::string numbered(const std::string& own, uint32_t number) {
+  return number == 1 ? own : extended_output_name(own, std::to_string(number));
+}
+
+bool is_there(const std::string& name) {
+  struct stat status {};
+  return ::lstat(name.c_str(), &status) == 0;
+}
+
+// A number after `taken` that no file has: the first such, where all before it are taken.
+uint32_t free_number(const std::string& own, uint32_t taken) {
+  constexpr uint32_t kMost = 1U << 30;
+  uint32_t free = 2 * taken;
+  for (; free < kMost && is_there(numbered(own, free)); free *= 2) taken = free;
+  while (free - taken > 1) {
+    const uint32_t middle = taken + (free - taken) / 2;
+    (is_there(numbered(own, middle)) ? taken : free) = middle;
+  }
+  return free;
+}
+
 }  // namespace
 
 OutputName trace_name(std::string_view pattern, const OutputNameContext& context,
@@ -30,7 +51,7 @@ OutputName trace_name(std::string_view pattern, const OutputNameContext& context
 
 OpenedTrace open_trace(std::string_view pattern, const OutputNameContext& context,
                        uint32_t world_size, const SinkOptions& options) {
-  constexpr uint32_t kMostTries = 100;
+  constexpr uint32_t kMostInTurn = 100, kMostTries = 110;
   const OutputName plain = expand_output_name(pattern, context);
   const OutputName name = trace_name(pattern, context, world_size);
   OpenedTrace trace;
@@ -44,9 +65,11 @@ OpenedTrace open_trace(std::string_view pattern, const OutputNameContext& contex
   const std::string own =
       name.of_process ? name.name
                       : extended_output_name(name.name, "pid" + std::to_string(context.pid));
-  for (uint32_t number = name.of_process ? 2 : 1; opened.exists && number <= kMostTries; ++number) {
-    trace.name = number == 1 ? own : extended_output_name(own, std::to_string(number));
+  uint32_t number = name.of_process ? 2 : 1;
+  for (uint32_t tries = 1; opened.exists && tries <= kMostTries; ++tries) {
+    trace.name = numbered(own, number);
     opened = open_sink(trace.name, options);
+    number = tries < kMostInTurn ? number + 1 : free_number(own, number);
   }
   if (opened.sink && trace.name != name.name && !name.of_process)
     trace.notice =

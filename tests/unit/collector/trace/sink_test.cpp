@@ -1,5 +1,6 @@
 // Sinks against real files, FIFOs, pipes and sockets.
 #include <collector/trace/sink/sink.h>
+#include <collector/trace/sink/trace_file.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -87,6 +89,20 @@ TEST_CASE("an existing file is kept unless force, which empties it") {
   REQUIRE(forced.sink);
   REQUIRE(forced.sink->write("new"));
   CHECK(file_bytes(name) == "new");
+}
+
+TEST_CASE("a process finds a name for its trace, however many it has written before") {
+  const Scratch dir;
+  flopinj::OutputNameContext context;
+  context.pid = 17;
+  const auto next = [&] { return flopinj::open_trace(dir / "t-%p.pb", context, 1, {}).name; };
+  CHECK(next() == dir / "t-17.pb");
+  for (int i = 2; i <= 700; ++i) {
+    CAPTURE(i);
+    REQUIRE(next() == dir / ("t-17." + std::to_string(i) + ".pb"));
+  }
+  std::filesystem::remove(dir / "t-17.5.pb");
+  CHECK(next() == dir / "t-17.5.pb");
 }
 
 TEST_CASE("force keeps a file of the same run, and one that another process writes") {
