@@ -60,8 +60,8 @@ uint64_t due_in(double seconds) {
 }
 
 // Never destroyed, and a forked child begins with a fresh one.
-constinit NeverDestroyed<Session> g_leaked;
-Session& session() { return g_leaked.value; }
+constinit NeverDestroyed<Session> g_session;
+Session& session() { return g_session.value; }
 
 // Launches are no longer ours.
 void let_go(Recording& recording) {
@@ -96,7 +96,7 @@ void forget_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
     g_life = Life::kOff;
   }
   // Else a child that initialises CUDA itself gets a session of its own.
-  new (&g_leaked.value) Session;
+  new (&g_session.value) Session;
   forget_status_after_fork();
   forget_threads();
   g_range_awaited = false;
@@ -392,6 +392,7 @@ Outcome start_recording(std::span<const std::string> settings) {
 }
 
 Outcome stop_recording() {
+  constexpr auto kMostWaitForLaunches = std::chrono::seconds(1);
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
   if (recording_edge() == nullptr) return {false, "it does not record"};
@@ -404,6 +405,7 @@ Outcome stop_recording() {
   session().recording->await_captures();
   let_go(*session().recording);
   switch_nvtx(false);
+  visits_ended(kMostWaitForLaunches);  // a launch that is counted already comes into the trace
   const bool ended = session().recording->close(EndReason::kDetach);
   show_closed();
   const bool ours = g_unsettled.exchange(nullptr) != nullptr;  // else exit() waits no longer

@@ -120,7 +120,7 @@ class NoMemory(Attach):
         request("stop")
         report = harness.reduce(output)
         self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["dropped"], 0)
+        self.assertEqual(report["ledger"]["reasons"]["dropped"], [])
         out, err = client.communicate(timeout=PATIENCE_S)
         self.assertEqual((client.returncode, out), (0, "right\n"), err)
 
