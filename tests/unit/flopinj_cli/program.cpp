@@ -66,6 +66,8 @@ Outcome run_program(const fs::path& program, const std::vector<std::string>& arg
   const std::vector<char*> envp = pointers(variables);
   const fs::path out = folder / "stdout.txt";
   const fs::path err = folder / "stderr.txt";
+  // The last words of an earlier run's watcher may still come: they go to that run's file.
+  for (const fs::path& file : {out, err}) fs::remove(file);
 
   Outcome outcome;
   outcome.pid = fork();

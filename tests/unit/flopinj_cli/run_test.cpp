@@ -147,7 +147,7 @@ TEST_CASE("run says in one line that it replaces another tool's injection") {
       {"run", "-q", "--", "sh", "-c", "exec \"$1\" run -q -- true", "sh", tree.program().string()},
       {}, tree.temporary());  // a run inside of a run
   CHECK(own.exit_code == 0);
-  CHECK(own.err.empty());
+  CHECK(own.err == "");
 }
 
 TEST_CASE("run --print-env prints lines that a shell understands") {
