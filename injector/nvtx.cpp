@@ -257,8 +257,8 @@ struct Switchable {
   std::vector<Installed> places FLOPINJ_GUARDED_BY(mutex);
 };
 // Never destroyed: NVTX may be used until the end.
-constinit NeverDestroyed<Switchable> g_leaked;
-Switchable& switchable() { return g_leaked.value; }
+constinit NeverDestroyed<Switchable> g_switchable;
+Switchable& switchable() { return g_switchable.value; }
 
 // Programs read these pointers at each call, without a lock: so they are written whole.
 void set(AnyFunction* place, AnyFunction function) {

@@ -24,8 +24,8 @@ struct Shown {
   uint64_t began_ns FLOPINJ_GUARDED_BY(mutex) = 0;
   Collector* collector FLOPINJ_GUARDED_BY(mutex) = nullptr;  // of the current one
 };
-constinit NeverDestroyed<Shown> g_leaked;
-Shown& shown() { return g_leaked.value; }
+constinit NeverDestroyed<Shown> g_shown;
+Shown& shown() { return g_shown.value; }
 
 void show(State state) noexcept {
   const MutexLock lock(shown().mutex);
@@ -60,7 +60,7 @@ void show_kept() noexcept {
 }
 
 // Another thread of the parent may have held the lock.
-void forget_status_after_fork() noexcept { new (&g_leaked.value) Shown; }
+void forget_status_after_fork() noexcept { new (&g_shown.value) Shown; }
 
 SessionStatus session_status() {
   const MutexLock lock(shown().mutex);

@@ -19,8 +19,8 @@ struct Waiting {
   Mutex mutex;
   std::optional<Subscription> subscription FLOPINJ_GUARDED_BY(mutex);
 };
-constinit NeverDestroyed<Waiting> g_leaked;
-Waiting& waiting() { return g_leaked.value; }
+constinit NeverDestroyed<Waiting> g_waiting;
+Waiting& waiting() { return g_waiting.value; }
 
 }  // namespace
 

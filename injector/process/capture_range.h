@@ -20,7 +20,7 @@ struct Subscription {
   CUpti_SubscriberHandle handle = nullptr;
 };
 
-// Of what CUPTI tells: the begin or the end of a range.
+// In a report of CUPTI's: the begin or the end of a range.
 bool begins_range(CUpti_CallbackDomain, CUpti_CallbackId, const void* data) noexcept;
 bool ends_range(CUpti_CallbackId, const CUpti_CallbackData&) noexcept;
 

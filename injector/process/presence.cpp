@@ -36,20 +36,20 @@ void full_fence() noexcept {
 }
 
 // Never destroyed: threads may outlive static objects.
-struct Registry {
+struct Presences {
   Mutex mutex;
-  std::vector<Presence*> presences;
+  std::vector<Presence*> all FLOPINJ_GUARDED_BY(mutex);
 };
-constinit NeverDestroyed<Registry> g_leaked;
-Registry& registry() { return g_leaked.value; }
+constinit NeverDestroyed<Presences> g_presences;
+Presences& presences() { return g_presences.value; }
 
 Presence* make_presence() noexcept {
   if (kernel_orders()) g_kernel_orders.store(true, std::memory_order_relaxed);
   try {
     auto presence = std::make_unique<Presence>();
     {
-      const MutexLock lock(registry().mutex);
-      registry().presences.push_back(presence.get());
+      const MutexLock lock(presences().mutex);
+      presences().all.push_back(presence.get());
     }
     this_thread_slot.presence = presence.release();
     hand_back_at_end_of_thread();
@@ -81,16 +81,15 @@ bool visits_ended(std::chrono::milliseconds at_most) noexcept {
   try {
     std::vector<Presence*> awaited;
     {
-      const MutexLock lock(registry().mutex);
-      awaited = registry().presences;
+      const MutexLock lock(presences().mutex);
+      awaited = presences().all;
     }
     std::erase(awaited, this_thread_slot.presence);
     for (;;) {
       {
-        const MutexLock lock(registry().mutex);
-        const auto& living = registry().presences;
-        std::erase_if(awaited, [&](const Presence* presence) {
-          return std::ranges::find(living, presence) == living.end() ||
+        const MutexLock lock(presences().mutex);
+        std::erase_if(awaited, [&](const Presence* presence) FLOPINJ_REQUIRES(presences().mutex) {
+          return std::ranges::find(presences().all, presence) == presences().all.end() ||
                  presence->visits.load(std::memory_order_acquire) == 0;
         });
       }
@@ -105,14 +104,14 @@ bool visits_ended(std::chrono::milliseconds at_most) noexcept {
 
 void forget_presence() noexcept {
   const std::unique_ptr<Presence> ended(std::exchange(this_thread_slot.presence, nullptr));
-  const MutexLock lock(registry().mutex);
-  std::erase(registry().presences, ended.get());
+  const MutexLock lock(presences().mutex);
+  std::erase(presences().all, ended.get());
 }
 
 void forget_all_presences() noexcept {
   this_thread_slot.presence = nullptr;
   // Another thread of the parent may have held the lock, and been in the middle of a change.
-  new (&registry()) Registry;
+  new (&presences()) Presences;
 }
 
 }  // namespace flopinj

@@ -24,12 +24,12 @@ namespace {
 std::atomic<uint32_t> g_epoch{1};
 
 // Never destroyed: threads may outlive static objects.
-struct Registry {
+struct ThreadContexts {
   Mutex mutex;
-  std::vector<ThreadContext*> contexts;
+  std::vector<ThreadContext*> all FLOPINJ_GUARDED_BY(mutex);
 };
-constinit NeverDestroyed<Registry> g_leaked;
-Registry& registry() { return g_leaked.value; }
+constinit NeverDestroyed<ThreadContexts> g_contexts;
+ThreadContexts& thread_contexts() { return g_contexts.value; }
 
 bool is_current() noexcept {
   return this_thread_slot.epoch == g_epoch.load(std::memory_order_relaxed);
@@ -47,8 +47,8 @@ void hand_back() noexcept {
   if (ended.epoch != g_epoch.load(std::memory_order_seq_cst) || !visit.allowed()) return;
   if (ended.context != nullptr) {
     const std::unique_ptr<ThreadContext> context(ended.context);
-    const MutexLock lock(registry().mutex);
-    std::erase(registry().contexts, context.get());
+    const MutexLock lock(thread_contexts().mutex);
+    std::erase(thread_contexts().all, context.get());
   }
   if (Edge* const edge = session_edge(); edge != nullptr && ended.state != nullptr)
     edge->collector->retire_thread(ended.state);
@@ -108,8 +108,8 @@ ThreadContext* make_context(const RecursionGuard& guard) noexcept {
     context->state = state;
     if (!context->functions.make()) return nullptr;
     {
-      const MutexLock lock(registry().mutex);
-      registry().contexts.push_back(context.get());
+      const MutexLock lock(thread_contexts().mutex);
+      thread_contexts().all.push_back(context.get());
     }
     this_thread_slot.context = context.release();
     hand_back_at_end(*edge->collector);
@@ -151,8 +151,8 @@ bool launching() noexcept {
 }
 
 bool others_launching(const ThreadContext& self, const Context& context) noexcept {
-  const MutexLock lock(registry().mutex);
-  return std::ranges::any_of(registry().contexts, [&](const ThreadContext* other) {
+  const MutexLock lock(thread_contexts().mutex);
+  return std::ranges::any_of(thread_contexts().all, [&](const ThreadContext* other) {
     return other != &self && other->launching.load(std::memory_order_seq_cst) == &context;
   });
 }
@@ -160,17 +160,17 @@ bool others_launching(const ThreadContext& self, const Context& context) noexcep
 void end_epoch() noexcept { g_epoch.fetch_add(1, std::memory_order_seq_cst); }
 
 void drop_contexts(bool nobody_inside) noexcept {
-  const MutexLock lock(registry().mutex);
+  const MutexLock lock(thread_contexts().mutex);
   if (nobody_inside)
-    for (ThreadContext* const context : registry().contexts) delete context;
-  registry().contexts.clear();
+    for (ThreadContext* const context : thread_contexts().all) delete context;
+  thread_contexts().all.clear();
 }
 
 void forget_threads() noexcept {
   end_epoch();
   forget_all_presences();
   // Another thread of the parent may have held the lock, and been in the middle of a change.
-  new (&registry()) Registry;
+  new (&thread_contexts()) ThreadContexts;
 }
 
 }  // namespace flopinj

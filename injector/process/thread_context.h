@@ -45,8 +45,8 @@ struct ContextSlot {
 struct LaunchedGraph {
   GraphId id;
   uint32_t passed_over = 0;  // of its kernels, those whose names the user did not choose
-  uint32_t kernels = 0;      // launches that one launch of the graph stands for, bodies left out
-  bool timed = true;         // CUPTI's times can be told apart
+  uint32_t kernels = 0;      // launches in one launch of the graph, bodies left out
+  bool timed = true;         // CUPTI's times can be kept apart
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
 
@@ -77,7 +77,7 @@ struct LaunchInProgress {
   uint64_t timed_call_began_ns = 0;   // where the call is timed; else 0
 };
 
-// Between ENTER and EXIT of a graph call: what CUPTI told of it on this thread.
+// Between ENTER and EXIT of a graph call: what CUPTI reported of it on this thread.
 struct GraphCallInProgress {
   uint32_t depth = 0;
   bool makes_exec = false;   // the copies are an executable graph's
@@ -85,11 +85,11 @@ struct GraphCallInProgress {
   struct Clone {
     CUgraphNode node, original;
   };
-  std::vector<Clone> clones;    // kernel nodes, in the order they were told
+  std::vector<Clone> clones;    // kernel nodes, in the order of the reports
   std::vector<CUgraph> graphs;  // clones of graphs
 };
 
-// Modules that CUPTI told of on this thread since the call it is in began.
+// Modules that CUPTI reported on this thread since the call it is in began.
 struct LoadedModules {
   uint32_t count = 0;
   uint32_t last = 0;           // CUPTI's id

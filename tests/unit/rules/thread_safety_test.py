@@ -1,5 +1,9 @@
 """Locks as clang sees them: what a lock guards is only touched while it is held.
-Use: thread_safety_test.py COMPILE_COMMANDS. Exits with 77, skipped, where there is no clang."""
+Use: thread_safety_test.py COMPILE_COMMANDS. Exits with 77, skipped, where there is no clang.
+
+Sources with the same options are read as one, which takes a tenth of the time. Where that does not
+compile, each of them is read by itself.
+"""
 
 import json
 import shlex
@@ -23,28 +27,49 @@ def arguments(command):
             yield word
 
 
+def sources_with_locks(compile_commands):
+    """By the folder and the options that they are compiled with."""
+    groups, seen = {}, set()
+    for entry in json.loads(compile_commands.read_text()):
+        source = Path(entry["directory"], entry["file"]).resolve()
+        if source in seen or not source.is_relative_to(ROOT):
+            continue
+        if (not str(source.relative_to(ROOT)).startswith(ROOMS)
+                or "Lock" not in source.read_text()):
+            continue
+        seen.add(source)
+        how = (entry["directory"], *arguments(entry["command"]))
+        groups.setdefault(how, []).append(source)
+    return groups
+
+
+def read(clang, how, sources):
+    """What clang says of them; empty where it has nothing to say."""
+    folder, *options = how
+    command = [clang, "-fsyntax-only", "-Wthread-safety", "-Werror=thread-safety", *options,
+               "-x", "c++", "-"]
+    text = "".join(f'#include "{source}"\n' for source in sources)
+    done = subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True)
+    return done.stderr if done.returncode != 0 else ""
+
+
 def main():
     clang = shutil.which("clang++")
     if clang is None:
         print("skipped: no clang++")
         return 77
-    seen, failed = set(), []
-    for entry in json.loads(Path(sys.argv[1]).read_text()):
-        source = Path(entry["directory"], entry["file"]).resolve()
-        if source in seen or not source.is_relative_to(ROOT):
+    groups = sources_with_locks(Path(sys.argv[1]))
+    failed = []
+    for how, sources in groups.items():
+        if not read(clang, how, sources):
             continue
-        name = str(source.relative_to(ROOT))
-        if not name.startswith(ROOMS) or "Lock" not in source.read_text():
-            continue
-        seen.add(source)
-        command = [clang, "-fsyntax-only", "-Wthread-safety", "-Werror=thread-safety",
-                   *arguments(entry["command"]), str(source)]
-        done = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True)
-        if done.returncode != 0:
-            failed.append(name)
-            print(done.stderr)
-    assert len(seen) > 10, "the sources with locks were not found"
-    print(f"{len(seen)} sources, {len(failed)} failed: {' '.join(failed)}")
+        for source in sources:
+            if said := read(clang, how, [source]):
+                failed.append(str(source.relative_to(ROOT)))
+                print(said)
+    count = sum(map(len, groups.values()))
+    assert count > 10, "the sources with locks were not found"
+    print(f"{count} sources, {len(failed)} failed: {' '.join(failed)}")
     return 1 if failed else 0
 
 
