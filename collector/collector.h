@@ -5,7 +5,7 @@
 // A launch goes
 //   edge -> thread_state() -> signature() -> [window] -> record() -> ring -> writer thread ->
 //   LaunchMerger -> LaunchColumns or tally -> TraceWriter -> Sink
-// docs/architecture.md tells it in full.
+// docs/architecture.md has it in full.
 //
 // Errors: nothing here throws across its interface. What cannot be done is counted in the ledger or
 // reported by diagnostic(); after the sink failed the collector keeps draining and drops.

@@ -1,4 +1,4 @@
-// How far apart two names are, to tell which ones a misspelt name may have meant.
+// How far apart two names are, to find which ones a misspelt name may have meant.
 #pragma once
 #include <algorithm>
 #include <cstddef>

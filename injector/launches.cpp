@@ -177,7 +177,7 @@ void Launches::record_graph(ThreadContext& thread, LaunchRecord record, DeviceId
   choice_.recorded();
 }
 
-// One call, one correlation id, a launch on each device: times cannot be told apart, so only the
+// One call, one correlation id, a launch on each device: times cannot be kept apart, so only the
 // launches are recorded.
 void Launches::record_devices(ThreadContext& thread, const CUpti_CallbackData& data,
                               DeviceId device) {

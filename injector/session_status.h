@@ -1,4 +1,4 @@
-// What a status request is told of the session. It must not wait for a recording that begins or
+// The session as a status request gets it. It must not wait for a recording that begins or
 // ends, so it is kept apart from the session, which says here what it does.
 #pragma once
 #include <collector/collector.h>

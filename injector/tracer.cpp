@@ -97,7 +97,7 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
       state.resource(guard, static_cast<CUpti_CallbackIdResource>(id),
                      *static_cast<const CUpti_ResourceData*>(data));
-  } catch (...) {  // memory: what this call would have told is not counted
+  } catch (...) {  // memory: what this call would have counted is not
     state.edge.collector->diagnostic(Severity::kError, "injector.memory",
                                      "out of memory in a callback: launches may be missing");
   }

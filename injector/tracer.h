@@ -1,7 +1,7 @@
 // The subscriber: receives CUPTI's callbacks and hands them to those who know what to do.
 //
 //   launches   driver-API launch functions: ENTER and EXIT (launches.h)
-//   graphs     driver-API graph functions, and what CUPTI tells of nodes (graphs.h)
+//   graphs     driver-API graph functions, and what CUPTI reports of nodes (graphs.h)
 //   resources  contexts, streams and modules coming and going
 //
 // Only the driver domain is asked for, so a launch made through the CUDA runtime is seen once.

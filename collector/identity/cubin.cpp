@@ -294,8 +294,8 @@ void read_calls(const Elf& elf, Functions& functions) {
   }
 }
 
-// Adds to functions what they call. Bounded for the whole image: past the bound a function stands
-// for itself alone.
+// Adds to functions what they call. Bounded for the whole image: past the bound a function has
+// only itself.
 class Called {
  public:
   explicit Called(const Functions& functions)

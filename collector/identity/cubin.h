@@ -45,7 +45,8 @@ struct CubinFunction {
   //   XXH3-64 of such hashes of itself and of all functions it calls, directly or not, each once,
   //   in ascending order, 8 bytes each.
   // Of an image with more code than kMaxHashedBytes, the first and the last bytes of long functions
-  // stand for them, as many as the bound allows, and their size is the seed of the constants' hash.
+  // are hashed in their place, as many as the bound allows, and their size is the seed of the
+  // constants' hash.
   uint64_t code_hash = 0;
   bool code_cut = false;  // not all of its code is in the hash
   bool parameters_known = false;

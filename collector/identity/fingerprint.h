@@ -1,7 +1,7 @@
 // A hash of the kernel parameters that are not pointers, so that launches that do different work
 // with the same grid (a matrix product's K is in no grid) get different signatures.
 //
-// The driver tells offset and size of each parameter, not its type, and structures passed by value
+// The driver gives offset and size of each parameter, not its type, and structures passed by value
 // hold pointers too. So 8-byte words are judged by their value (looks_like_pointer below), in
 // parameters of at least 8 bytes that start at a multiple of 8: others have an alignment below 8
 // and hold no pointer. A word that looks like a pointer is replaced by a fixed token, everything

@@ -1,4 +1,4 @@
-// Executable graphs: the kernel nodes that one graph launch stands for. Locks; nothing is ever
+// Executable graphs: the kernel nodes that one graph launch runs. Locks; nothing is ever
 // removed, so that what the writer holds stays valid.
 #pragma once
 #include <collector/identity/launch_record.h>

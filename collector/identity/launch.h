@@ -1,4 +1,4 @@
-// A kernel, a launch of it and its GPU time, as the edge tells of them: plain values, no vendor
+// A kernel, a launch of it and its GPU time, as the edge reports them: plain values, no vendor
 // types.
 #pragma once
 #include <collector/identity/sass.h>

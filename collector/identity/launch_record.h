@@ -11,8 +11,8 @@ namespace flopinj {
 struct LaunchRecord {
   enum Flags : uint32_t {
     kWindowed = 1U << 0,  // a measurement window was open
-    kGraph = 1U << 1,  // a graph launch: `graph` instead of `signature`; stands for one launch per
-                       // kernel node
+    kGraph = 1U << 1,     // a graph launch: `graph` instead of `signature`; it is one launch per
+                          // kernel node
     // Its kernel starts work from the GPU, which is in no count.
     kLaunchesKernels = 1U << 2,
     kLaunchesGraphs = 1U << 3,

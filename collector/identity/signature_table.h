@@ -1,6 +1,6 @@
 // Interning of kernel functions and signatures.
 //
-// A signature stands for launches that are taken to do the same work: function, grid, block,
+// A signature is of all launches that are taken to do the same work: function, grid, block,
 // cluster, dynamic shared memory and a fingerprint of the parameters that are not pointers
 // (fingerprint.h). Two launches that differ in any of these are never merged, except where a
 // function's fingerprints explode in number: past kMaxFingerprintsPerShape the rest of that shape
@@ -94,7 +94,7 @@ class SignatureTable {
   const KernelFunction* intern_function(const FunctionInfo&) noexcept;
 
   // `fingerprint` from fingerprint_of(); ignored where the function's parameters are not known.
-  // A new signature wants `initial_wanted` and what want_everywhere() was told, so that a plan that
+  // A new signature wants `initial_wanted` and the groups of want_everywhere(), so that a plan that
   // becomes ready at the same moment is not missed; one that may not be measured wants nothing.
   const Signature* intern_signature(const KernelFunction&, const LaunchShape&, uint64_t fingerprint,
                                     uint64_t initial_wanted) noexcept;

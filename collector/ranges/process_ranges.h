@@ -16,7 +16,7 @@ inline constexpr uint32_t kMaxProcessRanges = 64;  // open start/end ranges that
 
 class ProcessRanges {
  public:
-  // `filter` says in which ranges launches are recorded; null: in all. `steps` is told of ranges
+  // `filter` says in which ranges launches are recorded; null: in all. `steps` gets ranges
   // that are training steps; null: none is. Both outlive this.
   explicit ProcessRanges(RangePathTable&, const RangeFilter* filter = nullptr,
                          Steps* steps = nullptr);

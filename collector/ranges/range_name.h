@@ -41,7 +41,7 @@ bool is_node_of(std::string_view key, std::string_view evaluating) noexcept;
 bool is_operator(std::string_view key) noexcept;
 // Marks the key of an operator that has a sequence number of its own inside of an autograd node:
 // "aten::mul, seq = #, sizes = [[64]]". PyTorch gives operators a number only while gradients are
-// on, and runs what a node itself consists of with gradients off; so the number tells that the
+// on, and runs what a node itself consists of with gradients off; so the number shows that the
 // operator runs again (checkpointing), or that the gradient is to be differentiated again.
 void mark_own_number(std::string& key);
 // Whether `key`, marked or not, is of a range called `name`, itself a key.

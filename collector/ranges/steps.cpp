@@ -26,7 +26,7 @@ std::string_view without_number(std::string_view name) {
 // Of PyTorch's profiler, Lightning's training loop, and what programs call theirs.
 constexpr std::array<std::string_view, 5> kUsual = {"step", "iteration", "iter", "profilerstep",
                                                     "runtrainingbatch"};
-constexpr size_t kLongestUsual = 40;  // with what stands before it
+constexpr size_t kLongestUsual = 40;  // with what comes before it
 constexpr std::string_view kLightning = "[pl][profile]";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the collector is told by its owner: how to record, and what the owner does for it.
+// What the collector gets from its owner: how to record, and what the owner does for it.
 #pragma once
 #include <collector/identity/recording.h>
 #include <collector/options/kernel_names.h>

@@ -12,7 +12,7 @@
 
 namespace flopinj {
 
-// Kernels of one graph launch share its correlation id; the node tells them apart.
+// Kernels of one graph launch share its correlation id; only the node differs.
 struct CorrelationKey {
   uint32_t correlation = 0;
   uint64_t node = 0;
@@ -26,7 +26,7 @@ struct CorrelationHash {
 };
 
 // Entries leave by take(), by age, or, oldest first, past `capacity`. The order is kept in a queue
-// of keys whose entries may be outdated: the serial number tells.
+// of keys whose entries may be outdated: the serial number shows it.
 template <class Value>
 class CorrelationTable {
  public:

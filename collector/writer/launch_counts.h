@@ -22,7 +22,7 @@ class LaunchCounts {
   static constexpr size_t kMaxMeasured = 1U << 16;
 
   // A launch came out of its thread's ring, with these LaunchRecord::Flags. Kernels of graph
-  // launches are not told: samples of theirs have no place among the others.
+  // launches are not reported: samples of theirs have no place among the others.
   void taken(DeviceId, SignatureId, uint32_t correlation, uint32_t flags);
   // A launch goes to the trace, with its time or without.
   void recorded(DeviceId, const TimedLaunch&);

@@ -46,12 +46,12 @@ class LaunchMerger {
   // A launch with correlation id 0 waits for no time. After launch() or graph_launch(), when
   // full(), the caller calls release() before it adds more.
   void launch(const Origin&, const LaunchRecord&);
-  // A graph launch stands for one launch per node; `path` of the record serves nodes without a
+  // A graph launch is one launch per node; `path` of the record serves nodes without a
   // path. A node whose id is unknown is timed only where it is the graph's only one: durations are
   // never guessed onto kernels.
   void graph_launch(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);
   // Nodes of conditional bodies: each activity record of one that comes, now or later, is a launch.
-  // False where that will not tell of all of them: no times are expected, or a node has no id.
+  // False where that will not report all of them: no times are expected, or a node has no id.
   bool conditional(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);
   void times(std::span<const KernelTime>);
 
@@ -69,7 +69,7 @@ class LaunchMerger {
 
   uint64_t activity_records() const;    // times received
   uint64_t activity_unmatched() const;  // of these, given up: no launch of ours came for them
-  uint64_t duplicates() const;          // of these, told before: their launch had its time already
+  uint64_t duplicates() const;          // of these, seen before: their launch had its time already
   uint64_t unusable() const;            // of these, without a time: CUPTI could not take it
 
  private:

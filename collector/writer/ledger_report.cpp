@@ -118,7 +118,7 @@ void LedgerReport::log_coverage(const LedgerSnapshot& ledger, bool last) {
   state_.control.with_edge([&] { state_.hooks.log_info(text); });
 }
 
-// What was lost besides launches, which the ledger has: told when it first occurs, its number at
+// What was lost besides launches, which the ledger has: said when it first occurs, its number at
 // the end.
 void LedgerReport::report_losses(const LaunchMerger& merger) {
   struct Loss {

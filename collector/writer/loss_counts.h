@@ -24,7 +24,7 @@ class LossCounts {
   void lost(std::string_view reason, size_t device_slot, uint64_t by);
   // Launches beside which work may have run that is in no count.
   void unseen(std::string_view reason, uint64_t by);
-  // Launches that no thread counted as made: their activity records told of them.
+  // Launches that no thread counted as made: their activity records showed them.
   void found(size_t device_slot, uint64_t by);
 
   struct Snapshot {

@@ -2,8 +2,8 @@
 //
 // Before CUPTI 13.3 a process has one pair of buffer callbacks and one switch for each kind of
 // record. Another client (torch.profiler) registers its own callbacks, whoever was there before,
-// and turns kernel records off when it is done. CUPTI tells neither. What is seen is that launches
-// are made and no record comes. Asking for records while the other client is at work takes them
+// and turns kernel records off when it is done. CUPTI reports neither; launches are made, and no
+// record comes. Asking for records while the other client is at work takes them
 // from it, so they are asked for only after kPatienceNs, longer than anybody profiles with records
 // of every kernel. A kernel that runs for long looks the same; for it asking changes nothing.
 //

@@ -11,7 +11,7 @@ namespace flopinj {
 inline constexpr int kLimitedSupport = 4;
 
 enum class DeviceSupport : uint8_t {
-  kTry,      // supported, or CUPTI cannot tell: what follows tells better what is wrong
+  kTry,      // supported, or CUPTI does not know: what follows says better what is wrong
   kLimited,  // some metrics cannot be read; `problem` says so
   kRefused   // `problem` says why, and what helps
 };

@@ -14,8 +14,8 @@ namespace flopinj {
 inline constexpr uint64_t kRegistersOfBlock = 65'536;
 inline constexpr uint64_t kMostRegistersOfThread = 255;
 inline constexpr uint64_t kRegisterUnit = 8;  // of a thread, as they are given out
-// How many more instrumented code takes is not told. A block of 512 threads has room for so many
-// beside 64 of its own; one of 1,024 never has.
+// How many more instrumented code takes is not documented. A block of 512 threads has room for so
+// many beside 64 of its own; one of 1,024 never has.
 inline constexpr uint64_t kInstrumentedRegisters = 64;
 
 inline bool fits_instrumented(uint32_t registers_of_thread, const LaunchShape& shape) {

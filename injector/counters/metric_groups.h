@@ -30,7 +30,7 @@ enum class Passes : uint8_t { kOne, kAny };
 std::unique_ptr<MetricGroup> prepare_group(const CuptiApi&, const std::string& chip,
                                            const MetricGroupPlan&, Passes, Problem&);
 
-// What CUPTI says of a chip: its metrics, without roll-up (empty: it does not tell), and in how
+// What CUPTI says of a chip: its metrics, without roll-up (empty: it does not say them), and in how
 // many passes it reads some of them (0: in none). For chips that are in no table.
 std::vector<std::string> metrics_of_chip(const CuptiApi&, const std::string& chip);
 size_t passes_of(const CuptiApi&, const std::string& chip, const std::vector<std::string>& metrics);

@@ -155,7 +155,7 @@ void Planner::describe_device(uint32_t ordinal, std::string& chip) {
 bool Planner::supported(uint32_t ordinal, Problem& problem) {
   const CuptiApi& cupti = edge_.cupti;
   // Does not succeed everywhere it could (it returns CUPTI_ERROR_UNKNOWN where there is no driver),
-  // and what follows tells better what is wrong.
+  // and what follows says better what is wrong.
   auto initialize = sized<CUpti_Profiler_Initialize_Params>();
   cupti.ProfilerInitialize(&initialize);
 

@@ -49,7 +49,7 @@ class RangeProfiler {
   };
   struct Closed {
     Outcome outcome;
-    size_t ranges;  // that CUPTI counted, where it told
+    size_t ranges;  // that CUPTI counted, where it said so
   };
   Closed close(size_t launches, Problem&);
   // Of the window that was read. The next one gets another: `spare`, or as much memory anew.

@@ -59,7 +59,7 @@ class Windows {
  public:
   Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures);
 
-  // Before the first launch on a context: the wait that Settings::plan_wait_ms() tells.
+  // Before the first launch on a context: the wait of Settings::plan_wait_ms().
   void await_plan(Context&);
   // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
   // thread.

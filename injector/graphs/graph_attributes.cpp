@@ -4,7 +4,7 @@
 
 namespace flopinj {
 
-// What a node's parameters leave out. Of a driver that does not tell: nothing.
+// What a node's parameters leave out. Nothing where the driver does not say it.
 void Graphs::add_cluster(GraphCall& call) const {
   CUlaunchAttributeValue value{};
   if (edge_.cuda.GraphKernelNodeGetAttribute == nullptr || call.node == nullptr ||

@@ -37,7 +37,7 @@ struct SourceNode {
 struct ChildGraph {
   CUgraphNode node = nullptr;
   CUgraph copy = nullptr;            // of the child graph, inside the parent
-  std::vector<SourceNode> contents;  // where CUPTI did not tell of the copy
+  std::vector<SourceNode> contents;  // where CUPTI did not report the copy
 };
 
 struct ExecNode {

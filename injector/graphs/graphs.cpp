@@ -108,13 +108,13 @@ void Graphs::add_child(ThreadContext& thread, const GraphCall& call) {
   ChildGraph child;
   child.node = call.node;
   if (!thread.graph_call.graphs.empty())
-    child.copy = thread.graph_call.graphs.front();  // the outermost copy is told first
+    child.copy = thread.graph_call.graphs.front();  // CUPTI reports the outermost copy first
   else
     child.contents = nodes_.flatten(call.other);
   nodes_.add_child(call.graph, std::move(child));
 }
 
-// Steps: the graph's kernel nodes as we know them; for each, the copy that CUPTI told of during
+// Steps: the graph's kernel nodes as we know them; for each, the copy that CUPTI reported during
 // this call, for its id; and the copies of nodes that we did not know.
 void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
   if (call.for_device) {
@@ -131,7 +131,7 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
   // A copy may be copied again: the last one is what runs, the first original is what we know.
   std::unordered_map<CUgraphNode, CUgraphNode> origin_of;  // copy -> first original
   std::unordered_map<CUgraphNode, CUgraphNode> runs_as;    // first original -> last copy
-  std::vector<CUgraphNode> origins;                        // in the order they were told
+  std::vector<CUgraphNode> origins;                        // in the order of CUPTI's reports
   for (const auto& [copy, original] : thread.graph_call.clones) {
     const auto before = origin_of.find(original);
     const CUgraphNode origin = before != origin_of.end() ? before->second : original;
@@ -271,7 +271,7 @@ uint64_t Graphs::id_of(CUgraphNode node) const {
   return id;
 }
 
-// --- what CUPTI tells --------------------------------------------------------------------------
+// --- what CUPTI reports ------------------------------------------------------------------------
 
 void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
                       const CUpti_GraphData& data) {

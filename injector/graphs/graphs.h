@@ -1,6 +1,6 @@
 // What the kernel nodes of CUDA graphs run, so that a graph launch can be counted kernel by kernel.
 //
-// Nodes come into being by capture (a launch call makes a node instead of running: CUPTI tells of
+// Nodes come into being by capture (a launch call makes a node instead of running: CUPTI reports
 // the node inside that call), by hand (cuGraphAddKernelNode) or as copies (cuGraphClone, child
 // graphs). Instantiation copies every node once more; the copies' ids are the ones in activity
 // records. An executable graph has its own list, which cuGraphExec*SetParams, cuGraphNodeSetEnabled
@@ -13,7 +13,7 @@
 // like others, but a graph launch is no launch of them: each activity record is.
 //
 // Threads: every function may be called on any thread. No CUDA or CUPTI call is made under the
-// lock, for CUPTI may hold its own while it tells us something.
+// lock, for CUPTI may hold its own while it reports something.
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cupti.h>

@@ -1,10 +1,10 @@
 // CUfunction handles -> kernel functions.
 //
 // Handles are reused after a module is unloaded, so every entry is of an epoch that ends with any
-// unload, and its name is compared with the one CUPTI tells for the launch.
+// unload, and its name is compared with the one CUPTI gives for the launch.
 //
 // A function is what the driver says of it and what its code is (modules.h). Where the driver does
-// not tell the layout of the parameters (it can since CUDA 12.4), the cubin does. The module may be
+// not give the layout of the parameters (it can since CUDA 12.4), the cubin does. The module may be
 // loaded by the very launch that asks, so the function is looked at again behind it. About a handle
 // of unknown kind (kernel_handles.h) the driver is not asked: the cubin is all there is.
 #pragma once

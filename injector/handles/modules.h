@@ -4,7 +4,7 @@
 // readable during that callback only. So each image is read there and then, and bound to the handle
 // by the call that it was loaded in:
 //
-//   cuModuleLoad* and   EXIT  an image told of on this thread since ENTER belongs to the module
+//   cuModuleLoad* and   EXIT  an image reported on this thread since ENTER belongs to the module
 //   the like                  that the call was about
 //   a launch, or our own questions about its kernel (modules of libraries are loaded at first use)
 //                  after  they belong to the module of that function

@@ -13,7 +13,7 @@ namespace flopinj {
 namespace {
 
 constexpr uint32_t kOldestMajor = 12;
-constexpr uint32_t kNewestMajor = 13;  // looked for where the driver does not tell its version
+constexpr uint32_t kNewestMajor = 13;  // looked for where the driver does not say its version
 
 struct Library {
   void* handle = nullptr;

@@ -25,7 +25,7 @@ struct Problem {
 // For messages: "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)".
 std::string describe(CUptiResult);
 
-// True on success. Otherwise `problem` tells which call failed, how, and what helps.
+// True on success. Otherwise `problem` says which call failed, how, and what helps.
 bool check(CUptiResult, const char* call, Problem& problem);
 
 }  // namespace flopinj

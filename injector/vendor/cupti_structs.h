@@ -1,8 +1,8 @@
 // CUPTI's parameter structures, with the sizes that CUPTI 12.6 knows.
 //
-// Each begins with its own size, by which CUPTI tells what the caller knows of it. Structures grow
-// at their end, and a CUPTI refuses one that is larger than its own: the headers' _STRUCT_SIZE of
-// CUPTI 13.2, for example, is refused by 12.6 to 13.1. So sizes are fixed here, whatever headers
+// Each begins with its own size, from which CUPTI sees how much of it the caller knows. Structures
+// grow at their end, and a CUPTI refuses one that is larger than its own: the headers' _STRUCT_SIZE
+// of CUPTI 13.2, for example, is refused by 12.6 to 13.1. So sizes are fixed here, whatever headers
 // the build has. Source: the headers of nvidia-cuda-cupti-cu12 12.6.80, `last` and `size` being
 // what their _STRUCT_SIZE is made of. The assertions hold for the headers of 12.6 to 13.5.
 #pragma once

@@ -17,7 +17,7 @@ struct OutputName {
   std::string name;
   std::string error;        // non-empty: the pattern is wrong, with the place and what to do
   bool of_process = false;  // it holds the process id
-  bool of_rank = false;     // or the rank, or a variable, which may tell the ranks apart
+  bool of_rank = false;     // or the rank, or a variable, which may differ between the ranks
 };
 OutputName expand_output_name(std::string_view pattern, const OutputNameContext&);
 
