@@ -65,8 +65,6 @@ class Engines(unittest.TestCase):
         began = time.monotonic()
         ingest(cls.runs, cls.lake)
         cls.say("local", time.monotonic() - began)
-        if not (cls.lake / "rows").exists():
-            raise unittest.SkipTest("this flopreduce has no table of rows")
 
     @classmethod
     def tearDownClass(cls):
