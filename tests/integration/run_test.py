@@ -2,6 +2,7 @@
 
 import fcntl
 import glob
+import json
 import os
 import pty
 import signal
@@ -12,6 +13,7 @@ import time
 
 import harness
 from harness import CLIENTS, FLOPINJ, FLOPREDUCE, TRAINER
+from theory import step_launches
 
 LAUNCH = CLIENTS / "launch_client"
 LAUNCHES = 60  # of launch_client same_grid
@@ -293,6 +295,80 @@ class TheProgramIsAsWithoutUs(RunCase):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.ours(err), ["flopinj: a process of this run goes on, and records to "
                                           f"{self.folder}/t.pb"])
+
+
+class Summary(RunCase):
+    """flopinj run --summary."""
+
+    STEPS = 4
+
+    def condensed(self, *arguments, program=None, expect=0, **variables):
+        program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS]
+        return self.flopinj_run("--summary", "--simulate", "--budget", "none", "--plan-wait-ms",
+                                "20000", *arguments, "--", *program, expect=expect, **variables)
+
+    def files(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def test_a_summary_is_in_the_place_of_the_trace(self):
+        program = [TRAINER, "--model", "mlp", "--steps", self.STEPS, "--print-shapes"]
+        done = self.condensed("-o", "t.pb", program=program)
+        self.assertEqual(self.files(), ["t.sum"])
+        self.assertEqual(self.ours(done.stderr), ["flopinj: condensed the trace. Next: flopreduce "
+                                                  f"{self.folder}/t.sum"])
+        flop = sum(value for *_, value in step_launches(json.loads(done.stdout))) * self.STEPS
+        report = harness.reduce(self.folder / "t.sum")
+        self.assertEqual(int(report["total"]["flop_exact"]), flop)
+        self.assertEqual(report["steps"]["count"], self.STEPS)
+
+    def test_each_process_has_its_own(self):
+        both = f"for r in 0 1; do RANK=$r WORLD_SIZE=2 {TRAINER} --steps 2 & done; wait"
+        done = self.condensed("-o", "r%r.pb", program=["sh", "-c", both])
+        self.assertEqual(self.files(), ["r0.sum", "r1.sum"])
+        self.assertIn("condensed 2 traces. Next: flopreduce", done.stderr)
+        report = harness.reduce(self.folder / "r0.sum", self.folder / "r1.sum")
+        self.assertEqual(sorted(p["rank"] for p in report["ranks"]["processes"]), [0, 1])
+
+    def test_the_exit_code_and_a_quiet_run(self):
+        done = self.condensed("-q", "-o", "t.pb", program=[LAUNCH, "same_grid", "7"], expect=7)
+        self.assertEqual((done.stderr, self.files()), ("", ["t.sum"]))
+        done = self.condensed(program=["/no/such/program"], expect=127)
+        self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)
+
+    def test_a_trace_is_kept_where_no_summary_can_be_made(self):
+        (self.folder / "t.sum").write_bytes(b"another")
+        done = self.condensed("-o", "t.pb")
+        self.assertEqual(self.files(), ["t.pb", "t.sum"])
+        self.assertEqual((self.folder / "t.sum").read_bytes(), b"another")
+        self.assertIn(f"no summary could be made of {self.folder}/t.pb, which is kept. Next: "
+                      f"flopreduce {self.folder}/t.pb", done.stderr)
+        self.assertGreater(self.launches("t.pb"), 0)
+        self.condensed("--force", "-o", "t.pb")
+        self.assertEqual(self.files(), ["t.sum"])
+        self.assertGreater(self.launches("t.sum"), 0)
+
+    def test_signals_reach_the_program_and_end_both(self):
+        for how in (signal.SIGTERM, signal.SIGUSR1):
+            with self.subTest(how):
+                process = subprocess.Popen(
+                    [FLOPINJ, "run", "--summary", "--simulate", "--force", "-o", "t.pb", "--",
+                     TRAINER, "--model", "mlp", "--steps", "100000"],
+                    cwd=self.folder, env=harness.clean_environment(), stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE, text=True)
+                trace = self.folder / "t.pb"
+                self.assertTrue(wait_for(lambda: trace.exists() and trace.stat().st_size > 0))
+                time.sleep(1)
+                process.send_signal(how)
+                _, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, -how, err)
+                self.assertEqual(self.files(), ["t.sum"])
+                report = harness.reduce(self.folder / "t.sum", check=None)
+                self.assertGreater(report["ledger"]["launches"], 0)
+
+    def test_outputs_that_are_no_files(self):
+        for output in ("-", "unix:/tmp/no"):
+            done = self.condensed("-o", output, program=["true"], expect=2)
+            self.assertIn("--summary needs traces in files", done.stderr)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,11 @@ void add_run_options(CommandLine& run, RunOptions& options) {
   run.add_flag("--torch", options.torch,
                "Name modules and operators of the first network that trains with PyTorch, in its "
                "first 20 steps. The Python package of flopinj does it");
+  run.add_flag(
+      "--summary", options.summary,
+      "When the program has ended, put a summary (NAME.sum), which hardly grows with the "
+      "run, in the place of each trace. Until then flopinj stays, as the program's parent; "
+      "a trace without a whole summary is kept");
   CLI::Option* simulate =
       run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
   run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")

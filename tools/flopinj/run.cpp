@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "condense.h"
 #include "exit_codes.h"
 #include "output_check.h"
 #include "output_name.h"
@@ -73,7 +74,8 @@ bool quiet(const RunOptions& options) { return setting(options, kQuiet) == "1"; 
 
 // What would leave the program unprofiled is found now, and not after hours. Returns the socket of
 // the run's watcher, empty where there is none.
-std::string prepare_recording(const RunOptions& options, const std::string& output) {
+std::string prepare_recording(const RunOptions& options, const std::string& output,
+                              const RunSocket* listener) {
   if (setting(options, kMode) == "off") {
     if (!quiet(options)) std::cerr << "flopinj: mode off: nothing is recorded\n";
     return {};
@@ -83,7 +85,10 @@ std::string prepare_recording(const RunOptions& options, const std::string& outp
     throw CannotRecord(problem + ". Nothing was started");
   RunToken token;
   if (force) token.started_ns = output_clock_ns(output);
-  if (!quiet(options)) token.socket = start_watcher();
+  if (listener != nullptr)
+    token.socket = listener->name();
+  else if (!quiet(options))
+    token.socket = start_watcher();
   setenv(kRun.data(), token.text().c_str(), 1);
   return token.socket;
 }
@@ -104,6 +109,27 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
   }
   std::cerr << std::strerror(error) << "\n";
   return kExitNotExecutable;
+}
+
+// Its summaries say what was recorded, so that the library need not.
+int run_with_summary(const RunOptions& options, const InstallTree& tree, Environment environment) {
+  const std::string output = output_name(options, fs::current_path());
+  std::error_code error;
+  if (output == "-" || output.starts_with("unix:") || fs::is_fifo(output, error) ||
+      fs::is_character_file(output, error))
+    throw std::invalid_argument("--summary needs traces in files, and -o " + output + " is none");
+  require_file(tree.reducer, "--summary");
+  RunSocket socket;
+  if (socket.name().empty())
+    throw std::runtime_error("no socket can be opened, which --summary needs");
+  const std::string name = prepare_recording(options, output, &socket);
+  environment.set(std::string(kQuiet), "1");
+  const auto become_program = [&] {
+    environment.apply();
+    return exec_program(options.program, name);
+  };
+  return run_and_condense(std::move(socket), become_program,
+                          {tree.reducer, setting(options, kForce) == "1", quiet(options)});
 }
 
 }  // namespace
@@ -160,8 +186,11 @@ int run(const RunOptions& options, const InstallTree& tree) {
   }
   warn_if_taken(kCudaInjection, tree.library);
   warn_if_taken(kNvtxInjection, tree.library);
+  if (options.summary && setting(options, kMode) != "off")
+    return run_with_summary(options, tree, environment);
   environment.apply();
-  const std::string watcher = prepare_recording(options, output_name(options, fs::current_path()));
+  const std::string watcher =
+      prepare_recording(options, output_name(options, fs::current_path()), nullptr);
   return exec_program(options.program, watcher);
 }
 

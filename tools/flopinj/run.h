@@ -21,6 +21,7 @@ struct RunOptions {
   bool simulate = false;
   std::optional<unsigned> sim_devices;
   std::string sim_chip;
+  bool summary = false;
   bool print_env = false;
   std::vector<std::string> program;  // and its arguments
 };

@@ -18,6 +18,7 @@
 #include <fstream>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "abstract_socket.h"
 #include "shell_word.h"
@@ -26,15 +27,6 @@ namespace flopinj {
 namespace {
 
 constexpr int kPollMs = 250;  // where the kernel has no pidfd (before Linux 5.3)
-
-// A process that has ended and that nobody has waited for does not run.
-bool alive(pid_t process) {
-  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
-  std::string text;
-  if (!std::getline(stat, text)) return false;
-  const size_t name_ends = text.rfind(") ");
-  return name_ends != text.npos && text[name_ends + 2] != 'Z' && text[name_ends + 2] != 'X';
-}
 
 int open_socket(std::string& name) {
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -51,54 +43,20 @@ int open_socket(std::string& name) {
   return -1;
 }
 
-// Everything that has come. Anybody on the machine can write to the socket: only this user's own
-// processes, and root's, are heard.
-void receive(int socket, RunRecord& record) {
-  std::array<char, 1 + PATH_MAX> text;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
-  for (;;) {
-    iovec part{text.data(), text.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t size = ::recvmsg(socket, &message, 0);
-    if (size < 0) return;
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
-    ucred sender{};
-    std::copy_n(CMSG_DATA(header), sizeof sender, reinterpret_cast<unsigned char*>(&sender));
-    if (sender.uid != getuid() && sender.uid != geteuid() && sender.uid != 0) continue;
-    if (const auto notice = parse_run_notice({text.data(), static_cast<size_t>(size)}))
-      record.take(sender.pid, *notice);
-  }
-}
-
-// One write for each line; a terminal that is gone is no matter.
-void say(const std::string& line) {
-  std::string text = "flopinj: " + line;
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  text += '\n';
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-}
-
 // In the watcher. Ends with the program.
-void watch(pid_t program, int program_fd, int socket) {
+void watch(pid_t program, int program_fd, RunSocket& socket) {
   constexpr int kSettleMs = 100;  // for processes that are being ended together with the program
   RunRecord record;
   for (bool ended = false; !ended;) {
-    std::array<pollfd, 2> ready{{{socket, POLLIN, 0}, {program_fd, POLLIN, 0}}};
+    std::array<pollfd, 2> ready{{{socket.descriptor(), POLLIN, 0}, {program_fd, POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
-    ended = program_fd < 0 ? !alive(program) : ready[1].revents != 0;
-    receive(socket, record);
+    ended = program_fd < 0 ? !process_runs(program) : ready[1].revents != 0;
+    socket.receive(record);
   }
-  if (record.last_words(alive).empty()) return;
+  if (record.last_words(process_runs).empty()) return;
   ::poll(nullptr, 0, kSettleMs);
-  receive(socket, record);
-  for (const std::string& line : record.last_words(alive)) say(line);
+  socket.receive(record);
+  for (const std::string& line : record.last_words(process_runs)) say(line);
 }
 
 // Of what the launcher had open only stderr stays, and a reader of that waits for the program's
@@ -113,6 +71,59 @@ void let_go_of_everything(std::array<int, 2> keep) {
 }
 
 }  // namespace
+
+bool process_runs(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  if (!std::getline(stat, text)) return false;
+  const size_t name_ends = text.rfind(") ");
+  return name_ends != text.npos && text[name_ends + 2] != 'Z' && text[name_ends + 2] != 'X';
+}
+
+// One write for each line.
+void say(const std::string& line) {
+  std::string text = "flopinj: " + line;
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  text += '\n';
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+RunSocket::RunSocket() : fd_(open_socket(name_)) {
+  if (fd_ < 0) name_.clear();
+}
+
+RunSocket::RunSocket(RunSocket&& other) noexcept
+    : name_(std::move(other.name_)), fd_(std::exchange(other.fd_, -1)) {}
+
+RunSocket::~RunSocket() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// Everything that has come. Anybody on the machine can write to the socket: only this user's own
+// processes, and root's, are heard.
+void RunSocket::receive(RunRecord& record) {
+  std::array<char, 1 + PATH_MAX> text;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
+  for (;;) {
+    iovec part{text.data(), text.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t size = ::recvmsg(fd_, &message, 0);
+    if (size < 0) return;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender{};
+    std::copy_n(CMSG_DATA(header), sizeof sender, reinterpret_cast<unsigned char*>(&sender));
+    if (sender.uid != getuid() && sender.uid != geteuid() && sender.uid != 0) continue;
+    if (const auto notice = parse_run_notice({text.data(), static_cast<size_t>(size)}))
+      record.take(sender.pid, *notice);
+  }
+}
 
 void RunRecord::take(pid_t process, const RunNotice& notice) {
   constexpr size_t kMost = 10'000;
@@ -133,7 +144,7 @@ void RunRecord::take(pid_t process, const RunNotice& notice) {
     if (trace.process == process && trace.name == notice.trace) trace.ended = true;
 }
 
-std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t)) const {
+std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t), bool cut_too) const {
   constexpr size_t kMostNames = 8;
   if (traces_.empty() && !refused_ && waited_)
     return {
@@ -155,7 +166,7 @@ std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t)) const {
     if (count == kMostNames + 1) names += " ...";
   }
   std::vector<std::string> lines;
-  if (cut_short != 0)
+  if (cut_short != 0 && cut_too)
     lines.push_back(
         (cut_short == 1 ? std::string("a process") : std::to_string(cut_short) + " processes") +
         " ended without closing the trace (by a signal, say); all but the last "
@@ -169,28 +180,33 @@ std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t)) const {
   return lines;
 }
 
+std::vector<std::string> RunRecord::traces(bool (*runs)(pid_t)) const {
+  std::vector<std::string> names;
+  for (const Trace& trace : traces_)
+    if (trace.ended || !runs(trace.process)) names.push_back(trace.name);
+  return names;
+}
+
 std::string start_watcher() {
   // Orphans are given to this process: the watcher would be the program's child, which waits for
   // the program's end where the program may wait for the end of all children.
   int adopts = 0;
   if (getpid() == 1 || (::prctl(PR_GET_CHILD_SUBREAPER, &adopts) == 0 && adopts != 0)) return {};
-  std::string name;
-  const int socket = open_socket(name);
-  if (socket < 0) return {};
+  RunSocket socket;
+  if (socket.descriptor() < 0) return {};
   const pid_t program = getpid();
   const pid_t between = ::fork();
   if (between == 0) {  // ends at once, so that the watcher is nobody's child
     if (::fork() != 0) ::_exit(0);
     const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
-    let_go_of_everything({socket, program_fd});
+    let_go_of_everything({socket.descriptor(), program_fd});
     watch(program, program_fd, socket);
     ::_exit(0);
   }
-  ::close(socket);
   if (between < 0) return {};
   while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return name;
+  return socket.name();
 }
 
 }  // namespace flopinj

@@ -21,7 +21,10 @@ class RunRecord {
  public:
   void take(pid_t process, const RunNotice&);
   // The lines for the user when the program has ended. `alive`: whether a process still runs.
-  std::vector<std::string> last_words(bool (*alive)(pid_t)) const;
+  // Without `cut` nothing of traces that were not closed.
+  std::vector<std::string> last_words(bool (*alive)(pid_t), bool cut = true) const;
+  // Those that nobody writes any more.
+  std::vector<std::string> traces(bool (*alive)(pid_t)) const;
 
  private:
   struct Trace {
@@ -32,6 +35,28 @@ class RunRecord {
   std::vector<Trace> traces_;
   bool refused_ = false, waited_ = false;
 };
+
+// Where the processes of a run say what they record.
+class RunSocket {
+ public:
+  RunSocket();  // a name that nobody else has
+  ~RunSocket();
+  RunSocket(RunSocket&& other) noexcept;
+  RunSocket& operator=(RunSocket&&) = delete;
+  const std::string& name() const { return name_; }  // empty where there is none
+  int descriptor() const { return fd_; }
+  // Everything that has come.
+  void receive(RunRecord& record);
+
+ private:
+  std::string name_;
+  int fd_ = -1;
+};
+
+// A process that has ended and that nobody has waited for does not run.
+bool process_runs(pid_t process);
+// A line on standard error; a terminal that is gone is no matter.
+void say(const std::string& line);
 
 // Opens the socket, and starts the watcher of this process. The name of the socket; empty where
 // there is no watcher, and the program runs all the same.
