@@ -170,8 +170,9 @@ class Again(Folder):
                    "import sys; from flopinj.fleet import plan; plan._FILES_IN_PART = 7\n"
                    "plan.ingest(*sys.argv[1:])", self.runs, self.other]
         for _ in range(12):
-            process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(STAGE)},
-                                       start_new_session=True)
+            process = subprocess.Popen(
+                command, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": str(STAGE), "TMPDIR": str(self.folder)})
             try:
                 process.wait(draw.uniform(0.2, 2.5))
             except subprocess.TimeoutExpired:
