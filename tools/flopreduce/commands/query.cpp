@@ -1,4 +1,6 @@
 // flopreduce query SQL TRACE...: one SELECT on the tables of a report.
+#include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "commands/arguments/command.h"
@@ -31,11 +33,21 @@ Json rows_json(const Table& table) {
   return rows;
 }
 
+// The tables of facts take as long again as the rest of the report: they are made where the
+// statement may name one, or asks which tables there are.
+bool may_need_facts(std::string sql) {
+  std::ranges::transform(sql, sql.begin(), [](unsigned char c) { return std::tolower(c); });
+  return sql.find("sqlite_") != std::string::npos ||
+         std::ranges::any_of(table_names(), [&](const TableName& table) {
+           return table.facts && sql.find(table.key) != std::string::npos;
+         });
+}
+
 int run_query(QueryArguments& a) {
   a.input.finish();
   a.output.finish(a.input.files());
   a.utilization.finish(a.input.reduce.utilization);
-  a.input.reduce.facts = true;
+  a.input.reduce.facts = may_need_facts(a.sql);
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);
