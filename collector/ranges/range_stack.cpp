@@ -72,27 +72,27 @@ uint32_t RangeStack::level(StringId domain) const noexcept {
   return counted == beyond_.end() ? result : result + counted->second;
 }
 
-bool RangeStack::only_counted(StringId domain) {
+inline bool RangeStack::only_counted(StringId domain) {
   if (depth_ < kMaxDepth && (beyond_.empty() || !beyond_.contains(domain.value))) return false;
   too_deep_.store(too_deep() + 1, std::memory_order_relaxed);  // one writer
   ++beyond_[domain.value];
   return true;
 }
 
-RangeStack::Open& RangeStack::next_slot() {
+inline RangeStack::Open& RangeStack::next_slot() {
   if (depth_ == open_.size()) open_.emplace_back();
   Open& slot = open_[depth_];
   slot.known = nullptr;
   return slot;
 }
 
-void RangeStack::mark_if_own_number(Open& slot) const {
+inline void RangeStack::mark_if_own_number(Open& slot) const {
   if (!in_node() || slot.sequence_plus_1 == 0 || !is_operator(slot.text)) return;
   const Open& around = open_[depth_ - 1];
   if (!around.evaluates_node || !is_node_of(slot.text, around.key())) mark_own_number(slot.text);
 }
 
-void RangeStack::enter(Open& slot, StringId domain, const Child& child) noexcept {
+inline void RangeStack::enter(Open& slot, StringId domain, const Child& child) noexcept {
   slot.domain = domain;
   slot.in_node = in_node() || slot.evaluates_node;
   slot.path = child.path;
@@ -165,7 +165,7 @@ void RangeStack::push_named(uint64_t hash, uint64_t sequence_plus_1,
   }
 }
 
-bool RangeStack::pop_counted(StringId domain) {
+inline bool RangeStack::pop_counted(StringId domain) {
   if (beyond_.empty()) return false;
   const auto counted = beyond_.find(domain.value);
   if (counted == beyond_.end()) return false;
