@@ -5,7 +5,7 @@
 
 #include "flop_trace_fields.h"
 #include "passes/rows/single_steps.h"
-#include "reader/tally_batch.h"
+#include "passes/rows/tally_counts.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -17,19 +17,6 @@ Counts counts_of(const LaunchRow& launch) {
   counts.windowed = launch.windowed ? 1 : 0;
   (launch.windowed ? counts.windowed_timed : counts.timed) = launch.timed ? 1 : 0;
   (launch.windowed ? counts.windowed_time_ns : counts.time_ns) = launch.duration_ns;
-  return counts;
-}
-
-Counts counts_of(const TallyRow& row) {
-  Counts counts;
-  counts.launches = row.launches;
-  counts.graph = std::min(row.graph_launches, row.launches);
-  counts.windowed = row.windowed ? row.launches : 0;
-  const bool possible =
-      row.timed == 0 ? row.gpu_time_ns == 0 : row.gpu_time_ns / row.timed <= kLongestKernelNs;
-  if (!possible) return counts;
-  (row.windowed ? counts.windowed_timed : counts.timed) = row.timed;
-  (row.windowed ? counts.windowed_time_ns : counts.time_ns) = row.gpu_time_ns;
   return counts;
 }
 
@@ -86,7 +73,7 @@ void FactPass::packet(uint32_t trace, const Packet& packet, SingleSteps& steps) 
   }
 }
 
-// Ids that no packet defined stand for the same as in the totals.
+// Ids that no packet defined get the places that they have in the totals.
 FactRow FactPass::row_of(uint32_t trace, const Key& key) {
   const TraceState& state = tables_.traces[trace];
   const auto known = [](uint32_t index, uint32_t otherwise) {

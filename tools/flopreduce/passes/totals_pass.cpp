@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "flop_trace_fields.h"
-#include "reader/tally_batch.h"
+#include "passes/rows/tally_counts.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -86,16 +86,8 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
   while (batch.next(t)) {
     const uint32_t lane = rows_of_.lane(t.thread, t.stream, t.number_tells);
     const uint32_t row = rows_of_.row(lane, t.range_path, t.signature);
-    Counts c;
-    c.launches = t.launches;
-    c.graph = std::min(t.graph_launches, t.launches);
-    c.windowed = t.windowed ? t.launches : 0;
-    const bool possible =
-        t.timed == 0 ? t.gpu_time_ns == 0 : t.gpu_time_ns / t.timed <= kLongestKernelNs;
-    if (!possible) damage.add(Damage::kBadTime);
-    if (possible) (t.windowed ? c.windowed_timed : c.timed) = t.timed;
-    if (possible) (t.windowed ? c.windowed_time_ns : c.time_ns) = t.gpu_time_ns;
-    overflow_ = !rows_of_.info()[row].other.add(c) || overflow_;
+    if (!has_possible_time(t)) damage.add(Damage::kBadTime);
+    overflow_ = !rows_of_.info()[row].other.add(counts_of(t)) || overflow_;
     add_saturating(devices_[rows_of_.device(lane)].unplaced, t.launches);
   }
 }
