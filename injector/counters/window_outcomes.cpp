@@ -162,9 +162,9 @@ void Windows::read(UnreadWindow& unread) {
   }
 }
 
-// CUPTI patches the kernels of modules that are loaded when a window opens. Whether it patches
-// those that are loaded later is not documented: where it does not, they count nothing. So a zero
-// is not taken for their count.
+// CUPTI patches the kernels of modules that are loaded when a window opens. Its documents do not
+// say whether it patches kernels of modules that are loaded later. An unpatched kernel counts 0, so
+// a 0 is not taken for such a kernel's count.
 void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> values) {
   std::vector<WindowRow>& rows = window.measured.rows;
   const size_t width = rows.empty() ? 0 : values.size() / rows.size();

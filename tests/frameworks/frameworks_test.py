@@ -35,7 +35,7 @@ RIGHT_WITH_SETTINGS = {
 } | dict.fromkeys(("mobilenet_v2-autocast-checkpoint", "mobilenet_v2-checkpoint", "random_7704",
                    "unet-autocast-checkpoint", "unet-checkpoint"),
                   ["formula of aten::conv2d: recompute"])
-# And those that are said with less certainty. Two convolutions of the same sizes, which differ in
+# And figures that are said with less certainty. Two convolutions of the same sizes, which differ in
 # their stride, are one range by emit_nvtx: what is known of the first layer is said of both.
 OTHERWISE_WITH_SETTINGS = {
     "cnn_twins": {

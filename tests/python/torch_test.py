@@ -105,7 +105,7 @@ CONV = "Conv2d(3, 8, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))"
 POOL = "AvgPool2d(kernel_size=2, stride=2, padding=0)"
 
 
-# Everything that names differ by: each call is told by emit_nvtx and by the observer.
+# Everything that names differ by: each call is named by emit_nvtx and by the observer.
 BOTH = """
 import ctypes, os, warnings
 import torch

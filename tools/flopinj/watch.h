@@ -23,7 +23,7 @@ class RunRecord {
   // The lines for the user when the program has ended. `alive`: whether a process still runs.
   // Without `cut` nothing of traces that were not closed.
   std::vector<std::string> last_words(bool (*alive)(pid_t), bool cut = true) const;
-  // Those that nobody writes any more.
+  // The traces that no process writes any more.
   std::vector<std::string> traces(bool (*alive)(pid_t)) const;
 
  private:

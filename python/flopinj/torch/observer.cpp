@@ -1,5 +1,5 @@
 // PyTorch's operators as ranges of libflopinj.so: what emit_nvtx(record_shapes=True) says of them,
-// and the settings that it leaves out, at a fraction of its cost. Each call is told by a hash of
+// and the settings that it leaves out, at a fraction of its cost. Each call is named by a hash of
 // its name, sizes and settings; the text is made once (injector/operators.h).
 //
 // Built at first use by observer.py, with the headers of the PyTorch that is imported, as it was
@@ -225,7 +225,7 @@ void push(const at::RecordFunction& call) {
 
 extern "C" {
 
-// Ranges of this thread's operators, and of those that autograd runs for it, from now on. The
+// From now on the operators of this thread, and those that autograd runs for it, are ranges. The
 // result is for flopinj_observer_end().
 __attribute__((visibility("default"))) uint64_t flopinj_observer_begin(
     const FlopinjOperators* operators) {

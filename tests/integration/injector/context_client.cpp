@@ -26,7 +26,7 @@ CUgreenCtx make_green(const Gpu& gpu) {
 }
 
 // Streams for the green context are made for it. In turns, dot(5) is launched in both contexts and
-// dot(9) in the green one only. Where `alone`, only dot(9) is launched.
+// dot(9) in the green one only. With `alone` nothing but dot(9) is launched.
 void green_stream(const Gpu& gpu, bool alone) {
   const CUgreenCtx green = make_green(gpu);
   CUstream stream = nullptr;

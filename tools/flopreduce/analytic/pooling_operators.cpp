@@ -2,8 +2,8 @@
 // Backward, the same the other way round: each window's gradient is scaled, and added to each of
 // its elements. Padding is left out, as by PyTorch's kernels
 // (aten/src/ATen/native/cuda/AveragePool2d.cu: windows are cut at the edges). Windows overlap,
-// leave gaps or stand side by side; sizes alone do not tell which, but settings do, the operator's
-// own or the module's, and an adaptive pooling's windows follow from its sizes.
+// leave gaps or lie side by side; sizes do not say which, but settings do, the operator's own or
+// the module's, and an adaptive pooling's windows follow from its sizes.
 //
 // Argument a is the input; b is 1 where the pooling is adaptive; c is the number of dimensions.
 #include <algorithm>

@@ -308,7 +308,7 @@ TEST_CASE_METHOD(Fixture, "stack: 100,000 domains open at once cost each push an
   CHECK(seconds.count() < 10);  // a look at all domains for each takes over a minute
 }
 
-// Two threads are told the same, one by names as emit_nvtx writes them, the other by hashes.
+// Two threads have the same ranges, one by names as emit_nvtx writes them, the other by hashes.
 TEST_CASE("stack: ranges told by a hash are those told by a name") {
   const std::string engine = "autograd::engine::evaluate_function: ";
   const std::vector<std::string> names = {
