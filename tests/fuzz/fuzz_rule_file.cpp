@@ -1,13 +1,18 @@
-// Any bytes as a rule file, then as a name that its rules are tried on.
+// Any bytes as a file of names of scopes; as a rule file, then as a name that its rules are tried
+// on.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
+#include "phases/given_names.h"
 #include "phases/phases.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace flopinj::reduce;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  GivenNames names;
+  if (const auto error = names.add_file("fuzz", text))
+    if (error->empty() || error->find('\n') != error->npos || names.any()) std::abort();
   PhaseRules rules;
   const size_t before = rules.rules().size();
   if (const auto error = rules.add_rule_file("fuzz", text)) {

@@ -77,7 +77,7 @@ int run_infer(InferArguments& a, const CLI::App& app) {
                                         "the traces hold all time steps of their examples"))
     return kExitUsage;
   if (!trace_examples &&
-      !without_effect(app, {"--fma", "--phase", "--rules"}, "they are for traces"))
+      !without_effect(app, {"--fma", "--phase", "--rules", "--names"}, "they are for traces"))
     return kExitUsage;
   if (above_zero(forward) == above_zero(trace_examples) ||
       input.traces.empty() != !above_zero(trace_examples)) {

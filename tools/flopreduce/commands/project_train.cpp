@@ -54,8 +54,8 @@ int check(TrainArguments& a, const CLI::App& app) {
   if (!a.flop_per_step && !traces &&
       !without_effect(app, {"--steps"}, "it goes with --flop-per-step or traces"))
     return kExitUsage;
-  if (!traces &&
-      !without_effect(app, {"--trace-steps", "--fma", "--phase", "--rules"}, "it goes with traces"))
+  if (!traces && !without_effect(app, {"--trace-steps", "--fma", "--phase", "--rules", "--names"},
+                                 "it goes with traces"))
     return kExitUsage;
   if (a.peak.gpu.empty() && !without_effect(app, {"--precision"}, "it goes with --gpu"))
     return kExitUsage;

@@ -51,6 +51,8 @@ Reduced reduce_traces(InputArguments& input) {
   for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
   if (const uint64_t missing = result.report->fact_launches_left_out; missing > 0)
     complain(to_grouped(missing) + " launches are in no row of table rows, which is full");
+  if (result.report->given_names_unused)
+    complain("--names: no launch has one of the names: are they of this program?");
   if (!result.report->errors.empty()) {
     result.exit_code = trouble;
   } else if (result.report->partial) {

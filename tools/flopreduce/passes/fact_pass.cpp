@@ -84,9 +84,11 @@ FactRow FactPass::row_of(uint32_t trace, const Key& key) {
   row.stream = state.streams.get(key.stream) != kNoIndex ? key.stream : 0;
   const uint32_t thread_name = key.thread == 0 ? kNoIndex : state.threads.get(key.thread);
   row.thread = thread_name != kNoIndex ? key.thread : 0;
-  row.path = key.range_path == 0 ? PathTable::kRoot
-                                 : known(state.paths.get(key.range_path), PathTable::kLost);
   const uint32_t signature = known(state.signatures.get(key.signature), SignatureTable::kUndefined);
+  row.path = tables_.path_of(key.range_path == 0
+                                 ? PathTable::kRoot
+                                 : known(state.paths.get(key.range_path), PathTable::kLost),
+                             signature);
   row.rule = phases_.rule_of_kernel(
       phases_.rule_of(row.path, known(thread_name, NamePool::kEmpty), key.tells), signature);
   row.signature = classes_.home(signature, tables_.devices[row.device].chip);

@@ -40,21 +40,23 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
   launch.stream = device != kNoIndex ? batch.stream() : 0;
   launch.device = state.device_of(batch.stream());
   NumberCuts numbers(split_.of(trace, batch));
-  uint64_t path_id = UINT64_MAX;  // none yet
+  launch.path = kNoIndex;  // none yet
   NumberTells path_tells = NumberTells::kNothing;
   uint32_t path_rule = 0;
   bool more = true;
   batch.for_each(state.patterns, told, [&](const LaunchRow& row) {
     const NumberTells tells = numbers.next();
     if (!more || !row.timed || row.start_ns >= kLatestStart) return;
-    if (row.range_path != path_id || tells != path_tells) {
-      path_id = row.range_path;
-      path_tells = tells;
-      launch.path = path_id == 0 ? PathTable::kRoot
-                                 : known(state.paths.get(row.range_path), PathTable::kLost);
-      path_rule = phases_.rule_of(launch.path, thread_name, tells);
-    }
     launch.signature = known(state.signatures.get(row.signature), SignatureTable::kUndefined);
+    const uint32_t path = tables_.path_of(
+        row.range_path == 0 ? PathTable::kRoot
+                            : known(state.paths.get(row.range_path), PathTable::kLost),
+        launch.signature);
+    if (path != launch.path || tells != path_tells) {
+      launch.path = path;
+      path_tells = tells;
+      path_rule = phases_.rule_of(path, thread_name, tells);
+    }
     launch.rule = phases_.rule_of_kernel(path_rule, launch.signature);
     launch.start_ns = row.start_ns;
     launch.duration_ns = row.duration_ns;

@@ -307,6 +307,8 @@ Report Reducer::run() {
   TraceTables tables;
   first_pass(tables);
   tables.join();
+  const GivenNames::Applied names =
+      options_.names.any() ? options_.names.apply(tables) : GivenNames::Applied{};
   PhaseMap phases(options_.rules, tables);
   const OperatorMap operators(tables, phases);
   const auto [calls, numbers] = sequence_pass(tables, phases, operators);
@@ -319,6 +321,8 @@ Report Reducer::run() {
                                options_.utilization, options_.keep_rows);
   step_pass(tables, totals, formulas, report);
   note_missing_ends(tables);
+  report.given_names_unused = names.none;
+  if (names.full) damage_of(tables.traces.front()).add(Damage::kTableFull);
   if (report.total.overflow) damage_of(tables.traces.front()).add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())
     damage_of(tables.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());

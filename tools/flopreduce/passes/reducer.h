@@ -12,6 +12,7 @@
 #include "passes/second_pass.h"
 #include "passes/segments.h"
 #include "phases/forward_numbers.h"
+#include "phases/given_names.h"
 #include "phases/operator_calls.h"
 #include "phases/operators.h"
 #include "phases/phases.h"
@@ -27,6 +28,7 @@ class Launches;
 struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
   PhaseRules rules = {};
+  GivenNames names = {};
   UtilizationOptions utilization = {};
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};

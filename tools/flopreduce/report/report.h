@@ -401,6 +401,7 @@ struct Report {
   // Only where they were asked for; by trace, device, thread, stream.
   std::vector<FactReport> facts;
   uint64_t fact_launches_left_out = 0;
+  bool given_names_unused = false;               // --names has none that a launch could have
   std::vector<std::string> chips, thread_names;  // of facts
   Work outside_ranges;                           // launches in no range at all
   std::vector<StackReport> stacks;               // by range, then kernel

@@ -13,6 +13,7 @@
 #include "reader/damage.h"
 #include "reader/pattern_table.h"
 #include "tables/coverage_growth.h"
+#include "tables/given_paths.h"
 #include "tables/id_map.h"
 #include "tables/kernel_code.h"
 #include "tables/kernels.h"
@@ -118,6 +119,13 @@ struct TraceTables {
   std::vector<std::string> chips;
   std::vector<bool> no_device;           // per chip: nothing says which device it is
   std::vector<RequiredGroups> required;  // per chip: what a FLOP count needs
+  GivenPaths given;
+
+  // The ranges that launches of a signature count in: those around them, unless a user's file says
+  // otherwise. Both are indices.
+  uint32_t path_of(uint32_t path, uint32_t signature) const {
+    return given.of(path, signatures[signature].name);
+  }
 
   // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
   uint32_t device_index(uint32_t trace, uint32_t id);

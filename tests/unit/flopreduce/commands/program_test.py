@@ -92,6 +92,17 @@ class Program(unittest.TestCase):
         self.one_line(run("--rules", self.folder / "none", self.trace["training"]), 2, "none",
                       "cannot be read")
 
+    def test_files_of_names(self):
+        names = self.folder / "my.names"
+        names.write_text("kernel\t-\tdense_forward\tscope\n")
+        self.one_line(run("--names", names, self.trace["training"], "-o", names), 2, "is an input")
+        self.one_line(run("project", "infer", "--forward-flop", "1", "--names", names), 2,
+                      "--names", "for traces")
+        names.write_text("scope\tdense_forward\n")
+        self.one_line(run("--names", names, self.trace["training"]), 2, "my.names:1", "'scope'")
+        self.one_line(run("--names", self.folder / "none", self.trace["training"]), 2, "none",
+                      "cannot be read")
+
     def test_json_fits_its_schema_and_its_rows_add_up(self):
         schema = schema_of("report")
         for names in (["training"], ["simulated"], ["killed"], ["damaged"],

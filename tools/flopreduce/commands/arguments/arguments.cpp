@@ -59,6 +59,24 @@ std::vector<std::string> names_in(const std::string& list) {
   return names;
 }
 
+// A file's bytes; of one that is larger than `most`, a byte more than that.
+std::string text_of(const std::string& name, size_t most) {
+  errno = 0;
+  std::ifstream file(name, std::ios::binary);
+  std::string text;
+  constexpr size_t kAtOnce = 1U << 20;
+  while (file && text.size() <= most) {
+    const size_t before = text.size();
+    text.resize(before + std::min(kAtOnce, most + 1 - before));
+    file.read(text.data() + before, static_cast<std::streamsize>(text.size() - before));
+    text.resize(before + static_cast<size_t>(file.gcount()));
+  }
+  if (!file.is_open() || file.bad() || (!file && !file.eof()))
+    throw Failure(printable(name) + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO),
+                  errno == EACCES ? kExitPermission : kExitUsage);
+  return text;
+}
+
 // "1.5s", "250ms", "3": nanoseconds; nothing for other text.
 std::optional<uint64_t> nanoseconds(std::string_view text) {
   static constexpr std::pair<std::string_view, double> kUnits[] = {
@@ -110,6 +128,13 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
   rules.add_to(app);
+  app.add_option(
+         "--names", names,
+         "Names of scopes from FILE, which flopinj.jax writes: they take the place of XLA's "
+         "ranges")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("-j,--jobs", reduce.jobs,
                  "Threads that read; without it one per core, at most " + std::to_string(kMostJobs))
       ->check(CLI::Range(1U, 256U));
@@ -119,6 +144,9 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
 void InputArguments::finish() {
   reduce.progress = !quiet;
   rules.finish(reduce.rules);
+  for (const std::string& name : names)
+    if (const auto error = reduce.names.add_file(name, text_of(name, kMaxNamesFileBytes)))
+      throw Failure(*error);
   for (const std::string& list : lists)
     std::ranges::move(names_in(list), std::back_inserter(traces));
   if (traces.empty() && asks_for_traces)
@@ -137,6 +165,7 @@ void InputArguments::finish() {
 std::vector<std::string> InputArguments::files() const {
   std::vector<std::string> all = traces;
   all.insert(all.end(), rules.files.begin(), rules.files.end());
+  all.insert(all.end(), names.begin(), names.end());
   return all;
 }
 
@@ -156,18 +185,9 @@ void RuleArguments::add_to(manual::CommandLine& app) {
 void RuleArguments::finish(PhaseRules& rules) {
   for (const auto& rule : phases)
     if (const auto error = rules.add_user_rule(rule)) throw Failure(*error);
-  for (const auto& name : files) {
-    errno = 0;
-    std::ifstream file(name, std::ios::binary);
-    std::string text(kMaxRuleFileBytes + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<size_t>(file.gcount()));
-    if (file.bad() || (!file && !file.eof()))
-      throw Failure(
-          printable(name) + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO),
-          errno == EACCES ? kExitPermission : kExitUsage);
-    if (const auto error = rules.add_rule_file(name, text)) throw Failure(*error);
-  }
+  for (const auto& name : files)
+    if (const auto error = rules.add_rule_file(name, text_of(name, kMaxRuleFileBytes)))
+      throw Failure(*error);
 }
 
 namespace {

@@ -28,6 +28,7 @@ struct InputArguments {
   std::vector<std::string> lists;  // files with names of more traces
   bool asks_for_traces = false;    // there must be one
   RuleArguments rules;
+  std::vector<std::string> names;  // files with names of scopes
   bool quiet = false;
   ReduceOptions reduce;
 

@@ -121,11 +121,11 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   Info info;
   info.device = lane.device;
   info.green = lane.green;
-  info.path = path != kNoIndex ? path : PathTable::kLost;
-  info.rule = shared_.rule_of(info.path, lane.thread_name, lane.tells);
   info.lost = lane.lost || path == kNoIndex || signature == kNoIndex;
   info.signature = signature != kNoIndex ? signature : SignatureTable::kUndefined;
-  info.rule = shared_.rule_of_kernel(info.rule, info.signature);
+  info.path = tables.path_of(path != kNoIndex ? path : PathTable::kLost, info.signature);
+  info.rule = shared_.rule_of_kernel(shared_.rule_of(info.path, lane.thread_name, lane.tells),
+                                     info.signature);
   Hot hot;
   hot.kernel = BusyInterval::packed_kernel(info.signature);
   hot.flop = shared_.flop_of(info.signature, tables.devices[info.device].chip);
