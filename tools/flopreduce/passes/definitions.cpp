@@ -1,5 +1,7 @@
 #include "passes/definitions.h"
 
+#include <google/protobuf/arena.h>
+
 #include <protozero/exception.hpp>
 #include <protozero/pbf_message.hpp>
 
@@ -29,7 +31,8 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
   try {
     switch (static_cast<Field>(packet.body_field)) {
       case Field::interned: {
-        trace::Interned message;
+        google::protobuf::Arena arena(arena_block_.get(), kArenaBlock);
+        auto& message = *google::protobuf::Arena::CreateMessage<trace::Interned>(&arena);
         ok = parse_message(message, packet.body);
         if (ok) interned(message);
         break;
@@ -135,7 +138,8 @@ void DefinitionPass::interned(const trace::Interned& message) {
     else
       trace_->green_streams.erase(m.id());
   }
-  for (const auto& m : message.patterns()) add_pattern(m, trace_->patterns, *damage_);
+  DamageLog& of_patterns = of_patterns_ != nullptr ? *of_patterns_ : *damage_;
+  for (const auto& m : message.patterns()) add_pattern(m, trace_->patterns, of_patterns);
   for (const auto& m : message.threads()) define(trace_->threads, m.id(), name_of(m.name()));
 }
 

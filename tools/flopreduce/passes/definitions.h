@@ -1,6 +1,7 @@
 // Pass one: everything but launches. Names, signatures, range paths, samples, ledger, overhead,
 // diagnostics.
 #pragma once
+#include <memory>
 #include <protozero/data_view.hpp>
 
 #include "reader/damage.h"
@@ -11,7 +12,9 @@ namespace flopinj::reduce {
 
 class DefinitionPass {
  public:
-  explicit DefinitionPass(TraceTables& tables) : tables_(tables) {}
+  // `of_patterns`: where damage in launch patterns is counted; null: with the rest.
+  explicit DefinitionPass(TraceTables& tables, DamageLog* of_patterns = nullptr)
+      : tables_(tables), of_patterns_(of_patterns) {}
   void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
   // Of summaries training steps one by one, too, which only their table needs.
   void read_single_steps() { single_steps_ = true; }
@@ -34,10 +37,14 @@ class DefinitionPass {
   uint32_t intern_name(std::string_view name);
 
   TraceTables& tables_;
+  DamageLog* const of_patterns_;
   TraceState* trace_ = nullptr;  // of the packet at hand
   uint32_t trace_index_ = 0;
   DamageLog* damage_ = nullptr;
   size_t metric_names_ = 0;
+  // Packets of definitions have many small messages in them.
+  static constexpr size_t kArenaBlock = 32U << 10;
+  std::unique_ptr<char[]> arena_block_ = std::make_unique_for_overwrite<char[]>(kArenaBlock);
   bool single_steps_ = false;
 };
 

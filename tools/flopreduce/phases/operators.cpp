@@ -12,8 +12,9 @@
 namespace flopinj::reduce {
 namespace {
 
-// Shapes kept over all names, about 100 bytes each; names beyond have no sizes.
+// Shapes kept over all names; names beyond have no sizes.
 constexpr size_t kMaxShapes = 1U << 18;
+constexpr size_t kShapeBytes = 100;  // about
 
 constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
 
@@ -33,7 +34,7 @@ void drop_end(std::string& name, std::string_view end) {
   if (name.ends_with(end)) name.resize(name.size() - end.size());
 }
 
-// The function that a range is of, or a node's gradient is of; empty where the name does not say.
+// NamedOperator::function.
 std::string function_named(std::string_view range, const OperatorName* name) {
   if (name == nullptr) {
     // A Python function without sizes has only its class's name.
@@ -58,9 +59,33 @@ std::string function_named(std::string_view range, const OperatorName* name) {
 
 }  // namespace
 
-OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases)
+NamedOperator read_operator(std::string_view name) {
+  NamedOperator read{parse_operator_name(name), {}};
+  read.function = function_named(name, read.parsed ? &*read.parsed : nullptr);
+  return read;
+}
+
+const NamedOperator* KnownOperators::find(std::string_view name) {
+  const auto found = names_.find(name);
+  if (found != names_.end()) return &found->second;
+  if (bytes_ + name.size() > kMostBytes) return nullptr;
+  auto& [text, known] = *names_.try_emplace(std::string(name)).first;
+  known = read_operator(text);
+  const size_t shapes = known.parsed ? known.parsed->sizes.size() : 0;
+  bytes_ += sizeof(text) + sizeof known + text.size() + shapes * kShapeBytes;
+  return &known;
+}
+
+void KnownOperators::make_room() {
+  if (bytes_ < kMostBytes / 2) return;
+  names_.clear();
+  bytes_ = 0;
+}
+
+OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, KnownOperators* known)
     : tables_(tables),
       phases_(phases),
+      known_operators_(known),
       name_(tables.paths.size(), kNoIndex),
       operator_(tables.paths.size(), kNoIndex),
       layer_(tables.paths.size(), PathTable::kRoot),
@@ -87,7 +112,10 @@ const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
   Known& of_name = entry->second;  // elements stay where they are
   if (!fresh) return of_name;
   const std::string& text = tables_.names[name];
-  auto parsed = parse_operator_name(text);
+  const NamedOperator* known = known_operators_ != nullptr ? known_operators_->find(text) : nullptr;
+  NamedOperator own;
+  if (known == nullptr) own = read_operator(text);
+  const auto& [parsed, function] = known != nullptr ? *known : own;
   if (parsed && parsed->own_number) {
     // It is the same operator with and without a number of its own.
     std::string plain = text;
@@ -96,23 +124,28 @@ const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
     of_name.own_number = true;
     if (of_name.name != kNoIndex) return of_name;
   }
-  const std::string function = function_named(text, parsed ? &*parsed : nullptr);
   of_name.function =
       functions_.try_emplace(function, static_cast<uint32_t>(functions_.size())).first->second;
   if (!parsed) return of_name;
   shapes_ += parsed->sizes.size();
-  if (shapes_ > kMaxShapes) {
-    parsed->has_sizes = false;
-    parsed->sizes = {};
-    parsed->settings = {};
+  const bool too_many = shapes_ > kMaxShapes;
+  const OperatorName* kept = &*parsed;
+  if (known == nullptr || too_many) {
+    OperatorName& own_name = own_names_.emplace_back(*parsed);
+    if (too_many) {
+      own_name.has_sizes = false;
+      own_name.sizes = {};
+      own_name.settings = {};
+    }
+    kept = &own_name;
   }
   of_name.name = static_cast<uint32_t>(names_.size());
-  names_.push_back(std::move(*parsed));
+  names_.push_back(kept);
   return of_name;
 }
 
 const OperatorName* OperatorMap::name_of(uint32_t path) const {
-  return name_[path] == kNoIndex ? nullptr : &names_[name_[path]];
+  return name_[path] == kNoIndex ? nullptr : names_[name_[path]];
 }
 
 uint32_t OperatorMap::parent_of(uint32_t path) const {

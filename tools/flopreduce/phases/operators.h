@@ -1,7 +1,11 @@
 // Operators among range paths: which range says what operator a launch belongs to, and which layer.
 #pragma once
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -30,10 +34,37 @@ struct AutogradNode {
   bool of_a_leaf = false;
 };
 
+// What a range's name says.
+struct NamedOperator {
+  std::optional<OperatorName> parsed;  // nothing where it names no operator
+  // The function that a range is of, or a node's gradient is of; empty where the name does not say.
+  std::string function;
+};
+NamedOperator read_operator(std::string_view name);  // views point into the name
+
+// The same, kept from one recording to the next: ranks of a job have the same names. Of one thread.
+class KnownOperators {
+ public:
+  // Stays where it is until make_room(); null where there is no room.
+  const NamedOperator* find(std::string_view name);
+  // Between two recordings.
+  void make_room();
+
+ private:
+  static constexpr size_t kMostBytes = 16U << 20;  // about; beyond, all is forgotten
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  };
+  std::unordered_map<std::string, NamedOperator, Hash, std::equal_to<>> names_;
+  size_t bytes_ = 0;
+};
+
 class OperatorMap {
  public:
-  // The tables must be joined, and both must outlive the map.
-  OperatorMap(const TraceTables& tables, const PhaseMap& phases);
+  // The tables must be joined, and all must outlive the map.
+  OperatorMap(const TraceTables& tables, const PhaseMap& phases, KnownOperators* known = nullptr);
 
   // Whether any range names an operator.
   bool any() const { return any_; }
@@ -79,12 +110,14 @@ class OperatorMap {
 
   const TraceTables& tables_;
   const PhaseMap& phases_;
+  KnownOperators* known_operators_;
   bool any_ = false;
   std::unordered_map<uint32_t, Known> known_;  // by index in TraceTables::names
   std::unordered_map<std::string, uint32_t> functions_{{"", 0}};
   size_t shapes_ = 0;
-  std::vector<OperatorName> names_;
-  std::vector<uint32_t> name_;  // by path: index in names_, or kNoIndex
+  std::vector<const OperatorName*> names_;
+  std::deque<OperatorName> own_names_;  // of these, those that are not known already
+  std::vector<uint32_t> name_;          // by path: index in names_, or kNoIndex
   std::vector<uint32_t> operator_, layer_;
   std::vector<AutogradNode> nodes_;
   std::vector<uint32_t> node_;      // by path: index in nodes_, or kNoIndex

@@ -8,16 +8,18 @@
 namespace flopinj::reduce {
 namespace {
 
-template <typename Interval>
-uint64_t union_of(std::vector<Interval>& times) {
-  std::sort(times.begin(), times.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+// Time in which any of a device's kernels ran, summed over devices. Launches are in order of these.
+template <typename Launches>
+uint64_t busy_time(const Launches& launches) {
   uint64_t busy_ns = 0, until_ns = 0;
-  for (const Interval& time : times) {
-    const uint64_t begin = std::max(time.begin, until_ns);
-    if (time.end <= begin) continue;
-    busy_ns += time.end - begin;
-    until_ns = time.end;
+  uint32_t device = 0;
+  for (const auto& launch : launches) {
+    if (launch.device != device) until_ns = 0;
+    device = launch.device;
+    const uint64_t begin = std::max(launch.begin, until_ns);
+    if (launch.end <= begin) continue;
+    add_saturating(busy_ns, launch.end - begin);
+    until_ns = launch.end;
   }
   return busy_ns;
 }
@@ -29,8 +31,15 @@ SingleSteps::SingleSteps(const StepTable& table, size_t most) : table_(table) {
 }
 
 void SingleSteps::launch(uint32_t device, const LaunchRow& launch) {
-  if (!is_kept(launch.step) || !table_.steps().contains(launch.step)) return;
-  Step& step = steps_[launch.step];
+  if (!is_kept(launch.step)) return;
+  if (launch.step != current_number_) {
+    current_number_ = launch.step;
+    const bool ended = table_.steps().contains(launch.step);
+    current_ = ended ? &steps_[launch.step] : nullptr;  // elements of a map stay where they are
+    current_launches_ = ended && !current_->closed ? &open_[launch.step] : nullptr;
+  }
+  if (current_ == nullptr) return;
+  Step& step = *current_;
   add_saturating(step.launches, 1);
   const bool timed = launch.timed && !launch.windowed;
   if (timed)
@@ -42,42 +51,49 @@ void SingleSteps::launch(uint32_t device, const LaunchRow& launch) {
     step.kind = 0;
     return;
   }
-  Open& open = open_[launch.step];
-  const size_t before = open.room;
-  if (launch.timed && BusyInterval::has_place(launch.start_ns, launch.duration_ns)) {
-    open.times[device].push_back({launch.start_ns, launch.start_ns + launch.duration_ns});
-    ++open.room;
-  }
-  if (++open.launches[uint64_t{device} << 32 | launch.signature] == 1) ++open.room;
-  room_taken_ += open.room - before;
-  if (room_taken_ > kMostOpen) close_first();
+  const bool placed = launch.timed && BusyInterval::has_place(launch.start_ns, launch.duration_ns);
+  OneLaunch one{device, launch.signature};
+  if (placed) one.begin = launch.start_ns, one.end = launch.start_ns + launch.duration_ns;
+  current_launches_->push_back(one);
+  if (++launches_open_ > kMostOpen) close_first();
 }
 
 void SingleSteps::close_first() {
   const auto first = open_.begin();
   close(first->first, first->second);
+  if (current_launches_ == &first->second) current_launches_ = nullptr;
   open_.erase(first);
 }
 
-void SingleSteps::close(uint32_t number, Open& open) {
+void SingleSteps::close(uint32_t number, std::vector<OneLaunch>& launches) {
   Step& step = steps_[number];
   step.closed = true;
-  uint64_t busy_ns = 0;
-  for (auto& [device, times] : open.times) add_saturating(busy_ns, union_of(times));
-  if (!open.times.empty()) step.times.busy_ns = busy_ns;
-  step.kind = kind_of(open);
-  room_taken_ -= open.room;
+  launches_open_ -= launches.size();
+  std::sort(launches.begin(), launches.end(), [](const OneLaunch& a, const OneLaunch& b) {
+    return a.device != b.device ? a.device < b.device : a.begin < b.begin;
+  });
+  const bool any_placed = std::any_of(launches.begin(), launches.end(),
+                                      [](const OneLaunch& launch) { return launch.end != 0; });
+  if (any_placed) step.times.busy_ns = busy_time(launches);
+  step.kind = kind_of(launches);
 }
 
-uint32_t SingleSteps::kind_of(const Open& open) {
-  Kind kind(open.launches.begin(), open.launches.end());
-  std::sort(kind.begin(), kind.end());
-  const auto found = kinds_.find(kind);
+uint32_t SingleSteps::kind_of(const std::vector<OneLaunch>& launches) {
+  keys_.clear();
+  for (const OneLaunch& launch : launches)
+    keys_.push_back(uint64_t{launch.device} << 32 | launch.signature);
+  std::sort(keys_.begin(), keys_.end());
+  kind_.clear();
+  for (const uint64_t key : keys_) {
+    if (kind_.empty() || kind_.back().first != key) kind_.emplace_back(key, 0);
+    ++kind_.back().second;
+  }
+  const auto found = kinds_.find(kind_);
   if (found != kinds_.end()) return found->second;
-  if (kinds_.size() >= kMostKinds || kind_rows_ + kind.size() > kMostKindRows) return 0;
-  kind_rows_ += kind.size();
+  if (kinds_.size() >= kMostKinds || kind_rows_ + kind_.size() > kMostKindRows) return 0;
+  kind_rows_ += kind_.size();
   const auto number = static_cast<uint32_t>(kinds_.size() + 1);
-  kinds_.emplace(std::move(kind), number);
+  kinds_.emplace(kind_, number);
   return number;
 }
 

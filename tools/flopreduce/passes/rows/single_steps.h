@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,22 +30,18 @@ class SingleSteps {
   // Nothing where there are no steps. Devices are as launch() was given them.
   std::optional<trace::SingleSteps> take_message();
 
-  // Room for what is kept of open steps: kernels' times, and (device, signature) of each.
+  // Launches of open steps.
   static constexpr size_t kMostOpen = 1U << 18;
   // Of different sets of launches in a step, as a summary has them.
   static constexpr size_t kMostKinds = 256;
   static constexpr size_t kMostKindRows = 1U << 14;
 
  private:
-  struct Interval {
-    uint64_t begin = 0, end = 0;
+  struct OneLaunch {
+    uint32_t device = 0, signature = 0;
+    uint64_t begin = 0, end = 0;  // both 0 where it has no place in time
   };
   using Kind = std::vector<std::pair<uint64_t, uint64_t>>;  // (device, signature), launches
-  struct Open {
-    std::map<uint32_t, std::vector<Interval>> times;  // by device
-    std::unordered_map<uint64_t, uint64_t> launches;  // by (device, signature)
-    size_t room = 0;
-  };
   struct Step {
     uint64_t launches = 0;
     StepGpuTime times;
@@ -54,17 +49,22 @@ class SingleSteps {
     bool closed = false;
   };
   bool is_kept(uint32_t number) const { return number != 0 && (number - 1) % every_ == 0; }
-  void close(uint32_t number, Open& open);
+  void close(uint32_t number, std::vector<OneLaunch>& launches);
   void close_first();
-  uint32_t kind_of(const Open& open);
+  uint32_t kind_of(const std::vector<OneLaunch>& launches);
 
   const StepTable& table_;
   uint32_t every_ = 1;
   std::map<uint32_t, Step> steps_;  // with launches, by number
-  std::map<uint32_t, Open> open_;
-  size_t room_taken_ = 0;
+  std::map<uint32_t, std::vector<OneLaunch>> open_;
+  size_t launches_open_ = 0;
+  uint32_t current_number_ = 0;  // of the launch before; its step, null where that has not ended
+  Step* current_ = nullptr;
+  std::vector<OneLaunch>* current_launches_ = nullptr;  // null where it is closed
   std::map<Kind, uint32_t> kinds_;
   size_t kind_rows_ = 0;
+  std::vector<uint64_t> keys_;  // of kind_of(), kept for their memory, as is
+  Kind kind_;
 };
 
 }  // namespace flopinj::reduce

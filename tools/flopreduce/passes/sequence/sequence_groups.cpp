@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kMaxPaths = 1U << 18;  // as many as a trace can have
 constexpr int kInMessage = 1 << 16;     // numbers of at most 10 bytes: far below kMaxPacketBytes
 
-void add_launches(SequenceGroup& group, const NumberedLaunches& more, DamageLog& damage) {
+template <typename Group>
+void add_launches(Group& group, const NumberedLaunches& more, DamageLog& damage) {
   const auto same = std::find_if(group.begin(), group.end(), [&](const NumberedLaunches& l) {
     return l.thread == more.thread && l.stream == more.stream && l.path == more.path;
   });
@@ -44,9 +45,12 @@ void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable
             damage.add(Damage::kTableFull);
           return;
         }
-        add_launches(open_[sequence], {batch.thread(), batch.stream(), path, count}, damage);
+        if (last_ == nullptr || last_->first != sequence)
+          last_ = &*open_.try_emplace(open_.end(), sequence);  // most numbers are new ones
+        add_launches(last_->second, {batch.thread(), batch.stream(), path, count}, damage);
         if (open_.size() <= kWindow) return;
-        close(std::move(open_.begin()->second), 1, damage);
+        close(open_.begin()->second, damage);
+        if (last_ == &*open_.begin()) last_ = nullptr;
         open_.erase(open_.begin());
       });
 }
@@ -54,25 +58,32 @@ void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable
 bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage) {
   for (const uint32_t path : message.path_without())
     if (without_.size() < kMaxPaths) without_.insert(path);
-  return for_each_group(
-      message, [&](uint64_t times, const SequenceGroup& group) { close(group, times, damage); });
+  return for_each_group(message,
+                        [&](uint64_t times, SequenceGroup& group) { close(group, times, damage); });
 }
 
-void SequenceGroups::close(SequenceGroup group, uint64_t times, DamageLog& damage) {
+void SequenceGroups::close(const OpenGroup& open, DamageLog& damage) {
+  closing_.assign(open.begin(), open.end());
+  close(closing_, 1, damage);
+}
+
+void SequenceGroups::close(SequenceGroup& group, uint64_t times, DamageLog& damage) {
   if (group.empty()) return;
-  std::stable_sort(group.begin(), group.end(), before);
+  if (!std::is_sorted(group.begin(), group.end(), before))
+    std::stable_sort(group.begin(), group.end(), before);
   const auto known = times_.find(group);
   if (known != times_.end())
     add_saturating(known->second, times);
   else if (times_.size() < kMaxGroups)
-    times_.emplace(std::move(group), times);
+    times_.emplace(group, times);
   else
     damage.add(Damage::kTableFull);
 }
 
 std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
-  for (auto& [sequence, group] : open_) close(std::move(group), 1, damage);
+  for (const auto& [sequence, group] : open_) close(group, damage);
   open_.clear();
+  last_ = nullptr;
   std::vector<trace::SequenceGroups> messages;
   const auto room = [&]() -> trace::SequenceGroups& {
     if (messages.empty() ||

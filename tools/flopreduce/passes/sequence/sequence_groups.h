@@ -10,6 +10,7 @@
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
 #include "reader/launch_batch.h"
+#include "support/few_list.h"
 
 namespace flopinj::reduce {
 
@@ -36,9 +37,13 @@ class SequenceGroups {
   std::vector<trace::SequenceGroups> take(DamageLog& damage);
 
  private:
-  void close(SequenceGroup group, uint64_t times, DamageLog& damage);
+  using OpenGroup = FewList<NumberedLaunches, 2>;  // in the order of their last launches
+  void close(const OpenGroup& open, DamageLog& damage);
+  void close(SequenceGroup& group, uint64_t times, DamageLog& damage);
 
-  std::map<uint64_t, SequenceGroup> open_;  // by number
+  std::map<uint64_t, OpenGroup> open_;                         // by number
+  std::map<uint64_t, OpenGroup>::value_type* last_ = nullptr;  // of the launch before
+  SequenceGroup closing_;                                      // kept for its memory
   std::map<SequenceGroup, uint64_t> times_;
   std::set<uint32_t> without_;  // range paths of which some launches have no number
 };

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "passes/summary/found.h"
-#include "phases/phases.h"
+#include "passes/summary/known_names.h"
 #include "reader/input.h"
 
 namespace flopinj::reduce {
@@ -53,7 +53,7 @@ class Merge {
   std::string name_of(const Found& found) const;
 
   const PhaseRules rules_;
-  KnownMatches known_{rules_};
+  KnownNames known_{rules_};
   std::vector<std::unique_ptr<Input>> inputs_;
   std::vector<Input*> read_;  // the same
   std::vector<Found> found_;

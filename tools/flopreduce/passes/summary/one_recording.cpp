@@ -1,24 +1,17 @@
 #include "passes/summary/one_recording.h"
 
+#include <optional>
+
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
 #include "passes/revisions.h"
 #include "passes/segments.h"
 #include "passes/sequence/sequence_pass.h"
-#include "reader/message.h"
-#include "reader/patterns.h"
 
 namespace flopinj::reduce {
 namespace {
 
 using PacketField = trace_fields::TracePacketField;
-
-void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& damage) {
-  trace::Interned message;
-  if (static_cast<PacketField>(packet.body_field) != PacketField::interned) return;
-  if (!parse_message(message, packet.body)) return;  // told when the summary is read
-  for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
-}
 
 // What it takes to say which launches belong to which operator, step and device.
 bool names_something(const Packet& packet) {
@@ -54,20 +47,22 @@ void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> i
 }  // namespace
 
 Recording condense_recording(std::span<const Found> parts, std::span<Input* const> inputs,
-                             const PhaseRules& rules, KnownMatches& known, DamageLog& damage) {
+                             const PhaseRules& rules, KnownNames& known, DamageLog& damage) {
+  std::optional<Input::Reading> open;  // one file is opened once, many are one after another
+  if (parts.size() == 1) open.emplace(*inputs[parts.front().at.input]);
   TraceTables tables;
   tables.traces.emplace_back().session = parts.front().session;
   Revisions revisions;
-  DefinitionPass definitions(tables);
-  DamageLog told_by_readers;  // of the summary
+  DefinitionPass definitions(tables, &damage);  // a summary has no patterns to find damaged again
+  DamageLog told_by_readers;                    // of the summary
   for_each_new_packet(parts, inputs, damage, [&](uint32_t input, Packet& packet, uint32_t) {
     if (!revisions.newest_so_far(0, input, packet, damage)) return;
-    read_patterns(packet, tables.traces[0].patterns, damage);
     if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
   });
   tables.join();
-  PhaseMap phases(rules, tables, &known);
-  const OperatorMap operators(tables, phases);
+  known.operators.make_room();
+  PhaseMap phases(rules, tables, &known.matches);
+  const OperatorMap operators(tables, phases, &known.operators);
   DamageLog said_before;
   ForwardNumbers numbers;
   // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "passes/summary/found.h"
+#include "passes/summary/known_names.h"
 #include "passes/summary/recording.h"
-#include "phases/phases.h"
 
 namespace flopinj::reduce {
 
@@ -12,6 +12,6 @@ namespace flopinj::reduce {
 // left out. Reads them twice, and once more where ranges name operators. `damage` is what was
 // found; it is in the recording.
 Recording condense_recording(std::span<const Found> parts, std::span<Input* const> inputs,
-                             const PhaseRules& rules, KnownMatches& known, DamageLog& damage);
+                             const PhaseRules& rules, KnownNames& known, DamageLog& damage);
 
 }  // namespace flopinj::reduce

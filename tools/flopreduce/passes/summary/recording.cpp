@@ -3,6 +3,8 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <protozero/exception.hpp>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "crc32c.h"
@@ -19,6 +21,10 @@ namespace {
 using PacketField = trace_fields::TracePacketField;
 constexpr size_t kMaxRowsOfRecording = 1U << 20;
 constexpr size_t kRowsInPacket = 1U << 14;  // of at most 11 columns: far below kMaxPacketBytes
+
+// About the bytes of a row, and of the packets that every recording has: more is right, but slower.
+constexpr size_t kRowBytes = 24;
+constexpr size_t kPacketBytes = 4096;
 
 uint64_t hash_more(uint64_t hash, const void* data, size_t size) {
   return XXH3_64bits_withSeed(data, size, hash);
@@ -99,15 +105,26 @@ void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
 
 // Patterns are for launches, which a summary does not have.
 void Recording::define(const Packet& packet) {
-  trace::Interned message;
-  if (!parse_message(message, packet.body) || message.patterns_size() == 0) {
-    definitions_.emplace_back(PacketField::interned,
-                              std::string(packet.body.data(), packet.body.size()));
-    return;
+  constexpr auto kPatterns =
+      static_cast<protozero::pbf_tag_type>(trace_fields::InternedField::patterns);
+  std::string kept;
+  bool any_left_out = false;
+  try {
+    protozero::pbf_reader reader(packet.body);
+    const char* const end = packet.body.data() + packet.body.size();
+    const char* begin = packet.body.data();
+    while (reader.next()) {
+      const bool pattern = reader.tag() == kPatterns;
+      reader.skip();
+      const char* const next = end - reader.length();
+      if (!pattern) kept.append(begin, next);
+      any_left_out = any_left_out || pattern;
+      begin = next;
+    }
+  } catch (const protozero::exception&) {
+    kept.assign(packet.body.data(), packet.body.size());  // damaged in the summary, too
   }
-  message.clear_patterns();
-  if (message.ByteSizeLong() > 0)
-    definitions_.emplace_back(PacketField::interned, message.SerializeAsString());
+  if (!any_left_out || !kept.empty()) definitions_.emplace_back(PacketField::interned, kept);
 }
 
 void Recording::ledger(const Packet& packet, DamageLog& damage) {
@@ -130,23 +147,23 @@ void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
                          const NumberSource& numbers, const PhaseMap& phases, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  const PatternTable& patterns = numbers.tables.traces[trace].patterns;
+  const TraceTables& tables = numbers.tables;
+  const TraceState& state = tables.traces[trace];
+  const PatternTable& patterns = state.patterns;
   groups_.launches(batch, patterns, damage);
   NumberSplit split(&numbers);
   NumberCuts tells_of(split.of(trace, batch));
   // Steps that did not end are not counted, and neither are their launches.
-  const auto& steps = numbers.tables.traces[trace].steps.steps();
+  const auto& steps = state.steps.steps();
   uint32_t number = 0;
   bool in_step = false;
-  if (!single_steps_) single_steps_.emplace(numbers.tables.traces[trace].steps, kMostSingleSteps);
-  const TraceTables& tables = numbers.tables;
-  const uint32_t device = tables.devices[tables.traces[trace].device_of(batch.stream())].id;
-  times_.batch(numbers.tables, trace, batch.stream(), segment);
+  if (!single_steps_) single_steps_.emplace(state.steps, kMostSingleSteps);
+  const uint32_t device = tables.devices[state.device_of(batch.stream())].id;
+  times_.batch(tables, trace, batch.stream(), segment);
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
     times_.launch(launch);
     single_steps_->launch(device, launch);
-    const NumberTells tells =
-        phases.told(numbers.tables.traces[trace].paths.get(launch.range_path), tells_of.next());
+    const NumberTells tells = phases.told(state.paths.get(launch.range_path), tells_of.next());
     if (launch.step != number) {
       number = launch.step;
       in_step = number != 0 && steps.contains(number);
@@ -237,14 +254,14 @@ std::vector<std::pair<Recording::Key, Recording::Sums>> Recording::rows_in_order
 }
 
 void Recording::write(PacketField field, std::string_view body) {
-  std::string packet;
-  protozero::pbf_writer writer(packet);
+  packet_.clear();
+  protozero::pbf_writer writer(packet_);
   writer.add_bytes(static_cast<protozero::pbf_tag_type>(field), body.data(), body.size());
   writer.add_uint32(static_cast<protozero::pbf_tag_type>(PacketField::sequence), ++sequence_);
-  const uint32_t sum = crc32c(packet.data(), packet.size());
+  const uint32_t sum = crc32c(packet_.data(), packet_.size());
   writer.add_fixed32(static_cast<protozero::pbf_tag_type>(PacketField::crc32c), sum);
   protozero::pbf_writer(bytes_).add_bytes(
-      static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet);
+      static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet_);
 }
 
 void Recording::write_rows() {
@@ -323,6 +340,9 @@ void Recording::invent_session() {
 
 std::string Recording::bytes() {
   constexpr uint32_t kVersion = 1;
+  size_t about = kPacketBytes + rows_.size() * kRowBytes;
+  for (const auto& [field, body] : definitions_) about += body.size();
+  bytes_.reserve(about);
   header_.set_summary(true);
   write(PacketField::header, header_.SerializeAsString());
   summary_.set_version(kVersion);

@@ -87,7 +87,7 @@ class Recording {
   CoverageGrowth growth_;
   std::vector<std::string> ledgers_;         // in which coverage grew
   std::map<PacketField, std::string> last_;  // messages of which the last one counts
-  std::string bytes_;
+  std::string bytes_, packet_;
   uint32_t sequence_ = 0;
 };
 
