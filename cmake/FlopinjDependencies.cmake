@@ -46,12 +46,17 @@ target_include_directories(flopinj::sqlite3 SYSTEM INTERFACE ${SQLITE3_INCLUDE_D
 target_link_libraries(flopinj::sqlite3 INTERFACE ${SQLITE3_LIBRARY} Threads::Threads
   ${CMAKE_DL_LIBS} m)
 
-# Compressed output; static for the same reason.
+# Compressed input and output; static for the same reason.
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 find_library(ZLIB_LIBRARY libz.a REQUIRED)
 add_library(flopinj::zlib INTERFACE IMPORTED)
 target_include_directories(flopinj::zlib SYSTEM INTERFACE ${ZLIB_INCLUDE_DIR})
 target_link_libraries(flopinj::zlib INTERFACE ${ZLIB_LIBRARY})
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_library(ZSTD_LIBRARY libzstd.a REQUIRED)
+add_library(flopinj::zstd INTERFACE IMPORTED)
+target_include_directories(flopinj::zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
+target_link_libraries(flopinj::zstd INTERFACE ${ZSTD_LIBRARY})
 
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)

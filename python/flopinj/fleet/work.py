@@ -79,11 +79,8 @@ def condense(part: Part) -> int:
 
         def fetch(numbered: tuple[int, tuple[File, Optional[int]]]) -> tuple[str, Any]:
             number, (file, _) = numbered
-            suffix = layout.TRACES.fullmatch(file.name)
             try:
                 path = source.get(file.name, f"{folder}/{number}{Path(file.name).suffix}")
-                if suffix and suffix[2] == ".zst":
-                    path = _unpacked(path, f"{folder}/{number}.unpacked")
                 with open(path, "rb") as trace:
                     return path, read_header(trace.read(ENOUGH))
             except OSError as error:
@@ -115,14 +112,6 @@ def _cause(header: object) -> Optional[str]:
     if isinstance(header, OSError):
         return f"cannot be read: {header.strerror or header}"
     return None
-
-
-def _unpacked(path: str, to: str) -> str:
-    import pyarrow
-
-    with pyarrow.input_stream(path, compression="zstd") as packed, open(to, "wb") as plain:
-        shutil.copyfileobj(packed, plain)
-    return to
 
 
 def _packed(path: str) -> str:

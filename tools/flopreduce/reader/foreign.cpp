@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "reader/decompress.h"
+
 namespace flopinj::reduce {
 
 std::string not_a_trace(Input& input) {
@@ -12,10 +14,7 @@ std::string not_a_trace(Input& input) {
   while (at < size && std::strchr(" \t\r\n", head[at]) != nullptr && head[at] != 0) ++at;
   if (at < size && (head[at] == '{' || head[at] == '['))
     return "is JSON, not a trace: give the .pb file that libflopinj.so wrote";
-  if (size >= 2 && head[0] == 0x1f && head[1] == 0x8b)
-    return "is compressed: run gunzip on it first";
-  if (size >= 4 && std::memcmp(head.data(), "\x28\xb5\x2f\xfd", 4) == 0)
-    return "is compressed: run unzstd on it first";
+  if (is_compressed(head.data(), size)) return "is compressed twice: decompress it once";
   return "is not a trace of libflopinj.so: no packet with a right check sum in it";
 }
 

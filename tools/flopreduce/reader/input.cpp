@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include <fstream>
 #include <vector>
 
+#include "reader/decompress.h"
 #include "reader/packet_reader.h"
 #include "support/text.h"
 
@@ -54,14 +54,10 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
-// What a file begins with says whether it is compressed (RFC 1952, RFC 8878).
-constexpr std::array<uint8_t, 2> kGzip = {0x1f, 0x8b};
-constexpr std::array<uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
-
-template <size_t kSize>
-bool begins_with(int fd, const std::array<uint8_t, kSize>& magic) {
-  std::array<uint8_t, kSize> first{};
-  return ::pread(fd, first.data(), kSize, 0) == static_cast<ssize_t>(kSize) && first == magic;
+bool begins_compressed(int fd) {
+  std::array<uint8_t, kCompressionMagic> first{};
+  const ssize_t size = ::pread(fd, first.data(), first.size(), 0);
+  return size > 0 && is_compressed(first.data(), static_cast<size_t>(size));
 }
 
 // A stream that may never end is looked at each time that so much of it has been copied.
@@ -82,22 +78,13 @@ std::optional<InputError> Input::spool(int from, bool again) {
         0);
   };
   if (fd_ < 0) return failed();
-  const int own = ::fcntl(from, F_DUPFD_CLOEXEC, 3);
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> stream(own < 0 ? nullptr : ::gzdopen(own, "rb"),
-                                                          ::gzclose);
-  if (!stream) {
-    if (own >= 0) ::close(own);
-    return failed();
-  }
+  DecompressedStream stream(from);
   std::vector<char> buffer(1U << 20);
   uint64_t copied = 0, looked_at = 0;
   while (!again || copied < size_) {
-    const int n = ::gzread(stream.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
-    int problem = Z_OK;
-    if (n <= 0) ::gzerror(stream.get(), &problem);
-    const bool damaged = problem == Z_DATA_ERROR || problem == Z_BUF_ERROR;  // the second: cut off
-    if (damaged) failed_ = true;
-    if (n == 0 || damaged) return std::nullopt;
+    const ssize_t n = stream.read(buffer.data(), buffer.size());
+    if (stream.damaged()) failed_ = true;
+    if (n == 0) return std::nullopt;
     if (n < 0 || !write_all(fd_, buffer.data(), static_cast<size_t>(n))) return failed();
     copied += static_cast<uint64_t>(n);
     if (again) continue;
@@ -128,10 +115,7 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
   if (S_ISDIR(info.st_mode))
     return error_for(path, "is a directory with no trace in it (*.pb, *.sum)", EISDIR);
-  if (S_ISREG(info.st_mode) && begins_with(input->fd_, kZstd))
-    return error_for(input->name_,
-                     "is compressed by zstd: zstd -dc " + printable(path) + " | flopreduce -", 0);
-  input->compressed_ = S_ISREG(info.st_mode) && begins_with(input->fd_, kGzip);
+  input->compressed_ = S_ISREG(info.st_mode) && begins_compressed(input->fd_);
   if (!S_ISREG(info.st_mode) || standard_input || input->compressed_) {
     const int stream = input->fd_;
     auto error = input->spool(stream, false);

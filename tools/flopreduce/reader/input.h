@@ -22,7 +22,7 @@ struct InputError {
 // trace. The size is taken at first: a trace that grows meanwhile reads the same in both passes.
 //
 // A regular file is open while something reads it: a job may have more traces than a process may
-// have open files. One that gzip has compressed is decompressed into a temporary file for so long.
+// have open files. A compressed one (decompress.h) is in a temporary file for so long.
 class Input {
  public:
   // Keeps an input open while it lives. Any thread.

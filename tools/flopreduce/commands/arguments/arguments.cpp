@@ -28,8 +28,8 @@ void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n"
 namespace {
 
 bool is_trace_name(const std::filesystem::path& path) {
-  const std::filesystem::path kind =
-      path.extension() == ".gz" ? path.stem().extension() : path.extension();
+  const bool packed = path.extension() == ".gz" || path.extension() == ".zst";
+  const std::filesystem::path kind = packed ? path.stem().extension() : path.extension();
   return kind == ".pb" || kind == ".sum";
 }
 
@@ -116,7 +116,7 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
   asks_for_traces = positional;
   if (positional) {
     app.add_option("TRACE", traces,
-                   "Traces and summaries, compressed by gzip too; a folder: all in it; '-': "
+                   "Traces and summaries, compressed or not; a folder: all in it; '-': "
                    "standard input");
     app.add_option("--files-from", lists,
                    "More traces: their names from FILE, one a line; '-': from standard input")
