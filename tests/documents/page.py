@@ -126,12 +126,14 @@ def run(commands, folder, environment, timeout):
 
 
 # What differs from run to run: times and shares of them, process ids, sizes of files, and how many
-# of the launches were measured.
+# of the launches were measured. Signatures have the hash of a kernel's code in them, which depends
+# on the compiler.
 VOLATILE = ((r"(?:[<>]=? )?\d[\d.,]* (?:[num]?s|%|k?B|MB)(?!\w)", "..."),
             (r"\b(pid|process|detach) \d+", r"\1 ..."),
             (r"\bpid\d+", "pid..."), (r"\bflop-\d+", "flop-..."),
             (r"[\d,]+ (measured|extrapolated|samples?|windows?)\b", r"... \1"),
-            (r"\bsignature \d+", "signature ..."), (r"let go of: [\d,]+", "let go of: ..."),
+            (r"\bsignature [0-9a-f]{16}", "signature ..."),
+            (r"let go of: [\d,]+", "let go of: ..."),
             (r"(all devices [\d,]+) [\d,]+ [\d,]+", r"\1 ... ..."),
             (r"(Per step) [\d.]+ (A )", r"\1 ... \2"))
 
