@@ -4,6 +4,7 @@
 #include <collector/identity/ids.h>
 #include <collector/trace/launch_patterns.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -84,6 +85,15 @@ struct TallyRow {
   bool windowed = false;
   bool in_step = false;  // a training step
   uint64_t launches = 0, timed = 0, gpu_time_ns = 0, graph_launches = 0;
+  uint64_t shortest_ns = UINT64_MAX, longest_ns = 0;  // of those timed, if any
+
+  // The time of one launch.
+  void add_time(uint64_t ns) {
+    ++timed;
+    gpu_time_ns += ns;
+    shortest_ns = std::min(shortest_ns, ns);
+    longest_ns = std::max(longest_ns, ns);
+  }
 };
 
 }  // namespace flopinj

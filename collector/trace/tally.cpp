@@ -2,6 +2,8 @@
 #include <collector/identity/hash.h>
 #include <collector/trace/tally.h>
 
+#include <algorithm>
+
 namespace flopinj {
 
 size_t Tally::Hash::operator()(const Key& k) const noexcept {
@@ -20,8 +22,7 @@ void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
   row.windowed = launch.windowed;
   row.in_step = launch.step != 0;
   row.launches = 1;
-  row.timed = launch.timed() ? 1 : 0;
-  row.gpu_time_ns = launch.end_ns - launch.start_ns;
+  if (launch.timed()) row.add_time(launch.end_ns - launch.start_ns);
   row.graph_launches = launch.graph ? 1 : 0;
   add(row);
 }
@@ -41,6 +42,8 @@ void Tally::add(const TallyRow& row) {
   sum.launches += row.launches;
   sum.timed += row.timed;
   sum.gpu_time_ns += row.gpu_time_ns;
+  sum.shortest_ns = std::min(sum.shortest_ns, row.shortest_ns);
+  sum.longest_ns = std::max(sum.longest_ns, row.longest_ns);
   sum.graph_launches += row.graph_launches;
 }
 

@@ -75,6 +75,14 @@ void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_
     add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
   if (any([](const TallyRow& r) { return r.in_step; }))
     add_column(b, F::in_step, rows, [](const TallyRow& r) { return uint64_t{r.in_step}; });
+  const auto knows_times = [](const TallyRow& r) { return r.shortest_ns <= r.longest_ns; };
+  if (!any(knows_times)) return;
+  add_column(b, F::shortest_below, rows, [&](const TallyRow& r) {
+    return knows_times(r) ? r.gpu_time_ns / r.timed - r.shortest_ns + 1 : 0;
+  });
+  add_column(b, F::longest_above, rows, [&](const TallyRow& r) {
+    return knows_times(r) ? r.longest_ns - r.gpu_time_ns / r.timed + 1 : 0;
+  });
 }
 
 inline constexpr size_t kNumberBytes = 30;  // of a row of RangeNumbers, at most

@@ -31,10 +31,10 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 5;
+inline constexpr uint32_t kFormatMinor = 6;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
-inline constexpr size_t kMaxTallyRows = 32'768;  // of about 70 bytes at most
+inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most
 
 // A message that is written again and again, each time in place of the time before last: see
 // Revised in the format. Where the sink cannot rewrite, every revision is appended.

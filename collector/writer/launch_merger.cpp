@@ -133,8 +133,7 @@ void LaunchMerger::State::add(const Origin& origin, const TimedLaunch& launch,
 void LaunchMerger::State::add_late(const TallyRow& row, const KernelTime& time) {
   if (!usable(time.start_ns, time.end_ns)) return;
   late_rows.push_back(row);
-  late_rows.back().timed = 1;
-  late_rows.back().gpu_time_ns = time.end_ns - time.start_ns;
+  late_rows.back().add_time(time.end_ns - time.start_ns);
 }
 
 void LaunchMerger::State::add_found(const Found& of, uint64_t start_ns, uint64_t end_ns) {

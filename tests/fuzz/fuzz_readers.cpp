@@ -16,7 +16,7 @@
 #include "crc32c.h"
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
-#include "passes/revisions.h"
+#include "passes/packets/revisions.h"
 #include "passes/router.h"
 #include "passes/sequence/sequence_groups.h"
 #include "reader/launch_batch.h"

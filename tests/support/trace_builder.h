@@ -270,6 +270,7 @@ class TraceBuilder {
     uint64_t launches = 0, timed = 0, gpu_time_ns = 0;
     uint32_t path = 0;
     bool windowed = false;
+    uint64_t shortest_ns = 1, longest_ns = 0;  // written where they are a range
   };
   void tally(const std::vector<Tally>& rows, uint32_t thread = 1, uint32_t stream = 1) {
     trace::TracePacket p;
@@ -297,6 +298,8 @@ class TraceBuilder {
   static void fill(trace::TallyBatch& batch, const std::vector<Tally>& rows, uint32_t thread,
                    uint32_t stream) {
     auto* t = &batch;
+    const auto has_times = [](const Tally& r) { return r.shortest_ns <= r.longest_ns; };
+    const bool any_times = std::any_of(rows.begin(), rows.end(), has_times);
     for (const auto& r : rows) {
       t->add_thread(thread);
       t->add_stream(stream);
@@ -306,6 +309,10 @@ class TraceBuilder {
       t->add_timed(r.timed);
       t->add_gpu_time_ns(r.gpu_time_ns);
       t->add_windowed(r.windowed ? 1 : 0);
+      if (!any_times) continue;
+      const uint64_t mean = r.timed > 0 ? r.gpu_time_ns / r.timed : 0;
+      t->add_shortest_below(has_times(r) ? mean - r.shortest_ns + 1 : 0);
+      t->add_longest_above(has_times(r) ? r.longest_ns - mean + 1 : 0);
     }
   }
   void ledger(uint64_t launches, uint64_t recorded, uint64_t dropped, uint32_t device = 1,

@@ -16,7 +16,8 @@ INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handle
 REDUCER = [
     "", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers/sql",
     "writers", "sections/screens", "sections/explained", "sections/recording", "sections",
-    "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/rows",
+    "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/packets",
+    "passes/rows",
     "report/build", "report/operators", "report", "projection", "peaks", "phases", "analytic",
     "tables", "reader", "support"
 ]

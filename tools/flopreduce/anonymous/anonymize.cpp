@@ -109,6 +109,8 @@ class Rewriter {
         return rewrite<trace::DeviceTimes>(packet, out, [](auto&) {});
       case PacketField::single_steps:
         return rewrite<trace::SingleSteps>(packet, out, [](auto&) {});
+      case PacketField::kernel_durations:
+        return rewrite<trace::KernelDurations>(packet, out, [](auto&) {});
       case PacketField::tally_batch:
         return rewrite<trace::TallyBatch>(packet, out, [](auto&) {});
       case PacketField::launch_batch:

@@ -159,6 +159,14 @@ bool shows_facts(const OutputArguments& output) {
   return output.format == "sqlite" || (output.format == "csv" && needs_facts(output.table));
 }
 
+bool shows_launch_times(const OutputArguments& output) {
+  const auto& f = output.format;
+  if (f == "csv") return output.table.empty() || output.table == "kernels";
+  if (f == "text" || f == "markdown")
+    return output.all || std::ranges::find(output.sections, "kernels") != output.sections.end();
+  return f == "json" || f == "html" || f == "sqlite";
+}
+
 bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }
 
 WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma) {

@@ -15,6 +15,9 @@ std::vector<manual::Entry> report_forms();  // name and purpose of each
 
 // True for a form that has a table of what single processes did (ReduceOptions::facts).
 bool shows_facts(const OutputArguments& output);
+// True for a form that says how long single launches of a kernel took
+// (ReduceOptions::launch_times).
+bool shows_launch_times(const OutputArguments& output);
 // True for a form that shows every launch. It is written by write_launches() while traces are read
 // (ReduceOptions::launches), and write_report() is not called.
 bool shows_launches(const OutputArguments& output);

@@ -33,21 +33,23 @@ Json rows_json(const Table& table) {
   return rows;
 }
 
-// The tables of facts take as long again as the rest of the report: they are made where the
-// statement may name one, or asks which tables there are.
-bool may_need_facts(std::string sql) {
+// Some tables take one more pass through the traces. It is made where the statement may name them,
+// or asks which tables there are.
+void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
   std::ranges::transform(sql, sql.begin(), [](unsigned char c) { return std::tolower(c); });
-  return sql.find("sqlite_") != std::string::npos ||
-         std::ranges::any_of(table_names(), [&](const TableName& table) {
-           return table.facts && sql.find(table.key) != std::string::npos;
-         });
+  const auto may_name = [&](const char* table) {
+    return sql.find(table) != std::string::npos || sql.find("sqlite_") != std::string::npos;
+  };
+  reduce.facts = std::ranges::any_of(
+      table_names(), [&](const TableName& table) { return table.facts && may_name(table.key); });
+  reduce.launch_times = may_name("kernels");
 }
 
 int run_query(QueryArguments& a) {
   a.input.finish();
   a.output.finish(a.input.files());
   a.utilization.finish(a.input.reduce.utilization);
-  a.input.reduce.facts = may_need_facts(a.sql);
+  read_what_is_needed(a.sql, a.input.reduce);
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);

@@ -38,6 +38,7 @@ int run_report(ReportArguments& a) {
       written = write_launches(all, a.output, fma);
     };
   a.input.reduce.facts = shows_facts(a.output);
+  a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "passes/merged_classes.h"
-#include "passes/revisions.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
+#include "passes/packets/trace_file.h"
 #include "passes/rows/number_split.h"
-#include "passes/second_pass.h"
-#include "passes/segments.h"
 #include "phases/phases.h"
 #include "reader/launch_batch.h"
 #include "tables/totals.h"

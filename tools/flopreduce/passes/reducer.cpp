@@ -7,6 +7,7 @@
 
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
+#include "passes/duration_pass.h"
 #include "passes/fact_pass.h"
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
@@ -316,6 +317,8 @@ Report Reducer::run() {
   Totals totals = second_pass(tables, phases, source);
   fold_into_merged_classes(tables, totals);
   if (options_.facts) fact_pass(tables, phases, source, totals);
+  if (options_.launch_times)
+    duration_pass(tables, segments_, revisions_, files_, jobs_wanted(), totals);
   Formulas formulas(options_.fma);
   Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "passes/revisions.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
 #include "passes/rows/number_split.h"
 #include "passes/second_pass.h"
-#include "passes/segments.h"
 #include "phases/forward_numbers.h"
 #include "phases/given_names.h"
 #include "phases/operator_calls.h"
@@ -32,10 +32,11 @@ struct ReduceOptions {
   UtilizationOptions utilization = {};
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};
-  bool keep_rows = false;  // Report::rows
-  bool facts = false;      // Report::facts, and single steps of summaries
-  unsigned jobs = 0;       // threads that read; 0: as many as there are cores, up to kMostJobs
-  bool progress = false;   // a progress bar, where standard error is a terminal
+  bool keep_rows = false;     // Report::rows
+  bool facts = false;         // Report::facts, and single steps of summaries
+  bool launch_times = false;  // KernelReport::times
+  unsigned jobs = 0;          // threads that read; 0: as many as there are cores, up to kMostJobs
+  bool progress = false;      // a progress bar, where standard error is a terminal
 };
 // More readers than this are asked for only by --jobs: each takes memory.
 inline constexpr unsigned kMostJobs = 8;

@@ -1,25 +1,15 @@
 // Pass two: all segments, on several threads.
 #pragma once
-#include <memory>
 #include <vector>
 
-#include "passes/revisions.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
+#include "passes/packets/trace_file.h"
 #include "passes/rows/row_table.h"
-#include "passes/segments.h"
-#include "passes/trace_order.h"
 #include "reader/damage.h"
-#include "reader/input.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {
-
-struct TraceFile {
-  std::unique_ptr<Input> input;
-  uint32_t first_sequence = 0;
-  DamageLog damage;
-  TraceOrder order;
-  bool simulated = false;  // as its first header says
-};
 
 // The result is the same, to the byte of a report, whatever the number of threads: sums do not
 // depend on their order, and the times of segments are joined in the files' order.

@@ -1,15 +1,11 @@
 #include "passes/step_pass.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "flop_trace_fields.h"
 #include "passes/merged_classes.h"
+#include "passes/packets/every_packet.h"
 #include "reader/launch_batch.h"
 #include "reader/tally_batch.h"
 #include "report/roofs.h"
@@ -111,7 +107,7 @@ void StepPass::tally(uint32_t trace, TallyBatchReader& batch, Result& result) co
 
 void StepPass::packet(uint32_t trace, const Packet& packet, Result& result) const {
   using Field = trace_fields::TracePacketField;
-  if (packet.damaged || !tables_.traces[trace].steps.any()) return;
+  if (!tables_.traces[trace].steps.any()) return;
   DamageLog told;
   if (packet.body_field == static_cast<uint32_t>(Field::launch_batch)) {
     LaunchBatchReader reader;
@@ -124,42 +120,13 @@ void StepPass::packet(uint32_t trace, const Packet& packet, Result& result) cons
 
 StepPass::Result StepPass::run(const Segments& segments, const Revisions& revisions,
                                std::vector<TraceFile>& files, unsigned jobs) const {
-  const std::vector<Segment>& all = segments.all();
-  std::atomic<size_t> next{0};
-  std::mutex lock;
-  std::exception_ptr failure;
-  Result result(tables_.traces.size());
-  const auto read = [&] {
-    try {
-      Result mine(tables_.traces.size());
-      for (size_t i = next++; i < all.size(); i = next++)
-        for_each_new_packet(all[i], *files[all[i].file].input, [&](const Packet& p) {
-          packet(all[i].trace, p, mine);
-          return true;
-        });
-      const std::lock_guard guard(lock);
-      for (size_t trace = 0; trace < mine.size(); ++trace)
-        for (const auto& [number, work] : mine[trace]) result[trace][number].add(work);
-    } catch (...) {
-      const std::lock_guard guard(lock);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  try {
-    for (size_t i = 1; i < std::min<size_t>(jobs, all.size()); ++i) threads.emplace_back(read);
-  } catch (const std::system_error&) {  // no more threads to be had: those there are do it
-  }
-  read();
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
-  for (const Revisions::Place& place : revisions.newest()) {
-    DamageLog told;
-    PacketReader reader(*files[place.file].input, told, Batches::kCheck, place.begin, place.end);
-    Packet p;
-    if (reader.next(p) && Revisions::open(place, p)) packet(place.trace, p, result);
-  }
-  return result;
+  return add_up_packets(
+      segments, revisions, files, jobs, [&] { return Result(tables_.traces.size()); },
+      [&](uint32_t trace, const Packet& p, Result& result) { packet(trace, p, result); },
+      [](Result& result, const Result& of_thread) {
+        for (size_t trace = 0; trace < of_thread.size(); ++trace)
+          for (const auto& [number, work] : of_thread[trace]) result[trace][number].add(work);
+      });
 }
 
 }  // namespace flopinj::reduce

@@ -5,9 +5,9 @@
 #include <map>
 #include <vector>
 
-#include "passes/revisions.h"
-#include "passes/second_pass.h"
-#include "passes/segments.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
+#include "passes/packets/trace_file.h"
 #include "peaks/peaks.h"
 #include "report/steps.h"
 #include "tables/formulas.h"

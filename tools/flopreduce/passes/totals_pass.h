@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "passes/packets/segments.h"
 #include "passes/rows/batch_counter.h"
 #include "passes/rows/busy_track.h"
 #include "passes/rows/row_table.h"
-#include "passes/segments.h"
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
 #include "tables/totals.h"

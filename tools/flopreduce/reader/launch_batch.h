@@ -120,6 +120,12 @@ class LaunchBatchReader {
   template <typename Visit>
   void for_each(const PatternTable& patterns, DamageLog& damage, Visit&& visit) const;
 
+  // Calls visit(signature id, how much longer it took than the last such launch of its signature,
+  // whether counters were read) for each launch with a time. The first of a signature is compared
+  // with 0, one that is longer than kLongestKernelNs is never compared with.
+  template <typename Visit>
+  void for_each_timed(const PatternTable& patterns, Visit&& visit) const;
+
   // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
   // launches that are alike in these, in order.
   template <typename Visit>
@@ -208,6 +214,28 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     visit(static_cast<const LaunchRow&>(row));
   };
   for_each_named(patterns, launch);
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_timed(const PatternTable& patterns, Visit&& visit) const {
+  if (!has_times()) return;
+  PackedColumn durations = this->durations();
+  LaunchOrder order = this->order();
+  LaunchOrder::Run run;
+  bool is_pattern = false;
+  for_each_stretch([&](const Stretch& alike) {
+    for (size_t at = alike.begin; at < alike.end; ++at) {
+      if (run.launches == 0) {
+        run = order.next_run();
+        is_pattern = run.first_row != 0;
+      }
+      --run.launches;
+      const uint32_t signature =
+          is_pattern ? patterns.get(run.first_row++).signature : order.next_named().signature;
+      const int64_t longer = durations.next_signed_there();
+      if (alike.timed) visit(signature, longer, alike.windowed);
+    }
+  });
 }
 
 template <typename Visit>

@@ -14,7 +14,7 @@ using Field = trace_fields::TallyBatchField;
 constexpr size_t kFirst = static_cast<size_t>(Field::thread);
 constexpr size_t kRequired = 7;  // thread .. gpu_time_ns; the other columns may be absent
 static_assert(static_cast<size_t>(Field::gpu_time_ns) == kFirst + kRequired - 1);
-static_assert(static_cast<size_t>(Field::in_step) == kFirst + 10);
+static_assert(static_cast<size_t>(Field::longest_above) == kFirst + 12);
 
 }  // namespace
 
@@ -78,6 +78,9 @@ bool TallyBatchReader::next(TallyRow& row) {
   row.windowed = columns_[8].next() != 0;
   const uint64_t tells = columns_[9].next();
   row.in_step = columns_[10].next() != 0;
+  const uint64_t below = columns_[11].next();
+  const uint64_t above = columns_[12].next();
+  row.times = ShortestLongest::of_tally(row.timed, row.gpu_time_ns, below, above);
   row.number_tells = tells < kNumberTells ? static_cast<NumberTells>(tells) : NumberTells::kNothing;
   return true;
 }

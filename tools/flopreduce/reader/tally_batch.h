@@ -7,6 +7,7 @@
 #include "reader/columns.h"
 #include "reader/damage.h"
 #include "reader/number_tells.h"
+#include "support/shortest_longest.h"
 
 namespace flopinj::reduce {
 
@@ -19,6 +20,7 @@ struct TallyRow {
   uint64_t timed = 0;
   uint64_t gpu_time_ns = 0;
   uint64_t graph_launches = 0;
+  ShortestLongest times;  // of those timed
   bool windowed = false;
   NumberTells number_tells = NumberTells::kNothing;
   bool in_step = false;
@@ -31,7 +33,7 @@ class TallyBatchReader {
   bool next(TallyRow& row);
 
  private:
-  static constexpr size_t kColumns = 11;
+  static constexpr size_t kColumns = 13;
   bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
 

@@ -23,6 +23,7 @@
 #include "tables/coverage_growth.h"
 #include "tables/estimate.h"
 #include "tables/formulas.h"
+#include "tables/totals.h"
 
 namespace flopinj::reduce {
 
@@ -161,6 +162,7 @@ struct KernelReport {
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
   Work work;
   Flop flop;
+  LaunchTimes times;              // of single launches; nothing where they were not asked for
   std::string slowest_precision;  // that takes most of its time at peak; empty without peaks
 };
 
@@ -393,6 +395,7 @@ struct Report {
   RatioReport ratio;
   UtilizationReport utilization;
   std::vector<KernelReport> kernels;  // most FLOP first
+  bool medians_left_out = false;      // of LaunchTimes: kernels were too many
   std::vector<SignatureReport> signatures;
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order

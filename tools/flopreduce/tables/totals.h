@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "support/wide.h"
@@ -97,6 +98,12 @@ struct StepGpuTime {
   std::optional<uint64_t> busy_ns;  // union of all known times, added up over devices
 };
 
+// Of a kernel's launches, what they took; as far as it is known.
+struct LaunchTimes {
+  std::optional<uint64_t> min_ns, max_ns;
+  std::optional<double> median_ns;  // within 0.8 %
+};
+
 struct Totals {
   std::vector<Row> rows;
   std::vector<DeviceRule> device_rules;
@@ -108,6 +115,9 @@ struct Totals {
   std::vector<FactRow> facts;                               // by trace, then device, thread, ...
   std::vector<std::map<uint32_t, StepGpuTime>> step_times;  // by trace, then number of the step
   uint64_t fact_launches_left_out = 0;
+  // Likewise (passes/duration_pass.h), by the kernel's name in the NamePool.
+  std::unordered_map<uint32_t, LaunchTimes> launch_times;
+  bool medians_left_out = false;  // the kernels were too many
 };
 
 }  // namespace flopinj::reduce

@@ -7,7 +7,8 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr size_t kLeastName = 24;  // of which a third or so of a terminal is not taken
-constexpr size_t kLeastText = 8;   // shorten() goes no further
+constexpr size_t kLeastElsewhere = 44;
+constexpr size_t kLeastText = 8;  // shorten() goes no further
 
 size_t total(const std::vector<size_t>& widths) {
   return std::accumulate(widths.begin(), widths.end(), size_t{0},
@@ -46,20 +47,24 @@ void shorten_texts(std::span<const Column> columns, std::vector<size_t>& widths,
   }
 }
 
-}  // namespace
-
-std::vector<size_t> fit_name(std::vector<size_t> content, size_t width) {
+std::vector<size_t> with_name(std::vector<size_t> content, size_t width, size_t least) {
   const size_t others = total(content) - content[0];
-  const size_t least = std::clamp(width / 3, kLeastText, kLeastName);
   content[0] = std::min(content[0], std::max(width > others ? width - others : 0, least));
   return content;
 }
 
+}  // namespace
+
+std::vector<size_t> fit_name(std::vector<size_t> content, size_t width) {
+  return with_name(std::move(content), width, kLeastElsewhere);
+}
+
 std::vector<size_t> fit_columns(std::span<const Column> columns, std::vector<size_t> content,
                                 size_t width) {
-  std::vector<size_t> widths = fit_name(content, width);
+  const size_t least = std::clamp(width / 3, kLeastText, kLeastName);
+  std::vector<size_t> widths = with_name(content, width, least);
   while (total(widths) > width && leave_out_one(columns, content))
-    widths = fit_name(content, width);
+    widths = with_name(content, width, least);
   shorten_texts(columns, widths, width);
   return widths;
 }

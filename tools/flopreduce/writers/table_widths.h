@@ -19,7 +19,8 @@ inline constexpr size_t kColumnGap = 2;  // in front of each column
 std::vector<size_t> fit_columns(std::span<const Column> columns, std::vector<size_t> content,
                                 size_t width);
 
-// Only the name is shortened, to what the others leave of `width`.
+// Only the name is shortened, to what the others leave of `width`, and where that is little, to 44:
+// lines that no terminal shows may be longer.
 std::vector<size_t> fit_name(std::vector<size_t> content, size_t width);
 
 }  // namespace flopinj::reduce

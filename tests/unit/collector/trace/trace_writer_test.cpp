@@ -1,8 +1,11 @@
 // Round trips: everything written is read back by generated protobuf code and compared field by
 // field.
+#include <collector/trace/tally.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/trace/utf8.h>
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "catch.h"
@@ -62,7 +65,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 5);
+  CHECK(h.format_minor() == 6);
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK(h.producer().size() > 11);
   CHECK(h.pid() == 4711);
@@ -357,12 +360,14 @@ TEST_CASE("tallies, with the columns that may be absent and without") {
   row.signature = SignatureId{3};
   row.path = PathId{4};
   row.launches = 5;
-  row.timed = 6;
-  row.gpu_time_ns = uint64_t{1} << 40;
   w.writer.tallies({&row, 1}, 7, 8);
   row.windowed = true;
   row.graph_launches = 9;
-  w.writer.tallies({&row, 1}, 7, 8);
+  constexpr uint64_t kLong = uint64_t{1} << 40;
+  for (const uint64_t ns : {kLong, uint64_t{100}, uint64_t{9}}) row.add_time(ns);
+  const TallyRow untimed;
+  const std::vector<TallyRow> rows{row, untimed};
+  w.writer.tallies(rows, 7, 8);
   const auto trace = w.read();
   REQUIRE(trace.packets.size() == 2);
   const auto& plain = trace.packets[0].tally_batch();
@@ -371,13 +376,53 @@ TEST_CASE("tallies, with the columns that may be absent and without") {
   CHECK(plain.signature(0) == 3);
   CHECK(plain.range_path(0) == 4);
   CHECK(plain.launches(0) == 5);
-  CHECK(plain.timed(0) == 6);
-  CHECK(plain.gpu_time_ns(0) == uint64_t{1} << 40);
+  CHECK(plain.timed(0) == 0);
+  CHECK(plain.gpu_time_ns(0) == 0);
   CHECK(plain.graph_launches_size() == 0);
   CHECK(plain.windowed_size() == 0);
+  CHECK(plain.shortest_below_size() == 0);
+  CHECK(plain.longest_above_size() == 0);
   const auto& full = trace.packets[1].tally_batch();
   CHECK(full.graph_launches(0) == 9);
   CHECK(full.windowed(0) == 1);
+  CHECK(full.timed(0) == 3);
+  CHECK(full.gpu_time_ns(0) == kLong + 109);
+  constexpr uint64_t kMean = (kLong + 109) / 3;
+  REQUIRE(full.shortest_below_size() == 2);
+  REQUIRE(full.longest_above_size() == 2);
+  CHECK(full.shortest_below(0) == kMean - 9 + 1);
+  CHECK(full.longest_above(0) == kLong - kMean + 1);
+  CHECK(full.shortest_below(1) == 0);
+  CHECK(full.longest_above(1) == 0);
+}
+
+TEST_CASE("a tally knows the shortest and the longest launch of each row, late times too") {
+  Tally tally;
+  std::map<uint32_t, std::vector<uint64_t>> durations;  // by signature
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const uint32_t signature = 1 + static_cast<uint32_t>(i % 3);
+    const uint64_t ns = 1 + (i * 7919 + 500) % 1009 * signature;
+    TimedLaunch launch;
+    launch.signature = SignatureId{signature};
+    TallyRow late;
+    late.signature = launch.signature;
+    if (i % 5 == 0) {
+      late.add_time(ns);
+    } else {
+      launch.start_ns = 1000 * i + 1;
+      launch.end_ns = launch.start_ns + ns;
+    }
+    durations[signature].push_back(ns);
+    tally.add(ThreadId{}, StreamId{}, launch);
+    if (i % 5 == 0) tally.add(late);
+  }
+  REQUIRE(tally.rows().size() == durations.size());
+  for (const TallyRow& row : tally.rows()) {
+    const std::vector<uint64_t>& of = durations[row.signature.value];
+    CHECK(row.timed == of.size());
+    CHECK(row.shortest_ns == *std::min_element(of.begin(), of.end()));
+    CHECK(row.longest_ns == *std::max_element(of.begin(), of.end()));
+  }
 }
 
 TEST_CASE("ledger, self-overhead, diagnostic and end") {

@@ -61,7 +61,9 @@ std::string recording(uint64_t session, bool tallied) {
 }
 
 std::string report_of(const std::vector<Named>& inputs) {
-  Reducer reducer(ReduceOptions{});
+  ReduceOptions options;
+  options.launch_times = true;
+  Reducer reducer(options);
   for (const auto& i : inputs)
     reducer.add(Input::from_memory(i.name, i.bytes.data(), i.bytes.size()));
   return timeless_json_of(reducer.run()).dump(1);

@@ -470,11 +470,13 @@ class Markdown(Forms):
             text = " ".join(
                 self.form(name, "--color", "never", "--all", "--top", "1000").split())
             kernels = report(name)["kernels"]
-            found = [r for r in rows if len(r) == 6 and r[3].replace(",", "").isdigit()]
-            self.assertGreaterEqual(len(found), len(kernels))
-            for row in found[-len(kernels):]:
-                self.assertIn(row[1], text)  # FLOP with unit
-                self.assertIn(row[4], text)
+            first = 1 + next(i for i, row in enumerate(rows) if row[0] == "kernel")
+            found = rows[first:first + len(kernels)]
+            self.assertEqual([row[3].replace(",", "") for row in found],
+                             [str(k["launches"]) for k in kernels])
+            for row in found:
+                for cell in (row[1], *row[4:8]):  # FLOP with unit, times
+                    self.assertIn(cell, text)
 
 
 if __name__ == "__main__":

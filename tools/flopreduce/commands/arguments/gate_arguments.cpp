@@ -30,6 +30,12 @@ void GateArguments::finish() {
   }
 }
 
+bool GateArguments::may_name(const std::string& part) const {
+  return list_ || std::ranges::any_of(texts_, [&](const std::string& text) {
+           return text.find(part) != std::string::npos;
+         });
+}
+
 int GateArguments::check(const nlohmann::ordered_json& result) const {
   int code = kExitFine;
   if (list_) {

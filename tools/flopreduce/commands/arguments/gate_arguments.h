@@ -16,6 +16,8 @@ class GateArguments {
   bool any() const { return list_ || !gates_.empty(); }
   // The names of figures are what is asked for, and not the report.
   bool lists() const { return list_; }
+  // Whether a condition may be on a figure with this part in its name, or names are listed.
+  bool may_name(const std::string& part) const;
   // Says on standard error which gates failed. kExitGate for a failed gate, and for one that is
   // decided by a figure that is not known; kExitUsage for a name that the result does not have.
   int check(const nlohmann::ordered_json& result) const;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/trace_order.h"
+#include "passes/packets/trace_order.h"
 #include "reader/input.h"
 
 namespace flopinj::reduce {

@@ -4,8 +4,8 @@
 
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
-#include "passes/revisions.h"
-#include "passes/segments.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
 #include "passes/sequence/sequence_pass.h"
 
 namespace flopinj::reduce {

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 using PacketField = trace_fields::TracePacketField;
 constexpr size_t kMaxRowsOfRecording = 1U << 20;
-constexpr size_t kRowsInPacket = 1U << 14;  // of at most 11 columns: far below kMaxPacketBytes
+constexpr size_t kRowsInPacket = 1U << 14;  // of at most 13 columns: far below kMaxPacketBytes
 
 // About the bytes of a row, and of the packets that every recording has: more is right, but slower.
 constexpr size_t kRowBytes = 24;
@@ -79,6 +80,11 @@ void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
     case PacketField::device_times: {
       trace::DeviceTimes message;
       if (parse_message(message, packet.body)) times_.add(message);
+      break;
+    }
+    case PacketField::kernel_durations: {
+      trace::KernelDurations message;
+      if (parse_message(message, packet.body)) duration_messages_.push_back(std::move(message));
       break;
     }
     case PacketField::ledger:
@@ -158,11 +164,13 @@ void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
   uint32_t number = 0;
   bool in_step = false;
   if (!single_steps_) single_steps_.emplace(state.steps, kMostSingleSteps);
+  if (!durations_) durations_.emplace(tables, trace);
   const uint32_t device = tables.devices[state.device_of(batch.stream())].id;
   times_.batch(tables, trace, batch.stream(), segment);
   batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
     times_.launch(launch);
     single_steps_->launch(device, launch);
+    durations_->launch(launch);
     const NumberTells tells = phases.told(state.paths.get(launch.range_path), tells_of.next());
     if (launch.step != number) {
       number = launch.step;
@@ -176,6 +184,7 @@ void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
     if (launch.graph) ++sums->graph;
     if (!launch.timed) return;
     ++sums->timed;
+    sums->times.add(ShortestLongest::of_one(launch.duration_ns));
     if (!add_saturating(sums->time_ns, launch.duration_ns)) damage.add(Damage::kOverflow);
   });
   times_.end_batch();
@@ -197,6 +206,7 @@ void Recording::tally(const Packet& packet, DamageLog& damage) {
     if (!possible) damage.add(Damage::kBadTime);
     if (possible) fits = add_saturating(sums->timed, t.timed) && fits;
     if (possible) fits = add_saturating(sums->time_ns, t.gpu_time_ns) && fits;
+    if (possible) sums->times.add(t.times);
     if (!fits) damage.add(Damage::kOverflow);
   }
 }
@@ -272,6 +282,8 @@ void Recording::write_rows() {
   });
   const bool any_step =
       std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.first.in_step; });
+  const bool any_times = std::any_of(rows_.begin(), rows_.end(),
+                                     [](const auto& row) { return row.second.times.any(); });
   for (const auto& [key, sums] : rows) {
     batch.add_thread(key.thread);
     batch.add_stream(key.stream);
@@ -284,6 +296,11 @@ void Recording::write_rows() {
     batch.add_windowed(key.windowed ? 1 : 0);
     if (told) batch.add_number_tells(static_cast<uint32_t>(key.number_tells));
     if (any_step) batch.add_in_step(key.in_step ? 1 : 0);
+    if (any_times) {
+      const uint64_t mean = sums.time_ns / std::max<uint64_t>(1, sums.timed);
+      batch.add_shortest_below(sums.times.below_mean(mean));
+      batch.add_longest_above(sums.times.above_mean(mean));
+    }
     if (static_cast<size_t>(batch.thread_size()) < kRowsInPacket) continue;
     write(PacketField::tally_batch, batch.SerializeAsString());
     batch.Clear();
@@ -316,7 +333,10 @@ void Recording::finish(DamageLog& damage) {
   if (single_steps_)
     if (const auto message = single_steps_->take_message())
       single_steps_message_ = message->SerializeAsString();
-  single_steps_.reset();  // it looks at tables that end before this
+  if (durations_)
+    for (auto& message : durations_->messages()) duration_messages_.push_back(std::move(message));
+  single_steps_.reset();  // they look at tables that end before this
+  durations_.reset();
   add_damage(damage);
   if (header_.session_id() == 0) invent_session();
 }
@@ -326,7 +346,10 @@ void Recording::finish(DamageLog& damage) {
 void Recording::invent_session() {
   uint64_t hash = 0;
   for (const auto& [field, body] : definitions_) hash = hash_more(hash, body.data(), body.size());
-  for (const auto& [key, sums] : rows_in_order()) hash = hash_more(hash, &sums, sizeof sums);
+  for (const auto& [key, sums] : rows_in_order()) {
+    const std::array counts{sums.launches, sums.timed, sums.time_ns, sums.graph};
+    hash = hash_more(hash, counts.data(), sizeof counts);
+  }
   for (const auto& message : group_messages_) {
     const std::string bytes = message.SerializeAsString();
     hash = hash_more(hash, bytes.data(), bytes.size());
@@ -352,6 +375,8 @@ std::string Recording::bytes() {
   write_steps();
   for (const auto& message : times_.take())
     write(PacketField::device_times, message.SerializeAsString());
+  for (const auto& message : duration_messages_)
+    write(PacketField::kernel_durations, message.SerializeAsString());
   for (const auto& message : group_messages_)
     write(PacketField::sequence_groups, message.SerializeAsString());
   if (header_.level() != trace::LEVEL_LAUNCHES) ledgers_.clear();  // they replace each other

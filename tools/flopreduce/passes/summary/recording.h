@@ -11,14 +11,16 @@
 
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
+#include "passes/packets/trace_order.h"
+#include "passes/rows/kernel_durations.h"
 #include "passes/rows/number_split.h"
 #include "passes/rows/single_steps.h"
 #include "passes/sequence/sequence_groups.h"
 #include "passes/summary/kernel_times.h"
-#include "passes/trace_order.h"
 #include "phases/phases.h"
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
+#include "support/shortest_longest.h"
 #include "tables/coverage_growth.h"
 #include "tables/steps.h"
 
@@ -58,6 +60,7 @@ class Recording {
   };
   struct Sums {
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
+    ShortestLongest times;
   };
   void launches(const Packet& packet, uint32_t trace, size_t segment, const NumberSource& numbers,
                 const PhaseMap& phases, DamageLog& damage);
@@ -81,6 +84,8 @@ class Recording {
   StepTable steps_;
   std::vector<trace::SequenceGroups> group_messages_;
   KernelTimes times_;
+  std::optional<KernelDurations> durations_;
+  std::vector<trace::KernelDurations> duration_messages_;
   std::optional<SingleSteps> single_steps_;  // of its launches
   std::string known_single_steps_;           // what a summary says of them
   std::string single_steps_message_;

@@ -104,6 +104,8 @@ KernelReport& Builder::kernel(uint32_t signature) {
     k.mangled = undefined ? "" : cut(tables_.names[name], 2048);
     k.name = undefined ? "(lost kernel)" : demangle(tables_.names[name]);
     if (k.name.empty()) k.name = "(kernel without a name)";
+    const auto times = totals_.launch_times.find(name);
+    if (times != totals_.launch_times.end()) k.times = times->second;
   }
   return report_.kernels[entry->second];
 }
@@ -389,6 +391,7 @@ Report Builder::build() {
                                    [](const auto& t) { return t.has_header; });
   if (headers) report_.simulated = false;
   report_.fma = formulas_.fma();
+  report_.medians_left_out = totals_.medians_left_out;
   add_phases();
   add_rows();
   report_.operators = operators_.build();

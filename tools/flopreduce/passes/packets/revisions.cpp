@@ -1,4 +1,4 @@
-#include "passes/revisions.h"
+#include "passes/packets/revisions.h"
 
 #include <algorithm>
 #include <optional>

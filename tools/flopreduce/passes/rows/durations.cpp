@@ -1,0 +1,89 @@
+#include "passes/rows/durations.h"
+
+#include <algorithm>
+
+#include "step_buckets.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// Null where there is no room.
+uint64_t* Durations::place(size_t kernel, uint32_t bucket) {
+  Kernel& k = kernels_[kernel];
+  const uint32_t page = bucket / kPage;
+  if (k.page_number != page) {
+    k.page_number = page;
+    k.page = full_ ? nullptr : &pages_[key(kernel, page)];
+    if (pages_.size() > kMostPages) give_up();
+  }
+  return k.page == nullptr ? nullptr : &(*k.page)[bucket % kPage];
+}
+
+void Durations::give_up() {
+  full_ = true;
+  pages_.clear();
+  for (Kernel& kernel : kernels_) kernel.page = nullptr;
+}
+
+void Durations::add(size_t kernel, uint64_t ns) {
+  Kernel& k = kernels_[kernel];
+  ++k.launches;
+  k.times.add(ShortestLongest::of_one(ns));
+  if (uint64_t* const count = place(kernel, step_bucket(ns))) ++*count;
+}
+
+void Durations::add(size_t kernel, uint64_t launches, const ShortestLongest& times) {
+  add_saturating(kernels_[kernel].launches, launches);
+  kernels_[kernel].times.add(times);
+}
+
+void Durations::add_bucket(size_t kernel, uint32_t bucket, uint64_t launches) {
+  if (uint64_t* const count = place(kernel, bucket)) add_saturating(*count, launches);
+}
+
+void Durations::add(const Durations& o) {
+  if (o.full_) give_up();
+  for (size_t kernel = 0; kernel < kernels_.size(); ++kernel) {
+    add(kernel, o.kernels_[kernel].launches, o.kernels_[kernel].times);
+    o.for_each_bucket(
+        kernel, [&](uint32_t bucket, uint64_t launches) { add_bucket(kernel, bucket, launches); });
+  }
+}
+
+// The middle of the bucket that has the median, wherever launches that are in no bucket belong.
+std::optional<double> Durations::median_ns(size_t kernel) const {
+  const Kernel& k = kernels_[kernel];
+  if (k.times.any() && k.times.shortest_ns == k.times.longest_ns)
+    return static_cast<double>(k.times.shortest_ns);
+  uint64_t in_buckets = 0;
+  for_each_bucket(kernel,
+                  [&](uint32_t, uint64_t launches) { add_saturating(in_buckets, launches); });
+  if (in_buckets == 0 || in_buckets > k.launches) return std::nullopt;
+  const uint64_t place = k.launches / 2 + k.launches % 2;
+  const uint64_t elsewhere = k.launches - in_buckets;
+  if (elsewhere >= place || place > in_buckets) return std::nullopt;
+  uint64_t before = 0;
+  std::optional<uint32_t> low, high;
+  for_each_bucket(kernel, [&](uint32_t bucket, uint64_t launches) {
+    before += launches;
+    if (!low && before >= place - elsewhere) low = bucket;
+    if (!high && before >= place) high = bucket;
+  });
+  if (low != high) return std::nullopt;
+  const double middle = static_cast<double>(step_bucket_begin(*low)) / 2 +
+                        static_cast<double>(step_bucket_begin(*low + 1) - 1) / 2;
+  if (!k.times.any()) return middle;
+  return std::clamp(middle, static_cast<double>(k.times.shortest_ns),
+                    static_cast<double>(k.times.longest_ns));
+}
+
+LaunchTimes Durations::of(size_t kernel) const {
+  LaunchTimes times;
+  const ShortestLongest& known = kernels_[kernel].times;
+  if (known.any()) times.min_ns = known.shortest_ns;
+  if (known.any()) times.max_ns = known.longest_ns;
+  times.median_ns = median_ns(kernel);
+  return times;
+}
+
+}  // namespace flopinj::reduce
