@@ -1,6 +1,6 @@
 // GCC 12's static libgcc finds unwinding tables by _dl_find_object(), which came with glibc 2.35.
 // This one takes its place and asks dl_iterate_phdr(), as libgcc did before, so that what is built
-// there also runs on glibc 2.34. It is called when an exception is thrown, and by nobody else.
+// there also runs on older ones. It is called when an exception is thrown, and by nobody else.
 #include <dlfcn.h>
 #include <link.h>
 

@@ -1,5 +1,5 @@
 """What libflopinj.so brings into a process: its entry points and nothing else, and it needs only
-glibc."""
+glibc, of 2.28 or later."""
 
 import re
 import subprocess
@@ -48,6 +48,16 @@ class Injected(unittest.TestCase):
         sizes = [int(m.split()[4], 16) for m in tool("readelf", "-lW", harness.LIBRARY).splitlines()
                  if m.strip().startswith("TLS")]
         self.assertLess(sum(sizes), 256)
+
+
+class Shipped(unittest.TestCase):
+    def test_an_old_glibc_will_do(self):
+        libraries = [harness.LIBRARY, harness.BUILD / "lib/flopinj/libflopinj_nvtx.so",
+                     *harness.SIMGPU.glob("*.so.*")]
+        for binary in (harness.FLOPINJ, harness.FLOPREDUCE, harness.TRAINER, *libraries):
+            versions = {tuple(map(int, version.split("."))) for version in
+                        re.findall(r"\bGLIBC_([0-9.]+)", tool("objdump", "-T", binary))}
+            self.assertLessEqual(max(versions), (2, 28), binary)
 
 
 class Tools(unittest.TestCase):
