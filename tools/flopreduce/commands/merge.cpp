@@ -14,14 +14,15 @@ Action define_merge(manual::CommandLine& app) {
       "to be given together. A damaged trace is named, and its damage is in the summary; the exit "
       "code is 3 only where an input could not be used at all.";
   app.examples = {{"flopreduce merge -o rank7.sum rank7.pb", "on each node: a small summary"},
-                  {"flopreduce merge -o job.sum rank*.sum", "anywhere, in any grouping"}};
+                  {"flopreduce merge -o job.sum rank*.sum", "anywhere, in any grouping"},
+                  {"find runs -name '*.pb' | flopreduce merge -o job.sum --files-from -",
+                   "more traces than a command line holds"}};
   struct Arguments {
     InputArguments input;
     OutputArguments output;
   };
   const auto a = std::make_shared<Arguments>();
-  app.add_option("INPUT", a->input.traces, "Traces and summaries; '-' reads standard input")
-      ->required();
+  a->input.add_traces_to(app);
   a->output.add_file_to(app);
   return [a] {
     a->input.finish();

@@ -500,6 +500,9 @@ class Program(unittest.TestCase):
                          self.list_of(self.trace["training"]))):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout)["total"], both["total"])
+        self.assertEqual(run("merge", "--files-from", names).stdout,
+                         run("merge", self.trace["other_rank"], self.trace["training"]).stdout)
+        self.one_line(run("merge"), 2, "TRACE is required")
         self.one_line(run("--files-from", self.list_of()), 2, "names no trace")
         self.one_line(run("--files-from", self.folder / "none"), 2, "No such file")
 

@@ -112,18 +112,20 @@ void TimeRange::parse() {
                   ": must be two times, such as 1.5s..2s, 250ms.. or ..3s");
 }
 
+void InputArguments::add_traces_to(manual::CommandLine& app) {
+  asks_for_traces = true;
+  app.add_option("TRACE", traces,
+                 "Traces and summaries, compressed or not; a folder: all in it; '-': "
+                 "standard input");
+  app.add_option("--files-from", lists,
+                 "More traces: their names from FILE, one a line; '-': from standard input")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
 void InputArguments::add_to(manual::CommandLine& app, bool positional) {
-  asks_for_traces = positional;
-  if (positional) {
-    app.add_option("TRACE", traces,
-                   "Traces and summaries, compressed or not; a folder: all in it; '-': "
-                   "standard input");
-    app.add_option("--files-from", lists,
-                   "More traces: their names from FILE, one a line; '-': from standard input")
-        ->type_name("FILE")
-        ->take_all()
-        ->allow_extra_args(false);
-  }
+  if (positional) add_traces_to(app);
   app.add_option("--fma", reduce.fma, "What one fused multiply-add counts, 1 or 2")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();

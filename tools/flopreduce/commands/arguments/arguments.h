@@ -32,7 +32,8 @@ struct InputArguments {
   bool quiet = false;
   ReduceOptions reduce;
 
-  // `TRACE...` is left out where the command names its traces otherwise.
+  void add_traces_to(manual::CommandLine& app);  // `TRACE...` and --files-from
+  // Both are left out where the command names its traces otherwise.
   void add_to(manual::CommandLine& app, bool positional = true);
   void finish();                           // after parsing: a folder's traces take its place
   std::vector<std::string> files() const;  // traces and rule files
