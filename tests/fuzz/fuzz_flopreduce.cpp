@@ -16,6 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   test::mend_check_sums(mended.data(), mended.size());
   for (const uint8_t* bytes : {data, static_cast<const uint8_t*>(mended.data())}) {
     reduce::ReduceOptions options;
+    options.launch_times = true;
     options.jobs = 1;  // so little is read on this thread
     options.launches = [](reduce::Launches& launches) { test::show(launches); };
     reduce::Reducer reducer(std::move(options));

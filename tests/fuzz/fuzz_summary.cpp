@@ -48,6 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (merged({once}).bytes != once || merged({once, once}).bytes != once) std::abort();
   if (merged({without_names(once)}).recordings != made.recordings) std::abort();
   ReduceOptions options;
+  options.launch_times = true;
   options.jobs = 1;  // so little is read on this thread
   Reducer reducer(std::move(options));
   reducer.add(Input::from_memory("fuzz", once.data(), once.size()));

@@ -40,7 +40,9 @@ KeyedHash::Key key_from(const std::string& file) {
 using Json = nlohmann::ordered_json;
 
 Json report_of(std::unique_ptr<Input> input) {
-  Reducer reducer(ReduceOptions{});
+  ReduceOptions options;
+  options.launch_times = true;
+  Reducer reducer(options);
   reducer.add(std::move(input));
   if (!reducer.any_input())
     throw Failure(reducer.errors().empty() ? "nothing in it" : reducer.errors().front().message,

@@ -39,17 +39,16 @@ int run_compare(CompareArguments& a) {
   if (!left.report) return left.exit_code;
   const Reduced right = reduce_one(a.input, a.second);
   if (!right.report) return right.exit_code;
-  const Comparison comparison = compare(*left.report, *right.report, normalization);
-  if (a.gates.lists()) return a.gates.check(comparison_gate_json(comparison));
+  Comparison comparison = compare(*left.report, *right.report, normalization);
+  if (a.gates.any()) comparison.gates = a.gates.results(comparison_gate_json(comparison));
+  if (a.gates.lists()) return GateArguments::check(comparison.gates);
   const int code = write_result({comparison_sections(comparison, *left.report, *right.report),
                                  [&] { return comparison_json(comparison); },
                                  {},
                                  "FLOP of A against B"},
                                 a.output);
   if (code != kExitFine) return code;
-  if (a.gates.any())
-    if (const int failed = a.gates.check(comparison_gate_json(comparison)); failed != kExitFine)
-      return failed;
+  if (const int failed = GateArguments::check(comparison.gates); failed != kExitFine) return failed;
   return left.exit_code != kExitFine ? left.exit_code : right.exit_code;
 }
 

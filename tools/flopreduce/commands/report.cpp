@@ -39,19 +39,18 @@ int run_report(ReportArguments& a) {
     };
   a.input.reduce.facts = shows_facts(a.output);
   a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
-  const Reduced reduced = reduce_traces(a.input);
+  Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);
-  if (a.gates.lists()) return a.gates.check(gate_json(*reduced.report));
+  if (a.gates.any()) reduced.report->gates = a.gates.results(gate_json(*reduced.report));
+  if (a.gates.lists()) return GateArguments::check(reduced.report->gates);
   if (!launches) written.exit_code = write_report(*reduced.report, a.output);
   if (written.exit_code != kExitFine) return written.exit_code;
   if (const uint64_t all = reduced.report->total.launches; launches && all > written.count)
     complain(to_grouped(all - written.count) +
              " launches are not in it: when they ran is not known");
-  if (a.gates.any())
-    if (const int failed = a.gates.check(gate_json(*reduced.report)); failed != kExitFine)
-      return failed;
-  return reduced.exit_code;
+  const int failed = GateArguments::check(reduced.report->gates);
+  return failed != kExitFine ? failed : reduced.exit_code;
 }
 
 Action define_report(manual::CommandLine& app) {

@@ -196,6 +196,11 @@ Figure find_figure(const Json& report, const FigurePath& path) {
     value = next;
   }
   Figure figure = figure_of(*value, name);
+  const Json* partial = figure.state == Figure::State::kNotKnown && parent->is_object()
+                            ? member(*parent, parts.back() + "_partial")
+                            : nullptr;
+  if (partial != nullptr && !partial->is_null())
+    figure.message = "launches are missing from it; " + name + "_partial has the others";
   if (const auto whole = parse_whole(exact_text(*parent, parts.back()))) {
     figure.value = static_cast<long double>(*whole);
     figure.whole = whole;

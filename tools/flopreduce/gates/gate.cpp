@@ -180,24 +180,40 @@ class GateEvaluation {
   }
 
   GateResult run() {
-    for (size_t i = 0; i < figures_.size(); ++i)
-      if (figures_[i].state == Figure::State::kNoFigure)
-        return {Verdict::kInvalid, figures_[i].message};
+    GateResult out{gate_.text_, Verdict::kInvalid, named(), values()};
+    for (const Figure& figure : figures_) {
+      if (figure.state != Figure::State::kNoFigure) continue;
+      out.message = figure.message;
+      return out;
+    }
     // Nodes come after those they hold, so one pass from the front has them all.
     for (const auto& node : gate_.nodes_) results_.push_back(result(node));
-    switch (results_.back()) {
-      case Truth::kFalse:
-        return {Verdict::kPassed, values()};
-      case Truth::kTrue:
-        return {Verdict::kFailed, values()};
-      case Truth::kOpen:
-        break;
-    }
-    return {Verdict::kNotKnown, values()};
+    out.verdict = verdict_of(results_.back());
+    return out;
   }
 
  private:
   enum class Truth : uint8_t { kFalse, kOpen, kTrue };
+
+  static Verdict verdict_of(Truth truth) {
+    if (truth == Truth::kOpen) return Verdict::kNotKnown;
+    return truth == Truth::kTrue ? Verdict::kFailed : Verdict::kPassed;
+  }
+  std::vector<GateResult::Named> named() const {
+    std::vector<GateResult::Named> list;
+    for (size_t i = 0; i < figures_.size(); ++i) {
+      if (gate_.operands_[i].figure.empty()) continue;
+      const Figure& figure = figures_[i];
+      GateResult::Named& to = list.emplace_back();
+      to.name = gate_.operands_[i].text;
+      to.whole = figure.whole;
+      if (figure.state == Figure::State::kValue)
+        to.value = static_cast<double>(figure.value);
+      else
+        to.reason = figure.message.empty() ? "null in the report" : figure.message;
+    }
+    return list;
+  }
 
   Truth result(const Gate::Node& node) const {
     using enum Gate::Kind;

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/gate_result.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -39,17 +40,6 @@ struct Figure {
   std::optional<u128> whole = {};  // an integer to its last digit; `value` holds 64 bits
 };
 using FigureLookup = std::function<Figure(const FigurePath&)>;
-
-enum class Verdict : uint8_t {
-  kPassed,
-  kFailed,
-  kNotKnown,  // counts as failed
-  kInvalid,   // a name that the report does not have: an error of usage
-};
-struct GateResult {
-  Verdict verdict = Verdict::kInvalid;
-  std::string message;  // one line; the figures with their values where they were compared
-};
 
 class Gate {
  public:

@@ -62,6 +62,7 @@ struct Comparison {
   std::vector<ComparedWork> absent_phases;  // that the rules know, and no launch of either side had
   std::vector<ComparedWork> kernels;  // by name; largest difference of normalised GPU time first
   bool simulated = false;             // a side is
+  std::vector<GateResult> gates;      // of --fail-if
 };
 Comparison compare(const Report& a, const Report& b, const Normalization& normalization);
 

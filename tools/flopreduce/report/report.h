@@ -12,6 +12,7 @@
 #include "reader/damage.h"
 #include "report/counter_reading.h"
 #include "report/facts.h"
+#include "report/gate_result.h"
 #include "report/gpu_time.h"
 #include "report/numbers.h"
 #include "report/roof.h"
@@ -238,6 +239,9 @@ struct RatioReport {
   std::vector<LayerReport> layers;
 };
 
+// How the cause begins where the formula is of real numbers, and the operator's are complex.
+inline constexpr std::string_view kComplexNumbers = "complex numbers";
+
 // An operator in one place (its range path) and phase, or all of one function in a phase.
 struct OperatorReport {
   std::string name;   // "aten::conv2d"
@@ -415,6 +419,7 @@ struct Report {
   std::vector<TraceReport> traces;
   RanksReport ranks;
   std::vector<DamageReport> damage;
+  std::vector<GateResult> gates;    // of --fail-if
   std::vector<std::string> errors;  // inputs that could not be used, one line each
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "report/cause_words.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {

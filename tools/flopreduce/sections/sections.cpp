@@ -46,7 +46,8 @@ constexpr Named kNamed[] = {{"total", &kHead},
                             {"ranks", &kRanks},
                             {"processes", &kProcesses},
                             {"diagnostics", &kDiagnostics},
-                            {"damage", &kDamage}};
+                            {"damage", &kDamage},
+                            {nullptr, &kGates}};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct Subject {
 extern const Subject kHead, kShortNames, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
     kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,
     kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring,
-    kCoverage, kRanks, kBusyTime, kIdleGaps, kSteps, kNumbers, kFacts, kRankSpread;
+    kCoverage, kRanks, kBusyTime, kIdleGaps, kSteps, kNumbers, kFacts, kRankSpread, kGates;
 std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.

@@ -552,6 +552,44 @@ class Program(unittest.TestCase):
         listed = run("compare", trace, trace, "--fail-if", "list").stdout.decode()
         self.assertIn("total.flop.ratio", listed)
 
+    def test_the_json_says_what_each_gate_came_to(self):
+        trace = self.trace["training"]
+        gates = ("launches < 1", "phases.forward.flop > 1 and 3 > 2", "total.flop > 1",
+                 "hfu > 1 or partial == 0", "total.flopp > 1")
+        asked = [word for gate in gates for word in ("--fail-if", gate)]
+        done = run("--format", "json", trace, *asked)
+        self.assertEqual(done.returncode, 2)  # for the name that there is not
+        report = json.loads(done.stdout)
+        plain = json.loads(run("--format", "json", trace).stdout)
+        self.assertEqual(plain["gates"], [])
+        self.assertEqual({**report, "gates": []}, plain)
+        said = report["gates"]
+        self.assertEqual([gate["condition"] for gate in said], list(gates))
+        self.assertEqual([gate["verdict"] for gate in said],
+                         ["passed", "failed", "not_known", "failed", "invalid"])
+        figures = [gate["figures"] for gate in said]
+        self.assertEqual(figures[0], [{"name": "launches", "value": 22, "value_exact": "22",
+                                       "reason": None}])
+        forward = plain["phases"]["forward"]
+        self.assertEqual((figures[1][0]["value"], figures[1][0]["value_exact"]),
+                         (forward["flop"], forward["flop_exact"]))
+        self.assertIsNone(figures[2][0]["value"])
+        self.assertIn("total.flop_partial", figures[2][0]["reason"])
+        self.assertEqual([(f["name"], f["value"]) for f in figures[3]],
+                         [("hfu", None), ("partial", 0)])
+        self.assertEqual(figures[3][0]["reason"], "null in the report")
+        self.assertIn("total.flop", figures[4][0]["reason"])
+        jsonschema.validate(report, json.loads(run("schema", "report").stdout))
+        done = run("compare", trace, trace, "--format", "json", "--fail-if",
+                   "total.launches.ratio == 1")
+        self.assertEqual(done.returncode, 1)
+        compared = json.loads(done.stdout)
+        self.assertEqual(compared["gates"],
+                         [{"condition": "total.launches.ratio == 1", "verdict": "failed",
+                           "figures": [{"name": "total.launches.ratio", "value": 1,
+                                        "value_exact": None, "reason": None}]}])
+        jsonschema.validate(compared, json.loads(run("schema", "compare").stdout))
+
     def test_percent_in_gates(self):
         trace = self.trace["training"]  # backward / forward is 1.5117
         for gate, code in (("ratio < 151%", 0), ("ratio < 152 %", 1), ("ratio > 150% and 1 < 2", 1),

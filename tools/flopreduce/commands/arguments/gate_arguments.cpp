@@ -36,8 +36,7 @@ bool GateArguments::may_name(const std::string& part) const {
          });
 }
 
-int GateArguments::check(const nlohmann::ordered_json& result) const {
-  int code = kExitFine;
+std::vector<GateResult> GateArguments::results(const nlohmann::ordered_json& result) const {
   if (list_) {
     size_t width = 0;
     const auto figures = list_figures(result);
@@ -47,10 +46,17 @@ int GateArguments::check(const nlohmann::ordered_json& result) const {
       std::cout << name << std::string(width - std::min(width, name.size()) + 2, ' ') << value
                 << '\n';
   }
-  for (const Gate& gate : gates_) {
-    const GateResult r =
-        gate.evaluate([&](const FigurePath& path) { return find_figure(result, path); });
-    const std::string text = "'" + printable(cut(gate.text(), 500)) + "'";
+  std::vector<GateResult> results;
+  for (const Gate& gate : gates_)
+    results.push_back(
+        gate.evaluate([&](const FigurePath& path) { return find_figure(result, path); }));
+  return results;
+}
+
+int GateArguments::check(const std::vector<GateResult>& results) {
+  int code = kExitFine;
+  for (const GateResult& r : results) {
+    const std::string text = "'" + printable(cut(r.condition, 500)) + "'";
     switch (r.verdict) {
       case Verdict::kPassed:
         break;

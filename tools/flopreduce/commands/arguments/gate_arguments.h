@@ -18,9 +18,11 @@ class GateArguments {
   bool lists() const { return list_; }
   // Whether a condition may be on a figure with this part in its name, or names are listed.
   bool may_name(const std::string& part) const;
+  // Prints the names of figures, where they are asked for, and what each gate comes to.
+  std::vector<GateResult> results(const nlohmann::ordered_json& result) const;
   // Says on standard error which gates failed. kExitGate for a failed gate, and for one that is
   // decided by a figure that is not known; kExitUsage for a name that the result does not have.
-  int check(const nlohmann::ordered_json& result) const;
+  static int check(const std::vector<GateResult>& results);
 
  private:
   std::vector<std::string> texts_;

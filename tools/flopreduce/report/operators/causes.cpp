@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "report/cause_words.h"
 #include "report/operators/gradients.h"
 #include "report/operators/tile_padding.h"
 #include "support/text.h"

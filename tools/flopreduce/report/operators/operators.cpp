@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "analytic/operator_flop.h"
-#include "report/cause_words.h"
 #include "report/operators/layers.h"
 #include "support/text.h"
 

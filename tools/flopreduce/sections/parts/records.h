@@ -25,6 +25,7 @@ inline void work_object(Fields& f, const char* key, const Work& work, const char
 void precision_fields(Fields& f, const Report& report, const Flop& flop);
 // null in the place of the list.
 void no_signatures(Fields& f);
+void gate_fields(Fields& f, const std::vector<GateResult>& gates);
 std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
 void signature_fields(Fields& f, const SignatureReport& signature);
 // expected_ratio, of backward / forward of matrix work, and what it is taken from.

@@ -113,6 +113,7 @@ void comparison_fields(Fields& f, const Comparison& c) {
       counts(change_word(change),
              static_cast<uint64_t>(std::ranges::count(c.kernels, change, &ComparedWork::change)));
   });
+  gate_fields(f, c.gates);
 }
 
 // "1.2 % more", of a ratio that is not 1.
