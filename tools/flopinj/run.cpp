@@ -28,7 +28,7 @@ constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN";
 
-// Who reads these variables splits them at such characters and knows no quoting.
+// The readers of these variables split them at such characters and know no quoting.
 void require_plain(const fs::path& path, const char* separators, const char* option) {
   if (path.string().find_first_of(separators) == std::string::npos) return;
   throw std::invalid_argument(
@@ -43,7 +43,7 @@ void require_file(const fs::path& path, const char* what) {
                            " needs it; build or install all of flopinj");
 }
 
-// Another tool's injection is replaced, as the variables hold one library only. The user is told.
+// Another tool's injection is replaced, as the variables hold one library only. A line says so.
 void warn_if_taken(const char* variable, const fs::path& ours) {
   const char* other = std::getenv(variable);
   if (other == nullptr || *other == '\0') return;

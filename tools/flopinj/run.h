@@ -32,7 +32,7 @@ struct CannotRecord : std::runtime_error {
 };
 
 // The library's variables that the options ask for. Relative paths are taken against `folder`.
-// Throws std::invalid_argument for what the user must mend.
+// Throws std::invalid_argument for an error that the user must mend.
 std::vector<std::pair<std::string, std::string>> recording_variables(
     const RunOptions& options, const std::filesystem::path& folder);
 // The environment that the options ask for. Relative paths are taken against `folder`. Throws

@@ -42,7 +42,7 @@ std::string choices(const Option& option, const char* before, const char* after)
 
 std::string first_word(const std::string& name) { return name.substr(0, name.find(' ')); }
 
-// What may stand after `before`: the next words of commands' names.
+// Words that may follow `before`: the next words of commands' names.
 std::vector<std::string> words_after(const Program& program, const std::string& before) {
   std::vector<std::string> words;
   for (const Command& command : program.commands) {

@@ -61,7 +61,7 @@ void entries(std::ostream& out, const std::string& title, const std::vector<Entr
   for (const Entry& e : list) entry(out, e.term, e.text, width, std::min(column, kTextColumn));
 }
 
-// "-o, --output FILE"; a long name alone is under the other long ones.
+// "-o, --output FILE"; an option without a short name is under the other long names.
 std::string names_text(const Option& o) {
   if (o.names.empty()) return o.value + (o.many ? "..." : "");
   std::string text = o.names.front().starts_with("--") ? "    " : "";

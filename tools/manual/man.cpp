@@ -6,7 +6,7 @@
 namespace flopinj::manual {
 namespace {
 
-// Text for roff: nothing in it is a request or an escape. Quotes that stand for themselves, and
+// Text for roff: nothing in it is a request or an escape. Quotes that are only quotes, and
 // hyphens that can be copied and searched for.
 std::string roff(const std::string& text) {
   std::string out;

@@ -10,7 +10,7 @@ namespace trainer {
 class Dataset {
  public:
   // `batches` batches of `batch` samples with `features` values each. The centres depend on `seed`
-  // alone, the samples on `seed` and `shard`: shards are different samples of the same task.
+  // only, the samples on `seed` and `shard`: shards are different samples of the same task.
   Dataset(int features, int classes, int batch, int batches, uint64_t seed, uint64_t shard);
 
   // Batch `step`, starting over after the last: batch * features values, and batch labels in [0,

@@ -12,7 +12,7 @@ struct ChildOutput {
 };
 
 struct ChildOptions {
-  bool with_stderr = false;  // else what it says there is left out
+  bool with_stderr = false;  // else its lines there are left out
   // Asked whenever it has printed nothing for `patience_ms`; it goes on running. Negative: never.
   int patience_ms = -1;
   std::function<void(int process)> is_silent;

@@ -70,7 +70,7 @@ bool has_gdb() {
   return false;
 }
 
-// 0: as ever; 1: only the parent, or who may trace all; 2: only who may; 3: nobody.
+// 0: as ever; 1: only the parent, or a user who may trace all; 2: only such a user; 3: nobody.
 int yama() {
   int scope = 0;
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;

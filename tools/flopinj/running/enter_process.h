@@ -3,7 +3,7 @@
 // gdb stops the process, lets it run until one of its threads begins a call that no thread makes
 // with a lock of the C library's allocator or loader held (a launch, a sleep, a wait), and calls
 // dlopen() there. The library then listens (flopinj_listen); all else is asked for by its socket.
-// While gdb reads the symbols of a few libraries the process stands still, for a second or so.
+// While gdb reads the symbols of a few libraries the process is stopped, for a second or so.
 #pragma once
 #include <sys/types.h>
 

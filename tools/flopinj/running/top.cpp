@@ -161,7 +161,7 @@ int metrics(const MetricsOptions& options, const InstallTree& tree) {
     if (const int connection = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC); connection >= 0)
       answer_http(connection, newest);
   }
-  if (!options.file.empty()) unlink(options.file.c_str());  // it would be told for good
+  if (!options.file.empty()) unlink(options.file.c_str());  // or its last values would stay
   if (listening >= 0) close(listening);
   return kExitOk;
 }

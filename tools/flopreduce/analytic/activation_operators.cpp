@@ -50,7 +50,7 @@ constexpr ElementwiseRow kRows[] = {
     {"mish", 0, 0, 2, 3, "x tanh(log(1 + exp(x)))"},
     {"mish_backward", 0, 2, 5, 4,
      "dy (t + x s (1 - t t)), t = tanh(log(1 + exp(x))), s = sigmoid(x)", true},
-    // The tanh form, which the name does not tell, is an approximation of this.
+    // The tanh form, which has the same name, is an approximation of this.
     {"gelu", 0, 0, 4, 1, "x / 2 (1 + erf(x / sqrt 2))"},
     {"gelu_backward", 0, 1, 7, 2, "dy (cdf(x) + x pdf(x))", true},
     {"glu", kHalf, 0, 3, 1, "a sigmoid(b), half of the elements each"},

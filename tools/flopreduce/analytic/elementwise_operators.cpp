@@ -141,7 +141,7 @@ constexpr ElementwiseRow kRows[] = {
     {"sort", 0, 0, 0, 1, kCompareAtLeast},
     {"argsort", 0, 0, 0, 1, kCompareAtLeast},
 
-    // As many more as windows overlap, which sizes do not tell: none of them FLOP.
+    // As many more as windows overlap, which sizes do not show: none of them FLOP.
     {"max_pool1d", 0, 0, 0, 1, kCompareAtLeast},
     {"max_pool2d", 0, 0, 0, 1, kCompareAtLeast},
     {"max_pool3d", 0, 0, 0, 1, kCompareAtLeast},

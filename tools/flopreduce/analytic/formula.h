@@ -31,12 +31,12 @@ u128 times_saturating(u128 a, u128 b);
 // Number of elements: the product of the dimensions, 1 for a scalar.
 u128 elements(const Shape& shape);
 
-// One call of an operator, as far as names tell.
+// One call of an operator, as far as names describe it.
 struct OperatorCall {
   const std::vector<Shape>* sizes = nullptr;
   const OperatorSettings* settings =
       nullptr;  // its own, or of the module around it, where a name has them
-  // Of its result, where another range tells it: the gradient's shape in the backward operator with
+  // Of its result, where another range has it: the gradient's shape in the backward operator with
   // the same sequence number.
   const Shape* output = nullptr;
   const OperatorName* gradient = nullptr;  // that backward operator

@@ -7,7 +7,7 @@
 //   Comparisons (maximum, clamp, where), signs, roots, exponentials, logarithms, powers,
 //   trigonometric and error functions are counted apart and are no FLOP: GPUs run them on units, or
 //   as instructions, that no FLOP counter counts, and so they are none on the hardware's side. Left
-//   out: what is done once for a row, a channel or a call, and factors that a name does not tell
+//   out: what is done once for a row, a channel or a call, and factors that a name does not have
 //   (alpha, beta, weight decay). Where a name leaves the work open, there is no formula, and the
 //   reason is said.
 //

@@ -58,7 +58,7 @@ u128 elements_of_adaptive(int64_t input, int64_t output) {
   return sum;
 }
 
-// Of one dimension of the module's windows; the output's size where no other range tells it.
+// Of one dimension of the module's windows; the output's size where no other range has it.
 std::optional<Windows> windows(const OperatorSettings& set, size_t dimension, int64_t input,
                                const int64_t* output) {
   Windows w{input, 0, setting_at(set.kernel, dimension, 0), 0,

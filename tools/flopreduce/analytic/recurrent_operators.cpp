@@ -1,5 +1,5 @@
 // Recurrent layers: every weight matrix meets each time step of each sample once; gates, which grow
-// with the hidden size alone, are left out where the matrices are counted. Backward twice that.
+// with the hidden size only, are left out where the matrices are counted. Backward twice that.
 #include "analytic/tables.h"
 
 namespace flopinj::reduce {
@@ -83,7 +83,7 @@ Formula gates_gradient(const OperatorCall& call, const OperatorRow& row) {
   const Shape* saved = call.shape(row.b);
   if (grad == nullptr || saved == nullptr || grad->size() != 2 || saved->size() != 2)
     return Formula::none(kMismatch);
-  // Of the last step's state, or of its cell alone, nobody may need a gradient.
+  // The program may need no gradient of the last step's state, or of its cell.
   if (lstm && *grad != *call.shape(1))
     return Formula::none("a gradient by the cell or by its output is missing");
   const auto any = biased(call);

@@ -53,7 +53,7 @@ inline constexpr const char* kCompare = "one comparison per element";
 inline constexpr const char* kSpecial = "one special function per element";
 inline constexpr const char* kSign = "only the sign";
 
-// One dimension of a module's setting: a single number stands for all.
+// One dimension of a module's setting: a single number is for all.
 inline int64_t setting_at(const Shape& setting, size_t dimension, int64_t otherwise) {
   if (setting.size() == 1) return setting[0];
   return dimension < setting.size() ? setting[dimension] : otherwise;

@@ -56,7 +56,7 @@ Uses uses_of(Input& input) {
   return uses;
 }
 
-// One message without what it must not say; false where it is none.
+// One message without its private parts; false where it is none.
 class Rewriter {
  public:
   Rewriter(const AnonymousNames& names, const AnonymizeOptions& options, Uses uses)

@@ -134,7 +134,7 @@ std::string AnonymousNames::pseudonym(std::string_view word) const {
   return out;
 }
 
-// Letters alone say nothing; what is no letter of ASCII stays where it is ASCII.
+// Single letters say nothing. Other characters stay where they are ASCII.
 std::string AnonymousNames::words(std::string_view name) const {
   std::string out;
   for_each_word(name, [&](std::string_view word, bool letters) {
@@ -154,7 +154,7 @@ std::string AnonymousNames::range(std::string_view name) const {
 std::string AnonymousNames::kernel(std::string_view name) const {
   if (is_public_mangled(name) || full(name, public_kernel())) return std::string(name);
   std::string out = "kernel_" + pseudonym(std::string("k") + std::string(name));
-  // What tells the gradient, communication and tiles.
+  // Words for the gradient, communication and tiles.
   if (const auto direction = gradient_direction(name))
     out += *direction == Direction::kInputGradient ? "_dgrad" : "_wgrad";
   static const PhaseRules rules;

@@ -1,4 +1,4 @@
-// flopreduce rules: how phases are told apart, as a rule file.
+// flopreduce rules: how phases are decided, as a rule file.
 #include <iostream>
 #include <memory>
 

@@ -131,7 +131,7 @@ void DefinitionPass::interned(const trace::Interned& message) {
   for (const auto& m : message.range_paths()) range_path(m);
   for (const auto& m : message.streams()) {
     define(trace_->streams, m.id(), tables_.device_index(trace_index_, m.device()));
-    // define() told where it is refused
+    // define() logged where it is refused
     if (!trace_->stream_numbers.set(m.id(), m.stream())) continue;
     if (m.green_context())
       trace_->green_streams.insert(m.id());
@@ -203,7 +203,7 @@ void DefinitionPass::signature(const trace::Interned::Signature& m) {
   const uint32_t index = tables_.signatures.intern(s);
   define(trace_->signatures, m.id(), index);
   if (index == kNoIndex || facts.code.state() == KernelCode::State::kNotSaid) return;
-  // Equal code: who read it knows more than who did not.
+  // Equal code: a process that read it knows more than one that did not.
   KernelCode& known = tables_.code[index];
   if (known.state() < facts.code.state()) known = facts.code;
 }

@@ -26,10 +26,10 @@ class FactPass {
   static constexpr size_t kMaxRowsOfTrace = 1U << 20;
   static constexpr size_t kMaxRows = 1U << 24;  // of all traces: 2 GB
 
-  // All must outlive this. Without `numbers`, sequence numbers tell nothing.
+  // All must outlive this. Without `numbers`, sequence numbers are not used.
   FactPass(const TraceTables& tables, PhaseMap& phases, const NumberSource* numbers);
   // Fills Totals::facts and Totals::step_times. Reads one trace after another, so that no more than
-  // one has a table that grows. Damage was told by the passes before.
+  // one has a table that grows. The passes before logged damage.
   void run(const Segments& segments, const Revisions& revisions, std::vector<TraceFile>& files,
            Totals& totals);
 

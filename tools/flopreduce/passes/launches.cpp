@@ -23,7 +23,7 @@ void Launches::for_each(const std::function<bool(const TimedLaunch&)>& visit) {
   read_([&](uint32_t trace, const Packet& packet) { return batch(trace, packet, visit); });
 }
 
-// Ids that no packet defined stand for the same as in the totals.
+// Ids that no packet defined have the same places as in the totals.
 bool Launches::batch(uint32_t trace, const Packet& packet,
                      const std::function<bool(const TimedLaunch&)>& visit) {
   DamageLog told;

@@ -46,7 +46,7 @@ class Launches {
            const std::vector<PeakOverride>& peaks, ReadBatches read);
 
   // Calls visit for each timed launch, in the order of the traces, until it returns false. Damage
-  // was told by the passes before.
+  // was logged by the passes before.
   void for_each(const std::function<bool(const TimedLaunch&)>& visit);
   // For the launch at hand: its FLOP, or null where they are not known. Call once for each launch:
   // launches whose work is an estimate get shares that add up to those of the report.

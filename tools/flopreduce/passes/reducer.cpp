@@ -116,7 +116,7 @@ void Reducer::leave_out(const std::string& name, bool simulated) {
                      false});
 }
 
-// What simgpu made and what hardware made have no sum. Where there are both, what hardware made is
+// Simulated and real launches are never added up. Where there are traces of both, the real ones are
 // meant, in whatever order they come.
 bool Reducer::one_kind(const std::string& name, bool simulated) {
   if (!kind_) kind_ = {name, simulated};
@@ -176,7 +176,7 @@ Totals Reducer::second_pass(TraceTables& tables, PhaseMap& phases, const NumberS
   return totals;
 }
 
-// Damage was told by the passes before.
+// Damage was logged by the passes before.
 void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& visit) {
   bool goes_on = true;
   for (const Segment& segment : segments_.all()) {

@@ -100,7 +100,7 @@ class Readers {
     try {
       for (size_t i = 1; i < totals_.size(); ++i)
         threads.emplace_back([this, i] { read_segments(totals_[i]); });
-    } catch (const std::system_error&) {  // no more threads to be had: those there are do it
+    } catch (const std::system_error&) {  // no more threads can be made: the others do it
     }
     read_segments(totals_[0]);
     for (auto& thread : threads) thread.join();
@@ -109,7 +109,7 @@ class Readers {
     while (totals_.size() > 1) totals_.pop_back();
     read_revisions(totals_[0]);
   }
-  // A table was too small, and what found no room may have come to another thread first.
+  // A table was too small, and rows without room may differ by the order of the threads.
   bool depends_on_threads() { return totals_[0].full(); }
   Totals take() {
     for (size_t i = 0; i < damage_.size(); ++i) pass_.files[i].damage.add(damage_[i]);

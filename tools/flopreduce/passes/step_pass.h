@@ -27,7 +27,7 @@ class StepPass {
   StepPass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
            const std::vector<PeakOverride>& peaks);
 
-  // By trace; within one by step, 0 for steps that are not told apart. The same whatever the number
+  // By trace; within one by step, 0 for steps that are only summed up. The same whatever the number
   // of threads: sums are of integers.
   using Result = std::vector<std::map<uint32_t, StepWork>>;
   Result run(const Segments& segments, const Revisions& revisions, std::vector<TraceFile>& files,

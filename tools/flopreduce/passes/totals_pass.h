@@ -35,12 +35,12 @@ class TotalsPass {
   SegmentTimes segment(const Segment& segment, Input& input, DamageLog& damage);
   // A tally by itself: the revision that counts.
   void tally(uint32_t trace, const Packet& packet, DamageLog& damage);
-  // Ids of the trace at hand become what they stand for in all traces. To be called after the last
+  // Ids of the trace at hand become indices of the joined tables. To be called after the last
   // segment and the last tally.
   void fold_rows();
   // Adds what another has counted.
   void add(TotalsPass& other);
-  // True when a table was too small: what was left out then depends on who read what.
+  // True when a table was too small: then rows that are left out depend on the threads.
   bool full() const { return full_; }
   // In a fixed order. The union of kernel times is not in it.
   Totals take(DamageLog& damage);
@@ -71,7 +71,7 @@ class TotalsPass {
   struct Launches {
     uint64_t launches = 0, graph = 0;  // the latter of the former
   };
-  // Times may be told in another segment than launches are: only the sum over all has a meaning.
+  // Times may be in another segment than their launches: only the sum over all has a meaning.
   struct Timed {
     uint64_t launches = 0, timed = 0;
   };

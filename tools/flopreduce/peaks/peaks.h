@@ -80,11 +80,11 @@ class DevicePeaks {
 //
 // The row is found only by its name. The trace's other facts are checked against it:
 // - another architecture than the row's: refused
-// - another chip of it: told
+// - another chip of it: the report says so
 // - fewer multiprocessors: the device is a slice of the GPU (MIG), its compute peaks are that
 //   share; memory bandwidth stays the whole GPU's, an upper bound
 // - more multiprocessors: refused, it is another product of that name
-// - a highest clock that differs by more than 5 %: told; published peaks stand on their own clock
+// - a highest clock that differs by more than 5 %: likewise; published peaks have their own clock
 struct PeakLookup {
   DevicePeaks peaks;
   std::string error;

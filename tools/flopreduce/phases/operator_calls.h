@@ -1,4 +1,4 @@
-// What sequence numbers tell: how often an operator was called, and which forward operator a
+// What sequence numbers show: how often an operator was called, and which forward operator a
 // backward one belongs to.
 #pragma once
 #include <cstdint>

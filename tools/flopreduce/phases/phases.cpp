@@ -14,7 +14,7 @@ using Match = PhaseRules::Match;
 using Subject = PhaseRules::Subject;
 
 // Longer names are not read further: patterns sit at the start, and user rules stay cheap. Mangled
-// kernel names are longer, and what tells them apart may be at their end.
+// kernel names are longer, and may differ only at their end.
 constexpr size_t kMatchedBytes = 512;
 constexpr size_t kMatchedKernelBytes = 16384;
 

@@ -38,7 +38,7 @@ class PhaseRules {
     kContains,  // the pattern is somewhere in the name, any case
     kNode,      // the name's first part ends in the pattern and a number: "ConvolutionBackward0"
     kRegex,     // RE2 syntax: found in the name, any case
-    kIs,        // what a sequence number tells: "between", "unclear", "again"
+    kIs,        // what a sequence number shows: "between", "unclear", "again"
     kDefault,   // nothing else matched
   };
   struct Rule {
@@ -80,7 +80,7 @@ class PhaseRules {
   uint32_t match(Subject subject, std::string_view name, std::string_view within = {},
                  std::string_view domain = {}) const;
   static std::string describe(const Rule& rule);
-  // Whether launches of this rule may have run forward, and their sequence numbers do not tell.
+  // Whether launches of this rule may have run forward, and their sequence numbers do not say.
   bool leaves_unclear(uint32_t rule) const;
 
  private:
@@ -123,7 +123,7 @@ class PhaseMap {
   // What passes/sequence/own_numbers.h found out of operators inside of nodes, by path; empty:
   // nothing.
   void use_again(std::vector<bool> again) { again_ = std::move(again); }
-  // What is known of a launch: by its path, else by what its number tells.
+  // What is known of a launch: by its path, else by its number.
   NumberTells told(uint32_t path, NumberTells tells) const {
     return path < again_.size() && again_[path] ? NumberTells::kAgain : tells;
   }

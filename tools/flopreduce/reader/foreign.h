@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 // The format versions this reader knows.
 inline constexpr uint32_t kFormatMajor = 1;
 
-// Whether a summary's header stands for one that is lost: then it says nothing of the process.
+// Whether a summary's header replaces one that is lost: then it says nothing of the process.
 inline bool stands_for_lost(const trace::Header& header) {
   return header.summary() && header.pid() == 0 && header.hostname().empty() &&
          header.producer().empty();

@@ -14,7 +14,7 @@ namespace flopinj::reduce {
 
 // A kernel that runs longer than this is a damaged number.
 inline constexpr uint64_t kLongestKernelNs = 1000ULL * 1000 * 1000 * 86400 * 30;
-// Launches in a batch: what a few bytes can stand for has a bound.
+// Launches in a batch: a few bytes can mean no more than this.
 inline constexpr size_t kMaxBatchLaunches = 1U << 16;
 
 // Which launches, without their times: rows of the trace's patterns, or named one by one.

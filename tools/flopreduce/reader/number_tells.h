@@ -1,4 +1,4 @@
-// What the sequence number of a launch tells of its place, as launches are told apart by it.
+// What the sequence number of a launch shows of its place; launches are distinguished by it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace flopinj::reduce {
 enum class NumberTells : uint8_t {
   kNothing = 0,  // there is none, or no operator of its thread has gradients
   kBetween = 1,  // the launch ran in a forward pass
-  kUnclear = 2,  // in a forward pass or outside of all: nothing tells
+  kUnclear = 2,  // in a forward pass or outside of all: not known
   kAgain = 3,    // forward again, inside of backward: passes/sequence/own_numbers.h
 };
 inline constexpr size_t kNumberTells = 4;

@@ -1,5 +1,5 @@
 // The derivation of one figure: which signatures it is made of, what each of them was counted from,
-// and the peaks that its share of peak stands on.
+// and the peaks behind its share of peak.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -46,7 +46,7 @@ enum class FigureKind : uint8_t {
 const char* word(FigureKind kind);
 std::optional<FigureKind> figure_kind(std::string_view word);
 
-// The figure's launches whose phase one rule told.
+// The figure's launches that have their phase from one rule.
 struct ByRule {
   const RuleReport* rule = nullptr;
   Work work;

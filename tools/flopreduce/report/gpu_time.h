@@ -10,9 +10,9 @@ namespace flopinj::reduce {
 // GPU time of a set of launches.
 struct GpuTime {
   u128 ns = 0;
-  // Launches that stand in it with the mean of their signature's other launches.
+  // Launches that are in it with the mean of their signature's other launches.
   uint64_t estimated = 0;
-  // Launches that stand in it with times taken while counters were read: upper bounds.
+  // Launches that are in it with times taken while counters were read: upper bounds.
   uint64_t windowed = 0;
   uint64_t unknown = 0;  // launches that are not in it
 

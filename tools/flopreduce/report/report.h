@@ -35,7 +35,7 @@ struct Work {
   uint64_t unmeasured = 0;
   uint64_t varying = 0;         // measured, but not exactly: their FLOP are an estimate
   uint64_t rounded = 0;         // of those: samples agree, on a count that the counter has rounded
-  uint64_t agreeing = 0;        // stand with samples that agree, not each with its own
+  uint64_t agreeing = 0;        // have the count of samples that agree, not each its own
   uint64_t fewest_windows = 0;  // of those: windows with samples, of the kernel that has fewest
   uint64_t unscreened = 0;      // measured, but nothing says whether there is tensor work too
   u128 flop = 0;
@@ -201,7 +201,7 @@ struct LayerReport {
 struct ExpectedRatio {
   double least = 0, most = 0;
   std::string basis;  // what is not plain about it, and what is assumed; may be empty
-  // Of some products nothing tells which gradients were computed, and both are taken for granted;
+  // Of some products nothing shows which gradients were computed, and both are taken for granted;
   // or it is of a part of the matrix work.
   bool assumed = false;
   bool certain() const { return most - least <= 1e-9 * most; }
@@ -255,7 +255,7 @@ struct OperatorReport {
   std::optional<u128> formula_flop;
   // Of all places of a function: some have none. Of one: complex numbers, counted as real ones.
   bool formula_partial = false;
-  bool formula_at_most = false;  // of both gradients, and nothing tells which were computed
+  bool formula_at_most = false;  // of both gradients, and nothing shows which were computed
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
   // Of it what the model needed: without gradients that nobody computed, without what a mask leaves
   // out.
@@ -274,7 +274,7 @@ struct ForwardBackward {
   u128 forward_formula = 0, backward_formula = 0;
   // Some have none, or are of complex numbers.
   bool forward_formula_partial = false, backward_formula_partial = false;
-  // The formula holds gradients that were not computed, or of which nothing tells.
+  // The formula holds gradients that were not computed, or that perhaps were not.
   bool backward_formula_at_most = false;
   bool forward_at_least = false;  // launches of Report::unclear are of this operator or layer
   std::optional<double> ratio;    // backward / forward, matrix FLOP
@@ -294,7 +294,7 @@ struct OperatorsReport {
   u128 products_matrix_flop = 0;
   std::optional<ExpectedRatio> products_expected;
   // Backward launches of gradients that are differentiated again (create_graph=True): they have
-  // numbers of their own, and no number tells their forward operator.
+  // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;
   u128 recompute_flop = 0;  // executed
   // Backward launches with a sequence number, by what became of it.
@@ -373,7 +373,7 @@ struct RowReport {
   size_t signature = 0;       // Report::signatures
   uint32_t chip = 0;          // TraceTables::chips
   uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
-  size_t rule = 0;            // Report::rules, that told the phase
+  size_t rule = 0;            // Report::rules: the rule that gave the phase
   std::string phase;
   std::string layer;          // empty where it is in none
   std::string operator_name;  // OperatorsReport::by_forward; empty where it is in none
@@ -393,7 +393,7 @@ struct Report {
   LedgerReport ledger;
   std::vector<PhaseReport> phases;
   std::vector<RuleReport> rules;
-  Work unclear;  // of phase "other": may have run forward, and sequence numbers do not tell
+  Work unclear;  // of phase "other": may have run forward, and sequence numbers do not say
   // Of phase "optimizer": products that no number places; its own, or those of a closure.
   Work optimizer_products;
   RatioReport ratio;

@@ -10,12 +10,12 @@ namespace flopinj::reduce {
 
 struct Roof {
   // Sum over precisions of FLOP / peak, in ns: no order of a kernel's operations is faster, were
-  // its units to take turns. FLOP x peak of each alone would need one precision for all.
+  // its units to take turns. One peak for all FLOP would need one precision for all.
   double compute_ns = 0;
   double integer_ns = 0;  // the same of integer tensor work, which is no FLOP
   double memory_ns = 0;   // DRAM bytes / bandwidth
   double ns = 0;          // the larger of arithmetic, both kinds, and memory, launch by launch
-  u128 dram_bytes = 0;    // read and written, as measured when the kernel ran alone
+  u128 dram_bytes = 0;    // read and written, as measured when no other kernel ran
 
   // Launches that are not in the sums above.
   uint64_t no_peak = 0;          // FLOP of a precision for which no peak is known

@@ -92,7 +92,7 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
       add_saturating(known.launches, launches);
       return;
     }
-    // Rows are joined by chip, so they cannot be told apart by product.
+    // Rows are joined by chip, so products with one chip cannot be kept apart.
     known.error = "devices of chip " + facts.chip +
                   " with different peaks are in these traces: reduce each kind apart, or give one "
                   "--peak for all";

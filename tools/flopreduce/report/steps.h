@@ -18,7 +18,7 @@ namespace flopinj::reduce {
 struct TraceTables;
 struct Report;
 
-// What one launch of a kernel stands for.
+// What one launch of a kernel counts as.
 struct StepLaunch {
   bool known = false, flop_known = false, estimated = false, time_known = false, peak_known = true;
   u128 flop = 0;      // the mean, where launches differ

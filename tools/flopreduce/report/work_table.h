@@ -58,7 +58,7 @@ class WorkTable {
   std::unordered_map<uint64_t, uint64_t> handed_out_;
 };
 
-// Launches without a usable time stand with the mean of the signature's launches outside windows;
+// Launches without a usable time count with the mean of the signature's launches outside windows;
 // if there are none, with times taken inside windows; else they are unknown.
 GpuTime time_of(const Counts& counts, const Counts& signature, bool& overflow);
 

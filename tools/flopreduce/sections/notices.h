@@ -30,7 +30,7 @@ std::string verdict_text(const RatioReport& ratio);
 // Of a phase's FLOP: launches of other that may have run forward are missing from it, or one too
 // many.
 Mark phase_mark(const std::string& phase, const Report& report);
-// Under figures of forward: launches that may have run there, and sequence numbers do not tell.
+// Under figures of forward: launches that may have run there, and sequence numbers do not say.
 std::vector<Line> unclear_lines(const Report& report);
 
 // What took something from the report, with the file: at most `most` of them, and whether there is

@@ -1,4 +1,4 @@
-// An array of which only those pages are there that were used.
+// An array that has memory only for pages that were used.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // How far an extrapolated sum may be off: the statistics behind the 95 % intervals.
 //
 // A kernel's launches are a fixed sequence of work; windows are read at places that do not depend
-// on it. Each cluster of samples stands for the launches nearest to it (ClusterList::cells), so
+// on it. Each cluster of samples represents the launches nearest to it (ClusterList::cells), so
 // that a drift or a warm-up does not bias the sum. The error of such a sum is judged cluster by
 // cluster, from how far it is off the mean and off its neighbours, whichever is more.
 #pragma once
@@ -17,7 +17,7 @@ namespace flopinj::reduce {
 
 // One cluster of samples in an extrapolated sum.
 struct ClusterUnit {
-  double launches = 0;  // that it stands for, itself included
+  double launches = 0;  // that it represents, itself included
   double samples = 0;
   double mean = 0;  // FLOP of one launch
 };

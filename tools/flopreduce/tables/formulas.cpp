@@ -46,7 +46,7 @@ constexpr std::array kInstructions = {
 
 static_assert(kInstructions.size() == trace::Interned::SassOperation_MAX);
 
-// How much of its instructions is arithmetic, as far as the kernel's code tells.
+// How much of its instructions is arithmetic, as far as the kernel's code shows.
 void weigh(MetricMeaning& m, std::string_view metric, const KernelCode& code) {
   const auto* const row = std::find_if(kInstructions.begin(), kInstructions.end(),
                                        [&](const auto& r) { return r.metric == metric; });
@@ -257,7 +257,7 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
   };
   for (const uint32_t group : required.always)
     if (not_sampled(group)) return out;
-  bool tensor_needed = required.conditional.empty();  // then screening alone is to say so
+  bool tensor_needed = required.conditional.empty();  // then only screening is to say so
   for (const auto& group : required.conditional) {
     const Need need = need_of(group, *samples);
     // What nothing rules out, and cannot be measured, would be missing in silence.

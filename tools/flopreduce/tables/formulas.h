@@ -75,7 +75,7 @@ enum class FlopStatus : uint8_t {
   kUndefined,         // the signature's definition is lost
 };
 
-// The FLOP of one signature on one kind of device, as its samples tell.
+// The FLOP of one signature on one kind of device, by its samples.
 struct SignatureFlop {
   struct Part {
     MetricStat stat;

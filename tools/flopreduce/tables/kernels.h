@@ -31,7 +31,7 @@ struct Signature {
 
 class SignatureTable {
  public:
-  static constexpr uint32_t kUndefined = 0;  // stands for ids that no packet defined
+  static constexpr uint32_t kUndefined = 0;  // of ids that no packet defined
   static constexpr size_t kMax = 1U << 20;
 
   SignatureTable() : all_(1) {}

@@ -10,7 +10,7 @@ namespace flopinj::reduce {
 // made fit for a terminal.
 std::string human(const Cell& cell, Kind kind);
 
-// The number alone, in the unit of the column's key, without marks; texts as raw bytes; nothing
+// The number only, in the unit of the column's key, without marks; texts as raw bytes; nothing
 // where there is no value.
 std::string exact(const Cell& cell);
 

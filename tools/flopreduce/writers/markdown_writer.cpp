@@ -13,7 +13,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool ends_word(const std::string& text, size_t at) { return at >= text.size() || text[at] == ' '; }
 
-// Whether text[at] can mean something to Markdown where it stands. Numbers and most signatures of
+// Whether text[at] can mean something to Markdown in its place. Numbers and most signatures of
 // kernels stay as they are.
 bool is_special(const std::string& text, size_t at) {
   const char c = text[at];

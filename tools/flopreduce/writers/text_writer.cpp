@@ -41,7 +41,7 @@ class TextWriter {
   }
 
  private:
-  // Broken to the terminal's width; what follows the first line stands deeper.
+  // Broken to the terminal's width; lines after the first are indented deeper.
   void write(const Line& line) {
     std::string text;
     std::vector<std::pair<size_t, Tone>> ends;  // of the parts

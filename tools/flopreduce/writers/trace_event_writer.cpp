@@ -21,7 +21,7 @@
 namespace flopinj::reduce {
 namespace {
 
-// Tracks of one stream stand together: ranges, phases, kernels, once for each lane.
+// Tracks of one stream are together: ranges, phases, kernels, once for each lane.
 constexpr uint64_t kTracksOfLane = 3;
 constexpr uint64_t kStepTracks = uint64_t{1} << 12;  // sort before those of streams
 

@@ -154,7 +154,7 @@ CUptiResult Callbacks::enable_domain(bool on, CUpti_SubscriberHandle handle,
 }
 
 void Callbacks::deliver(CUpti_CallbackDomain domain, uint32_t id, const void* data) noexcept {
-  // A tool's own calls are not told to it, but for the modules that they cause to be loaded.
+  // A tool's own calls are not reported to it, but for the modules that they cause to be loaded.
   const bool nested = t_inside_callback;
   if (nested && domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   t_inside_callback = true;

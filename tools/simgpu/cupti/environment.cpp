@@ -29,7 +29,7 @@ bool parse_number(std::string_view text, T& out) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-// What this library is when nobody says so.
+// The version that this library has when nothing sets it.
 uint32_t default_version() {
   Dl_info self{};
   const bool named = dladdr(reinterpret_cast<const void*>(&parse_version), &self) != 0;

@@ -15,7 +15,7 @@ struct Environment {
   Faults faults;  // SIMGPU_FAULT
   // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not known; empty: none.
   std::string unknown_metrics = {};
-  std::string chip_name = {};  // SIMGPU_CHIP_NAME: what CUPTI calls the chip; empty: its own name
+  std::string chip_name = {};  // SIMGPU_CHIP_NAME: CUPTI's name of the chip; empty: its own name
 };
 
 // Malformed values get one line on stderr and the default.

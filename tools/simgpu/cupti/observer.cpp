@@ -1,4 +1,4 @@
-// What the driver tells, passed to whoever asked for it.
+// Reports of the driver, passed on to the subscribers that asked for them.
 #include <cupti.h>
 
 #include "process.h"

@@ -21,9 +21,9 @@ class Process {
 
   // Null when there is no simulated driver, or an older one than the simulated CUPTI needs.
   const Driver* driver();
-  // The same, and from now on the driver tells us what happens. For calls that turn something on.
+  // The same, and from now on the driver reports to us. For calls that turn something on.
   const Driver* attach();
-  // cuptiFinalize: everything off, and the driver tells us nothing more. Waits for callbacks that
+  // cuptiFinalize: everything off, and the driver reports nothing more. Waits for callbacks that
   // run on other threads, so it must not hold what they wait for; no other CUPTI call may be made
   // meanwhile.
   void detach();

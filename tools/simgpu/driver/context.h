@@ -8,9 +8,9 @@ std::shared_ptr<Context> create_context(Device& device, bool primary);
 // Ends the context and everything made in it: streams, events, modules.
 void destroy_context(const std::shared_ptr<Context>& context);
 
-// What a handle stands for; the primary context for that of a green one. Null when it is not alive.
+// The context of a handle; of a green context, the primary one. Null when it is not alive.
 std::shared_ptr<Context> find_context(CUcontext handle);
-CUgreenCtx green_of(CUcontext handle);  // null for that of an ordinary context
+CUgreenCtx green_of(CUcontext handle);  // null for the handle of an ordinary context
 
 // The calling thread's stack.
 bool push_context(CUcontext context);  // false: the stack is full

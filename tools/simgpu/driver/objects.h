@@ -1,4 +1,4 @@
-// What CUDA handles stand for. Objects are shared: the handle tables (runtime.h) hold one
+// The objects behind CUDA handles. Objects are shared: the handle tables (runtime.h) hold one
 // reference, calls in progress others, so destroying a handle under another thread's feet is an
 // error code and no crash.
 #pragma once

@@ -1,4 +1,4 @@
-// Telling the simulated CUPTI what happens, through the one Observer it installs.
+// Reports to the simulated CUPTI, through the one Observer that it installs.
 #pragma once
 #include <simgpu/hooks.h>
 
@@ -40,7 +40,7 @@ void tell(void (*Observer::*event)(void*, Parameters...), const Arguments&... ar
     (guard.get()->*event)(guard.get()->self, arguments...);
 }
 
-// One driver-API call: tells enter when made and exit in finish(), both or neither to the same
+// One driver-API call: reports enter when made and exit in finish(), both or neither to the same
 // observer.
 class ApiScope {
  public:

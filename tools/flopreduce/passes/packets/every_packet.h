@@ -44,7 +44,7 @@ auto add_up_packets(const Segments& segments, const Revisions& revisions,
   std::vector<std::thread> threads;
   try {
     for (size_t i = 1; i < std::min<size_t>(jobs, all.size()); ++i) threads.emplace_back(read);
-  } catch (const std::system_error&) {  // no more threads to be had: those there are do it
+  } catch (const std::system_error&) {  // no more threads can be made: the others do it
   }
   read();
   for (std::thread& thread : threads) thread.join();

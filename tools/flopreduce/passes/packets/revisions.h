@@ -9,11 +9,11 @@
 
 namespace flopinj::reduce {
 
-// Turns a packet that holds a revision into the packet it stands for; other packets are left as
+// Turns a packet that holds a revision into a packet with its content; other packets are left as
 // they are.
 class Revisions {
  public:
-  // Where the revision that counts stands.
+  // Where the revision that counts is.
   struct Place {
     uint32_t trace = 0, key = 0;
     uint64_t revision = 0;

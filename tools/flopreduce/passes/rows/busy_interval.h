@@ -22,7 +22,7 @@ struct BusyInterval {
     return ((start >> (kTimeBits - kLengthBits) | duration) >> kLengthBits) == 0;
   }
 
-  // A kernel of TraceTables::signatures, as it stands in `packed`.
+  // A kernel of TraceTables::signatures, as it is in `packed`.
   static uint64_t packed_kernel(uint32_t signature) { return uint64_t{signature} << kLengthBits; }
   uint64_t length() const { return packed & kLongest; }
   uint32_t kernel() const { return static_cast<uint32_t>(packed >> kLengthBits); }

@@ -211,7 +211,7 @@ void BusyTrack::append(const BusyTrack& later) {
   if (later.sums_.any) {
     const uint64_t begin = later.folded_.first_begin;
     fold_before(begin);
-    if (folded_.end > begin) {  // folded already: too late to be told apart
+    if (folded_.end > begin) {  // folded already: too late to be kept apart
       late(folded_.end - begin);
       sums_.busy_ns -= std::min(sums_.busy_ns, folded_.end - begin);
     }

@@ -8,7 +8,7 @@
 //
 // A part of a file is tracked on its own: its first intervals, too, are kept, since what comes
 // before it in the file may overlap them. Parts are then appended in the file's order, so that the
-// result does not depend on who read which part.
+// result does not depend on which thread read which part.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What sequence numbers tell of the launches of a batch.
+// What sequence numbers show of the launches of a batch.
 //
 // A launch without a number (gradients were off: rotary embeddings, masks) ran in a forward pass
 // where the launches before and after it on its thread and stream did. What is before the first
@@ -15,14 +15,14 @@
 
 namespace flopinj::reduce {
 
-// What the numbers were found from; all must outlive who uses it.
+// The tables that the numbers were found from; they must outlive their users.
 struct NumberSource {
   const TraceTables& tables;
   const OperatorMap& operators;
   const ForwardNumbers& numbers;
 };
 
-// Cuts a batch where what numbers tell changes. One per reading thread.
+// Cuts a batch where numbers begin to show something else. One per reading thread.
 class NumberSplit {
  public:
   struct Cut {
@@ -30,7 +30,7 @@ class NumberSplit {
     NumberTells tells = NumberTells::kNothing;
     bool numbered = true;  // or from a graph, which repeats the numbers of its capture
   };
-  // Nothing is told without a source.
+  // Without a source, kNothing for all.
   explicit NumberSplit(const NumberSource* source) : source_(source) {}
   // Of all launches of the batch, in order: one cut or more, and the last one ends where the batch
   // does. Valid until the next call.

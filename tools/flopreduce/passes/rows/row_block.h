@@ -10,7 +10,7 @@
 namespace flopinj::reduce {
 
 struct RowBlock {
-  static constexpr size_t kRows = 128;  // what is worked on at a time stays in the fastest memory
+  static constexpr size_t kRows = 128;  // so many at a time stay in the fastest memory
 
   std::array<uint32_t, kRows> row;            // RowTable::hot(); kNoIndex: not looked up yet
   size_t known_begin = 0, known_end = 0;      // all of these have been looked up

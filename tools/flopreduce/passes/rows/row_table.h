@@ -25,7 +25,7 @@ class SharedTables {
  public:
   // The tables must be joined, and must outlive this.
   SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases, int fma);
-  // Without this, sequence numbers tell nothing. It must outlive this.
+  // Without a source, sequence numbers are not used. It must outlive this.
   void use_numbers(const NumberSource& source) { numbers_ = &source; }
   const TraceTables& tables() const { return tables_; }
   const NumberSource* numbers() const { return numbers_; }
@@ -35,7 +35,7 @@ class SharedTables {
     return phases_.rule_of_kernel(rule, signature);
   }
   uint32_t phase_of(uint32_t rule) const { return phase_of_rule_[rule]; }
-  // FLOP of one launch, as far as samples tell; 0 where they do not.
+  // FLOP of one launch, as far as samples have them; 0 where they do not.
   uint64_t flop_of(uint32_t signature, uint32_t chip) const;
 
  private:
@@ -51,7 +51,7 @@ class SharedTables {
 class RowTable {
  public:
   static constexpr size_t kMaxRows = 1U << 20;
-  static constexpr uint32_t kDiscard = 0;  // stands for all rows beyond kMaxRows
+  static constexpr uint32_t kDiscard = 0;  // of all rows beyond kMaxRows
 
   // What a launch outside windows touches, and nothing else.
   struct Hot {

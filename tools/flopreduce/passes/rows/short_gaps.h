@@ -1,4 +1,4 @@
-// Gaps that need not be told apart, added up without a branch.
+// Gaps of which only sums are needed, added up without a branch.
 #pragma once
 #include <array>
 #include <bit>

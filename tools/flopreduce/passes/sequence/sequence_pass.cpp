@@ -225,7 +225,7 @@ void SequencePass::add_in_node(Group& group, const InNode& added) {
   group.in_nodes.push_back(added);
 }
 
-// The first of each tell most groups apart; what does not fit by them is joined at once.
+// Most groups differ in their first entries; a group that does not is joined at once.
 size_t SequencePass::Group::hash() const {
   const uint64_t of_operator = operators.empty() ? 0 : operators.front().path + 1;
   const uint64_t key = of_operator << 32 | in_nodes.front().path;

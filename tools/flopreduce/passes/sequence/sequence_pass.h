@@ -49,7 +49,7 @@ class SequencePass {
   // All must outlive the pass.
   SequencePass(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
                const OperatorMap& operators);
-  // Looks at launch batches, and at a summary's groups. Damage was told by the passes before.
+  // Looks at launch batches, and at a summary's groups. The passes before logged damage.
   void packet(uint32_t trace, const Packet& packet);
   OperatorCalls take();
   // Of operators inside of nodes, by path: OwnNumbers::take(). After take().
@@ -160,7 +160,7 @@ class SequencePass {
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   std::unordered_map<uint32_t, Thread> threads_;
   size_t pages_ = 0;
-  Thread unlisted_;                               // stands for threads beyond kMaxThreads
+  Thread unlisted_;                               // of threads beyond kMaxThreads
   std::unordered_map<uint32_t, Window> windows_;  // by device
   size_t waiting_ = 0;                            // in_nodes of all slots
   Paged<Repeated, kRepeated, kPage> repeated_;    // by Group::hash()

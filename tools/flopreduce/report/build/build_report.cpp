@@ -173,7 +173,7 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
   });
 }
 
-// Empty where a path is in none, and where no range tells the phase: then it is just a range.
+// Empty where a path is in none, and where no range gives the phase: then it is just a range.
 std::string Builder::layer_of(uint32_t home) const {
   std::string layer = operator_map_.layer_name(home);
   if (layer == path_string(tables_, home)) layer.clear();

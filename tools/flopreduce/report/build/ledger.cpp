@@ -153,7 +153,7 @@ struct LostLaunches {
   uint64_t not_written = 0;  // made, but not yet recorded when the trace broke off
 };
 
-// Rows whose device is lost stand for some of them, whichever device they were on.
+// Rows whose device is lost are some of them, whichever device they were on.
 std::vector<LostLaunches> lost_launches(const TraceTables& tables,
                                         const std::vector<LedgerLine>& rows) {
   std::vector<uint64_t> homeless(tables.traces.size(), 0);

@@ -50,7 +50,7 @@ u128 result_elements(const OperatorFacts& facts) {
   return all;
 }
 
-// A product computed in whole tiles; where no name tells them, tensor cores alone do so for sure.
+// A product computed in whole tiles; where no name has the tile, this is sure only of tensor cores.
 std::optional<Cause> padding(const OperatorFacts& facts, double ratio) {
   const auto gemm = gemm_of(facts);
   if (!gemm) return std::nullopt;

@@ -13,13 +13,13 @@ struct Cause {
 };
 Cause cause_of(const OperatorFacts& facts);
 
-// Whether the formula is an upper bound: of both gradients, and nothing tells which were computed.
+// Whether the formula is an upper bound: of both gradients, and nothing shows which were computed.
 bool formula_is_at_most(const OperatorFacts& facts);
 
 // Whether fused attention executed about half of its formula: 0.495 to 0.66. Under a causal mask of
 // L queries and keys a kernel with tiles of t does 1/2 + t / (2 L) of the scores, and the softmax
 // adds a few operations to each (Dao, FlashAttention-2, section 3.1: blocks beyond the diagonal are
-// skipped). No name tells the mask. Known failures: another mask that leaves out half; sequences of
+// skipped). No name has the mask. Known failures: another mask that leaves out half; sequences of
 // fewer than four tiles, which look like no mask.
 bool about_half_of_attention(const OperatorFacts& facts);
 

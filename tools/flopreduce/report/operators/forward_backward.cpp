@@ -139,7 +139,7 @@ void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, 
   theory.by_input += gradients->by_input * static_cast<double>(work.matrix_flop);
 }
 
-// By the innermost of an operator's functions that tells: which kernels of attention ran.
+// By the innermost of an operator's functions that shows it: which kernels of attention ran.
 std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t path) const {
   const uint32_t outermost = operators_.operator_of(path);
   std::optional<ProductGradients> found;

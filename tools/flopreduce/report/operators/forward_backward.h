@@ -44,7 +44,7 @@ class ForwardBackwardBuilder {
   };
   void add_formula(uint32_t path, const std::string& phase, const FormulaFlop& formula,
                    const std::vector<uint32_t>& launching);
-  // Launches of a path may have run forward, and nothing tells.
+  // Launches of a path may have run forward, and nothing decides it.
   void add_unclear(uint32_t path);
   void finish(const GradientFinder& gradients, OperatorsReport& report);
 

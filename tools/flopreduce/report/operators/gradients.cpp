@@ -184,7 +184,7 @@ GradientEvidence GradientFinder::of(uint32_t path, const MatrixFlop& flop) const
   return by_flop(path, flop);
 }
 
-// Nothing where no product of its own tells, or all have sizes that both would have.
+// Nothing where no product of its own decides, or all have sizes that both would have.
 std::optional<GradientEvidence> GradientFinder::by_products(
     uint32_t path, const std::vector<Backward>& backwards) const {
   const auto operands = operands_of(*operators_.name_of(path));

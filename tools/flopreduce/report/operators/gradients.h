@@ -1,5 +1,5 @@
 // Which gradients backward computed of products with weights (linear, mm, convolutions): by input,
-// by weights, both or none. Theory alone does not tell: the first layer needs none by its input
+// by weights, both or none. Theory does not say which: the first layer needs none by its input
 // unless that comes from something trained (an embedding, a normalisation) or asks for one itself,
 // frozen layers need none by their weights or none at all.
 //
@@ -9,7 +9,7 @@
 //              sizes of the input, whose those of the weights. Joined by sequence number.
 //   kernels    one operator computed both (aten::convolution_backward): kernels named for one or
 //   the
-//              other. One alone is told only where every kernel that did FLOP is named for it.
+//              other. A single one is found only where every kernel that did FLOP is named for it.
 //   FLOP       backward's matrix FLOP against the forward formula and the executed forward FLOP,
 //   both where
 //              both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One alone is told
@@ -23,11 +23,11 @@
 // nothing. Nor is it evidence for what runs inside of a torch.autograd.Function, such as a
 // checkpoint's: the function has a gradient of its own.
 //
-// Known failures: a second input branch whose kernels' names do not tell (it is not the first
+// Known failures: a second input branch whose kernels' names do not say it (it is not the first
 // operator, so one product for two stays unexplained); one backward range of several convolutions
 // with the same sizes (unknown); Winograd or padding that turns one gradient into the FLOP of two,
 // and forward passes without backward (evaluation) in the same ranges, which turn two into one,
-// where FLOP alone tell.
+// where only FLOP show it.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -20,7 +20,7 @@ struct OperatorKernel {
 
 // Which gradients backward computed of a product with weights.
 enum class Gradients : uint8_t {
-  kUnknown,   // nothing tells
+  kUnknown,   // nothing shows it
   kBoth,      // by input and by weights
   kNoInput,   // by weights only
   kNoWeight,  // by input only: the weights are frozen
@@ -49,7 +49,7 @@ struct OperatorFacts {
   const OperatorName* name = nullptr;
   std::string phase;
   Formula formula;  // of one call, of the first form; without FLOP where any form has none
-  std::vector<CallForm> forms;  // one, but for layers that one range does not tell apart
+  std::vector<CallForm> forms;  // one, but for layers that share a range
   uint64_t calls = 0;           // of all forms
   bool calls_counted = false;   // by sequence numbers; else the launches of the busiest kernel
   int fma = 2;

@@ -3,7 +3,7 @@
 // A kernel for matrix products gives each thread block one tile of the result, and computes all of
 // it, whatever part of the result lies beyond the matrix (NVIDIA, Matrix Multiplication Background
 // User's Guide, "Tile Quantization"). The depth is done in whole steps in the same way. Kernels
-// tell their tile in their name: "128x64_32x3" (rows x columns, depth of a step x stages),
+// have their tile in their name: "128x64_32x3" (rows x columns, depth of a step x stages),
 // "tilesize128x64x16", "sgemm_128x128". Convolutions without FFT or Winograd are such products too
 // (implicit GEMM: Chetlur et al., cuDNN: Efficient Primitives for Deep Learning, section 3).
 #pragma once
@@ -45,7 +45,7 @@ std::optional<Gemm> gemm_of(const OperatorName& name, u128 multiply_adds, Direct
 // no tile but fit; tiles that the name leaves out.
 std::optional<std::string> explain_padding(const Gemm& gemm, const std::string& kernel,
                                            double ratio);
-// The same of tensor cores' products where no name tells a tile: the sizes of their instructions
+// The same of tensor cores' products where no name has a tile: the sizes of their instructions
 // and of usual tiles, 8 to 128.
 std::optional<std::string> explain_padding_unnamed(const Gemm& gemm, double ratio);
 

@@ -136,7 +136,7 @@ Section rules_section(const Report& report, const Explanation& e) {
   return section;
 }
 
-// How much of a metric's instructions is arithmetic, as far as the kernel's code tells.
+// How much of a metric's instructions is arithmetic, as far as the kernel's code shows.
 std::string code_text(const MetricReport& m) {
   const InstructionCounts& i = m.instructions;
   if (m.least == m.numerator && m.full == m.numerator) return {};
@@ -153,7 +153,7 @@ std::string code_text(const MetricReport& m) {
          (m.least < m.numerator ? "; how often each ran is not known" : "");
 }
 
-// counted x weight = FLOP. Names of metrics differ in a letter in the middle, so they stand whole.
+// counted x weight = FLOP. Names of metrics differ in a letter in the middle, so none is shortened.
 void add_metric(std::vector<Line>& lines, const MetricReport& m, uint64_t launches) {
   const std::string sample = m.min == m.max
                                  ? number(m.mean) + " in each of "

@@ -8,15 +8,15 @@
 
 namespace flopinj::reduce {
 
-// At most `top` signatures are told in full.
+// At most `top` signatures are written in full.
 std::vector<Section> explanation_sections(const Report&, const Explanation&, size_t top);
 Json explanation_json(const Report&, const Explanation&);
 Json explanation_schema();
 
-// Of these, what the figure's share of peak stands on: one section for each kind of device.
+// The peaks behind the figure's share of peak: one section for each kind of device.
 std::vector<Section> explained_peaks(const Report&, const Explanation&);
 void explained_peaks_fields(Fields&, const Report&, const Explanation&);
-// What stands before the signatures of a ratio, and of a utilization.
+// The lines before the signatures of a ratio, and of a utilization.
 std::vector<Section> explained_ratio(const Report&);
 void explained_ratio_fields(Fields&, const Report&);
 std::vector<Section> explained_utilization(const Report&);

@@ -16,7 +16,7 @@
 
 namespace flopinj::reduce {
 
-// What a column's cells are. The unit of the exact value stands behind the kind.
+// What a column's cells are. The comment has the unit of the exact value.
 enum class Kind : uint8_t {
   kText,
   kCount,      // 1

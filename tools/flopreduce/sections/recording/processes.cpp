@@ -53,7 +53,7 @@ void header_fields(Fields& f, const TraceReport& t) {
   f("pid", h.pid());
   f("hostname", h.hostname());
   f("command_line", h.command_line());
-  f("rank", when(t.has_header && h.rank() >= 0, static_cast<u128>(h.rank())));
+  f("rank", rank_cell(t));
   f("rank_source", h.rank_source());
   f("job_id", text_or_null(h.job_id()),
     "of the job, as its scheduler or the user names it; null where nobody did");

@@ -1,4 +1,4 @@
-// The rules that tell phases apart, and how much each decided.
+// The rules that decide phases, and how much each decided.
 #include "sections/parts/cells.h"
 #include "sections/parts/records.h"
 #include "sections/sections.h"

@@ -1,4 +1,4 @@
-// The HTML page without its data: what stands before and after it. From writers/html/, put together
+// The HTML page without its data: the parts before and after. From writers/html/, put together
 // when the project is built.
 #pragma once
 #include <string_view>

@@ -82,7 +82,7 @@ Json PageData::table(const Table& table) {
       const std::string_view key = table.columns[c].key;
       Json value = cell(row[c], exact_marks(table, row, c),
                         key == "kernel" || table.key == std::string_view("compared_kernels"));
-      // In a column of texts, a number alone is a text's.
+      // In a column of texts, a plain number is the number of a text.
       if (table.columns[c].kind == Kind::kText) {
         if (value.is_object() && value.contains("t"))
           value = value["t"];

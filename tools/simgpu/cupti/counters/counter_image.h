@@ -52,7 +52,7 @@ class CounterImage {
   uint8_t* memory_;
 };
 
-// Stands between the names of nested ranges until the client tells its own delimiter.
+// Between the names of nested ranges, until the client gives a delimiter of its own.
 inline constexpr char kNestingMark = '\x1f';
 std::string delimited_name(const std::string& name, std::string_view delimiter);
 

@@ -80,7 +80,7 @@ CUptiResult RangeProfiler::start() {
   if (!configured_ || started_) return CUPTI_ERROR_INVALID_OPERATION;
   if (pass_ >= schedule_.passes.size())
     return CUPTI_ERROR_INVALID_OPERATION;  // every pass is collected
-  // Undecoded ranges of another pass cannot be told from those to come.
+  // Undecoded ranges of another pass cannot be distinguished from ranges that are to come.
   if (replay_ != CUPTI_KernelReplay) {
     if (!finished_.empty()) return CUPTI_ERROR_INVALID_OPERATION;
     next_name_ = 0;

@@ -81,7 +81,7 @@ class RangeProfiler {
   const CUcontext context_;
   const uint32_t device_, chip_;
 
-  std::vector<Counter> image_counters_;  // as told to counter_data_size
+  std::vector<Counter> image_counters_;  // as given to counter_data_size
   size_t image_capacity_ = 0;
 
   bool configured_ = false, started_ = false, stopped_ = false;

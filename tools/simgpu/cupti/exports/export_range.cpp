@@ -1,4 +1,4 @@
-// Exported: the range profiler API. Left out of the library variant that stands for a CUPTI without
+// Exported: the range profiler API. Left out of the library variant that plays a CUPTI without
 // it.
 #include <cupti_range_profiler.h>
 

@@ -50,7 +50,7 @@ uint8_t activity_kind(const CopyWork& work) {
   return work.to_device ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
 }
 
-// Places it on the timeline and tells the observer.
+// Places it on the timeline and reports it to the observer.
 void finish(Stream& stream, uint8_t kind, uint64_t bytes, bool within_device, uint64_t issued) {
   const Device& device = *stream.context->device;
   const Interval interval =

@@ -57,7 +57,7 @@ void WorkQueue::run() {
     work_.pop_front();
     lock.unlock();
     work();
-    work = nullptr;  // what it held goes before anybody is told
+    work = nullptr;  // its content goes before anybody is notified
     lock.lock();
     ++done_;
     changed_.notify_all();

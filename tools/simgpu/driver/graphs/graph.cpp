@@ -147,7 +147,7 @@ std::shared_ptr<Graph> clone_graph(const Graph& graph) {
         body = clone_graph(*body);
         body->owned_by_node = true;
       }
-      conditional->handles.reset();  // nobody asks an executable graph for them
+      conditional->handles.reset();  // an executable graph is never asked for them
     }
     const auto copy = new_node(*clone, std::move(work));
     copy->cloned_from = node->id;

@@ -67,7 +67,7 @@ CUresult destroy_node(const std::shared_ptr<GraphNode>& node);
 // A copy with nodes of its own, child graphs included.
 std::shared_ptr<Graph> clone_graph(const Graph& graph);
 
-// Every node after those it depends on; among equals in order of creation.
+// Every node after the nodes that it depends on; among equals in order of creation.
 std::vector<GraphNode*> topological_order(const Graph& graph);
 
 // Whether `node` is one of `of` or something they depend on.

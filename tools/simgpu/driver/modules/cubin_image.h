@@ -9,7 +9,7 @@
 
 namespace simgpu {
 
-// `module` is the file that was loaded. Its content and the kernel's name stand for the kernel's
+// `module` is the file that was loaded. Its content and the kernel's name replace the kernel's
 // code: the same file has the same code in every process, another build of it has other code.
 std::vector<std::byte> make_cubin(const LoadedImage& image, std::span<const std::byte> module);
 

@@ -1,4 +1,4 @@
-// The private seam between the two simulated libraries: what libcuda.so.1 tells libcupti.so.13.
+// The private seam between the two simulated libraries: reports of libcuda.so.1 to libcupti.so.13.
 //
 // The driver hands out a `Driver` table through cuGetExportTable(kHooksUuid); CUPTI installs one
 // Observer in it. This mirrors the real pair, which also talk through an export table. No standard
