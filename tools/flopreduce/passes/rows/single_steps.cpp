@@ -37,6 +37,8 @@ void SingleSteps::launch(uint32_t device, const LaunchRow& launch) {
     const bool ended = table_.steps().contains(launch.step);
     current_ = ended ? &steps_[launch.step] : nullptr;  // elements of a map stay where they are
     current_launches_ = ended && !current_->closed ? &open_[launch.step] : nullptr;
+    if (current_launches_ != nullptr && current_launches_->empty())
+      current_launches_->reserve(launches_of_last_);
   }
   if (current_ == nullptr) return;
   Step& step = *current_;
@@ -69,6 +71,7 @@ void SingleSteps::close(uint32_t number, std::vector<OneLaunch>& launches) {
   Step& step = steps_[number];
   step.closed = true;
   launches_open_ -= launches.size();
+  launches_of_last_ = launches.size();
   std::sort(launches.begin(), launches.end(), [](const OneLaunch& a, const OneLaunch& b) {
     return a.device != b.device ? a.device < b.device : a.begin < b.begin;
   });

@@ -57,7 +57,7 @@ class SingleSteps {
   uint32_t every_ = 1;
   std::map<uint32_t, Step> steps_;  // with launches, by number
   std::map<uint32_t, std::vector<OneLaunch>> open_;
-  size_t launches_open_ = 0;
+  size_t launches_open_ = 0, launches_of_last_ = 64;  // of the step closed last
   uint32_t current_number_ = 0;  // of the launch before; its step, null where that has not ended
   Step* current_ = nullptr;
   std::vector<OneLaunch>* current_launches_ = nullptr;  // null where it is closed

@@ -37,7 +37,7 @@ class SequenceGroups {
   std::vector<trace::SequenceGroups> take(DamageLog& damage);
 
  private:
-  using OpenGroup = FewList<NumberedLaunches, 2>;  // in the order of their last launches
+  using OpenGroup = FewList<NumberedLaunches, 4>;  // in the order of their last launches
   void close(const OpenGroup& open, DamageLog& damage);
   void close(SequenceGroup& group, uint64_t times, DamageLog& damage);
 
