@@ -16,16 +16,18 @@ else()
 endif()
 
 # flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds]
-# [COST seconds])
+# [COST seconds] [TOGETHER files])
 #
 # One Catch2 program that CTest runs as one test, from its own build folder. LABELS is `unit` unless
 # given; add `threads` to what the thread sanitizer run must cover. `#include "catch.h"` finds the
 # header for either version of Catch2. COST, about how long it takes, is for what takes more than a
-# few seconds: CTest starts with these, so that none is left for last. Other tests: add_test(), with
-# one of the labels unit, integration and golden. `no_sanitizers` keeps a test out of the sanitizer
-# runs, for where a program that is not ours has to load ours.
+# few seconds: CTest starts with these, so that none is left for last. TOGETHER: so many files of
+# tests are compiled as one, since their headers take the compiler longer than the tests; names in
+# them must differ. Other tests: add_test(), with one of the labels unit, integration and golden.
+# `no_sanitizers` keeps a test out of the sanitizer runs, for where a program that is not ours has
+# to load ours.
 function(flopinj_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST;TOGETHER" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR
             "flopinj_add_test(${name}): SOURCES missing, or unknown: ${arg_UNPARSED_ARGUMENTS}")
@@ -51,6 +53,12 @@ function(flopinj_add_test name)
   # What Catch2's macros expand to takes an optimizer several times as long as all the rest; what is
   # tested is in libraries.
   target_compile_options(${name} PRIVATE -O0)
+  if(arg_TOGETHER)
+    set_target_properties(${name} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_TOGETHER})
+    list(FILTER arg_SOURCES INCLUDE REGEX "^/")  # what is tested
+    set_source_files_properties(${arg_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
   if(arg_COST)
