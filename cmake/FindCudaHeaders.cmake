@@ -41,7 +41,7 @@ function(_flopinj_find_header variable header)
   endif()
   find_path(${variable} ${header} HINTS ${_beside} PATHS ${_roots} ${_wheel_roots} PATH_SUFFIXES
     ${_suffixes}
-            NO_DEFAULT_PATH)
+            NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
   mark_as_advanced(${variable})
 endfunction()
 _flopinj_find_header(CUDA_HEADERS_CUPTI_DIR cupti_range_profiler.h)

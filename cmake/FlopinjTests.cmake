@@ -40,6 +40,8 @@ function(flopinj_add_test name)
   endif()
   if(FLOPINJ_SANITIZE)  # which make some tests several times slower
     math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
+  elseif(CMAKE_CROSSCOMPILING)  # an emulator more so
+    math(EXPR arg_TIMEOUT "10 * ${arg_TIMEOUT}")
   endif()
   # The thread sanitizer's run covers the tests with threads; the others are not even built there.
   set(exclude "")

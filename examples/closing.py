@@ -1,8 +1,17 @@
-"""What an example says at its end: the command that reads its trace, or that makes one."""
+"""What examples share: numbers as options, and what they say at their end, which is the command
+that reads the trace or that makes one."""
 
+import argparse
 import sys
 
 import flopinj
+
+
+def options(description, **defaults):
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    return parser.parse_args()
 
 
 def say_next(launcher="python"):

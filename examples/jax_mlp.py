@@ -1,14 +1,13 @@
 """A training step in JAX. XLA names what it runs by NVTX: the scopes below, inside of jvp(...) in
 the forward pass and of transpose(jvp(...)) in backward. So nothing is to be annotated but steps.
+The compiled step has the names of what runs in CUDA graphs and in fusions, too.
 
     flopinj run -o jax.pb -- python examples/jax_mlp.py
-    flopreduce --sections total,phases,steps,ranges jax.pb
+    flopreduce --names jax.names --sections total,phases,steps,ranges jax.pb
 """
 
-import argparse
-
 import closing
-import flopinj
+import flopinj.jax
 import jax
 from jax import numpy as jnp
 
@@ -30,18 +29,15 @@ def train(weights, x, y):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--width", type=int, default=4096)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--steps", type=int, default=100)
-    options = parser.parse_args()
+    options = closing.options(__doc__, width=4096, batch=512, steps=100)
     keys = jax.random.split(jax.random.key(0), 5)
     widths = (784, options.width, options.width, 10)
     weights = [jax.random.normal(key, shape) / shape[0]**0.5
                for key, shape in zip(keys, zip(widths, widths[1:]))]
     x = jax.random.normal(keys[3], (options.batch, widths[0]))
     y = jax.random.normal(keys[4], (options.batch, widths[-1]))
-    step = jax.jit(train)
+    step = jax.jit(train).lower(weights, x, y).compile()
+    flopinj.jax.save_names("jax.names", step)
     for _ in range(options.steps):
         with flopinj.step(images=options.batch):
             loss, weights = step(weights, x, y)

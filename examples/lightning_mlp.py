@@ -5,8 +5,6 @@ makes a range of each batch.
     flopreduce --sections total,steps,layers lightning.pb
 """
 
-import argparse
-
 import closing
 import flopinj.callbacks
 import lightning
@@ -30,11 +28,7 @@ class Network(lightning.LightningModule):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--width", type=int, default=4096)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--steps", type=int, default=100)
-    options = parser.parse_args()
+    options = closing.options(__doc__, width=4096, batch=512, steps=100)
     lightning.seed_everything(0)
     count = options.batch * options.steps
     data = torch.utils.data.TensorDataset(torch.randn(count, 784), torch.randint(10, (count,)))

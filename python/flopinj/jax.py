@@ -1,12 +1,12 @@
 """Names of the scopes that XLA's kernels come from, for `flopreduce --names`.
 
-    step = jax.jit(train)
-    flopinj.jax.save_names("names.tsv", step.lower(weights, x, y).compile())
+    step = jax.jit(train).lower(weights, x, y).compile()
+    flopinj.jax.save_names("jax.names", step)
 
 or, without a line in the program, of all that XLA dumps:
 
     XLA_FLAGS=--xla_dump_to=dump python train.py
-    python -m flopinj.jax -o names.tsv dump
+    python -m flopinj.jax -o jax.names dump
 
 It reads what XLA prints of a compiled module, and imports neither JAX nor XLA.
 """
