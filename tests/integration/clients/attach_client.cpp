@@ -9,7 +9,7 @@
 //              allocation after N more fails), "all N" (and all behind it) or "none". Answers each
 //              with an empty line. At the end of its input it prints whether its launches computed
 //              as they should
-#include <cudaProfiler.h>
+#include <cuda.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/socket.h>
@@ -28,6 +28,12 @@
 
 #include "client.h"
 #include "profiler_calls.h"
+
+// As in cudaProfiler.h, which the Python wheels of CUDA's headers lack.
+extern "C" {
+CUresult CUDAAPI cuProfilerStart();
+CUresult CUDAAPI cuProfilerStop();
+}
 
 namespace {
 

@@ -6,7 +6,12 @@
 #define __CUDA_API_VERSION_INTERNAL
 #endif
 #include <cuda.h>
-#include <cudaProfiler.h>
+
+// As in cudaProfiler.h, which the Python wheels of CUDA's headers lack.
+extern "C" {
+CUresult CUDAAPI cuProfilerStart();
+CUresult CUDAAPI cuProfilerStop();
+}
 
 namespace simgpu::api {
 
