@@ -140,7 +140,11 @@ TEST_CASE("what a table has no room for goes by its worth") {
   CHECK(fit_columns(columns, content, 60) == Widths{30, 10, 0, 0, 0, 0, 12});
   CHECK(fit_columns(columns, content, 30) == Widths{8, 10, 0, 0, 0, 0, 8});
   CHECK(fit_columns(columns, content, 1) == Widths{8, 10, 0, 0, 0, 0, 8});  // no number is cut
-  CHECK(fit_name(content, 60) == Widths{20, 10, 10, 6, 6, 8, 12});
+  // Where no terminal shows them: the others take 66 columns.
+  const std::vector<size_t> long_name = {80, 10, 10, 6, 6, 8, 12};
+  CHECK(fit_name(content, 60) == content);
+  CHECK(fit_name(long_name, 60) == Widths{44, 10, 10, 6, 6, 8, 12});
+  CHECK(fit_name(long_name, 120) == Widths{54, 10, 10, 6, 6, 8, 12});
 }
 
 TEST_CASE("names of kernels without what says nothing, where they still differ") {
