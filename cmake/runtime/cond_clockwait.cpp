@@ -33,6 +33,10 @@ Wait* look_up() {
   return glibcs.load(std::memory_order_relaxed);
 }
 
+// While this is loaded: later, dlsym() would wait for a thread that is loading a library, and that
+// thread may be waiting for the one that calls.
+__attribute__((constructor)) void look_up_early() { look_up(); }
+
 }  // namespace
 
 extern "C" __attribute__((visibility("hidden"))) int pthread_cond_clockwait(
