@@ -72,9 +72,11 @@ void SingleSteps::close(uint32_t number, std::vector<OneLaunch>& launches) {
   step.closed = true;
   launches_open_ -= launches.size();
   launches_of_last_ = launches.size();
-  std::sort(launches.begin(), launches.end(), [](const OneLaunch& a, const OneLaunch& b) {
+  const auto before = [](const OneLaunch& a, const OneLaunch& b) {
     return a.device != b.device ? a.device < b.device : a.begin < b.begin;
-  });
+  };
+  if (!std::is_sorted(launches.begin(), launches.end(), before))
+    std::sort(launches.begin(), launches.end(), before);
   const bool any_placed = std::any_of(launches.begin(), launches.end(),
                                       [](const OneLaunch& launch) { return launch.end != 0; });
   if (any_placed) step.times.busy_ns = busy_time(launches);

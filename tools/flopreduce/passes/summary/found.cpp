@@ -108,8 +108,8 @@ void Finder::belongs(const Packet& packet) {
   now.hash = XXH3_64bits_withSeed(packet.body.data(), packet.body.size(),
                                   now.hash ^ uint64_t{packet.body_field} << 32 ^ packet.sequence);
   ended_ = is(packet, PacketField::end);
-  trace::Summary summary;
   if (!is(packet, PacketField::summary) || !now.summary) return;
+  trace::Summary summary;
   if (!parse_message(summary, packet.body) || summary.version() == 0) now.whole = false;
   if (!summary.header_lost()) return;
   now.has_header = false;

@@ -26,8 +26,11 @@ void KernelTimes::launch(const LaunchRow& launch) {
 }
 
 void KernelTimes::end_batch() {
-  std::stable_sort(intervals_.begin(), intervals_.end(),
-                   [](const BusyInterval& a, const BusyInterval& b) { return a.begin < b.begin; });
+  const auto before = [](const BusyInterval& a, const BusyInterval& b) {
+    return a.begin < b.begin;
+  };
+  if (!std::is_sorted(intervals_.begin(), intervals_.end(), before))
+    std::stable_sort(intervals_.begin(), intervals_.end(), before);
   device_->placed += intervals_.size();
   device_->segment.add(intervals_);
 }
