@@ -86,6 +86,7 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
     : tables_(tables),
       phases_(phases),
       known_operators_(known),
+      known_(tables.names.size()),
       name_(tables.paths.size(), kNoIndex),
       operator_(tables.paths.size(), kNoIndex),
       layer_(tables.paths.size(), PathTable::kRoot),
@@ -108,9 +109,8 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
 }
 
 const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
-  const auto [entry, fresh] = known_.try_emplace(name);
-  Known& of_name = entry->second;  // elements stay where they are
-  if (!fresh) return of_name;
+  if (known_[name]) return *known_[name];
+  Known& of_name = known_[name].emplace();
   const std::string& text = tables_.names[name];
   const NamedOperator* known = known_operators_ != nullptr ? known_operators_->find(text) : nullptr;
   NamedOperator own;

@@ -112,7 +112,7 @@ class OperatorMap {
   const PhaseMap& phases_;
   KnownOperators* known_operators_;
   bool any_ = false;
-  std::unordered_map<uint32_t, Known> known_;  // by index in TraceTables::names
+  std::vector<std::optional<Known>> known_;  // by index in TraceTables::names
   std::unordered_map<std::string, uint32_t> functions_{{"", 0}};
   size_t shapes_ = 0;
   std::vector<const OperatorName*> names_;

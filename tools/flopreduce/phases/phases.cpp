@@ -3,7 +3,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <map>
 
 #include "tables/trace_tables.h"
 
@@ -182,13 +184,11 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
       own_(tables.paths.size(), kNoIndex),
       inherited_(tables.paths.size(), kNoIndex),
       kernel_(tables.signatures.size(), kNoIndex) {
-  std::unordered_map<std::string, uint32_t> known;  // name, domain and the phase around it
+  std::map<std::array<uint32_t, 3>, uint32_t> known;  // name, domain and the rule around it
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
     const auto& path = tables.paths[i];
     const uint32_t around = inherited_[path.parent];
-    const std::string within = around == kNoIndex ? std::string() : phase(around);
-    const auto [entry, fresh] = known.try_emplace(
-        std::to_string(path.name) + ' ' + std::to_string(path.domain) + ' ' + within, kNoIndex);
+    const auto [entry, fresh] = known.try_emplace({path.name, path.domain, around}, kNoIndex);
     if (fresh) entry->second = match_range(i, around);
     own_[i] = entry->second;
     inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;

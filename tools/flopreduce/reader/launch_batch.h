@@ -1,5 +1,6 @@
 // LaunchBatch, checked and cut into what can be read in one go.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <protozero/varint.hpp>
 #include <string>
@@ -90,6 +91,22 @@ class SequenceSteps {
 
  private:
   uint64_t last_;
+};
+
+// By signature id, 0 at first. Most ids are small.
+class LastDurations {
+ public:
+  uint64_t& of(uint32_t signature) {
+    if (signature >= kSmall) return large_[signature];
+    if (signature >= small_.size())
+      small_.resize(std::max<size_t>(signature + 1, 2 * small_.size()));
+    return small_[signature];
+  }
+
+ private:
+  static constexpr uint32_t kSmall = 1U << 14;
+  std::vector<uint64_t> small_;
+  std::unordered_map<uint32_t, uint64_t> large_;
 };
 
 class LaunchBatchReader {
@@ -185,7 +202,7 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
   RunColumn graph(views_.graph);
   RunColumn windowed(views_.windowed);
   RunColumn step(views_.step);
-  std::unordered_map<uint32_t, uint64_t> last;  // durations are differences, by signature id
+  LastDurations last;  // durations are differences
   uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
   uint64_t now = first_start_ns_;
   uint64_t index = 0;
@@ -200,7 +217,7 @@ void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage
     if (index++ == next_untimed) {
       next_untimed = untimed.empty() ? UINT64_MAX : next_untimed + untimed.next();
     } else if (has_times()) {
-      uint64_t& before = last[signature];
+      uint64_t& before = last.of(signature);
       const uint64_t length = before + static_cast<uint64_t>(delta);
       row.timed = length <= kLongestKernelNs;
       if (row.timed) {

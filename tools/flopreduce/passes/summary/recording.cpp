@@ -284,6 +284,14 @@ void Recording::write_rows() {
       std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.first.in_step; });
   const bool any_times = std::any_of(rows_.begin(), rows_.end(),
                                      [](const auto& row) { return row.second.times.any(); });
+  const auto size = static_cast<int>(std::min(rows.size(), kRowsInPacket));
+  for (auto* column : {batch.mutable_thread(), batch.mutable_stream(), batch.mutable_signature(),
+                       batch.mutable_range_path()})
+    column->Reserve(size);
+  for (auto* column : {batch.mutable_launches(), batch.mutable_timed(), batch.mutable_gpu_time_ns(),
+                       batch.mutable_graph_launches(), batch.mutable_shortest_below(),
+                       batch.mutable_longest_above()})
+    column->Reserve(size);
   for (const auto& [key, sums] : rows) {
     batch.add_thread(key.thread);
     batch.add_stream(key.stream);
