@@ -134,7 +134,7 @@ std::string AnonymousNames::pseudonym(std::string_view word) const {
   return out;
 }
 
-// Single letters say nothing. Other characters stay where they are ASCII.
+// A single letter gives nothing away and stays. Other characters stay if they are ASCII.
 std::string AnonymousNames::words(std::string_view name) const {
   std::string out;
   for_each_word(name, [&](std::string_view word, bool letters) {

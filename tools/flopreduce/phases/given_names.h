@@ -24,7 +24,7 @@ class GivenNames {
   //   instruction MODULE NAME SCOPE...   launches in XLA's range of this instruction
   //   kernel MODULE NAME SCOPE...        launches of the kernel of this name, elsewhere
   // MODULE is XLA's name of the compiled module; "-": any. Scopes: the outermost first. Empty lines
-  // and those that begin with '#' say nothing. Where lines disagree, what their scopes have in
+  // and lines that begin with '#' are passed over. Where lines disagree, what their scopes have in
   // common from the outermost on is kept. An error in one line, or nothing; all of the file or
   // nothing is added.
   std::optional<std::string> add_file(const std::string& name, std::string_view text);

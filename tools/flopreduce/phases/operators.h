@@ -116,7 +116,7 @@ class OperatorMap {
   std::unordered_map<std::string, uint32_t> functions_{{"", 0}};
   size_t shapes_ = 0;
   std::vector<const OperatorName*> names_;
-  std::deque<OperatorName> own_names_;  // of these, those that are not known already
+  std::deque<OperatorName> own_names_;  // names that KnownOperators does not hold
   std::vector<uint32_t> name_;          // by path: index in names_, or kNoIndex
   std::vector<uint32_t> operator_, layer_;
   std::vector<AutogradNode> nodes_;

@@ -1,4 +1,4 @@
-// Conditions of --fail-if, for programs; people read those that failed on standard error.
+// Conditions of --fail-if, for programs. For people standard error names the failed conditions.
 #include "sections/parts/records.h"
 #include "sections/sections.h"
 
