@@ -54,18 +54,25 @@ if(FLOPINJ_FUZZ)  # every target tells the fuzzer what it covers
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# flopinj_compile_together(target folder...): what the target has in a folder is compiled as one
-# translation unit. For code that takes the compiler less time than the headers it needs (JSON,
-# protobuf, CLI11). Names in the unnamed namespaces of a folder must differ then; a file still
-# includes what it uses.
+# flopinj_compile_together(target): what the target has in a folder, and below it, is compiled as
+# one translation unit: most files take the compiler less time than the headers that they need.
+# Names in the unnamed namespaces of a folder must differ then; a file still includes what it uses.
+# A file that is to be alone has SKIP_UNITY_BUILD_INCLUSION.
 function(flopinj_compile_together target)
   get_target_property(sources ${target} SOURCES)
-  foreach(folder ${ARGN})
-    set(of_folder ${sources})
-    list(FILTER of_folder INCLUDE REGEX "^${folder}/")
-    set_source_files_properties(${of_folder} PROPERTIES UNITY_GROUP ${folder})
+  foreach(source ${sources})
+    string(REGEX MATCH "^[^/]+/" folder ${source})
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP "${folder}of_${target}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC takes a class of one source for one of a header that several include.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# flopinj_run_rarely(target): what is shipped of it is optimized less, as it takes the optimizer
+# long (JSON, CLI11) and runs for an instant.
+function(flopinj_run_rarely target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # Linked by what is shipped: the C++ runtime comes along, so that any machine with a glibc will do

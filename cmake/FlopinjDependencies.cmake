@@ -14,14 +14,6 @@ add_library(flopinj::xxhash INTERFACE IMPORTED)
 target_include_directories(flopinj::xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 target_compile_definitions(flopinj::xxhash INTERFACE XXH_INLINE_ALL)
 
-# Header-only spdlog and fmt: the distribution's compiled ones are shared libraries, which an
-# injected library must not need.
-find_package(spdlog REQUIRED)
-find_package(fmt REQUIRED)
-add_library(flopinj::spdlog INTERFACE IMPORTED)
-target_link_libraries(flopinj::spdlog INTERFACE spdlog::spdlog_header_only fmt::fmt-header-only
-  Threads::Threads)
-
 # The demangler; static only.
 find_path(LIBIBERTY_INCLUDE_DIR libiberty/demangle.h REQUIRED)
 find_library(LIBIBERTY_LIBRARY libiberty.a REQUIRED)

@@ -6,8 +6,13 @@
 # the test replays these inputs: what a fuzzer once found stays mended.
 function(flopinj_add_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  set(wanted ON)
+  if(NOT FLOPINJ_FUZZ)
+    flopinj_takes_long(fuzz.${name} wanted)
+  endif()
   set(exclude "")
-  if(FLOPINJ_SANITIZE MATCHES "thread")  # whose run covers the tests with threads
+  # The thread sanitizer's run covers the tests with threads.
+  if(NOT wanted OR FLOPINJ_SANITIZE MATCHES "thread")
     set(exclude EXCLUDE_FROM_ALL)
   endif()
   add_executable(${name} ${exclude} ${arg_SOURCES})
@@ -29,8 +34,10 @@ function(flopinj_add_fuzzer name)
       ${PROJECT_BINARY_DIR}/test-bin)
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cpp)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    add_test(NAME fuzz.${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS unit TIMEOUT 900 COST 20)
+    if(wanted)
+      add_test(NAME fuzz.${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+      set_tests_properties(fuzz.${name} PROPERTIES LABELS unit TIMEOUT 900 COST 20)
+    endif()
   endif()
 endfunction()
 

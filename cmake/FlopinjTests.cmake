@@ -15,6 +15,15 @@ else()
   target_link_libraries(flopinj_catch2_main PUBLIC flopinj_catch2)
 endif()
 
+# flopinj_takes_long(name result): sets `result` to whether the test is wanted. The names of those
+# that are not are in the build folder's tests-left-out.txt, for tools/dev test.
+function(flopinj_takes_long name result)
+  set(${result} ${FLOPINJ_ALL_TESTS} PARENT_SCOPE)
+  if(NOT FLOPINJ_ALL_TESTS)
+    set_property(GLOBAL APPEND_STRING PROPERTY flopinj_left_out "${name}\n")
+  endif()
+endfunction()
+
 # flopinj_add_test(name SOURCES a.cpp ... [LIBS target ...] [LABELS label ...] [TIMEOUT seconds]
 # [COST seconds] [TOGETHER files])
 #

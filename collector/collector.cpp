@@ -234,7 +234,7 @@ void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord&
   const bool graph = (launch.flags & LaunchRecord::kGraph) != 0;
   if (dead_.load(std::memory_order_relaxed) || (launches == 0 && !graph)) return;
   if (!state_->accepting.load(std::memory_order_relaxed)) return;
-  if (!thread.ring.allocated())
+  if (thread.ring.wants_memory()) [[unlikely]]
     thread.ring.allocate(
         std::bit_ceil(std::clamp<uint32_t>(state_->config.ring_records, 2, kMaxRingRecords)));
   const size_t slot = device_slot(device);

@@ -1,5 +1,7 @@
-// What a recorded process says to the watcher of its run (`flopinj run`): one datagram each, a
-// letter and the name of the trace. Who says it the kernel adds (SCM_CREDENTIALS).
+// What a recorded process says to the watcher of its run (`flopinj run`): one datagram each, the
+// run's secret, a letter and the name of the trace. Which process says it the kernel adds
+// (SCM_CREDENTIALS). The secret is in the environment of the run's processes, which the kernel
+// shows to those only who may read them; the socket's name it shows to everybody.
 #pragma once
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,13 +40,15 @@ inline std::optional<RunNotice> parse_run_notice(std::string_view text) {
   return std::nullopt;
 }
 
-// To the watcher that listens at `socket`, an abstract name. Never waits or throws: a notice that
-// is not taken at once is not sent.
-inline void send_run_notice(std::string_view socket, const RunNotice& notice) noexcept {
+// To the watcher at `place`: "SOCKET:SECRET", the first an abstract name. Never waits or throws: a
+// notice that is not taken at once is not sent.
+inline void send_run_notice(std::string_view place, const RunNotice& notice) noexcept {
   try {
-    const std::string text = text_of(notice);
+    const size_t colon = place.find(':');
+    if (colon == place.npos) return;
+    const std::string text = std::string(place.substr(colon + 1)) + text_of(notice);
     sockaddr_un address;
-    const socklen_t size = abstract_address(socket, address);
+    const socklen_t size = abstract_address(place.substr(0, colon), address);
     const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return;
     [[maybe_unused]] const ssize_t sent =

@@ -7,7 +7,7 @@
 //   InitializeInjectionNvtx (version 2, libnvToolsExt), so these run several times.
 // LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
 // nothing else: at that moment neither CUDA nor the program is ready.
-// flopinj attach: gdb loads the library into a program that was started without it, and calls
+// flopinj attach: a thread of a program that was started without the library loads it, and calls
 //   flopinj_listen(); all else is asked for by the control socket.
 // flopinj.torch: its observer of operators asks flopinj_operators() for the functions that
 //   it calls around each of them (operators.h).
@@ -40,7 +40,7 @@ bool has_memory() {
   return memory != nullptr;
 }
 
-bool may_run() { return !privileged() && has_memory(); }
+bool may_run() { return !privileged() && has_memory() && flopinj::handle_forks(); }
 
 }  // namespace
 

@@ -1,37 +1,8 @@
 #include <injector/launches.h>
 #include <injector/process/thread_context.h>
 
-#include <utility>
-
 namespace flopinj {
 namespace {
-
-// Leaves the window that a launch is in, if an exception prevents exit().
-class LeaveWindow {
- public:
-  LeaveWindow(Windows& windows, ThreadContext& thread) : windows_(windows), thread_(thread) {}
-  ~LeaveWindow() { windows_.leave(thread_); }
-  LeaveWindow(const LeaveWindow&) = delete;
-  LeaveWindow& operator=(const LeaveWindow&) = delete;
-
- private:
-  Windows& windows_;
-  ThreadContext& thread_;
-};
-
-// What may wait is known to the context from ENTER on; from EXIT on by its stream.
-class EndWait {
- public:
-  explicit EndWait(LaunchInProgress& launch) : launch_(launch) {}
-  ~EndWait() {
-    if (std::exchange(launch_.wait_began, false)) launch_.context->waiting.end();
-  }
-  EndWait(const EndWait&) = delete;
-  EndWait& operator=(const EndWait&) = delete;
-
- private:
-  LaunchInProgress& launch_;
-};
 
 // Limits that every GPU has. The driver refuses such a launch before it looks at the parameters, so
 // they may well be unreadable.
@@ -45,12 +16,9 @@ bool will_be_refused(const LaunchShape& shape) {
 
 }  // namespace
 
-void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
+void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFunction& function,
                      const CUpti_CallbackData& data) {
-  if (thread.launch_depth++ > 0) {
-    bump(thread.state->nested_calls);
-    return;
-  }
+  if (!frame.outermost) return bump(thread.state->nested_calls);
   thread.modules_loaded.clear();  // a launch may load its kernel's module
   LaunchInProgress& launch = thread.launch;
   launch = {};
@@ -79,14 +47,13 @@ void Launches::enter(ThreadContext& thread, const LaunchFunction& function,
   launch.waits = function.kind == LaunchKind::kGraph ? graphs_.may_wait()
                                                      : kernel != nullptr && kernel->never_measure;
   if (launch.context != nullptr && !launch.captured) {
-    launch.wait_began = launch.waits;
-    if (launch.waits) launch.context->waiting.begin();
+    if (launch.waits) launch.context->waiting.begin(frame);
     const bool green = function.read != nullptr &&
                        streams_.on_green_context(thread, *launch.context, launch.asked.stream,
                                                  launch.asked.per_thread_stream);
     if (green) {
       launch.record.flags |= LaunchRecord::kGreenContext;
-      windows_.entering_green(*launch.context);
+      windows_.entering_green(*launch.context, thread.calls);
     }
     windows_.enter(*launch.context, thread, green ? nullptr : launch.signature);
   }
@@ -121,15 +88,12 @@ const Signature* Launches::signature(ThreadContext& thread, const LaunchCall& ca
   return edge_.collector->signature(*thread.state, *function, call.shape, call.parameters);
 }
 
-void Launches::exit(ThreadContext& thread, const LaunchFunction& function,
+void Launches::exit(ThreadContext& thread, const CallFrame& frame, const LaunchFunction& function,
                     const CUpti_CallbackData& data) {
-  // 0: its ENTER was before our time
-  if (thread.launch_depth == 0 || --thread.launch_depth > 0) return;
+  if (!frame.outermost) return;
   LaunchInProgress& launch = thread.launch;
-  const LeaveWindow leave(windows_, thread);
   const bool made = succeeded(data) && !launch.captured;
-  const EndWait end(launch);
-  if (launch.wait_began && made)
+  if (frame.raised != nullptr && made)
     windows_.wait_made(*launch.context, launch.asked.stream, launch.asked.per_thread_stream);
   // The driver loaded the kernel's module only now: what it is follows from its code too.
   if (made && function.kind == LaunchKind::kKernel && thread.modules_loaded.count != 0) {

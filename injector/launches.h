@@ -33,8 +33,9 @@ class Launches {
         windows_(windows),
         choice_(edge.settings, edge.in_capture_range) {}
 
-  void enter(ThreadContext&, const LaunchFunction&, const CUpti_CallbackData&);
-  void exit(ThreadContext&, const LaunchFunction&, const CUpti_CallbackData&);
+  // The frame is the call's, which ends behind exit().
+  void enter(ThreadContext&, CallFrame&, const LaunchFunction&, const CUpti_CallbackData&);
+  void exit(ThreadContext&, const CallFrame&, const LaunchFunction&, const CUpti_CallbackData&);
   // The program has said that the recording ends.
   void end() noexcept { choice_.end(); }
 

@@ -9,20 +9,19 @@
 // Numbers of a range (FORMAT.md, "Numbers of ranges") are marks of the domain "flopinj"; marks of
 // others end at one comparison.
 //
-// While nothing is recorded, only the functions that make handles are ours: the program keeps what
-// they give it. All others are no-ops again, as in a program without a tool.
-#include <collector/identity/mutex.h>
+// Our functions stay where they are for good: the library that a copy of NVTX belongs to may be
+// closed, and its tables with it, so no table is written to but in the hand-shake. While nothing is
+// recorded the functions return at once, but for those that make handles: the program keeps what
+// they give it.
 #include <injector/nvtx.h>
 #include <injector/nvtx_handles.h>
 #include <injector/process/contained.h>
-#include <injector/process/never_destroyed.h>
 
-#include <array>
 #include <cwchar>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace flopinj {
 namespace {
@@ -66,9 +65,7 @@ std::string_view message_of(const nvtxEventAttributes_t* attributes, std::string
     case NVTX_MESSAGE_TYPE_UNICODE:
       return storage = utf8(attributes->message.unicode);
     case NVTX_MESSAGE_TYPE_REGISTERED:
-      return attributes->message.registered == nullptr
-                 ? std::string_view{}
-                 : registered_string(attributes->message.registered);
+      return registered_string(attributes->message.registered);
     default:
       return {};
   }
@@ -133,62 +130,64 @@ void end(nvtxRangeId_t id) {
 
 // --- CORE: the default domain
 int NVTX_API push_ex(const nvtxEventAttributes_t* a) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
     std::string storage;
     return push(guard, nullptr, message_of(a, storage));
   });
 }
 int NVTX_API push_a(const char* name) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return push(guard, nullptr, bounded(name)); });
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+    return push(guard, nullptr, bounded(name));
+  });
 }
 int NVTX_API push_w(const wchar_t* name) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return push(guard, nullptr, utf8(name)); });
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+    return push(guard, nullptr, utf8(name));
+  });
 }
 int NVTX_API pop_default() {
-  return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return pop(guard, nullptr); });
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING,
+                        [&](const RecursionGuard& guard) { return pop(guard, nullptr); });
 }
 nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* a) {
-  return contain(nvtxRangeId_t{0}, [&] {
+  return while_recorded(nvtxRangeId_t{0}, [&] {
     std::string storage;
     return start(nullptr, message_of(a, storage));
   });
 }
 nvtxRangeId_t NVTX_API start_a(const char* name) {
-  return contain(nvtxRangeId_t{0}, [&] { return start(nullptr, bounded(name)); });
+  return while_recorded(nvtxRangeId_t{0}, [&] { return start(nullptr, bounded(name)); });
 }
 nvtxRangeId_t NVTX_API start_w(const wchar_t* name) {
-  return contain(nvtxRangeId_t{0}, [&] { return start(nullptr, utf8(name)); });
+  return while_recorded(nvtxRangeId_t{0}, [&] { return start(nullptr, utf8(name)); });
 }
 void NVTX_API end_default(nvtxRangeId_t id) {
-  contain(0, [&] { return end(id), 0; });
+  while_recorded(0, [&] { return end(id), 0; });
 }
 
 // --- CORE2: domains and registered strings
 int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
     std::string storage;
     return push(guard, domain, message_of(a, storage));
   });
 }
 void NVTX_API domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
   if (domain == nullptr || domain != own_domain()) return;
-  contain(0, [&](const RecursionGuard& guard) { return add_number(guard, a), 0; });
+  while_recorded(0, [&](const RecursionGuard& guard) { return add_number(guard, a), 0; });
 }
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
-  return contain(NVTX_NO_PUSH_POP_TRACKING,
-                 [&](const RecursionGuard& guard) { return pop(guard, domain); });
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING,
+                        [&](const RecursionGuard& guard) { return pop(guard, domain); });
 }
 nvtxRangeId_t NVTX_API domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
-  return contain(nvtxRangeId_t{0}, [&] {
+  return while_recorded(nvtxRangeId_t{0}, [&] {
     std::string storage;
     return start(domain, message_of(a, storage));
   });
 }
 void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) {
-  contain(0, [&] { return end(id), 0; });
+  while_recorded(0, [&] { return end(id), 0; });
 }
 nvtxDomainHandle_t NVTX_API domain_create_a(const char* name) {
   return contain(nvtxDomainHandle_t{nullptr}, [&] { return kept_domain(bounded(name)); });
@@ -204,7 +203,6 @@ nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t, const wchar_t* text) 
 }
 
 // --- Installing
-constexpr size_t kMostPlaces = 16'384;  // a thousand copies of NVTX
 using AnyFunction = NvtxFunctionPointer;
 template <class Function>
 AnyFunction any(Function function) {
@@ -214,74 +212,45 @@ AnyFunction any(Function function) {
 struct Replacement {
   uint32_t index;
   AnyFunction function;
-  bool makes_handle = false;
 };
 
-const auto& core() {
-  static const std::array<Replacement, 8> table = {{
-      {NVTX_CBID_CORE_RangeStartEx, any(start_ex)},
-      {NVTX_CBID_CORE_RangeStartA, any(start_a)},
-      {NVTX_CBID_CORE_RangeStartW, any(start_w)},
-      {NVTX_CBID_CORE_RangeEnd, any(end_default)},
-      {NVTX_CBID_CORE_RangePushEx, any(push_ex)},
-      {NVTX_CBID_CORE_RangePushA, any(push_a)},
-      {NVTX_CBID_CORE_RangePushW, any(push_w)},
-      {NVTX_CBID_CORE_RangePop, any(pop_default)},
-  }};
-  return table;
+// Programs read these pointers at each call, without a lock: so they are written whole.
+bool install(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module,
+             std::span<const Replacement> table) {
+  NvtxFunctionTable functions = nullptr;
+  unsigned int count = 0;
+  if (callbacks.GetModuleFunctionTable(module, &functions, &count) == 0 || functions == nullptr)
+    return false;
+  for (const auto& [index, function] : table)
+    if (index < count && functions[index] != nullptr)
+      __atomic_store_n(functions[index], function, __ATOMIC_RELEASE);
+  return true;
 }
 
-const auto& core2() {
-  static const std::array<Replacement, 9> table = {{
+bool install_core(const NvtxExportTableCallbacks& callbacks) {
+  const Replacement table[] = {
+      {NVTX_CBID_CORE_RangeStartEx, any(start_ex)}, {NVTX_CBID_CORE_RangeStartA, any(start_a)},
+      {NVTX_CBID_CORE_RangeStartW, any(start_w)},   {NVTX_CBID_CORE_RangeEnd, any(end_default)},
+      {NVTX_CBID_CORE_RangePushEx, any(push_ex)},   {NVTX_CBID_CORE_RangePushA, any(push_a)},
+      {NVTX_CBID_CORE_RangePushW, any(push_w)},     {NVTX_CBID_CORE_RangePop, any(pop_default)},
+  };
+  return install(callbacks, NVTX_CB_MODULE_CORE, table);
+}
+
+// Absent in version 2 before domains.
+bool install_core2(const NvtxExportTableCallbacks& callbacks) {
+  const Replacement table[] = {
       {NVTX_CBID_CORE2_DomainMarkEx, any(domain_mark_ex)},
       {NVTX_CBID_CORE2_DomainRangeStartEx, any(domain_start_ex)},
       {NVTX_CBID_CORE2_DomainRangeEnd, any(domain_end)},
       {NVTX_CBID_CORE2_DomainRangePushEx, any(domain_push_ex)},
       {NVTX_CBID_CORE2_DomainRangePop, any(domain_pop)},
-      {NVTX_CBID_CORE2_DomainRegisterStringA, any(register_a), true},
-      {NVTX_CBID_CORE2_DomainRegisterStringW, any(register_w), true},
-      {NVTX_CBID_CORE2_DomainCreateA, any(domain_create_a), true},
-      {NVTX_CBID_CORE2_DomainCreateW, any(domain_create_w), true},
-  }};
-  return table;
-}
-
-// A function table of one copy of NVTX, and what of ours goes into it.
-struct Installed {
-  AnyFunction* place;
-  AnyFunction function;
-};
-struct Switchable {
-  Mutex mutex;
-  bool on FLOPINJ_GUARDED_BY(mutex) = true;
-  std::vector<Installed> places FLOPINJ_GUARDED_BY(mutex);
-};
-// Never destroyed: NVTX may be used until the end.
-constinit NeverDestroyed<Switchable> g_switchable;
-Switchable& switchable() { return g_switchable.value; }
-
-// Programs read these pointers at each call, without a lock: so they are written whole.
-void set(AnyFunction* place, AnyFunction function) {
-  __atomic_store_n(place, function, __ATOMIC_RELEASE);
-}
-
-template <class Table>
-bool install(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module,
-             const Table& table) {
-  NvtxFunctionTable functions = nullptr;
-  unsigned int count = 0;
-  if (callbacks.GetModuleFunctionTable(module, &functions, &count) == 0 || functions == nullptr)
-    return false;
-  Switchable& all = switchable();
-  const MutexLock lock(all.mutex);
-  for (const auto& [index, function, makes_handle] : table) {
-    if (index >= count || functions[index] == nullptr) continue;
-    if (makes_handle || all.on) set(functions[index], function);
-    if (makes_handle) continue;
-    if (all.places.size() >= kMostPlaces) return true;  // these stay as they are
-    all.places.push_back({functions[index], function});
-  }
-  return true;
+      {NVTX_CBID_CORE2_DomainRegisterStringA, any(register_a)},
+      {NVTX_CBID_CORE2_DomainRegisterStringW, any(register_w)},
+      {NVTX_CBID_CORE2_DomainCreateA, any(domain_create_a)},
+      {NVTX_CBID_CORE2_DomainCreateW, any(domain_create_w)},
+  };
+  return install(callbacks, NVTX_CB_MODULE_CORE2, table);
 }
 
 }  // namespace
@@ -289,27 +258,15 @@ bool install(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule modul
 bool attach_nvtx(const void* (*get_export_table)(uint32_t)) noexcept {
   return contain(false, [&] {
     if (get_export_table == nullptr) return false;
-    const bool now = session_edge() != nullptr;
-    if (!now && !may_record_later()) return false;
-    if (!now) switch_nvtx(false);
+    if (session_edge() == nullptr && !may_record_later()) return false;
     const auto* callbacks =
         static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
     if (callbacks == nullptr || callbacks->struct_size < sizeof(NvtxExportTableCallbacks) ||
         callbacks->GetModuleFunctionTable == nullptr)
       return false;
-    const bool has_core = install(*callbacks, NVTX_CB_MODULE_CORE, core());
-    const bool has_core2 =
-        install(*callbacks, NVTX_CB_MODULE_CORE2, core2());  // absent in version 2 before domains
-    return has_core || has_core2;
+    const bool has_core = install_core(*callbacks);
+    return install_core2(*callbacks) || has_core;
   });
-}
-
-void switch_nvtx(bool on) noexcept {
-  Switchable& all = switchable();
-  const MutexLock lock(all.mutex);
-  all.on = on;
-  for (const Installed& installed : all.places)
-    set(installed.place, on ? installed.function : nullptr);
 }
 
 }  // namespace flopinj

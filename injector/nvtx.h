@@ -8,8 +8,4 @@ namespace flopinj {
 // recording is off for good: that copy then does nothing.
 bool attach_nvtx(const void* (*get_export_table)(uint32_t)) noexcept;
 
-// Ranges are followed from now on, or no more: then a call of NVTX costs what it costs without a
-// tool. All copies, those to come too.
-void switch_nvtx(bool on) noexcept;
-
 }  // namespace flopinj

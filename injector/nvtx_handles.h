@@ -1,8 +1,9 @@
 // The handles that we give to callers of NVTX: domains and registered strings. The program keeps
-// them for good, so they outlive recordings. Bounded in number and bytes: past the bound a string
-// is not kept and its ranges are named "[registered string]", and a domain is "[domain]".
+// them for good, so they outlive recordings, and a forked child has its parent's. A handle is a
+// number and points nowhere: one that we did not give is taken for "[domain]" or for
+// "[registered string]". So is what finds no room, for names are bounded in number and bytes.
 //
-// Threads: any.
+// Threads: any. Only a name that is new takes a lock.
 #pragma once
 #include <injector/process/edge.h>
 
@@ -16,7 +17,8 @@
 namespace flopinj {
 
 nvtxStringHandle_t kept_string(std::string_view text);
-const std::string& registered_string(nvtxStringHandle_t);
+// Of a null handle: empty.
+std::string_view registered_string(nvtxStringHandle_t) noexcept;
 
 nvtxDomainHandle_t kept_domain(std::string_view name);
 // The domain "flopinj", whose marks are numbers of ranges; null before a program has made it.

@@ -1,5 +1,6 @@
-// The one process-wide object. It begins and ends recordings. After a fork the parent's recording
-// goes on, and the child drops what it inherited.
+// Begins and ends recordings. What it knows of them is in the process's one object
+// (process/process_state.h). After a fork the parent's recording goes on, and the child begins
+// anew.
 //
 //   first NVTX call or cuInit   a recording is made: range tables only, nothing opened, no thread
 //   InitializeInjection         start_session(): CUPTI, trace file, callbacks, activity, threads;
@@ -20,6 +21,9 @@
 
 namespace flopinj {
 
+// Sees to it that a forked child begins anew (process/process_state.h): before all else, since the
+// child of a fork that comes earlier may wait for ever. False: there is no memory for that.
+bool handle_forks() noexcept;
 // Starts what the environment asks for. One line on stderr where it cannot.
 void start_session() noexcept;
 // Nothing is recorded until it is asked for, whatever the environment says. For a program that runs

@@ -1,8 +1,7 @@
 // The session as a status request gets it. It must not wait for a recording that begins or
 // ends, so it is kept apart from the session, which says here what it does.
 #pragma once
-#include <collector/collector.h>
-#include <collector/options/settings.h>
+#include <injector/process/process_state.h>
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +10,7 @@
 namespace flopinj {
 
 struct SessionStatus {
-  enum class State : uint8_t { kDormant, kRecording, kStopping, kOff };
+  using State = ShownState::State;
   State state = State::kDormant;
   uint32_t recordings = 0;  // begun so far
   uint32_t kept = 0;        // ended ones whose memory is kept, since a thread stayed inside
@@ -31,7 +30,5 @@ void show_stopping() noexcept;
 void show_closed() noexcept;
 void show_dormant() noexcept;
 void show_kept() noexcept;  // the memory of a recording that has ended
-// In a forked child. Async-signal-safe.
-void forget_status_after_fork() noexcept;
 
 }  // namespace flopinj

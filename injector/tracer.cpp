@@ -113,10 +113,30 @@ void Tracer::State::finalize_here(CUpti_CallbackDomain domain, const void* data)
   finalize.store(Finalize::kDone);
 }
 
+CallKind kind_of(const DriverCall& call) {
+  struct Kind {
+    CallKind operator()(const LaunchFunction&) const { return CallKind::kLaunch; }
+    CallKind operator()(const GraphFunction&) const { return CallKind::kGraph; }
+    CallKind operator()(const ModuleFunction&) const { return CallKind::kModule; }
+    CallKind operator()(const WaitFunction&) const { return CallKind::kWait; }
+    CallKind operator()(const StreamEndFunction&) const { return CallKind::kStreamEnd; }
+  };
+  return std::visit(Kind{}, call.function);
+}
+
+// At EXIT, whatever happens in between.
+struct EndOfCall {
+  CallFrames& calls;
+  const CallFrame* frame;
+  ~EndOfCall() {
+    if (frame != nullptr) calls.end(*frame);
+  }
+};
+
 // How long launch calls take outside of windows, of those whose ENTER was timed.
 static void note_call(const ThreadContext& thread) {
   const LaunchInProgress& launch = thread.launch;
-  if (thread.launch_depth != 1 || launch.in_window || launch.timed_call_began_ns == 0) return;
+  if (thread.calls.in_window() || launch.timed_call_began_ns == 0) return;
   bump(thread.state->timed_calls);
   bump(thread.state->timed_call_ns, monotonic_ns() - launch.timed_call_began_ns);
 }
@@ -130,6 +150,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   }
   ThreadContext* const context = thread_context(guard);
   const auto* const launch = std::get_if<LaunchFunction>(&call->function);
+  const auto* const graph = std::get_if<GraphFunction>(&call->function);
   const bool entering = data.callbackSite == CUPTI_API_ENTER;
   if (context == nullptr || context->state == nullptr) {
     if (launch != nullptr && !entering && succeeded(data))
@@ -144,23 +165,24 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   if (number % kTimedEvery == 0) thread.timing_due = true;
   const uint64_t began = thread.timing_due ? monotonic_ns() : 0;
   thread.slow_callback = launch == nullptr;  // then it is not what launches cost
+  CallFrame* const frame = entering ? thread.calls.enter(kind_of(*call), id, data.correlationId)
+                                    : thread.calls.find(id, data.correlationId);
+  const EndOfCall at_exit{thread.calls, entering ? nullptr : frame};
+  if (graph != nullptr && !entering) return graphs.call_exit(thread, frame, *graph, data);
+  if (frame == nullptr) return;
   if (launch != nullptr && entering) {
-    launches.enter(thread, *launch, data);
+    launches.enter(thread, *frame, *launch, data);
   } else if (launch != nullptr) {
-    note_call(thread);
-    launches.exit(thread, *launch, data);
-  } else if (const auto* const graph = std::get_if<GraphFunction>(&call->function)) {
-    if (entering) {
-      graphs.call_enter(thread, *graph);
-      if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning();
-    } else {
-      graphs.call_exit(thread, *graph, data);
-    }
+    if (frame->outermost) note_call(thread);
+    launches.exit(thread, *frame, *launch, data);
+  } else if (graph != nullptr) {
+    graphs.call_enter(thread, *frame, *graph);
+    if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning(thread.calls);
   } else if (const auto* const wait = std::get_if<WaitFunction>(&call->function)) {
     if (Context* const on = contexts.find(thread, data.context); on == nullptr)
       return;
     else if (entering)
-      windows.wait_beginning(*on);
+      windows.wait_beginning(*on, thread.calls, *frame);
     else
       wait_ended(*on, *wait, data);
   } else if (const auto* const end = std::get_if<StreamEndFunction>(&call->function)) {
@@ -176,7 +198,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   bump(state.timed_callbacks);
   bump(state.timed_callback_ns, ended - began);
   thread.timing_due = false;
-  if (entering && thread.launch_depth == 1) thread.launch.timed_call_began_ns = ended;
+  if (entering && frame->outermost) thread.launch.timed_call_began_ns = ended;
 }
 
 void Tracer::State::wait_ended(Context& context, const WaitFunction& call,
@@ -184,7 +206,6 @@ void Tracer::State::wait_ended(Context& context, const WaitFunction& call,
   const CUstream stream = call.stream(data.functionParams);
   if (succeeded(data) && !captures.holds(edge.cuda, stream, call.per_thread_stream))
     windows.wait_made(context, stream, call.per_thread_stream);
-  context.waiting.end();
 }
 
 void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResource id,
@@ -254,6 +275,10 @@ bool Tracer::enable(std::string& error) {
   const auto on = [&](CUpti_CallbackDomain domain, uint32_t id) {
     return cupti.EnableCallback(1, state_->subscriber, domain, id);
   };
+  // What ends something comes first, so that no end is missed of what is seen to begin.
+  for (const auto id : kResources) on(CUPTI_CB_DOMAIN_RESOURCE, id);
+  on(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture);
+  on(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz);
   // An older CUPTI does not know every function: what it does not know it cannot miss.
   for (const DriverCall& call : driver_calls()) {
     const CUptiResult result = on(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
@@ -264,7 +289,6 @@ bool Tracer::enable(std::string& error) {
       return false;
     }
   }
-  for (const auto id : kResources) on(CUPTI_CB_DOMAIN_RESOURCE, id);
   state_->adopted = false;
   return true;
 }
@@ -297,14 +321,17 @@ void Tracer::end() noexcept {
   state_->subscriber = nullptr;
 }
 
-void Tracer::end_and_finalize() noexcept {
+bool Tracer::end_and_finalize() noexcept {
   using Finalize = State::Finalize;
   constexpr auto kPatience = std::chrono::seconds(1), kMostWork = std::chrono::seconds(5);
   constexpr auto kLookEvery = std::chrono::milliseconds(1);
   const CuptiApi& cupti = state_->edge.cupti;
   if (state_->subscriber == nullptr || state_->adopted || !cupti.ours_only || cupti.shared() ||
-      cupti.Finalize == nullptr)
-    return end();
+      cupti.Finalize == nullptr) {
+    const bool own = cupti.shared() && !state_->adopted;  // buffers, of our subscription
+    end();
+    return own;
+  }
   disable();
   const RecursionGuard guard;
   state_->finalize = Finalize::kWanted;
@@ -318,10 +345,12 @@ void Tracer::end_and_finalize() noexcept {
   Finalize wanted = Finalize::kWanted;
   if (state_->finalize.compare_exchange_strong(wanted, Finalize::kNo)) {
     cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
-    return end();
+    end();
+    return false;
   }
   wait_while(Finalize::kRunning, kMostWork);
   state_->subscriber = nullptr;  // it ended with CUPTI
+  return state_->finalize == Finalize::kDone;
 }
 
 bool Tracer::capturing() const { return state_->captures.known(); }

@@ -36,8 +36,8 @@ class Tracer {
   // end() while the program goes on: CUPTI itself is let go of, where nobody else is known to use
   // it. A launch would pay for it else. CUPTI says to do so at the EXIT of a call of the program's
   // (guide, "Dynamic attach and detach"; PyTorch's profiler does so too): where no call comes for a
-  // second, the subscription ends and CUPTI stays.
-  void end_and_finalize() noexcept;
+  // second, the subscription ends and CUPTI stays. True: CUPTI has ended, or our own part of it.
+  bool end_and_finalize() noexcept;
   bool capturing() const;  // a stream is under capture
   // After disable(): false where the planner's thread is still at work.
   bool planner_ended() const;

@@ -96,10 +96,7 @@ __attribute__((target("sse4.2"))) inline uint32_t by_instruction(const unsigned 
   return c;
 }
 
-inline bool has_instruction() {
-  static const bool kHas = __builtin_cpu_supports("sse4.2") != 0;
-  return kHas;
-}
+inline bool has_instruction() { return __builtin_cpu_supports("sse4.2") != 0; }
 #endif
 
 }  // namespace crc32c_detail

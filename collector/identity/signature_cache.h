@@ -18,6 +18,11 @@ namespace flopinj {
 
 class SignatureCache {
  public:
+  SignatureCache() = default;
+  SignatureCache(SignatureCache&&) noexcept = default;
+  SignatureCache& operator=(SignatureCache&&) noexcept = default;
+  bool empty() const noexcept { return !sets_; }
+
   // Null on a miss.
   const Signature* find(const KernelFunction& function, const LaunchShape& shape,
                         uint64_t fingerprint) const noexcept {

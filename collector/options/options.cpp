@@ -105,7 +105,8 @@ bool ranks(Settings& s, std::string_view text) {
 bool patterns(Settings& s, std::string_view text) {
   auto list = parse_patterns(text);
   if (!list) return false;
-  s.never_measure = *std::move(list);
+  // A request adds to what the program was started with.
+  s.never_measure.insert(s.never_measure.end(), list->begin(), list->end());
   return true;
 }
 
@@ -127,6 +128,8 @@ bool run_token(Settings& s, std::string_view text) {
   return s.run.has_value();
 }
 
+constexpr bool kByRequest = true;
+
 const RecordingOption kOptions[] = {
     {"-o,--output",
      "FLOPINJ_OUTPUT",
@@ -137,13 +140,14 @@ const RecordingOption kOptions[] = {
      "socket. %p is the "
      "process id, %h the host, %r the rank in the job, %q{NAME} an environment variable",
      false,
-     not_empty<&Settings::output>},
+     not_empty<&Settings::output>,
+     kByRequest},
     {"--force",
      "FLOPINJ_FORCE",
      "",
      {},
      "0 or 1",
-     "Overwrite traces that are older than the run",
+     "Overwrite traces of this user that are older than the run",
      false,
      choice<&Settings::force, kSwitch>},
     {"-q,--quiet",
@@ -154,8 +158,7 @@ const RecordingOption kOptions[] = {
      "Say nothing on stderr when the recording has ended. Else one line says what was recorded and "
      "how to read it, or why nothing was",
      false,
-     choice<&Settings::quiet, kSwitch>,
-     true},
+     choice<&Settings::quiet, kSwitch>},
     {"--no-command-line",
      "FLOPINJ_NO_COMMAND_LINE",
      "",
@@ -164,7 +167,8 @@ const RecordingOption kOptions[] = {
      "Leave the program's command line out of the trace. Else it is there, with [hidden] for the "
      "values of options whose names hold a word such as password, secret or token",
      false,
-     choice<&Settings::no_command_line, kSwitch>},
+     choice<&Settings::no_command_line, kSwitch>,
+     kByRequest},
     {"--job",
      "FLOPINJ_JOB",
      "NAME",
@@ -174,7 +178,8 @@ const RecordingOption kOptions[] = {
      "SLURM_JOB_ID, "
      "PBS_JOBID, LSB_JOBID, FLUX_JOB_ID or TORCHELASTIC_RUN_ID, where one is set",
      false,
-     not_empty<&Settings::job>},
+     not_empty<&Settings::job>,
+     kByRequest},
     {"--dormant",
      "FLOPINJ_DORMANT",
      "",
@@ -182,8 +187,7 @@ const RecordingOption kOptions[] = {
      "0 or 1",
      "Record nothing until flopinj attach asks for it: until then the library costs nothing",
      false,
-     choice<&Settings::dormant, kSwitch>,
-     true},
+     choice<&Settings::dormant, kSwitch>},
     {"--start-after",
      "FLOPINJ_START_AFTER",
      "TIME",
@@ -191,8 +195,7 @@ const RecordingOption kOptions[] = {
      "a time such as 500ms, 30s, 5m or 2h",
      "Begin to record so long after the program starts CUDA: 500ms, 30s, 5m, 2h",
      false,
-     duration<&Settings::start_after_s>,
-     true},
+     duration<&Settings::start_after_s>},
     {"--duration",
      "FLOPINJ_DURATION",
      "TIME",
@@ -200,7 +203,8 @@ const RecordingOption kOptions[] = {
      "a time such as 500ms, 30s, 5m or 2h",
      "Record for so long, then let go of the program: 500ms, 30s, 5m, 2h",
      false,
-     duration<&Settings::duration_s>},
+     duration<&Settings::duration_s>,
+     kByRequest},
     {"-k,--kernel-name",
      "FLOPINJ_KERNEL_NAME",
      "NAME|regex:EXPRESSION",
@@ -209,12 +213,13 @@ const RecordingOption kOptions[] = {
      "Record launches of kernels of this name only, or of names in which the expression is found, "
      "as in ncu",
      false,
-     kernel_name},
+     kernel_name,
+     kByRequest},
     {"--kernel-name-base", "FLOPINJ_KERNEL_NAME_BASE", "BASE", kNames<kNameBases>,
      "function or mangled",
      "Name that --kernel-name goes by. function: without namespaces, template arguments and "
      "parameters (the default, as in ncu); mangled: as the driver has it",
-     false, choice<&Settings::kernel_name_base, kNameBases>},
+     false, choice<&Settings::kernel_name_base, kNameBases>, kByRequest},
     {"--nvtx-include",
      "FLOPINJ_NVTX_INCLUDE",
      "RANGES",
@@ -226,7 +231,8 @@ const RecordingOption kOptions[] = {
      "[A, A]: the outermost, the innermost; D@A/: of the domain D; A,B: inside both start/end "
      "ranges. A vertical bar between two: inside either (ncu: the option twice). No regex:",
      false,
-     nvtx_include},
+     nvtx_include,
+     kByRequest},
     {"--step-range",
      "FLOPINJ_STEP_RANGE",
      "NAME",
@@ -236,7 +242,8 @@ const RecordingOption kOptions[] = {
      "end does not matter. A vertical bar between two: either. none: steps are not recorded. Not "
      "given: step, iteration, train_step, ProfilerStep#3 and the like",
      false,
-     not_empty<&Settings::step_range>},
+     not_empty<&Settings::step_range>,
+     kByRequest},
     {"-s,--launch-skip",
      "FLOPINJ_LAUNCH_SKIP",
      "N",
@@ -245,7 +252,8 @@ const RecordingOption kOptions[] = {
      "Pass over the first N launches, of those that --kernel-name and --nvtx-include choose, as in "
      "ncu. A launch of a CUDA graph is one",
      false,
-     number<&Settings::launch_skip, 0, UINT32_MAX>},
+     number<&Settings::launch_skip, 0, UINT32_MAX>,
+     kByRequest},
     {"-c,--launch-count",
      "FLOPINJ_LAUNCH_COUNT",
      "N",
@@ -254,13 +262,14 @@ const RecordingOption kOptions[] = {
      "Record N launches, counted as for --launch-skip and after those, then let go of the program, "
      "as in ncu",
      false,
-     number<&Settings::launch_count, 1, UINT32_MAX>},
+     number<&Settings::launch_count, 1, UINT32_MAX>,
+     kByRequest},
     {"--capture-range", "FLOPINJ_CAPTURE_RANGE", "RANGE", kNames<kCaptureRanges>,
      "cudaProfilerApi or none",
      "cudaProfilerApi: record from the program's first call of cudaProfilerStart to its "
      "cudaProfilerStop, as nsys does with --capture-range-end stop, and lie dormant before and "
      "after. none: from the start (the default)",
-     false, choice<&Settings::capture_range, kCaptureRanges>, true},
+     false, choice<&Settings::capture_range, kCaptureRanges>},
     {"--no-control",
      "FLOPINJ_NO_CONTROL",
      "",
@@ -268,16 +277,15 @@ const RecordingOption kOptions[] = {
      "0 or 1",
      "Listen to no flopinj attach, detach or status: no socket and no thread for them",
      false,
-     choice<&Settings::no_control, kSwitch>,
-     true},
+     choice<&Settings::no_control, kSwitch>},
     {"--level", "FLOPINJ_LEVEL", "LEVEL", kNames<kLevels>, "launches or tally",
      "launches: every launch; tally: counts per kernel and range", false,
-     choice<&Settings::level, kLevels>},
+     choice<&Settings::level, kLevels>, kByRequest},
     {"--mode", "FLOPINJ_MODE", "MODE", kNames<kModes>, "multiplex, full, timing, count or off",
      "multiplex: each distinct kernel is measured a few times, all are timed and counted; full: "
      "every launch is measured, by replay: slow, the reference; timing: no counters; count: only "
      "launches; off: nothing",
-     false, choice<&Settings::mode, kModes>},
+     false, choice<&Settings::mode, kModes>, kByRequest},
     {"--budget",
      "FLOPINJ_BUDGET",
      "PERCENT|none",
@@ -286,7 +294,8 @@ const RecordingOption kOptions[] = {
      "Most that reading counters may cost, in per cent of wall time, or none (1). The share of "
      "200 s, 2 s at 1 %, may be used at once at the start, on kernels without counts",
      false,
-     budget},
+     budget,
+     kByRequest},
     {"--until-covered",
      "FLOPINJ_UNTIL_COVERED",
      "PERCENT",
@@ -295,7 +304,8 @@ const RecordingOption kOptions[] = {
      "Stop measuring once so many per cent of GPU time have had complete counts for 5 s; kernels "
      "that cannot be measured are left out",
      false,
-     percent<&Settings::until_covered_percent>},
+     percent<&Settings::until_covered_percent>,
+     kByRequest},
     {"--measure-ranks",
      "FLOPINJ_MEASURE_RANKS",
      "RANKS",
@@ -303,7 +313,8 @@ const RecordingOption kOptions[] = {
      "ranks such as 0,8-15, or all, or none",
      "Ranks of the job that read counters, the others count and time: 0,8-15 or all or none (0)",
      false,
-     ranks},
+     ranks,
+     kByRequest},
     {"--never-measure",
      "FLOPINJ_NEVER_MEASURE",
      "PATTERN[,PATTERN]",
@@ -311,15 +322,16 @@ const RecordingOption kOptions[] = {
      "parts of kernel names, with commas between",
      "Kernels that wait for the host or for a later launch, and so would hang while they are "
      "measured: parts of their mangled names, in any case, beside the built-in ones that doctor "
-     "shows. May be repeated",
+     "shows. May be repeated; flopinj attach adds to those of the start",
      true,
-     patterns},
+     patterns,
+     kByRequest},
     {"--close-windows", "FLOPINJ_CLOSE_WINDOWS", "SITE", kCloseSiteNames, "exit, enter or own",
      "Where windows in which counters are read are closed: at the exit of their last launch, at "
      "the "
      "enter of the launch behind it, or at that only on the thread that opened them (own). Not "
      "given: learned from the first windows",
-     false, close_site},
+     false, close_site, kByRequest},
     {"--log-level", "FLOPINJ_LOG", "LEVEL", kNames<kLogLevels>, "off, error, warn, info or debug",
      "What the library says on stderr: off, error, warn (the default), info, or debug, which has a "
      "line for every measurement window",
@@ -331,7 +343,8 @@ const RecordingOption kOptions[] = {
      "milliseconds from 10 to 1000",
      "Longest time that data stays in memory, in milliseconds, 10 to 1000 (250)",
      false,
-     number<&Settings::flush_ms, 10, 1'000>},
+     number<&Settings::flush_ms, 10, 1'000>,
+     kByRequest},
     {"--plan-wait-ms",
      "FLOPINJ_PLAN_WAIT_MS",
      "N",
@@ -341,7 +354,8 @@ const RecordingOption kOptions[] = {
      "that "
      "it is measured too (0; mode full: 60000)",
      false,
-     number<&Settings::given_plan_wait_ms, 0, kMostPlanWaitMs>},
+     number<&Settings::given_plan_wait_ms, 0, kMostPlanWaitMs>,
+     kByRequest},
     {"--cupti",
      "FLOPINJ_CUPTI",
      "PATH",

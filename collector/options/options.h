@@ -19,7 +19,10 @@ struct RecordingOption {
   bool many = false;  // may be given several times; the variable takes them with commas between
   // False, and nothing is changed, where the text is not understood.
   bool (*read)(Settings&, std::string_view text);
-  bool before_start = false;  // means nothing to flopinj attach
+  // A program that runs already takes it from a request (flopinj attach), too. Who may ask may read
+  // the process, and no more: what is marked so loads no code, changes no file that is there, and
+  // has no kernel measured that the start forbids.
+  bool by_request = false;
 };
 
 std::span<const RecordingOption> recording_options();

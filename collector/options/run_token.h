@@ -10,7 +10,7 @@ namespace flopinj {
 struct RunToken {
   // By the clock of the traces' file system, since 1970. 0: not known, and not needed.
   int64_t started_ns = 0;
-  std::string socket;  // abstract, where the run's watcher listens; empty: there is none
+  std::string socket;  // "NAME:SECRET" of the run's watcher (run_notice.h); empty: there is none
 
   std::string text() const;
   // Nothing for text that is no token.

@@ -2,6 +2,7 @@
 #include <collector/trace/launch_patterns.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace flopinj {
@@ -44,10 +45,10 @@ size_t LaunchPatterns::repeats(uint32_t row, Launches launches) const {
 
 // The row from which on most of the launches are repeated; 0 where none is known.
 uint32_t LaunchPatterns::longest(Launches launches) const {
-  if (newest_.empty() || launches.size() < kContext) return 0;
+  if (!newest_ || launches.size() < kContext) return 0;
   uint32_t best = 0;
   size_t most = kContext - 1;
-  uint32_t row = newest_[slot_of(launches.data(), kSlots)];
+  uint32_t row = (*newest_)[slot_of(launches.data(), kSlots)];
   for (int i = 0; i < kMostCompared && row != 0; ++i, row = older_[row - 1]) {
     const size_t same = repeats(row, launches);
     if (same <= most) continue;
@@ -60,9 +61,9 @@ uint32_t LaunchPatterns::longest(Launches launches) const {
 // How many of the launches, which are the last of recent_, came in this order when such ones were
 // asked for before; kLongRun of them are enough to know.
 size_t LaunchPatterns::seen_before(Launches launches) {
-  if (places_.empty()) places_.resize(kSlots);
+  if (!places_.make()) throw std::bad_alloc();
   const size_t here = recent_.size() - launches.size();
-  uint32_t& place = places_[slot_of(launches.data(), kSlots)];
+  uint32_t& place = (*places_)[slot_of(launches.data(), kSlots)];
   const size_t before = std::exchange(place, static_cast<uint32_t>(here + 1));
   if (before == 0) return 0;
   const auto most = launches.first(std::min(launches.size(), kLongRun));
@@ -99,20 +100,21 @@ uint32_t LaunchPatterns::find(Launches launches) {
 // Of orders that come several times among these rows, the first is found first, since it goes on
 // longest.
 void LaunchPatterns::add(Launches launches) {
-  if (newest_.empty()) newest_.resize(kSlots);
+  if (!newest_.make()) throw std::bad_alloc();
   const size_t known = rows_.size();
   rows_.insert(rows_.end(), launches.begin(), launches.end());
   older_.resize(rows_.size());
   if (rows_.size() < kContext) return;
   const size_t from = known < kContext ? 0 : known - kContext + 1;
   for (size_t at = rows_.size() - kContext + 1; at-- > from;)
-    older_[at] = std::exchange(newest_[slot_of(&rows_[at], kSlots)], static_cast<uint32_t>(at + 1));
+    older_[at] =
+        std::exchange((*newest_)[slot_of(&rows_[at], kSlots)], static_cast<uint32_t>(at + 1));
 }
 
 void LaunchPatterns::code(Launches launches, uint32_t& next_row, std::vector<Run>& runs) {
   if (recent_.size() + launches.size() > kMaxRecent) {
     recent_.clear();
-    std::fill(places_.begin(), places_.end(), 0);
+    if (places_) (*places_).fill(0);
   }
   recent_.insert(recent_.end(), launches.begin(), launches.end());
   while (!launches.empty()) {

@@ -7,6 +7,9 @@
 // repeats, and what never comes again takes no rows. All rows are kept, up to kMaxPatternRows. Used
 // only by the writer thread.
 #pragma once
+#include <collector/identity/zero_pages.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -59,11 +62,11 @@ class LaunchPatterns {
   std::vector<PatternRow> rows_;
   std::vector<uint32_t>
       older_;  // by row, from 0: the one before with the same hash of kContext rows
-  std::vector<uint32_t> newest_;  // rows by that hash
+  ZeroPages<std::array<uint32_t, kSlots>> newest_;  // rows by that hash
   // Of all batches, one after another; begun anew when there are too many.
   std::vector<PatternRow> recent_;
-  std::vector<uint32_t>
-      places_;  // in recent_, from 1, by the hash of kContext launches: where find() was asked
+  // In recent_, from 1, by the hash of kContext launches: where find() was asked.
+  ZeroPages<std::array<uint32_t, kSlots>> places_;
 };
 
 }  // namespace flopinj

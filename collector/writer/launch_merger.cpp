@@ -1,9 +1,12 @@
 #include <collector/identity/assert.h>
 #include <collector/identity/hash.h>
+#include <collector/identity/zero_pages.h>
 #include <collector/writer/correlation_table.h>
 #include <collector/writer/launch_merger.h>
 
+#include <array>
 #include <deque>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -55,16 +58,16 @@ class RecentKeys {
  public:
   void add(const CorrelationKey& key) { slot(key) = key; }
   bool contains(const CorrelationKey& key) const {
-    return !keys_.empty() && keys_[CorrelationHash{}(key) % kSlots] == key;
+    return keys_ && (*keys_)[CorrelationHash{}(key) % kSlots] == key;
   }
 
  private:
   static constexpr size_t kSlots = 1U << 15;
   CorrelationKey& slot(const CorrelationKey& key) {
-    if (keys_.empty()) keys_.resize(kSlots);
-    return keys_[CorrelationHash{}(key) % kSlots];
+    if (!keys_.make()) throw std::bad_alloc();
+    return (*keys_)[CorrelationHash{}(key) % kSlots];
   }
-  std::vector<CorrelationKey> keys_;
+  ZeroPages<std::array<CorrelationKey, kSlots>> keys_;
 };
 
 // CUPTI gives zeros for a kernel it could not time.

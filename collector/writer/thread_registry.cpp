@@ -28,8 +28,12 @@ ThreadState* ThreadRegistry::add(uint32_t os_tid, RangePathTable& paths,
   if (slots_.size() >= kMaxThreads) return nullptr;
   auto state = std::make_unique<ThreadState>(ThreadId{next_id_}, os_tid, paths, process);
   ThreadState* result = state.get();
+  caches_.reserve(kMostCaches);
   slots_.emplace(result, Slot{std::move(state), {}});
   ++next_id_;
+  if (caches_.empty()) return result;
+  result->signatures = std::move(caches_.back());
+  caches_.pop_back();
   return result;
 }
 
@@ -38,6 +42,8 @@ void ThreadRegistry::retire(ThreadState* thread, std::string name) {
   const auto at = slots_.find(thread);
   if (at == slots_.end()) return;
   at->second.last_name = std::move(name);
+  if (!thread->signatures.empty() && caches_.size() < kMostCaches)
+    caches_.push_back(std::move(thread->signatures));
   thread->retired.store(true, std::memory_order_release);
 }
 

@@ -37,7 +37,8 @@ class ThreadRegistry {
  public:
   ThreadState* add(uint32_t os_tid, RangePathTable&,
                    const ProcessRanges&);  // null past kMaxThreads
-  // The thread's last call. `name` is what it was called at its end; empty: unknown.
+  // The thread's last call: its cache of signatures is another thread's from now on. `name` is what
+  // it was called at its end; empty: unknown.
   void retire(ThreadState*, std::string name);
 
   // Writer thread: only it frees, so what it lists stays valid until it calls reap().
@@ -54,6 +55,9 @@ class ThreadRegistry {
   std::unordered_map<const ThreadState*, Slot> slots_ FLOPINJ_GUARDED_BY(mutex_);
   uint32_t next_id_ FLOPINJ_GUARDED_BY(mutex_) = 1;
   ThreadTotals ended_ FLOPINJ_GUARDED_BY(mutex_);
+  // Caches of ended threads, for new threads: nothing in them belongs to one thread.
+  static constexpr size_t kMostCaches = 64;
+  std::vector<SignatureCache> caches_ FLOPINJ_GUARDED_BY(mutex_);
 };
 
 }  // namespace flopinj

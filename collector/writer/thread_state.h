@@ -16,8 +16,8 @@ namespace flopinj {
 
 inline constexpr uint32_t kMaxDevices = 32;
 inline constexpr uint32_t kMaxThreads = 4'096;
-inline constexpr uint32_t kRingRecords =
-    16'384;  // 512 KiB per launching thread, allocated at its first launch
+inline constexpr uint32_t kRingRecords = 16'384;  // 512 KiB per thread that launches more than
+inline constexpr uint32_t kFirstRecords = 32;     // these
 
 struct ThreadState {
   ThreadState(ThreadId thread, uint32_t tid, RangePathTable& paths, const ProcessRanges& process)
@@ -26,7 +26,7 @@ struct ThreadState {
   const ThreadId id;
   const uint32_t os_tid;
   RangeStack ranges;
-  Ring<RingRecord> ring;
+  Ring<RingRecord, kFirstRecords> ring;
   SignatureCache signatures;
 
   // Behind a mark where the thread's launches are in another training step now. False, and counted,

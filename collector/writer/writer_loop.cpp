@@ -104,7 +104,7 @@ void WriterLoop::drain() {
     const uint32_t tid = thread->os_tid;
     const std::string name = state_.threads.reap(thread);
     thread = nullptr;
-    definitions_.thread_ended(id, tid, name, launched);
+    if (!failed_) definitions_.thread_ended(id, tid, name, launched);
   }
   std::erase(threads_, nullptr);
   if (!failed_) merger_.times(times_);

@@ -1,6 +1,7 @@
 #include <injector/activity/activity.h>
 #include <injector/process/log.h>
 #include <injector/process/presence.h>
+#include <injector/process/process_state.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/kernel_record.h>
@@ -41,17 +42,16 @@ struct Activity::Callbacks {
                                  size_t valid_bytes) noexcept {
     const RecursionGuard guard;
     const Visit visit(guard);
+    ActivityBuffers* const buffers = g_buffers.load(std::memory_order_acquire);
     if (buffer == nullptr) return;
     if (Activity* const self = g_active.load(std::memory_order_acquire);
         self != nullptr && visit.allowed()) {
-      self->read(buffer, valid_bytes);
+      if (!buffers->left_behind(buffer)) self->read(buffer, valid_bytes);
       size_t dropped = 0;
       if (self->edge_.cupti.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS)
         self->lost_.fetch_add(dropped, std::memory_order_relaxed);
     }
-    if (ActivityBuffers* const buffers = g_buffers.load(std::memory_order_acquire);
-        buffers != nullptr)
-      buffers->give_back(buffer);
+    if (buffers != nullptr) buffers->give_back(buffer);
   }
 };
 
@@ -63,13 +63,14 @@ Activity::Activity(Edge& edge, ActivityBuffers& buffers, Clock now_ns)
       shortages_before_(buffers.shortages()) {}
 
 ActivityBuffers* Activity::process_buffers(const CuptiApi& cupti) noexcept {
+  ActivityBuffers*& buffers = process_state().activity_buffers;
   try {
-    static auto* const buffers = new ActivityBuffers(
-        ActivityBuffers::Limits{}, cupti.version >= kFirstVersionThatTakesNoBuffer);
-    return buffers;
-  } catch (const std::exception&) {
-    return nullptr;
+    if (buffers == nullptr)
+      buffers = new ActivityBuffers(ActivityBuffers::Limits{},
+                                    cupti.version >= kFirstVersionThatTakesNoBuffer);
+  } catch (const std::exception&) {  // no memory
   }
+  return buffers;
 }
 
 Activity::~Activity() {
@@ -83,8 +84,9 @@ void Activity::read(uint8_t* buffer, size_t valid_bytes) noexcept {
   std::array<KernelTime, 256> times;
   size_t count = 0;
   CUpti_Activity* record = nullptr;
+  CUptiResult result = CUPTI_SUCCESS;
   while (layout != nullptr &&
-         edge_.cupti.next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
+         (result = edge_.cupti.next_record(buffer, valid_bytes, &record)) == CUPTI_SUCCESS) {
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
         record->kind != CUPTI_ACTIVITY_KIND_KERNEL)
       continue;
@@ -93,6 +95,8 @@ void Activity::read(uint8_t* buffer, size_t valid_bytes) noexcept {
     if (count == times.size()) edge_.collector->times({times.data(), std::exchange(count, 0)});
   }
   if (count > 0) edge_.collector->times({times.data(), count});
+  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED && valid_bytes != 0)
+    unread_.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Activity::start(std::string& error) {
@@ -133,8 +137,16 @@ void Activity::flush() {
   const RecursionGuard guard;
   const RelaxedCapture relaxed(edge_.cuda);
   const bool all = finishing_.load(std::memory_order_relaxed);
-  edge_.cupti.ActivityFlushAll(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  const uint64_t taken = buffers_.taken();
+  const CUptiResult result =
+      edge_.cupti.ActivityFlushAll(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  if (result != CUPTI_SUCCESS) flushed_ = result;
   if (!all) mind_the_bound();
+  say_losses();
+  if (const size_t kept = all ? buffers_.held_of(taken) : 0; kept != 0)
+    edge_.collector->diagnostic(Severity::kInfo, "cupti.activity_kept",
+                                "CUPTI has kept buffers of kernel times, though it was asked for "
+                                "all: launches in them have no GPU time");
   watch(all);
 }
 
@@ -144,7 +156,9 @@ void Activity::watch(bool last) {
   if (paused_) return;
   const auto advice = watch_.look(edge_.collector->launches_made(),
                                   records_.load(std::memory_order_relaxed), now_ns_());
-  if (advice == ActivityWatch::Advice::kSayIt || (last && watch_.unanswered() != 0)) {
+  const bool explained = shortage_said_ || unread_said_ || flush_said_;
+  if ((advice == ActivityWatch::Advice::kSayIt || (last && watch_.unanswered() != 0)) &&
+      !explained) {
     const std::string line =
         "kernels are launched and CUPTI gives no times of them: another profiler in the program "
         "(torch.profiler) has taken them, or a kernel runs for very long. Launches without a time "
@@ -167,12 +181,25 @@ void Activity::mind_the_bound() {
     paused_ = edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS;
   else if (!paused_ && !may_refuse_ && buffers_.crowded())
     paused_ = edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
-  if (buffers_.shortages() == shortages_before_ || std::exchange(shortage_said_, true)) return;
-  const std::string line = "CUPTI holds more unfinished kernel times than there is memory for (" +
-                           std::to_string(buffers_.held_bytes() >> 20) +
-                           " MiB): launches have no GPU time until it gives some back";
-  log::warn(line);
-  edge_.collector->diagnostic(Severity::kWarning, "cupti.activity_buffers", line);
+}
+
+// Each once, whatever the reason that launches have no times.
+void Activity::say_losses() {
+  const auto say = [this](const char* code, const std::string& line) {
+    log::warn(line);
+    edge_.collector->diagnostic(Severity::kWarning, code, line);
+  };
+  if (buffers_.shortages() != shortages_before_ && !std::exchange(shortage_said_, true))
+    say("cupti.activity_buffers",
+        "CUPTI holds more unfinished kernel times than there is memory for (" +
+            std::to_string(buffers_.held_bytes() >> 20) +
+            " MiB): launches have no GPU time until it gives some back");
+  if (unread_.load(std::memory_order_relaxed) != 0 && !std::exchange(unread_said_, true))
+    say("cupti.activity_unread",
+        "CUPTI gave kernel times that it could not read itself: launches have no GPU time");
+  if (flushed_ != CUPTI_SUCCESS && !std::exchange(flush_said_, true))
+    say("cupti.activity_flush", "CUPTI does not hand out kernel times before a buffer is full (" +
+                                    describe(flushed_) + "): launches may have no GPU time");
 }
 
 void Activity::stop() {
@@ -181,6 +208,12 @@ void Activity::stop() {
   edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   Activity* self = this;
   g_active.compare_exchange_strong(self, nullptr);
+}
+
+void Activity::end() {
+  stop();
+  const RecursionGuard guard;
+  edge_.cupti.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
 }  // namespace flopinj

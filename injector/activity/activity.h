@@ -5,6 +5,9 @@
 //              before it returns, or later on CUPTI's own thread when a buffer fills up
 //   finish()   no launch will follow: flush() now also takes buffers with unfinished records
 //   stop()     the kind is disabled
+//   end()      stop() while the program goes on: then CUPTI is asked for every buffer. Threads that
+//              launch meanwhile have been given new ones since the last flush()
+//   ended()    CUPTI, or the subscription, may have ended: what it still holds is not waited for
 //
 // Buffers are bounded (activity_buffers.h). Where CUPTI cannot be refused one, the kind is disabled
 // when the bound is reached, and enabled again once half of the buffers have come back. Launches
@@ -37,6 +40,8 @@ class Activity {
   void flush();
   void finish() { finishing_.store(true, std::memory_order_relaxed); }
   void stop();
+  void end();
+  void ended(bool for_good) { buffers_.recording_ended(for_good); }
 
   // Those of the process, for all its recordings. Never destroyed. Null without memory.
   static ActivityBuffers* process_buffers(const CuptiApi&) noexcept;
@@ -47,6 +52,7 @@ class Activity {
   struct Callbacks;  // what CUPTI calls
   void read(uint8_t* buffer, size_t valid_bytes) noexcept;
   void mind_the_bound();
+  void say_losses();
   CUptiResult ask_for_records();
   void watch(bool last);
 
@@ -57,8 +63,11 @@ class Activity {
   const uint64_t shortages_before_;  // in earlier recordings
   std::atomic<uint64_t> lost_{0}, records_{0};
   std::atomic<bool> finishing_{false}, running_{false};
+  std::atomic<uint64_t> unread_{0};  // buffers, of which a part was no record
   // Only on the writer's thread.
   bool paused_ = false, shortage_said_ = false, taken_said_ = false;
+  bool unread_said_ = false, flush_said_ = false;
+  CUptiResult flushed_ = CUPTI_SUCCESS;  // the last failure
   ActivityWatch watch_;
 };
 

@@ -38,21 +38,25 @@ bool Captures::holds(const CudaApi& cuda, CUstream stream, bool per_thread) {
   return capturing;
 }
 
-void Captures::beginning() { count_.fetch_add(1, std::memory_order_seq_cst); }
+void Captures::beginning(CallFrame& frame) { frame.raise(count_); }
 
-void Captures::not_begun() { count_.fetch_sub(1, std::memory_order_seq_cst); }
-
-void Captures::begun(CUcontext context, CUstream stream) {
+bool Captures::begun(CallFrame& frame, CUcontext context, CUstream stream) {
   const bool own = stream == CU_STREAM_PER_THREAD;
   const MutexLock lock(mutex_);
-  streams_.push_back({context, stream, own ? std::this_thread::get_id() : std::thread::id{}});
+  frame.keep_raised();
+  if (captured_ == kMost) return false;
+  streams_[captured_++] = {context, stream, own ? std::this_thread::get_id() : std::thread::id{}};
+  return true;
 }
 
 template <class Matches>
 void Captures::drop(Matches matches) {
   const MutexLock lock(mutex_);
-  count_.fetch_sub(static_cast<uint32_t>(std::erase_if(streams_, matches)),
-                   std::memory_order_seq_cst);
+  const auto end = streams_.begin() + static_cast<std::ptrdiff_t>(captured_);
+  const auto left =
+      static_cast<size_t>(std::remove_if(streams_.begin(), end, matches) - streams_.begin());
+  count_.fetch_sub(static_cast<uint32_t>(captured_ - left), std::memory_order_seq_cst);
+  captured_ = left;
 }
 
 void Captures::ended(CUcontext context, CUstream stream) {

@@ -15,12 +15,13 @@
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cuda.h>
+#include <injector/process/call_frames.h>
 #include <injector/vendor/cuda_api.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <thread>
-#include <vector>
 
 namespace flopinj {
 
@@ -33,15 +34,16 @@ class Captures {
   // thread's own.
   bool holds(const CudaApi&, CUstream, bool per_thread);
 
-  void beginning();  // at ENTER; followed by begun or not_begun on the same thread
-  void begun(CUcontext, CUstream);
-  void not_begun();
+  void beginning(CallFrame&);  // at ENTER of a call that begins one
+  // At EXIT of one that did. False where there is no room: then it is taken to go on for good.
+  bool begun(CallFrame&, CUcontext, CUstream);
   void ended(CUcontext, CUstream);  // the stream is under capture no more
 
   void stream_destroying(CUstream);
   void context_destroying(CUcontext);
 
  private:
+  static constexpr size_t kMost = 256;  // at once
   // The legacy default stream cannot be captured. Threads' own default streams share one handle.
   struct Captured {
     CUcontext context = nullptr;
@@ -52,12 +54,13 @@ class Captures {
   void drop(Matches);
   void look_for_unknown(bool capturing);
 
-  // Beginning, in `streams_`, and one while there may be unknown ones.
+  // Beginning, in `streams_`, without room there, and one while there may be unknown ones.
   std::atomic<uint32_t> count_{0};
   std::atomic<uint64_t> unknown_until_ns_{0};  // 0: there are none
   const uint64_t unknown_at_most_until_ns_;
   Mutex mutex_;
-  std::vector<Captured> streams_ FLOPINJ_GUARDED_BY(mutex_);
+  std::array<Captured, kMost> streams_ FLOPINJ_GUARDED_BY(mutex_);
+  size_t captured_ FLOPINJ_GUARDED_BY(mutex_) = 0;  // so many of them
 };
 
 }  // namespace flopinj

@@ -4,6 +4,8 @@
 #include <injector/process/thread_context.h>
 #include <injector/vendor/relaxed_capture.h>
 
+#include <algorithm>
+
 namespace flopinj {
 
 Context::Context() = default;
@@ -20,23 +22,30 @@ Context* Contexts::find(ThreadContext& thread, CUcontext handle) {
 }
 
 Context* Contexts::adopt(CUcontext handle) {
-  const MutexLock lock(mutex_);
-  if (const auto known = live_.find(handle); known != live_.end()) return known->second;
+  {
+    const MutexLock lock(mutex_);
+    if (const auto known = live_.find(handle); known != live_.end()) return known->second;
+  }
+  // Without the lock: CUPTI may hold its own where it reports something to another thread, which
+  // then waits for ours.
   const RelaxedCapture relaxed(edge_.cuda);
   uint32_t ordinal = 0, id = 0;
   if (edge_.cupti.GetDeviceId(handle, &ordinal) != CUPTI_SUCCESS) return nullptr;
   if (edge_.cupti.GetContextId(handle, &id) != CUPTI_SUCCESS) id = 0;
+  const MutexLock lock(mutex_);
+  if (const auto known = live_.find(handle); known != live_.end()) return known->second;
   Context* context = nullptr;
-  if (free_.empty()) {
+  const auto reused = std::ranges::find(free_, ordinal, &Context::ordinal);
+  if (reused == free_.end()) {
     context = &storage_.emplace_back();
+    context->ordinal = ordinal;
+    context->device = DeviceId{ordinal + 1};
   } else {
-    context = free_.back();
-    free_.pop_back();
+    context = *reused;
+    free_.erase(reused);
   }
   context->handle = handle;
   context->id = id;
-  context->ordinal = ordinal;
-  context->device = DeviceId{ordinal + 1};
   context->plan_awaited.store(false, std::memory_order_relaxed);
   live_.emplace(handle, context);
   return context;

@@ -20,14 +20,14 @@ struct ThreadContext;
 class RangeProfiler;
 
 // One CUDA context. Never freed: a thread may still hold a pointer when the context goes away; the
-// object then serves the next one.
+// object then serves the next one of the same device, so that the planner's thread may read which.
 struct Context {
   Context();
   ~Context();
 
   CUcontext handle = nullptr;
   uint32_t id = 0;       // CUPTI's, unique in the process
-  uint32_t ordinal = 0;  // of its device
+  uint32_t ordinal = 0;  // of its device, as is the next
   DeviceId device;
 
   // The measurement window; see windows.h for who may touch what.

@@ -18,12 +18,16 @@ inline constexpr uint64_t kRegisterUnit = 8;  // of a thread, as they are given 
 // many beside 64 of its own; one of 1,024 never has.
 inline constexpr uint64_t kInstrumentedRegisters = 64;
 
+// What is not known is 0: the registers of a kernel whose handle nothing explains, which may be as
+// many as a thread can have; the block of a launch by the old calls, which is never instrumented.
 inline bool fits_instrumented(uint32_t registers_of_thread, const LaunchShape& shape) {
   const auto round_up = [](uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; };
   const uint64_t threads = round_up(uint64_t{shape.block[0]} * shape.block[1] * shape.block[2], 32);
   const uint64_t registers =
-      std::min(registers_of_thread + kInstrumentedRegisters, kMostRegistersOfThread);
-  return threads * round_up(registers, kRegisterUnit) <= kRegistersOfBlock;
+      registers_of_thread == 0
+          ? kMostRegistersOfThread
+          : std::min(registers_of_thread + kInstrumentedRegisters, kMostRegistersOfThread);
+  return threads != 0 && threads * round_up(registers, kRegisterUnit) <= kRegistersOfBlock;
 }
 
 inline bool fits_instrumented(const Signature& signature) {

@@ -20,6 +20,18 @@ Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures&
       scheduler_(edge.collector->scheduler()),
       keeps_(edge.settings.mode == Mode::kFull) {}
 
+namespace {
+
+// Counters that are being switched; at the end of the scope they are as `becomes` says, also where
+// memory was short.
+struct Switching {
+  std::atomic<Counters>& counters;
+  Counters becomes;
+  ~Switching() { counters.store(becomes); }
+};
+
+}  // namespace
+
 bool Leases::available(Context& context) {
   const Counters state = context.counters.load(std::memory_order_acquire);
   if (state == Counters::kUntaken || state == Counters::kHeld) return true;
@@ -114,14 +126,15 @@ void Leases::release(Context& context, uint64_t now_ns) {
   }
   Counters held = Counters::kHeld;
   if (!context.counters.compare_exchange_strong(held, Counters::kSwitching)) return;
-  if (!context.lock.try_lock()) return context.counters.store(Counters::kHeld);
+  Switching switching{context.counters, Counters::kHeld};
+  if (!context.lock.try_lock()) return;
   const HeldLock lock(context.lock);
-  if (!disable(context)) return context.counters.store(Counters::kHeld);
+  if (!disable(context)) return;
   Device& device = device_of(context);
   const bool for_another = device.wanted_by_another.exchange(false);
   if (!for_another) device.lease.released(now_ns);
   device.holder.store(nullptr);
-  context.counters.store(Counters::kReleased);
+  switching.becomes = Counters::kReleased;
   log::debug(
       "the counters of device " + std::to_string(context.ordinal) +
       (for_another ? " go to another context" : " are free for others: no window is wanted"));
@@ -134,7 +147,8 @@ bool Leases::quiet(Context& context) {
 }
 
 bool Leases::disable(Context& context) {
-  if (context.profiler == nullptr || !quiet(context)) return false;
+  if (!quiet(context)) return false;
+  if (context.profiler == nullptr) return true;  // there was no memory to make it
   const WithContext current(edge_.cuda, context.handle);
   if (!current) return false;
   if (context.profiler->disable()) return true;
@@ -158,24 +172,25 @@ void Leases::release_here(Context& context) {
 void Leases::enable(Context& context, uint64_t now_ns) {
   Counters released = Counters::kReleased;
   if (!context.counters.compare_exchange_strong(released, Counters::kSwitching)) return;
-  if (!context.lock.try_lock()) return context.counters.store(Counters::kReleased);
+  Switching switching{context.counters, Counters::kReleased};
+  if (!context.lock.try_lock()) return;
   const HeldLock lock(context.lock);
-  if (!try_enable(context, now_ns)) return context.counters.store(Counters::kReleased);
+  if (!try_enable(context, now_ns)) return;
   context.counters_asked.store(false, std::memory_order_relaxed);
   used(context);
   device_of(context).lease.taken(now_ns);
-  context.counters.store(Counters::kHeld);
+  switching.becomes = Counters::kHeld;
   log::debug("the counters of device " + std::to_string(context.ordinal) + " are ours again");
 }
 
 bool Leases::try_enable(Context& context, uint64_t now_ns) {
   if (!quiet(context)) return false;
   const WithContext current(edge_.cuda, context.handle);
+  if (context.profiler == nullptr)
+    context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
   Device& device = device_of(context);
   Context* nobody = nullptr;
   if (!current || !device.holder.compare_exchange_strong(nobody, &context)) return false;
-  if (context.profiler == nullptr)
-    context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
   Problem problem;
   if (context.profiler->enable(problem)) return true;
   device.holder.store(nullptr);

@@ -19,10 +19,12 @@ constexpr auto kVisitEvery = std::chrono::milliseconds(50);
 
 void Planner::device_seen(uint32_t ordinal) {
   const MutexLock lock(mutex_);
-  if (ordinal >= kMostDevices || seen_[ordinal] || stopping_) return;
-  seen_[ordinal] = true;
-  queue_.push_back(ordinal);
-  changed_.notify_all();
+  if (ordinal >= kMostDevices || stopping_) return;
+  if (!seen_[ordinal]) {
+    queue_.push_back(ordinal);  // first: where there is no memory, the next call tries again
+    seen_[ordinal] = true;
+    changed_.notify_all();
+  }
   if (running_) return;
   pthread_t thread{};
   running_ = start_thread(thread, [this] { run(); });

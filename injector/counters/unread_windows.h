@@ -9,9 +9,9 @@
 #include <collector/identity/mutex.h>
 #include <collector/schedule/scheduler.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,7 +22,18 @@ namespace flopinj {
 struct DevicePlan;
 struct ThreadContext;
 
+// Rows of a window are pending in the scheduler until it is settled: by its samples, by the blame
+// for its failure, or else by its end.
 struct OpenWindow {
+  explicit OpenWindow(MeasurementScheduler& s) : scheduler(s) {}
+  ~OpenWindow() {
+    if (!settled) scheduler.window_unread(measured);
+  }
+  OpenWindow(const OpenWindow&) = delete;
+  OpenWindow& operator=(const OpenWindow&) = delete;
+
+  MeasurementScheduler& scheduler;
+  bool settled = false;
   DevicePlan* plan = nullptr;
   const ThreadContext* opener = nullptr;
   bool finished = false;  // to be closed at the next ENTER
@@ -43,16 +54,15 @@ class UnreadWindows {
   // False, and nothing is taken: there is no room.
   bool push(UnreadWindow& window) {
     const MutexLock lock(mutex_);
-    if (waiting_.size() >= kMost) return false;
-    waiting_.push_back(std::move(window));
+    if (count_ == kMost) return false;
+    waiting_[(first_ + count_++) % kMost] = std::move(window);
     return true;
   }
   std::optional<UnreadWindow> pop() {
     const MutexLock lock(mutex_);
-    if (waiting_.empty()) return std::nullopt;
-    UnreadWindow window = std::move(waiting_.front());
-    waiting_.pop_front();
-    return window;
+    if (count_ == 0) return std::nullopt;
+    --count_;
+    return std::move(waiting_[std::exchange(first_, (first_ + 1) % kMost)]);
   }
   void keep(std::vector<uint8_t> image) {
     const MutexLock lock(mutex_);
@@ -68,7 +78,8 @@ class UnreadWindows {
 
  private:
   Mutex mutex_;
-  std::deque<UnreadWindow> waiting_ FLOPINJ_GUARDED_BY(mutex_);
+  std::array<UnreadWindow, kMost> waiting_ FLOPINJ_GUARDED_BY(mutex_);  // a ring
+  size_t first_ FLOPINJ_GUARDED_BY(mutex_) = 0, count_ FLOPINJ_GUARDED_BY(mutex_) = 0;
   std::vector<std::vector<uint8_t>> spares_ FLOPINJ_GUARDED_BY(mutex_);
 };
 

@@ -20,21 +20,26 @@ CUevent WaitingStreams::event_behind(const CudaApi& cuda, CUcontext context, CUs
   return nullptr;
 }
 
+WaitingStreams::Stream* WaitingStreams::find(CUstream handle) noexcept {
+  Stream* const end = streams_.data() + count_;
+  Stream* const at = std::ranges::find(streams_.data(), end, handle, &Stream::handle);
+  return at != end ? at : nullptr;
+}
+
 bool WaitingStreams::add(const CudaApi& cuda, CUcontext context, CUstream stream, bool per_thread) {
   const bool own = stream == CU_STREAM_PER_THREAD || (per_thread && stream == nullptr);
   Stream added{stream != nullptr ? stream : CU_STREAM_LEGACY, nullptr};
   if (own) added = {nullptr, event_behind(cuda, context, CU_STREAM_PER_THREAD)};
   const MutexLock lock(mutex_);
   any_.store(true, std::memory_order_seq_cst);
-  if (!own && std::ranges::find(streams_, added.handle, &Stream::handle) != streams_.end())
-    return !lost_;
-  if (streams_.size() == kMost) forget_finished(cuda);
-  if (streams_.size() == kMost || (own && added.behind == nullptr)) {
+  if (!own && find(added.handle) != nullptr) return !lost_;
+  if (count_ == kMost) forget_finished(cuda);
+  if (count_ == kMost || (own && added.behind == nullptr)) {
     if (added.behind != nullptr) cuda.EventDestroy(added.behind);
     lost_ = true;
     return false;
   }
-  streams_.push_back(added);
+  streams_[count_++] = added;
   return true;
 }
 
@@ -43,31 +48,33 @@ bool WaitingStreams::unfinished(const CudaApi& cuda) {
   if (!any_.load(std::memory_order_seq_cst)) return false;
   const MutexLock lock(mutex_);
   forget_finished(cuda);
-  const bool any = lost_ || !streams_.empty();
+  const bool any = lost_ || count_ != 0;
   if (!any) any_.store(false, std::memory_order_seq_cst);
   return any;
 }
 
 void WaitingStreams::forget_finished(const CudaApi& cuda) {
   const RelaxedCapture relaxed(cuda);
-  std::erase_if(streams_, [&](const Stream& s) {
+  const auto finished = [&](const Stream& s) {
     if (s.behind == nullptr)
       return cuda.StreamQuery != nullptr && cuda.StreamQuery(s.handle) != CUDA_ERROR_NOT_READY;
     if (cuda.EventQuery(s.behind) == CUDA_ERROR_NOT_READY) return false;
     cuda.EventDestroy(s.behind);
     return true;
-  });
+  };
+  Stream* const begin = streams_.data();
+  count_ = static_cast<size_t>(std::remove_if(begin, begin + count_, finished) - begin);
 }
 
 bool WaitingStreams::stream_destroying(const CudaApi& cuda, CUcontext context, CUstream stream) {
   if (stream == nullptr || !any_.load(std::memory_order_relaxed)) return true;
   const MutexLock lock(mutex_);
   forget_finished(cuda);
-  const auto going = std::ranges::find(streams_, stream, &Stream::handle);
-  if (going == streams_.end()) return true;
+  Stream* const going = find(stream);
+  if (going == nullptr) return true;
   *going = {nullptr, event_behind(cuda, context, stream)};
   if (going->behind != nullptr) return true;
-  streams_.erase(going);
+  *going = streams_[--count_];
   lost_ = true;
   return false;
 }
@@ -75,7 +82,7 @@ bool WaitingStreams::stream_destroying(const CudaApi& cuda, CUcontext context, C
 // The events went with it.
 void WaitingStreams::clear() {
   const MutexLock lock(mutex_);
-  streams_.clear();
+  count_ = 0;
   lost_ = false;
   any_.store(false, std::memory_order_seq_cst);
 }

@@ -4,11 +4,12 @@
 // while it is unfinished.
 //
 //   ENTER of a call that puts such work into a stream    begin()
-//   EXIT of the call                                     add() where it succeeded, then end()
+//   EXIT of the call                                     add() where it succeeded
 //   ENTER of a call that destroys a stream               stream_destroying()
 //
-// A thread between begin() and end() counts as unfinished work: the gate of the context (windows.h)
-// and this count are both sequentially consistent, so that one of two threads sees the other.
+// Until its frame ends (call_frames.h) such a call counts as unfinished work: the gate of the
+// context (windows.h) and this count are both sequentially consistent, so that one of two threads
+// sees the other.
 //
 // The driver lets the work of a destroyed stream finish, and a thread's own stream can be named by
 // that thread only. So both are followed by an event, which any thread can ask for: recorded as
@@ -18,19 +19,19 @@
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cuda.h>
+#include <injector/process/call_frames.h>
 #include <injector/vendor/cuda_api.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace flopinj {
 
 class WaitingStreams {
  public:
-  void begin() noexcept { calls_.fetch_add(1, std::memory_order_seq_cst); }
-  void end() noexcept { calls_.fetch_sub(1, std::memory_order_seq_cst); }
+  void begin(CallFrame& frame) noexcept { frame.raise(calls_); }
   // `per_thread`: the null stream is the calling thread's own. The context is the stream's. False
   // when there is no room: then the work is taken to be unfinished for good.
   bool add(const CudaApi&, CUcontext, CUstream, bool per_thread);
@@ -43,16 +44,18 @@ class WaitingStreams {
   static constexpr size_t kMost = 256;  // with waiting work at once
 
   struct Stream {
-    CUstream handle;
-    CUevent behind;  // where it is not null it is asked for, and not the stream
+    CUstream handle = nullptr;
+    CUevent behind = nullptr;  // where it is not null it is asked for, and not the stream
   };
+  Stream* find(CUstream) noexcept FLOPINJ_REQUIRES(mutex_);
   static CUevent event_behind(const CudaApi&, CUcontext, CUstream);
   void forget_finished(const CudaApi&) FLOPINJ_REQUIRES(mutex_);
 
   std::atomic<uint32_t> calls_{0};
-  std::atomic<bool> any_{false};  // streams_ is not empty, or one was lost
+  std::atomic<bool> any_{false};  // there is one in streams_, or one was lost
   Mutex mutex_;
-  std::vector<Stream> streams_ FLOPINJ_GUARDED_BY(mutex_);
+  std::array<Stream, kMost> streams_ FLOPINJ_GUARDED_BY(mutex_){};
+  size_t count_ FLOPINJ_GUARDED_BY(mutex_) = 0;  // so many of them
   bool lost_ FLOPINJ_GUARDED_BY(mutex_) = false;
 };
 

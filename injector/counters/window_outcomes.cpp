@@ -59,17 +59,20 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",
         "launches whose blocks have no room for " + std::to_string(kInstrumentedRegisters) +
-            " more registers for each thread are never instrumented: they have no FLOP count");
+            " more registers for each thread are never instrumented: they have no FLOP count. "
+            "Where the registers are not known, as of kernels from before the recording, a block "
+            "of at most 256 threads has room");
     return false;
   }
   size_t available = 0, total = 0;
-  if (edge_.cuda.MemGetInfo == nullptr || edge_.cuda.MemGetInfo(&available, &total) != CUDA_SUCCESS)
+  if (edge_.cuda.MemGetInfo != nullptr &&
+      edge_.cuda.MemGetInfo(&available, &total) == CUDA_SUCCESS && available >= kReservedBytes)
     return true;
-  if (available >= kReservedBytes) return true;
   refused(context.device, plan, group,
           {"counters.device_memory",
            "less than " + std::to_string(kReservedBytes >> 20) +
-               " MiB of device memory is free: kernels are not instrumented meanwhile"},
+               " MiB of device memory is free, or the driver does not say how much: kernels are "
+               "not instrumented meanwhile"},
           Refusals::Kind::kShortage);
   return false;
 }
@@ -106,7 +109,7 @@ void Windows::close(Context& context, CloseCause cause) {
   } catch (const std::exception&) {  // the window is closed, its counters are not read
     edge_.collector->diagnostic(Severity::kWarning, "counters.memory",
                                 "no memory for a window's counters: it was discarded");
-    return scheduler_.window_unread(measured);
+    return;
   }
   measured.cost.open_ns = began - measured.opened_ns;
   measured.cost.overhead_ns += monotonic_ns() - began;
@@ -146,12 +149,10 @@ void Windows::read(UnreadWindow& unread) {
     problem = {"counters.memory", "no memory for a window's counters: it was discarded"};
   }
   unread_.keep(std::move(unread.image));
-  if (!evaluated) {
-    scheduler_.window_unread(measured);
-    return refused(measured.device, *window.plan, measured.group, problem);
-  }
+  if (!evaluated) return refused(measured.device, *window.plan, measured.group, problem);
   refusals_.accepted(measured.device, measured.group);
   leave_out_unpatched(window, values);
+  window.settled = true;
   scheduler_.window_succeeded(measured, values);
   const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (window.plan->together == nullptr) return deliver(window, number, measured.group, values, 0);
@@ -205,11 +206,11 @@ bool Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
   }
   if (!mismatch) leases_.drop(context);
   if (verdict == Verdict::kBlame && mismatch) {
+    window->settled = true;
     scheduler_.window_failed(measured);
     edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
     return false;
   }
-  scheduler_.window_unread(measured);
   if (verdict == Verdict::kBlame) refused(context.device, *window->plan, measured.group, problem);
   if (verdict == Verdict::kGiveUp) {
     problem.code = "counters.closing";

@@ -58,14 +58,14 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
   if (scheduler_.stopped() && !context.gate.load(std::memory_order_relaxed)) return;
   // This store and the load of the gate, and in open() the store of the gate and the loads of
   // `launching`, are sequentially consistent: at least one of the two threads sees the other.
-  thread.launching.store(&context, std::memory_order_seq_cst);
+  thread.calls.launching.store(&context, std::memory_order_seq_cst);
   const bool wants = signature != nullptr &&
                      signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
                      planner_.plan(context.ordinal) != nullptr &&
                      scheduler_.may_want(context.device, *signature) && !captures_.any() &&
                      !context.waiting.unfinished(edge_.cuda) && leases_.available(context);
   if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
-  thread.launching.store(nullptr, std::memory_order_release);
+  thread.calls.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
   enter_slowly(context, thread, signature);
 }
@@ -75,7 +75,7 @@ void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signat
     HeldLock lock(context.lock);
     if (enter_locked(context, thread, signature)) return lock.keep();  // until exit()
   }
-  thread.launching.store(&context, std::memory_order_seq_cst);
+  thread.calls.launching.store(&context, std::memory_order_seq_cst);
 }
 
 // True: the launch is in a window.
@@ -97,7 +97,7 @@ bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signat
       open(context, thread, decision);
   }
   if (context.window == nullptr) return false;
-  thread.launch.in_window = true;
+  thread.calls.hold_window(context.lock, context.window_call_began_ns);
   thread.launch.chosen = decision.chosen;
   thread.launch.window_call_began_ns = monotonic_ns();
   context.window_call.store(signature, std::memory_order_relaxed);
@@ -126,11 +126,11 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
     std::this_thread::yield();
   }
 
-  if (!leases_.take(context)) return;
+  // Before the counters are taken: there may be no memory.
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
   const size_t most = scheduler_.config().max_ranges;
-  auto window = std::make_unique<OpenWindow>();
+  auto window = std::make_unique<OpenWindow>(scheduler_);
   window->plan = plan;
   window->opener = &thread;
   window->instrumented = instrumented;
@@ -139,6 +139,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   window->measured.group = *decision.open;
   window->measured.shared = decision.shared;
   window->measured.rows.reserve(most);
+  if (!leases_.take(context)) return;
   Problem problem;
   if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
     scheduler_.add_cost(monotonic_ns() - began);
@@ -173,15 +174,13 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
 }
 
 bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUresult result) {
-  if (!thread.launch.in_window) {
-    leave(thread);
-    return false;
-  }
-  thread.launch.in_window = false;
+  struct Leave {
+    CallFrames& calls;
+    ~Leave() { calls.leave_window(); }
+  } const leave{thread.calls};
+  if (!thread.calls.in_window()) return false;
   thread.slow_callback = true;
   context.lock.kept();  // by enter_slowly()
-  const HeldLock lock(context.lock);
-  context.window_call_began_ns.store(0, std::memory_order_relaxed);
   if (context.window == nullptr) return false;
   if (result != CUDA_SUCCESS) {
     launch_failed(context, *context.window, row.signature, result);
@@ -201,17 +200,9 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
   return true;
 }
 
-void Windows::leave(ThreadContext& thread) noexcept {
-  thread.launching.store(nullptr, std::memory_order_release);
-  if (!std::exchange(thread.launch.in_window, false)) return;
-  thread.launch.context->window_call_began_ns.store(0, std::memory_order_relaxed);
-  thread.launch.context->lock.kept();
-  thread.launch.context->lock.unlock();
-}
-
-void Windows::wait_beginning(Context& context) {
-  context.waiting.begin();
-  if (!context.gate.load(std::memory_order_seq_cst)) return;
+void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFrame& frame) {
+  context.waiting.begin(frame);
+  if (!context.gate.load(std::memory_order_seq_cst) || calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
   if (context.window != nullptr) close(context, CloseCause::kEarly);
@@ -226,14 +217,14 @@ void Windows::stream_destroying(CUstream stream) {
     if (!context->waiting.stream_destroying(edge_.cuda, context->handle, stream)) waiting_lost();
 }
 
-void Windows::entering_green(const Context& context) {
+void Windows::entering_green(const Context& context, const CallFrames& calls) {
   if (!on_.load(std::memory_order_relaxed)) return;
   if (!green_said_.exchange(true, std::memory_order_relaxed))
     edge_.collector->diagnostic(Severity::kInfo, "counters.green_context",
                                 "launches on green contexts are not measured: kernels that are "
                                 "only launched so have no FLOP count");
   Context* const holder = leases_.holder(context.ordinal);
-  if (holder != nullptr && holder != &context) shut(*holder);
+  if (holder != nullptr && holder != &context) shut(*holder, calls);
 }
 
 void Windows::waiting_lost() {
@@ -260,15 +251,16 @@ void Windows::close_from_outside(Context& context) {
   context.gate.store(false, std::memory_order_seq_cst);
 }
 
-void Windows::capture_beginning() {
-  for (Context* const context : contexts_.all()) shut(*context);
+void Windows::capture_beginning(const CallFrames& calls) {
+  for (Context* const context : contexts_.all()) shut(*context, calls);
 }
 
 // Closes the window of a context that may be another one than the thread's.
-void Windows::shut(Context& context) {
+void Windows::shut(Context& context, const CallFrames& calls) {
   const bool switching =
       context.counters.load(std::memory_order_seq_cst) == Context::Counters::kSwitching;
   if (!context.gate.load(std::memory_order_seq_cst) && !switching) return;
+  if (calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
   if (context.window == nullptr) return;
@@ -276,7 +268,6 @@ void Windows::shut(Context& context) {
   if (context.window == nullptr) return;
   // It could not be closed here. Left open, its closing would disturb a capture.
   leases_.drop(context);
-  scheduler_.window_unread(context.window->measured);
   context.window.reset();
   context.gate.store(false, std::memory_order_seq_cst);
 }

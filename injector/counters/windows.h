@@ -62,28 +62,26 @@ class Windows {
   // Before the first launch on a context: the wait of Settings::plan_wait_ms().
   void await_plan(Context&);
   // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
-  // thread.
+  // thread. Where an exception prevents that, the call's frame leaves the window, which will be
+  // discarded.
   void enter(Context&, ThreadContext&, const Signature*);
   // ENTER of a launch on a green context, before enter() without a signature. What CUPTI would make
   // of it in the window of another context of the device is not known.
-  void entering_green(const Context&);
+  void entering_green(const Context&, const CallFrames&);
   // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
   // filled in.
   bool exit(Context&, ThreadContext&, WindowRow, CUresult);
-  // For an EXIT that fails before it comes to exit(); after exit() it does nothing. The window, if
-  // there is one, will be discarded.
-  void leave(ThreadContext&) noexcept;
 
   // ENTER of a call that puts waiting work into a stream (waiting_streams.h), and EXIT of one that
   // did.
-  void wait_beginning(Context&);
+  void wait_beginning(Context&, const CallFrames&, CallFrame&);
   void wait_made(Context&, CUstream, bool per_thread);
 
   // ENTER of a call that destroys a stream.
   void stream_destroying(CUstream);
 
   // ENTER of a call that begins a capture, which Captures knows of already.
-  void capture_beginning();
+  void capture_beginning(const CallFrames&);
 
   // False when a launch on it does not return: then nothing is left to serve another context.
   bool context_destroying(Context&);
@@ -108,7 +106,7 @@ class Windows {
   void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
   void close_from_outside(Context& context) FLOPINJ_REQUIRES(context.lock);
-  void shut(Context&);
+  void shut(Context&, const CallFrames&);
   void waiting_lost();
   bool visit() noexcept;
   bool close_old();

@@ -10,19 +10,18 @@ void Graphs::report(const char* code, std::string_view message) {
 
 // --- calls -------------------------------------------------------------------------------------
 
-void Graphs::call_enter(ThreadContext& thread, const GraphFunction& function) {
-  if (thread.graph_call.depth++ > 0) return;
+void Graphs::call_enter(ThreadContext& thread, CallFrame& frame, const GraphFunction& function) {
+  if (!frame.outermost) return;
   thread.graph_call.makes_exec =
       function.action == GraphAction::kInstantiate || function.action == GraphAction::kUpdate;
   thread.graph_call.conditional = false;
   thread.graph_call.clones.clear();
   thread.graph_call.graphs.clear();
-  if (function.action == GraphAction::kBeginCapture) captures_.beginning();
+  if (function.action == GraphAction::kBeginCapture) captures_.beginning(frame);
 }
 
-void Graphs::call_exit(ThreadContext& thread, const GraphFunction& function,
+void Graphs::call_exit(ThreadContext& thread, CallFrame* frame, const GraphFunction& function,
                        const CUpti_CallbackData& data) {
-  if (thread.graph_call.depth == 0 || --thread.graph_call.depth > 0) return;
   const CUresult result = data.functionReturnValue == nullptr
                               ? CUDA_ERROR_UNKNOWN
                               : *static_cast<const CUresult*>(data.functionReturnValue);
@@ -37,15 +36,15 @@ void Graphs::call_exit(ThreadContext& thread, const GraphFunction& function,
       captures_.ended(data.context, call.stream);
     return;
   }
-  if (result != CUDA_SUCCESS) {
-    if (call.action == GraphAction::kBeginCapture) captures_.not_begun();
-    return;
-  }
+  if (result != CUDA_SUCCESS || frame == nullptr || !frame->outermost) return;
   function.read(data.functionParams, call);
   if (!call.relevant) return;
   switch (call.action) {
     case GraphAction::kBeginCapture:
-      return captures_.begun(data.context, call.stream);
+      if (!captures_.begun(*frame, data.context, call.stream))
+        report("counters.capture_lost",
+               "more streams are under capture than can be followed: nothing is measured any more");
+      return;
     case GraphAction::kAddKernel:
     case GraphAction::kSetKernel: {
       if (call.action == GraphAction::kSetKernel) add_cluster(call);
@@ -288,7 +287,7 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
           data.nodeType == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
         may_wait_.store(true, std::memory_order_relaxed);
       if (!kernel) return;
-      if (thread.launch_depth > 0) {  // a launch under capture
+      if (thread.calls.inside(CallKind::kLaunch)) {  // a launch under capture
         const LaunchInProgress& launch = thread.launch;
         if (launch.waits) may_wait_.store(true, std::memory_order_relaxed);
         if (launch.asked.device_updatable) {
@@ -312,7 +311,7 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED: {
       call.conditional |= data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL;
       if (!kernel) return;
-      if (call.depth > 0 && call.makes_exec) {
+      if (thread.calls.inside(CallKind::kGraph) && call.makes_exec) {
         call.clones.push_back({data.node, data.originalNode});
         return;
       }
@@ -322,7 +321,7 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
       return;
     }
     case CUPTI_CBID_RESOURCE_GRAPH_CLONED:
-      if (call.depth > 0) call.graphs.push_back(data.graph);
+      if (thread.calls.inside(CallKind::kGraph)) call.graphs.push_back(data.graph);
       return;
     case CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING: {
       const MutexLock lock(mutex_);

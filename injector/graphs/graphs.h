@@ -13,7 +13,8 @@
 // like others, but a graph launch is no launch of them: each activity record is.
 //
 // Threads: every function may be called on any thread. No CUDA or CUPTI call is made under the
-// lock, for CUPTI may hold its own while it reports something.
+// lock, for CUPTI may hold its own while it reports something. A diagnostic makes none either
+// (Edge::now_ns).
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cupti.h>
@@ -36,8 +37,9 @@ class Graphs {
   Graphs(Edge& edge, Functions& functions, Captures& captures)
       : edge_(edge), functions_(functions), captures_(captures) {}
 
-  void call_enter(ThreadContext&, const GraphFunction&);
-  void call_exit(ThreadContext&, const GraphFunction&, const CUpti_CallbackData&);
+  void call_enter(ThreadContext&, CallFrame&, const GraphFunction&);
+  // Without a frame where ENTER was not seen.
+  void call_exit(ThreadContext&, CallFrame*, const GraphFunction&, const CUpti_CallbackData&);
   void resource(ThreadContext&, CUpti_CallbackIdResource, const CUpti_GraphData&);
 
   // Whether graph launches may wait for the host or for another device: once a node of such work

@@ -1,11 +1,8 @@
-#include <collector/identity/mutex.h>
 #include <injector/process/capture_range.h>
-#include <injector/process/never_destroyed.h>
 #include <injector/vendor/cuda_api.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/driver_calls.h>
 
-#include <new>
 #include <utility>
 
 namespace flopinj {
@@ -13,14 +10,6 @@ namespace {
 
 constexpr CUpti_CallbackId kBegins = CUPTI_DRIVER_TRACE_CBID_cuProfilerStart,
                            kEnds = CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
-
-// Never destroyed: callbacks may come until the end.
-struct Waiting {
-  Mutex mutex;
-  std::optional<Subscription> subscription FLOPINJ_GUARDED_BY(mutex);
-};
-constinit NeverDestroyed<Waiting> g_waiting;
-Waiting& waiting() { return g_waiting.value; }
 
 }  // namespace
 
@@ -56,23 +45,23 @@ bool wait_for_range(const std::string& cupti, CUpti_CallbackFunc callback, std::
 }
 
 bool subscription_waits(CuptiApi& api) {
-  const MutexLock lock(waiting().mutex);
-  if (!waiting().subscription) return false;
-  api = waiting().subscription->api;
+  AwaitedRange& awaited = process_state().awaited_range;
+  const MutexLock lock(awaited.mutex);
+  if (!awaited.subscription) return false;
+  api = awaited.subscription->api;
   return true;
 }
 
 std::optional<Subscription> take_subscription() noexcept {
-  const MutexLock lock(waiting().mutex);
-  return std::exchange(waiting().subscription, std::nullopt);
+  AwaitedRange& awaited = process_state().awaited_range;
+  const MutexLock lock(awaited.mutex);
+  return std::exchange(awaited.subscription, std::nullopt);
 }
 
 void give_back_subscription(const Subscription& subscription) {
-  const MutexLock lock(waiting().mutex);
-  waiting().subscription = subscription;
+  AwaitedRange& awaited = process_state().awaited_range;
+  const MutexLock lock(awaited.mutex);
+  awaited.subscription = subscription;
 }
-
-// Another thread of the parent may have held the lock.
-void forget_subscription_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS { new (&waiting()) Waiting; }
 
 }  // namespace flopinj

@@ -7,18 +7,12 @@
 // becomes the recording's. Launches are left out from cuProfilerStop on, and a thread of ours ends
 // the recording. Later ranges are not recorded (nsys --capture-range-end stop).
 #pragma once
-#include <injector/vendor/cupti_api.h>
+#include <injector/process/process_state.h>
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace flopinj {
-
-struct Subscription {
-  CuptiApi api;
-  CUpti_SubscriberHandle handle = nullptr;
-};
 
 // In a report of CUPTI's: the begin or the end of a range.
 bool begins_range(CUpti_CallbackDomain, CUpti_CallbackId, const void* data) noexcept;
@@ -33,7 +27,5 @@ bool subscription_waits(CuptiApi& api);
 std::optional<Subscription> take_subscription() noexcept;
 // A recording that could not begin gives it back.
 void give_back_subscription(const Subscription&);
-// In a forked child. Async-signal-safe.
-void forget_subscription_after_fork() noexcept;
 
 }  // namespace flopinj

@@ -7,6 +7,7 @@
 #include <injector/process/this_thread.h>
 
 #include <type_traits>
+#include <utility>
 
 namespace flopinj {
 
@@ -32,6 +33,13 @@ Result contain(Result fallback, Body&& body) noexcept {
   } catch (...) {
     return fallback;
   }
+}
+
+// The same for calls that are of no use while nothing is recorded: they then return at once, from
+// anywhere, for what a few loads cost.
+template <class Result, class Body>
+Result while_recorded(Result fallback, Body&& body) noexcept {
+  return nothing_recorded() ? fallback : contain(fallback, std::forward<Body>(body));
 }
 
 }  // namespace flopinj

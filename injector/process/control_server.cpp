@@ -5,12 +5,15 @@
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
+#include <injector/process/process_state.h>
 #include <poll.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <utility>
@@ -24,121 +27,234 @@ namespace {
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr int kLookEveryMs = 1'000;
 constexpr int kPatienceMs = 1'000;  // with a client
+// Anybody on the machine can connect, and each connection takes a descriptor of the program's.
+constexpr size_t kMostConnections = 8;
+constexpr int kMostWaiting = 64;  // for one of these: in the kernel
+constexpr int kPauseMs = 10;      // so that a flood of connections takes no core
+
+// The first line of a request is the secret. Until it has come, nothing more is read.
+using Secret = std::array<char, ControlMark::kSecretDigits + 1>;
+
+}  // namespace
 
 // Never destroyed: its thread runs until the process ends.
-struct Server {
-  ControlDuties duties;
-  Descriptor socket;
-};
-std::atomic<Server*> g_server{nullptr};
+struct ControlServer {
+  struct Connection {
+    Descriptor fd;  // -1: none
+    uid_t user = 0;
+    uint64_t until_ns = 0;
+    Secret first_line{};
+    size_t first_line_size = 0;
+    std::string request;  // what is behind the first line
 
-bool wait_for(int fd, short events, uint64_t until_ns) {
-  pollfd polled{fd, events, 0};
-  const uint64_t now = monotonic_ns();
-  return now < until_ns && poll(&polled, 1, static_cast<int>((until_ns - now) / kNsPerMs) + 1) == 1;
+    bool proven() const { return first_line_size == first_line.size(); }
+  };
+
+  ControlDuties duties;
+  Descriptor socket, mark;
+  Secret secret{};
+  std::array<Connection, kMostConnections> connections;
+};
+
+namespace {
+
+using Connection = ControlServer::Connection;
+
+// A program that closes all descriptors may have one of its own by our number.
+bool ours(const Descriptor& fd) { return fd.names() == Descriptor::Names::kOurs; }
+
+// In a time that does not depend on where they differ.
+bool same(const Secret& a, const Secret& b) {
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
 }
 
-bool same_user(int connection) {
+// An answer is short: it fits into the socket's buffer, or the client is not waited for.
+void answer(Connection& connection, std::string_view text) {
+  if (ours(connection.fd))
+    send(connection.fd.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  connection.fd.close();
+}
+
+// Takes what has come. False: the connection is to be ended, or has been.
+bool receive(const ControlServer& server, Connection& from) {
+  std::array<char, 4'096> bytes;
+  for (;;) {
+    if (!ours(from.fd)) return false;
+    const bool proven = from.proven();
+    char* const to = proven ? bytes.data() : from.first_line.data() + from.first_line_size;
+    const size_t room = proven ? bytes.size() : from.first_line.size() - from.first_line_size;
+    const ssize_t count = recv(from.fd.get(), to, room, MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (count <= 0) return false;
+    const auto size = static_cast<size_t>(count);
+    if (proven) {
+      if (from.request.size() + size > kMostRequestBytes) return false;
+      from.request.append(bytes.data(), size);
+      if (!from.request.ends_with("\n\n")) continue;
+      answer(from, server.duties.answer(from.request));
+      return false;
+    }
+    from.first_line_size += size;
+    if (from.proven() && !same(from.first_line, server.secret)) {
+      answer(from, "error the request does not begin with the secret of this process\n");
+      return false;
+    }
+  }
+}
+
+void serve(ControlServer& server, Connection& connection) {
+  bool going_on = false;
+  try {
+    going_on = receive(server, connection);
+  } catch (const std::exception&) {  // memory: the client gets no answer
+  }
+  if (going_on && monotonic_ns() < connection.until_ns) return;
+  connection.fd.close();
+  connection.request = {};
+}
+
+// A free place, or else the place of the oldest connection of the user that has most: no user keeps
+// others out. One that has shown the secret goes last.
+Connection& place_for(std::array<Connection, kMostConnections>& all) {
+  const auto weight = [&](const Connection& c) {
+    if (c.fd.get() < 0) return 2 * kMostConnections;
+    if (c.proven()) return size_t{0};
+    return static_cast<size_t>(std::ranges::count_if(
+        all, [&](const Connection& d) { return d.fd.get() >= 0 && d.user == c.user; }));
+  };
+  return *std::ranges::max_element(all, [&](const Connection& a, const Connection& b) {
+    return std::pair(weight(a), b.until_ns) < std::pair(weight(b), a.until_ns);
+  });
+}
+
+void accept_into(Connection& place, int fd) {
+  place.fd.reset(fd);
   ucred peer{};
   socklen_t size = sizeof peer;
-  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         (peer.uid == geteuid() || peer.uid == 0);
+  getsockopt(place.fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  place.user = peer.uid;
+  place.until_ns = monotonic_ns() + kPatienceMs * kNsPerMs;
+  place.first_line_size = 0;
+  place.request.clear();
 }
 
-// Up to the empty line, or nothing where the client is too slow or says too much.
-std::string read_request(int connection) {
-  const uint64_t until = monotonic_ns() + kPatienceMs * kNsPerMs;
-  std::string request;
-  char bytes[4'096];
-  while (!request.ends_with("\n\n") && wait_for(connection, POLLIN, until)) {
-    const ssize_t count = recv(connection, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (count <= 0 || request.size() + static_cast<size_t>(count) > kMostRequestBytes) return {};
-    request.append(bytes, static_cast<size_t>(count));
+// False where there was more to take than is taken at a time, or one could not be taken.
+bool accept_all(ControlServer& server) {
+  for (size_t taken = 0; taken < kMostConnections; ++taken) {
+    if (!ours(server.socket)) return true;
+    const int fd = accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return errno == EAGAIN;
+    Connection& place = place_for(server.connections);
+    accept_into(place, fd);
+    serve(server, place);
   }
-  return request.ends_with("\n\n") ? request : std::string();
+  return false;
 }
 
-void send_all(int connection, std::string_view text) {
-  const uint64_t until = monotonic_ns() + kPatienceMs * kNsPerMs;
-  while (!text.empty() && wait_for(connection, POLLOUT, until)) {
-    const ssize_t count = send(connection, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count <= 0) return;
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-}
-
-void serve(const Server& server, int connection) {
-  const Descriptor owned(connection);
-  // Read in any case: a connection that is closed with something unread loses the answer.
-  const std::string request = read_request(owned.get());
-  if (request.empty()) return;
-  send_all(owned.get(), same_user(owned.get()) ? server.duties.answer(request)
-                                               : "error it belongs to another user\n");
-}
-
-int milliseconds_to_wait(const ControlDuties& duties) {
-  const uint64_t due = duties.next_due_ns(), now = monotonic_ns();
+int milliseconds_to_wait(const ControlServer& server) {
+  uint64_t due = server.duties.next_due_ns();
+  for (const Connection& connection : server.connections)
+    if (connection.fd.get() >= 0)
+      due = due == 0 ? connection.until_ns : std::min(due, connection.until_ns);
+  const uint64_t now = monotonic_ns();
   if (due == 0) return kLookEveryMs;
   if (due <= now) return 0;
   return static_cast<int>(std::min<uint64_t>((due - now) / kNsPerMs + 1, kLookEveryMs));
 }
 
-// A program that closes all descriptors may have one of its own by our number.
-bool ours(const Descriptor& socket) { return socket.names() == Descriptor::Names::kOurs; }
+void wait_and_serve(ControlServer& server) {
+  std::array<pollfd, 1 + kMostConnections> polled{};
+  const auto watched = [](const Descriptor& fd) {  // poll() passes over -1
+    return pollfd{ours(fd) ? fd.get() : -1, POLLIN, 0};
+  };
+  polled[0] = watched(server.socket);
+  for (size_t i = 0; i < kMostConnections; ++i) polled[i + 1] = watched(server.connections[i].fd);
+  const int ready = poll(polled.data(), polled.size(), milliseconds_to_wait(server));
+  server.duties.do_due(monotonic_ns());
+  for (Connection& connection : server.connections)
+    if (connection.fd.get() >= 0) serve(server, connection);
+  if (ready > 0 && polled[0].revents != 0 && !accept_all(server)) poll(nullptr, 0, kPauseMs);
+}
 
-void run(Server& server) noexcept {
+void run(ControlServer& server) noexcept {
   count_helper_thread("flopinj-control");
   while (!only_helpers_left()) {
     try {
-      const int fd = ours(server.socket) ? server.socket.get() : -1;  // poll() passes over -1
-      pollfd polled{fd, POLLIN, 0};
-      const bool asked = poll(&polled, 1, milliseconds_to_wait(server.duties)) == 1;
-      server.duties.do_due(monotonic_ns());
-      if (!asked || !ours(server.socket)) continue;
-      const int connection = accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
-      if (connection >= 0) serve(server, connection);
-    } catch (const std::exception&) {  // memory: the client gets no answer
+      wait_and_serve(server);
+    } catch (const std::exception&) {  // memory: what is due is done the next time
     }
   }
   helper_thread_ended();
 }
 
-void listen_for(Server& server) {
-  struct stat pid_namespace {};
-  stat("/proc/self/ns/pid", &pid_namespace);
+std::string random_digits(size_t count) {
+  std::array<unsigned char, 32> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string digits;
+  for (size_t i = 0; i < count; ++i)
+    digits += "0123456789abcdef"[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15];
+  return digits;
+}
+
+// Where the system lets no memfd be executed, it wants to hear that ours is not meant to be.
+int empty_memfd(const std::string& name) {
+  constexpr unsigned kNoExecute = 8;  // MFD_NOEXEC_SEAL, since Linux 6.3
+  const int fd = memfd_create(name.c_str(), MFD_CLOEXEC | kNoExecute);
+  return fd < 0 && errno == EINVAL ? memfd_create(name.c_str(), MFD_CLOEXEC) : fd;
+}
+
+// False and errno. The mark comes last: who finds it finds a socket that listens.
+bool listen_at(ControlServer& server, const ControlMark& mark) {
+  if (mark.address.empty() || mark.secret.empty()) return false;
   sockaddr_un address;
-  const socklen_t size = abstract_address(
-      control_name(pid_namespace.st_ino, static_cast<uint32_t>(getpid())), address);
-  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  server.socket.reset(made);
-  if (made < 0 || bind(server.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      listen(server.socket.get(), 8) != 0) {
-    log::info({"no control socket (", errno_text(errno), "): flopinj attach, detach and status do ",
-               "not reach this process"});
-    server.socket.reset(-1);
-  }
+  const socklen_t size = abstract_address(mark.socket(), address);
+  server.socket.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (bind(server.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      listen(server.socket.get(), kMostWaiting) != 0)
+    return false;
+  std::ranges::copy(mark.secret, server.secret.begin());
+  server.secret.back() = '\n';
+  server.mark.reset(empty_memfd(mark.text()));
+  return server.mark.get() >= 0;
+}
+
+void listen_for(ControlServer& server) {
+  ControlMark mark;
+  mark.address = random_digits(ControlMark::kAddressDigits);
+  mark.secret = random_digits(ControlMark::kSecretDigits);
+  if (listen_at(server, mark)) return;
+  log::info({"no control socket (", errno_text(errno), "): flopinj attach, detach and status do ",
+             "not reach this process"});
+  server.socket.reset(-1);
 }
 
 }  // namespace
 
 bool serve_control(const ControlDuties& duties) noexcept {
-  if (g_server.load() != nullptr) return true;
+  auto& current = process_state().control;
+  if (current.load() != nullptr) return true;
   try {
-    auto server = std::make_unique<Server>();
+    auto server = std::make_unique<ControlServer>();
     server->duties = duties;
     if (duties.listens) listen_for(*server);
     pthread_t thread{};
     if (!start_thread(thread, [raw = server.get()] { run(*raw); })) return false;
     pthread_detach(thread);
-    g_server = server.release();
+    current = server.release();
     return true;
   } catch (const std::exception&) {
     return false;
   }
 }
 
-void forget_control_after_fork() noexcept {
-  if (Server* const server = g_server.exchange(nullptr); server != nullptr) server->socket.close();
+void close_inherited(ControlServer* server) noexcept {
+  if (server == nullptr) return;
+  server->socket.close();
+  server->mark.close();
+  for (Connection& connection : server->connections) connection.fd.close();
+  explicit_bzero(server->secret.data(), server->secret.size());
 }
 
 }  // namespace flopinj

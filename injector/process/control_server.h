@@ -7,6 +7,8 @@
 
 namespace flopinj {
 
+struct ControlServer;
+
 struct ControlDuties {
   bool listens = true;
   std::string (*answer)(std::string_view request) = nullptr;  // may take seconds
@@ -18,7 +20,7 @@ struct ControlDuties {
 // Makes the thread; idempotent. Where the socket cannot be had, which is said at the level info,
 // nobody can ask, and times are kept all the same. False: no thread.
 bool serve_control(const ControlDuties&) noexcept;
-// In a forked child. Async-signal-safe.
-void forget_control_after_fork() noexcept;
+// In a forked child: what its parent's has open, if there is one. Async-signal-safe.
+void close_inherited(ControlServer*) noexcept;
 
 }  // namespace flopinj

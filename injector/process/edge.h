@@ -2,10 +2,13 @@
 // thread is inside of it any more (presence.h).
 #pragma once
 #include <collector/collector.h>
+#include <injector/process/process.h>
+#include <injector/process/process_state.h>
 #include <injector/process/settings.h>
 #include <injector/vendor/cuda_api.h>
 #include <injector/vendor/cupti_api.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace flopinj {
@@ -19,21 +22,50 @@ struct Edge {
   CuptiApi cupti;
   CudaApi cuda;
   Collector* collector = nullptr;
-  uint64_t now_ns() const;  // the trace's clock: CUPTI's time stamp, else CLOCK_REALTIME
+
+  // The trace's clock: CUPTI's time stamps, where it gives none CLOCK_REALTIME. Any thread: no call
+  // of CUPTI is made, so that it may be asked under a lock, and after CUPTI has been let go.
+  uint64_t now_ns() const {
+    return monotonic_ns() + clock_ahead_ns.load(std::memory_order_relaxed);
+  }
+  // Asks CUPTI how far its time stamps are ahead of CLOCK_MONOTONIC. On threads of ours, again and
+  // again, for clocks drift apart.
+  void set_clock() noexcept;
+  std::atomic<uint64_t> clock_ahead_ns{0};
 };
 
-// For use within a Visit (presence.h). Defined by the session.
+// For use within a Visit (presence.h).
 
+// The edge of the recording that begins with the program, which this call makes. Null when memory
+// is short, and where none begins with it. Defined by the session.
+Edge* first_edge() noexcept;
 // The edge of the current recording. A recording that begins with the program is made by the first
 // entry point that asks. Null when memory is short, and while nothing is recorded.
-Edge* session_edge() noexcept;
+inline Edge* session_edge() noexcept {
+  Edge* const edge = process_state().session.edge.load(std::memory_order_acquire);
+  return edge != nullptr ? edge : first_edge();
+}
 // Null unless one is recording. One acquire load.
-Edge* recording_edge() noexcept;
+inline Edge* recording_edge() noexcept {
+  return process_state().session.recording.load(std::memory_order_acquire);
+}
+// Nothing is recorded, and no call that asks for a recording makes one. Anywhere, also outside of a
+// Visit.
+inline bool nothing_recorded() noexcept {
+  const SessionState& session = process_state().session;
+  return session.edge.load(std::memory_order_relaxed) == nullptr &&
+         session.life.load(std::memory_order_relaxed) != SessionState::Life::kOpen;
+}
+// False where recording is off for good.
+inline bool may_record_later() noexcept {
+  return process_state().session.life.load(std::memory_order_acquire) != SessionState::Life::kOff;
+}
+
+// Defined by the session.
+
 // Ends the current recording soon, on a thread of ours. One store.
 void end_recording_soon() noexcept;
 // The program has called cuProfilerStart, which was waited for. In the callback.
 void capture_range_begun() noexcept;
-// False where recording is off for good.
-bool may_record_later() noexcept;
 
 }  // namespace flopinj

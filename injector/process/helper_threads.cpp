@@ -1,30 +1,63 @@
 #include <collector/identity/start_thread.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <injector/process/helper_threads.h>
+#include <injector/process/process_state.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
+#include <unistd.h>
 #include <unwind.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
-#include <fstream>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace flopinj {
 namespace {
 
-std::atomic<nlink_t> g_helpers{0};
+constexpr const char* kCuptis = "flopinj-cupti";
+constexpr std::array<std::string_view, 5> kNames{"flopinj-control", "flopinj-writer",
+                                                 "flopinj-planner", "flopinj-closer", kCuptis};
 
-// Of /proc/self/stat: "PID (NAME) STATE ...", with any byte in the name. Z: it has ended, and waits
-// for the other threads.
-bool main_thread_ended() {
-  std::ifstream stat("/proc/self/stat");
-  std::string line;
-  std::getline(stat, line);
+bool is_ours(std::string_view name) { return std::ranges::find(kNames, name) != kNames.end(); }
+
+// The beginning of a file of /proc; nothing, and errno says why, where it cannot be read.
+std::string_view read_start(const char* path, std::span<char> into) noexcept {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  const ssize_t count = read(fd, into.data(), into.size());
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return {into.data(), count < 0 ? 0 : static_cast<size_t>(count)};
+}
+
+// Of stat: "TID (NAME) STATE ...", with any byte in the name. Z: it has ended, and waits for the
+// other threads.
+bool main_thread_ended(const char* tid) noexcept {
+  char path[64], text[128];
+  std::snprintf(path, sizeof path, "/proc/self/task/%s/stat", tid);
+  const std::string_view line = read_start(path, text);
   const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] == 'Z';
+  return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] == 'Z';
+}
+
+bool is_helper(const char* tid) noexcept {
+  char path[64], text[32];
+  std::snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", tid);
+  std::string_view name = read_start(path, text);
+  if (name.empty()) return errno == ENOENT || errno == ESRCH;  // it has ended
+  name.remove_suffix(1);                                       // the end of the line
+  return is_ours(name);
 }
 
 // Shared with a thread that may be left behind.
@@ -39,23 +72,39 @@ struct Task {
 
 void count_helper_thread(const char* name) noexcept {
   prctl(PR_SET_NAME, name);
-  g_helpers.fetch_add(1, std::memory_order_relaxed);
+  process_state().helpers.fetch_add(1, std::memory_order_relaxed);
 }
 
-void helper_thread_ended() noexcept { g_helpers.fetch_sub(1, std::memory_order_relaxed); }
+void helper_thread_ended() noexcept {
+  const bool last = process_state().helpers.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (last && only_helpers_left()) std::exit(0);
+}
 
 bool only_helpers_left() noexcept {
-  struct stat tasks {};
-  if (stat("/proc/self/task", &tasks) != 0) return false;
-  // Links of that directory: two as of any other, and one for each thread, the ended main thread
-  // among them.
-  if (tasks.st_nlink != 2 + 1 + g_helpers.load(std::memory_order_relaxed)) return false;
-  try {
-    return main_thread_ended();
-  } catch (...) {
-    return false;
+  char main_thread[16];
+  std::snprintf(main_thread, sizeof main_thread, "%d", getpid());
+  if (!main_thread_ended(main_thread)) return false;
+  DIR* const tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return false;
+  bool only = true, whole = false;
+  while (only && !whole) {
+    errno = 0;
+    const dirent* const task = readdir(tasks);
+    whole = task == nullptr;
+    only = whole ? errno == 0
+                 : task->d_name[0] == '.' || std::strcmp(task->d_name, main_thread) == 0 ||
+                       is_helper(task->d_name);
   }
+  closedir(tasks);
+  return only;
 }
+
+CuptiThreadsAreHelpers::CuptiThreadsAreHelpers() noexcept {
+  prctl(PR_GET_NAME, before_);
+  if (!is_ours(before_)) prctl(PR_SET_NAME, kCuptis);
+}
+
+CuptiThreadsAreHelpers::~CuptiThreadsAreHelpers() { prctl(PR_SET_NAME, before_); }
 
 bool run_aside(std::function<void()> task, std::chrono::milliseconds at_most) {
   auto shared = std::make_shared<Task>();

@@ -1,9 +1,14 @@
-// Our own threads in the program's process, which start_thread() starts: their names, and when they
-// are the last ones.
+// Threads that are in the program's process because of us, and when they are the last ones: our
+// own, which start_thread() starts, and those that CUPTI starts while we call it.
 //
 // A program whose main() ends by pthread_exit() goes on until its last thread has ended, and then
-// ends by itself with exit(0). Our threads must not keep it: once only they are left, they end too,
-// and the C library calls exit(0) on the last of them as it would have on the program's.
+// ends by itself with exit(0). Helpers must not keep it: once only they are left, our threads end
+// too, and the last of them calls exit(0), as the C library would have on the program's last.
+//
+// A new thread has the name of the thread that started it. So a thread is a helper where it has one
+// of our names: CUPTI's threads get it from ours, or from a thread of the program that was renamed
+// while a recording began (CuptiThreadsAreHelpers). A thread that CUPTI starts in a later call on a
+// thread of the program, or names itself, is taken for the program's: the process then goes on.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -14,8 +19,20 @@ namespace flopinj {
 void count_helper_thread(const char* name) noexcept;
 void helper_thread_ended() noexcept;  // its last call
 
-// The main thread has ended, and nobody but helpers is left. One or two looks at /proc.
+// The main thread has ended, and only helpers are left. While it has not, one look at /proc.
 bool only_helpers_left() noexcept;
+
+// Threads that are started by the calling thread while this lives are helpers.
+class CuptiThreadsAreHelpers {
+ public:
+  CuptiThreadsAreHelpers() noexcept;
+  ~CuptiThreadsAreHelpers();
+  CuptiThreadsAreHelpers(const CuptiThreadsAreHelpers&) = delete;
+  CuptiThreadsAreHelpers& operator=(const CuptiThreadsAreHelpers&) = delete;
+
+ private:
+  char before_[16] = {};
+};
 
 // Runs `task` on a thread of its own and waits for it, at most so long. False: it still runs, and
 // is left behind. Where no thread can be had it runs here.

@@ -1,6 +1,6 @@
 #include <collector/identity/mutex.h>
-#include <injector/process/never_destroyed.h>
 #include <injector/process/presence.h>
+#include <injector/process/process_state.h>
 #include <injector/process/this_thread.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,12 +17,7 @@ namespace {
 
 bool membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-// Asked for once, by the first thread that is inside: a process has to say that it will use it.
-bool kernel_orders() noexcept {
-  static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
-  return registered;
-}
-// False until the kernel has agreed.
+// False until the kernel has agreed: a process has to say that it will use it.
 std::atomic<bool> g_kernel_orders{false};
 
 void full_fence() noexcept {
@@ -35,21 +29,16 @@ void full_fence() noexcept {
 #endif
 }
 
-// Never destroyed: threads may outlive static objects.
-struct Presences {
-  Mutex mutex;
-  std::vector<Presence*> all FLOPINJ_GUARDED_BY(mutex);
-};
-constinit NeverDestroyed<Presences> g_presences;
-Presences& presences() { return g_presences.value; }
-
 Presence* make_presence() noexcept {
-  if (kernel_orders()) g_kernel_orders.store(true, std::memory_order_relaxed);
+  if (!g_kernel_orders.load(std::memory_order_relaxed) &&
+      membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+    g_kernel_orders.store(true, std::memory_order_relaxed);
   try {
     auto presence = std::make_unique<Presence>();
     {
-      const MutexLock lock(presences().mutex);
-      presences().all.push_back(presence.get());
+      Presences& presences = process_state().presences;
+      const MutexLock lock(presences.mutex);
+      presences.all.push_back(presence.get());
     }
     this_thread_slot.presence = presence.release();
     hand_back_at_end_of_thread();
@@ -79,17 +68,18 @@ bool visits_ended(std::chrono::milliseconds at_most) noexcept {
     return false;
   const auto give_up = std::chrono::steady_clock::now() + at_most;
   try {
+    Presences& presences = process_state().presences;
     std::vector<Presence*> awaited;
     {
-      const MutexLock lock(presences().mutex);
-      awaited = presences().all;
+      const MutexLock lock(presences.mutex);
+      awaited = presences.all;
     }
     std::erase(awaited, this_thread_slot.presence);
     for (;;) {
       {
-        const MutexLock lock(presences().mutex);
-        std::erase_if(awaited, [&](const Presence* presence) FLOPINJ_REQUIRES(presences().mutex) {
-          return std::ranges::find(presences().all, presence) == presences().all.end() ||
+        const MutexLock lock(presences.mutex);
+        std::erase_if(awaited, [&](const Presence* presence) FLOPINJ_REQUIRES(presences.mutex) {
+          return std::ranges::find(presences.all, presence) == presences.all.end() ||
                  presence->visits.load(std::memory_order_acquire) == 0;
         });
       }
@@ -104,14 +94,9 @@ bool visits_ended(std::chrono::milliseconds at_most) noexcept {
 
 void forget_presence() noexcept {
   const std::unique_ptr<Presence> ended(std::exchange(this_thread_slot.presence, nullptr));
-  const MutexLock lock(presences().mutex);
-  std::erase(presences().all, ended.get());
-}
-
-void forget_all_presences() noexcept {
-  this_thread_slot.presence = nullptr;
-  // Another thread of the parent may have held the lock, and been in the middle of a change.
-  new (&presences()) Presences;
+  Presences& presences = process_state().presences;
+  const MutexLock lock(presences.mutex);
+  std::erase(presences.all, ended.get());
 }
 
 }  // namespace flopinj

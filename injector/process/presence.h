@@ -44,7 +44,4 @@ bool visits_ended(std::chrono::milliseconds at_most) noexcept;
 
 // The thread ends: it has no presence from now on.
 void forget_presence() noexcept;
-// In a forked child, whose only thread is the caller. Async-signal-safe.
-void forget_all_presences() noexcept;
-
 }  // namespace flopinj

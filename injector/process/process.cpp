@@ -1,4 +1,6 @@
 #include <injector/process/process.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,6 +89,10 @@ ProcessInfo describe_process() {
 }
 
 std::string thread_name(uint32_t os_tid) {
+  if (os_tid == static_cast<uint32_t>(syscall(SYS_gettid))) {
+    char own[17] = {};
+    return prctl(PR_GET_NAME, own) == 0 ? own : "";
+  }
   std::ifstream comm("/proc/self/task/" + std::to_string(os_tid) + "/comm");
   std::string name;
   std::getline(comm, name);

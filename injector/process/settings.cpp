@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "edit_distance.h"
+#include "printable_text.h"
 
 namespace flopinj {
 namespace {
@@ -18,12 +19,13 @@ std::string_view nearest(std::string_view name) {
   return std::ranges::min_element(recording_options(), {}, distance)->variable;
 }
 
-// Environment text goes to a terminal: no control characters, no novels.
-std::string printable(std::string_view value) {
-  std::string out;
-  for (const char c : value.substr(0, 80))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out;
+// Others wrote it, and it goes to a terminal: no novels.
+std::string shown(std::string_view value) { return printable(value.substr(0, 80)); }
+
+const RecordingOption* option_of(std::string_view variable) {
+  const auto options = recording_options();
+  const auto known = std::ranges::find(options, variable, &RecordingOption::variable);
+  return known != options.end() ? &*known : nullptr;
 }
 
 }  // namespace
@@ -34,14 +36,32 @@ void apply_setting(Settings& settings, std::string_view entry, std::vector<std::
   if (equals == std::string_view::npos) return;
   const std::string_view name = entry.substr(0, equals);
   const std::string_view value = entry.substr(equals + 1);
-  const auto options = recording_options();
-  const auto known = std::ranges::find(options, name, &RecordingOption::variable);
-  if (known == options.end())
-    problems.push_back("unknown variable " + printable(name) + " is ignored: did you mean " +
+  const RecordingOption* const known = option_of(name);
+  if (known == nullptr)
+    problems.push_back("unknown variable " + shown(name) + " is ignored: did you mean " +
                        std::string(nearest(name)) + "?");
   else if (!known->read(settings, value))
-    problems.push_back(std::string(name) + "=" + printable(value) + " is ignored: it takes " +
+    problems.push_back(std::string(name) + "=" + shown(value) + " is ignored: it takes " +
                        std::string(known->takes));
+}
+
+std::string apply_request(Settings& settings, std::span<const std::string> entries) {
+  settings.quiet = true;   // what there is to say the answer says
+  settings.force = false;  // a request changes no file that is there
+  std::vector<std::string> problems;
+  for (const std::string& entry : entries) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    const RecordingOption* const known = option_of(name);
+    if (known != nullptr && !known->by_request)
+      return std::string(name) + " cannot be set in a program that runs: set it as it starts";
+    apply_setting(settings, entry, problems);
+    if (!problems.empty()) return problems.front();
+    if (known == nullptr || entry.size() == name.size())
+      return "'" + shown(entry) + "' is no setting: they are written as FLOPINJ_LEVEL=tally";
+    if (known->variable == "FLOPINJ_OUTPUT" && settings.output == "-")
+      return "standard output is the program's own while it runs: name a file";
+  }
+  return {};
 }
 
 Settings read_settings(const char* const* environment, std::vector<std::string>& problems) {

@@ -1,7 +1,7 @@
 #include <collector/identity/mutex.h>
 #include <injector/process/edge.h>
-#include <injector/process/never_destroyed.h>
 #include <injector/process/presence.h>
+#include <injector/process/process_state.h>
 #include <injector/process/this_thread.h>
 #include <injector/process/thread_context.h>
 #include <pthread.h>
@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <new>
 #include <vector>
 
 namespace flopinj {
@@ -23,16 +22,29 @@ namespace {
 
 std::atomic<uint32_t> g_epoch{1};
 
-// Never destroyed: threads may outlive static objects.
-struct ThreadContexts {
-  Mutex mutex;
-  std::vector<ThreadContext*> all FLOPINJ_GUARDED_BY(mutex);
-};
-constinit NeverDestroyed<ThreadContexts> g_contexts;
-ThreadContexts& thread_contexts() { return g_contexts.value; }
+// The key of the C library, once it was asked for. A forked child has its parent's.
+constexpr int64_t kNotAsked = -1, kRefused = -2;
+std::atomic<int64_t> g_key{kNotAsked};
 
 bool is_current() noexcept {
   return this_thread_slot.epoch == g_epoch.load(std::memory_order_relaxed);
+}
+
+constexpr size_t kMostEnded = 64;
+
+void keep_ended(ThreadContexts& contexts, std::unique_ptr<ThreadContext> context)
+    FLOPINJ_REQUIRES(contexts.mutex) {
+  context->next_ended = contexts.ended;
+  contexts.ended = context.release();
+  ++contexts.ended_count;
+}
+std::unique_ptr<ThreadContext> take_ended(ThreadContexts& contexts)
+    FLOPINJ_REQUIRES(contexts.mutex) {
+  std::unique_ptr<ThreadContext> context(contexts.ended);
+  if (context == nullptr) return nullptr;
+  contexts.ended = context->next_ended;
+  --contexts.ended_count;
+  return context;
 }
 
 // While a visit lasts, a recording that ends now waits for it.
@@ -46,9 +58,12 @@ void hand_back() noexcept {
   // Of another epoch: the parent's, or of a recording that frees them itself.
   if (ended.epoch != g_epoch.load(std::memory_order_seq_cst) || !visit.allowed()) return;
   if (ended.context != nullptr) {
-    const std::unique_ptr<ThreadContext> context(ended.context);
-    const MutexLock lock(thread_contexts().mutex);
-    std::erase(thread_contexts().all, context.get());
+    std::unique_ptr<ThreadContext> context(ended.context);
+    context->calls.end_all();  // it ended inside of them
+    ThreadContexts& contexts = process_state().threads;
+    const MutexLock lock(contexts.mutex);
+    std::erase(contexts.all, context.get());
+    if (contexts.ended_count < kMostEnded) keep_ended(contexts, std::move(context));
   }
   if (Edge* const edge = session_edge(); edge != nullptr && ended.state != nullptr)
     edge->collector->retire_thread(ended.state);
@@ -59,11 +74,14 @@ void end_of_thread(void*) {
   forget_presence();
 }
 
-struct Key {
-  pthread_key_t key{};
-  bool made;
-  Key() : made(pthread_key_create(&key, end_of_thread) == 0) {}
-};
+int64_t make_key() noexcept {
+  pthread_key_t made{};
+  const int64_t mine = pthread_key_create(&made, end_of_thread) == 0 ? int64_t{made} : kRefused;
+  int64_t known = kNotAsked;
+  if (g_key.compare_exchange_strong(known, mine)) return mine;
+  if (mine != kRefused) pthread_key_delete(made);  // another thread was faster
+  return known;
+}
 
 // The thread has something of the recording from now on.
 void hand_back_at_end(Collector& collector) noexcept {
@@ -106,11 +124,14 @@ ThreadContext* make_context(const RecursionGuard& guard) noexcept {
   try {
     auto context = std::make_unique<ThreadContext>();
     context->state = state;
+    ThreadContexts& contexts = process_state().threads;
+    MutexLock lock(contexts.mutex);
+    if (const auto before = take_ended(contexts)) context->functions = std::move(before->functions);
+    lock.unlock();
     if (!context->functions.make()) return nullptr;
-    {
-      const MutexLock lock(thread_contexts().mutex);
-      thread_contexts().all.push_back(context.get());
-    }
+    lock.lock();
+    contexts.all.push_back(context.get());
+    lock.unlock();
     this_thread_slot.context = context.release();
     hand_back_at_end(*edge->collector);
     return this_thread_slot.context;
@@ -122,9 +143,11 @@ ThreadContext* make_context(const RecursionGuard& guard) noexcept {
 }  // namespace
 
 bool hand_back_at_end_of_thread() noexcept {
-  static const Key key;
+  int64_t key = g_key.load(std::memory_order_acquire);
+  if (key == kNotAsked) key = make_key();
   // Any value that is not null makes the destructor run.
-  return key.made && pthread_setspecific(key.key, &this_thread_slot) == 0;
+  return key != kRefused &&
+         pthread_setspecific(static_cast<pthread_key_t>(key), &this_thread_slot) == 0;
 }
 
 ThreadState* thread_state(const RecursionGuard&) noexcept {
@@ -147,30 +170,32 @@ bool launching() noexcept {
   if (slot.presence == nullptr) return false;
   const RecursionGuard guard;
   const Visit visit(guard);  // a recording that ends now frees the context only afterwards
-  return slot.context != nullptr && is_current() && slot.context->launch_depth > 0;
+  return slot.context != nullptr && is_current() && slot.context->calls.inside(CallKind::kLaunch);
 }
 
 bool others_launching(const ThreadContext& self, const Context& context) noexcept {
-  const MutexLock lock(thread_contexts().mutex);
-  return std::ranges::any_of(thread_contexts().all, [&](const ThreadContext* other) {
-    return other != &self && other->launching.load(std::memory_order_seq_cst) == &context;
+  ThreadContexts& contexts = process_state().threads;
+  const MutexLock lock(contexts.mutex);
+  return std::ranges::any_of(contexts.all, [&](const ThreadContext* other) {
+    return other != &self && other->calls.launching.load(std::memory_order_seq_cst) == &context;
   });
 }
 
 void end_epoch() noexcept { g_epoch.fetch_add(1, std::memory_order_seq_cst); }
 
 void drop_contexts(bool nobody_inside) noexcept {
-  const MutexLock lock(thread_contexts().mutex);
+  ThreadContexts& contexts = process_state().threads;
+  const MutexLock lock(contexts.mutex);
   if (nobody_inside)
-    for (ThreadContext* const context : thread_contexts().all) delete context;
-  thread_contexts().all.clear();
+    for (ThreadContext* const context : contexts.all) delete context;
+  contexts.all.clear();
+  while (auto context = take_ended(contexts)) {  // none of a thread that may be inside
+  }
 }
 
-void forget_threads() noexcept {
+void forget_thread() noexcept {
   end_epoch();
-  forget_all_presences();
-  // Another thread of the parent may have held the lock, and been in the middle of a change.
-  new (&thread_contexts()) ThreadContexts;
+  this_thread_slot.presence = nullptr;
 }
 
 }  // namespace flopinj

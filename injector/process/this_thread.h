@@ -76,8 +76,8 @@ bool hand_back_at_end_of_thread() noexcept;
 // drop_contexts(), which frees what threads kept if no thread is inside, and else forgets it.
 void end_epoch() noexcept;
 void drop_contexts(bool nobody_inside) noexcept;
-// In a forked child, whose only thread is the caller: what the parent's threads had is not the
-// child's. Async-signal-safe.
-void forget_threads() noexcept;
+// In a forked child, whose only thread is the caller: what it had in the parent is not the child's.
+// Async-signal-safe.
+void forget_thread() noexcept;
 
 }  // namespace flopinj

@@ -1,15 +1,15 @@
 // What one host thread keeps between CUPTI callbacks: the launch it is in, and its own copies of
 // handle tables, so that the steady state takes no lock. Used by its own thread, but for
-// `launching`. this_thread.h finds the caller's.
+// CallFrames::launching. this_thread.h finds the caller's.
 #pragma once
 #include <collector/identity/launch_record.h>
 #include <collector/identity/signature_table.h>
 #include <collector/identity/zero_pages.h>
 #include <cuda.h>
+#include <injector/process/call_frames.h>
 #include <injector/vendor/launch_calls.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -70,16 +70,13 @@ struct LaunchInProgress {
   LaunchTurn turn = LaunchTurn::kFree;
   bool captured = false;
   bool waits = false;                 // it may wait for work that the program makes later
-  bool wait_began = false;            // and its context's WaitingStreams know
-  bool in_window = false;             // this thread holds its context's window lock
-  bool chosen = false;                // and the launch becomes a sample
+  bool chosen = false;                // of a window: it becomes a sample
   uint64_t window_call_began_ns = 0;  // in a window
   uint64_t timed_call_began_ns = 0;   // where the call is timed; else 0
 };
 
-// Between ENTER and EXIT of a graph call: what CUPTI reported of it on this thread.
+// Between ENTER and EXIT of the outermost graph call: what CUPTI reported of it on this thread.
 struct GraphCallInProgress {
-  uint32_t depth = 0;
   bool makes_exec = false;   // the copies are an executable graph's
   bool conditional = false;  // and a conditional node is among them
   struct Clone {
@@ -104,9 +101,8 @@ struct ThreadContext {
   // The collector's part; null where its table of threads is full.
   ThreadState* state = nullptr;
 
-  uint32_t launch_depth =
-      0;  // launch calls inside one another; only the outermost is the program's
-  LaunchInProgress launch;
+  CallFrames calls;
+  LaunchInProgress launch;  // the outermost one that the thread is in
   LoadedModules modules_loaded;
   GraphCallInProgress graph_call;
   bool timing_due = false;     // the next launch callback that does no window work is timed
@@ -115,11 +111,8 @@ struct ThreadContext {
   ContextSlot context;
   std::array<GraphSlot, 8> graphs;
   std::array<StreamSlot, 16> streams;
-  ZeroPages<FunctionSlots> functions;
-
-  // The context on which this thread is launching outside of any window; read by the thread that
-  // wants to open one.
-  std::atomic<const Context*> launching{nullptr};
+  ZeroPages<FunctionSlots> functions;  // nothing in it is a thread's own
+  ThreadContext* next_ended = nullptr;
 };
 
 }  // namespace flopinj

@@ -10,14 +10,14 @@ import tempfile
 from pathlib import Path
 
 
-def run(build, threads, settings):
-    client = [build / "tests/bench/launch_rate_client", "0.3", threads,
-              build / "tests/bench/bench_kernels.simgpu"]
+def run(build, client, settings):
+    """What the client prints, by names."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("FLOPINJ_", "SIMGPU_"))}
     env["LD_LIBRARY_PATH"] = str(build / "lib/flopinj/simgpu")
     with tempfile.TemporaryDirectory() as folder:
         if settings is not None:
             env["CUDA_INJECTION64_PATH"] = str(build / "lib/libflopinj.so")
+            env["NVTX_INJECTION64_PATH"] = env["CUDA_INJECTION64_PATH"]
             env["FLOPINJ_OUTPUT"] = f"{folder}/trace.pb"
             env.update(settings)
         done = subprocess.run([str(c) for c in client], env=env, check=True, text=True,
@@ -44,7 +44,9 @@ def main():
         results = {name: [] for name in CASES}
         for _ in range(runs):
             for name, settings in CASES.items():
-                results[name].append(run(build, threads, settings))
+                client = [build / "tests/bench/launch_rate_client", "0.3", threads,
+                          build / "tests/bench/bench_kernels.simgpu"]
+                results[name].append(run(build, client, settings))
         medians = {name: {key: statistics.median(r[key] for r in all_runs) for key in all_runs[0]}
                    for name, all_runs in results.items()}
         plain = medians["none"]

@@ -77,6 +77,8 @@ def said(found, names):
     figures["backward / forward, expected"] = found["expected_ratio"]
     methods = {method["name"]: method for method in found["utilization"]["methods"]}
     theory, forward = methods["theory"]["flop"], names.get("phase forward: matrix FLOP", 0)
+    if theory is None:  # where some launches are unclear: at least so much
+        theory = methods["theory"]["flop_at_least"]
     figures[THEORY] = None if theory is None else theory >= 3 * forward
     lacking = any(place["formula_flop"] is None and place["flop"] not in (None, 0)
                   for place in found["operators"]["places"])

@@ -19,8 +19,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto result = gate.evaluate([&](const FigurePath& path) {
     ++asked;
     if (path.empty()) std::abort();
-    const auto kind = static_cast<Figure::State>(path[0].size() % 3);
-    return Figure{kind, static_cast<long double>(path.size()), ""};
+    const End end{static_cast<long double>(path.size()), {}};
+    switch (path[0].size() % 5) {
+      case 0:
+        return Figure::of(end);
+      case 1:
+        return Figure{Figure::State::kNotKnown, end, {}, ""};
+      case 2:
+        return Figure{Figure::State::kNotKnown, {}, end, ""};
+      case 3:
+        return Figure{Figure::State::kNotKnown, {}, {}, ""};
+      default:
+        return Figure{Figure::State::kNoFigure, {}, {}, ""};
+    }
   });
   // A gate without figures is decided by its numbers.
   if (asked == 0 && result.verdict != Verdict::kPassed && result.verdict != Verdict::kFailed)

@@ -43,11 +43,13 @@ void read_launches(const Packet& packet, const PatternTable& patterns, SequenceG
                    DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  uint64_t launches = 0, numbered = 0;
-  batch.for_each(patterns, damage, [&](const LaunchRow&) { ++launches; });
-  batch.for_each_sequence(patterns, [&](uint32_t, uint64_t, bool, uint64_t n) { numbered += n; });
-  check(launches == batch.size() && numbered == launches);
-  groups.launches(batch, patterns, damage);
+  static LaunchList list;  // kept for its memory, as in the passes
+  batch.read(patterns, list);
+  batch.read_times(list, damage);
+  uint64_t numbered = 0;
+  list.for_each_call([&](uint32_t, uint64_t, bool, uint64_t n) { numbered += n; });
+  check(list.size == batch.size() && numbered == list.size);
+  groups.launches(batch.thread(), batch.stream(), list, damage);
 }
 
 void read_tallies(const Packet& packet, DamageLog& damage) {

@@ -1,5 +1,6 @@
 """Recordings that come and go in a running program: it is as without them."""
 
+import os
 import random
 import re
 import shutil
@@ -9,7 +10,7 @@ import time
 import unittest
 
 import harness
-from attaching import PATIENCE_S, Attach, Refused, ask
+from attaching import PATIENCE_S, Attach, Refused, ask, memory_kib
 from harness import CLIENTS, TRAINER
 
 
@@ -85,6 +86,70 @@ class Training(Attach):
         ask(client.pid, "stop")
         report = harness.reduce(output)
         self.assert_all_counted(report, report["ledger"]["launches"])
+
+
+class Memory(Attach):
+    """Of a program with 16 launching threads in which recordings come and go.
+    FLOPINJ_ATTACH_ROUNDS: how many of them."""
+
+    ROUNDS = int(os.environ.get("FLOPINJ_ATTACH_ROUNDS", "100"))
+    MOST_KIB = 10_000 * max(ROUNDS, 300) // 1_000  # in 300, what comes and goes from one to another
+
+    def last_recordings(self, **settings):
+        """The devices' times of the last four, once memory has been found to stay as it is."""
+        client = self.start([CLIENTS / "attach_client", "threads", 16], **settings)
+        memory, outputs = [], []
+        for _ in range(self.ROUNDS):
+            outputs.append(ask(client.pid, "start")["output"])
+            self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 32)
+            ask(client.pid, "stop")
+            memory.append(memory_kib(client.pid))
+            for old in outputs[:-4]:
+                os.unlink(old)
+            outputs = outputs[-4:]
+        self.assertEqual(ask(client.pid, "status")["recordings_kept"], "0")
+        if not harness.SANITIZER_PRELOAD:  # which keep freed memory for a while
+            self.assertLess(min(memory[-5:]) - memory[self.ROUNDS // 10], self.MOST_KIB, memory)
+        reports = [harness.reduce(output) for output in outputs]
+        for report in reports:
+            self.assert_balanced(report)
+            self.assertGreater(report["ledger"]["launches"], 32)
+        return [report["time"]["devices"][0] for report in reports]
+
+    def check(self, **settings):
+        for device in self.last_recordings(**settings):
+            self.assertEqual(device["launches_unplaced"], 0, device)
+            self.assertGreater(device["launches_placed"], 32)
+
+    def test_count(self):
+        self.last_recordings(FLOPINJ_MODE="count")
+
+    def test_timing(self):
+        self.check(FLOPINJ_MODE="timing")
+
+    def test_multiplex(self):
+        self.check(FLOPINJ_MODE="multiplex")
+
+    def test_cupti_hands_buffers_back_as_it_ends(self):
+        self.check(FLOPINJ_MODE="timing", SIMGPU_FAULT="return_buffers")
+
+    def test_cupti_keeps_buffers(self):
+        """Every third, with the records in it: a short recording has all its times or none."""
+        devices = self.last_recordings(FLOPINJ_MODE="timing", SIMGPU_FAULT="keep_buffers=3")
+        self.assertGreater(sum(device["launches_placed"] for device in devices), 32)
+
+    def test_times_come_again_after_a_recording_that_has_used_up_the_memory_for_them(self):
+        client = self.start([CLIENTS / "attach_client", "threads", 16], FLOPINJ_FLUSH_MS=10,
+                            FLOPINJ_MODE="timing", SIMGPU_FAULT="keep_buffers=2")
+        ask(client.pid, "start")
+        while "than there is memory for" not in client.stderr.readline():
+            pass
+        ask(client.pid, "stop")
+        output = ask(client.pid, "start")["output"]
+        self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 5_000)
+        ask(client.pid, "stop")
+        device, = harness.reduce(output)["time"]["devices"]
+        self.assertGreater(device["launches_placed"], 100)
 
 
 class NoMemory(Attach):

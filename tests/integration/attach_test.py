@@ -9,7 +9,8 @@ import unittest
 from pathlib import Path
 
 import harness
-from attaching import PATIENCE_S, Attach, Refused, ask, connection
+from attaching import (PATIENCE_S, Attach, Refused, ask, connected_to, connection, mark,
+                       memory_kib)
 from harness import CLIENTS, injected_environment
 
 # A measurement window opens only when captures that began before a late start must have ended.
@@ -19,10 +20,6 @@ UNKNOWN_CAPTURES_S = 2
 def threads_of(pid):
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sorted((task / "comm").read_text().strip() for task in tasks)
-
-
-def memory_kib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 
 class Dormant(Attach):
@@ -59,34 +56,12 @@ class Requests(Attach):
         self.assertEqual(ask(client.pid, "status")["recordings"], "0")
         self.assertEqual(list(self.folder.iterdir()), [])
 
-    def test_a_client_that_says_nothing_does_not_keep_others_waiting(self):
-        client = self.endless()
-        silent = [connection(client.pid) for _ in range(3)]
-        self.assertEqual(ask(client.pid, "status")["state"], "dormant")
-        for one in silent:
-            one.close()
-
     def test_a_request_without_end_is_not_read(self):
         client = self.endless()
         with connection(client.pid) as endless, self.assertRaises(OSError):
             for _ in range(1000):
                 endless.sendall(b"status\n" * 1000)
         self.assertEqual(ask(client.pid, "status")["state"], "dormant")
-
-    @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
-    def test_another_user_is_refused(self):
-        client = self.endless()
-        child = os.fork()
-        if child == 0:
-            os.setuid(65534)
-            try:
-                ask(client.pid, "start")
-            except Refused as refusal:
-                os._exit(42 if "another user" in str(refusal) else 1)
-            except OSError:
-                os._exit(2)
-            os._exit(0)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 42)
 
     def test_a_program_that_closes_all_descriptors_keeps_its_own(self):
         """Its own listening socket gets the number of ours: nobody but the program takes its
@@ -108,8 +83,9 @@ class Cycles(Attach):
             descriptors.append(len(os.listdir(f"/proc/{client.pid}/fd")))
         self.assertEqual(ask(client.pid, "status")["recordings_kept"], "0")
         self.assertEqual(len(set(names)), len(names))
-        threads = threads_of(client.pid)
-        self.assertEqual([t for t in threads if t.startswith("flopinj")], ["flopinj-control"])
+        # CUPTI's thread ends when it likes.
+        self.wait_for(lambda: [t for t in threads_of(client.pid) if t.startswith("flopinj")]
+                      == ["flopinj-control"])
         self.assertEqual(len(set(descriptors)), 1, descriptors)
         if not harness.SANITIZER_PRELOAD:  # which keep freed memory for a while
             self.assertLess(memory[-1] - memory[7], 2048, memory)
@@ -176,11 +152,12 @@ class Nvtx(Attach):
 class Forks(Attach):
     def test_a_child_does_not_hold_the_socket(self):
         client = self.start([CLIENTS / "attach_client", "forks"], stdout=subprocess.PIPE)
+        address, _ = mark(client.pid)
         child = int(client.stdout.readline())
         client.wait(PATIENCE_S)
         self.assertTrue(Path(f"/proc/{child}").exists())
         with self.assertRaises(ConnectionRefusedError):
-            ask(client.pid, "status")
+            connected_to(address)
         os.kill(child, signal.SIGKILL)
 
 

@@ -3,30 +3,52 @@ description of the protocol in common/control_address.h.
 """
 
 import os
+import re
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import harness
 from harness import CLIENTS, injected_environment
 
 PATIENCE_S = 60
-PID_NAMESPACE = os.stat("/proc/self/ns/pid").st_ino
+MARK = re.compile(r"/memfd:flopinj-control-1-([0-9a-f]{16})-([0-9a-f]{32}) \(deleted\)")
 
 
 class Refused(Exception):
     pass
 
 
-def connection(pid):
+def mark(pid):
+    """The address at which the program listens, and its secret."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found = MARK.fullmatch(os.readlink(link))
+        except FileNotFoundError:
+            continue
+        if found:
+            return found.groups()
+    raise ConnectionRefusedError("it does not listen")
+
+
+def connected_to(address):
     client = socket.socket(socket.AF_UNIX)
     try:
+        client.connect(f"\0flopinj-{address}")  # without a limit, which would not wait at all
         client.settimeout(PATIENCE_S)
-        client.connect(f"\0flopinj-{PID_NAMESPACE}-{pid}")
         return client
     except OSError:
         client.close()
         raise
+
+
+def connection(pid):
+    """One that has shown the secret."""
+    address, secret = mark(pid)
+    client = connected_to(address)
+    client.sendall(secret.encode() + b"\n")
+    return client
 
 
 def ask(pid, *request):
@@ -38,6 +60,10 @@ def ask(pid, *request):
     if first != "ok":
         raise Refused(first)
     return dict(line.split(" ", 1) for line in lines)
+
+
+def memory_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 
 class Attach(harness.TestCase):

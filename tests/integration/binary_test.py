@@ -39,6 +39,12 @@ class Injected(unittest.TestCase):
         symbols = tool("nm", "-C", harness.LIBRARY)
         self.assertNotIn("google::protobuf", symbols)
 
+    def test_has_no_lock_of_objects_that_functions_make(self):
+        """A forked child would wait for another thread of its parent to have made the object. All
+        locks are in injector/process/process_state.h."""
+        symbols = tool("nm", "-C", harness.LIBRARY)
+        self.assertEqual(re.findall("guard variable for flopinj.*", symbols), [])
+
     def test_is_never_unloaded(self):
         self.assertIn("NODELETE", tool("readelf", "-d", harness.LIBRARY))
 

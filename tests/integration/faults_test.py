@@ -19,8 +19,8 @@ import harness
 NUMBERS = {
     "launch_failure": 200, "out_of_memory": 12, "instrumented_memory": 512,
     "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
-    "take_activity": 20, "slow_enable": 300, "slow_host": 300, "hardware_busy_for": 300,
-    "taken_when_free": 300, "drop_ranges": 2,
+    "take_activity": 20, "keep_buffers": 2, "slow_enable": 300, "slow_host": 300,
+    "hardware_busy_for": 300, "taken_when_free": 300, "drop_ranges": 2,
 }
 # What a fault needs beside itself: environment, and arguments of the trainer.
 SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import harness
 from harness import CLIENTS, injected_environment
@@ -131,9 +132,24 @@ class StandardError(Hostile):
 
 class Ends(Hostile):
     def test_main_may_end_before_its_threads(self):
-        """In mode count, so that only our threads are left: simgpu's CUPTI has one of its own."""
-        self.both("main_ends", FLOPINJ_MODE="count")
-        self.assertEqual(self.report()["ledger"]["launches"], 40)
+        """CUPTI has a thread of its own then, but for mode count."""
+        for mode in ("multiplex", "timing", "count"):
+            with self.subTest(mode):
+                self.both("main_ends", 100, FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
+                self.assertEqual(self.report()["ledger"]["launches"], 40)
+
+    def test_a_signal_ends_a_program_whose_main_thread_has_ended(self):
+        env = injected_environment(self.trace)
+        with subprocess.Popen([str(HOSTILE), "main_ends", "600000"], env=env) as program:
+            try:
+                stat = Path(f"/proc/{program.pid}/task/{program.pid}/stat")
+                give_up = time.monotonic() + LIMIT_S
+                while " Z " not in stat.read_text() and time.monotonic() < give_up:
+                    time.sleep(0.01)
+                program.terminate()
+                self.assertEqual(program.wait(LIMIT_S), -signal.SIGTERM)
+            finally:
+                program.kill()
 
     @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers' allocators are no more ready for it")
     def test_exit_in_a_signal_handler(self):
@@ -204,6 +220,25 @@ class Threads(Hostile):
         self.assertEqual((plain.returncode, done.returncode), (0, 0), done.stderr)
         self.assertLess(int(done.stdout) - int(plain.stdout), 64_000)
         self.assertEqual(self.report()["ledger"]["launches"], 10_000)
+
+
+class Nvtx(Hostile):
+    """What a program may do with NVTX that no program should."""
+
+    # A recording that ends and one that begins while the program runs.
+    LATER = ({"FLOPINJ_DURATION": 0.3}, {"FLOPINJ_START_AFTER": 0.3},
+             {"FLOPINJ_LAUNCH_COUNT": 5}, {"FLOPINJ_CAPTURE_RANGE": "cudaProfilerApi"})
+
+    def test_a_library_with_nvtx_is_closed_before_a_recording_begins_or_ends(self):
+        for later in self.LATER:
+            for mapped_again in (0, 1):
+                with self.subTest(**later, mapped_again=mapped_again):
+                    self.both("closes_nvtx", mapped_again, FLOPINJ_FORCE=1, **later)
+                    self.assertGreater(self.report()["ledger"]["launches"], 0)
+
+    def test_handles_that_nobody_gave(self):
+        done = self.both("bogus_handles")
+        self.assertEqual(self.report()["ledger"]["launches"], int(done.stdout.split()[0]))
 
 
 class NoMemory(Hostile):

@@ -2,30 +2,19 @@
 
 import json
 import re
+import select
 import shutil
 import socket
 import subprocess
 import unittest
 import urllib.request
-from pathlib import Path
 
 import harness
 from attaching import PATIENCE_S, Attach, ask
-from harness import TRAINER
 
 
 def flopinj(*arguments, folder="/tmp"):
     return harness.run([harness.FLOPINJ, *arguments], harness.clean_environment(), cwd=folder)
-
-
-def may_trace():
-    if shutil.which("gdb") is None:
-        return False
-    with subprocess.Popen(["sleep", "60"]) as program:
-        done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(program.pid), "-ex", "detach"],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        program.kill()
-    return done.returncode == 0 and "not permitted" not in done.stdout + done.stderr
 
 
 class Commands(Attach):
@@ -123,12 +112,36 @@ class Commands(Attach):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
             self.assertEqual(page.headers["Content-Type"], "text/plain; version=0.0.4")
             self.assertIn(f'flopinj_recording{{pid="{client.pid}"}} 0\n', page.read().decode())
+
+        def answered_first():
+            """Before those who have connected earlier, and say nothing."""
+            silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").close()
+            waiting = select.select(silent, [], [], 0)[0]
+            for one in silent:
+                one.close()
+            return len(waiting) < len(silent)
+
+        self.wait_for(answered_first)
         ask(client.pid, "start")
         self.wait_for(lambda: f'flopinj_recording{{pid="{client.pid}"}} 1\n' in file.read_text())
         client.kill()
         client.wait()
         self.assertEqual(server.wait(PATIENCE_S), 0)
         self.assertFalse(file.exists())
+
+    def test_metrics_do_not_write_to_a_file_of_others(self):
+        """In a folder that others write to, the name of the file beside can be guessed."""
+        theirs = self.folder / "theirs"
+        theirs.write_text("theirs")
+        script = 'ln -s theirs m.prom.$$; exec "$0" metrics -o m.prom --every 60 $1'
+        client = self.endless()
+        server = subprocess.Popen(["sh", "-c", script, str(harness.FLOPINJ), str(client.pid)],
+                                  cwd=self.folder)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.wait_for((self.folder / "m.prom").exists)
+        self.assertEqual(theirs.read_text(), "theirs")
 
     def test_what_cannot_be_is_said_in_one_line(self):
         with subprocess.Popen(["sleep", "60"]) as program:
@@ -145,30 +158,6 @@ class Commands(Attach):
                                      done.stderr)
                     self.assertIn(words, done.stderr)
             program.kill()
-
-    @unittest.skipIf(not may_trace(), "no gdb, or this machine lets nobody trace a process")
-    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have to be there from the start")
-    def test_a_program_that_was_started_without_the_library_is_entered(self):
-        options = ("--steps", 120, "--sleep-ms", 25, "--model", "mlp")
-        env = {**harness.clean_environment(), "LD_LIBRARY_PATH": str(harness.SIMGPU)}
-        plain = harness.run([TRAINER, "--steps", 120, "--model", "mlp"], env)
-        program = subprocess.Popen([str(c) for c in (TRAINER, *options)], env=env, text=True,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.wait_for(lambda: "libcuda" in Path(f"/proc/{program.pid}/maps").read_text())
-        done = flopinj("attach", program.pid, folder=self.folder)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("without flopinj", done.stdout)
-        self.wait_for(lambda: int(ask(program.pid, "status")["launches"]) > 100)
-        self.assertEqual(flopinj("detach", program.pid).returncode, 0)
-        self.assertEqual(flopinj("attach", program.pid, "-o", "second.pb",
-                                 folder=self.folder).returncode, 0)
-        _, err = program.communicate(timeout=240)
-        self.assertEqual(program.returncode, plain.returncode)
-        self.assertEqual(re.findall(r"weights \S+", err), re.findall(r"weights \S+", plain.stderr))
-        for trace in (f"flop-{program.pid}.pb", "second.pb"):
-            report = harness.reduce(self.folder / trace)
-            self.assert_balanced(report)
-            self.assertGreater(report["ledger"]["launches"], 0)
 
 
 if __name__ == "__main__":

@@ -332,6 +332,7 @@ class Summary(RunCase):
     def test_the_exit_code_and_a_quiet_run(self):
         done = self.condensed("-q", "-o", "t.pb", program=[LAUNCH, "same_grid", "7"], expect=7)
         self.assertEqual((done.stderr, self.files()), ("", ["t.sum"]))
+        self.assertEqual((self.folder / "t.sum").stat().st_mode & 0o777, 0o600)  # as a trace
         done = self.condensed(program=["/no/such/program"], expect=127)
         self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)
 

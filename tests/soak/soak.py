@@ -1,7 +1,9 @@
 """Programs under random faults, in which recordings begin and end at random moments, and which are
-asked for their status, killed, and entered with gdb. Each has to end as it does without the
-profiler and leave no process behind, and every trace has to be whole up to the program's last
-second.
+asked for their status, killed, and entered. Some get signals all the time, fork, handle signals on
+a small stack, or load and close libraries with NVTX; the commands that enter are ended at any
+moment. Each program has to end as it does without the profiler and leave no process behind, and
+every trace has to be whole up to the program's last second. Without --rounds, 1,000 recordings in
+one program come first, in each mode, after which it may have hardly more memory.
 
 Use: FLOPINJ_BUILD=build/dev soak.py [--minutes 30] [--seed N] [--rounds N]
 
@@ -10,9 +12,9 @@ Every round prints its own seed first; `--seed N --rounds 1` repeats that round.
 
 import argparse
 import json
+import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,12 +23,17 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import attach_enter_test  # noqa: E402
 import attaching  # noqa: E402
 import faults_test  # noqa: E402
 import harness  # noqa: E402
 
 LIMIT_S = 120
 MODES = ("plain", "autograd-thread", "graph", "streams")
+RESTLESS = ("forks", "alternate", "libraries")  # tests/integration/clients/restless.cpp
+# To the program, which has handlers for all of them, and to commands, which have none.
+TO_PROGRAM = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
+TO_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 class Failure(Exception):
@@ -59,11 +66,23 @@ class Plan:
             self.settings["FLOPINJ_DORMANT"] = "1"
         self.killed_after_s = draw.uniform(0.05, 1.5) if draw.random() < 0.2 else None
         self.pause_s = draw.choice((0, 0.02, 0.2))
+        self.restless = draw.sample(RESTLESS, draw.choice((0, 0, 1, 2)))
+        self.signalled = draw.random() < 0.3
+        self.commands_end = self.way == "entered" and draw.random() < 0.5
+
+    def preloaded(self):
+        """The program's own environment, with and without the profiler."""
+        libraries = ["handled_signals.so"] * self.signalled + ["restless.so"] * bool(self.restless)
+        return {"LD_PRELOAD": ":".join(str(harness.CLIENTS / name) for name in libraries),
+                "RESTLESS": ",".join(self.restless)}
 
     def __str__(self):
         return (f"{self.way}, {' '.join(map(str, self.arguments))}, "
                 f"{' '.join(f'{k}={v}' for k, v in self.settings.items())}, "
                 f"faults {','.join(self.faults) or 'none'}, pause {self.pause_s}"
+                + "".join(f", {word}" for word in self.restless)
+                + (", signalled" if self.signalled else "")
+                + (", commands end" if self.commands_end else "")
                 + (f", killed after {self.killed_after_s:.2f} s" if self.killed_after_s else ""))
 
 
@@ -78,15 +97,27 @@ def weights(stderr):
     return re.findall(r"^weights ([0-9a-f]{16})$", stderr, re.MULTILINE)
 
 
+def handles_signals(program):
+    """Whether it has its handlers by now."""
+    try:
+        status = Path(f"/proc/{program.pid}/status").read_text()
+    except OSError:
+        return False
+    return int(re.search(r"SigCgt:\s+(\w+)", status)[1], 16).bit_count() >= len(TO_PROGRAM)
+
+
 def drive(plan, program):
     """Requests at random until the program has ended."""
     began = time.monotonic()
     done = 0
     while program.poll() is None:
         if plan.killed_after_s and time.monotonic() - began > plan.killed_after_s:
-            program.send_signal(plan.draw.choice((signal.SIGKILL, signal.SIGTERM)))
+            program.send_signal(signal.SIGKILL if plan.signalled else
+                                plan.draw.choice((signal.SIGKILL, signal.SIGTERM)))
             plan.killed_after_s = None
         expect(time.monotonic() - began < LIMIT_S, "the program does not end")
+        if plan.signalled and handles_signals(program):
+            program.send_signal(plan.draw.choice(TO_PROGRAM))
         try:
             attaching.ask(program.pid, plan.draw.choice(("start", "stop", "status")))
             done += 1
@@ -96,27 +127,55 @@ def drive(plan, program):
     return done
 
 
+def enter(plan, program, folder):
+    """Until the library listens, or the program has ended. A command is ended at any moment, by
+    signals to itself or to all its processes."""
+    while program.poll() is None and not attaching.Attach.listens(program.pid):
+        command = attach_enter_test.Command(program.pid, folder, "-o", folder / "t-%p.pb")
+        end_at = time.monotonic() + plan.draw.uniform(0, 0.1) if plan.commands_end else None
+        give_up = time.monotonic() + LIMIT_S
+        while command.process.poll() is None:
+            expect(time.monotonic() < give_up, "attach does not end")
+            if plan.signalled and handles_signals(program):
+                program.send_signal(plan.draw.choice(TO_PROGRAM))
+            if end_at and time.monotonic() > end_at:
+                everyone = command.everyone()
+                for pid in plan.draw.choice((everyone, everyone[:1])):
+                    try:
+                        os.kill(pid, plan.draw.choice(TO_COMMANDS))
+                    except ProcessLookupError:
+                        continue
+                end_at = None
+            time.sleep(0.002)
+        code, _, err = command.end()
+        if code == 1 and "20 s" not in err:
+            return  # it has ended, records already, or a fault keeps it from recording
+
+
 def run_round(seed, faults, folder):
     plan = Plan(seed, faults)
     print(f"soak: --seed {seed} --rounds 1: {plan}", flush=True)
     killed = plan.killed_after_s is not None
     command = [str(word) for word in (harness.TRAINER, *plan.arguments)]
-    plain = harness.run(command, faults_test.library_path(**fault_settings(plan)), timeout=LIMIT_S)
+    own = fault_settings(plan) | plan.preloaded()
+    plain = harness.run(command, faults_test.library_path(**own), timeout=LIMIT_S)
     trace = folder / "t-%p.pb"
     if plan.way == "entered":
-        env = faults_test.library_path(**fault_settings(plan))
+        env = faults_test.library_path(**own)
     else:
-        env = harness.injected_environment(trace, **plan.settings, **fault_settings(plan))
+        env = harness.injected_environment(trace, **plan.settings, **own)
     program = subprocess.Popen(command, env=env, text=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, start_new_session=True, cwd=folder)
     try:
         if plan.way == "entered":
-            subprocess.run([harness.FLOPINJ, "attach", "-o", str(trace), str(program.pid)],
-                           capture_output=True, timeout=LIMIT_S, check=False)
+            enter(plan, program, folder)
         requests = drive(plan, program)
+        # A child of the program's own lives on for a moment.
+        give_up = time.monotonic() + 5
+        while members := [p for p in session_members(program.pid) if p != program.pid]:
+            expect(time.monotonic() < give_up, f"processes are left behind: {members}")
+            time.sleep(0.01)
         stderr = program.stderr.read()
-        members = [p for p in session_members(program.pid) if p != program.pid]
-        expect(not members, f"processes are left behind: {members}")
     finally:
         harness.kill_session(program)
     if not killed:
@@ -157,6 +216,14 @@ def session_members(session):
     return members
 
 
+def many_recordings():
+    """False where memory grew, or the last recording lacked times."""
+    test = Path(harness.__file__).with_name("attach_harm_test.py")
+    done = subprocess.run([sys.executable, str(test), "Memory"], check=False,
+                          env={**os.environ, "FLOPINJ_ATTACH_ROUNDS": "1000"})
+    return done.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30)
@@ -164,11 +231,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=None)
     options = parser.parse_args()
     faults = faults_test.all_faults()
-    if shutil.which("gdb") is None:
-        print("soak: no gdb here: no program is entered", file=sys.stderr)
+    if not attach_enter_test.may_trace():
+        print("soak: no program can be entered here", file=sys.stderr)
     until = time.monotonic() + options.minutes * 60
     rounds = requests = traces = 0
     failed = []
+    if options.rounds is None and not many_recordings():
+        failed.append("recordings")
     seed = options.seed
     while time.monotonic() < until if options.rounds is None else rounds < options.rounds:
         with tempfile.TemporaryDirectory(prefix="flopinj-soak-") as folder:

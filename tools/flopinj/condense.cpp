@@ -1,8 +1,8 @@
 #include "condense.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kPollMs = 250;    // where the kernel has no pidfd (before Linux 5.3)
-constexpr int kSettleMs = 100;  // for processes that are being ended together with the program
 constexpr std::array kHandedOn = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
 // A terminal sends these to the program, too.
 constexpr std::array kFromTerminal = {SIGINT, SIGQUIT};
@@ -72,13 +70,11 @@ int wait_and_listen(pid_t program, RunSocket& socket, RunRecord& record) {
     const pid_t ended = ::waitpid(program, &status, WNOHANG);
     socket.receive(record);
     if (ended == program || (ended < 0 && errno != EINTR)) break;
-    std::array<pollfd, 2> ready{{{socket.descriptor(), POLLIN, 0}, {program_fd, POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
+    socket.wait(program_fd);
   }
   if (program_fd >= 0) ::close(program_fd);
   g_program = 0;
-  if (!record.last_words(process_runs).empty()) ::poll(nullptr, 0, kSettleMs);
-  socket.receive(record);
+  socket.receive_last(record);
   return status;
 }
 
@@ -93,6 +89,7 @@ bool merge(const Condensing& how, const std::string& trace, const std::string& s
   const pid_t reducer = ::fork();
   if (reducer < 0) return false;
   if (reducer == 0) {
+    ::umask(077);  // a summary is its owner's, as a trace is
     ::execv(arguments[0], arguments.data());
     const std::string text =
         std::string("flopinj: cannot run ") + arguments[0] + ": " + std::strerror(errno) + "\n";

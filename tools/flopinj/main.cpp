@@ -22,12 +22,27 @@ namespace {
 using flopinj::RunOptions;
 using flopinj::manual::CommandLine;
 
+// Not shown, and refused with what to do instead.
+void add_refusal(CommandLine& attach, const flopinj::RecordingOption& setting) {
+  const std::string name(setting.option);
+  const std::string text = "a program that runs takes no " + name.substr(name.find(',') + 1) +
+                           (setting.variable == "FLOPINJ_FORCE"
+                                ? ": name a file that is not there yet"
+                                : ": give it as the program starts, to flopinj run --dormant");
+  const auto refuse = [text](const CLI::results_t&) -> bool { throw CLI::ValidationError(text); };
+  attach.add_option(name, refuse)->expected(0, 1)->group("");
+}
+
 // One option for each setting of the library.
 using Given = std::map<std::string, std::vector<std::string>>;
 void add_recording_options(CommandLine& run, Given& all_given, bool of_running = false) {
   for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
     const std::string name(setting.option), help(setting.help);
-    if (name.empty() || (of_running && setting.before_start)) continue;
+    if (name.empty()) continue;
+    if (of_running && !setting.by_request) {
+      add_refusal(run, setting);
+      continue;
+    }
     std::vector<std::string>& given = all_given[std::string(setting.variable)];
     if (setting.value.empty()) {
       run.add_flag_callback(
@@ -167,7 +182,7 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
   CommandLine& attach = line.add_command(
       "attach", "record a program that runs already",
       "Begins to record a program that runs already. One that was started with flopinj run "
-      "--dormant is asked; another one is entered with gdb, which stops it for about a second: its "
+      "--dormant is asked; another one is entered by one of its threads that waits: its "
       "NVTX ranges are not seen then. The program goes on as before when it is let go of, and may "
       "be attached to again.");
   takes_process(attach);

@@ -7,7 +7,15 @@
 namespace flopinj {
 namespace {
 
-// What follows `key` in its line, without leading blanks; empty if no line starts with it.
+template <typename Number>
+Number number_or_zero(std::string_view text, int base) {
+  Number value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return value;
+}
+
+}  // namespace
+
 std::string_view value_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -20,15 +28,6 @@ std::string_view value_of(std::string_view text, std::string_view key) {
   }
   return {};
 }
-
-template <typename Number>
-Number number_or_zero(std::string_view text, int base) {
-  Number value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return value;
-}
-
-}  // namespace
 
 CounterAccess counter_access(std::string_view params, uint64_t capabilities, unsigned release) {
   const std::string_view admin_only = value_of(params, "RmProfilingAdminOnly:");
@@ -58,6 +57,19 @@ unsigned driver_release(std::string_view version_text) {
 
 uint64_t effective_capabilities(std::string_view status_text) {
   return number_or_zero<uint64_t>(value_of(status_text, "CapEff:"), 16);
+}
+
+Seccomp seccomp_of(std::string_view status_text) {
+  Seccomp seccomp;
+  seccomp.mode = number_or_zero<unsigned>(value_of(status_text, "Seccomp:"), 10);
+  const std::string_view filters = value_of(status_text, "Seccomp_filters:");
+  if (!filters.empty()) seccomp.filters = number_or_zero<unsigned>(filters, 10);
+  return seccomp;
+}
+
+bool is_stricter(const Seccomp& one, const Seccomp& other) {
+  if (one.mode != other.mode) return one.mode != 0;
+  return one.filters && other.filters && *one.filters > *other.filters;
 }
 
 }  // namespace flopinj

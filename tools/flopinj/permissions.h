@@ -1,6 +1,7 @@
-// Who may read the GPU's performance counters.
+// What the system allows a process: reading the GPU's performance counters, and system calls.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace flopinj {
@@ -21,6 +22,20 @@ CounterAccess counter_access(std::string_view params, uint64_t capabilities,
 // The first number of the driver's version (580 for 580.65.06) in the text of
 // /proc/driver/nvidia/version; 0 if there is none.
 unsigned driver_release(std::string_view version_text);
+
+// What follows `key` in its line, without leading blanks; empty if no line starts with it.
+std::string_view value_of(std::string_view text, std::string_view key);
+
+// The filters of system calls that a process has, from the text of its /proc/PID/status.
+struct Seccomp {
+  unsigned mode = 0;  // 0: none, 1: hardly any system call is allowed, 2: as the filters say
+  std::optional<unsigned> filters;  // Linux before 5.9 does not say how many
+};
+Seccomp seccomp_of(std::string_view status_text);
+
+// Whether `one` has a filter that `other` lacks, as far as their numbers say: filters are inherited
+// and never removed, so that two processes of one container have the same first ones.
+bool is_stricter(const Seccomp& one, const Seccomp& other);
 
 // The effective capability set in the text of /proc/self/status; 0 if there is none.
 uint64_t effective_capabilities(std::string_view status_text);

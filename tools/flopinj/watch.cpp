@@ -21,18 +21,21 @@
 #include <utility>
 
 #include "abstract_socket.h"
+#include "printable_text.h"
 #include "shell_word.h"
 
 namespace flopinj {
 namespace {
 
-constexpr int kPollMs = 250;  // where the kernel has no pidfd (before Linux 5.3)
-
-int open_socket(std::string& name) {
+// `place`: "SOCKET:SECRET".
+int open_socket(std::string& place) {
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   std::random_device random;
-  name = "flopinj-run-" + std::to_string(getpid()) + "-" + std::to_string(random());
+  const std::string name =
+      "flopinj-run-" + std::to_string(getpid()) + "-" + std::to_string(random());
+  place = name + ":";
+  for (int i = 0; i < 4; ++i) place += std::to_string(random()) + ".";
   sockaddr_un address;
   const socklen_t size = abstract_address(name, address);
   const int on = 1;
@@ -45,17 +48,12 @@ int open_socket(std::string& name) {
 
 // In the watcher. Ends with the program.
 void watch(pid_t program, int program_fd, RunSocket& socket) {
-  constexpr int kSettleMs = 100;  // for processes that are being ended together with the program
   RunRecord record;
   for (bool ended = false; !ended;) {
-    std::array<pollfd, 2> ready{{{socket.descriptor(), POLLIN, 0}, {program_fd, POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
-    ended = program_fd < 0 ? !process_runs(program) : ready[1].revents != 0;
+    ended = socket.wait(program_fd) || (program_fd < 0 && !process_runs(program));
     socket.receive(record);
   }
-  if (record.last_words(process_runs).empty()) return;
-  ::poll(nullptr, 0, kSettleMs);
-  socket.receive(record);
+  socket.receive_last(record);
   for (const std::string& line : record.last_words(process_runs)) say(line);
 }
 
@@ -75,18 +73,14 @@ void let_go_of_everything(std::array<int, 2> keep) {
 bool process_runs(pid_t process) {
   std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
   std::string text;
-  if (!std::getline(stat, text)) return false;
+  if (!std::getline(stat, text, '\0')) return false;  // a name may have a line break
   const size_t name_ends = text.rfind(") ");
   return name_ends != text.npos && text[name_ends + 2] != 'Z' && text[name_ends + 2] != 'X';
 }
 
 // One write for each line.
 void say(const std::string& line) {
-  std::string text = "flopinj: " + line;
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  text += '\n';
+  const std::string text = "flopinj: " + printable(line) + "\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -101,12 +95,27 @@ RunSocket::~RunSocket() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-// Everything that has come. Anybody on the machine can write to the socket: only this user's own
-// processes, and root's, are heard.
+bool RunSocket::wait(int program_fd) const {
+  constexpr int kPollMs = 250;  // where the kernel has no pidfd (before Linux 5.3)
+  std::array<pollfd, 2> ready{{{fd_, POLLIN, 0}, {program_fd, POLLIN, 0}}};
+  ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
+  return ready[1].revents != 0;
+}
+
+void RunSocket::receive_last(RunRecord& record) {
+  constexpr int kSettleMs = 100;
+  if (!record.last_words(process_runs).empty()) ::poll(nullptr, 0, kSettleMs);
+  receive(record);
+}
+
+// Everything that has come. Anybody on the machine can write to the socket: who has not the secret
+// is not heard.
 void RunSocket::receive(RunRecord& record) {
-  std::array<char, 1 + PATH_MAX> text;
+  constexpr int kMostAtOnce = 1'000;  // more than the kernel keeps
+  const std::string secret = name_.substr(std::min(name_.size(), name_.find(':') + 1));
+  std::array<char, 128 + PATH_MAX> text;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
-  for (;;) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
     iovec part{text.data(), text.size()};
     msghdr message{};
     message.msg_iov = &part;
@@ -119,9 +128,10 @@ void RunSocket::receive(RunRecord& record) {
     if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender{};
     std::copy_n(CMSG_DATA(header), sizeof sender, reinterpret_cast<unsigned char*>(&sender));
-    if (sender.uid != getuid() && sender.uid != geteuid() && sender.uid != 0) continue;
-    if (const auto notice = parse_run_notice({text.data(), static_cast<size_t>(size)}))
-      record.take(sender.pid, *notice);
+    std::string_view said(text.data(), static_cast<size_t>(size));
+    if (!said.starts_with(secret)) continue;
+    said.remove_prefix(secret.size());
+    if (const auto notice = parse_run_notice(said)) record.take(sender.pid, *notice);
   }
 }
 

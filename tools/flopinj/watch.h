@@ -43,10 +43,15 @@ class RunSocket {
   ~RunSocket();
   RunSocket(RunSocket&& other) noexcept;
   RunSocket& operator=(RunSocket&&) = delete;
-  const std::string& name() const { return name_; }  // empty where there is none
+  // As run_notice.h has it, with the secret; empty where there is none.
+  const std::string& name() const { return name_; }
   int descriptor() const { return fd_; }
+  // Until something has come or the program has ended: then true, where the kernel has pidfds.
+  bool wait(int program_fd) const;
   // Everything that has come.
   void receive(RunRecord& record);
+  // Likewise, when the program has ended: what its processes say that end together with it.
+  void receive_last(RunRecord& record);
 
  private:
   std::string name_;

@@ -42,16 +42,36 @@ manual::Program about(const manual::CommandLine& line) {
   return program;
 }
 
-// `flopreduce TRACE` is `flopreduce report TRACE`. A word is a trace where a file of that name is
-// there, or where it looks like a path; else it is a command, or a misspelt one.
-bool means_report(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) return true;
-  const std::string& word = arguments.front();
-  if (std::ranges::any_of(commands(), [&](const Command* c) { return word == c->name; }))
-    return false;
+// Whether the word behind this option is its value, whichever command has the option.
+bool takes_next(const CLI::App& line, const std::string& option) {
+  if (option.find('=') != option.npos) return false;
+  // Of short options in one word, the last may have its value behind it.
+  const std::string name = option.starts_with("--") ? option : std::string("-") + option.back();
+  for (const CLI::App* command : line.get_subcommands({}))
+    if (const CLI::Option* found = command->get_option_no_throw(name))
+      return found->get_items_expected_max() > 0;
+  return false;
+}
+
+// The command goes first, also where it was written behind options. `flopreduce TRACE` is
+// `flopreduce report TRACE`: a word is a trace where a file of that name is there, or where it
+// looks like a path; else it is a command, or a misspelt one.
+void put_command_first(const CLI::App& line, std::vector<std::string>& arguments) {
+  size_t at = 0;
+  while (at < arguments.size() && arguments[at].starts_with("-") && arguments[at] != "--")
+    at += arguments[at].size() > 1 && takes_next(line, arguments[at]) ? 2 : 1;
+  const bool any = at < arguments.size();
+  if (any &&
+      std::ranges::any_of(commands(), [&](const Command* c) { return arguments[at] == c->name; })) {
+    std::rotate(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(at),
+                arguments.begin() + static_cast<ptrdiff_t>(at) + 1);
+    return;
+  }
   std::error_code ignored;
-  return word.starts_with("-") || word.find_first_of("./") != word.npos ||
-         std::filesystem::exists(word, ignored);
+  if (at > 0 || !any || arguments[0] == "--" ||
+      arguments[0].find_first_of("./") != std::string::npos ||
+      std::filesystem::exists(arguments[0], ignored))
+    arguments.insert(arguments.begin(), kReport.name);
 }
 
 const CLI::App* given(const CLI::App& line) {
@@ -70,7 +90,7 @@ int run(std::vector<std::string> arguments) {
   if (arguments.size() == 2 && arguments[0] == "--generate")
     return manual::write(std::cout, program, arguments[1]) && std::cout.flush() ? kExitFine
                                                                                 : kExitUsage;
-  if (means_report(arguments)) arguments.insert(arguments.begin(), kReport.name);
+  put_command_first(line, arguments);
   const auto parsed = manual::parse(line, program, kReport.name, std::move(arguments), kExitUsage);
   if (!parsed.error.empty()) complain(printable(parsed.error));
   if (parsed.exit_code) return *parsed.exit_code;

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "own_user.h"
+
 namespace flopinj {
 namespace {
 
@@ -42,7 +44,7 @@ bool peer_is_trusted(int fd) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-         (peer.uid == 0 || peer.uid == ::geteuid());
+         is_own_user_or_root(peer.uid);
 }
 
 OpenedSink open_socket(const std::string& name, const SinkOptions& options) {
@@ -81,6 +83,10 @@ bool lock(const Descriptor& fd) {
   return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+OpenedSink foreign(const std::string& name) {
+  return failed(name + " belongs to another user, who could read the trace; choose another name");
+}
+
 OpenedSink in_use(const std::string& name) {
   return {nullptr, name + " is being written by another process; choose another name", true};
 }
@@ -97,20 +103,24 @@ int64_t changed_ns(const struct stat& status) {
 }
 
 // A regular file only with `force`, and only where it is surely the one that the user means: in a
-// directory that others write to, a link may lead to any file of the user's.
+// directory that others write to, a link may lead to any file of the user's, and a file may be one
+// of theirs. Opening waits for nobody: it may have become a FIFO.
 OpenedSink open_existing_file(const std::string& name, bool regular, const SinkOptions& options) {
   const int links = regular ? O_NOFOLLOW : 0;
-  Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | links));
+  Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | links));
   if (fd.get() < 0) return cannot_write(name);
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0 || S_ISREG(status.st_mode) != regular)
+  if (::fstat(fd.get(), &status) != 0 || S_ISREG(status.st_mode) != regular ||
+      S_ISFIFO(status.st_mode))
     return failed(name + " has just been replaced; choose another place");
+  if (!may_write_to(status)) return foreign(name);
   if (regular && status.st_nlink > 1)
     return failed(name + " has other names (hard links); choose another name");
   if (regular && changed_ns(status) >= options.keep_from_ns)
     return {nullptr, name + " is of this run", true};
   if (regular && !lock(fd)) return in_use(name);
   if (regular && ::ftruncate(fd.get(), 0) != 0) return cannot_write(name);
+  ::fcntl(fd.get(), F_SETFL, 0);  // a device waits from here on
   return {std::make_unique<FileSink>(name, std::move(fd), regular), {}};
 }
 
@@ -122,6 +132,7 @@ OpenedSink open_sink(const std::string& name, const SinkOptions& options) {
   if (name.compare(0, kSocketPrefix.size(), kSocketPrefix) == 0) return open_socket(name, options);
   struct stat status {};
   if (::stat(name.c_str(), &status) != 0) return open_new_file(name);
+  if (S_ISFIFO(status.st_mode) && !may_write_to(status)) return foreign(name);
   if (S_ISFIFO(status.st_mode))
     return {std::make_unique<StreamSink>(name, Descriptor(), StreamSink::Kind::kFifo,
                                          options.write_timeout_ms),

@@ -55,7 +55,8 @@ struct OpenedSink {
 // socket. An existing FIFO is opened by the first write, which waits for a reader up to the time
 // limit and fails without one. Anything else is a regular file, created with mode 0600 & ~umask;
 // one that exists is an error unless `force`, and then still one if it is a link or has another
-// name, or another process is writing its trace to it: an open file is locked (flock).
+// name, or another process is writing its trace to it: an open file is locked (flock). Nothing is
+// written to another user's file, FIFO or socket, root's FIFO and socket aside.
 OpenedSink open_sink(const std::string& name, const SinkOptions&);
 
 }  // namespace flopinj

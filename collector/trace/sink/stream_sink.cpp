@@ -10,6 +10,8 @@
 #include <climits>
 #include <thread>
 
+#include "own_user.h"
+
 namespace flopinj {
 namespace {
 
@@ -25,7 +27,11 @@ bool StreamSink::open_fifo() {
     const int fd = ::open(target_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) {
       fd_.reset(fd);
-      return true;
+      struct stat status {};
+      if (::fstat(fd_.get(), &status) == 0 && S_ISFIFO(status.st_mode) && may_write_to(status))
+        return true;
+      fd_.reset(-1);
+      return fail("it has been replaced by something of another kind, or of another user");
     }
     if (errno != ENXIO && errno != EINTR) return fail(errno_text(errno));
     if (Clock::now() >= deadline)

@@ -4,7 +4,9 @@
 //              prints how many of five connections it got itself
 //   capture    launches before, in and after the range of its first cuProfilerStart and Stop, and
 //              in a second one; SECONDS later it ends
+//   hidden     is not dumpable: the kernel lets its own user not read it
 //   forks      leaves a child behind that does nothing, and prints the child's id
+//   threads N  N threads launch without end, each a kernel every millisecond
 //   scarce     launches, and reads lines from its first launch on: "one N" (the profiler's
 //              allocation after N more fails), "all N" (and all behind it) or "none". Answers each
 //              with an empty line. At the end of its input it prints whether its launches computed
@@ -12,6 +14,7 @@
 #include <cuda.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -25,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "client.h"
 #include "profiler_calls.h"
@@ -108,6 +112,12 @@ void capture(const Gpu& gpu, unsigned seconds) {
   sleep(seconds);
 }
 
+void hidden() {
+  prctl(PR_SET_DUMPABLE, 0);
+  std::cout << std::endl;
+  for (;;) pause();
+}
+
 void forks() {
   usleep(300'000);
   const pid_t child = fork();
@@ -116,6 +126,20 @@ void forks() {
   std::printf("%d\n", child);
   std::fflush(stdout);
   usleep(500'000);
+}
+
+void threads(const Gpu& gpu, unsigned count) {
+  std::vector<std::thread> launching;
+  for (unsigned i = 0; i < count; ++i)
+    launching.emplace_back([&] {
+      gpu.use();
+      for (;; usleep(1'000)) {
+        nvtxRangePushA("launch");
+        gpu.axpy(16);
+        nvtxRangePop();
+      }
+    });
+  for (std::thread& thread : launching) thread.join();
 }
 
 // y[0] is known after each launch: it begins as 0, and x[0] and a are 1.
@@ -167,8 +191,12 @@ int main(int argc, char** argv) {
     own_socket();
   else if (name == "capture")
     capture(gpu, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0);
+  else if (name == "hidden")
+    hidden();
   else if (name == "forks")
     forks();
+  else if (name == "threads")
+    threads(gpu, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
   else if (name == "scarce")
     scarce(gpu);
   else

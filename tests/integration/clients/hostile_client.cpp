@@ -1,19 +1,26 @@
 // Programs that do to a library in them what real programs do: hostile_client CASE [ARGUMENTS].
 // Each prints what it found on stdout; without the profiler it prints the same.
+#include <cudaProfiler.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -99,12 +106,12 @@ void launch_many(const Gpu& gpu, int count) {
   for (int i = 0; i < count; ++i) gpu.axpy(100);
 }
 
-// main() ends before its thread does.
-void main_ends() {
+// main() ends before its thread does, which sleeps so long between launches.
+void main_ends(int sleep_ms) {
   static const Gpu gpu(program);
-  std::thread([] {
+  std::thread([sleep_ms] {
     launch_many(gpu, 20);
-    std::this_thread::sleep_for(milliseconds(100));
+    std::this_thread::sleep_for(milliseconds(sleep_ms));
     launch_many(gpu, 20);
   }).detach();
   pthread_exit(nullptr);
@@ -275,6 +282,111 @@ void all_keys() {
   std::printf("keys changed %zu\n", changed);
 }
 
+// All of a library that is loaded. Empty where none has the name.
+std::span<unsigned char> memory_of(std::string_view name) {
+  struct Search {
+    std::string_view name;
+    uintptr_t begin = UINTPTR_MAX, end = 0;
+  } search{name};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& out = *static_cast<Search*>(data);
+        if (!std::string_view(info->dlpi_name).ends_with(out.name)) return 0;
+        for (const auto& part : std::span(info->dlpi_phdr, info->dlpi_phnum)) {
+          if (part.p_type != PT_LOAD) continue;
+          const uintptr_t page = 4'095, begin = info->dlpi_addr + part.p_vaddr;
+          out.begin = std::min(out.begin, begin & ~page);
+          out.end = std::max(out.end, (begin + part.p_memsz + page) & ~page);
+        }
+        return 1;
+      },
+      &search);
+  if (search.end == 0) return {};
+  return {reinterpret_cast<unsigned char*>(search.begin), search.end - search.begin};
+}
+
+// A library with a copy of NVTX is used and closed. Nothing of the program's is in its place then,
+// or memory of the program's, which nobody else may write to. Recordings begin and end after that.
+void closes_nvtx(bool mapped_again) {
+  constexpr std::string_view kName = "/nvtx_copy.so";
+  const Gpu gpu(program);
+  gpu.axpy(100);
+  const std::string path = program;
+  void* const copy = dlopen((path.substr(0, path.rfind('/')) + kName.data()).c_str(), RTLD_NOW);
+  if (copy == nullptr) std::exit(3);
+  reinterpret_cast<void (*)()>(dlsym(copy, "nvtx_copy_ranges"))();
+  const std::span<unsigned char> place = memory_of(kName);
+  dlclose(copy);
+  if (place.empty() || !memory_of(kName).empty()) std::exit(4);
+  constexpr unsigned char kMine = 0x5a;
+  if (mapped_again) {
+    if (mmap(place.data(), place.size(), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != place.data())
+      std::exit(5);
+    std::fill(place.begin(), place.end(), kMine);
+  }
+  const auto launch_for = [&](milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      gpu.axpy(100);
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  };
+  cuProfilerStart();
+  launch_for(milliseconds(700));
+  cuProfilerStop();
+  launch_for(milliseconds(300));
+  Gpu::synchronize();
+  const auto changed =
+      mapped_again ? std::ranges::count_if(place, [](unsigned char c) { return c != kMine; }) : 0;
+  std::printf("changed %td\n", changed);
+}
+
+// Handles that nobody gave: every function of NVTX that takes one takes each of them.
+void bogus_handles() {
+  const Gpu gpu(program);
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("domain");
+  const nvtxStringHandle_t string = nvtxDomainRegisterStringA(domain, "string");
+  const uintptr_t good = reinterpret_cast<uintptr_t>(domain);
+  uint64_t local[8] = {};
+  std::vector<uintptr_t> all = {1,
+                                8,
+                                0x1000,
+                                UINTPTR_MAX,
+                                UINTPTR_MAX - 7,
+                                uintptr_t{1} << 47,
+                                reinterpret_cast<uintptr_t>(&local),
+                                reinterpret_cast<uintptr_t>(string)};
+  for (int bit = 0; bit < 64; ++bit) all.push_back(good ^ uintptr_t{1} << bit);
+  for (uintptr_t step = 8; step < (1U << 20); step *= 2) all.push_back(good + step);
+  for (const uintptr_t value : all) {
+    const auto bogus = reinterpret_cast<nvtxDomainHandle_t>(value);
+    nvtxEventAttributes_t attributes{};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered =
+        reinterpret_cast<nvtxStringHandle_t>(value == all[7] ? good : value);
+    nvtxDomainRangePop(bogus);
+    nvtxDomainMarkEx(bogus, &attributes);
+    nvtxDomainRangePushEx(bogus, &attributes);
+    nvtxRangePushEx(&attributes);
+    nvtxDomainRangeEnd(bogus, nvtxDomainRangeStartEx(bogus, &attributes));
+    nvtxDomainRangeEnd(bogus, value);
+    nvtxRangeEnd(value);
+    nvtxDomainRegisterStringA(bogus, "another string");
+    nvtxDomainResourceDestroy(reinterpret_cast<nvtxResourceHandle_t>(value));
+    gpu.axpy(100);
+    nvtxRangePop();
+    nvtxDomainRangePop(bogus);
+    nvtxDomainDestroy(bogus);
+  }
+  nvtxDomainDestroy(domain);
+  nvtxDomainRangePop(domain);
+  Gpu::synchronize();
+  std::printf("%zu handles\n", all.size());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -285,7 +397,7 @@ int main(int argc, char** argv) {
   if (name == "takes_descriptors")
     takes_descriptors(argument);
   else if (name == "main_ends")
-    main_ends();
+    main_ends(number);
   else if (name == "exit_in_handler")
     exit_in_handler(number);
   else if (name == "ranges_in_handler")
@@ -296,6 +408,10 @@ int main(int argc, char** argv) {
     signals_meet_threads();
   else if (name == "unloads")
     unloads();
+  else if (name == "closes_nvtx")
+    closes_nvtx(number != 0);
+  else if (name == "bogus_handles")
+    bogus_handles();
   else if (name == "raw_fork")
     raw_fork();
   else if (name == "immediate_exit")

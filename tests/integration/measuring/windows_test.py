@@ -87,6 +87,8 @@ class TightLaunches(Case):
         for case, fault, code in (
                 ("cooperative", "instrumented_cooperative", "counters.cooperative"),
                 ("wide", "instrumented_registers=64", "counters.registers"),
+                ("wide", "instrumented_registers=64,hidden_handles",  # registers are not known
+                 "counters.registers"),
                 ("full_memory", "instrumented_memory=256", "counters.device_memory")):
             with self.subTest(case):
                 codes = self.codes_of([harness.CLIENTS / "tight_client", case], SIMGPU_FAULT=fault)

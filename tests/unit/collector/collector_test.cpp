@@ -1,4 +1,5 @@
 // The collector as the edge uses it, from launches to a trace that is read back.
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,6 +159,23 @@ TEST_CASE("eight threads launch while a ninth delivers times") {
   CHECK(s.launches + (launches - s.launches) == made);
   CHECK(s.timed == s.launches);
   CHECK(thread_names(trace).size() == 24);  // no thread is lost, no state reused
+}
+
+TEST_CASE("what one thread knows of signatures, the next one goes on with") {
+  Recording r;
+  r.start();
+  const KernelFunction* kernel = r.function("kernel");
+  ThreadState* first = r.collector.add_thread(1);
+  CHECK(first->signatures.empty());
+  const Signature* known = r.collector.signature(*first, *kernel, {}, {});
+  CHECK_FALSE(first->signatures.empty());
+  ThreadState* beside = r.collector.add_thread(2);
+  CHECK(beside->signatures.empty());
+  r.collector.retire_thread(first);
+  ThreadState* next = r.collector.add_thread(3);
+  CHECK_FALSE(next->signatures.empty());
+  CHECK(r.collector.signature(*next, *kernel, {}, {}) == known);
+  CHECK(r.collector.signature(*beside, *kernel, {}, {}) == known);
 }
 
 TEST_CASE("tiny rings drop, and every drop is in the ledger") {
@@ -438,6 +456,28 @@ TEST_CASE("a sink that fails mid-run: one line, and the program goes on") {
         "writing the trace to memory failed: the memory is full; recording stops here, the program "
         "goes on");
   CHECK(thread->ring.dropped() == 0);  // still drained
+}
+
+TEST_CASE("after its sink has failed a collector keeps nothing of threads that end") {
+  Recording r;
+  auto sink = r.sink();
+  sink->fail_after_writes = 1;
+  r.start(std::move(sink));
+  const KernelFunction* kernel = r.function("kernel");
+  const auto memory_after = [&](uint32_t threads) {
+    for (uint32_t i = 0; i < threads; ++i) {
+      ThreadState* thread = r.collector.add_thread(i + 1);
+      REQUIRE(thread != nullptr);
+      r.launch(*thread, *kernel, 1, StreamId{});
+      r.collector.retire_thread(thread);
+      if (i % 100 == 0) r.collector.flush();
+    }
+    r.collector.flush();
+    return mallinfo2().uordblks;
+  };
+  const size_t before = memory_after(1'000);
+  CHECK(memory_after(4'000) < before + 8'192);
+  r.collector.close(EndReason::kExit);
 }
 
 TEST_CASE("a sink that hangs: close returns in time, and the writer calls no hook afterwards") {

@@ -6,6 +6,9 @@ using flopinj::counter_access;
 using flopinj::CounterAccess;
 using flopinj::driver_release;
 using flopinj::effective_capabilities;
+using flopinj::is_stricter;
+using flopinj::Seccomp;
+using flopinj::seccomp_of;
 
 namespace {
 
@@ -46,4 +49,29 @@ TEST_CASE("The effective capabilities are hexadecimal") {
   CHECK(effective_capabilities("CapPrm:\t00000000ffffffff\nCapEff:\t000001ffffffffff\n") ==
         0x1ffffffffff);
   CHECK(effective_capabilities("Name:\tx\n") == 0);
+}
+
+TEST_CASE("A filter of system calls is stricter where there are more of them") {
+  const auto with = [](const char* text) { return seccomp_of(text); };
+  const Seccomp none = with("Seccomp:\t0\nSeccomp_filters:\t0\n");
+  const Seccomp strict = with("Seccomp:\t1\nSeccomp_filters:\t0\n");
+  const Seccomp container = with("Seccomp:\t2\nSeccomp_filters:\t1\n");
+  const Seccomp sandbox = with("Seccomp:\t2\nSeccomp_filters:\t2\n");
+  const Seccomp unknown = with("Seccomp:\t2\n");  // before Linux 5.9
+  CHECK_FALSE(is_stricter(none, none));
+  CHECK_FALSE(is_stricter(none, container));
+  CHECK_FALSE(is_stricter(container, container));
+  CHECK_FALSE(is_stricter(container, sandbox));
+  CHECK_FALSE(is_stricter(unknown, unknown));
+  CHECK_FALSE(is_stricter(strict, strict));
+  CHECK(is_stricter(container, none));
+  CHECK(is_stricter(sandbox, container));
+  CHECK(is_stricter(unknown, none));
+  CHECK(is_stricter(strict, container));
+  CHECK(is_stricter(strict, none));
+}
+
+TEST_CASE("A status without lines of seccomp has no filter") {
+  CHECK(seccomp_of("Name:\tx\n").mode == 0);
+  CHECK_FALSE(seccomp_of("Name:\tx\n").filters.has_value());
 }

@@ -1,6 +1,10 @@
 // What the watcher of a run says when the program has ended.
 #include "watch.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "abstract_socket.h"
 #include "catch.h"
 #include "shell_word.h"
 
@@ -74,6 +78,25 @@ TEST_CASE("Notices are read back as they were written, and nothing else is one")
   CHECK(notice->trace == "/t/a.pb");
   CHECK_FALSE(flopinj::parse_run_notice(""));
   CHECK_FALSE(flopinj::parse_run_notice("hello"));
+}
+
+TEST_CASE("A notice without the secret of the run is not heard") {
+  flopinj::RunSocket socket;
+  RunRecord record;
+  const std::string name = socket.name().substr(0, socket.name().find(':'));
+  REQUIRE(name.size() < socket.name().size());
+  for (const std::string& place : {name, name + ":", name + ":0.0.0.0."})
+    flopinj::send_run_notice(place, {RunEvent::kRecording, "/t/a.pb"});
+  sockaddr_un address;
+  const socklen_t size = flopinj::abstract_address(name, address);
+  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  CHECK(::sendto(fd, "r/t/a.pb", 8, 0, reinterpret_cast<const sockaddr*>(&address), size) == 8);
+  ::close(fd);
+  socket.receive(record);
+  CHECK(record.traces(nobody).empty());
+  flopinj::send_run_notice(socket.name(), {RunEvent::kRecording, "/t/b.pb"});
+  socket.receive(record);
+  CHECK(record.traces(nobody) == std::vector<std::string>{"/t/b.pb"});
 }
 
 TEST_CASE("A pattern keeps its star outside of quotes") {

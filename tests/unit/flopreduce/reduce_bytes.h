@@ -16,6 +16,7 @@ namespace flopinj::test {
 
 inline reduce::Report reduce_bytes(const std::vector<std::string>& traces,
                                    reduce::ReduceOptions options = {}) {
+  options.choose_copies = reduce::most_complete;
   reduce::Reducer reducer(std::move(options));
   int number = 0;
   for (const auto& bytes : traces)

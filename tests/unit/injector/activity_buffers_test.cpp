@@ -89,6 +89,78 @@ TEST_CASE("even then there is an end, after a reserve of smaller buffers") {
   CHECK(held.take().bytes == kSmall.buffer_bytes);
 }
 
+// CUPTI may write into them at any later time, and read what it has written. Three recordings, in
+// each of which CUPTI gives nothing back.
+TEST_CASE("what CUPTI holds when it has ended stays mapped, and the next recording has its room") {
+  ActivityBuffers buffers(kSmall, true);
+  Held held(buffers);
+  for (size_t recording = 1; recording <= 3; ++recording) {
+    for (int i = 0; i < 4; ++i) REQUIRE(held.take().data != nullptr);
+    CHECK(held.take().data == nullptr);
+    const std::vector<uint8_t*> last(held.data.end() - 4, held.data.end());
+    for (uint8_t* const data : last) data[17] = 0xAB;
+    buffers.recording_ended(true);
+    CHECK(buffers.held_bytes() == 0);
+    CHECK(buffers.left() == 4 * recording);
+    CHECK(held.different() == 4 * recording);
+    for (uint8_t* const data : last) {
+      CHECK(buffers.left_behind(data));
+      CHECK(data[17] == 0);  // its page is gone
+      data[18] = 0xCD;
+      CHECK(data[18] == 0xCD);
+    }
+  }
+  while (!held.data.empty()) held.give_back();
+  CHECK(buffers.left() == 0);
+  CHECK(held.take().data != nullptr);
+}
+
+// It may be the buffer that CUPTI goes on with: it counts, and what comes in it is read. One that
+// does not come back in the next recording either never does.
+TEST_CASE("where CUPTI goes on, a buffer is left behind when a second recording has ended") {
+  ActivityBuffers buffers(kSmall, true);
+  Held held(buffers);
+  uint8_t* const first = held.take().data;
+  buffers.recording_ended(false);
+  CHECK_FALSE(buffers.left_behind(first));
+  CHECK(buffers.held_bytes() == kSmall.buffer_bytes);
+  uint8_t* const second = held.take().data;
+  buffers.recording_ended(false);
+  CHECK(buffers.left_behind(first));
+  CHECK_FALSE(buffers.left_behind(second));
+  CHECK(buffers.held_bytes() == kSmall.buffer_bytes);
+}
+
+TEST_CASE("buffers that CUPTI was asked for and holds are known from those it was given since") {
+  ActivityBuffers buffers(kSmall, true);
+  Held held(buffers);
+  for (int i = 0; i < 2; ++i) REQUIRE(held.take().data != nullptr);
+  const uint64_t asked = buffers.taken();
+  REQUIRE(held.take().data != nullptr);
+  CHECK(buffers.held_of(asked) == 2);
+  held.give_back();
+  held.give_back();
+  CHECK(buffers.held_of(asked) == 1);
+  buffers.recording_ended(false);
+  CHECK(buffers.held_of(asked) == 0);
+}
+
+TEST_CASE("buffers left behind have a bound, past which they count as held") {
+  ActivityBuffers::Limits limits = kSmall;
+  limits.most_left = 6;
+  ActivityBuffers buffers(limits, true);
+  Held held(buffers);
+  for (int i = 0; i < 4; ++i) REQUIRE(held.take().data != nullptr);
+  buffers.recording_ended(true);
+  for (int i = 0; i < 4; ++i) REQUIRE(held.take().data != nullptr);
+  buffers.recording_ended(true);
+  CHECK(buffers.left() == 6);
+  CHECK(buffers.held_bytes() == 2 * kSmall.buffer_bytes);
+  for (int i = 0; i < 2; ++i) CHECK(held.take().data != nullptr);
+  CHECK(held.take().data == nullptr);
+  CHECK(held.different() == 10);
+}
+
 TEST_CASE("a buffer that was not given out is left alone") {
   ActivityBuffers buffers(kSmall, true);
   uint8_t other[8];

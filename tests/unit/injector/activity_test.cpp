@@ -2,7 +2,9 @@
 #include <injector/activity/activity.h>
 #include <injector/process/this_thread.h>
 #include <injector/vendor/kernel_record.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct Played {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   int per_thread = -1;
+  CUptiResult flush_result = CUPTI_SUCCESS, record_result = CUPTI_ERROR_MAX_LIMIT_REACHED;
   uint64_t now_ns = 1;
 };
 Played* played = nullptr;
@@ -55,9 +58,13 @@ struct Scene {
       played->calls.emplace_back("disable");
       return CUPTI_SUCCESS;
     };
-    edge.cupti.ActivityFlushAll = [](uint32_t) { return CUPTI_SUCCESS; };
+    edge.cupti.ActivityFlushAll = [](uint32_t flag) {
+      played->calls.emplace_back(flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED ? "flush all" : "flush");
+      return played->flush_result;
+    };
     edge.cupti.ActivityGetNextRecord = [](uint8_t*, size_t, CUpti_Activity**) {
-      return CUPTI_ERROR_MAX_LIMIT_REACHED;
+      played->calls.emplace_back("read");
+      return played->record_result;
     };
     edge.cupti.ActivityGetNumDroppedRecords = [](CUcontext, uint32_t, size_t* dropped) {
       *dropped = 3;
@@ -86,9 +93,16 @@ struct Scene {
     if (buffer != nullptr) held.push_back(buffer);
     return buffer != nullptr;
   }
-  void complete() {
-    cupti.complete(nullptr, 0, held.back(), 4'096, 0);
+  void complete(size_t valid_bytes = 0) {
+    cupti.complete(nullptr, 0, held.back(), 4'096, valid_bytes);
     held.pop_back();
+  }
+
+  // The calls that switch records on or off, so far.
+  std::vector<std::string> switched() const {
+    std::vector<std::string> calls = cupti.calls;
+    std::erase_if(calls, [](const std::string& call) { return call == "flush" || call == "read"; });
+    return calls;
   }
 
   Played cupti;
@@ -98,6 +112,23 @@ struct Scene {
   std::optional<ActivityBuffers> buffers;
   std::optional<Activity> activity;
 };
+
+// What `act` writes to stderr.
+template <class Act>
+std::string said(Act&& act) {
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  const int before = dup(STDERR_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  act();
+  dup2(before, STDERR_FILENO);
+  close(before);
+  std::rewind(file);
+  std::string text(4'096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
 
 }  // namespace
 
@@ -114,14 +145,14 @@ TEST_CASE("CUPTI 12.6 is never answered null; it is stopped at the bound and goe
     scene.cupti.calls.clear();
     scene.activity->flush();
     scene.activity->flush();
-    CHECK(scene.cupti.calls == std::vector<std::string>{"disable"});  // once
+    CHECK(scene.switched() == std::vector<std::string>{"disable"});  // once
     for (int i = 0; i < 4; ++i) scene.complete();
     scene.activity->flush();
-    CHECK(scene.cupti.calls.size() == 1);  // not before half of the bound is free
+    CHECK(scene.switched().size() == 1);  // not before half of the bound is free
     scene.complete();
     scene.activity->flush();
     scene.activity->flush();
-    CHECK(scene.cupti.calls == std::vector<std::string>{"disable", "enable"});
+    CHECK(scene.switched() == std::vector<std::string>{"disable", "enable"});
     CHECK(scene.activity->lost() == 5 * 3);  // what CUPTI says it dropped
   }
 }
@@ -133,7 +164,7 @@ TEST_CASE("CUPTI 12.9 and later gets no buffer past the bound and counts what it
     CHECK_FALSE(scene.request());
     scene.cupti.calls.clear();
     scene.activity->flush();
-    CHECK(scene.cupti.calls.empty());
+    CHECK(scene.switched().empty());
   }
 }
 
@@ -148,7 +179,51 @@ TEST_CASE("callbacks that another client has taken are taken back after five min
     scene.collector.record(*thread, DeviceId{1}, {});
     scene.cupti.now_ns += kSecond;
     scene.activity->flush();
-    CHECK(scene.cupti.calls.empty() == (second < 300));
+    CHECK(scene.switched().empty() == (second < 300));
   }
-  CHECK(scene.cupti.calls == std::vector<std::string>{"register", "enable"});
+  CHECK(scene.switched() == std::vector<std::string>{"register", "enable"});
+}
+
+TEST_CASE("a recording that ends while the program goes on asks CUPTI for every buffer") {
+  Scene scene(130'000);
+  scene.cupti.calls.clear();
+  scene.activity->end();
+  CHECK(scene.cupti.calls == std::vector<std::string>{"disable", "flush all"});
+}
+
+// Its records are of launches whose correlation ids CUPTI may give again.
+TEST_CASE("what comes in a buffer that was left behind is not read") {
+  Scene scene(130'000);
+  REQUIRE(scene.request());
+  scene.activity->ended(true);
+  REQUIRE(scene.request());
+  scene.cupti.calls.clear();
+  scene.complete(100);
+  CHECK(scene.cupti.calls == std::vector<std::string>{"read"});
+  scene.complete(100);
+  CHECK(scene.cupti.calls.size() == 1);
+}
+
+TEST_CASE("each reason why times are missing is said once, also at the end") {
+  const auto has = [](const std::string& text, const char* words) {
+    return text.find(words) != std::string::npos;
+  };
+  for (const bool last : {false, true}) {
+    Scene scene(130'000);
+    const auto flushed = [&] {
+      return said([&] {
+        if (last) scene.activity->finish();
+        scene.activity->flush();
+      });
+    };
+    CHECK(flushed().empty());
+    scene.cupti.flush_result = CUPTI_ERROR_UNKNOWN;
+    CHECK(has(flushed(), "does not hand out"));
+    for (int i = 0; i < 5; ++i) scene.request();
+    CHECK(has(flushed(), "than there is memory for"));
+    scene.cupti.record_result = CUPTI_ERROR_INVALID_KIND;
+    scene.complete(100);
+    CHECK(has(flushed(), "could not read itself"));
+    CHECK(flushed().empty());
+  }
 }

@@ -18,9 +18,16 @@ TEST_CASE("launches are instrumented where every thread of a block finds 64 regi
   CHECK_FALSE(fits_instrumented(65, block(512)));    // 129, given out as 136
   CHECK(fits_instrumented(56, block(32, 16)));       // the shape does not matter
   CHECK_FALSE(fits_instrumented(16, block(1'024)));  // 64 each is all there is
-  CHECK(fits_instrumented(0, block(1'024)));
-  CHECK(fits_instrumented(255, block(256)));  // 255 is the most that a thread has
+  CHECK(fits_instrumented(255, block(256)));         // 255 is the most that a thread has
   CHECK_FALSE(fits_instrumented(255, block(257)));
   CHECK(fits_instrumented(32, block(640)));        // 96 * 640
   CHECK_FALSE(fits_instrumented(40, block(640)));  // 104 * 640
+}
+
+// A kernel that has 255 of them runs in blocks of at most 256 threads.
+TEST_CASE("where registers or the block are not known a launch is instrumented if it fits anyway") {
+  CHECK(fits_instrumented(0, block(256)));
+  CHECK_FALSE(fits_instrumented(0, block(257)));
+  CHECK_FALSE(fits_instrumented(0, block(1'024)));
+  CHECK_FALSE(fits_instrumented(32, block(0, 0)));
 }

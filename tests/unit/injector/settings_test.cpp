@@ -1,4 +1,7 @@
+#include <collector/options/options.h>
 #include <injector/process/settings.h>
+
+#include <algorithm>
 
 #include "catch.h"
 
@@ -104,4 +107,29 @@ TEST_CASE("a value that is not understood is named with what would be, and the d
     INFO(entry);
     CHECK(read({entry}).problems.size() == 1);
   }
+}
+
+TEST_CASE("a request sets what loads no code and changes no file, and nothing else") {
+  const std::vector<std::string_view> start_only{
+      "FLOPINJ_FORCE",       "FLOPINJ_QUIET",      "FLOPINJ_DORMANT",
+      "FLOPINJ_START_AFTER", "FLOPINJ_NO_CONTROL", "FLOPINJ_CAPTURE_RANGE",
+      "FLOPINJ_LOG",         "FLOPINJ_CUPTI",      "FLOPINJ_RUN"};
+  for (const RecordingOption& option : recording_options()) {
+    CAPTURE(option.variable);
+    const bool refused = std::ranges::find(start_only, option.variable) != start_only.end();
+    CHECK(option.by_request == !refused);
+    Settings settings;
+    const std::vector<std::string> request{std::string(option.variable) + "=1"};
+    CHECK(mentions(apply_request(settings, request), "in a program that runs") == refused);
+  }
+}
+
+TEST_CASE("a request adds to the kernels that are never measured, and overwrites nothing") {
+  auto settings =
+      read({"FLOPINJ_NEVER_MEASURE=spin", "FLOPINJ_FORCE=1", "FLOPINJ_QUIET=0"}).settings;
+  const std::vector<std::string> request{"FLOPINJ_NEVER_MEASURE=poll", "FLOPINJ_OUTPUT=x.pb"};
+  CHECK(apply_request(settings, request).empty());
+  CHECK(settings.never_measure == std::vector<std::string>{"spin", "poll"});
+  CHECK_FALSE(settings.force);
+  CHECK(settings.quiet);
 }

@@ -6,6 +6,7 @@ compile, each of them is read by itself.
 """
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -27,19 +28,27 @@ def arguments(command):
             yield word
 
 
+def sources_of(entry):
+    """What is compiled: a source, or those that CMake has put together in one."""
+    source = Path(entry["directory"], entry["file"]).resolve()
+    if source.parent.name != "Unity":
+        return [source]
+    return [Path(name) for name in re.findall(r'#include "(/[^"]*)"', source.read_text())]
+
+
 def sources_with_locks(compile_commands):
     """By the folder and the options that they are compiled with."""
     groups, seen = {}, set()
     for entry in json.loads(compile_commands.read_text()):
-        source = Path(entry["directory"], entry["file"]).resolve()
-        if source in seen or not source.is_relative_to(ROOT):
-            continue
-        if (not str(source.relative_to(ROOT)).startswith(ROOMS)
-                or "Lock" not in source.read_text()):
-            continue
-        seen.add(source)
-        how = (entry["directory"], *arguments(entry["command"]))
-        groups.setdefault(how, []).append(source)
+        for source in sources_of(entry):
+            if source in seen or not source.is_relative_to(ROOT):
+                continue
+            if (not str(source.relative_to(ROOT)).startswith(ROOMS)
+                    or "Lock" not in source.read_text()):
+                continue
+            seen.add(source)
+            how = (entry["directory"], *arguments(entry["command"]))
+            groups.setdefault(how, []).append(source)
     return groups
 
 

@@ -1,5 +1,8 @@
 #include "running/attach.h"
 
+#include <collector/options/options.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -15,18 +18,19 @@
 #include "running/control_client.h"
 #include "running/enter_process.h"
 #include "running/live_report.h"
+#include "shell_word.h"
 
 namespace flopinj {
 namespace {
 
-// As the library takes them: "FLOPINJ_LEVEL=tally".
+// As a request has them: "FLOPINJ_LEVEL=tally".
 std::vector<std::string> settings_for(const AttachOptions& options) {
   RunOptions run;
   run.given = options.given;
-  run.given["FLOPINJ_QUIET"] = {"1"};  // what is to be said is said here
   std::vector<std::string> settings;
   for (const auto& [name, value] : recording_variables(run, std::filesystem::current_path()))
-    settings.push_back(name + "=" + value);
+    if (std::ranges::find(recording_options(), name, &RecordingOption::variable)->by_request)
+      settings.push_back(name + "=" + value);
   return settings;
 }
 
@@ -45,21 +49,6 @@ Answer ask_soon(pid_t pid, const std::vector<std::string>& request) {
   }
 }
 
-std::string of(const Answer& answer, const std::string& key) {
-  const auto found = answer.find(key);
-  return found != answer.end() ? found->second : "";
-}
-
-double number_of(const Answer& answer, const std::string& key) {
-  const std::string text = of(answer, key);
-  return text.empty() ? 0 : std::stod(text);
-}
-
-uint64_t count_of(const Answer& answer, const std::string& key) {
-  const std::string text = of(answer, key);
-  return text.empty() ? 0 : std::stoull(text);
-}
-
 std::string formatted(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
@@ -73,7 +62,7 @@ std::string process(pid_t pid) { return "process " + std::to_string(pid); }
 int attach(const AttachOptions& options, const InstallTree& tree) {
   std::vector<std::string> request = settings_for(options);
   request.insert(request.begin(), "start");
-  Answer answer;
+  Answer answer(options.pid);
   bool entered = false;
   try {
     answer = ask(options.pid, request);
@@ -83,48 +72,56 @@ int attach(const AttachOptions& options, const InstallTree& tree) {
     entered = true;
     answer = ask_soon(options.pid, request);
   }
-  std::cout << process(options.pid) << " is recorded to " << of(answer, "output") << "\n";
+  std::cout << process(options.pid) << " is recorded to " << answer.text("output") << "\n";
   if (entered) std::cout << "It was started without flopinj: its NVTX ranges are not seen.\n";
   std::cout << "Let go of it:  flopinj detach " << options.pid << "\n" << std::flush;
   return kExitOk;
 }
 
 int detach(pid_t pid) {
-  const std::string output = of(ask(pid, {"stop"}), "output");
+  const std::string output = ask(pid, {"stop"}).text("output");
   const Answer last = ask(pid, {"status"});
-  std::cout << process(pid) << " is let go of: " << number_text(count_of(last, "launches"))
-            << " launches, " << size_text(count_of(last, "trace_bytes")) << "\n"
-            << "Read the trace:  flopreduce " << output << "\n"
+  std::cout << process(pid) << " is let go of: " << number_text(last.count("launches"))
+            << " launches, " << size_text(last.count("trace_bytes")) << "\n"
+            << "Read the trace:  flopreduce " << shell_quoted(output) << "\n"
             << std::flush;
   return kExitOk;
 }
 
 nlohmann::json status_json(const Answer& answer) {
   nlohmann::json values;
-  for (const auto& [key, value] : answer) {
-    const bool text = key == "state" || key == "output" || key == "mode";
-    values[key] = text ? nlohmann::json(value) : nlohmann::json::parse(value);
+  for (const auto& [key, value] : answer.values()) {
+    if (key == "state" || key == "output" || key == "mode")
+      values[key] = value;
+    else if (value.find_first_not_of("0123456789") == value.npos)
+      values[key] = answer.count(key);
+    else
+      values[key] = answer.number(key);
   }
   return values;
 }
 
+// Only ASCII, whatever bytes are in it.
+std::string json_line(const nlohmann::json& json) {
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 std::string status_text(pid_t pid, const Answer& answer) {
-  const std::string state = of(answer, "state");
+  const std::string state = answer.text("state");
   std::string text = process(pid) + ": " + state;
   if (state == "recording")
-    text += " for " + formatted("%.1f s", number_of(answer, "seconds")) + ", mode " +
-            of(answer, "mode");
+    text +=
+        " for " + formatted("%.1f s", answer.number("seconds")) + ", mode " + answer.text("mode");
   text += "\n";
-  if (!answer.contains("output"))
+  if (!answer.has("output"))
     return text + "  nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid) +
            "\n";
-  const double seconds = number_of(answer, "seconds");
-  const double cost = number_of(answer, "callback_ns") + number_of(answer, "measuring_ns");
-  text += "  trace      " + of(answer, "output") + ", " +
-          size_text(count_of(answer, "trace_bytes")) + "\n  launches   " +
-          number_text(count_of(answer, "launches")) + ", " +
-          number_text(count_of(answer, "dropped")) + " dropped\n  counted    " +
-          formatted("%.1f %%", number_of(answer, "covered") * 100) +
+  const double seconds = answer.number("seconds");
+  const double cost = answer.number("callback_ns") + answer.number("measuring_ns");
+  text += "  trace      " + answer.text("output") + ", " + size_text(answer.count("trace_bytes")) +
+          "\n  launches   " + number_text(answer.count("launches")) + ", " +
+          number_text(answer.count("dropped")) + " dropped\n  counted    " +
+          formatted("%.1f %%", answer.number("covered") * 100) +
           " of GPU time has complete counts\n  own cost   " + formatted("%.1f ms", cost / 1e6);
   if (seconds > 0) text += formatted(" (%.2f %% of the time)", cost / seconds / 1e7);
   return text + "\n";
@@ -133,13 +130,18 @@ std::string status_text(pid_t pid, const Answer& answer) {
 int status(pid_t pid, const InstallTree& tree, bool json) {
   const LiveReport live = live_report(pid, tree, {"--format", "json", "--no-signatures"});
   const auto report = nlohmann::json::parse(live.text, nullptr, false);
-  nlohmann::json flop, hfu;
-  if (report.is_object()) flop = report.at("total").at("flop"), hfu = report.at("hfu");
+  nlohmann::json flop, hfu, hfu_at_least;
+  if (report.is_object()) {
+    flop = report.at("total").at("flop");
+    hfu = report.at("hfu");
+    hfu_at_least = report.at("hfu_at_least");
+  }
   if (json) {
     nlohmann::json values = status_json(live.status);
     values["flop"] = flop;
     values["hfu"] = hfu;
-    std::cout << values << "\n" << std::flush;
+    values["hfu_at_least"] = hfu_at_least;
+    std::cout << json_line(values) << std::flush;
     return kExitOk;
   }
   std::string text = status_text(pid, live.status);

@@ -27,5 +27,7 @@ int status(pid_t, const InstallTree&, bool json);
 // A process's answer to "status", for people and for programs.
 std::string status_text(pid_t, const Answer&);
 nlohmann::json status_json(const Answer&);
+// One line of ASCII: what is no text of UTF-8 is replaced.
+std::string json_line(const nlohmann::json&);
 
 }  // namespace flopinj

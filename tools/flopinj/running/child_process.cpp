@@ -1,7 +1,6 @@
 #include "running/child_process.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,15 +13,12 @@ extern char** environ;
 namespace flopinj {
 namespace {
 
-pid_t start(const std::vector<std::string>& command, int output, bool with_stderr) {
+pid_t start(const std::vector<std::string>& command, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  if (with_stderr)
-    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-  else
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<char*> arguments;  // which nobody writes to
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -35,19 +31,14 @@ pid_t start(const std::vector<std::string>& command, int output, bool with_stder
 
 }  // namespace
 
-ChildOutput output_of(const std::vector<std::string>& command, const ChildOptions& options) {
+ChildOutput output_of(const std::vector<std::string>& command) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no descriptors are left");
-  const pid_t child = start(command, ends[1], options.with_stderr);
+  const pid_t child = start(command, ends[1]);
   close(ends[1]);
   ChildOutput output;
   std::array<char, 65'536> bytes;
   while (child >= 0) {
-    pollfd polled{ends[0], POLLIN, 0};
-    if (poll(&polled, 1, options.patience_ms) == 0) {
-      options.is_silent(child);
-      continue;
-    }
     const ssize_t count = read(ends[0], bytes.data(), bytes.size());
     if (count <= 0) break;
     output.text.append(bytes.data(), static_cast<size_t>(count));

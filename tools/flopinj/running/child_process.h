@@ -1,6 +1,5 @@
 // A program that is run for the text that it prints.
 #pragma once
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,15 +10,8 @@ struct ChildOutput {
   std::string text;
 };
 
-struct ChildOptions {
-  bool with_stderr = false;  // else its lines there are left out
-  // Asked whenever it has printed nothing for `patience_ms`; it goes on running. Negative: never.
-  int patience_ms = -1;
-  std::function<void(int process)> is_silent;
-};
-
 // `command[0]`: a path, or a name to be found in PATH. Waits for its end. Throws std::runtime_error
 // with one line where it cannot be run.
-ChildOutput output_of(const std::vector<std::string>& command, const ChildOptions& = {});
+ChildOutput output_of(const std::vector<std::string>& command);
 
 }  // namespace flopinj

@@ -7,29 +7,35 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "abstract_socket.h"
 #include "control_address.h"
+#include "printable_text.h"
+#include "watch.h"
 
 namespace flopinj {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
-constexpr int kPatienceMs = 30'000;
+constexpr std::chrono::seconds kPatience(30);
 
 struct Socket {
   int fd = -1;
   Socket() = default;
-  ~Socket() {
-    if (fd >= 0) close(fd);
-  }
+  ~Socket() { reset(-1); }
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
+  void reset(int to) {
+    if (fd >= 0) close(fd);
+    fd = to;
+  }
 };
 
 fs::path proc(pid_t pid) { return fs::path("/proc") / std::to_string(pid); }
@@ -41,108 +47,166 @@ ino_t inode_of(const fs::path& path) {
   return stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-// The last number of a line such as "NSpid: 4711 12".
-pid_t last_number(const std::string& line) {
-  pid_t number = 0;
-  const size_t space = line.find_last_of(" \t");
-  if (space == line.npos) return 0;
-  std::from_chars(line.data() + space + 1, line.data() + line.size(), number);
-  return number;
+std::runtime_error may_not_read(pid_t pid) {
+  return std::runtime_error(
+      process_name(pid) +
+      " may not be asked by this user: the kernel lets its own user read it, with all capabilities "
+      "that it has, and root (in a container: with CAP_SYS_PTRACE)");
 }
 
-std::string received(int fd, pid_t pid) {
-  std::string text;
-  char bytes[4'096];
-  for (;;) {
-    pollfd polled{fd, POLLIN, 0};
-    if (poll(&polled, 1, kPatienceMs) != 1)
-      throw std::runtime_error(process_name(pid) +
-                               " does not answer: it may be stopped, or busy "
-                               "with an earlier request; try again");
-    const ssize_t count = recv(fd, bytes, sizeof bytes, 0);
-    if (count == 0) return text;
-    if (count < 0) throw std::runtime_error(process_name(pid) + " has ended the connection");
-    text.append(bytes, static_cast<size_t>(count));
+std::runtime_error silent(pid_t pid) {
+  return std::runtime_error(process_name(pid) +
+                            " does not answer: it may be stopped, or busy with an earlier "
+                            "request; try again");
+}
+
+// The process's marks among its open files. Links to a file's name are longer than a mark.
+std::vector<ControlMark> marks_of(pid_t pid, Clock::time_point give_up) {
+  std::vector<ControlMark> marks;
+  std::error_code error;
+  fs::directory_iterator file(proc(pid) / "fd", error);
+  for (; !error && file != fs::directory_iterator(); file.increment(error)) {
+    char text[256];
+    const ssize_t size = readlink(file->path().c_str(), text, sizeof text);
+    if (size < 0 && (errno == EACCES || errno == EPERM)) throw may_not_read(pid);
+    if (size <= 0) continue;  // closed by now
+    if (auto mark = ControlMark::parse({text, static_cast<size_t>(size)}))
+      marks.push_back(*std::move(mark));
+    if (Clock::now() > give_up) throw silent(pid);
   }
+  if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted)
+    throw may_not_read(pid);
+  return marks;
 }
 
-// Root may ask anybody's process; nobody else listens to us.
-void check_peer(int fd, const Target& target) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-      (peer.uid != target.user && peer.uid != 0))
-    throw std::runtime_error("another user's program listens in the place of " +
-                             process_name(target.pid) + ": nothing was asked of it");
-}
-
-void connect_to(Socket& socket_, const Target& target) {
+// False: nobody listens there, or another process does.
+bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
   sockaddr_un address;
-  const socklen_t size = abstract_address(
-      control_name(target.pid_namespace, static_cast<uint32_t>(target.own_pid)), address);
-  socket_.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket_.fd >= 0 && connect(socket_.fd, reinterpret_cast<sockaddr*>(&address), size) == 0)
-    return check_peer(socket_.fd, target);
-  if (!target.same_network)
+  const socklen_t size = abstract_address(mark.socket(), address);
+  connection.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval patience{kPatience.count(), 0};  // for connect(), too
+  setsockopt(connection.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  if (connect(connection.fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
+    if (errno == EAGAIN) throw silent(pid);
+    return false;
+  }
+  ucred peer{};
+  socklen_t peer_size = sizeof peer;
+  return getsockopt(connection.fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) == 0 &&
+         peer.pid == pid;
+}
+
+// The secret of the process that is connected to.
+std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up) {
+  if (!process_runs(pid))
+    throw std::runtime_error(fs::exists(proc(pid)) ? process_name(pid) + " has ended"
+                                                   : "there is no " + process_name(pid));
+  const std::vector<ControlMark> marks = marks_of(pid, give_up);
+  for (const ControlMark& mark : marks)
+    if (mark.version == kControlVersion && connect_to(connection, mark, pid)) return mark.secret;
+  for (const ControlMark& mark : marks)
+    if (mark.version != kControlVersion)
+      throw std::runtime_error(
+          process_name(pid) + " has a libflopinj.so of " +
+          (mark.version > kControlVersion ? "a newer" : "an older") +
+          " flopinj than this one: ask it with the flopinj that belongs to that library");
+  if (!marks.empty() && inode_of(proc(pid) / "ns/net") != inode_of("/proc/self/ns/net"))
     throw std::runtime_error(
-        process_name(target.pid) +
+        process_name(pid) +
         " is in a network namespace of its own (a container): run flopinj inside of it, or as "
         "root: nsenter -t " +
-        std::to_string(target.pid) + " -n flopinj ...");
-  throw NotListening(process_name(target.pid) +
+        std::to_string(pid) + " -n flopinj ...");
+  throw NotListening(process_name(pid) +
                      " does not listen: it was not started with flopinj "
                      "(flopinj run, or flopinj run --dormant), has not started CUDA yet, or was "
                      "told not to listen (--no-control)");
 }
 
+std::string received(int fd, pid_t pid, Clock::time_point give_up) {
+  std::string text;
+  char bytes[4'096];
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()).count();
+    pollfd polled{fd, POLLIN, 0};
+    if (left <= 0 || poll(&polled, 1, static_cast<int>(left)) != 1) throw silent(pid);
+    const ssize_t count = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count == 0) return text;
+    if (count < 0) throw std::runtime_error(process_name(pid) + " has ended the connection");
+    text.append(bytes, static_cast<size_t>(count));
+    if (text.size() > kMostAnswerBytes)
+      throw std::runtime_error(process_name(pid) + " answers without end: nothing of it is used");
+  }
+}
+
+[[noreturn]] void not_understood(pid_t pid, const std::string& what) {
+  constexpr size_t kMost = 80;
+  throw std::runtime_error(process_name(pid) + " answers what this flopinj does not understand: " +
+                           printable(what.substr(0, kMost)));
+}
+
+template <class Number>
+Number number_in(pid_t pid, const std::string& key, const std::string& text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      !std::isfinite(static_cast<double>(number)))
+    not_understood(pid, key + " " + text);
+  return number;
+}
+
+// Throws std::runtime_error where it is an error, or no answer.
+Answer parse_answer(pid_t pid, const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line))
+    throw std::runtime_error(process_name(pid) + " ended while it was asked");
+  if (line.starts_with("error "))
+    throw std::runtime_error(process_name(pid) + ": " + printable(line.substr(6)));
+  if (line != "ok") not_understood(pid, line);
+  std::map<std::string, std::string> values;
+  while (std::getline(lines, line)) {
+    const size_t space = line.find(' ');
+    if (space == line.npos) not_understood(pid, line);
+    values[line.substr(0, space)] = line.substr(space + 1);
+  }
+  return Answer(pid, std::move(values));
+}
+
 }  // namespace
 
-Target find_target(pid_t pid) {
-  Target target;
-  target.pid = target.own_pid = pid;
-  std::ifstream status(proc(pid) / "status");
-  if (!status) throw std::runtime_error("there is no " + process_name(pid));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("NSpid:")) target.own_pid = last_number(line);
-    if (line.starts_with("Uid:")) std::istringstream(line.substr(4)) >> target.user;
-    if (line.starts_with("State:") && line.find('Z') != line.npos)
-      throw std::runtime_error(process_name(pid) + " has ended");
-  }
-  if (geteuid() != 0 && geteuid() != target.user)
-    throw std::runtime_error(process_name(pid) +
-                             " belongs to another user: only its user and root may ask it");
-  target.pid_namespace = inode_of(proc(pid) / "ns/pid");
-  target.same_network = inode_of(proc(pid) / "ns/net") == inode_of("/proc/self/ns/net");
-  return target;
+std::string Answer::raw(const std::string& key) const {
+  const auto found = values_.find(key);
+  return found != values_.end() ? found->second : "";
+}
+
+std::string Answer::text(const std::string& key) const { return printable(raw(key)); }
+
+uint64_t Answer::count(const std::string& key) const {
+  return has(key) ? number_in<uint64_t>(pid_, key, raw(key)) : 0;
+}
+
+double Answer::number(const std::string& key) const {
+  return has(key) ? number_in<double>(pid_, key, raw(key)) : 0;
 }
 
 Answer ask(pid_t pid, const std::vector<std::string>& request) {
-  const Target target = find_target(pid);
+  const auto give_up = Clock::now() + kPatience;
   std::string text;
   for (const std::string& line : request) {
     if (line.find('\n') != line.npos)
-      throw std::runtime_error("a setting has a line break in it: " + line);
+      throw std::runtime_error("a setting has a line break in it: " + printable(line));
     text += line + "\n";
   }
   text += "\n";
   if (text.size() > kMostRequestBytes) throw std::runtime_error("the settings are too long");
   Socket connection;
-  connect_to(connection, target);
+  text.insert(0, connect_to(connection, pid, give_up) + "\n");
   if (send(connection.fd, text.data(), text.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(text.size()))
     throw std::runtime_error(process_name(pid) +
                              " does not take the request: " + std::strerror(errno));
-  std::istringstream lines(received(connection.fd, pid));
-  std::string line;
-  if (!std::getline(lines, line))
-    throw std::runtime_error(process_name(pid) + " ended while it was asked");
-  if (line.starts_with("error "))
-    throw std::runtime_error(process_name(pid) + ": " + line.substr(6));
-  Answer answer;
-  while (std::getline(lines, line))
-    if (const size_t space = line.find(' '); space != line.npos)
-      answer[line.substr(0, space)] = line.substr(space + 1);
-  return answer;
+  return parse_answer(pid, received(connection.fd, pid, give_up));
 }
 
 }  // namespace flopinj

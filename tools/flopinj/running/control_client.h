@@ -2,9 +2,11 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flopinj {
@@ -14,21 +16,30 @@ struct NotListening : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// Key to value, as the process answers. Throws NotListening; std::runtime_error, with one line that
-// says what to do, where there is no such process, it is another user's, in a network namespace of
-// its own, or it refuses or does not answer within 30 s.
-using Answer = std::map<std::string, std::string>;
-Answer ask(pid_t, const std::vector<std::string>& request);
+// Key to value, as a process has answered. The process may be anybody's: a text is for a terminal
+// only as text() gives it, and a number is read with care.
+class Answer {
+ public:
+  explicit Answer(pid_t pid, std::map<std::string, std::string> values = {})
+      : pid_(pid), values_(std::move(values)) {}
 
-// A process as its own pid namespace and /proc know it.
-struct Target {
-  pid_t pid = 0;      // here
-  pid_t own_pid = 0;  // there
-  uint64_t pid_namespace = 0;
-  bool same_network = true;
-  uid_t user = 0;
+  const std::map<std::string, std::string>& values() const { return values_; }  // as they came
+  bool has(const std::string& key) const { return values_.contains(key); }
+  // As it came, and fit to be shown (printable_text.h); empty where it is not there.
+  std::string raw(const std::string& key) const;
+  std::string text(const std::string& key) const;
+  // 0 where it is not there. Throw std::runtime_error, with one line, where it is no such number.
+  uint64_t count(const std::string& key) const;
+  double number(const std::string& key) const;
+
+ private:
+  pid_t pid_;
+  std::map<std::string, std::string> values_;
 };
-// Throws std::runtime_error where there is none, or it cannot be looked at.
-Target find_target(pid_t);
+
+// Throws NotListening; std::runtime_error, with one line that says what to do, where there is no
+// such process, the kernel does not let this user read it, it is in a network namespace of its own,
+// has a library of another version, or refuses, does not answer within 30 s or answers too much.
+Answer ask(pid_t, const std::vector<std::string>& request);
 
 }  // namespace flopinj

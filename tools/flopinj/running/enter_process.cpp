@@ -3,71 +3,42 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "permissions.h"
-#include "running/child_process.h"
+#include "running/process_image.h"
+#include "running/python_entry.h"
+#include "running/remote_call.h"
 
 namespace flopinj {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
 
-constexpr int kPatienceMs = 20'000;
-
-// Entries of functions that a thread calls with no lock of malloc or of the loader held.
-constexpr std::array kSafeCalls{"cuLaunchKernel",
-                                "cuLaunchKernel_ptsz",
-                                "cuLaunchKernelEx",
-                                "cuLaunchKernelEx_ptsz",
-                                "cuGraphLaunch",
-                                "cuGraphLaunch_ptsz",
-                                "cuCtxSynchronize",
-                                "cuStreamSynchronize",
-                                "cuEventQuery",
-                                "cuMemcpyAsync",
-                                "clock_nanosleep",
-                                "nanosleep",
-                                "poll",
-                                "epoll_wait",
-                                "select",
-                                "pthread_cond_wait",
-                                "pthread_cond_timedwait"};
-
-fs::path proc(pid_t pid, const char* name) {
-  return fs::path("/proc") / std::to_string(pid) / name;
+[[noreturn]] void refuse(pid_t pid, const std::string& why) {
+  throw std::runtime_error("process " + std::to_string(pid) + " " + why);
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+const std::string kInstead = "; start it with flopinj run --dormant instead";
 
 uint16_t machine_of(const fs::path& program) {
   std::ifstream file(program, std::ios::binary);
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
   return file ? header.e_machine : uint16_t{EM_NONE};
-}
-
-bool has_gdb() {
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (access((fs::path(folder) / "gdb").c_str(), X_OK) == 0) return true;
-  return false;
 }
 
 // 0: as ever; 1: only the parent, or a user who may trace all; 2: only such a user; 3: nobody.
@@ -77,30 +48,69 @@ int yama() {
   return scope;
 }
 
+// Of process 1 of a process's pid namespace: what all processes of its container have.
+Seccomp seccomp_of_namespace(pid_t pid) {
+  std::error_code error;
+  const fs::path name = fs::read_symlink(proc_path(pid, "ns/pid"), error);
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const pid_t other = std::atoi(entry.path().filename().c_str());
+    if (other == 0 || fs::read_symlink(entry.path() / "ns/pid", error) != name || error) continue;
+    const std::string status = proc_text(other, "status");
+    const std::string_view ids = value_of(status, "NSpid:");
+    if (ids.substr(ids.find_last_of(" \t") + 1) == "1") return seccomp_of(status);
+  }
+  return {};
+}
+
+// A system call that a filter forbids may end the process.
+bool is_filtered(pid_t pid, std::string_view status) {
+  const Seccomp target = seccomp_of(status);
+  return is_stricter(target, seccomp_of(proc_text(getpid(), "status"))) &&
+         is_stricter(target, seccomp_of_namespace(pid));
+}
+
+void check_state(pid_t pid) {
+  const std::string status = proc_text(pid, "status");
+  if (status.empty()) refuse(pid, "has ended");
+  const std::string_view tracer = value_of(status, "TracerPid:");
+  if (!tracer.empty() && tracer != "0")
+    refuse(pid, "is held by a debugger, process " + std::string(tracer) + ": end that first");
+  switch (value_of(status, "State:").empty() ? '?' : value_of(status, "State:").front()) {
+    case 'Z':
+    case 'X':
+      refuse(pid, "has ended: its first thread is no more");
+    case 'T':
+    case 't':
+      refuse(pid,
+             "is stopped: let it go on (kill -CONT " + std::to_string(pid) + "), then try again");
+    default:
+      break;
+  }
+}
+
 void check(pid_t pid, const InstallTree& tree) {
-  const std::string process = "process " + std::to_string(pid);
-  const std::string instead = "; start it with flopinj run --dormant instead";
-  const std::string maps = text_of(proc(pid, "maps"));
-  if (maps.empty()) throw std::runtime_error(process + " cannot be looked at: run flopinj as root");
-  if (maps.find("/libcuda.so") == maps.npos)
-    throw std::runtime_error(process +
-                             " has not loaded CUDA's driver (libcuda.so): there is "
-                             "nothing to record" +
-                             instead);
-  if (maps.find("/libc.so.6") == maps.npos && maps.find("/libc-") == maps.npos)
-    throw std::runtime_error(process +
-                             " is linked statically, or with another C library than "
-                             "glibc" +
-                             instead);
-  if (machine_of(proc(pid, "exe")) != machine_of("/proc/self/exe"))
-    throw std::runtime_error(process + " is of another architecture than this flopinj");
-  if (!fs::exists(proc(pid, "root").string() + tree.library.string()))
-    throw std::runtime_error(process + " is in a container that does not see " +
-                             tree.library.string() +
-                             ": install flopinj there, and attach from "
-                             "inside");
+  check_state(pid);
+  const std::vector<Mapping> mappings = mappings_of(pid);
+  if (mappings.empty()) refuse(pid, "cannot be looked at: run flopinj as root");
+  if (mapping_of(mappings, "libcuda.so") == nullptr)
+    refuse(pid, "has not loaded CUDA's driver (libcuda.so): there is nothing to record" + kInstead);
+  if (mapping_of(mappings, "libc.so.6") == nullptr && mapping_of(mappings, "libc-2") == nullptr)
+    refuse(pid, "is linked statically, or with another C library than glibc" + kInstead);
+  if (machine_of(proc_path(pid, "exe")) != machine_of("/proc/self/exe"))
+    refuse(pid, "is of another architecture than this flopinj");
+  if (!fs::exists(proc_path(pid, "root") + tree.library.string()))
+    refuse(pid, "is in a container that does not see " + tree.library.string() +
+                    ": install flopinj there, and attach from inside");
+  const std::string status = proc_text(pid, "status");
+  if (is_filtered(pid, status))
+    refuse(pid,
+           "has a filter of system calls (seccomp) that this flopinj has not, which may end it "
+           "for loading a library" +
+               kInstead);
+  if (value_of(status, "x86_Thread_features:").find("shstk") != std::string_view::npos)
+    refuse(pid, "has a shadow stack, so that it cannot be entered" + kInstead);
   constexpr uint64_t kCapSysPtrace = uint64_t{1} << 19;
-  const uint64_t capabilities = effective_capabilities(text_of("/proc/self/status"));
+  const uint64_t capabilities = effective_capabilities(proc_text(getpid(), "status"));
   const int scope = yama();
   if (scope == 3 || (scope != 0 && (capabilities & kCapSysPtrace) == 0))
     throw std::runtime_error(
@@ -108,88 +118,127 @@ void check(pid_t pid, const InstallTree& tree) {
         std::to_string(scope) + ")" +
         (scope == 3 ? std::string(" until it is started again")
                     : std::string(": run flopinj as root, or sysctl kernel.yama.ptrace_scope=0")) +
-        instead);
-  if (!has_gdb())
-    throw std::runtime_error(
-        "gdb is needed to enter a process that was started without flopinj: "
-        "install it" +
-        instead);
+        kInstead);
+  if (proc_text(pid, "syscall").empty())
+    refuse(pid,
+           "may not be entered by you (the kernel refuses ptrace): run flopinj as root, in a "
+           "container with the capability SYS_PTRACE" +
+               kInstead);
 }
 
-// What gdb is to do. A breakpoint's condition notes that it was met: the process may stop for
-// another reason, such as the end of our patience.
-std::string gdb_script(pid_t pid, const InstallTree& tree) {
-  const std::string library = tree.library.string();
-  std::string script =
-      "set pagination off\nset confirm off\nset auto-load off\nset unwindonsignal on\n"
-      "set breakpoint pending on\n"
-      "set auto-solib-add off\n"  // the symbols of PyTorch take a minute to read
-      "attach " +
-      std::to_string(pid) + "\n";
-  for (const char* name : {"libc.so", "libcuda.so", "libpthread", "libdl"})
-    script += std::string("sharedlibrary ") + name + "\n";
-  script +=
-      "handle all nostop noprint pass\nhandle SIGINT SIGTRAP stop nopass\n"
-      "set $safe = 0\n";
-  for (const char* call : kSafeCalls) script += std::string("tbreak ") + call + " if ($safe = 1)\n";
-  return script +
-         "continue\ndelete\nif $safe\n"
-         "print ((void* (*)(const char*, int))dlopen)(\"" +
-         library +
-         "\", 2)\n"
-         "sharedlibrary libflopinj\n"
-         "print ((int (*)(void))flopinj_listen)()\n"
-         "printf \"flopinj: entered\\n\"\n"
-         "else\nprintf \"flopinj: no safe moment\\n\"\nend\ndetach\n";
-}
+// dlopen() of the library, then its flopinj_listen().
+class Calls {
+ public:
+  Calls(pid_t pid, const InstallTree& tree) : pid_(pid), library_(tree.library.string()) {}
 
-// A file without a name, which gdb opens by its number.
-int script_file(const std::string& script) {
-  const auto fd = static_cast<int>(syscall(SYS_memfd_create, "flopinj-gdb", 0U));
-  if (fd < 0 || write(fd, script.data(), script.size()) != static_cast<ssize_t>(script.size()) ||
-      lseek(fd, 0, SEEK_SET) != 0)
-    throw std::runtime_error("no memory for gdb's script");
-  return fd;
-}
+  std::optional<RemoteCall> next() {
+    constexpr uint64_t kNow = 2;  // RTLD_NOW
+    const std::vector<Mapping> mappings = mappings_of(pid_);
+    switch (done_++) {
+      case 0:
+        // Of the C library from version 2.34 on, and of one of its own before.
+        for (const char* file : {"libc.so.6", "libc-2", "libdl"})
+          if (const Mapping* const mapping = mapping_of(mappings, file))
+            if (const auto open = function_of(pid_, mappings, mapping->name, "dlopen"))
+              return RemoteCall{open->begin, library_, 0, kNow};
+        return std::nullopt;
+      case 1:
+        if (const auto listen = function_of(pid_, mappings, library_, "flopinj_listen"))
+          return RemoteCall{listen->begin, "", 0, 0};
+        return std::nullopt;
+      default:
+        return std::nullopt;
+    }
+  }
+  bool are_done() const { return done_ > 2; }
 
-struct Ran {
-  bool in_time = true;
-  std::string output;
+ private:
+  pid_t pid_;
+  std::string library_;
+  int done_ = 0;
 };
 
-// SIGINT lets gdb stop the process, go on with its commands and so take its breakpoints out; it is
-// never killed, since these would then stay in the process.
-Ran run_gdb(const std::string& text) {
-  const int script = script_file(text);
-  unsetenv("DEBUGINFOD_URLS");  // it would ask the network for symbols
-  Ran ran;
-  ChildOptions options;
-  options.with_stderr = true;
-  options.patience_ms = kPatienceMs;
-  options.is_silent = [&ran](int gdb) {
-    ran.in_time = false;
-    kill(gdb, SIGINT);
-  };
-  ran.output =
-      output_of({"gdb", "-nx", "-nh", "-batch", "-x", "/dev/fd/" + std::to_string(script)}, options)
-          .text;
-  close(script);
-  return ran;
+void enter(pid_t pid, const InstallTree& tree, const std::function<bool()>& goes_on) {
+  constexpr auto kAll = 20s;
+  constexpr auto kOneThread = 500ms;
+  constexpr auto kPause = 5ms;
+  constexpr auto kCalls = 10s;
+  constexpr auto kInterpreter = 3s;
+  const auto give_up = Clock::now() + kAll;
+  if (enter_by_interpreter(pid, tree.library.string(), Clock::now() + kInterpreter)) return;
+  if (!can_call_remotely())
+    refuse(pid, "was started without flopinj, and can be entered on x86-64 only" + kInstead);
+  while (Clock::now() < give_up && goes_on()) {
+    check_state(pid);
+    for (const WaitingThread& thread : waiting_threads(pid)) {
+      if (is_filtered(pid, proc_text(pid, "task/" + std::to_string(thread.tid) + "/status")))
+        continue;
+      Calls calls(pid, tree);
+      const Moment now = Clock::now();
+      switch (call_in_thread(pid, thread, std::min(give_up, now + kOneThread), now + kCalls,
+                             [&calls] { return calls.next(); })) {
+        case CallEnd::kDone:
+          if (calls.are_done()) return;
+          refuse(pid, "could not load " + tree.library.string() + kInstead);
+        case CallEnd::kStopped:
+          check_state(pid);
+          break;
+        case CallEnd::kEnded:
+          refuse(pid, "ended while it was entered");
+        case CallEnd::kLate:
+          refuse(pid,
+                 "takes long to load the library, which waits for another of its threads; try "
+                 "again later");
+        case CallEnd::kNotNow:
+          break;
+      }
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  refuse(pid,
+         "was in no place within 20 s in which it can be entered safely (a thread that sleeps or "
+         "waits, outside of signal handlers, with 256 KiB of stack): try again while it works" +
+             kInstead);
+}
+
+// In a process and a session of its own that takes no signals: what is sent to this command, by its
+// terminal or a user, stops nothing halfway. Returns the line that `work` throws, or nothing.
+std::string apart(const std::function<void(const std::function<bool()>& goes_on)>& work) {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return "no descriptors are left";
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, nullptr);
+    try {
+      work([parent] { return getppid() == parent; });
+    } catch (const std::exception& error) {
+      const std::string line = error.what();
+      _exit(write(ends[1], line.data(), line.size()) < 0 ? 2 : 1);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string line;
+  std::array<char, 4'096> bytes;
+  for (ssize_t count = 0; child > 0 && (count = read(ends[0], bytes.data(), bytes.size())) > 0;)
+    line.append(bytes.data(), static_cast<size_t>(count));
+  close(ends[0]);
+  int status = -1;
+  if (child > 0) waitpid(child, &status, 0);
+  return status != 0 && line.empty() ? "the process that was to enter it has been ended" : line;
 }
 
 }  // namespace
 
 void enter_process(pid_t pid, const InstallTree& tree) {
   check(pid, tree);
-  const Ran ran = run_gdb(gdb_script(pid, tree));
-  if (ran.output.find("flopinj: entered") != ran.output.npos) return;
-  const std::string process = "process " + std::to_string(pid);
-  if (!ran.in_time)
-    throw std::runtime_error(process +
-                             " made no call within 20 s in which it can be entered "
-                             "safely (a launch, a sleep, a wait): try again while it works");
-  throw std::runtime_error("gdb could not enter " + process + " (another debugger may be in it): " +
-                           ran.output.substr(0, ran.output.find('\n')));
+  const std::string line =
+      apart([&](const std::function<bool()>& goes_on) { enter(pid, tree, goes_on); });
+  if (!line.empty()) throw std::runtime_error(line);
 }
 
 }  // namespace flopinj

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
@@ -45,8 +46,11 @@ std::string escaped(const std::string& label) {
   return out;
 }
 
-// null is not known.
-double number(const Json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
+// null is not known; an integer from 2^53 on is a text.
+double number(const Json& value) {
+  if (value.is_string()) return std::strtod(value.get<std::string>().c_str(), nullptr);
+  return value.is_number() ? value.get<double>() : std::nan("");
+}
 
 class Exposition {
  public:
@@ -103,6 +107,8 @@ void add_report(Exposition& all, const std::string& process, const Json& report)
   }
   all.add("flopinj_hfu_ratio", "gauge", "Hardware FLOP utilization, by wall time.", process,
           number(report.at("hfu")));
+  all.add("flopinj_hfu_at_least_ratio", "gauge", "The same where launches are unmeasured.", process,
+          number(report.at("hfu_at_least")));
   all.add("flopinj_mfu_ratio", "gauge", "Model FLOP utilization, by wall time.", process,
           number(report.at("mfu")));
 }
@@ -112,14 +118,13 @@ void add_report(Exposition& all, const std::string& process, const Json& report)
 LiveReport live_report(pid_t pid, const InstallTree& tree, const std::vector<std::string>& form) {
   LiveReport report;
   report.status = ask(pid, {"status"});
-  const auto output = report.status.find("output");
-  if (output == report.status.end()) {
+  if (!report.status.has("output")) {
     report.why_none = "nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid);
     return report;
   }
-  const fs::path trace = trace_of(pid, output->second);
+  const fs::path trace = trace_of(pid, report.status.raw("output"));
   if (trace.empty()) {
-    report.why_none = "the trace cannot be read from here: " + output->second;
+    report.why_none = "the trace cannot be read from here: " + report.status.text("output");
     return report;
   }
   std::vector<std::string> command{tree.reducer};
@@ -142,11 +147,11 @@ std::string prometheus_text(const std::vector<pid_t>& processes, const InstallTr
       const LiveReport live = live_report(pid, tree, {"--format", "json", "--no-signatures"});
       up(1);
       all.add("flopinj_recording", "gauge", "1 while the process is recorded.", process,
-              live.status.at("state") == "recording" ? 1 : 0);
+              live.status.raw("state") == "recording" ? 1 : 0);
       for (const StatusMetric& metric : kStatusMetrics)
-        if (const auto value = live.status.find(metric.key); value != live.status.end())
+        if (live.status.has(metric.key))
           all.add(metric.name, metric.type, metric.help, process,
-                  std::stod(value->second) * metric.scale);
+                  live.status.number(metric.key) * metric.scale);
       if (!live.text.empty()) add_report(all, process, Json::parse(live.text));
     } catch (const std::exception&) {
       up(0);

@@ -14,7 +14,7 @@ namespace flopinj {
 
 // Its status, and the report where there is a trace that can be read from here.
 struct LiveReport {
-  Answer status;
+  Answer status{0};
   std::string text;  // flopreduce's, in the form that was asked for; empty: see `why_none`
   std::string why_none;
 };

@@ -1,6 +1,7 @@
 #include "running/top.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -11,7 +12,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -20,21 +20,13 @@
 #include "exit_codes.h"
 #include "running/attach.h"
 #include "running/live_report.h"
+#include "watch.h"
 
 namespace flopinj {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-
-bool alive(pid_t pid) {
-  try {
-    find_target(pid);
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
 
 int rows_of_terminal() {
   winsize size{};
@@ -66,12 +58,15 @@ void pause_after(double work_s, double every_s) {
   std::this_thread::sleep_for(Seconds(std::max(every_s - work_s, work_s / kMostShare)));
 }
 
+// In a folder that others write to, a file or link of theirs may have the name beside: it is not
+// written to.
 void write_whole(const std::string& file, const std::string& text) {
   const std::string beside = file + "." + std::to_string(getpid());
-  std::ofstream out(beside);
-  out << text;
-  out.close();
-  if (!out || std::rename(beside.c_str(), file.c_str()) != 0) {
+  unlink(beside.c_str());  // of an earlier process
+  const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const bool written =
+      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if ((fd >= 0 && close(fd) != 0) || !written || std::rename(beside.c_str(), file.c_str()) != 0) {
     const std::string why = std::strerror(errno);
     unlink(beside.c_str());
     throw std::runtime_error("cannot write " + file + ": " + why);
@@ -95,10 +90,10 @@ int listening_on(unsigned port) {
 
 // One answer to whatever is asked: there is one page.
 void answer_http(int connection, const std::string& text) {
-  constexpr int kPatienceMs = 1'000;
+  const timeval patience{1, 0};
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   char request[4'096];
-  pollfd polled{connection, POLLIN, 0};
-  if (poll(&polled, 1, kPatienceMs) == 1 && recv(connection, request, sizeof request, 0) > 0) {
+  if (recv(connection, request, sizeof request, MSG_DONTWAIT) > 0) {
     const std::string answer =
         "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: " +
         std::to_string(text.size()) + "\r\n\r\n" + text;
@@ -108,6 +103,40 @@ void answer_http(int connection, const std::string& text) {
   close(connection);
 }
 
+// A socket that listens, or -1, and the connections that have asked nothing yet, the oldest first:
+// they keep nobody waiting.
+class Page {
+ public:
+  explicit Page(int listening) : polled_{{listening, POLLIN, 0}} {}
+  ~Page() {
+    for (const pollfd& one : polled_)
+      if (one.fd >= 0) close(one.fd);
+  }
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
+
+  void serve(const std::string& text, int at_most_ms) {
+    constexpr size_t kMostConnections = 16;
+    if (poll(polled_.data(), polled_.size(), at_most_ms) <= 0) return;
+    const bool asked = polled_.front().revents != 0;
+    for (size_t i = polled_.size(); i-- > 1;) {
+      if (polled_[i].revents == 0) continue;
+      answer_http(polled_[i].fd, text);
+      polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    const int fd = asked ? accept4(polled_.front().fd, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+    if (fd < 0) return;
+    if (polled_.size() > kMostConnections) {
+      close(polled_[1].fd);
+      polled_.erase(polled_.begin() + 1);
+    }
+    polled_.push_back({fd, POLLIN, 0});
+  }
+
+ private:
+  std::vector<pollfd> polled_;
+};
+
 }  // namespace
 
 int top(const TopOptions& options, const InstallTree& tree) {
@@ -115,7 +144,7 @@ int top(const TopOptions& options, const InstallTree& tree) {
     const LiveReport live = live_report(options.pid, tree, {"--format", "json"});
     nlohmann::json both{{"status", status_json(live.status)}, {"report", nullptr}};
     if (!live.text.empty()) both["report"] = nlohmann::json::parse(live.text);
-    std::cout << both << "\n" << std::flush;
+    std::cout << json_line(both) << std::flush;
     return kExitOk;
   }
   const bool screen = !options.once && isatty(1) == 1;
@@ -128,7 +157,7 @@ int top(const TopOptions& options, const InstallTree& tree) {
                screen ? std::vector<std::string>{"--color", "always"} : std::vector<std::string>{}),
            options.pid, screen);
     } catch (const std::exception&) {
-      if (alive(options.pid)) throw;
+      if (process_runs(options.pid)) throw;
       std::cout << "process " << options.pid << " has ended\n" << std::flush;
       return kExitOk;
     }
@@ -143,10 +172,10 @@ int metrics(const MetricsOptions& options, const InstallTree& tree) {
     std::cout << text() << std::flush;
     return kExitOk;
   }
-  const int listening = options.port != 0 ? listening_on(options.port) : -1;
+  Page page(options.port != 0 ? listening_on(options.port) : -1);
   std::string newest;
   auto due = Clock::now();
-  while (std::ranges::any_of(options.processes, alive)) {
+  while (std::ranges::any_of(options.processes, process_runs)) {
     const auto began = Clock::now();
     if (began >= due) {
       newest = text();
@@ -154,15 +183,10 @@ int metrics(const MetricsOptions& options, const InstallTree& tree) {
       due = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.every_s));
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now());
-    pollfd polled{listening, POLLIN, 0};
     constexpr int64_t kLookEveryMs = 1'000;
-    if (poll(&polled, 1, static_cast<int>(std::clamp<int64_t>(left.count(), 0, kLookEveryMs))) != 1)
-      continue;
-    if (const int connection = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC); connection >= 0)
-      answer_http(connection, newest);
+    page.serve(newest, static_cast<int>(std::clamp<int64_t>(left.count(), 0, kLookEveryMs)));
   }
   if (!options.file.empty()) unlink(options.file.c_str());  // or its last values would stay
-  if (listening >= 0) close(listening);
   return kExitOk;
 }
 

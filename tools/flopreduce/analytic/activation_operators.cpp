@@ -16,7 +16,7 @@ constexpr const char* kLogSoftmaxBack = "dy - exp(y) sum of dy";
 constexpr const char* kSample = "one addition per sample";
 constexpr const char* kSampleBack = "one scaling per sample";
 
-constexpr ElementwiseRow kRows[] = {
+constexpr ElementwiseRow kActivationRows[] = {
     {"relu", 0, 0, 0, 1, kCompare},
     {"threshold", 0, 0, 0, 1, kCompare},
     {"threshold_backward", 0, 0, 0, 1, kCompare, true},
@@ -93,6 +93,6 @@ constexpr ElementwiseRow kRows[] = {
 
 }  // namespace
 
-std::span<const ElementwiseRow> activation_operators() { return kRows; }
+std::span<const ElementwiseRow> activation_operators() { return kActivationRows; }
 
 }  // namespace flopinj::reduce

@@ -80,7 +80,7 @@ std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
 
 constexpr const char* kFused = kForwardProducts;
 constexpr const char* kFusedBack = kBackwardProducts;
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAttentionRows[] = {
     {"scaled_dot_product_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
     {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, kFused, two_gradients},
     {"_scaled_dot_product_flash_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
@@ -111,6 +111,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> attention_operators() { return kRows; }
+std::span<const OperatorRow> attention_operators() { return kAttentionRows; }
 
 }  // namespace flopinj::reduce

@@ -19,9 +19,9 @@ namespace {
 
 constexpr const char* kNoOutput =
     "stride and padding are not in the range's name, nor is the output's size in another's";
-constexpr const char* kEither =
+constexpr const char* kMaybeTransposed =
     "transposed or not: neither the sizes nor another range's name tell";
-constexpr const char* kPlain =
+constexpr const char* kConvolution =
     "output elements x input channels of a group x kernel elements, padding included";
 
 constexpr const char* kTransposed = "input elements x weights of one channel";
@@ -114,7 +114,7 @@ Formula of_either(const Shape& input, const Shape& output, const Shape& weight,
   if (!plain) return as_turned;
   const std::string_view function = name != nullptr ? name->function() : std::string_view();
   if (function.find("transpose") != function.npos) return as_turned;
-  return is_plain(function) ? as_plain : Formula::none(kEither);
+  return is_plain(function) ? as_plain : Formula::none(kMaybeTransposed);
 }
 
 // Of either kind, forward.
@@ -128,7 +128,7 @@ Formula either(const OperatorCall& call, const OperatorRow& row) {
   if (is_transposed) return *is_transposed ? transposed(call, row) : convolution(call, row);
   const int64_t from = channels(*input, *weight);
   const bool plain = grouped(from, (*weight)[0], *weight), turned = from == (*weight)[0];
-  if (plain && turned) return Formula::none(kEither);
+  if (plain && turned) return Formula::none(kMaybeTransposed);
   return turned ? transposed(call, row) : convolution(call, row);
 }
 
@@ -142,23 +142,23 @@ Formula gradient(const OperatorCall& call, const OperatorRow& row) {
 }
 
 constexpr const char* kBoth = "twice the forward formula: gradients by input and by weight";
-constexpr OperatorRow kRows[] = {
-    {"conv1d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"conv2d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"conv3d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"convolution", either, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"_convolution", either, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"convolution_overrideable", either, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"cudnn_convolution", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"cudnn_convolution_relu", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"cudnn_convolution_add_relu", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"thnn_conv2d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"_slow_conv2d_forward", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"slow_conv3d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"slow_conv_dilated2d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"slow_conv_dilated3d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"_conv_depthwise2d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"conv_depthwise3d", convolution, 0, 1, 0, 0, kPlain, weight_and_input},
+constexpr OperatorRow kConvolutionRows[] = {
+    {"conv1d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"conv2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"conv3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"convolution", either, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"_convolution", either, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"convolution_overrideable", either, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"cudnn_convolution", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"cudnn_convolution_relu", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"cudnn_convolution_add_relu", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"thnn_conv2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"_slow_conv2d_forward", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"slow_conv3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"slow_conv_dilated2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"slow_conv_dilated3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"_conv_depthwise2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
+    {"conv_depthwise3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
     {"conv_transpose1d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
     {"conv_transpose2d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
     {"conv_transpose3d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
@@ -172,13 +172,14 @@ constexpr OperatorRow kRows[] = {
 };
 
 bool is_plain(std::string_view function) {
-  return std::any_of(std::begin(kRows), std::end(kRows), [&](const OperatorRow& row) {
-    return row.function == function && row.formula == convolution;
-  });
+  return std::any_of(std::begin(kConvolutionRows), std::end(kConvolutionRows),
+                     [&](const OperatorRow& row) {
+                       return row.function == function && row.formula == convolution;
+                     });
 }
 
 }  // namespace
 
-std::span<const OperatorRow> convolution_operators() { return kRows; }
+std::span<const OperatorRow> convolution_operators() { return kConvolutionRows; }
 
 }  // namespace flopinj::reduce

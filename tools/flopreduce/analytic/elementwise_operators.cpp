@@ -13,7 +13,7 @@ constexpr const char* kSum = "one addition per element";
 constexpr const char* kScatter = "one addition per element that is scattered";
 constexpr const char* kVariance = "mean; difference, its square added";
 
-constexpr ElementwiseRow kRows[] = {
+constexpr ElementwiseRow kElementwiseRows[] = {
     {"copy", 0, 0, 0, 0, kMove},
     {"_to_copy", 0, 0, 0, 0, kMove},
     {"to", 0, 0, 0, 0, kMove},
@@ -187,7 +187,7 @@ u128 broadcast(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-std::span<const ElementwiseRow> elementwise_operators() { return kRows; }
+std::span<const ElementwiseRow> elementwise_operators() { return kElementwiseRows; }
 
 Formula elementwise_formula(const OperatorCall& call, const ElementwiseRow& row) {
   const Shape* first = row.argument == kOutput ? call.output

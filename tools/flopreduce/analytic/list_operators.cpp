@@ -29,7 +29,7 @@ constexpr const char* kMomentum = "mu v + g; p - lr v, of each parameter";
 constexpr const char* kAdam = "two moments, quotient with a root, of each parameter";
 constexpr const char* kAdagrad = "s + g g; p - lr g / (sqrt(s) + eps), of each parameter";
 
-constexpr ListRow kRows[] = {
+constexpr ListRow kListRows[] = {
     // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs (none without AMSGrad), state_steps;
     // lr, two betas, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf
     {"_fused_adam", "PPPP.S.........", 3, 6, 1, kAdam},
@@ -112,7 +112,7 @@ std::optional<u128> elements_in(const std::vector<Shape>& sizes, std::string_vie
 
 }  // namespace
 
-std::span<const ListRow> list_operators() { return kRows; }
+std::span<const ListRow> list_operators() { return kListRows; }
 
 Formula list_formula(const OperatorCall& call, std::span<const ListRow> forms) {
   Formula found = Formula::none("the lists of tensors do not fit together");

@@ -137,7 +137,7 @@ constexpr const char* kBatchBack =
 constexpr const char* kRms = "sum of squares, scale twice";
 constexpr const char* kRmsBack = "gradients by input and scale: 3 single, 3 multiply-adds";
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kNormRows[] = {
     // input, normalized_shape or groups, weight, bias
     {"layer_norm", layer_norm, 0, 2, 0, 0, kNorm},
     {"native_layer_norm", layer_norm, 0, 2, 0, 0, kNorm},
@@ -170,6 +170,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> norm_operators() { return kRows; }
+std::span<const OperatorRow> norm_operators() { return kNormRows; }
 
 }  // namespace flopinj::reduce

@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kNoWindow =
     "the window is not in the range's name, and no module around it has it";
-constexpr const char* kNoOutput = "the output's size is not in the range's name, nor in another's";
+constexpr const char* kNoOutputSize =
+    "the output's size is not in the range's name, nor in another's";
 
 // In one dimension. All below 2^31, so that no sum overflows.
 struct Windows {
@@ -89,7 +90,7 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
   const bool adaptive = row.b != 0;
   const Shape* set = adaptive && call.settings != nullptr ? &call.settings->output : nullptr;
   if (set != nullptr && set->size() != dimensions && set->size() != 1) set = nullptr;
-  if (adaptive && output == nullptr && set == nullptr) return Formula::none(kNoOutput);
+  if (adaptive && output == nullptr && set == nullptr) return Formula::none(kNoOutputSize);
   if (!adaptive && (call.settings == nullptr || call.settings->kernel.empty()))
     return Formula::none(kNoWindow);
   u128 taps = 1, results = 1;
@@ -106,7 +107,7 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
       results = times_saturating(results, static_cast<u128>(size));
     } else {
       const auto w = windows(*call.settings, i - first, input[i], known);
-      if (!w) return Formula::none(kNoOutput);
+      if (!w) return Formula::none(kNoOutputSize);
       const auto elements = elements_of(*w);
       if (!elements) return Formula::none(kMismatch);
       taps = times_saturating(taps, *elements);
@@ -153,7 +154,7 @@ Formula grid_sample(const OperatorCall&, const OperatorRow&) {
 constexpr const char* kBag = "weights x rows, summed; rows of a padding index counted";
 constexpr const char* kPool = "one addition per element of each window, one scaling per window";
 constexpr const char* kBack = "one scaling per window, its gradient added to each of its elements";
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPoolingRows[] = {
     {"avg_pool1d", average_pool, 0, 0, 1, 0, kPool},
     {"avg_pool2d", average_pool, 0, 0, 2, 0, kPool},
     {"avg_pool3d", average_pool, 0, 0, 3, 0, kPool},
@@ -177,6 +178,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> pooling_operators() { return kRows; }
+std::span<const OperatorRow> pooling_operators() { return kPoolingRows; }
 
 }  // namespace flopinj::reduce

@@ -146,7 +146,7 @@ Formula integer_product(const OperatorCall&, const OperatorRow&) {
   return Formula::none("integer operations are no FLOP");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kProductRows[] = {
     {"mm", product, 0, 1, 0, 0, kPlain, weight_and_input},
     {"addmm", product, 1, 2, 0, 0, kPlain, weight_and_input},
     {"_addmm_activation", product, 1, 2, 0, 0, kPlain, weight_and_input},
@@ -177,6 +177,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> product_operators() { return kRows; }
+std::span<const OperatorRow> product_operators() { return kProductRows; }
 
 }  // namespace flopinj::reduce

@@ -100,7 +100,7 @@ Formula gates_gradient(const OperatorCall& call, const OperatorRow& row) {
 constexpr const char* kGatesBack = "the gates' gradients, and the sums of those by biases";
 constexpr const char* kWeights = "every weight once per time step and sample; gates left out";
 constexpr const char* kGates = "sums, sigmoids, hyperbolic tangents and the new state";
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRecurrentRows[] = {
     {"lstm", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
     {"gru", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
     {"rnn_tanh", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
@@ -122,6 +122,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> recurrent_operators() { return kRows; }
+std::span<const OperatorRow> recurrent_operators() { return kRecurrentRows; }
 
 }  // namespace flopinj::reduce

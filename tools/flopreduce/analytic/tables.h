@@ -1,4 +1,4 @@
-// The tables that operator_flop.cpp searches. Private to analytic/.
+// The tables that operator_flop.cpp searches. Of others only anonymous/ reads them, for the names.
 #pragma once
 #include <span>
 

@@ -1,9 +1,13 @@
 #include "anonymous/anonymize.h"
 
+#include <google/protobuf/message.h>
+
 #include <map>
+#include <memory>
 #include <protozero/pbf_writer.hpp>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "crc32c.h"
 #include "flop_trace.pb.h"
@@ -14,12 +18,69 @@
 namespace flopinj::reduce {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 using PacketField = trace_fields::TracePacketField;
 
-// Strings by the recording of a file and their id: what they are used as.
-struct Uses {
-  std::set<std::pair<uint32_t, uint32_t>> kernels, ranges;
+enum class Treatment : uint8_t {
+  kOurs,     // the recorder's or the vendor's own words, which nothing of the program gets into
+  kNames,    // a text with names in it
+  kHost,     // a pseudonym of all of it
+  kJob,      //
+  kFile,     //
+  kProgram,  // the same of the first text; no more of them
+  kHash,     // of the value; 0 and no bytes stay
+  kLeftOut,  // a text that says so
+  kPadding,  // as many zeros
 };
+
+// Of each field that holds text, bytes or a number that identifies (fixed64).
+const std::map<std::string_view, Treatment>& treatments() {
+  using enum Treatment;
+  static const std::map<std::string_view, Treatment> kTreatments = {
+      {"Header.producer", kNames},
+      {"Header.hostname", kHost},
+      {"Header.command_line", kProgram},
+      {"Header.rank_source", kNames},
+      {"Header.session_id", kHash},
+      {"Header.mode", kOurs},
+      {"Header.choice", kLeftOut},
+      {"Header.job_id", kJob},
+      {"Header.job_id_source", kNames},
+      {"Device.name", kOurs},
+      {"Device.chip", kOurs},
+      {"Device.uuid", kHash},
+      {"Interned.String.value", kNames},
+      {"Interned.Function.code_hash", kHash},
+      {"Interned.Signature.fingerprint", kHash},
+      {"Interned.Signature.stable_hash", kHash},
+      {"MetricGroup.name", kOurs},
+      {"MetricGroup.metric", kOurs},
+      {"MetricGroup.NeededIf.metric", kOurs},
+      {"MetricGroup.NeededIf.included", kOurs},
+      {"MetricGroup.unavailable", kLeftOut},
+      {"Ledger.measuring_stopped", kLeftOut},
+      {"Ledger.Reason.reason", kOurs},
+      {"Revised.padding", kPadding},
+      {"Diagnostic.code", kOurs},
+      {"Diagnostic.message", kLeftOut},
+      {"Summary.Source.file", kFile},
+      {"Summary.Damage.kind", kOurs},
+  };
+  return kTreatments;
+}
+
+bool needs_treatment(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ||
+         field.type() == FieldDescriptor::TYPE_FIXED64;
+}
+
+std::string_view name_of(const FieldDescriptor& field) {
+  std::string_view name = field.full_name();
+  name.remove_prefix(field.file()->package().size() + 1);
+  return name;
+}
 
 template <typename Visit>
 void for_each(Input& input, DamageLog& damage, Visit&& visit) {
@@ -32,131 +93,120 @@ void for_each(Input& input, DamageLog& damage, Visit&& visit) {
   }
 }
 
-Uses uses_of(Input& input) {
-  Uses uses;
+// The recording in the file, and an id of a string.
+using StringId = std::pair<uint32_t, uint32_t>;
+
+std::set<StringId> names_of_kernels(Input& input) {
+  std::set<StringId> ids;
   DamageLog told_later;
   for_each(input, told_later, [&](uint32_t recording, const Packet& packet) {
-    const auto field = static_cast<PacketField>(packet.body_field);
-    trace::RangeNumbers numbers;
-    trace::Revised revised;
-    if (field == PacketField::revised && parse_message(revised, packet.body))
-      numbers = revised.range_numbers();
-    else if (field == PacketField::range_numbers)
-      parse_message(numbers, packet.body);
-    for (const uint32_t name : numbers.name()) uses.ranges.emplace(recording, name);
     trace::Interned message;
-    if (field != PacketField::interned || !parse_message(message, packet.body)) return;
-    for (const auto& f : message.functions()) uses.kernels.emplace(recording, f.name());
-    for (const auto& r : message.range_paths()) {
-      uses.ranges.emplace(recording, r.name());
-      uses.ranges.emplace(recording, r.domain());
-    }
-    for (const auto& t : message.threads()) uses.ranges.emplace(recording, t.name());
+    if (static_cast<PacketField>(packet.body_field) == PacketField::interned &&
+        parse_message(message, packet.body))
+      for (const auto& f : message.functions()) ids.emplace(recording, f.name());
   });
-  return uses;
+  return ids;
 }
 
-// One message without its private parts; false where it is none.
 class Rewriter {
  public:
-  Rewriter(const AnonymousNames& names, const AnonymizeOptions& options, Uses uses)
-      : names_(names), options_(options), uses_(std::move(uses)) {}
+  Rewriter(const AnonymousNames& names, const AnonymizeOptions& options, std::set<StringId> kernels)
+      : names_(names), options_(options), kernels_(std::move(kernels)) {}
 
-  // Nothing of a body that this version does not know, or that holds only numbers of launches.
+  // A packet's body without its private parts; false where this version does not know it.
   bool body(uint32_t recording, const Packet& packet, std::string& out) const {
-    switch (static_cast<PacketField>(packet.body_field)) {
-      case PacketField::header:
-        return rewrite<trace::Header>(packet, out, [&](auto& m) { header(m); });
-      case PacketField::interned:
-        return rewrite<trace::Interned>(packet, out, [&](auto& m) { interned(recording, m); });
-      case PacketField::device:
-        return rewrite<trace::Device>(packet, out, [&](auto& m) {
-          if (m.uuid().empty()) return;
-          const uint64_t halves[] = {names_.hash().of("first" + m.uuid()),
-                                     names_.hash().of("second" + m.uuid())};
-          m.set_uuid(reinterpret_cast<const char*>(halves), sizeof halves);
-        });
-      case PacketField::diagnostic:
-        return rewrite<trace::Diagnostic>(packet, out,
-                                          [](auto& m) { m.set_message("(left out)"); });
-      case PacketField::summary:
-        return rewrite<trace::Summary>(packet, out, [&](auto& m) {
-          for (auto& source : *m.mutable_source())
-            if (!source.file().empty()) source.set_file(names_.other("file", source.file()));
-        });
-      case PacketField::revised:
-        return rewrite<trace::Revised>(
-            packet, out, [](auto& m) { m.set_padding(std::string(m.padding().size(), '\0')); });
-      case PacketField::counter_samples:
-        return rewrite<trace::CounterSamples>(packet, out, [](auto&) {});
-      case PacketField::metric_group:
-        return rewrite<trace::MetricGroup>(packet, out, [](auto&) {});
-      case PacketField::ledger:
-        return rewrite<trace::Ledger>(packet, out, [](auto&) {});
-      case PacketField::self_overhead:
-        return rewrite<trace::SelfOverhead>(packet, out, [](auto&) {});
-      case PacketField::end:
-        return rewrite<trace::End>(packet, out, [](auto&) {});
-      case PacketField::sequence_groups:
-        return rewrite<trace::SequenceGroups>(packet, out, [](auto&) {});
-      case PacketField::steps:
-        return rewrite<trace::Steps>(packet, out, [](auto&) {});
-      case PacketField::step_sums:
-        return rewrite<trace::StepSums>(packet, out, [](auto&) {});
-      case PacketField::range_numbers:
-        return rewrite<trace::RangeNumbers>(packet, out, [](auto&) {});
-      case PacketField::device_times:
-        return rewrite<trace::DeviceTimes>(packet, out, [](auto&) {});
-      case PacketField::single_steps:
-        return rewrite<trace::SingleSteps>(packet, out, [](auto&) {});
-      case PacketField::kernel_durations:
-        return rewrite<trace::KernelDurations>(packet, out, [](auto&) {});
-      case PacketField::tally_batch:
-        return rewrite<trace::TallyBatch>(packet, out, [](auto&) {});
-      case PacketField::launch_batch:
-        return rewrite<trace::LaunchBatch>(packet, out, [](auto&) {});
-      default:
-        return false;
-    }
+    const auto* field =
+        trace::TracePacket::descriptor()->FindFieldByNumber(static_cast<int>(packet.body_field));
+    if (field == nullptr || field->message_type() == nullptr) return false;
+    const std::unique_ptr<Message> message(google::protobuf::MessageFactory::generated_factory()
+                                               ->GetPrototype(field->message_type())
+                                               ->New());
+    std::string bytes(packet.body.data(), packet.body.size());
+    if (!repair_utf8(*field->message_type(), bytes.data(), bytes.size()) ||
+        !message->ParseFromString(bytes))
+      return false;
+    message->DiscardUnknownFields();
+    rewrite(recording, *message);
+    out = message->SerializeAsString();
+    return true;
   }
 
  private:
-  template <typename Message, typename Change>
-  static bool rewrite(const Packet& packet, std::string& out, Change&& change) {
-    Message message;
-    if (!parse_message(message, packet.body)) return false;
-    message.DiscardUnknownFields();
-    change(message);
-    out = message.SerializeAsString();
-    return true;
+  void rewrite(uint32_t recording, Message& message) const {
+    const Reflection& fields = *message.GetReflection();
+    std::vector<const FieldDescriptor*> present;
+    fields.ListFields(message, &present);
+    for (const FieldDescriptor* field : present) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        if (!field->is_repeated()) rewrite(recording, *fields.MutableMessage(&message, field));
+        for (int i = 0; field->is_repeated() && i < fields.FieldSize(message, field); ++i)
+          rewrite(recording, *fields.MutableRepeatedMessage(&message, field, i));
+      } else if (needs_treatment(*field) && !stays(recording, message)) {
+        treat(message, fields, *field);
+      }
+    }
+  }
+
+  bool stays(uint32_t recording, const Message& message) const {
+    if (message.GetDescriptor() != trace::Interned::String::descriptor()) return false;
+    const uint32_t id = static_cast<const trace::Interned::String&>(message).id();
+    return kernels_.contains({recording, id}) ? options_.keep_kernels : options_.keep_ranges;
+  }
+
+  void treat(Message& message, const Reflection& fields, const FieldDescriptor& field) const {
+    const auto found = treatments().find(name_of(field));
+    if (found == treatments().end()) {
+      fields.ClearField(&message, &field);
+      return;
+    }
+    const Treatment treatment = found->second;
+    if (field.type() == FieldDescriptor::TYPE_FIXED64) {
+      fields.SetUInt64(&message, &field, hashed(fields.GetUInt64(message, &field)));
+      return;
+    }
+    if (!field.is_repeated()) {
+      fields.SetString(&message, &field, text(treatment, fields.GetString(message, &field)));
+      return;
+    }
+    while (treatment == Treatment::kProgram && fields.FieldSize(message, &field) > 1)
+      fields.RemoveLast(&message, &field);
+    for (int i = 0; i < fields.FieldSize(message, &field); ++i)
+      fields.SetRepeatedString(&message, &field, i,
+                               text(treatment, fields.GetRepeatedString(message, &field, i)));
+  }
+
+  std::string text(Treatment treatment, const std::string& value) const {
+    switch (treatment) {
+      case Treatment::kOurs:
+        return value;
+      case Treatment::kNames:
+        return names_.name(value);
+      case Treatment::kHost:
+        return names_.other("host", value);
+      case Treatment::kJob:
+        return names_.other("job", value);
+      case Treatment::kFile:
+        return names_.other("file", value);
+      case Treatment::kProgram:
+        return names_.other("program", value);
+      case Treatment::kHash: {
+        const uint64_t halves[] = {names_.hash().of("first" + value),
+                                   names_.hash().of("second" + value)};
+        return {reinterpret_cast<const char*>(halves), sizeof halves};
+      }
+      case Treatment::kLeftOut:
+        return "(left out)";
+      case Treatment::kPadding:
+        return std::string(value.size(), '\0');
+    }
+    return {};
   }
 
   uint64_t hashed(uint64_t number) const { return number == 0 ? 0 : names_.hash().of(number) | 1; }
 
-  void header(trace::Header& header) const {
-    header.set_hostname(names_.other("host", header.hostname()));
-    const std::string program = header.command_line_size() == 0 ? "" : header.command_line(0);
-    header.clear_command_line();
-    if (!program.empty()) header.add_command_line(names_.other("program", program));
-    if (!header.job_id().empty()) header.set_job_id(names_.other("job", header.job_id()));
-    if (!header.choice().empty()) header.set_choice("options that are not shown");
-    header.set_session_id(hashed(header.session_id()));
-  }
-
-  void interned(uint32_t recording, trace::Interned& message) const {
-    for (auto& s : *message.mutable_strings()) {
-      const std::pair id(recording, s.id());
-      const bool kernel = uses_.kernels.contains(id), range = uses_.ranges.contains(id);
-      if ((kernel && options_.keep_kernels) || (range && options_.keep_ranges)) continue;
-      s.set_value(kernel && !range ? names_.kernel(s.value()) : names_.range(s.value()));
-    }
-    for (auto& f : *message.mutable_functions()) f.set_code_hash(hashed(f.code_hash()));
-    for (auto& s : *message.mutable_signatures()) s.set_stable_hash(hashed(s.stable_hash()));
-  }
-
   const AnonymousNames& names_;
   const AnonymizeOptions& options_;
-  Uses uses_;
+  const std::set<StringId> kernels_;
 };
 
 void append(std::string& bytes, const Packet& packet, bool has_body, const std::string& body) {
@@ -172,9 +222,15 @@ void append(std::string& bytes, const Packet& packet, bool has_body, const std::
 
 }  // namespace
 
+bool has_treatment(const FieldDescriptor& field) {
+  return !needs_treatment(field) || treatments().contains(name_of(field));
+}
+
 std::string anonymize(Input& input, const AnonymousNames& names, const AnonymizeOptions& options,
                       DamageLog& damage) {
-  const Rewriter rewriter(names, options, uses_of(input));
+  const bool any_kept = options.keep_ranges || options.keep_kernels;
+  const Rewriter rewriter(names, options,
+                          any_kept ? names_of_kernels(input) : std::set<StringId>{});
   std::string bytes;
   for_each(input, damage, [&](uint32_t recording, const Packet& packet) {
     std::string body;

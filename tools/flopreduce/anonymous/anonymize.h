@@ -1,8 +1,11 @@
-// A trace or summary written anew without what says whose it is: names as pseudonyms
-// (anonymous/names.h); host, command line and files as well; identifiers of devices, sessions and
-// code as keyed hashes; the texts of diagnostics left out. Numbers stay: every figure of its report
-// is that of the original.
+// A trace or summary written anew without what says whose it is. Every field that holds text or an
+// identifier has a treatment (anonymize.cpp lists them): names become pseudonyms
+// (anonymous/names.h), as do the host, the program and the job; identifiers of devices, sessions,
+// code and parameters become keyed hashes; the texts of diagnostics are left out. Numbers stay:
+// every figure of its report is that of the original.
 #pragma once
+#include <google/protobuf/descriptor.h>
+
 #include <string>
 
 #include "anonymous/names.h"
@@ -20,5 +23,8 @@ struct AnonymizeOptions {
 // says as before that some are lost.
 std::string anonymize(Input& input, const AnonymousNames& names, const AnonymizeOptions& options,
                       DamageLog& damage);
+
+// Whether it is said what becomes of the field. One of text without a treatment is left out.
+bool has_treatment(const google::protobuf::FieldDescriptor& field);
 
 }  // namespace flopinj::reduce

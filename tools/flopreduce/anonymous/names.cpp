@@ -3,176 +3,275 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <optional>
+#include <map>
+#include <set>
+#include <sstream>
 #include <vector>
 
-#include "analytic/operator_flop.h"
 #include "analytic/operator_name.h"
+#include "analytic/tables.h"
+#include "anonymous/mangled.h"
+#include "anonymous/public_names.h"
 #include "phases/phases.h"
-#include "report/operators/gradients.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-// Words of PyTorch's grammar of names, beside those of the rules.
-constexpr std::array<std::string_view, 24> kGrammar = {
-    "seq",  "op",     "id",       "sizes", "input", "ids",      "node",      "layer",
-    "name", "module", "backward", "fn",    "to",    "autograd", "evaluate",  "function",
-    "none", "true",   "false",    "step",  "batch", "epoch",    "iteration", "main"};
+using Match = PhaseRules::Match;
+using Words = std::set<std::string, std::less<>>;
 
-// Operators and autograd nodes of PyTorch and of public extensions, with their sizes and nothing
-// else; autograd numbers its own nodes' names, and not those of a user's functions.
-const re2::RE2& public_range() {
-  static const re2::RE2 regex(
-      R"((autograd::engine::evaluate_function: )?)"
-      R"(((aten|prims?|c10d|_c10d_functional|torchvision|flash_attn\w*|xformers\w*)::\w[\w.]*|)"
-      R"(torch::autograd::\w+|\w+Backward[0-9]+))"
-      R"((, (seq|op_id|sizes|input_op_ids|kernel_size|stride|padding|dilation|output_size|)"
-      R"(ceil_mode|transposed|types) = ([\[\]()0-9, #-]|True|False|same|valid|Complex\w*|)"
-      R"(Float\w*|Double|Half|BFloat16|Int|Long|Short|Byte|Char|Bool)*)*)");
-  return regex;
-}
+constexpr size_t kShortNumber = 4;  // digits: a layer's number, and no telephone's
 
-// Libraries whose kernels everybody has. Names that hold another namespace are not only of them.
-const re2::RE2& public_kernel() {
-  static const re2::RE2 regex(
-      R"((void )?((ampere|hopper|volta|turing|maxwell|sm[0-9]+|gemm|gemv|cublas|cudnn|cutlass|)"
-      R"(nccl|ncclDevKernel|nvjet|xmma|implicit_convolve|fft|regular_fft|vector_fft)[\w:]*|)"
-      R"(at::native::\w+))");
-  return regex;
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z') || (c & '\x80') != 0; }
+bool is_word(char c) { return is_letter(c) || is_digit(c); }
+char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
-const re2::RE2& namespaces() {
-  static const re2::RE2 regex(R"((?:_Z|Z|N)K?N?([0-9]+)([A-Za-z_]))");
-  return regex;
-}
-
-bool is_public_mangled(std::string_view name) {
-  static constexpr std::array<std::string_view, 16> kPublic = {
-      "at",   "native", "c10", "cuda", "cutlass", "cute",          "cudnn", "cublas",
-      "nccl", "thrust", "cub", "std",  "detail",  "pytorch_flash", "flash", "gemmSN"};
-  if (!name.starts_with("_Z")) return false;
-  bool any = false;
-  re2::StringPiece rest(name.data(), name.size());
-  std::string digits, first;
-  while (re2::RE2::FindAndConsume(&rest, namespaces(), &digits, &first)) {
-    const size_t at = static_cast<size_t>(rest.data() - name.data()) - 1;
-    const size_t length = digits.size() > 4 ? name.size() : std::stoul(digits);
-    const std::string_view word = name.substr(at, length);
-    if (std::find(kPublic.begin(), kPublic.end(), word) == kPublic.end()) return false;
-    any = true;
-  }
-  return any;
-}
-
-bool full(std::string_view name, const re2::RE2& regex) {
-  return re2::RE2::FullMatch(re2::StringPiece(name.data(), name.size()), regex);
-}
-
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
-
-std::string small(std::string_view word) {
-  std::string out(word);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+std::string small(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
   return out;
 }
 
-// The end of the word that begins at `at`: "MyHTTPLayer" is My, HTTPLayer's capitals, Layer.
+bool all_digits(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
+
+std::string_view without_digits(std::string_view text) {
+  while (!text.empty() && is_digit(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// The end of the word that begins at `at`. "MyHTTPLayer2": My, HTTP, Layer2.
 size_t word_end(std::string_view name, size_t at) {
   size_t end = at + 1;
   if (is_upper(name[at]) && end < name.size() && is_upper(name[end])) {
     while (end < name.size() && is_upper(name[end])) ++end;
-    if (end < name.size() && is_letter(name[end])) --end;
-    return end;
+    if (end < name.size() && is_letter(name[end])) return end - 1;
   }
-  while (end < name.size() && is_letter(name[end]) && !is_upper(name[end])) ++end;
+  while (end < name.size() && is_word(name[end]) && !is_upper(name[end])) ++end;
   return end;
 }
 
 template <typename Visit>
 void for_each_word(std::string_view name, Visit&& visit) {
   for (size_t at = 0; at < name.size();) {
-    if (!is_letter(name[at])) {
-      visit(name.substr(at++, 1), false);
+    if (!is_word(name[at])) {
+      ++at;
       continue;
     }
     const size_t end = word_end(name, at);
-    visit(name.substr(at, end - at), true);
+    visit(name.substr(at, end - at));
     at = end;
   }
 }
 
-}  // namespace
+// An operator's name in any style, and its autograd node's: "log_softmax", "LogSoftmaxBackward0".
+std::string plain(std::string_view name) {
+  name = without_digits(name).ends_with("Backward") ? without_digits(name) : name;
+  if (name.ends_with("Backward")) name.remove_suffix(8);
+  std::string out = small(name);
+  std::erase(out, '_');
+  return out;
+}
 
-AnonymousNames::AnonymousNames(KeyedHash hash) : hash_(hash) {
-  known_.insert(kGrammar.begin(), kGrammar.end());
-  static const re2::RE2 escape(R"(\\[a-zA-Z]|\(\?[-a-z]+:|\[[^\]]*\])");
-  const PhaseRules rules;
-  for (const auto& rule : rules.rules()) {
-    if (rule.match == PhaseRules::Match::kIs) continue;
-    for (std::string pattern : {rule.pattern, rule.domain}) {
-      if (rule.match == PhaseRules::Match::kRegex) re2::RE2::GlobalReplace(&pattern, escape, " ");
-      for_each_word(pattern, [&](std::string_view word, bool letters) {
-        if (letters && word.size() > 2) known_.insert(small(word));
-      });
+// What stays.
+struct PublicNames {
+  Words identifiers, operators, operator_words, libraries, library_words, words, parts;
+
+  PublicNames() {
+    std::map<std::string, Words*> lists = {{"[identifiers]", &identifiers},
+                                           {"[operators]", &operators},
+                                           {"[libraries]", &libraries},
+                                           {"[library words]", &library_words},
+                                           {"[words]", &words},
+                                           {"[parts]", &parts}};
+    Words* list = nullptr;
+    std::istringstream lines{std::string(kPublicNames)};
+    for (std::string line, name; std::getline(lines, line);) {
+      if (line.starts_with('[')) list = lists.at(line.substr(0, line.find(']') + 1));
+      if (line.starts_with('[') || line.starts_with('#')) continue;
+      for (std::istringstream names(line); names >> name;) {
+        list->insert(list == &operators ? plain(name) : name);
+        if (list != &operators) continue;
+        for_each_word(name, [&](std::string_view word) {
+          operator_words.insert(small(without_digits(word)));
+        });
+      }
+    }
+    add_formulas();
+    add_phase_rules();
+  }
+
+  void add_formulas() {
+    const auto add = [&](std::string_view function) {
+      operators.insert(plain(function.substr(function.find_last_of(':') + 1)));
+    };
+    for (const auto table : {product_operators(), convolution_operators(), pooling_operators(),
+                             attention_operators(), recurrent_operators(), norm_operators()})
+      for (const auto& row : table) add(row.function);
+    for (const auto table : {elementwise_operators(), activation_operators()})
+      for (const auto& row : table) add(row.function);
+    for (const auto& row : list_operators()) add(row.function);
+  }
+
+  void add_phase_rules() {
+    static const re2::RE2 escape(R"(\\[a-zA-Z]|\(\?[-a-z]+:|\[[^\]]*\])");
+    const PhaseRules rules;
+    for (const auto& rule : rules.rules()) {
+      const bool part = (rule.match == Match::kPrefix || rule.match == Match::kContains ||
+                         rule.match == Match::kNode) &&
+                        std::all_of(rule.pattern.begin(), rule.pattern.end(),
+                                    [](char c) { return is_word(c) || c == '_'; });
+      if (part) parts.insert(small(rule.pattern));
+      if (part || rule.match == Match::kIs) continue;
+      for (std::string pattern : {rule.pattern, rule.domain}) {
+        if (rule.match == Match::kRegex) re2::RE2::GlobalReplace(&pattern, escape, " ");
+        for_each_word(pattern, [&](std::string_view word) {
+          if (word.size() > 2) words.insert(small(word));
+        });
+      }
     }
   }
+
+  bool whole(std::string_view name) const {
+    return identifiers.contains(name) || operators.contains(plain(name)) || of_library(name);
+  }
+
+  // "ampere_sgemm_128x64_tn", "triton_poi_fused_add_relu_0"
+  bool of_library(std::string_view name) const {
+    const bool generated = name.starts_with("triton_");
+    const auto known = [&](std::string_view word) {
+      const std::string letters = small(word);
+      return word.size() == 1 || library_words.contains(letters) ||
+             (generated && operator_words.contains(letters));
+    };
+    bool begins = false, all = true;
+    for (size_t at = 0; at < name.size() && all;) {
+      if (!is_letter(name[at])) {
+        ++at;
+        continue;
+      }
+      size_t end = at;
+      while (end < name.size() && is_letter(name[end])) ++end;
+      // Some are written as one word, and some with humps: "TNT", "AllReduce".
+      const std::string_view letters = name.substr(at, end - at);
+      begins = begins || libraries.contains(small(letters)) ||
+               libraries.contains(small(letters.substr(0, word_end(letters, 0))));
+      if (!known(letters))
+        for_each_word(letters, [&](std::string_view word) { all = all && known(word); });
+      all = all && begins;
+      at = end;
+    }
+    return all && begins;
+  }
+};
+
+const PublicNames& public_names() {
+  static const PublicNames names;
+  return names;
 }
 
-std::string AnonymousNames::pseudonym(std::string_view word) const {
-  constexpr size_t kLetters = 10;
-  constexpr std::string_view kAlphabet = "bcdfghjkmqstvwyz";  // in which no rule's word is written
-  uint64_t bits = hash_.of(small(word));
+// Of each character whether it is of a part that stays.
+std::vector<bool> kept_parts(std::string_view text) {
+  std::vector<bool> kept(text.size());
+  const std::string letters = small(text);
+  const auto keep = [&](size_t at, size_t size) {
+    std::fill_n(kept.begin() + static_cast<std::ptrdiff_t>(at), size, true);
+  };
+  for (const std::string& part : public_names().parts)
+    for (size_t at = letters.find(part); at != letters.npos; at = letters.find(part, at + 1))
+      keep(at, part.size());
+  static const re2::RE2 tile(R"((?:^|[^0-9])([1-9][0-9]{0,3}(?:x[1-9][0-9]{0,3})+)(?:[^0-9x]|$))");
+  re2::StringPiece rest(letters), found;
+  while (re2::RE2::FindAndConsume(&rest, tile, &found))
+    keep(static_cast<size_t>(found.data() - letters.data()), found.size());
+  return kept;
+}
+
+// Where four numbers with dots between, which are an address, end; `at` where there are none.
+size_t address_end(std::string_view text, size_t at) {
+  static const re2::RE2 address(R"([0-9]+(\.[0-9]+){3,})");
+  re2::StringPiece rest(text.data() + at, text.size() - at);
+  return re2::RE2::Consume(&rest, address) ? text.size() - rest.size() : at;
+}
+
+}  // namespace
+
+std::string AnonymousNames::word(std::string_view text, bool sizes) const {
+  constexpr size_t kLetters = 12;
+  constexpr std::string_view kAlphabet = "bcdfghjkmqsvwxyz";  // in which no word that stays is
+  const auto& words = public_names().words;
+  if (all_digits(text)) {
+    const bool stays = sizes || text.size() <= kShortNumber;
+    return stays ? std::string(text) : std::to_string(hash_.of(text));
+  }
+  const std::string letters = small(text);
+  const std::string_view stem = without_digits(letters);
+  const bool numbered = letters.size() - stem.size() <= kShortNumber && words.contains(stem);
+  if (numbered || words.contains(letters) || (text.size() == 1 && (text[0] & '\x80') == 0))
+    return std::string(text);
+  uint64_t bits = hash_.of(letters);
   std::string out;
   for (size_t i = 0; i < kLetters; ++i, bits >>= 4) out += kAlphabet[bits & 15];
-  if (is_upper(word.front()))
-    out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+  // Capitals as there, so that what differed by them still does.
+  const bool all_upper =
+      std::none_of(text.begin(), text.end(), [](char c) { return is_letter(c) && !is_upper(c); });
+  for (size_t i = 0; i < (all_upper && text.size() > 1 ? out.size() : 1); ++i)
+    if (is_upper(text[0])) out[i] = static_cast<char>(std::toupper(out[i]));
   return out;
 }
 
-// A single letter gives nothing away and stays. Other characters stay if they are ASCII.
-std::string AnonymousNames::words(std::string_view name) const {
+std::string AnonymousNames::identifier(std::string_view text, bool sizes) const {
+  if (public_names().whole(text)) return std::string(text);
+  const std::vector<bool> kept = kept_parts(text);
   std::string out;
-  for_each_word(name, [&](std::string_view word, bool letters) {
-    if (letters && word.size() > 1 && !known_.contains(small(word)))
-      out += pseudonym(word);
-    else
-      out += static_cast<unsigned char>(word.front()) < 0x80 ? std::string(word) : "?";
-  });
-  return out;
-}
-
-std::string AnonymousNames::range(std::string_view name) const {
-  if (full(name, public_range())) return std::string(name);
-  return words(name);
-}
-
-std::string AnonymousNames::kernel(std::string_view name) const {
-  if (is_public_mangled(name) || full(name, public_kernel())) return std::string(name);
-  std::string out = "kernel_" + pseudonym(std::string("k") + std::string(name));
-  // Words for the gradient, communication and tiles.
-  if (const auto direction = gradient_direction(name))
-    out += *direction == Direction::kInputGradient ? "_dgrad" : "_wgrad";
-  static const PhaseRules rules;
-  for (const auto& rule : rules.rules())
-    if (rule.subject == PhaseRules::Subject::kKernel && contains_any_case(name, rule.pattern)) {
-      out += "_" + rule.pattern;
-      break;
+  for (size_t at = 0; at < text.size();) {
+    if (kept[at] || !is_word(text[at])) {
+      out += text[at++];
+      continue;
     }
-  static const re2::RE2 tile(R"((?:^|[^0-9a-z])([0-9]+x[0-9]+(?:x[0-9]+)?)(?:[^0-9a-z]|$))");
-  re2::StringPiece rest(name.data(), name.size());
-  std::string size;
-  while (re2::RE2::FindAndConsume(&rest, tile, &size)) out += "_" + size;
+    size_t end = at;
+    while (end < text.size() && !kept[end]) ++end;
+    end = std::min(end, word_end(text, at));
+    out += word(text.substr(at, end - at), sizes);
+    at = end;
+  }
   return out;
 }
 
-std::string AnonymousNames::other(const char* kind, std::string_view name) const {
-  if (name.empty()) return {};
-  return std::string(kind) + "-" + pseudonym("o" + std::string(kind) + std::string(name));
+std::string AnonymousNames::name(std::string_view text) const {
+  if (text.starts_with("_Z")) {
+    const auto replaced = replace_identifiers(text, [&](std::string_view part) {
+      return part.starts_with('.') ? name(part) : identifier(part, false);
+    });
+    // What is no mangled name is one private identifier with what stays of it.
+    return replaced ? *replaced : "kernel_" + identifier(text.substr(2), false);
+  }
+  const bool sized = parse_operator_name(text).has_value();
+  std::string out;
+  int depth = 0;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && (is_word(text[end]) || text[end] == '_')) ++end;
+    if (end == at) {
+      if (text[at] == '[' || text[at] == '(') ++depth;
+      if (text[at] == ']' || text[at] == ')') --depth;
+      out += text[at++];
+    } else if (const size_t after = address_end(text, at); after > at) {
+      out += std::to_string(hash_.of(text.substr(at, after - at)));
+      at = after;
+    } else {
+      out += identifier(text.substr(at, end - at), sized && depth > 0);
+      at = end;
+    }
+  }
+  return out;
+}
+
+std::string AnonymousNames::other(const char* kind, std::string_view text) const {
+  if (text.empty()) return {};
+  return std::string(kind) + "-" + word("o" + std::string(kind) + std::string(text), false);
 }
 
 }  // namespace flopinj::reduce

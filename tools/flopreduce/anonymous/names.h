@@ -1,11 +1,11 @@
-// What names become in a trace that is given to others. A name of a public framework or library
-// stays; of others each word becomes a pseudonym, but for words that figures are told by: those of
-// the rules for phases (forward, loss), of gradients (dgrad), sizes and tiles.
+// What names become in a trace that is given to others: identifier by identifier, what a list
+// allows stays (public_names.txt and the words of phase rules), and of all else each word becomes a
+// pseudonym. Digits, and sizes of tiles such as 128x64, stay where figures read them.
 //
 // Equal words have equal pseudonyms under one key, so a function and its gradient keep what joins
 // them, and traces that were made anonymous with one key can be compared.
 #pragma once
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,19 +15,19 @@ namespace flopinj::reduce {
 
 class AnonymousNames {
  public:
-  explicit AnonymousNames(KeyedHash hash);
-  // Of NVTX ranges and their domains, and of threads.
-  std::string range(std::string_view name) const;
-  std::string kernel(std::string_view name) const;                   // mangled or not
-  std::string other(const char* kind, std::string_view name) const;  // "host-gkdamcobfe"
+  explicit AnonymousNames(KeyedHash hash) : hash_(hash) {}
+  // Of a kernel (mangled or not), a range, a domain, a thread: any text with names in it.
+  std::string name(std::string_view text) const;
+  // All of it: "host-gkdamcobfexy".
+  std::string other(const char* kind, std::string_view text) const;
   const KeyedHash& hash() const { return hash_; }
 
  private:
-  std::string words(std::string_view name) const;
-  std::string pseudonym(std::string_view word) const;
+  std::optional<std::string> mangled(std::string_view text) const;
+  std::string identifier(std::string_view text, bool sizes) const;
+  std::string word(std::string_view text, bool sizes) const;
 
   KeyedHash hash_;
-  std::set<std::string, std::less<>> known_;  // words in small letters
 };
 
 }  // namespace flopinj::reduce

@@ -79,7 +79,8 @@ int write_anonymous(const AnonymizeArguments& arguments) {
 Action define_anonymize(manual::CommandLine& app) {
   app.notes =
       "What stays: numbers, times of day, sizes of tensors, ranks, process ids, the device's name, "
-      "versions, and digits in names. Look at the result before it is sent: flopreduce FILE. "
+      "versions, and short numbers in names. Look at the result before it is sent: flopreduce "
+      "FILE. "
       "Equal names have equal pseudonyms in one file, and in all files that were written with one "
       "--key-file; ranks of a job that were written with one can be joined afterwards.";
   app.examples = {{"flopreduce anonymize -o shown.pb rank0.pb", "a trace without names"},
@@ -110,9 +111,10 @@ Action define_anonymize(manual::CommandLine& app) {
 const Command kAnonymize = {
     "anonymize", "a trace without names, for others to look at",
     "Writes a trace or summary anew without what says whose it is, to be sent to others. Program, "
-    "host, files, and names of ranges, threads and kernels become pseudonyms, but for names of "
-    "public frameworks and libraries and words that figures are told by; command lines and texts "
-    "of diagnostics are left out; identifiers of devices, sessions and code are replaced. Every "
+    "host, job, and names of ranges, threads and kernels become pseudonyms, identifier by "
+    "identifier, but for a list of names of public frameworks and libraries and for words that "
+    "figures are told by; command lines and texts of diagnostics are left out; identifiers of "
+    "devices, sessions and code are replaced. Every "
     "figure of the report stays: both are made and compared, and where one differs nothing is "
     "written.",
     define_anonymize};

@@ -19,7 +19,7 @@ std::string listed(const std::vector<NamedFigure>& figures) {
   constexpr size_t kShown = 12;
   std::string text;
   for (size_t i = 0; i < std::min(kShown, figures.size()); ++i)
-    text += std::string("\n  ") + word(figures[i].kind) + ":" + printable(figures[i].name);
+    text += "\n  " + printable(asked_by(figures[i], figures));
   if (figures.size() > kShown)
     text += "\n  and " + std::to_string(figures.size() - kShown) + " more";
   return text;

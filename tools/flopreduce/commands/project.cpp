@@ -101,7 +101,7 @@ int run_infer(InferArguments& a, const CLI::App& app) {
     forward = share_of(phase->work, *trace_examples, "forward phase");
     if (!forward) return kExitPartial;
   }
-  const auto chosen = peak.choose();
+  const auto chosen = peak.choose(input.reduce.fma);
   if (!chosen) return kExitUsage;
   const double u = utilization.value_or(1);
   const double flop = *forward * recurrent.value_or(1);

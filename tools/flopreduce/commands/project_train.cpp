@@ -133,7 +133,7 @@ std::optional<Reached> reached(const TrainArguments& a, const std::optional<Meas
   Reached r;
   std::string from;
   if (a.peak.any()) {
-    const auto chosen = a.peak.choose();
+    const auto chosen = a.peak.choose(a.input.reduce.fma);
     if (!chosen) return std::nullopt;
     if (chosen->size() != 1) {
       complain("--precision: one, for training");

@@ -114,11 +114,13 @@ void PeakArguments::add_to(manual::CommandLine& app) {
   add_number(app, "--peak", given, "Peak FLOP/s of one device, instead of --gpu");
 }
 
-std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose() const {
+std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose(int fma) const {
   if (given && !gpu.empty()) return say("give --gpu or --peak, not both");
   if (given && !precisions.empty())
     return say("--precision has no effect here: --peak is the peak itself; give --gpu");
-  if (given) return std::vector<Choice>{{"given", *given, "--peak"}};
+  const std::string convention = fma == 1 ? ", a multiply-add as one" : "";
+  if (given)
+    return std::vector<Choice>{{"given", in_convention(*given, fma), "--peak" + convention}};
   std::string error;
   const Gpu* row = choose_gpu(gpu, error);
   if (row == nullptr) return say(error);
@@ -128,7 +130,8 @@ std::optional<std::vector<PeakArguments::Choice>> PeakArguments::choose() const 
     if (!peak)
       return say(std::string(row->name) + " has no peak for '" + printable(name) +
                  "'; see flopreduce peaks '" + std::string(row->name) + "'");
-    out.push_back({name, peak->per_second, std::string(row->name) + ", " + peak->source});
+    out.push_back({name, in_convention(peak->per_second, fma),
+                   std::string(row->name) + ", " + peak->source + convention});
   }
   return out;
 }

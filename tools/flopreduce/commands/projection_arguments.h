@@ -48,8 +48,8 @@ struct PeakArguments {
   };
   void add_to(manual::CommandLine& app);
   bool any() const { return given || !gpu.empty(); }
-  // Nothing on an error, which was said.
-  std::optional<std::vector<Choice>> choose() const;
+  // In the convention of `fma`. Nothing on an error, which was said.
+  std::optional<std::vector<Choice>> choose(int fma) const;
 };
 
 // Lines of a result: a figure, its value and where it comes from, for people and for programs.

@@ -43,6 +43,7 @@ void say_some(const std::vector<std::string>& lines) {
 }  // namespace
 
 Reduced reduce_traces(InputArguments& input) {
+  input.reduce.choose_copies = most_complete;
   Reducer reducer(std::move(input.reduce));
   const int trouble = open_traces(reducer, input);
   if (!reducer.any_input()) return {std::nullopt, kExitNothing};
@@ -51,6 +52,8 @@ Reduced reduce_traces(InputArguments& input) {
   for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
   if (const uint64_t missing = result.report->fact_launches_left_out; missing > 0)
     complain(to_grouped(missing) + " launches are in no row of table rows, which is full");
+  if (const std::string runs = runs_notice(*result.report); !runs.empty())
+    complain(printable(runs));
   if (result.report->given_names_unused)
     complain("--names: no launch has one of the names: are they of this program?");
   if (!result.report->errors.empty()) {
@@ -62,7 +65,8 @@ Reduced reduce_traces(InputArguments& input) {
   return result;
 }
 
-int write_summary(InputArguments& input, const OutputArguments& output) {
+int write_summary(InputArguments& input, const OutputArguments& output,
+                  std::optional<std::set<uint64_t>> only) {
   if (output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {
     complain("a summary is not for a terminal: name a file with -o");
     return kExitUsage;
@@ -80,6 +84,8 @@ int write_summary(InputArguments& input, const OutputArguments& output) {
       merge.add(std::move(std::get<std::unique_ptr<Input>>(opened)));
     }
   }
+  const bool chosen = only.has_value();
+  if (only) merge.use_only(std::move(*only));
   merge.choose();
   size_t said = 0;
   const auto say_errors = [&] {
@@ -92,7 +98,10 @@ int write_summary(InputArguments& input, const OutputArguments& output) {
              " processes could not be read again: merge fewer at a time. Nothing was written");
     return kExitUsage;
   }
-  if (!merge.any()) return kExitNothing;
+  if (!merge.any()) {
+    if (chosen) complain("no recording in the inputs has one of these sessions");
+    return kExitNothing;
+  }
   const int code = write_output(output, [&](std::ostream& out) {
     merge.write([&](std::string_view bytes) { out << bytes; });
   });

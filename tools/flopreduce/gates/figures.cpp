@@ -107,16 +107,65 @@ std::string exact_text(const Json& parent, const std::string& key) {
   return exact != nullptr && exact->is_string() ? exact->get<std::string>() : "";
 }
 
+// A text of digits is an integer that JSON's numbers cannot hold (sections/parts/fields.cpp).
+std::optional<End> end_of(const Json& value) {
+  if (value.is_boolean()) return End{value.get<bool>() ? 1.0L : 0.0L, {}};
+  if (value.is_number_unsigned()) return End{value.get<long double>(), value.get<uint64_t>()};
+  if (value.is_number()) return End{value.get<long double>(), {}};
+  constexpr size_t kFewestDigits = 16;  // of 2^53
+  if (!value.is_string() || value.get_ref<const std::string&>().size() < kFewestDigits) return {};
+  const auto whole = parse_whole(value.get<std::string>());
+  if (!whole || to_decimal(*whole) != value.get<std::string>()) return {};
+  return End{static_cast<long double>(*whole), whole};
+}
+
 Figure figure_of(const Json& value, const std::string& name) {
   using State = Figure::State;
-  if (value.is_null()) return {State::kNotKnown, 0, ""};
-  if (value.is_boolean()) return {State::kValue, value.get<bool>() ? 1.0L : 0.0L, ""};
-  if (value.is_number_unsigned())
-    return {State::kValue, value.get<long double>(), "", value.get<uint64_t>()};
-  if (value.is_number()) return {State::kValue, value.get<long double>(), ""};
+  if (value.is_null()) return {State::kNotKnown, {}, {}, ""};
+  if (const auto end = end_of(value)) return Figure::of(*end);
   if (value.is_structured())
-    return {State::kNoFigure, 0, name + " is no figure; it holds " + members(value)};
-  return {State::kNoFigure, 0, name + " is no number"};
+    return {State::kNoFigure, {}, {}, name + " is no figure; it holds " + members(value)};
+  return {State::kNoFigure, {}, {}, name + " is no number"};
+}
+
+// The number of that key, to its last digit where it has a text.
+std::optional<End> end_of(const Json& parent, const std::string& key) {
+  const Json* value = member(parent, key);
+  auto end = value == nullptr ? std::nullopt : end_of(*value);
+  if (end)
+    if (const auto whole = parse_whole(exact_text(parent, key)))
+      end = End{static_cast<long double>(*whole), whole};
+  return end;
+}
+
+// One of precision.NAME or integer_op.NAME, where launches are unmeasured.
+bool of_partial_list(const Json& report, const FigurePath& path) {
+  if (path.size() < 2) return false;
+  const std::string& list = path[path.size() - 2];
+  if (list != "precision" && list != "integer_op") return false;
+  const FigurePath around(path.begin(), path.end() - 2);
+  const Json* holder = around.empty() ? &report : found(report, around).value;
+  const Json* unmeasured = holder == nullptr ? nullptr
+                           : around.empty()  ? found(report, {"total", "unmeasured_launches"}).value
+                                             : member(*holder, "unmeasured_launches");
+  return unmeasured != nullptr && *unmeasured != 0;
+}
+
+// What is known of a figure that is null, from the keys beside it.
+void add_bounds(const Json& parent, const std::string& key, const std::string& name,
+                Figure& figure) {
+  figure.low = end_of(parent, key + "_at_least");
+  figure.high = end_of(parent, key + "_at_most");
+  const std::string partial = key + "_partial";
+  const auto of_some = end_of(parent, partial);
+  if (!of_some) return;
+  figure.message = "launches are missing from it; " + name + "_partial has the others";
+  // A sum, and no quotient of two: at least so much, without what may be no arithmetic.
+  if (!of_some->whole) return;
+  const auto doubtful = end_of(parent, "flop_doubtful");
+  const u128 off = doubtful && doubtful->whole ? std::min(*doubtful->whole, *of_some->whole) : 0;
+  const u128 least = *of_some->whole - off;
+  figure.low = End{static_cast<long double>(least), least};
 }
 
 // Paths to figures, lists by their first element. Bounded: a report may have any number of names.
@@ -164,10 +213,14 @@ std::vector<NamedValue> list_figures(const Json& report) {
     const auto [value, parent] = found(report, parts);
     if (value == nullptr) return;
     if (figure_of(*value, std::string(name)).state == Figure::State::kNoFigure) return;
-    const std::string exact = exact_text(*parent, parts.back());
-    list.push_back({printable(name), value->is_null() ? "-"
-                                     : exact.empty()  ? value->dump()
-                                                      : exact});
+    std::string text = exact_text(*parent, parts.back());
+    if (value->is_null()) {
+      text = known_text(find_figure(report, parts));
+      if (text.empty()) text = "-";
+    } else if (text.empty()) {
+      text = value->is_string() ? value->get<std::string>() : value->dump();
+    }
+    list.push_back({printable(name), std::move(text)});
   };
   for (const auto& [name, path] : kShortNames) add(name, path);
   std::vector<std::string> paths;
@@ -189,21 +242,22 @@ Figure find_figure(const Json& report, const FigurePath& path) {
   for (const auto& part : parts) {
     const Json* next = member(*value, part);
     // Below something that is not known, nothing is.
-    if (next == nullptr && value->is_null()) return {Figure::State::kNotKnown, 0, ""};
+    if (next == nullptr && value->is_null()) return {Figure::State::kNotKnown, {}, {}, ""};
     if (next == nullptr)
-      return {Figure::State::kNoFigure, 0, "no figure '" + name + "'" + nearest(report, name)};
+      return {Figure::State::kNoFigure, {}, {}, "no figure '" + name + "'" + nearest(report, name)};
     parent = value;
     value = next;
   }
   Figure figure = figure_of(*value, name);
-  const Json* partial = figure.state == Figure::State::kNotKnown && parent->is_object()
-                            ? member(*parent, parts.back() + "_partial")
-                            : nullptr;
-  if (partial != nullptr && !partial->is_null())
-    figure.message = "launches are missing from it; " + name + "_partial has the others";
-  if (const auto whole = parse_whole(exact_text(*parent, parts.back()))) {
-    figure.value = static_cast<long double>(*whole);
-    figure.whole = whole;
+  if (figure.state == Figure::State::kNotKnown) {
+    add_bounds(*parent, parts.back(), name, figure);
+  } else if (figure.state == Figure::State::kValue) {
+    figure = Figure::of(*end_of(*parent, parts.back()));
+    if (of_partial_list(report, parts)) {
+      figure.state = Figure::State::kNotKnown;
+      figure.high.reset();
+      figure.message = "launches are missing from it";
+    }
   }
   return figure;
 }

@@ -167,15 +167,8 @@ class GateEvaluation {
  public:
   GateEvaluation(const Gate& gate, const FigureLookup& lookup) : gate_(gate) {
     for (const auto& operand : gate.operands_) {
-      Figure figure;
-      if (operand.figure.empty()) {
-        figure.state = Figure::State::kValue;
-        figure.value = operand.number;
-        figure.whole = operand.whole;
-      } else {
-        figure = lookup(operand.figure);
-      }
-      figures_.push_back(std::move(figure));
+      figures_.push_back(operand.figure.empty() ? Figure::of({operand.number, operand.whole})
+                                                : lookup(operand.figure));
     }
   }
 
@@ -206,11 +199,14 @@ class GateEvaluation {
       const Figure& figure = figures_[i];
       GateResult::Named& to = list.emplace_back();
       to.name = gate_.operands_[i].text;
-      to.whole = figure.whole;
-      if (figure.state == Figure::State::kValue)
-        to.value = static_cast<double>(figure.value);
-      else
-        to.reason = figure.message.empty() ? "null in the report" : figure.message;
+      if (figure.state == Figure::State::kValue) {
+        to.whole = figure.low->whole;
+        to.value = static_cast<double>(figure.low->value);
+        continue;
+      }
+      to.reason = figure.message.empty() ? "null in the report" : figure.message;
+      if (const std::string bound = known_text(figure); !bound.empty())
+        to.reason = bound + (figure.message.empty() ? "" : "; " + figure.message);
     }
     return list;
   }
@@ -221,30 +217,45 @@ class GateEvaluation {
     if (node.kind == kAnd) return std::min(results_[node.left], results_[node.right]);
     const Figure& a = figures_[node.left];
     const Figure& b = figures_[node.right];
-    if (a.state != Figure::State::kValue || b.state != Figure::State::kValue) return Truth::kOpen;
-    const auto which = static_cast<size_t>(node.kind) - static_cast<size_t>(kLess);
-    const bool truth =
-        a.whole && b.whole ? truths(*a.whole, *b.whole)[which] : truths(a.value, b.value)[which];
-    return truth ? Truth::kTrue : Truth::kFalse;
+    const Truth below = less(a, b), above = less(b, a);
+    switch (node.kind) {
+      case kLess:
+        return below;
+      case kGreater:
+        return above;
+      case kLessEqual:
+        return opposite(above);
+      case kGreaterEqual:
+        return opposite(below);
+      default:
+        break;
+    }
+    // Neither below nor above; one of them decides that they differ.
+    const Truth equal = opposite(std::max(below, above));
+    return node.kind == kEqual ? equal : opposite(equal);
   }
-  // In the order of Gate::Kind.
-  template <typename Value>
-  static std::array<bool, 6> truths(Value a, Value b) {
-    return {a<b, a <= b, a> b, a >= b, a == b, a != b};
+  static Truth opposite(Truth truth) {
+    return truth == Truth::kOpen ? truth : truth == Truth::kTrue ? Truth::kFalse : Truth::kTrue;
+  }
+  static bool is_less(const End& a, const End& b) {
+    return a.whole && b.whole ? *a.whole < *b.whole : a.value < b.value;
+  }
+  // Whether a < b, as far as their ends say.
+  static Truth less(const Figure& a, const Figure& b) {
+    if (a.high && b.low && is_less(*a.high, *b.low)) return Truth::kTrue;
+    if (a.low && b.high && !is_less(*a.low, *b.high)) return Truth::kFalse;
+    return Truth::kOpen;
   }
   // "ratio = 1.69, total.flop is not known"
   std::string values() const {
     std::string text;
     for (size_t i = 0; i < figures_.size(); ++i) {
       if (gate_.operands_[i].figure.empty()) continue;
-      const bool known = figures_[i].state == Figure::State::kValue;
-      std::array<char, 64> value{};
-      std::snprintf(value.data(), value.size(), " = %.10Lg", figures_[i].value);
-      const std::string shown =
-          figures_[i].whole ? " = " + to_decimal(*figures_[i].whole) : value.data();
+      const Figure& figure = figures_[i];
+      const std::string shown = known_text(figure);
       text += (text.empty() ? "" : ", ") + printable(gate_.operands_[i].text) +
-              (known ? shown : " is not known");
-      if (!known && !figures_[i].message.empty()) text += " (" + figures_[i].message + ")";
+              (shown.empty() ? " is not known" : " " + shown);
+      if (!figure.message.empty()) text += " (" + figure.message + ")";
     }
     return text;
   }
@@ -253,6 +264,18 @@ class GateEvaluation {
   std::vector<Figure> figures_;  // one for each operand
   std::vector<Truth> results_;
 };
+
+std::string known_text(const Figure& figure) {
+  const auto text_of = [](const End& end) {
+    if (end.whole) return to_decimal(*end.whole);
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.10Lg", end.value);
+    return std::string(text.data());
+  };
+  if (figure.state == Figure::State::kValue) return "= " + text_of(*figure.low);
+  if (figure.low) return ">= " + text_of(*figure.low);
+  return figure.high ? "<= " + text_of(*figure.high) : "";
+}
 
 bool Gate::parse(std::string_view text, Gate& gate, std::string& error) {
   gate = Gate();

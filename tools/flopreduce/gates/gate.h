@@ -9,8 +9,8 @@
 //
 // A word is of letters, digits, "_" and "-". A figure is a path into the JSON report (figures.h).
 // A gate fails when it is true, and also when a figure that decides it is not known: it never
-// passes in silence. Integers are compared to their last digit, 350G and 1e12 too; all else as
-// floating-point numbers.
+// passes in silence. A bound (at least, at most) decides what it can. Integers are compared to
+// their last digit, 350G and 1e12 too; all else as floating-point numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,18 +27,27 @@ namespace flopinj::reduce {
 
 using FigurePath = std::vector<std::string>;
 
+// One end of what a figure may be.
+struct End {
+  long double value = 0;
+  std::optional<u128> whole = {};  // an integer to its last digit; `value` holds 64 bits
+};
+
 // What a figure is in a report.
 struct Figure {
   enum class State : uint8_t {
-    kValue,
-    kNotKnown,  // the report has it as null
+    kValue,     // `low` and `high` are the same
+    kNotKnown,  // the report has it as null, beside a bound or not
     kNoFigure,  // there is no such name, or it is no number: `message` says what to do
   };
   State state = State::kNoFigure;
-  long double value = 0;
+  std::optional<End> low = {}, high = {};
   std::string message = {};
-  std::optional<u128> whole = {};  // an integer to its last digit; `value` holds 64 bits
+
+  static Figure of(End value) { return {State::kValue, value, value, {}}; }
 };
+// "= 1.69", ">= 0.2"; empty where nothing is known.
+std::string known_text(const Figure& figure);
 using FigureLookup = std::function<Figure(const FigurePath&)>;
 
 class Gate {

@@ -1,8 +1,5 @@
 #include "passes/duration_pass.h"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "flop_trace_fields.h"
 #include "passes/packets/every_packet.h"
 #include "passes/rows/durations.h"
@@ -15,58 +12,23 @@
 namespace flopinj::reduce {
 namespace {
 
-// What is known of a trace's signatures while a batch is read. Most ids are small.
-class Places {
- public:
-  struct Place {
-    uint64_t last_ns = 0;  // duration of its last launch in the batch
-    uint32_t batch = 0;
-    uint32_t kernel = 0;
-  };
-  explicit Places(const KernelNumbers& kernels) : kernels_(kernels), small_(kSmall) {}
-  void begin_batch(const TraceState& trace) {
-    if (trace_ != &trace || ++batch_ == 0) {
-      std::fill(small_.begin(), small_.end(), Place{});
-      large_.clear();
-      batch_ = 1;
-    }
-    trace_ = &trace;
-  }
-  Place& of(uint32_t signature) {
-    Place& place = signature < kSmall ? small_[signature] : large_[signature];
-    if (place.batch != batch_) {
-      if (place.batch == 0) place.kernel = kernels_.of(*trace_, signature);
-      place.batch = batch_;
-      place.last_ns = 0;
-    }
-    return place;
-  }
-
- private:
-  static constexpr uint32_t kSmall = 1U << 14;
-  const KernelNumbers& kernels_;
-  const TraceState* trace_ = nullptr;
-  uint32_t batch_ = 0;
-  std::vector<Place> small_;
-  std::unordered_map<uint32_t, Place> large_;
-};
-
 // Of one thread.
 struct Sums {
-  explicit Sums(const KernelNumbers& kernels) : durations(kernels.size()), places(kernels) {}
+  explicit Sums(size_t kernels) : durations(kernels) {}
   Durations durations;
-  Places places;
+  LaunchList list;
 };
 
-void add_batch(const TraceState& trace, const LaunchBatchReader& batch, Sums& sums) {
-  sums.places.begin_batch(trace);
-  batch.for_each_timed(trace.patterns, [&](uint32_t signature, int64_t longer, bool windowed) {
-    Places::Place& place = sums.places.of(signature);
-    const uint64_t ns = place.last_ns + static_cast<uint64_t>(longer);
-    if (ns > kLongestKernelNs) return;
-    place.last_ns = ns;
-    if (!windowed) sums.durations.add(place.kernel, ns);
-  });
+void add_batch(const TraceState& trace, const KernelNumbers& kernels,
+               const LaunchBatchReader& batch, Sums& sums) {
+  if (!batch.has_times()) return;
+  DamageLog logged_before;
+  LaunchList& list = sums.list;
+  batch.read(trace.patterns, list);
+  batch.read_times(list, logged_before);
+  for (size_t i = 0; i < list.size; ++i)
+    if (list.is(i, LaunchList::kTimed) && !list.is(i, LaunchList::kWindowed))
+      sums.durations.add(kernels.of(trace, list.signature[i]), list.duration_ns[i]);
 }
 
 void add_tally(const TraceState& trace, const KernelNumbers& kernels, TallyBatchReader& batch,
@@ -84,7 +46,7 @@ void add_packet(const TraceState& trace, const KernelNumbers& kernels, const Pac
   switch (static_cast<Field>(packet.body_field)) {
     case Field::launch_batch: {
       LaunchBatchReader batch;
-      if (batch.open(packet.body, logged_before)) add_batch(trace, batch, sums);
+      if (batch.open(packet.body, logged_before)) add_batch(trace, kernels, batch, sums);
       break;
     }
     case Field::tally_batch: {
@@ -111,7 +73,7 @@ void duration_pass(const TraceTables& tables, const Segments& segments, const Re
                    std::vector<TraceFile>& files, unsigned jobs, Totals& totals) {
   const KernelNumbers kernels(tables);
   const Sums sums = add_up_packets(
-      segments, revisions, files, jobs, [&] { return Sums(kernels); },
+      segments, revisions, files, jobs, [&] { return Sums(kernels.size()); },
       [&](uint32_t trace, const Packet& packet, Sums& to) {
         add_packet(tables.traces[trace], kernels, packet, to);
       },

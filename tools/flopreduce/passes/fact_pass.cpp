@@ -22,24 +22,12 @@ Counts counts_of(const LaunchRow& launch) {
 
 }  // namespace
 
-size_t FactPass::KeyHash::operator()(const Key& key) const {
-  const uint64_t place = (uint64_t{key.thread} << 40) ^ (uint64_t{key.stream} << 20) ^
-                         uint64_t { key.range_path } ^ (static_cast<uint64_t>(key.tells) << 60);
-  const uint64_t both = (place ^ uint64_t{key.signature} << 32) * 0x9E3779B97F4A7C15ULL + place;
-  return static_cast<size_t>(both ^ both >> 29);
-}
-
 FactPass::FactPass(const TraceTables& tables, PhaseMap& phases, const NumberSource* numbers)
     : tables_(tables), phases_(phases), split_(numbers), classes_(tables) {}
 
-void FactPass::add(const Key& key, const Counts& counts) {
-  const auto found = rows_.find(key);
-  if (found != rows_.end()) {
-    found->second.add(counts);
-    return;
-  }
-  if (rows_.size() < kMaxRowsOfTrace)
-    rows_.emplace(key, counts);
+void FactPass::add(const LaunchKey& key, const Counts& counts) {
+  if (Counts* const row = rows_.at(key))
+    row->add(counts);
   else
     add_saturating(left_out_, counts.launches);
 }
@@ -48,12 +36,15 @@ void FactPass::batch(uint32_t trace, const LaunchBatchReader& batch, SingleSteps
   DamageLog told;
   const TraceState& state = tables_.traces[trace];
   const uint32_t device = state.device_of(batch.stream());
-  NumberCuts numbers(split_.of(trace, batch));
-  batch.for_each(state.patterns, told, [&](const LaunchRow& launch) {
-    add({batch.thread(), batch.stream(), launch.range_path, launch.signature, numbers.next()},
+  batch.read(state.patterns, list_);
+  batch.read_times(list_, told);
+  NumberCuts numbers(split_.of(trace, batch.thread(), list_));
+  for (size_t i = 0; i < list_.size; ++i) {
+    const LaunchRow launch = list_.row(i);
+    add({{batch.thread(), batch.stream(), launch.range_path, launch.signature}, numbers.next()},
         counts_of(launch));
     steps.launch(device, launch);
-  });
+  }
 }
 
 void FactPass::packet(uint32_t trace, const Packet& packet, SingleSteps& steps) {
@@ -68,29 +59,31 @@ void FactPass::packet(uint32_t trace, const Packet& packet, SingleSteps& steps) 
     if (!reader.open(packet.body, told)) return;
     TallyRow row;
     while (reader.next(row))
-      add({row.thread, row.stream, row.range_path, row.signature, row.number_tells},
+      add({{row.thread, row.stream, row.range_path, row.signature}, row.number_tells},
           counts_of(row));
   }
 }
 
 // Ids that no packet defined get the places that they have in the totals.
-FactRow FactPass::row_of(uint32_t trace, const Key& key) {
+FactRow FactPass::row_of(uint32_t trace, const LaunchKey& key) {
   const TraceState& state = tables_.traces[trace];
   const auto known = [](uint32_t index, uint32_t otherwise) {
     return index != kNoIndex ? index : otherwise;
   };
   FactRow row;
-  row.device = state.device_of(key.stream);
-  row.stream = state.streams.get(key.stream) != kNoIndex ? key.stream : 0;
-  const uint32_t thread_name = key.thread == 0 ? kNoIndex : state.threads.get(key.thread);
-  row.thread = thread_name != kNoIndex ? key.thread : 0;
-  const uint32_t signature = known(state.signatures.get(key.signature), SignatureTable::kUndefined);
-  row.path = tables_.path_of(key.range_path == 0
+  row.device = state.device_of(key.stream());
+  row.stream = state.streams.get(key.stream()) != kNoIndex ? key.stream() : 0;
+  const uint32_t thread_name = key.thread() == 0 ? kNoIndex : state.threads.get(key.thread());
+  row.thread = thread_name != kNoIndex ? key.thread() : 0;
+  const uint32_t signature =
+      known(state.signatures.get(key.signature()), SignatureTable::kUndefined);
+  row.path = tables_.path_of(key.range_path() == 0
                                  ? PathTable::kRoot
-                                 : known(state.paths.get(key.range_path), PathTable::kLost),
+                                 : known(state.paths.get(key.range_path()), PathTable::kLost),
                              signature);
   row.rule = phases_.rule_of_kernel(
-      phases_.rule_of(row.path, known(thread_name, NamePool::kEmpty), key.tells), signature);
+      phases_.rule_of(row.path, known(thread_name, NamePool::kEmpty), key.number_tells()),
+      signature);
   row.signature = classes_.home(signature, tables_.devices[row.device].chip);
   return row;
 }
@@ -100,12 +93,12 @@ void FactPass::take_rows(uint32_t trace, Totals& totals) {
     return std::tie(r.device, r.thread, r.stream, r.path, r.rule, r.signature);
   };
   std::vector<FactRow> rows;
-  rows.reserve(rows_.size());
-  for (const auto& [key, counts] : rows_) {
+  const auto counted = rows_.take();
+  rows.reserve(counted.size());
+  for (const auto& [key, counts] : counted) {
     rows.push_back(row_of(trace, key));
     rows.back().counts = counts;
   }
-  rows_.clear();
   std::sort(rows.begin(), rows.end(),
             [&](const FactRow& a, const FactRow& b) { return order(a) < order(b); });
   const size_t first = totals.facts.size();

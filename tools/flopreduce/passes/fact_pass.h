@@ -4,14 +4,15 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "passes/merged_classes.h"
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
 #include "passes/packets/trace_file.h"
+#include "passes/rows/launch_key.h"
 #include "passes/rows/number_split.h"
+#include "passes/rows/repeating_table.h"
 #include "phases/phases.h"
 #include "reader/launch_batch.h"
 #include "tables/totals.h"
@@ -34,27 +35,20 @@ class FactPass {
            Totals& totals);
 
  private:
-  // As the trace's own ids name it.
-  struct Key {
-    uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
-    NumberTells tells = NumberTells::kNothing;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
   void packet(uint32_t trace, const Packet& packet, SingleSteps& steps);
   void batch(uint32_t trace, const LaunchBatchReader& batch, SingleSteps& steps);
-  void add(const Key& key, const Counts& counts);
+  void add(const LaunchKey& key, const Counts& counts);
   void take_rows(uint32_t trace, Totals& totals);
-  FactRow row_of(uint32_t trace, const Key& key);
+  FactRow row_of(uint32_t trace, const LaunchKey& key);
 
   const TraceTables& tables_;
   PhaseMap& phases_;
   NumberSplit split_;
   MergedClasses classes_;
-  std::unordered_map<Key, Counts, KeyHash> rows_;  // of the trace at hand
-  uint64_t left_out_ = 0;                          // launches that found no room
+  LaunchList list_;
+  RepeatingTable<LaunchKey, Counts, LaunchKey::Hash> rows_{
+      kMaxRowsOfTrace};    // of the trace at hand
+  uint64_t left_out_ = 0;  // launches that found no room
 };
 
 }  // namespace flopinj::reduce

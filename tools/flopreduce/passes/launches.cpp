@@ -39,14 +39,17 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
   const uint32_t device = state.streams.get(batch.stream());
   launch.stream = device != kNoIndex ? batch.stream() : 0;
   launch.device = state.device_of(batch.stream());
-  NumberCuts numbers(split_.of(trace, batch));
+  batch.read(state.patterns, list_);
+  batch.read_times(list_, told);
+  NumberCuts numbers(split_.of(trace, batch.thread(), list_));
   launch.path = kNoIndex;  // none yet
   NumberTells path_tells = NumberTells::kNothing;
   uint32_t path_rule = 0;
   bool more = true;
-  batch.for_each(state.patterns, told, [&](const LaunchRow& row) {
+  for (size_t i = 0; more && i < list_.size; ++i) {
+    const LaunchRow row = list_.row(i);
     const NumberTells tells = numbers.next();
-    if (!more || !row.timed || row.start_ns >= kLatestStart) return;
+    if (!row.timed || row.start_ns >= kLatestStart) continue;
     launch.signature = known(state.signatures.get(row.signature), SignatureTable::kUndefined);
     const uint32_t path = tables_.path_of(
         row.range_path == 0 ? PathTable::kRoot
@@ -64,7 +67,7 @@ bool Launches::batch(uint32_t trace, const Packet& packet,
     launch.graph = row.graph;
     launch.step = row.step;
     more = visit(launch);
-  });
+  }
   return more;
 }
 

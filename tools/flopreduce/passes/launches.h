@@ -82,6 +82,7 @@ class Launches {
   WorkTable work_;
   Roofs roofs_;
   MergedClasses classes_;
+  LaunchList list_;
   ReadBatches read_;
   std::unordered_map<uint64_t, Share> shares_;         // by (signature, chip)
   std::unordered_map<uint64_t, uint64_t> handed_out_;  // likewise

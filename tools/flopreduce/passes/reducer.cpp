@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -135,6 +136,7 @@ bool Reducer::one_kind(const std::string& name, bool simulated) {
 
 void Reducer::first_pass(TraceTables& tables) {
   Router router(tables);
+  if (!chosen_.empty()) router.use_copies(chosen_);
   if (kind_) router.use_only(kind_->second);
   DefinitionPass definitions(tables);
   if (options_.facts) definitions.read_single_steps();
@@ -153,6 +155,17 @@ void Reducer::first_pass(TraceTables& tables) {
       leave_out(printable(file.input->name()) + ", " + to_grouped(router.left_out()) +
                     " of its recordings",
                 !kind_->second);
+  }
+  copies_ = router.copies();
+}
+
+void Reducer::choose_copies() {
+  std::vector<Input*> inputs;
+  for (const uint32_t i : copies_) inputs.push_back(files_[i].input.get());
+  for (const auto& [session, source] : options_.choose_copies(inputs)) {
+    std::optional<uint32_t>& chosen = chosen_[session];
+    for (const uint32_t i : copies_)
+      if (files_[i].input.get() == source) chosen = i;
   }
 }
 
@@ -305,8 +318,18 @@ void Reducer::sort_files() {
 
 Report Reducer::run() {
   sort_files();
-  TraceTables tables;
-  first_pass(tables);
+  const size_t errors = errors_.size();
+  std::optional<TraceTables> read;
+  first_pass(read.emplace());
+  if (!copies_.empty() && options_.choose_copies) {
+    choose_copies();
+    errors_.resize(errors);
+    segments_ = {};
+    revisions_ = {};
+    for (TraceFile& file : files_) file.damage = {};
+    first_pass(read.emplace());
+  }
+  TraceTables& tables = *read;
   tables.join();
   const GivenNames::Applied names =
       options_.names.any() ? options_.names.apply(tables) : GivenNames::Applied{};

@@ -1,14 +1,17 @@
 // Traces in, report out.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
+#include "passes/router.h"
 #include "passes/rows/number_split.h"
 #include "passes/second_pass.h"
 #include "phases/forward_numbers.h"
@@ -32,6 +35,9 @@ struct ReduceOptions {
   UtilizationOptions utilization = {};
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};
+  // Of several whole copies of a session the one that counts: passes/summary's most_complete().
+  // Without it the first that is read.
+  std::function<std::map<uint64_t, const Input*>(const std::vector<Input*>&)> choose_copies = {};
   bool keep_rows = false;     // Report::rows
   bool facts = false;         // Report::facts, and single steps of summaries
   bool launch_times = false;  // KernelReport::times
@@ -62,6 +68,8 @@ class Reducer {
   DamageLog& damage_of(TraceState& trace);
   unsigned jobs_wanted() const;
   void first_pass(TraceTables& tables);
+  // Of whole copies of one session, in some inputs, the most complete counts, as in a merge.
+  void choose_copies();
   Totals second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers);
   // Sequence numbers decide phases, so this comes first.
   std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const TraceTables& tables,
@@ -86,6 +94,8 @@ class Reducer {
   std::optional<std::pair<std::string, bool>> kind_;
   Revisions revisions_;
   Segments segments_;
+  std::set<uint32_t> copies_;  // files_ that hold recordings which others hold as a whole
+  ChosenCopies chosen_;
 };
 
 }  // namespace flopinj::reduce

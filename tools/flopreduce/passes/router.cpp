@@ -28,12 +28,19 @@ uint32_t Router::find_or_add(uint64_t session) {
 }
 
 // A recording in a summary is whole: where it was seen before, it is left out.
-bool Router::known_elsewhere(const trace::Header& header) const {
+bool Router::known_elsewhere(const trace::Header& header) {
+  if (chosen_ != nullptr)
+    if (const auto copy = chosen_->find(header.session_id()); copy != chosen_->end())
+      return header.summary() ? copy->second != input_ : copy->second.has_value();
   const auto known = by_session_.find(header.session_id());
   if (known == by_session_.end()) return false;
   const TraceState& t = tables_.traces[known->second];
-  return (header.summary() || t.from_summary) &&
-         std::find(t.inputs.begin(), t.inputs.end(), input_) == t.inputs.end();
+  const bool again = (header.summary() || t.from_summary) &&
+                     std::find(t.inputs.begin(), t.inputs.end(), input_) == t.inputs.end();
+  if (!again) return false;
+  copies_.insert(input_);
+  copies_.insert(t.inputs.begin(), t.inputs.end());
+  return true;
 }
 
 uint32_t Router::trace_for_header(const Packet& packet, DamageLog& damage) {

@@ -1,7 +1,9 @@
 // Which process's recording a packet belongs to.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "reader/damage.h"
@@ -14,6 +16,10 @@ namespace flopinj::reduce {
 // Recordings that are read of one input: a file of a few MiB must not ask for gigabytes.
 inline constexpr uint32_t kMostInSummary = 1U << 17;
 
+// Of sessions that are in several inputs as a whole: the input with the summary that counts, or
+// nothing where the parts of a trace do.
+using ChosenCopies = std::map<uint64_t, std::optional<uint32_t>>;
+
 // Files of one session are parts of one trace, and one file may hold several traces: a Header
 // changes the current one. Call start() for each input.
 class Router {
@@ -23,6 +29,9 @@ class Router {
   // Leaves out recordings of the other kind, and counts them.
   void use_only(bool simulated) { simulated_ = simulated; }
   uint64_t left_out() const { return left_out_; }  // of this input
+  // Without it the first of several whole copies counts, and copies() has inputs that hold some.
+  void use_copies(const ChosenCopies& chosen) { chosen_ = &chosen; }
+  const std::set<uint32_t>& copies() const { return copies_; }
   // The trace of this packet, or kNoIndex for a packet to leave out: seen before, or of an unknown
   // version.
   uint32_t route(const Packet& packet, DamageLog& damage);
@@ -35,7 +44,7 @@ class Router {
   uint32_t trace_for_header(const Packet& packet, DamageLog& damage);
   uint32_t find_or_add(uint64_t session);
   bool header_is_lost(const Packet& packet) const;
-  bool known_elsewhere(const trace::Header& header) const;
+  bool known_elsewhere(const trace::Header& header);
 
   TraceTables& tables_;
   std::unordered_map<uint64_t, uint32_t> by_session_;       // trace; without 0
@@ -48,6 +57,8 @@ class Router {
   uint32_t last_in_input_ = 0;  // sequence number of the packet before in it
   bool in_summary_ = false;
   std::optional<bool> simulated_;
+  const ChosenCopies* chosen_ = nullptr;
+  std::set<uint32_t> copies_;  // inputs
   uint64_t left_out_ = 0;
   bool refused_ = false;
   bool repeated_ = false;  // inside a recording that another input has

@@ -70,25 +70,30 @@ const StepLaunch& StepPass::launch_of(uint32_t trace, uint32_t device, uint32_t 
   return each(trace, signature, tables_.devices[known].chip);
 }
 
-void StepPass::batch(uint32_t trace, const LaunchBatchReader& batch, Result& result) const {
+void StepPass::batch(uint32_t trace, const LaunchBatchReader& batch, LaunchList& list,
+                     Result& result) const {
   const TraceState& state = tables_.traces[trace];
   const uint32_t chip = chip_of(trace, batch.stream());
   DamageLog told;
   uint32_t number = 0;
   StepWork* step = nullptr;  // null for one that did not end
-  batch.for_each(state.patterns, told, [&](const LaunchRow& row) {
+  batch.read(state.patterns, list);
+  if (!list.any_step) return;
+  batch.read_times(list, told);
+  for (size_t i = 0; i < list.size; ++i) {
+    const LaunchRow row = list.row(i);
     if (row.step != number) {
       number = row.step;
       step = state.steps.steps().contains(number) ? &result[trace][number] : nullptr;
     }
-    if (step == nullptr) return;
+    if (step == nullptr) continue;
     const Each& one = each(trace, row.signature, chip);
     step->add_launches(1, one);
     if (row.timed && !row.windowed)
       step->gpu_ns += row.duration_ns;
     else
       step->add_untimed(1, one);
-  });
+  }
 }
 
 void StepPass::tally(uint32_t trace, TallyBatchReader& batch, Result& result) const {
@@ -105,13 +110,14 @@ void StepPass::tally(uint32_t trace, TallyBatchReader& batch, Result& result) co
   }
 }
 
-void StepPass::packet(uint32_t trace, const Packet& packet, Result& result) const {
+void StepPass::packet(uint32_t trace, const Packet& packet, LaunchList& list,
+                      Result& result) const {
   using Field = trace_fields::TracePacketField;
   if (!tables_.traces[trace].steps.any()) return;
   DamageLog told;
   if (packet.body_field == static_cast<uint32_t>(Field::launch_batch)) {
     LaunchBatchReader reader;
-    if (reader.open(packet.body, told)) batch(trace, reader, result);
+    if (reader.open(packet.body, told)) batch(trace, reader, list, result);
   } else if (packet.body_field == static_cast<uint32_t>(Field::tally_batch)) {
     TallyBatchReader reader;
     if (reader.open(packet.body, told)) tally(trace, reader, result);
@@ -120,13 +126,24 @@ void StepPass::packet(uint32_t trace, const Packet& packet, Result& result) cons
 
 StepPass::Result StepPass::run(const Segments& segments, const Revisions& revisions,
                                std::vector<TraceFile>& files, unsigned jobs) const {
+  struct OfThread {
+    Result sums;
+    LaunchList list;
+  };
   return add_up_packets(
-      segments, revisions, files, jobs, [&] { return Result(tables_.traces.size()); },
-      [&](uint32_t trace, const Packet& p, Result& result) { packet(trace, p, result); },
-      [](Result& result, const Result& of_thread) {
-        for (size_t trace = 0; trace < of_thread.size(); ++trace)
-          for (const auto& [number, work] : of_thread[trace]) result[trace][number].add(work);
-      });
+             segments, revisions, files, jobs,
+             [&] {
+               return OfThread{Result(tables_.traces.size()), {}};
+             },
+             [&](uint32_t trace, const Packet& p, OfThread& mine) {
+               packet(trace, p, mine.list, mine.sums);
+             },
+             [](OfThread& all, const OfThread& mine) {
+               for (size_t trace = 0; trace < mine.sums.size(); ++trace)
+                 for (const auto& [number, work] : mine.sums[trace])
+                   all.sums[trace][number].add(work);
+             })
+      .sums;
 }
 
 }  // namespace flopinj::reduce

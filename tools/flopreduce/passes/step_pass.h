@@ -17,6 +17,7 @@
 namespace flopinj::reduce {
 
 class LaunchBatchReader;
+struct LaunchList;
 class Roofs;
 struct SignatureResult;
 class TallyBatchReader;
@@ -42,8 +43,9 @@ class StepPass {
   // By the signature's id in the trace.
   const Each& each(uint32_t trace, uint32_t signature, uint32_t chip) const;
   uint32_t chip_of(uint32_t trace, uint32_t stream) const;
-  void packet(uint32_t trace, const Packet& packet, Result& result) const;
-  void batch(uint32_t trace, const LaunchBatchReader& batch, Result& result) const;
+  void packet(uint32_t trace, const Packet& packet, LaunchList& list, Result& result) const;
+  void batch(uint32_t trace, const LaunchBatchReader& batch, LaunchList& list,
+             Result& result) const;
   void tally(uint32_t trace, TallyBatchReader& batch, Result& result) const;
 
   const TraceTables& tables_;

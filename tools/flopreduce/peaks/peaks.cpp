@@ -12,7 +12,7 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr std::string_view kMemory = "memory";
-constexpr std::string_view kSparse = "_sparse";
+constexpr std::string_view kSparseEnd = "_sparse";
 constexpr std::string_view kTensor = "tensor_";
 
 std::string lower(std::string_view text) {
@@ -81,8 +81,8 @@ bool is_product(std::string_view name) {
 
 // 1e12 per second of one name, dense or "_sparse"; 0 where there is none.
 double table_peak(const Gpu& gpu, std::string_view name) {
-  const bool sparse = name.ends_with(kSparse);
-  if (sparse) name.remove_suffix(kSparse.size());
+  const bool sparse = name.ends_with(kSparseEnd);
+  if (sparse) name.remove_suffix(kSparseEnd.size());
   if (const auto precision = precision_named(name))
     return sparse ? sparse_peak(gpu, *precision) : gpu.dense[static_cast<size_t>(*precision)];
   if (!name.starts_with(kTensor)) return 0;
@@ -100,7 +100,7 @@ double table_peak(const Gpu& gpu, std::string_view name) {
 std::string source_of(const Gpu& gpu, std::string_view precision) {
   std::string source(gpu.source);
   const bool tensor = precision.starts_with(kTensor) && precision != "tensor_fp64";
-  const bool sparse = precision.ends_with(kSparse);
+  const bool sparse = precision.ends_with(kSparseEnd);
   if (tensor && !sparse && gpu.printed == Printed::kSparse) source += "; half of the sparse figure";
   if (tensor && sparse && gpu.printed == Printed::kDense) source += "; twice the dense figure";
   return source;
@@ -160,7 +160,7 @@ void note_whole_names(std::vector<PeakOverride>& options, const std::vector<Devi
 std::string whole_precision_name(std::string_view name) {
   static constexpr std::string_view kShort[] = {"tf32", "bf16", "fp8", "fp6", "fp4", "int8"};
   std::string_view stem = name;
-  if (stem.ends_with(kSparse)) stem.remove_suffix(kSparse.size());
+  if (stem.ends_with(kSparseEnd)) stem.remove_suffix(kSparseEnd.size());
   const bool shortened = std::find(std::begin(kShort), std::end(kShort), stem) != std::end(kShort);
   return (shortened ? std::string(kTensor) : "") + std::string(name);
 }

@@ -11,6 +11,10 @@
 
 namespace flopinj::reduce {
 
+// Peaks, and what papers say of multiply-adds, count each as two operations. In the convention of
+// `--fma`, where one counts `fma`:
+constexpr double in_convention(double operations, int fma) { return operations * fma / 2; }
+
 // What a trace says about a device.
 struct DeviceFacts {
   std::string name = "";  // "NVIDIA H200"

@@ -61,11 +61,10 @@ class LaunchOrder {
   bool no_patterns_ = true;
 };
 
-// One launch, for who looks at each.
+// One launch.
 struct LaunchRow {
   uint32_t signature = 0;
   uint32_t range_path = 0;
-  uint64_t sequence = 0;  // of autograd, plus 1; 0 without one, and of a graph launch
   uint64_t start_ns = 0;  // on the trace's clock; 0 with no time, as the duration
   uint64_t duration_ns = 0;
   uint32_t step = 0;  // number of the training step that it is in; 0: none
@@ -93,20 +92,44 @@ class SequenceSteps {
   uint64_t last_;
 };
 
-// By signature id, 0 at first. Most ids are small.
-class LastDurations {
- public:
-  uint64_t& of(uint32_t signature) {
-    if (signature >= kSmall) return large_[signature];
-    if (signature >= small_.size())
-      small_.resize(std::max<size_t>(signature + 1, 2 * small_.size()));
-    return small_[signature];
+// The launches of a batch, column by column. Kept from one batch to the next, for its memory.
+struct LaunchList {
+  static constexpr uint8_t kTimed = 1, kGraph = 2, kWindowed = 4;
+  size_t size = 0;
+  bool any_step = false;            // otherwise the column of steps is not filled
+  std::vector<uint32_t> signature;  // ids of the trace
+  std::vector<uint32_t> path;
+  std::vector<uint64_t> sequence;  // of autograd, plus 1; 0 without one
+  std::vector<uint32_t> step;
+  std::vector<uint8_t> flags;
+  std::vector<uint64_t> start_ns, duration_ns;  // LaunchBatchReader::read_times()
+
+  bool is(size_t launch, uint8_t flag) const { return (flags[launch] & flag) != 0; }
+  LaunchRow row(size_t i) const {
+    return {signature[i],           path[i],       start_ns[i],   duration_ns[i],
+            any_step ? step[i] : 0, is(i, kTimed), is(i, kGraph), is(i, kWindowed)};
+  }
+  // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
+  // launches that are alike in these, in order.
+  template <typename Visit>
+  void for_each_call(Visit&& visit) const {
+    for (size_t begin = 0, end = 0; begin < size; begin = end) {
+      const auto alike = [&](size_t other) {
+        return path[other] == path[begin] && sequence[other] == sequence[begin] &&
+               is(other, kGraph) == is(begin, kGraph);
+      };
+      for (end = begin + 1; end < size && alike(end);) ++end;
+      visit(path[begin], sequence[begin], is(begin, kGraph), end - begin);
+    }
   }
 
  private:
+  friend class LaunchBatchReader;
+  std::vector<int64_t> gaps_, longer_;
+  // Of the last launch by signature id; all 0 between batches. Most ids are small.
   static constexpr uint32_t kSmall = 1U << 14;
-  std::vector<uint64_t> small_;
-  std::unordered_map<uint32_t, uint64_t> large_;
+  std::vector<uint64_t> last_small_;
+  std::unordered_map<uint32_t, uint64_t> last_large_;
 };
 
 class LaunchBatchReader {
@@ -132,30 +155,16 @@ class LaunchBatchReader {
   template <typename Visit>
   void for_each_stretch(Visit&& visit) const;
 
-  // Calls visit(const LaunchRow&) for each launch, in order. Launches with an impossible duration
-  // count as untimed. What only totals need is in the functions above, which are faster.
-  template <typename Visit>
-  void for_each(const PatternTable& patterns, DamageLog& damage, Visit&& visit) const;
-
-  // Calls visit(signature id, how much longer it took than the last such launch of its signature,
-  // whether counters were read) for each launch with a time. The first of a signature is compared
-  // with 0, one that is longer than kLongestKernelNs is never compared with.
-  template <typename Visit>
-  void for_each_timed(const PatternTable& patterns, Visit&& visit) const;
-
-  // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
-  // launches that are alike in these, in order.
-  template <typename Visit>
-  void for_each_sequence(const PatternTable& patterns, Visit&& visit) const;
+  // All launches into memory. What only totals need is in the functions above, which are faster.
+  void read(const PatternTable& patterns, LaunchList& to) const;
+  // When they ran, after read(). Launches with an impossible duration count as untimed.
+  void read_times(LaunchList& to, DamageLog& damage) const;
 
  private:
   struct Views {
     protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence,
         pattern, step;
   };
-  // Calls visit(signature id, path id, sequence number + 1 or 0) for each launch, in order.
-  template <typename Visit>
-  void for_each_named(const PatternTable& patterns, Visit&& visit) const;
   protozero::data_view* view_of(uint32_t field);
   bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
@@ -191,107 +200,6 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
     visit(static_cast<const Stretch&>(s));
     at = s.end;
   }
-}
-
-template <typename Visit>
-void LaunchBatchReader::for_each(const PatternTable& patterns, DamageLog& damage,
-                                 Visit&& visit) const {
-  PackedColumn gap(views_.gap);
-  PackedColumn duration(views_.duration);
-  PackedColumn untimed(views_.untimed);
-  RunColumn graph(views_.graph);
-  RunColumn windowed(views_.windowed);
-  RunColumn step(views_.step);
-  LastDurations last;  // durations are differences
-  uint64_t next_untimed = untimed.empty() ? UINT64_MAX : untimed.next();
-  uint64_t now = first_start_ns_;
-  uint64_t index = 0;
-  const auto launch = [&](uint32_t signature, uint32_t path, uint64_t sequence) {
-    LaunchRow row{.signature = signature, .range_path = path};
-    row.graph = graph.next() != 0;
-    row.windowed = windowed.next() != 0;
-    row.step = static_cast<uint32_t>(step.next());
-    row.sequence = row.graph ? 0 : sequence;
-    const uint64_t start = now + static_cast<uint64_t>(gap.next_signed());
-    const int64_t delta = duration.next_signed();
-    if (index++ == next_untimed) {
-      next_untimed = untimed.empty() ? UINT64_MAX : next_untimed + untimed.next();
-    } else if (has_times()) {
-      uint64_t& before = last.of(signature);
-      const uint64_t length = before + static_cast<uint64_t>(delta);
-      row.timed = length <= kLongestKernelNs;
-      if (row.timed) {
-        row.start_ns = start;
-        row.duration_ns = before = length;
-        now = start + length;
-      } else {
-        damage.add(Damage::kBadTime);
-      }
-    }
-    visit(static_cast<const LaunchRow&>(row));
-  };
-  for_each_named(patterns, launch);
-}
-
-template <typename Visit>
-void LaunchBatchReader::for_each_timed(const PatternTable& patterns, Visit&& visit) const {
-  if (!has_times()) return;
-  PackedColumn durations = this->durations();
-  LaunchOrder order = this->order();
-  LaunchOrder::Run run;
-  bool is_pattern = false;
-  for_each_stretch([&](const Stretch& alike) {
-    for (size_t at = alike.begin; at < alike.end; ++at) {
-      if (run.launches == 0) {
-        run = order.next_run();
-        is_pattern = run.first_row != 0;
-      }
-      --run.launches;
-      const uint32_t signature =
-          is_pattern ? patterns.get(run.first_row++).signature : order.next_named().signature;
-      const int64_t longer = durations.next_signed_there();
-      if (alike.timed) visit(signature, longer, alike.windowed);
-    }
-  });
-}
-
-template <typename Visit>
-void LaunchBatchReader::for_each_sequence(const PatternTable& patterns, Visit&& visit) const {
-  RunColumn graphs(views_.graph);
-  struct Alike {
-    uint32_t path = 0;
-    uint64_t sequence = 0;
-    bool graph = false;
-    bool operator==(const Alike&) const = default;
-  } current;
-  uint64_t count = 0;
-  for_each_named(patterns, [&](uint32_t, uint32_t path, uint64_t sequence) {
-    const Alike next{path, sequence, graphs.next() != 0};
-    if (next != current && count > 0) {
-      visit(current.path, current.sequence, current.graph, count);
-      count = 0;
-    }
-    current = next;
-    ++count;
-  });
-  if (count > 0) visit(current.path, current.sequence, current.graph, count);
-}
-
-template <typename Visit>
-void LaunchBatchReader::for_each_named(const PatternTable& patterns, Visit&& visit) const {
-  RunColumn sequences(views_.sequence);
-  SequenceSteps steps(sequence_base_);
-  LaunchOrder order = this->order();
-  for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
-    for (size_t i = 0; i < run.launches; ++i) {
-      if (run.first_row == 0) {
-        const LaunchOrder::Named named = order.next_named();
-        visit(named.signature, named.path, steps.is(sequences.next()));
-      } else {
-        const PatternTable::Row pattern = patterns.get(run.first_row + i);
-        visit(pattern.signature, pattern.path, steps.after(pattern.sequence_step));
-      }
-    }
 }
 
 }  // namespace flopinj::reduce

@@ -73,25 +73,62 @@ double moved(const ComparedWork& w, const Normalization& n) {
   return difference(w.gpu_time_ns) + difference(w.flop) * 1e-15;
 }
 
-template <typename Items>
-std::map<std::string, const Work*> by_name(const Items& items) {
-  std::map<std::string, const Work*> out;
-  for (const auto& item : items) out.emplace(item.name, &item.work);
-  return out;
+// Of one side: what has one identity, or one name.
+struct Item {
+  std::string name, mangled;
+  Work work;
+};
+using Items = std::map<std::string, Item>;
+
+Items by_name(const std::vector<PhaseReport>& phases) {
+  Items items;
+  for (const PhaseReport& phase : phases) items[phase.name] = {phase.name, {}, phase.work};
+  return items;
 }
 
-template <typename Items>
+void add(const KernelReport& kernel, std::string key, Items& items) {
+  Item& item = items[std::move(key)];
+  if (item.name.empty()) item = {kernel.name, kernel.mangled, {}};
+  if (item.mangled != kernel.mangled) item.mangled.clear();  // of several
+  item.work.add(kernel.work);
+}
+
+// A kernel is its mangled name. One that the other side lacks is its name as it is shown: what the
+// compiler made of an anonymous namespace differs from build to build. Several of that name are
+// added up.
+std::pair<Items, Items> by_identity(const std::vector<KernelReport>& a,
+                                    const std::vector<KernelReport>& b) {
+  const auto names_of = [](const std::vector<KernelReport>& kernels) {
+    std::set<std::string_view> names;
+    for (const KernelReport& kernel : kernels) names.insert(kernel.mangled);
+    return names;
+  };
+  const auto in_a = names_of(a), in_b = names_of(b);
+  const auto items_of = [](const std::vector<KernelReport>& kernels, const auto& others) {
+    Items items;
+    for (const KernelReport& kernel : kernels)
+      add(kernel, others.contains(kernel.mangled) ? "=" + kernel.mangled : "~" + kernel.name,
+          items);
+    return items;
+  };
+  return {items_of(a, in_b), items_of(b, in_a)};
+}
+
 std::vector<ComparedWork> match(const Items& a, const Items& b, const Normalization& n,
                                 const Work* absent = nullptr) {
-  const auto left = by_name(a);
-  const auto right = by_name(b);
   std::vector<ComparedWork> out;
-  for (const auto& [name, work] : left) {
-    const auto other = right.find(name);
-    out.push_back(compared(name, work, other == right.end() ? nullptr : other->second, n, absent));
+  const auto join = [&](const Item& shown, const Item* left, const Item* right) {
+    out.push_back(compared(shown.name, left != nullptr ? &left->work : nullptr,
+                           right != nullptr ? &right->work : nullptr, n, absent));
+    if (left == nullptr || right == nullptr || left->mangled == right->mangled)
+      out.back().mangled = shown.mangled;
+  };
+  for (const auto& [key, item] : a) {
+    const auto other = b.find(key);
+    join(item, &item, other == b.end() ? nullptr : &other->second);
   }
-  for (const auto& [name, work] : right)
-    if (!left.contains(name)) out.push_back(compared(name, nullptr, work, n, absent));
+  for (const auto& [key, item] : b)
+    if (!a.contains(key)) join(item, nullptr, &item);
   return out;
 }
 
@@ -110,10 +147,13 @@ std::vector<ComparedWork> absent_phases(const Report& a, const Report& b,
 }
 
 // Nothing where it is a limit only.
-std::optional<double> over_wall_time(const Report& report, const UtilizationMethod* method) {
-  if (method == nullptr || method->at_least || method->at_most || !report.total.flop_complete())
-    return std::nullopt;
+std::optional<double> over_wall_time(const UtilizationMethod* method) {
+  if (method == nullptr || method->at_least || method->at_most) return std::nullopt;
   return method->wall.share;
+}
+
+std::optional<double> certain_ratio(const Report& report) {
+  return report.ratio.at_most ? std::nullopt : report.ratio.ratio;
 }
 
 std::optional<double> covered_share(const Report& report) {
@@ -163,16 +203,17 @@ Comparison compare(const Report& a, const Report& b, const Normalization& normal
   Comparison out;
   out.normalization = normalization;
   out.simulated = a.simulated.value_or(false) || b.simulated.value_or(false);
-  out.hfu = {over_wall_time(a, a.utilization.hfu()), over_wall_time(b, b.utilization.hfu())};
-  out.mfu = {over_wall_time(a, a.utilization.mfu()), over_wall_time(b, b.utilization.mfu())};
+  out.hfu = {over_wall_time(a.utilization.hfu()), over_wall_time(b.utilization.hfu())};
+  out.mfu = {over_wall_time(a.utilization.mfu()), over_wall_time(b.utilization.mfu())};
   out.coverage = {covered_share(a), covered_share(b)};
-  out.backward_forward_ratio = {a.ratio.ratio, b.ratio.ratio};
+  out.backward_forward_ratio = {certain_ratio(a), certain_ratio(b)};
   out.step_time_ns = {median_step(a), median_step(b)};
   out.total = compared("total", &a.total, &b.total, normalization);
   const Work none;
-  out.phases = match(a.phases, b.phases, normalization, &none);
+  out.phases = match(by_name(a.phases), by_name(b.phases), normalization, &none);
   out.absent_phases = absent_phases(a, b, out.phases);
-  out.kernels = match(a.kernels, b.kernels, normalization);
+  const auto [left, right] = by_identity(a.kernels, b.kernels);
+  out.kernels = match(left, right, normalization);
   std::stable_sort(out.kernels.begin(), out.kernels.end(), [&](const auto& x, const auto& y) {
     return moved(x, normalization) > moved(y, normalization);
   });

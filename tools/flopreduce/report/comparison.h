@@ -43,6 +43,7 @@ const char* change_word(Change change);
 
 struct ComparedWork {
   std::string name;
+  std::string mangled;  // of a kernel; empty where it is several, or another on each side
   Change change = Change::kSame;
   Pair<u128> launches, flop, gpu_time_ns;
   Pair<double> flop_per_launch, time_per_launch_ns;
@@ -60,9 +61,9 @@ struct Comparison {
   // A phase that one side lacks has 0 launches and 0 FLOP there.
   std::vector<ComparedWork> phases;
   std::vector<ComparedWork> absent_phases;  // that the rules know, and no launch of either side had
-  std::vector<ComparedWork> kernels;  // by name; largest difference of normalised GPU time first
-  bool simulated = false;             // a side is
-  std::vector<GateResult> gates;      // of --fail-if
+  std::vector<ComparedWork> kernels;        // largest difference of normalised GPU time first
+  bool simulated = false;                   // a side is
+  std::vector<GateResult> gates;            // of --fail-if
 };
 Comparison compare(const Report& a, const Report& b, const Normalization& normalization);
 

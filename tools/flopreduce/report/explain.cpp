@@ -37,23 +37,21 @@ std::set<std::string> operators_of(const Report& report) {
   return operators;
 }
 
-// Calls visit(figure, also): `also` is another name that means the same, or empty.
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
-  visit(NamedFigure{FigureKind::kTotal, "total"}, std::string());
+  visit(NamedFigure{FigureKind::kTotal, "total"});
   for (const auto kind : {FigureKind::kBackwardForward, FigureKind::kShareOfPeak})
-    visit(NamedFigure{kind, word(kind)}, std::string());
+    visit(NamedFigure{kind, word(kind)});
   for (size_t i = 0; i < report.precisions.size(); ++i)
     if (report.flop.by_precision[i] > 0)
-      visit(NamedFigure{FigureKind::kPrecision, report.precisions[i]}, std::string());
-  for (const auto& p : report.phases) visit(NamedFigure{FigureKind::kPhase, p.name}, std::string());
-  for (const auto& layer : layers_of(report))
-    visit(NamedFigure{FigureKind::kLayer, layer}, std::string());
-  for (const auto& name : operators_of(report))
-    visit(NamedFigure{FigureKind::kOperator, name}, std::string());
-  for (const auto& k : report.kernels) visit(NamedFigure{FigureKind::kKernel, k.name}, k.mangled);
+      visit(NamedFigure{FigureKind::kPrecision, report.precisions[i]});
+  for (const auto& p : report.phases) visit(NamedFigure{FigureKind::kPhase, p.name});
+  for (const auto& layer : layers_of(report)) visit(NamedFigure{FigureKind::kLayer, layer});
+  for (const auto& name : operators_of(report)) visit(NamedFigure{FigureKind::kOperator, name});
+  for (const auto& k : report.kernels)
+    visit(NamedFigure{FigureKind::kKernel, k.name, kNoRange, k.id, k.mangled});
   for (uint32_t i = 0; i < report.ranges.size(); ++i)
-    visit(NamedFigure{FigureKind::kRange, report.ranges[i].path, i}, report.ranges[i].name);
+    visit(NamedFigure{FigureKind::kRange, report.ranges[i].path, i, {}, report.ranges[i].name});
 }
 
 // Of launches that have another name too: only asked for in full.
@@ -98,8 +96,11 @@ class Members {
   }
   bool holds(const RowReport& row) const {
     if (figure_.kind == FigureKind::kPhase) return row.phase == figure_.name;
-    if (figure_.kind == FigureKind::kKernel)
-      return report_.signatures[row.signature].kernel == figure_.name;
+    if (figure_.kind == FigureKind::kKernel) {
+      const SignatureReport& signature = report_.signatures[row.signature];
+      return figure_.kernel ? signature.kernel_id == *figure_.kernel
+                            : signature.kernel == figure_.name;
+    }
     if (figure_.kind == FigureKind::kOperator) return row.operator_name == figure_.name;
     if (figure_.kind == FigureKind::kRange) return row.range >= first_ && row.range < end_;
     if (figure_.kind == FigureKind::kLayer) return below(row.layer, figure_.name);
@@ -152,16 +153,17 @@ bool more_flop(const Work& a, const Work& b) {
   return a.flop != b.flop ? a.flop > b.flop : a.launches > b.launches;
 }
 
-template <typename NameOf>
-std::vector<SidePart> sides_by(const Report& report, NameOf&& name_of) {
-  std::map<std::pair<bool, std::string>, Work> parts;
+// `key_of`: a name, and a number that tells equal names apart.
+template <typename KeyOf>
+std::vector<SidePart> sides_by(const Report& report, KeyOf&& key_of) {
+  std::map<std::pair<bool, std::pair<std::string, uint32_t>>, Work> parts;
   for (const RowReport& row : report.rows)
-    if (const std::string& name = name_of(row);
-        !name.empty() && (row.phase == "forward" || row.phase == "backward"))
-      parts[{row.phase == "forward", name}].add(row.work);
+    if (auto key = key_of(row);
+        !key.first.empty() && (row.phase == "forward" || row.phase == "backward"))
+      parts[{row.phase == "forward", std::move(key)}].add(row.work);
   std::vector<SidePart> out;
   for (auto& [key, work] : parts)
-    out.push_back({key.first ? "forward" : "backward", key.second, std::move(work)});
+    out.push_back({key.first ? "forward" : "backward", key.second.first, std::move(work)});
   std::stable_sort(out.begin(), out.end(), [](const SidePart& a, const SidePart& b) {
     return a.side != b.side ? a.side < b.side : more_flop(a.work, b.work);
   });
@@ -171,13 +173,21 @@ std::vector<SidePart> sides_by(const Report& report, NameOf&& name_of) {
 }  // namespace
 
 std::vector<SidePart> sides_by_kernel(const Report& report) {
-  return sides_by(report, [&](const RowReport& row) -> const std::string& {
-    return report.signatures[row.signature].kernel;
+  return sides_by(report, [&](const RowReport& row) {
+    const SignatureReport& signature = report.signatures[row.signature];
+    return std::pair(signature.kernel, signature.kernel_id);
   });
 }
 std::vector<SidePart> sides_by_operator(const Report& report) {
-  return sides_by(report,
-                  [](const RowReport& row) -> const std::string& { return row.operator_name; });
+  return sides_by(report, [](const RowReport& row) { return std::pair(row.operator_name, 0U); });
+}
+
+std::string asked_by(const NamedFigure& figure, const std::vector<NamedFigure>& others) {
+  const auto alike = std::ranges::count_if(others, [&](const NamedFigure& other) {
+    return other.kind == figure.kind && other.name == figure.name;
+  });
+  const bool by_other = figure.kind == FigureKind::kKernel && alike > 1 && !figure.also.empty();
+  return std::string(word(figure.kind)) + ":" + (by_other ? figure.also : figure.name);
 }
 
 const char* word(FigureKind kind) { return kWords[static_cast<size_t>(kind)]; }
@@ -191,11 +201,11 @@ std::optional<FigureKind> figure_kind(std::string_view word) {
 std::vector<NamedFigure> figures_named(const Report& report, std::string_view name,
                                        std::optional<FigureKind> wanted) {
   std::vector<NamedFigure> named, also_named, alike;
-  for_each_figure(report, [&](const NamedFigure& figure, const std::string& also) {
+  for_each_figure(report, [&](const NamedFigure& figure) {
     if (wanted && *wanted != figure.kind) return;
     if (figure.name == name)
       named.push_back(figure);
-    else if (!also.empty() && also == name)
+    else if (!figure.also.empty() && figure.also == name)
       also_named.push_back(figure);
     else if (!is_quotient(figure) && lower(figure.name).find(lower(name)) != std::string::npos)
       alike.push_back(figure);
@@ -209,10 +219,10 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
   std::multimap<size_t, NamedFigure> near;
   size_t looked = 0;
   const std::string wanted = lower(name);
-  for_each_figure(report, [&](const NamedFigure& figure, const std::string& also) {
+  for_each_figure(report, [&](const NamedFigure& figure) {
     if (++looked > kMostLooked) return;
     size_t edits = distance(lower(figure.name), wanted);
-    if (!also.empty()) edits = std::min(edits, distance(lower(also), wanted));
+    if (!figure.also.empty()) edits = std::min(edits, distance(lower(figure.also), wanted));
     near.emplace(edits, figure);
     if (near.size() > kShown) near.erase(std::prev(near.end()));
   });

@@ -68,8 +68,12 @@ struct Explanation {
 struct NamedFigure {
   FigureKind kind = FigureKind::kTotal;
   std::string name;
-  uint32_t range = kNoRange;  // Report::ranges, of kind kRange
+  uint32_t range = kNoRange;            // Report::ranges, of kind kRange
+  std::optional<uint32_t> kernel = {};  // KernelReport::id, of kind kKernel; else all of that name
+  std::string also = {};                // another name that means the same; may be empty
 };
+// "kernel:sgemm": the other name, where one of `others` has the same.
+std::string asked_by(const NamedFigure& figure, const std::vector<NamedFigure>& others);
 
 // Figures that `name` may mean: those of that name; else kernels with that mangled name and ranges
 // whose innermost range has it; else those that have it in their name in any case. "total" is the

@@ -137,7 +137,8 @@ struct MetricReport {
 
 // One signature on one kind of device: where a FLOP figure comes from.
 struct SignatureReport {
-  std::string kernel;  // demangled, raw bytes
+  std::string kernel;      // demangled, raw bytes
+  uint32_t kernel_id = 0;  // as in KernelReport
   std::string chip;
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
   uint32_t dynamic_shared_bytes = 0;
@@ -155,9 +156,11 @@ struct SignatureReport {
   std::vector<MetricReport> metrics;  // those that count FLOP
 };
 
+// A mangled name's. What is shown of it may be another kernel's name too.
 struct KernelReport {
-  std::string name;  // demangled, raw bytes
-  std::string mangled;
+  std::string name;     // demangled, raw bytes
+  std::string mangled;  // in full
+  uint32_t id = 0;      // of no other kernel of the report
   uint64_t signatures = 0;
   uint64_t merged_launches = 0;  // in signatures whose parameters were too many to tell apart
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
@@ -225,6 +228,7 @@ inline constexpr double kRatioTolerance = 0.01;
 // f1 of the forward pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
 struct RatioReport {
   std::optional<double> ratio;  // all FLOP; nothing where a part is unmeasured or forward is 0
+  bool at_most = false;         // `ratio` is: launches of Report::unclear may have run forward
   std::optional<double> ratio_partial;  // of the measured launches, where both sides have some
   // Of fused multiply-adds and tensor work only: compare this with `expected`.
   std::optional<double> matrix_ratio;
@@ -301,8 +305,18 @@ struct OperatorsReport {
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
 };
 
+// Recordings that belong together (report/build/runs.h).
+struct RunReport {
+  std::vector<size_t> traces;        // Report::traces
+  std::string job_id;                // as a scheduler or the user names it; empty: nobody does
+  std::optional<uint64_t> begin_ns;  // CLOCK_REALTIME; nothing where it is not known
+  // Programs without rank and job that ran side by side, where they are several.
+  std::vector<std::string> programs;
+};
+
 struct TraceReport {
   std::string name;  // "rank 0, host pid 100": of no other trace of the report; raw bytes
+  size_t run = 0;    // Report::runs
   CounterReport counters;
   std::vector<std::string> files;   // also those that a summary was made of
   std::optional<uint64_t> wall_ns;  // how long it recorded; nothing where it does not say
@@ -417,6 +431,7 @@ struct Report {
   StepsReport steps;
   std::vector<NumberReport> numbers;  // by name
   std::vector<TraceReport> traces;
+  std::vector<RunReport> runs;  // in the order in which they began
   RanksReport ranks;
   std::vector<DamageReport> damage;
   std::vector<GateResult> gates;    // of --fail-if

@@ -48,9 +48,8 @@ Roofs::Roofs(const TraceTables& tables, const Totals& totals, const Formulas& fo
     for (const auto& used : device.peaks) {
       const auto& names = formulas.precisions();
       const auto at = std::find(names.begin(), names.end(), used.precision) - names.begin();
-      // Peaks count a fused multiply-add as two operations; so does FLOP, but with --fma 1.
       chip.flop_per_ns[static_cast<size_t>(at)] =
-          used.peak.per_second * 1e-9 * (formulas.fma() == 1 ? 0.5 : 1);
+          in_convention(used.peak.per_second, formulas.fma()) * 1e-9;
     }
     // An integer multiply-add is always two operations.
     for (const auto& used : device.integer_peaks) {

@@ -84,6 +84,7 @@ struct StepsReport {
   double window_ns = 0;         // the longest
   double device_window_ns = 0;  // times the process's devices, summed
   Attained hfu, mfu;            // over that time x peak
+  uint64_t unmeasured = 0;      // launches of these steps: missing from the FLOP of `hfu`
   std::optional<double> tokens_per_s;
   // Where there are no such figures: why, and what to do.
   std::string missing;

@@ -49,7 +49,8 @@ TimeReport::Device device_of(const TraceTables& tables, const Totals& totals, si
                            kernel_name(tables, gap.before), kernel_name(tables, gap.after)});
   for (size_t phase = 0; phase < time.flop.size(); ++phase)
     if (const FlopSeries& series = time.flop[phase]; !series.empty())
-      out.flop.push_back({totals.phases[phase], series.begin_ns(), series.bin_ns(), series.bins()});
+      out.flop.push_back(
+          {totals.phases[phase], series.begin_ns(), series.bin_ns(), series.bins(), false});
   return out;
 }
 

@@ -27,6 +27,7 @@ struct TimeReport {
     uint64_t begin_ns = 0;  // on the trace's clock; a multiple of bin_ns
     uint64_t bin_ns = 0;    // a power of two
     std::vector<u128> flop;
+    bool at_least = false;  // launches of the phase are missing from it
   };
   // One device of one process. Times that nobody recorded are absent: a trace of level tally says
   // how long kernels ran, not when.

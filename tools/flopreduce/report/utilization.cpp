@@ -70,6 +70,7 @@ UtilizationMethod method(const char* name, std::string basis, std::optional<doub
   m.name = name;
   m.flop_basis = std::move(basis);
   m.flop = flop;
+  m.at_least = !mix.flop_complete();
   m.gpu_time_ns = static_cast<double>(timed.time.ns);
   std::string missing = flop ? without_least_time(mix) : std::move(no_flop);
   if (missing.empty() && !flop) missing = "FLOP not known";
@@ -113,12 +114,13 @@ std::optional<double> known(u128 flop) {
   return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
 }
 
-// Forward and backward of a transformer: 6 FLOP for each parameter and token (Kaplan et al.,
-// Scaling Laws for Neural Language Models, 2020, section 2.1). Nothing where it is not asked for.
+// Forward and backward of a transformer: 6 FLOP, three multiply-adds, for each parameter and token
+// (Kaplan et al., Scaling Laws for Neural Language Models, 2020, section 2.1). Nothing where it is
+// not asked for.
 std::optional<double> flop_by_6nd(const UtilizationOptions& options, const Report& report) {
   if (!options.parameters || !options.tokens_per_step || report.steps.per_process == 0)
     return std::nullopt;
-  return 6 * *options.parameters * *options.tokens_per_step *
+  return in_convention(6, report.fma) * *options.parameters * *options.tokens_per_step *
          static_cast<double>(report.steps.per_process);
 }
 
@@ -229,7 +231,7 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   if (at_least) forward_basis += kAtLeast;
   add("theory", "3 x forward " + forward_basis + ", forward and backward time", theory, forward,
       step);
-  out.methods.back().at_least = at_least && theory.has_value();
+  if (at_least && theory) out.methods.back().at_least = true;
   const bool single = options.batch_size && *options.batch_size == 1;
   add("one", "executed forward and backward, batch size 1",
       single ? executed(step) : std::optional<double>(), step, step);

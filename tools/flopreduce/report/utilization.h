@@ -60,11 +60,12 @@ struct UtilizationOptions {
 // One way to work out a run's utilization.
 struct UtilizationMethod {
   std::string name;
-  std::string flop_basis;                  // what was counted
-  std::optional<double> flop;              // operations, in the report's convention
-  bool at_least = false, at_most = false;  // the true number may be larger, smaller
-  double least_ns = 0;                     // that the peaks allow for them; 0 where it is not known
-  Attained gpu_time;                       // over GPU time, sum of kernels
+  std::string flop_basis;      // what was counted
+  std::optional<double> flop;  // operations, in the report's convention
+  // The true number may be larger, because launches are missing from it; smaller.
+  bool at_least = false, at_most = false;
+  double least_ns = 0;  // that the peaks allow for them; 0 where it is not known
+  Attained gpu_time;    // over GPU time, sum of kernels
   double gpu_time_ns = 0;
   Attained busy;  // over the union of the kernels' times: kernels that overlap take it once
   Attained span;  // over the time from each device's first kernel to its last: no start-up in it

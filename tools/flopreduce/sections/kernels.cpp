@@ -2,6 +2,7 @@
 #include "sections/parts/cells.h"
 #include "sections/parts/records.h"
 #include "sections/sections.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -53,7 +54,7 @@ Section kernels_section(const Report& report) {
 void kernels_fields(Fields& f, const Report& report) {
   f.list("kernels", report.kernels, "most FLOP first", [&](Fields& kernel, const KernelReport& k) {
     kernel("name", k.name);
-    kernel("mangled", k.mangled);
+    kernel("mangled", cut(k.mangled, 2048));
     kernel("signatures", k.signatures);
     work_part(kernel, k.work);
     kernel.ns("min_ns", k.times.min_ns,

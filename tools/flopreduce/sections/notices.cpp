@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -111,9 +112,34 @@ void add_ranks(const Report& report, std::vector<std::string>& lines) {
         "No trace of " + std::string(one ? "rank " : "ranks ") + list_of(ranks.missing) +
         (ranks.world_size ? " of " + std::to_string(*ranks.world_size) : std::string()) +
         ": totals are of the other ranks only; add " + (one ? "its trace." : "their traces."));
-  if (!ranks.repeated.empty())
-    lines.push_back("Several recordings of rank " + list_of(ranks.repeated) +
-                    " are added up here. If they are of several runs, reduce each run apart.");
+}
+
+std::string to_utc(uint64_t ns) {
+  const auto seconds = static_cast<time_t>(ns / 1'000'000'000);
+  std::tm time{};
+  std::array<char, 40> text{};
+  if (::gmtime_r(&seconds, &time) == nullptr) return "-";
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &time);
+  return text.data();
+}
+
+// "train.py --lr 1 (job 17, 2026-05-01 10:00:00 UTC): a.pb, b.pb and 6 more".
+std::string run_text(const Report& report, const RunReport& run) {
+  constexpr size_t kShown = 2;
+  const TraceReport& first = report.traces[run.traces.front()];
+  std::string program;
+  for (const std::string& word : first.header.command_line()) program += word + " ";
+  std::string text = cut(program, 60) + "(";
+  if (!run.job_id.empty()) text += "job " + cut(run.job_id, 40) + ", ";
+  if (run.begin_ns) text += to_utc(*run.begin_ns) + ", ";
+  text += cut(first.header.hostname(), 40) + "): ";
+  for (size_t i = 0; i < std::min(kShown, run.traces.size()); ++i) {
+    const TraceReport& trace = report.traces[run.traces[i]];
+    text += (i == 0 ? "" : ", ") + (trace.files.empty() ? trace.name : trace.files.front());
+  }
+  if (run.traces.size() > kShown)
+    text += " and " + to_grouped(run.traces.size() - kShown) + " more";
+  return text;
 }
 
 bool lacks_more(const Report& report, const std::string& file) {
@@ -154,6 +180,28 @@ void add_choice(const Report& report, std::vector<std::string>& lines) {
 }
 
 }  // namespace
+
+std::string runs_notice(const Report& report) {
+  constexpr size_t kShown = 3;
+  const auto& runs = report.runs;
+  if (runs.size() > 1) {
+    std::string text = "These traces are of " + to_grouped(runs.size()) +
+                       " runs, and every figure is of all of them together; for one run, give "
+                       "flopreduce its traces only. ";
+    for (size_t i = 0; i < std::min(kShown, runs.size()); ++i)
+      text += (i == 0 ? "" : "; ") + std::to_string(i + 1) + ": " + run_text(report, runs[i]);
+    return text + (runs.size() > kShown ? "; and more, see runs in --format json" : "");
+  }
+  if (runs.empty() || runs.front().programs.empty()) return {};
+  const auto& programs = runs.front().programs;
+  std::string text = "These traces are of " + to_grouped(programs.size()) +
+                     " programs that ran side by side, and every figure is of all of them "
+                     "together: ";
+  for (size_t i = 0; i < std::min(kShown, programs.size()); ++i)
+    text += (i == 0 ? "" : "; ") + cut(programs[i], 60);
+  return text + (programs.size() > kShown ? "; and more" : "") +
+         ". For one of them, give flopreduce its traces only.";
+}
 
 std::string reason_words(const std::string& reason) {
   static const std::map<std::string, const char*> kWords = {
@@ -207,6 +255,7 @@ std::string damage_words(const Report& report, size_t most) {
 
 std::vector<std::string> notices(const Report& report) {
   std::vector<std::string> lines;
+  if (std::string runs = runs_notice(report); !runs.empty()) lines.push_back(std::move(runs));
   add_choice(report, lines);
   add_counters(report, lines);
   add_ranks(report, lines);

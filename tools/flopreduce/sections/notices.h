@@ -33,6 +33,10 @@ Mark phase_mark(const std::string& phase, const Report& report);
 // Under figures of forward: launches that may have run there, and sequence numbers do not say.
 std::vector<Line> unclear_lines(const Report& report);
 
+// That the traces are of several runs, which traces are of which, and how to read one; empty where
+// they are of one. Raw bytes.
+std::string runs_notice(const Report& report);
+
 // What took something from the report, with the file: at most `most` of them, and whether there is
 // more. Raw bytes, as all texts here.
 std::string damage_words(const Report& report, size_t most);

@@ -39,22 +39,24 @@ Section numbers_section(const Report& report) {
 void numbers_fields(Fields& f, const Report& report) {
   f.list("numbers", report.numbers,
          "that the program gave to its ranges, as range(\"data\", tokens=4096)",
-         [](Fields& to, const NumberReport& number) {
+         [&](Fields& to, const NumberReport& number) {
            to("name", number.name);
            to("total", number.total,
               "of all processes, without ranges inside of one that was given the same number");
            to("processes", uint64_t{number.processes}, "that gave it");
-           to("flop_each", number.flop_each, "all executed FLOP / total");
+           to.bounded("flop_each", Kind::kRatio, cell_of(number.flop_each, Mark::kNone),
+                      missing_mark(report.total), "all executed FLOP / total");
            to.list("ranges", number.ranges, "each that was given it",
                    [](Fields& range, const NumberReport::InRange& one) {
                      range("path", text_or_null(one.range), "null: given in no range");
                      range("total", one.total);
                      range("times", one.times);
-                     range("flop_each", one.flop_each,
-                           "FLOP of launches in the range, of a training step on any thread / "
-                           "total; null where none were, or not each step was given it");
+                     range.bounded(
+                         "flop_each", Kind::kRatio, cell_of(one.flop_each, Mark::kNone),
+                         one.at_least ? Mark::kAtLeast : Mark::kNone,
+                         "FLOP of launches in the range, of a training step on any thread / total; "
+                         "null where none were, or not each step was given it");
                      range("estimate", one.estimate, "flop_each is one");
-                     range("at_least", one.at_least, "flop_each lacks unmeasured launches");
                    });
          });
 }

@@ -30,9 +30,15 @@ Section precisions_section(const Report& report) {
   for (size_t i = 0; i < report.precisions.size(); ++i) {
     const Cell flop = sum_cell(report, report.flop.by_precision[i],
                                report.estimated_flop.by_precision[i], doubtful_of(report, i));
-    if (report.flop.by_precision[i] > 0)
-      table.rows.push_back({report.precisions[i], flop, flop,
-                            share_cell(report.flop.by_precision[i], report.total.flop)});
+    if (report.flop.by_precision[i] == 0) continue;
+    // What was not measured may be of this precision or of others.
+    const Mark bounds = report.total.flop_complete() ? Mark::kNone
+                        : report.flop.by_precision[i] < report.total.flop
+                            ? Mark::kAtLeast | Mark::kAtMost
+                            : Mark::kAtMost;
+    table.rows.push_back(
+        {report.precisions[i], flop, flop,
+         marked(share_cell(report.flop.by_precision[i], report.total.flop), bounds)});
   }
   return {"By precision", {}, std::move(table), {}};
 }

@@ -18,11 +18,6 @@ std::string first_layer_note(const RatioReport& r) {
   return " (2 - f1, first layer " + fixed(*r.first_layer_share * 100, 2) + " %)";
 }
 
-// Forward may be larger by these launches.
-bool at_most(const Report& report) {
-  return report.unclear.flop > 0 || !report.unclear.flop_complete();
-}
-
 std::string uncounted(const Work& work, const char* phase) {
   return to_grouped(work.unmeasured) + " of " + to_grouped(work.launches) + " " + phase +
          " launches";
@@ -30,8 +25,7 @@ std::string uncounted(const Work& work, const char* phase) {
 
 Section ratio_section(const Report& report) {
   const RatioReport& r = report.ratio;
-  const bool unclear = at_most(report);
-  const std::string mark = std::string(unclear ? "<= " : "") + (r.estimated ? "~ " : "");
+  const std::string mark = std::string(r.at_most ? "<= " : "") + (r.estimated ? "~ " : "");
   std::string text = "  ";
   text += r.ratio ? mark + fixed(*r.ratio, 4) : ratio_missing(report);
   if (r.matrix_ratio)
@@ -50,7 +44,7 @@ Section ratio_section(const Report& report) {
     out.below.push_back({"  expected: " + r.expected->basis, Tone::kDim});
   if (!r.expected_missing.empty())
     out.below.push_back({"  nothing expected: " + r.expected_missing, Tone::kDim});
-  if (unclear && r.ratio)
+  if (r.at_most && r.ratio)
     out.below.push_back({std::string("  ") + kForwardMayHaveMore, Tone::kWarn});
   return out;
 }
@@ -60,7 +54,9 @@ void ratio_fields(Fields& f, const Report& report) {
   f("ratio_partial", r.ratio_partial,
     "the same of the launches that are measured and known to be forward's, where not all are and "
     "both sides have some");
-  f("ratio_missing", text_or_null(ratio_missing(report)), "why ratio is null");
+  f("ratio_missing",
+    text_or_null(r.ratio && r.at_most ? kForwardMayHaveMore : ratio_missing(report)),
+    "why ratio is null");
   f.object_if(r.matrix_interval.has_value(), "matrix_ratio_interval_95",
               "where launches of a side are estimates that have an interval",
               [&](Fields& interval) {
@@ -88,8 +84,8 @@ Table figures_table(const Report& report) {
     table.rows.push_back({figure, value ? Cell(*value, mark) : Cell::none(), std::move(note)});
   };
   const Mark estimate = r.estimated ? Mark::kEstimate : Mark::kNone;
-  add("backward / forward", r.ratio, estimate | (at_most(report) ? Mark::kAtMost : Mark::kNone),
-      r.ratio ? (at_most(report) ? kForwardMayHaveMore : "") : ratio_missing(report));
+  add("backward / forward", r.ratio, estimate | (r.at_most ? Mark::kAtMost : Mark::kNone),
+      r.ratio ? (r.at_most ? kForwardMayHaveMore : "") : ratio_missing(report));
   add("matrix work only", r.matrix_ratio, estimate,
       r.verdict == RatioVerdict::kNone ? "" : verdict_text(r).substr(2));
   const auto bound = [&](double ExpectedRatio::*end) {

@@ -46,12 +46,12 @@ Cell bandwidth_cell(const Work& work) {
 // typically indicate latency issues").
 constexpr double kBindingShare = 0.6;
 
-// "memory", a precision, or nothing where a roof is not known.
+// "memory", a precision, or nothing where a roof is not known, or not all that is under it.
 std::string nearer_roof(const Work& work, const std::string& slowest) {
   const Roof& r = work.roof;
   const bool unknown =
       r.no_peak > 0 || r.no_integer_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0;
-  if (!work.flop_known() || unknown || r.ns <= 0) return "";
+  if (!work.flop_complete() || unknown || r.ns <= 0) return "";
   return r.memory_ns >= r.compute_ns + r.integer_ns ? "memory" : slowest;
 }
 
@@ -141,7 +141,7 @@ std::vector<Table> roofline_tables(const Report& report) {
   for (const auto& d : report.utilization.devices) {
     for (const auto& p : d.peaks)
       if (executed(report, p.precision))
-        table.rows.push_back({d.name, p.precision, p.peak.per_second * (report.fma == 1 ? 0.5 : 1),
+        table.rows.push_back({d.name, p.precision, in_convention(p.peak.per_second, report.fma),
                               Cell::none(), p.peak.source});
     if (d.memory)
       table.rows.push_back(
@@ -153,18 +153,21 @@ std::vector<Table> roofline_tables(const Report& report) {
 void roof_fields(Fields& f, const Work& w, const std::string& slowest) {
   f.cell("dram_bytes", Kind::kBytes, bytes_cell(w),
          "read and written, as measured when kernels ran alone; null where a launch has none");
-  f.cell("flop_per_byte", Kind::kRatio, intensity_cell(w));
-  f.cell("flop_per_s", Kind::kRate, rate_cell(w));
+  const Mark bounds = missing_mark(w);
+  f.bounded("flop_per_byte", Kind::kRatio, intensity_cell(w), bounds);
+  f.bounded("flop_per_s", Kind::kRate, rate_cell(w), bounds);
   f.cell("byte_per_s", Kind::kBandwidth, bandwidth_cell(w));
   f("bound_by", text_or_null(bound_by(w, slowest)),
     "nearer_roof where roof_share is 0.6 or more, else latency; null where a roof or the time is "
-    "not known, and instead of latency where the time is an upper bound "
+    "not known, where launches are unmeasured, and instead of latency where the time is an upper "
+    "bound "
     "(gpu_time_windowed_launches)");
   f("nearer_roof", text_or_null(nearer_roof(w, slowest)),
     "memory, or the precision that takes most of the time at peak");
   const Attained roof = roofline_of(w);
-  f.share("roof_share", roof.share, "the longer of the two least times / the time taken");
-  attained_fields(f, utilization_of(w), roof.above_peak ? roof.missing : "");
+  f.bounded("roof_share", Kind::kShare, number_cell(roof.share), bounds,
+            "the longer of the two least times / the time taken");
+  attained_fields(f, utilization_of(w), bounds, roof.above_peak ? roof.missing : "");
 }
 
 void roofline_fields(Fields& f, const Report& report) {

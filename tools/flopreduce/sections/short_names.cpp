@@ -1,4 +1,5 @@
 // The figures that people ask for first, by short names: for programs, and for gates.
+#include "sections/parts/peak_cells.h"
 #include "sections/parts/records.h"
 #include "sections/sections.h"
 
@@ -7,17 +8,22 @@ namespace {
 
 void short_names_fields(Fields& f, const Report& report) {
   const UtilizationReport& u = report.utilization;
-  const auto of = [](const UtilizationMethod* method, Attained UtilizationMethod::*time) {
-    return method == nullptr ? std::nullopt : (method->*time).share;
+  const auto share = [&](const char* key, const UtilizationMethod* method,
+                         Attained UtilizationMethod::*time, const char* about) {
+    const auto value = method == nullptr ? std::nullopt : (method->*time).share;
+    f.bounded(key, Kind::kShare, number_cell(value),
+              method == nullptr ? Mark::kNone : bound_mark(*method), about);
   };
-  f.share("hfu", of(u.hfu(), &UtilizationMethod::wall),
-          "hardware FLOP utilization: executed FLOP at peak / wall time");
-  f.share("mfu", of(u.mfu(), &UtilizationMethod::wall),
-          "model FLOP utilization: FLOP by formula at peak / wall time");
-  f.share("hfu_kernel_time", of(u.hfu(), &UtilizationMethod::gpu_time),
-          "executed FLOP at peak / sum of kernels' time: not HFU, since idle time is not in it");
-  f("ratio", report.ratio.ratio,
-    "FLOP of phase backward / FLOP of phase forward; null where either is unmeasured or missing");
+  share("hfu", u.hfu(), &UtilizationMethod::wall,
+        "hardware FLOP utilization: executed FLOP at peak / wall time");
+  share("mfu", u.mfu(), &UtilizationMethod::wall,
+        "model FLOP utilization: FLOP by formula at peak / wall time");
+  share("hfu_kernel_time", u.hfu(), &UtilizationMethod::gpu_time,
+        "executed FLOP at peak / sum of kernels' time: not HFU, since idle time is not in it");
+  f.bounded("ratio", Kind::kRatio, number_cell(report.ratio.ratio),
+            report.ratio.at_most ? Mark::kAtMost : Mark::kNone,
+            "FLOP of phase backward / FLOP of phase forward; null where either is unmeasured or "
+            "missing");
   f("matrix_ratio", report.ratio.matrix_ratio,
     "of fused multiply-adds and tensor work only: compare it with expected_ratio");
   const LedgerLine& all = report.ledger.total;

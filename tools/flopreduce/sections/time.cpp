@@ -117,6 +117,7 @@ void series_fields(Fields& f, const TimeReport::Series& series) {
   f("begin_ns", series.begin_ns, "on the trace's clock");
   f("bin_ns", series.bin_ns);
   f.flops("flop", series.flop, "bin by bin");
+  f("at_least", series.at_least, "launches without a FLOP count or a time are missing from flop");
 }
 
 struct IdleDecade {
@@ -228,8 +229,9 @@ Table flop_table(const TimeReport& time) {
   for (const auto& d : time.devices)
     for (const auto& series : d.flop)
       for (size_t i = 0; i < series.flop.size(); ++i)
-        table.rows.push_back({uint64_t{d.trace}, ordinal(d), series.phase,
-                              series.begin_ns + i * series.bin_ns, series.bin_ns, series.flop[i]});
+        table.rows.push_back(
+            {uint64_t{d.trace}, ordinal(d), series.phase, series.begin_ns + i * series.bin_ns,
+             series.bin_ns, Cell(series.flop[i], series.at_least ? Mark::kAtLeast : Mark::kNone)});
   return table;
 }
 

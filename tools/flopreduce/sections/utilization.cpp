@@ -26,8 +26,12 @@ Mark share_mark(const Work& work) {
   return flop_mark(work) | (work.time.windowed == 0 ? Mark::kNone : Mark::kMoreThan);
 }
 
-void attained_fields(Fields& f, const Attained& attained, const std::string& error) {
-  f.share("utilization", attained.share);
+Cell number_cell(const std::optional<double>& number) {
+  return number ? Cell(*number) : Cell::none();
+}
+
+void attained_fields(Fields& f, const Attained& attained, Mark bounds, const std::string& error) {
+  f.bounded("utilization", Kind::kShare, number_cell(attained.share), bounds);
   const bool wrong = attained.above_peak;
   const auto why = attained.share ? std::nullopt : text_or_null(attained.missing);
   f("missing", wrong ? std::nullopt : why, "why there is no utilization");
@@ -35,31 +39,45 @@ void attained_fields(Fields& f, const Attained& attained, const std::string& err
     "above peak: FLOP, time or peak is wrong");
 }
 
-void attained_object(Fields& f, const char* key, const Attained& attained, const char* about) {
+void attained_object(Fields& f, const char* key, const Attained& attained, Mark bounds,
+                     const char* about) {
   f.object(key, about, [&](Fields& object) {
-    object.part("attained", [&](Fields& part) { attained_fields(part, attained); });
+    object.part("attained", [&](Fields& part) { attained_fields(part, attained, bounds); });
   });
+}
+
+Mark bound_mark(const UtilizationMethod& m) {
+  return (m.at_least ? Mark::kAtLeast : Mark::kNone) | (m.at_most ? Mark::kAtMost : Mark::kNone);
 }
 
 void method_fields(Fields& f, const UtilizationMethod& m) {
   f("name", m.name, "executed, formula, theory, one, batch or epoch");
   f("basis", m.flop_basis, "what was counted");
-  f("flop", m.flop);
-  f("at_least", m.at_least, "launches of phase_unclear may belong to it");
-  f("at_most", m.at_most, "formulas of gradients of which nothing is known");
+  const Mark bounds = bound_mark(m);
+  f.bounded("flop", Kind::kRatio, number_cell(m.flop), bounds);
   f("gpu_time_ns", m.gpu_time_ns, "sum of kernels");
-  attained_object(f, "gpu_time", m.gpu_time, "over GPU time, the sum of kernels");
-  attained_object(f, "busy", m.busy, "over the union of the kernels' times, as recorded");
-  attained_object(f, "first_to_last_kernel", m.span,
+  attained_object(f, "gpu_time", m.gpu_time, bounds, "over GPU time, the sum of kernels");
+  attained_object(f, "busy", m.busy, bounds, "over the union of the kernels' times, as recorded");
+  attained_object(f, "first_to_last_kernel", m.span, bounds,
                   "over the time from each device's first kernel to its last, as recorded: "
                   "without start-up");
-  attained_object(f, "wall", m.wall, "over wall time: of executed HFU, of formula MFU");
+  attained_object(f, "wall", m.wall, bounds, "over wall time: of executed HFU, of formula MFU");
+}
+
+Mark wall_mark(const UtilizationMethod& m, const Report& report) {
+  Work counted = report.total;
+  counted.unmeasured = 0;  // the method knows whether launches are missing from its FLOP
+  return share_mark(counted) | bound_mark(m);
 }
 
 namespace {
 
-Mark bound_mark(const UtilizationMethod& m) {
-  return (m.at_least ? Mark::kAtLeast : Mark::kNone) | (m.at_most ? Mark::kAtMost : Mark::kNone);
+// "~ 41.2 %", or why there is no figure.
+std::string share_words(const Attained& a, Mark mark) {
+  if (!a.share) return "-  " + a.missing;
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.3g %%", *a.share * 100);
+  return marked_text(mark, text.data());
 }
 
 Cell method_flop_cell(const UtilizationMethod& m) {
@@ -69,7 +87,7 @@ Cell method_flop_cell(const UtilizationMethod& m) {
 // Of a method's FLOP over a time.
 Cell method_cell(const Attained& a, const UtilizationMethod& m, const Report& report) {
   Cell cell = share_cell(a, report.total);
-  if (a.share) cell.marks = cell.marks | bound_mark(m);
+  if (a.share) cell.marks = wall_mark(m, report);
   return cell;
 }
 
@@ -81,22 +99,12 @@ Cell recorded_cell(const Attained& a, const UtilizationMethod& m, const Report& 
   return cell;
 }
 
-// Of wall time: "41.2 %", or why there is no figure.
-std::string share_words(const UtilizationMethod& m, const Report& report) {
-  const Attained& a = m.wall;
-  if (!a.share) return "-  " + a.missing;
-  const std::string marks = marks_text(method_cell(a, m, report).marks);
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", *a.share * 100);
-  return (marks.empty() ? "" : marks + " ") + text.data() + " %";
-}
-
 // The two figures that are quoted, strictly as the field defines them, and where wall time went.
 void add_wall_shares(std::vector<Line>& lines, const Report& report) {
   const UtilizationReport& u = report.utilization;
   const auto say = [&](const char* name, const UtilizationMethod* m, const char* definition) {
     if (m == nullptr) return;
-    Line line = Line(name).then(share_words(*m, report), Tone::kTitle);
+    Line line = Line(name).then(share_words(m->wall, wall_mark(*m, report)), Tone::kTitle);
     if (m->wall.share) line.then(definition, Tone::kDim);
     lines.push_back(std::move(line));
   };
@@ -270,7 +278,8 @@ void utilization_fields(Fields& f, const Report& report) {
   f.object(
       "utilization",
       "share of peak: the least time that the peaks allow for the FLOP, a sum over precisions of "
-      "FLOP / peak, divided by the time taken. A lower bound where launches are unmeasured",
+      "FLOP / peak, divided by the time taken. A lower bound, KEY_at_least, where launches are "
+      "unmeasured",
       [&](Fields& all) {
         all("convention",
             "peaks count a fused multiply-add as two operations; with fma 1 they are halved");
@@ -282,13 +291,15 @@ void utilization_fields(Fields& f, const Report& report) {
         all.map(
             "phases", report.phases, "", [](const PhaseReport& p) { return p.name; },
             [](Fields& phase, const PhaseReport& p) {
-              attained_fields(phase, utilization_of(p.work));
+              attained_fields(phase, utilization_of(p.work), missing_mark(p.work));
             });
         all.list("ranges", report.ranges, "with everything below them, in the order of ranges",
                  [](Fields& range, const RangeReport& r) {
                    range("path", r.path);
-                   attained_fields(range, utilization_of(r.inclusive));
-                   range.share("roof_share", roofline_of(r.inclusive).share);
+                   const Mark bounds = missing_mark(r.inclusive);
+                   attained_fields(range, utilization_of(r.inclusive), bounds);
+                   range.bounded("roof_share", Kind::kShare,
+                                 number_cell(roofline_of(r.inclusive).share), bounds);
                  });
         all.list("references", kReferenceUtilizations, "what others reached",
                  [](Fields& reference, const ReferenceUtilization& r) {

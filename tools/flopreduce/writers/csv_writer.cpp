@@ -49,7 +49,7 @@ void write_csv(std::ostream& out, const Table& table) {
     CsvRow header(out);
     for (const Column& column : table.columns) {
       if (column.kind == Kind::kExactFlop) continue;
-      header.field(column.key);
+      header.field(text_field(column.key));  // of a query they are whatever the user wrote
       if (can_be_marked(column.kind)) header.field(std::string(column.key) + "_mark");
     }
   }

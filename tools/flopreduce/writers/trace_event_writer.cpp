@@ -128,7 +128,7 @@ class Writer {
   std::priority_queue<TimedLaunch, std::vector<TimedLaunch>, Later> pending_;  // of one trace
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Lane>> lanes_;  // by (device, stream)
   std::map<uint32_t, FlopSeries> flop_, least_;                       // by device; the latter in fs
-  std::set<uint32_t> no_peak_;                                        // devices
+  std::set<uint32_t> no_peak_, unmeasured_;                           // devices with such launches
   std::map<uint32_t, Steps> steps_;                                   // by device
   std::vector<ProjectedRanges::Level> around_;                        // of the last launch
   uint64_t around_of_ = UINT64_MAX;                                   // its path and step
@@ -329,6 +329,7 @@ void Writer::write(const TimedLaunch& launch, uint32_t track) {
           << json_text(launches_.phase(launch)) << R"(,"cname":")"
           << colour_of(launches_.phase(launch)) << R"(","args":{)";
   const Flop* flop = launches_.next_flop(launch);
+  if (flop == nullptr) unmeasured_.insert(launch.device);
   arguments(launch, flop);
   out_ << "}}";
   ++written_;
@@ -387,14 +388,16 @@ void Writer::counter(uint32_t device, const char* title, const FlopSeries& serie
 
 void Writer::rate(uint32_t device, FlopSeries& series) {
   series.finish();
-  counter(device, "FLOP/s", series, 1e9);
+  const bool all = !unmeasured_.contains(device);
+  counter(device, all ? "FLOP/s" : "FLOP/s of measured launches", series, 1e9);
 }
 
 // The least time that the peaks allow / time, in per cent.
 void Writer::utilization(uint32_t device, FlopSeries& series) {
   if (no_peak_.contains(device)) return;
   series.finish();
-  counter(device, "HFU %", series, 100.0 / 1e6);
+  const bool all = !unmeasured_.contains(device);
+  counter(device, all ? "HFU %" : "HFU % of measured launches", series, 100.0 / 1e6);
 }
 
 }  // namespace

@@ -143,6 +143,35 @@ TEST_CASE("a link is not followed, even with force") {
   CHECK(file_bytes(theirs) == "theirs");
 }
 
+TEST_CASE("nothing is written to what another user has put in the place of the trace") {
+  if (::geteuid() != 0) return;  // only root can be two users
+  constexpr uid_t kOther = 4'711;
+  const Scratch dir;
+  const std::string name = dir / "trace.pb";
+  std::ofstream(name) << "theirs";
+  REQUIRE(::chmod(name.c_str(), 0666) == 0);
+  REQUIRE(::chown(name.c_str(), kOther, kOther) == 0);
+  CHECK(says(open_sink(name, {true, 100}).error, "belongs to another user"));
+  CHECK(file_bytes(name) == "theirs");
+  REQUIRE(::unlink(name.c_str()) == 0);
+
+  REQUIRE(::mkfifo(name.c_str(), 0666) == 0);
+  const int reader = ::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  auto own = open_sink(name, {false, 100});  // on purpose
+  REQUIRE(own.sink);
+  REQUIRE(::chown(name.c_str(), kOther, kOther) == 0);  // or another one has come in its place
+  CHECK_FALSE(own.sink->write("secret"));
+  CHECK(says(own.sink->error(), "of another user"));
+  CHECK(says(open_sink(name, {false, 100}).error, "belongs to another user"));
+  char byte = 0;
+  CHECK(::read(reader, &byte, 1) == 0);
+  ::close(reader);
+
+  REQUIRE(::symlink("/dev/null", (dir / "link").c_str()) == 0);  // as in containers
+  CHECK(open_sink(dir / "link", {false, 100}).sink);
+}
+
 TEST_CASE("a number that the program has given to its own file is left alone") {
   const Scratch dir;
   const std::string name = dir / "trace.pb", theirs = dir / "theirs";

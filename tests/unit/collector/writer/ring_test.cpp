@@ -11,7 +11,7 @@ using flopinj::Ring;
 
 TEST_CASE("ring: without memory every push is a counted drop") {
   Ring<int> ring;
-  CHECK_FALSE(ring.allocated());
+  CHECK(ring.wants_memory());
   CHECK_FALSE(ring.push(1));
   CHECK(ring.dropped() == 1);
   CHECK(ring.pushed() == 0);
@@ -29,6 +29,29 @@ TEST_CASE("ring: gives back in order, and drops the newest when full") {
   CHECK(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
   CHECK(ring.push(9));
   CHECK(ring.pushed() == 9);
+}
+
+TEST_CASE("ring: its first records need no memory") {
+  Ring<int, 4> ring;
+  std::vector<int> seen;
+  const auto drain = [&] { ring.drain([&](int v) { seen.push_back(v); }); };
+  for (int i = 0; i < 2; ++i) CHECK(ring.push(i));
+  drain();
+  CHECK_FALSE(ring.wants_memory());
+  CHECK(ring.push(2));
+  CHECK(ring.wants_memory());
+  CHECK(ring.push(3));
+  CHECK_FALSE(ring.push(-1));  // no memory was asked for
+  CHECK(ring.dropped() == 1);
+  REQUIRE(ring.allocate(8));
+  CHECK_FALSE(ring.wants_memory());
+  for (int i = 4; i < 8; ++i) CHECK(ring.push(i));
+  drain();
+  for (int i = 8; i < 16; ++i) CHECK(ring.push(i));
+  CHECK_FALSE(ring.push(-1));
+  drain();
+  REQUIRE(seen.size() == 16);
+  for (int i = 0; i < 16; ++i) CHECK(seen[static_cast<size_t>(i)] == i);
 }
 
 TEST_CASE("ring: behaves as a bounded queue") {
@@ -56,11 +79,12 @@ TEST_CASE("ring: behaves as a bounded queue") {
   CHECK(ring.dropped() == dropped);
 }
 
-TEST_CASE("ring: one thread pushes, one drains; nothing is lost unseen") {
+TEMPLATE_TEST_CASE_SIG("ring: one thread pushes, one drains; nothing is lost unseen", "",
+                       ((uint64_t kFirst), kFirst), 0, 64) {
   struct Record {
     uint64_t a, b, c, d;
   };
-  Ring<Record> ring;
+  Ring<Record, kFirst> ring;
   constexpr uint64_t kRecords = 200'000;
   uint64_t taken = 0, last = 0, torn = 0;
   std::atomic<bool> done{false};

@@ -369,6 +369,17 @@ class Program(unittest.TestCase):
         self.one_line(run("-o", "/dev/full", self.trace["training"]), 2, "/dev/full",
                       "No space left")
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
+    def test_a_fifo_of_another_user_gets_nothing(self):
+        """In a folder that others write to, anybody can make one by the name."""
+        fifo = self.folder / "theirs.fifo"
+        os.mkfifo(fifo)
+        os.chown(fifo, 4711, 4711)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.one_line(run("-o", fifo, self.trace["training"]), 2, "belongs to another user")
+        self.assertEqual(os.read(reader, 1), b"")
+
     def test_streams_without_end_are_left(self):
         for path in ("/dev/zero", "/dev/urandom"):
             self.one_line(run(path), 5, path, "not a trace")
@@ -554,7 +565,7 @@ class Program(unittest.TestCase):
 
     def test_the_json_says_what_each_gate_came_to(self):
         trace = self.trace["training"]
-        gates = ("launches < 1", "phases.forward.flop > 1 and 3 > 2", "total.flop > 1",
+        gates = ("launches < 1", "phases.forward.flop > 1 and 3 > 2", "total.flop > 1T",
                  "hfu > 1 or partial == 0", "total.flopp > 1")
         asked = [word for gate in gates for word in ("--fail-if", gate)]
         done = run("--format", "json", trace, *asked)
@@ -574,7 +585,8 @@ class Program(unittest.TestCase):
         self.assertEqual((figures[1][0]["value"], figures[1][0]["value_exact"]),
                          (forward["flop"], forward["flop_exact"]))
         self.assertIsNone(figures[2][0]["value"])
-        self.assertIn("total.flop_partial", figures[2][0]["reason"])
+        self.assertEqual(figures[2][0]["reason"], ">= 86820; launches are missing from it; "
+                         "total.flop_partial has the others")
         self.assertEqual([(f["name"], f["value"]) for f in figures[3]],
                          [("hfu", None), ("partial", 0)])
         self.assertEqual(figures[3][0]["reason"], "null in the report")
@@ -589,6 +601,43 @@ class Program(unittest.TestCase):
                            "figures": [{"name": "total.launches.ratio", "value": 1,
                                         "value_exact": None, "reason": None}]}])
         jsonschema.validate(compared, json.loads(run("schema", "compare").stdout))
+
+    def test_a_command_may_come_behind_options(self):
+        trace = self.trace["training"]
+        for before in ([], ["-q"], ["--format", "json"], ["--format=json", "-q"],
+                       ["--normalize", "batch=1,2"]):
+            behind = run("compare", trace, trace, *before)
+            self.assertEqual(behind.returncode, 0, behind.stderr)
+            first = run(*before, "compare", trace, trace)
+            self.assertEqual((first.returncode, first.stdout), (0, behind.stdout), before)
+            self.assertIn(b"same", first.stdout)
+        # An option that the command lacks is an error of that command, and no report.
+        self.one_line(run("--skip-steps", "1", "compare", trace, trace), 2, "--skip-steps")
+        # A value is no command: the report goes to a file that is named so.
+        done = subprocess.run([FLOPREDUCE, "-o", "merge", trace], cwd=self.folder,
+                              capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+        self.assertIn("Executed", (self.folder / "merge").read_text())
+
+    def test_a_projection_does_not_depend_on_what_a_multiply_add_counts(self):
+        traces = {name: self.folder / f"{name}.pb" for name in ("exact53", "job0")}
+        for name, path in traces.items():  # multiply-adds only
+            path.write_bytes(subprocess.run([MAKE_TRACES, name], capture_output=True,
+                                            check=True).stdout)
+        train = ("train", traces["exact53"], "--trace-steps", "1", "--steps", "10")
+        infer = ("infer", traces["job0"], "--trace-examples", "1")
+        for peak in (("--gpu", "H100 SXM5"), ("--peak", "10T")):
+            for words in (train, infer):
+                seconds = []
+                for fma in ("2", "1"):
+                    done = run("project", *words, *peak, "--utilization", "0.5", "--fma", fma,
+                               "--format", "json")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    found = json.loads(done.stdout)
+                    seconds.append(found["inference"][0]["time_s"] if words is infer
+                                   else found["projected_s"])
+                with self.subTest(peak=peak, words=words):
+                    self.assertAlmostEqual(seconds[0] / seconds[1], 1, places=9)
 
     def test_percent_in_gates(self):
         trace = self.trace["training"]  # backward / forward is 1.5117
@@ -714,6 +763,30 @@ class Program(unittest.TestCase):
                 self.assertIs(report["simulated"], first == "simulated")
                 self.assertEqual(report["ledger"]["launches"], real["ledger"]["launches"])
 
+    def test_recordings_of_some_sessions_are_merged(self):
+        def processes(file):
+            text = run("--format", "csv", "--table", "processes", file).stdout.decode()
+            return {row["session"]: row for row in csv.DictReader(text.splitlines())}
+
+        whole, part = self.folder / "sessions.sum", self.folder / "session.sum"
+        run("merge", "-o", whole, self.trace["training"], self.trace["other_rank"])
+        both = processes(whole)
+        self.assertEqual(len(both), 2)
+        for session, row in both.items():
+            done = run("merge", "--sessions-from", "-", "--force", "-o", part, whole,
+                       stdin=f"{session}\n".encode())
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            (found,) = processes(part).values()
+            for key in ("session", "rank", "pid", "launches", "wall_ns", "end"):
+                self.assertEqual(found[key], row[key], key)
+        none = self.folder / "of_no_session.sum"
+        self.one_line(run("merge", "--sessions-from", "-", "-o", none, whole, stdin=b"9\n"), 5,
+                      "no recording", "sessions")
+        self.one_line(run("merge", "--sessions-from", "-", "-o", none, whole, stdin=b"x1\n"), 2,
+                      "'x1' is no session")
+        self.one_line(run("merge", "--sessions-from", "nowhere", "-o", none, whole), 2, "nowhere")
+        self.assertFalse(none.exists())
+
     def test_merging_what_cannot_be_read(self):
         out = self.folder / "none.sum"
         self.one_line(run("merge", "-o", out, self.folder / "missing.pb"), 5, "no such file")
@@ -734,7 +807,7 @@ class Program(unittest.TestCase):
         trace = self.trace["training"]
         text = run("explain", "dense_forward", trace).stdout.decode()
         for words in ("kernel dense_forward(int, float const*, float*) = 32,768 FLOP in 4 launches",
-                      "4096 in each of 2 samples; 16,384 in 4 launches; x 2 = 32,768 of fp32",
+                      "4,096 in each of 2 samples; 16,384 in 4 launches; x 2 = 32,768 of fp32",
                       "One fused multiply-add counts 2."):
             self.assertIn(words, text)
         report = json.loads(run("--format", "json", trace).stdout)

@@ -279,12 +279,13 @@ class Gates(Base):
         self.assertIn("By phase", failed.stdout)  # the report is written all the same
 
     def test_what_is_not_known_fails(self):
-        for condition in ("total.flop > 1", "total.flop <= 1", "flop > 1 or total.launches < 0"):
+        for condition in ("total.flop > 1M", "total.flop <= 1M", "flop > 1M or launches < 0"):
             done = self.gate(condition, trace="training")
             self.assertEqual(done.returncode, 1)
             self.assertIn("cannot be decided", done.stderr)
-        self.assertEqual(
-            self.gate("flop > 1 and total.launches < 0", trace="training").returncode, 0)
+        self.assertEqual(self.gate("flop > 1M and launches < 0", trace="training").returncode, 0)
+        # It executes at least 86,820: that is known.
+        self.assertEqual(self.gate("total.flop <= 86k", trace="training").returncode, 0)
 
     def test_a_phase_that_no_launch_had_is_0_launches_and_0_flop(self):
         """A rule for CI such as "nothing is recomputed" holds where there is no such launch."""

@@ -139,6 +139,57 @@ TEST_CASE("what is not known never passes, unless the rest decides") {
   CHECK(decide("ratio > 1").message == "ratio = 1.69");
 }
 
+TEST_CASE("a bound decides what it can") {
+  nlohmann::ordered_json report = {{"a", nullptr},          {"a_at_least", 0.2},
+                                   {"a_at_most", nullptr},  {"b", nullptr},
+                                   {"b_at_least", nullptr}, {"b_at_most", 0.5},
+                                   {"c", nullptr},          {"c_at_least", nullptr},
+                                   {"c_at_most", nullptr},  {"big", "9007199254740993"}};
+  const auto verdict = [&](const std::string& text) {
+    Gate gate;
+    std::string error;
+    INFO(text);
+    REQUIRE(Gate::parse(text, gate, error));
+    const auto result =
+        gate.evaluate([&](const FigurePath& path) { return find_figure(report, path); });
+    return result.verdict == Verdict::kFailed   ? "true"
+           : result.verdict == Verdict::kPassed ? "false"
+                                                : "open";
+  };
+  // With every value that the bounds allow, from a list: true, false, or both.
+  const std::vector<double> values = {0.1, 0.2, 0.3, 0.5, 0.6};
+  const auto allowed = [](char figure, double value) {
+    return figure == 'a' ? value >= 0.2 : figure == 'b' ? value <= 0.5 : true;
+  };
+  const auto holds = [](double x, const std::string& sign, double y) {
+    return sign == "<"    ? x < y
+           : sign == "<=" ? x <= y
+           : sign == ">"  ? x > y
+           : sign == ">=" ? x >= y
+           : sign == "==" ? x == y
+                          : x != y;
+  };
+  for (const char figure : {'a', 'b', 'c'})
+    for (const std::string sign : {"<", "<=", ">", ">=", "==", "!="})
+      for (const double limit : {0.15, 0.2, 0.3, 0.5, 0.55}) {
+        bool any = false, all = true;
+        for (const double value : values)
+          if (allowed(figure, value)) {
+            any = any || holds(value, sign, limit);
+            all = all && holds(value, sign, limit);
+          }
+        // Between the values of the list there are more.
+        if (sign == "==" && !any && allowed(figure, limit)) any = true;
+        if (sign == "!=" && all && allowed(figure, limit)) all = false;
+        const std::string text = std::string(1, figure) + " " + sign + " " + std::to_string(limit);
+        INFO(text);
+        CHECK(verdict(text) == std::string(all ? "true" : any ? "open" : "false"));
+      }
+  CHECK(verdict("a > b") == std::string("open"));
+  CHECK(verdict("big == 9007199254740993") == std::string("true"));
+  CHECK(verdict("big == 9007199254740992") == std::string("false"));
+}
+
 TEST_CASE("unknown names are told with the nearest ones") {
   const auto wrong = decide("rato > 1");
   CHECK(wrong.verdict == Verdict::kInvalid);

@@ -136,3 +136,49 @@ TEST_CASE("a merge of a merge is the merge, of recorded traces however spoilt") 
     CHECK(merged(parts) == whole);
   }
 }
+
+TEST_CASE("of several copies of a recording the most complete counts, in a report as in a merge") {
+  // Ten launches; or of the same recording the first four, as far as it was written by then.
+  const auto trace = [](bool whole) {
+    TraceBuilder t = started(7);
+    t.kernel(1, "kernel", 11);
+    t.samples(1, 1, {sass(100, 0, 100)});
+    t.launches(std::vector<TraceBuilder::Launch>(4, {1, 10}));
+    if (!whole) return t.bytes();
+    t.launches(std::vector<TraceBuilder::Launch>(6, {1, 10}), 1, 1, 5000);
+    t.ledger(10, 10, 0);
+    t.end();
+    return t.bytes();
+  };
+  const auto other = [] {
+    TraceBuilder t = started(8);
+    t.kernel(1, "kernel", 11);
+    t.launches(std::vector<TraceBuilder::Launch>(3, {1, 10}));
+    t.end();
+    return t.bytes();
+  }();
+  const auto summary = [](const std::string& a, const std::string& b = "") {
+    std::vector<Named> inputs = {{"a", a}};
+    if (!b.empty()) inputs.push_back({"b", b});
+    return merge_bytes(inputs).bytes;
+  };
+  const std::vector<std::vector<std::string>> cases = {
+      {summary(trace(false)), trace(true)},
+      {summary(trace(true)), trace(false)},
+      {summary(trace(false)), summary(trace(true))},
+      {summary(trace(false), other), trace(true)},
+      {summary(trace(false), other), summary(trace(true), other)},
+  };
+  for (size_t i = 0; i < cases.size(); ++i)
+    for (const bool turned : {false, true}) {
+      INFO("case " << i << (turned ? ", turned" : ""));
+      std::vector<std::string> inputs = cases[i];
+      if (turned) std::ranges::reverse(inputs);
+      const Report report = reduce_bytes(inputs);
+      const uint64_t others = i >= 3 ? 3 : 0;
+      CHECK(report.total.launches == 10 + others);
+      CHECK(report.traces.size() == (others > 0 ? 2 : 1));
+      const std::string merged = merge_bytes({{"x", inputs[0]}, {"y", inputs[1]}}).bytes;
+      CHECK(reduce_bytes({merged}).total.launches == report.total.launches);
+    }
+}

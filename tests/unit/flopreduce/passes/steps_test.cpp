@@ -82,6 +82,23 @@ TEST_CASE("steps: those that are skipped are in no figure") {
   CHECK(*s.mean_flop == 4.5 * kFlopEach);
 }
 
+TEST_CASE("steps: where none is left, all say why") {
+  const Report report = reduce_bytes({trace_of({900, 100, 110})}, skipping(3));
+  CHECK(report.steps.missing == "--skip-steps 3 leaves no step");
+  CHECK(report.steps.hfu.missing == report.steps.missing);
+  CHECK(report.steps.mfu.missing == report.steps.missing);
+  const std::string text = text_of(report);
+  INFO(text);
+  CHECK(text.find("FLOP of a step: -, no launches") != std::string::npos);
+  for (const char* name : {"HFU of these steps", "MFU of these steps"})
+    CHECK(text.find(std::string(name) + "  -  --skip-steps 3 leaves no step") != std::string::npos);
+  const auto j = json_of(report);
+  CHECK(j["steps"]["hfu"]["missing"] == report.steps.missing);
+  // Of sums there is no share either, and it is said why.
+  const std::string summary = merge_bytes({{"a.pb", trace_of({900, 100, 110})}}).bytes;
+  CHECK(!reduce_bytes({summary}).steps.hfu.missing.empty());
+}
+
 TEST_CASE("steps: of several processes") {
   const std::vector<uint64_t> wall = {100, 200, 300};
   const StepsReport s = reduce_bytes({trace_of(wall, 1), trace_of(wall, 2)}, skipping(1)).steps;

@@ -275,3 +275,34 @@ TEST_CASE("totals beyond 64 bits survive") {
   CHECK(total["flop_exact"] == "10384593717069655257060992658440192");
   CHECK(total["flop"] == 0x1p113);
 }
+
+TEST_CASE("what a lost header would say is null in every form, never 0") {
+  TraceBuilder t;
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "kernel", 11);
+  t.launches({{1, 10}});
+  t.end();
+  const auto process = json_of(reduce_bytes({t.bytes()}))["traces"][0];
+  CHECK(process["header"] == false);
+  for (const char* key : {"pid", "rank", "simulated", "cupti_version", "driver_version"}) {
+    INFO(key);
+    CHECK(process[key].is_null());
+  }
+}
+
+TEST_CASE("integers that JSON's numbers cannot hold are texts, to the last digit") {
+  // 2^53 is the last integer below which a double holds every one.
+  const auto json = [](uint64_t begin_ns) {
+    TraceBuilder t = started();
+    t.kernel(1, "kernel", 11);
+    t.launches({{1, 10}}, 1, 1, begin_ns);
+    t.end();
+    return json_of(reduce_bytes({t.bytes()}))["time"]["devices"][0]["begin_ns"];
+  };
+  CHECK(json(9'007'199'254'740'992) == 9'007'199'254'740'992);
+  CHECK(json(9'007'199'254'740'993) == "9007199254740993");
+  CHECK(json(1'800'000'000'000'000'001) == "1800000000000000001");
+}

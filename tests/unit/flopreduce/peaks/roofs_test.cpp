@@ -142,6 +142,34 @@ TEST_CASE("one multiply-add as one operation: the same shares, since peaks are h
     check(kernel(json_of(run.report({}, fma)), "products"), 6.0 / 12, 6.0 / 12, "tensor_fp16");
 }
 
+TEST_CASE("one multiply-add as one operation: the same MFU by 6ND, which are three multiply-adds") {
+  TraceBuilder t;
+  t.header(1);
+  t.device(1, "GA100", "NVIDIA A100-SXM4-80GB", 108);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "products", 11);
+  t.samples(1, 1, {sass(0, 0, kFadd / 2)});  // 1 us at peak
+  t.path(1, 0, "step");
+  t.launches({{.signature = 1, .duration_ns = 2000, .path = 1, .step = 1}});
+  t.steps({{1, 1000, 2000}}, 1);
+  t.overhead(0, 10'000);
+  t.end();
+  for (const int fma : {2, 1}) {
+    ReduceOptions options;
+    options.fma = fma;
+    options.utilization.parameters = 19.5e3;
+    options.utilization.tokens_per_step = 100;
+    const auto j = json_of(reduce_bytes({t.bytes()}, std::move(options)));
+    INFO("fma " << fma);
+    CHECK(j["hfu"].get<double>() == Approx(0.1));  // 1 us of 10
+    // 6 x 19.5e3 x 100 operations at 19.5e12 a second take 0.6 us.
+    CHECK(j["mfu"].get<double>() == Approx(0.06));
+    CHECK(j["steps"]["mfu"]["utilization"].get<double>() == Approx(0.3));
+  }
+}
+
 TEST_CASE("the slowest precision binds, not the one with most FLOP") {
   Run run;
   run.kernel("additions", {.fadd = 4 * kFadd, .dense = 3 * kDense, .bytes = kBytes}, 14);

@@ -83,3 +83,64 @@ TEST_CASE("a side without all FLOP counts is named, and none of its figures is c
     if (figure.name == std::string("Coverage")) CHECK(figure.note == "A 100.0 %, B 0 %");
   }
 }
+
+namespace {
+
+struct Named {
+  std::string mangled;
+  size_t launches = 0;
+};
+Report kernels_of(const std::vector<Named>& kernels) {
+  TraceBuilder t;
+  t.header();
+  t.device();
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  uint32_t id = 0;
+  uint64_t all = 0;
+  for (const auto& [mangled, launches] : kernels) {
+    ++id;
+    t.kernel(id, mangled, 10 + id);
+    t.samples(1, id, {{1000, 0, 0, 0, 0, 0, 0, 0, 0}});
+    t.launches(std::vector<TraceBuilder::Launch>(launches, {id, 100}));
+    all += launches;
+  }
+  t.ledger(all, all, 0);
+  t.end();
+  return reduce_bytes({t.bytes()});
+}
+
+// "a::k(int) 10/20 changed", sorted.
+std::vector<std::string> compared(const std::vector<Named>& a, const std::vector<Named>& b) {
+  std::vector<std::string> lines;
+  const auto count = [](const std::optional<u128>& n) { return n ? to_decimal(*n) : "-"; };
+  for (const ComparedWork& k : compare(kernels_of(a), kernels_of(b), {}).kernels)
+    lines.push_back(k.name.substr(0, 20) + " " + count(k.launches.a) + "/" + count(k.launches.b) +
+                    " " + change_word(k.change));
+  std::ranges::sort(lines);
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a comparison holds every kernel, whatever its name is shown as") {
+  // The same shown name: two kernels.
+  CHECK(compared({{"_ZN1aL1kEi", 10}, {"_ZN1a1kEi", 1000}},
+                 {{"_ZN1aL1kEi", 10}, {"_ZN1a1kEi", 1001}}) ==
+        Lines{"a::k(int) 10/10 same", "a::k(int) 1000/1001 changed"});
+  // Names that differ behind what is shown of them.
+  const std::string longest(3000, 'x');
+  CHECK(compared({{longest + "1", 1}, {longest + "2", 2}},
+                 {{longest + "2", 2}, {longest + "1", 3}}) ==
+        Lines{"xxxxxxxxxxxxxxxxxxxx 1/3 changed", "xxxxxxxxxxxxxxxxxxxx 2/2 same"});
+  // An anonymous namespace has another name in each build: then the shown name says which it is,
+  // and several of that name are one.
+  CHECK(compared({{"_ZN48_GLOBAL__N__11111111_7_file_cu_11111111_111111k1Ei", 10}},
+                 {{"_ZN48_GLOBAL__N__22222222_7_file_cu_22222222_222222k1Ei", 10}})
+            .size() == 1);
+  CHECK(compared({{"_ZN1aL1kEi", 10}, {"_ZN1a1kEi", 1000}}, {{"_Z5otheri", 1}}) ==
+        Lines{"a::k(int) 1010/- vanished", "other(int) -/1 appeared"});
+}

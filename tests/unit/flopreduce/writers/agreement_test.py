@@ -295,6 +295,10 @@ class Agreement(unittest.TestCase):
             self.assertIsNone(field, where)
             name += "_partial"
             field = record[name]
+        for sign, end in ((">=", "at_least"), ("<=", "at_most")):
+            if sign in mark and record.get(f"{name}_{end}") is not None:  # a bound
+                self.assertIsNone(field, where)
+                field = record[f"{name}_{end}"]
         exact = record.get(f"{name}_exact")
         if exact is not None:
             self.assertEqual(text, exact, where)

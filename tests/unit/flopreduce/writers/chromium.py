@@ -150,6 +150,10 @@ class Chromium:
         x, y = self.point(selector)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.frames()
+
+    def frames(self):
+        """Until what was done is on the screen."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def press(self, key):
@@ -160,3 +164,4 @@ class Chromium:
                   windowsVirtualKeyCode=code, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key,
                   windowsVirtualKeyCode=code)
+        self.frames()

@@ -205,12 +205,29 @@ class Query(Forms):
                           (f"ATTACH '{FOLDER}/attached.db' AS a", "only SELECT"),
                           (f"VACUUM INTO '{FOLDER}/vacuum.db'", "only SELECT"),
                           ("PRAGMA table_info(kernels)", "only SELECT"),
-                          ("SELECT load_extension('x')", "not authorized to use function")):
+                          *((f"SELECT {call}", "not authorized to use function")
+                            for call in ("load_extension('x')", "fts3_tokenizer('simple')",
+                                         "hex(fts3_tokenizer('simple'))", "fts5(NULL)",
+                                         "rtreecheck('kernels')"))):
             done = run("query", sql, trace("training"))
             self.assertEqual((done.returncode, done.stdout), (2, b""), (sql, done.stderr))
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertIn(word, done.stderr.decode(), sql)
         self.assertEqual([p for p in FOLDER.glob("*.db") if p.stem in ("attached", "vacuum")], [])
+
+    def test_functions_that_only_compute(self):
+        """Of each kind: of numbers, texts, times, sets, windows, JSON."""
+        text = self.query("SELECT upper(printf('%d', abs(-2))) || round(pow(2, 3)) AS a, "
+                          "strftime('%Y', 0, 'unixepoch') AS b, count(*) OVER () AS c, "
+                          "json_group_array(kernel) ->> 0 IS NOT NULL AS d, "
+                          "json_extract('[5]', '$[0]') AS e FROM kernels", "--format", "json")
+        (row,) = json.loads(text)
+        self.assertEqual([row["a"], row["b"], row["d"], row["e"]], ["28.0", "1970", 1, 5])
+
+    def test_names_of_columns_are_the_users(self):
+        out = self.query("SELECT 1 AS \"=1+1\", 2 AS \"a,b\"", "--format", "csv")
+        self.assertEqual(list(csv.reader(io.StringIO(out, newline=""))),
+                         [["'=1+1", "a,b"], ["1", "2"]])
 
     def test_help_lists_the_tables_that_there_are(self):
         text = run("query", "--help").stdout.decode()
@@ -428,6 +445,10 @@ class ChromeTrace(Forms):
     def test_what_has_no_time_is_said(self):
         events, error = self.events("training")
         self.assertIn("2 launches are not in it", error)
+        # Its rates are of the launches that have a count, and say so.
+        counters = {e["name"] for e in events if e["ph"] == "C"}
+        self.assertEqual(counters - {"HFU % of measured launches"},
+                         {"FLOP/s of measured launches"})
         own = [e for e in events if e["ph"] == "X"]
         self.assertEqual(len(own), 20)
         self.assertEqual([e["args"]["flop"] for e in own if e["name"].startswith("nccl")],

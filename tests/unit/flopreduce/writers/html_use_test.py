@@ -178,7 +178,7 @@ class Use(unittest.TestCase):
                           ("ArrowUp", "step"), ("ArrowDown", "backward"),
                           ("ArrowRight", "forward")):
             self.browser.press(key)
-            self.assertEqual(self.browser.run(here), name)
+            self.browser.wait(f"{here} === {json.dumps(name)}")
         self.browser.press("Enter")
         frames = "[...document.querySelectorAll('.frame')].map((f) => f.textContent)"
         self.assertNotIn("backward", self.browser.run(frames))
@@ -252,6 +252,35 @@ class Use(unittest.TestCase):
         self.browser.click("#roofline .crumb .button:last-of-type")
         self.assertEqual(self.browser.run("document.querySelector('#flame .filter').value"), kernel)
         self.assertEqual(self.browser.run("document.querySelectorAll('.frame.match').length"), 1)
+
+    def test_a_kernel_chosen_at_the_end_of_a_table_leaves_both_tables_full(self):
+        self.show(self.page("last", trace("job0"), "--peak", "fp32=1T", "--peak", "memory=1T"))
+        tables = {key: f"table[data-key={key}]" for key in ("kernels", "roofline")}
+        for table in tables.values():
+            for back in (1, 2, 1):  # the second time nothing scrolls, and no event says so
+                name = self.browser.run(f"""(async () => {{
+                    const frame = () => new Promise((done) => requestAnimationFrame(done));
+                    document.querySelector("{table}").closest(".scroll").scrollTop = 1e9;
+                    for (let i = 0; i < 3; ++i) await frame();
+                    const rows = [...document.querySelectorAll("{table} tbody tr:not(.space)")];
+                    rows.at(-{back}).click();
+                    for (let i = 0; i < 3; ++i) await frame();
+                    return rows.at(-{back}).cells[0].title;
+                }})()""")
+                for key, other in tables.items():
+                    rows, free = self.browser.run(f"""(() => {{
+                        const table = document.querySelector("{other}");
+                        const box = table.closest(".scroll").getBoundingClientRect();
+                        const head = table.tHead.getBoundingClientRect().height;
+                        const rows = [...table.querySelectorAll("tbody tr:not(.space)")]
+                            .map((row) => row.getBoundingClientRect())
+                            .filter((row) => row.bottom > box.top + head && row.top < box.bottom);
+                        return [rows.length, box.height - head];
+                    }})()""")
+                    self.assertGreaterEqual((rows + 1) * 28, free, (key, back))
+                    self.assertEqual(self.browser.run(
+                        f"document.querySelector('{other} tr[aria-selected=true]')"
+                        ".cells[0].title"), name)
 
     # --- a phone, paper, the dark ----------------------------------------------------------------
 

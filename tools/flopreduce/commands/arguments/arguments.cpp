@@ -46,19 +46,6 @@ std::vector<std::string> traces_in(const std::string& folder) {
   return found;
 }
 
-// The names in a list, one a line; "-": of standard input.
-std::vector<std::string> names_in(const std::string& list) {
-  std::ifstream file;
-  if (list != "-") {
-    file.open(list);
-    if (!file) throw Failure("--files-from " + printable(list) + ": " + std::strerror(errno));
-  }
-  std::vector<std::string> names;
-  for (std::string name; std::getline(list == "-" ? std::cin : file, name);)
-    if (!name.empty()) names.push_back(std::move(name));
-  return names;
-}
-
 // A file's bytes; of one that is larger than `most`, a byte more than that.
 std::string text_of(const std::string& name, size_t most) {
   errno = 0;
@@ -91,6 +78,19 @@ std::optional<uint64_t> nanoseconds(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> lines_of(const std::string& list, const char* option) {
+  std::ifstream file;
+  if (list != "-") {
+    file.open(list);
+    if (!file)
+      throw Failure(std::string(option) + " " + printable(list) + ": " + std::strerror(errno));
+  }
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(list == "-" ? std::cin : file, line);)
+    if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
 
 void TimeRange::parse() {
   if (text.empty()) return;
@@ -150,7 +150,7 @@ void InputArguments::finish() {
     if (const auto error = reduce.names.add_file(name, text_of(name, kMaxNamesFileBytes)))
       throw Failure(*error);
   for (const std::string& list : lists)
-    std::ranges::move(names_in(list), std::back_inserter(traces));
+    std::ranges::move(lines_of(list, "--files-from"), std::back_inserter(traces));
   if (traces.empty() && asks_for_traces)
     throw Failure(lists.empty() ? "TRACE is required (see --help)"
                                 : "--files-from " + printable(lists.front()) + ": names no trace");

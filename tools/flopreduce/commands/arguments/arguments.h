@@ -13,6 +13,10 @@ namespace flopinj::reduce {
 // One line on standard error, "flopreduce: " in front.
 void complain(const std::string& text);
 
+// The lines of a file that a user names, without empty ones; "-": of standard input. Throws
+// Failure.
+std::vector<std::string> lines_of(const std::string& list, const char* option);
+
 // Rules for phases: --phase and --rules.
 struct RuleArguments {
   std::vector<std::string> phases;

@@ -13,6 +13,7 @@
 
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
+#include "own_user.h"
 #include "support/gzip_stream.h"
 #include "support/text.h"
 
@@ -55,7 +56,8 @@ class Beside {
       if (descriptor < 0 && errno == EEXIST) continue;
       if (descriptor < 0) return;
       name_ = name;
-      if (old) static_cast<void>(::fchmod(descriptor, old->st_mode & 07777));
+      if (old && is_own_user(old->st_uid))
+        static_cast<void>(::fchmod(descriptor, old->st_mode & 0777));
       ::close(descriptor);
     }
   }
@@ -128,6 +130,13 @@ int write_output(const OutputArguments& output, const Write& write_plain) {
   errno = 0;
   struct stat state {};
   const bool there = ::stat(file.c_str(), &state) == 0;
+  // In a folder that others write to, anybody can make a FIFO by the name. A pipe of a shell has a
+  // link for its name.
+  struct stat link {};
+  if (::lstat(file.c_str(), &link) == 0 && S_ISFIFO(link.st_mode) && !may_write_to(link)) {
+    complain(printable(file) + " belongs to another user: choose another name");
+    return kExitUsage;
+  }
   if (there && (!S_ISREG(state.st_mode) || same_file(state, file_state(STDERR_FILENO))))
     return write_file(file, write) ? kExitFine : cannot_write(file, errno);
   // A file that must not be written is not replaced either.

@@ -2,34 +2,21 @@
 
 #include <algorithm>
 
-#include "step_buckets.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
 
-// Null where there is no room.
-uint64_t* Durations::place(size_t kernel, uint32_t bucket) {
+void Durations::use_page(size_t kernel, uint32_t page) {
   Kernel& k = kernels_[kernel];
-  const uint32_t page = bucket / kPage;
-  if (k.page_number != page) {
-    k.page_number = page;
-    k.page = full_ ? nullptr : &pages_[key(kernel, page)];
-    if (pages_.size() > kMostPages) give_up();
-  }
-  return k.page == nullptr ? nullptr : &(*k.page)[bucket % kPage];
+  k.page_number = page;
+  k.page = full_ ? nullptr : &pages_[key(kernel, page)];
+  if (pages_.size() > kMostPages) give_up();
 }
 
 void Durations::give_up() {
   full_ = true;
   pages_.clear();
   for (Kernel& kernel : kernels_) kernel.page = nullptr;
-}
-
-void Durations::add(size_t kernel, uint64_t ns) {
-  Kernel& k = kernels_[kernel];
-  ++k.launches;
-  k.times.add(ShortestLongest::of_one(ns));
-  if (uint64_t* const count = place(kernel, step_bucket(ns))) ++*count;
 }
 
 void Durations::add(size_t kernel, uint64_t launches, const ShortestLongest& times) {

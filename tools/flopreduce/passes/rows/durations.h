@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "step_buckets.h"
 #include "support/shortest_longest.h"
 #include "tables/totals.h"
 
@@ -27,7 +28,16 @@ class Durations {
   ~Durations() = default;
 
   // One launch.
-  void add(size_t kernel, uint64_t ns);
+  void add(size_t kernel, uint64_t ns) {
+    Kernel& k = kernels_[kernel];
+    ++k.launches;
+    k.times.add(ShortestLongest::of_one(ns));
+    add_to_bucket(kernel, ns);
+  }
+  // The same, of which only the bucket is asked for later.
+  void add_to_bucket(size_t kernel, uint64_t ns) {
+    if (uint64_t* const count = place(kernel, step_bucket(ns))) ++*count;
+  }
   // Launches of which no more is known.
   void add(size_t kernel, uint64_t launches, const ShortestLongest& times);
   // Launches that were added so, in a bucket.
@@ -57,7 +67,13 @@ class Durations {
     uint32_t page_number = kNoPage;
   };
   static uint64_t key(size_t kernel, uint32_t page) { return uint64_t{kernel} << 8 | page; }
-  uint64_t* place(size_t kernel, uint32_t bucket);
+  // Null where there is no room.
+  uint64_t* place(size_t kernel, uint32_t bucket) {
+    Kernel& k = kernels_[kernel];
+    if (k.page_number != bucket / kPage) use_page(kernel, bucket / kPage);
+    return k.page == nullptr ? nullptr : &(*k.page)[bucket % kPage];
+  }
+  void use_page(size_t kernel, uint32_t page);
   void give_up();
   std::optional<double> median_ns(size_t kernel) const;
 

@@ -10,12 +10,14 @@ KernelDurations::KernelDurations(const TraceTables& tables, uint32_t trace)
       durations_(kernels_.size()),
       signature_(kernels_.size()) {}
 
-void KernelDurations::launch(const LaunchRow& launch) {
-  if (!launch.timed || launch.windowed) return;
-  const uint32_t kernel = kernels_.of(trace_, launch.signature);
-  durations_.add(kernel, launch.duration_ns);
-  uint32_t& lowest = signature_[kernel];
-  lowest = lowest == 0 ? launch.signature : std::min(lowest, launch.signature);
+void KernelDurations::add(const LaunchList& list) {
+  for (size_t i = 0; i < list.size; ++i) {
+    if (!list.is(i, LaunchList::kTimed) || list.is(i, LaunchList::kWindowed)) continue;
+    const uint32_t kernel = kernels_.of(trace_, list.signature[i]);
+    durations_.add_to_bucket(kernel, list.duration_ns[i]);
+    uint32_t& lowest = signature_[kernel];
+    lowest = lowest == 0 ? list.signature[i] : std::min(lowest, list.signature[i]);
+  }
 }
 
 std::vector<trace::KernelDurations> KernelDurations::messages() const {

@@ -42,7 +42,8 @@ class KernelDurations {
  public:
   // `tables` must outlive this.
   KernelDurations(const TraceTables& tables, uint32_t trace);
-  void launch(const LaunchRow& launch);
+  // Of a batch, those that were timed outside of windows.
+  void add(const LaunchList& list);
   std::vector<trace::KernelDurations> messages() const;
 
  private:

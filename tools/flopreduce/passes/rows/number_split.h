@@ -32,15 +32,18 @@ class NumberSplit {
   };
   // Without a source, kNothing for all.
   explicit NumberSplit(const NumberSource* source) : source_(source) {}
-  // Of all launches of the batch, in order: one cut or more, and the last one ends where the batch
+  // Of all launches of a batch, in order: one cut or more, and the last one ends where the batch
   // does. Valid until the next call.
   const std::vector<Cut>& of(uint32_t trace, const LaunchBatchReader& batch);
+  const std::vector<Cut>& of(uint32_t trace, uint32_t thread, const LaunchList& list);
 
  private:
+  const ForwardNumbers::Passes* passes(uint32_t trace, uint32_t thread) const;
   void add(const Cut& cut);
 
   const NumberSource* source_;
   std::vector<Cut> cuts_;
+  LaunchList list_;
 };
 
 // Of one launch after another of a batch.

@@ -33,26 +33,39 @@ bool before(const NumberedLaunches& a, const NumberedLaunches& b) {
 
 }  // namespace
 
-void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable& patterns,
+size_t SequenceGroups::Hash::operator()(const SequenceGroup& group) const {
+  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
+  uint64_t hash = group.size();
+  for (const NumberedLaunches& l : group)
+    hash = (hash ^ hash >> 32 ^ (uint64_t{l.path} << 32 | l.thread << 16 | l.stream)) * kPrime +
+           l.launches;
+  return static_cast<size_t>(hash ^ hash >> 29);
+}
+
+void SequenceGroups::launches(uint32_t thread, uint32_t stream, const LaunchList& list,
                               DamageLog& damage) {
-  batch.for_each_sequence(
-      patterns, [&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
-        if (path == 0) return;  // outside all ranges: no operator
-        if (sequence == 0 || graph) {
-          if (without_.size() < kMaxPaths || without_.contains(path))
-            without_.insert(path);
-          else
-            damage.add(Damage::kTableFull);
-          return;
-        }
-        if (last_ == nullptr || last_->first != sequence)
-          last_ = &*open_.try_emplace(open_.end(), sequence);  // most numbers are new ones
-        add_launches(last_->second, {batch.thread(), batch.stream(), path, count}, damage);
-        if (open_.size() <= kWindow) return;
-        close(open_.begin()->second, damage);
-        if (last_ == &*open_.begin()) last_ = nullptr;
-        open_.erase(open_.begin());
-      });
+  list.for_each_call([&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
+    if (path == 0) return;  // outside all ranges: no operator
+    if (sequence == 0 || graph) {
+      if (without_.size() < kMaxPaths || without_.contains(path))
+        without_.insert(path);
+      else
+        damage.add(Damage::kTableFull);
+      return;
+    }
+    const NumberedLaunches launches{thread, stream, path, count};
+    Slot& slot = open_[sequence % kWindow];
+    if (slot.sequence > sequence) {  // too late to be joined
+      closing_.assign(1, launches);
+      return close(closing_, 1, damage);
+    }
+    if (slot.sequence != sequence) {
+      close(slot.group, damage);
+      slot.group.clear();
+      slot.sequence = sequence;
+    }
+    add_launches(slot.group, launches, damage);
+  });
 }
 
 bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage) {
@@ -71,19 +84,15 @@ void SequenceGroups::close(SequenceGroup& group, uint64_t times, DamageLog& dama
   if (group.empty()) return;
   if (!std::is_sorted(group.begin(), group.end(), before))
     std::stable_sort(group.begin(), group.end(), before);
-  const auto known = times_.find(group);
-  if (known != times_.end())
-    add_saturating(known->second, times);
-  else if (times_.size() < kMaxGroups)
-    times_.emplace(group, times);
+  if (uint64_t* const all = times_.at(group))
+    add_saturating(*all, times);
   else
     damage.add(Damage::kTableFull);
 }
 
 std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
-  for (const auto& [sequence, group] : open_) close(group, damage);
-  open_.clear();
-  last_ = nullptr;
+  open_.for_each([&](const Slot& slot) { close(slot.group, damage); });
+  open_ = {};
   std::vector<trace::SequenceGroups> messages;
   const auto room = [&]() -> trace::SequenceGroups& {
     if (messages.empty() ||
@@ -91,7 +100,10 @@ std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
       messages.emplace_back();
     return messages.back();
   };
-  for (const auto& [group, times] : times_) {
+  auto all = times_.take();
+  std::ranges::sort(
+      all, {}, [](const auto& each) -> const auto& { return each.first; });
+  for (const auto& [group, times] : all) {
     trace::SequenceGroups& m = room();
     m.add_group(times);
     m.add_group(group.size());
@@ -100,7 +112,9 @@ std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
            {uint64_t{l.thread}, uint64_t{l.stream}, uint64_t{l.path}, l.launches})
         m.add_group(value);
   }
-  for (const uint32_t path : without_) room().add_path_without(path);
+  std::vector<uint32_t> without(without_.begin(), without_.end());
+  std::ranges::sort(without);
+  for (const uint32_t path : without) room().add_path_without(path);
   return messages;
 }
 

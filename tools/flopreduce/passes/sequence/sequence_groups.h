@@ -3,14 +3,15 @@
 // counted.
 #pragma once
 #include <cstdint>
-#include <map>
-#include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "flop_trace.pb.h"
+#include "passes/rows/repeating_table.h"
 #include "reader/damage.h"
 #include "reader/launch_batch.h"
 #include "support/few_list.h"
+#include "support/paged.h"
 
 namespace flopinj::reduce {
 
@@ -23,14 +24,15 @@ struct NumberedLaunches {
 // By thread and stream; of one, in the order of their last launches.
 using SequenceGroup = std::vector<NumberedLaunches>;
 
-// Of one recording.
+// Of one recording. As in the pass for reports (sequence_pass.h), a number is looked up by its
+// remainder, and a smaller one in its place is complete.
 class SequenceGroups {
  public:
   static constexpr size_t kWindow = 1U << 16;  // numbers that may still get launches
   static constexpr size_t kMaxInGroup = 256;
   static constexpr size_t kMaxGroups = 1U << 18;
 
-  void launches(const LaunchBatchReader& batch, const PatternTable& patterns, DamageLog& damage);
+  void launches(uint32_t thread, uint32_t stream, const LaunchList& list, DamageLog& damage);
   // Those of a summary. False where they are malformed.
   bool add(const trace::SequenceGroups& message, DamageLog& damage);
   // All of it, in messages that fit a packet. Ends the groups.
@@ -38,14 +40,20 @@ class SequenceGroups {
 
  private:
   using OpenGroup = FewList<NumberedLaunches, 4>;  // in the order of their last launches
+  struct Slot {
+    uint64_t sequence = 0;  // plus 1; 0: free
+    OpenGroup group;
+  };
+  struct Hash {
+    size_t operator()(const SequenceGroup& group) const;
+  };
   void close(const OpenGroup& open, DamageLog& damage);
   void close(SequenceGroup& group, uint64_t times, DamageLog& damage);
 
-  std::map<uint64_t, OpenGroup> open_;                         // by number
-  std::map<uint64_t, OpenGroup>::value_type* last_ = nullptr;  // of the launch before
-  SequenceGroup closing_;                                      // kept for its memory
-  std::map<SequenceGroup, uint64_t> times_;
-  std::set<uint32_t> without_;  // range paths of which some launches have no number
+  Paged<Slot, kWindow, 64> open_;
+  SequenceGroup closing_;  // kept for its memory
+  RepeatingTable<SequenceGroup, uint64_t, Hash> times_{kMaxGroups};
+  std::unordered_set<uint32_t> without_;  // range paths of which some launches have no number
 };
 
 // Calls visit(times, group) for each group; false where the message is malformed.

@@ -47,10 +47,10 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
                     device == kNoIndex ? nullptr : window(device),
                     backward_passes_.lane(trace, batch.thread(), batch.stream()),
                     own_numbers_.lane(trace, batch.thread(), batch.stream())};
-  batch.for_each_sequence(tables_.traces[trace].patterns,
-                          [&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
-                            launches(where, path_id, graph ? 0 : sequence, count);
-                          });
+  batch.read(tables_.traces[trace].patterns, list_);
+  list_.for_each_call([&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
+    launches(where, path_id, graph ? 0 : sequence, count);
+  });
 }
 
 SequencePass::Thread& SequencePass::thread_of(uint32_t id) {

@@ -27,6 +27,7 @@
 #include "phases/operator_calls.h"
 #include "phases/operators.h"
 #include "phases/phases.h"
+#include "reader/launch_batch.h"
 #include "reader/packet_reader.h"
 #include "support/few_list.h"
 #include "support/paged.h"
@@ -151,6 +152,7 @@ class SequencePass {
   const PhaseRules& rules_;
   PhaseMap& phases_;
   const OperatorMap& operators_;
+  LaunchList list_;
   uint32_t trace_ = kNoIndex;
   OperatorCalls calls_;
   BackwardPasses backward_passes_;

@@ -58,13 +58,26 @@ Merge::Merge() = default;
 Merge::~Merge() = default;
 
 void Merge::add(std::unique_ptr<Input> input) {
+  if (add(*input)) owned_.push_back(std::move(input));
+}
+
+bool Merge::add(Input& input) {
   const size_t before = found_.size();
   const auto index = static_cast<uint32_t>(inputs_.size());
-  const std::string wrong = find_recordings(index, *input, found_);
-  if (!wrong.empty()) errors_.push_back(printable(input->name()) + ": " + wrong);
-  if (found_.size() == before) return;
-  read_.push_back(input.get());
-  inputs_.push_back(std::move(input));
+  const std::string wrong = find_recordings(index, input, found_);
+  if (!wrong.empty()) errors_.push_back(printable(input.name()) + ": " + wrong);
+  if (found_.size() == before) return false;
+  inputs_.push_back(&input);
+  return true;
+}
+
+std::map<uint64_t, const Input*> Merge::sources() const {
+  std::map<uint64_t, const Input*> sources;
+  for (const Chosen& chosen : chosen_) {
+    const Found& found = found_[chosen.first];
+    sources[found.session] = found.summary ? inputs_[found.at.input] : nullptr;
+  }
+  return sources;
 }
 
 std::string Merge::name_of(const Found& found) const {
@@ -94,7 +107,7 @@ void Merge::leave_out_simulated() {
 
 Recording Merge::condensed(size_t first, size_t count) {
   DamageLog ignored;
-  return condense_recording(std::span(found_).subspan(first, count), read_, rules_, known_,
+  return condense_recording(std::span(found_).subspan(first, count), inputs_, rules_, known_,
                             ignored);
 }
 
@@ -149,6 +162,7 @@ void Merge::choose() {
   if (too_many()) return;
   leave_out_simulated();
   name_nameless();
+  if (only_) std::erase_if(found_, [&](const Found& f) { return !only_->contains(f.session); });
   std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
     return a.session != b.session ? a.session < b.session : order_of_parts(a) < order_of_parts(b);
   });
@@ -188,11 +202,18 @@ void Merge::write(const std::function<void(std::string_view)>& to) {
     }
     DamageLog damage;
     const auto parts = std::span(found_).subspan(chosen.first, chosen.count);
-    to(condense_recording(parts, read_, rules_, known_, damage).bytes());
+    to(condense_recording(parts, inputs_, rules_, known_, damage).bytes());
     if (damage.partial()) damaged_.push_back(name_of(found) + ": " + words(damage));
   }
   reading_.reset();
   input_read_ = UINT32_MAX;
+}
+
+std::map<uint64_t, const Input*> most_complete(const std::vector<Input*>& inputs) {
+  Merge merge;
+  for (Input* input : inputs) merge.add(*input);
+  merge.choose();
+  return merge.sources();
 }
 
 }  // namespace flopinj::reduce

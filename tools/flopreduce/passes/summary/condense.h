@@ -7,7 +7,10 @@
 // they are.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,11 +28,17 @@ class Merge {
  public:
   Merge();
   ~Merge();
-  // Looks which recordings an input has. One that cannot be used adds a line to errors().
+  // Looks which recordings an input has. One that cannot be used adds a line to errors(). False
+  // where it has none.
   void add(std::unique_ptr<Input> input);
+  bool add(Input& input);  // which outlives this
+  // Only recordings of these sessions are taken; before choose().
+  void use_only(std::set<uint64_t> sessions) { only_ = std::move(sessions); }
   // After the last input: which recordings the summary has.
   void choose();
   bool any() const { return !chosen_.empty(); }
+  // Of each session the summary that its recording is taken from; null where a trace's parts are.
+  std::map<uint64_t, const Input*> sources() const;
   uint64_t recordings() const { return chosen_.size(); }
   bool too_many() const { return found_.size() >= kMostFound; }
   // The summary, piece by piece. After choose().
@@ -54,14 +63,19 @@ class Merge {
 
   const PhaseRules rules_;
   KnownNames known_{rules_};
-  std::vector<std::unique_ptr<Input>> inputs_;
-  std::vector<Input*> read_;  // the same
+  std::vector<std::unique_ptr<Input>> owned_;
+  std::vector<Input*> inputs_;
   std::vector<Found> found_;
+  std::optional<std::set<uint64_t>> only_;
   std::vector<Chosen> chosen_;
   std::vector<std::string> errors_, damaged_;
   std::string bytes_;                        // of the recording that is copied
   std::unique_ptr<Input::Reading> reading_;  // its input
   uint32_t input_read_ = UINT32_MAX;
 };
+
+// Of the recordings in these inputs, by session: what a merge would take, as sources(). For
+// ReduceOptions::choose_copies.
+std::map<uint64_t, const Input*> most_complete(const std::vector<Input*>& inputs);
 
 }  // namespace flopinj::reduce

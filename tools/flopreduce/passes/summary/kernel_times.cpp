@@ -7,32 +7,27 @@
 
 namespace flopinj::reduce {
 
-void KernelTimes::batch(const TraceTables& tables, uint32_t trace, uint32_t stream,
-                        size_t segment) {
-  const TraceState& state = tables.traces[trace];
-  if (kept_ == 0) kept_ = most_open_intervals(tables, trace);
-  if (segment != segment_) end_segment();
-  segment_ = segment;
-  const uint32_t id = tables.devices[state.device_of(stream)].id;
-  device_ = &devices_.try_emplace(id, kept_).first->second;
-  intervals_.clear();
-}
-
-void KernelTimes::launch(const LaunchRow& launch) {
-  if (!launch.timed || !BusyInterval::has_place(launch.start_ns, launch.duration_ns)) return;
-  intervals_.push_back(
-      {launch.start_ns, BusyInterval::packed_kernel(launch.signature) | launch.duration_ns});
-  device_->kernel_ns += launch.duration_ns;
-}
-
-void KernelTimes::end_batch() {
+void KernelTimes::add(const TraceTables& tables, uint32_t trace, uint32_t stream, size_t segment,
+                      const LaunchList& list) {
   const auto before = [](const BusyInterval& a, const BusyInterval& b) {
     return a.begin < b.begin;
   };
-  if (!std::is_sorted(intervals_.begin(), intervals_.end(), before))
-    std::stable_sort(intervals_.begin(), intervals_.end(), before);
-  device_->placed += intervals_.size();
-  device_->segment.add(intervals_);
+  if (kept_ == 0) kept_ = most_open_intervals(tables, trace);
+  if (segment != segment_) end_segment();
+  segment_ = segment;
+  const uint32_t id = tables.devices[tables.traces[trace].device_of(stream)].id;
+  Device& device = devices_.try_emplace(id, kept_).first->second;
+  BusyInterval* const first = device.segment.room(list.size);
+  BusyInterval* end = first;
+  for (size_t i = 0; i < list.size; ++i) {
+    const uint64_t start = list.start_ns[i], duration = list.duration_ns[i];
+    if (!list.is(i, LaunchList::kTimed) || !BusyInterval::has_place(start, duration)) continue;
+    *end++ = {start, BusyInterval::packed_kernel(list.signature[i]) | duration};
+    device.kernel_ns += duration;
+  }
+  if (!std::is_sorted(first, end, before)) std::stable_sort(first, end, before);
+  device.placed += static_cast<size_t>(end - first);
+  device.segment.added(static_cast<size_t>(end - first));
 }
 
 void KernelTimes::end_segment() {

@@ -17,10 +17,9 @@ namespace flopinj::reduce {
 // the trace's.
 class KernelTimes {
  public:
-  // A batch begins, of a segment of the trace by its number.
-  void batch(const TraceTables& tables, uint32_t trace, uint32_t stream, size_t segment);
-  void launch(const LaunchRow& launch);
-  void end_batch();
+  // A batch of a stream, in a segment of the trace by its number.
+  void add(const TraceTables& tables, uint32_t trace, uint32_t stream, size_t segment,
+           const LaunchList& list);
   // What a summary has of a device.
   void add(const trace::DeviceTimes& times) { known_[times.device()] = times; }
   // By device. Ends the times.
@@ -37,8 +36,6 @@ class KernelTimes {
 
   std::map<uint32_t, Device> devices_;  // by id in the trace
   std::map<uint32_t, trace::DeviceTimes> known_;
-  Device* device_ = nullptr;  // of the batch
-  std::vector<BusyInterval> intervals_;
   size_t segment_ = 0, kept_ = 0;
 };
 

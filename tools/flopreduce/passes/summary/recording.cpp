@@ -20,7 +20,6 @@ namespace flopinj::reduce {
 namespace {
 
 using PacketField = trace_fields::TracePacketField;
-constexpr size_t kMaxRowsOfRecording = 1U << 20;
 constexpr size_t kRowsInPacket = 1U << 14;  // of at most 13 columns: far below kMaxPacketBytes
 
 // About the bytes of a row, and of the packets that every recording has: more is right, but slower.
@@ -32,14 +31,6 @@ uint64_t hash_more(uint64_t hash, const void* data, size_t size) {
 }
 
 }  // namespace
-
-size_t Recording::KeyHash::operator()(const Key& key) const {
-  const uint64_t place = uint64_t{key.thread} << 48 ^ uint64_t { key.stream } << 32 ^
-                         uint64_t { key.range_path } << 8 ^ uint64_t { key.windowed } << 3 ^
-                         uint64_t { key.in_step } << 2 ^ static_cast<uint64_t>(key.number_tells);
-  const uint64_t both = (place ^ uint64_t{key.signature} << 40) * 0x9E3779B97F4A7C15ULL + place;
-  return static_cast<size_t>(both ^ both >> 29);
-}
 
 void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
                        const NumberSource& numbers, const PhaseMap& phases, DamageLog& damage) {
@@ -141,12 +132,10 @@ void Recording::ledger(const Packet& packet, DamageLog& damage) {
   last_[PacketField::ledger] = std::move(body);
 }
 
-Recording::Sums* Recording::row(const Key& key, DamageLog& damage) {
-  const auto found = rows_.find(key);
-  if (found != rows_.end()) return &found->second;
-  if (rows_.size() < kMaxRowsOfRecording) return &rows_[key];
-  damage.add(Damage::kTableFull);
-  return nullptr;
+Recording::Sums* Recording::row(const LaunchKey& key, DamageLog& damage) {
+  Sums* const found = rows_.at(key);
+  if (found == nullptr) damage.add(Damage::kTableFull);
+  return found;
 }
 
 void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
@@ -155,39 +144,43 @@ void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
   if (!batch.open(packet.body, damage)) return;
   const TraceTables& tables = numbers.tables;
   const TraceState& state = tables.traces[trace];
-  const PatternTable& patterns = state.patterns;
-  groups_.launches(batch, patterns, damage);
+  batch.read(state.patterns, list_);
+  batch.read_times(list_, damage);
+  groups_.launches(batch.thread(), batch.stream(), list_, damage);
+  if (!durations_) durations_.emplace(tables, trace);
+  durations_->add(list_);
+  times_.add(tables, trace, batch.stream(), segment, list_);
+  if (!single_steps_) single_steps_.emplace(state.steps, kMostSingleSteps);
+  if (list_.any_step) {
+    const uint32_t device = tables.devices[state.device_of(batch.stream())].id;
+    for (size_t i = 0; i < list_.size; ++i) single_steps_->launch(device, list_.row(i));
+  }
   NumberSplit split(&numbers);
-  NumberCuts tells_of(split.of(trace, batch));
+  NumberCuts tells_of(split.of(trace, batch.thread(), list_));
   // Steps that did not end are not counted, and neither are their launches.
   const auto& steps = state.steps.steps();
   uint32_t number = 0;
   bool in_step = false;
-  if (!single_steps_) single_steps_.emplace(state.steps, kMostSingleSteps);
-  if (!durations_) durations_.emplace(tables, trace);
-  const uint32_t device = tables.devices[state.device_of(batch.stream())].id;
-  times_.batch(tables, trace, batch.stream(), segment);
-  batch.for_each(patterns, damage, [&](const LaunchRow& launch) {
-    times_.launch(launch);
-    single_steps_->launch(device, launch);
-    durations_->launch(launch);
+  for (size_t i = 0; i < list_.size; ++i) {
+    const LaunchRow launch = list_.row(i);
     const NumberTells tells = phases.told(state.paths.get(launch.range_path), tells_of.next());
     if (launch.step != number) {
       number = launch.step;
       in_step = number != 0 && steps.contains(number);
     }
-    Sums* sums = row({batch.thread(), batch.stream(), launch.range_path, launch.signature,
-                      launch.windowed, in_step, tells},
+    Sums* sums = row({{batch.thread(), batch.stream(), launch.range_path, launch.signature},
+                      tells,
+                      launch.windowed,
+                      in_step},
                      damage);
-    if (sums == nullptr) return;
+    if (sums == nullptr) continue;
     ++sums->launches;
     if (launch.graph) ++sums->graph;
-    if (!launch.timed) return;
+    if (!launch.timed) continue;
     ++sums->timed;
     sums->times.add(ShortestLongest::of_one(launch.duration_ns));
     if (!add_saturating(sums->time_ns, launch.duration_ns)) damage.add(Damage::kOverflow);
-  });
-  times_.end_batch();
+  }
 }
 
 void Recording::tally(const Packet& packet, DamageLog& damage) {
@@ -195,9 +188,9 @@ void Recording::tally(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   TallyRow t;
   while (batch.next(t)) {
-    Sums* sums =
-        row({t.thread, t.stream, t.range_path, t.signature, t.windowed, t.in_step, t.number_tells},
-            damage);
+    Sums* sums = row(
+        {{t.thread, t.stream, t.range_path, t.signature}, t.number_tells, t.windowed, t.in_step},
+        damage);
     if (sums == nullptr) continue;
     bool fits = add_saturating(sums->launches, t.launches);
     fits = add_saturating(sums->graph, std::min(t.graph_launches, t.launches)) && fits;
@@ -245,7 +238,7 @@ TraceOrder Recording::order() const {
 
 uint64_t Recording::launches() const {
   uint64_t all = 0;
-  for (const auto& [key, sums] : rows_) add_saturating(all, sums.launches);
+  for (const auto& [key, sums] : rows_.entries()) add_saturating(all, sums.launches);
   return all;
 }
 
@@ -256,8 +249,8 @@ uint64_t Recording::damage() const {
   return all;
 }
 
-std::vector<std::pair<Recording::Key, Recording::Sums>> Recording::rows_in_order() const {
-  std::vector<std::pair<Key, Sums>> rows(rows_.begin(), rows_.end());
+std::vector<std::pair<LaunchKey, Recording::Sums>> Recording::rows_in_order() const {
+  std::vector<std::pair<LaunchKey, Sums>> rows = rows_.entries();
   std::sort(rows.begin(), rows.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   return rows;
@@ -277,13 +270,13 @@ void Recording::write(PacketField field, std::string_view body) {
 void Recording::write_rows() {
   trace::TallyBatch batch;
   const auto rows = rows_in_order();
-  const bool told = std::any_of(rows_.begin(), rows_.end(), [](const auto& row) {
-    return row.first.number_tells != NumberTells::kNothing;
+  const bool told = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return row.first.number_tells() != NumberTells::kNothing;
   });
   const bool any_step =
-      std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.first.in_step; });
-  const bool any_times = std::any_of(rows_.begin(), rows_.end(),
-                                     [](const auto& row) { return row.second.times.any(); });
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.first.in_step(); });
+  const bool any_times =
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.second.times.any(); });
   const auto size = static_cast<int>(std::min(rows.size(), kRowsInPacket));
   for (auto* column : {batch.mutable_thread(), batch.mutable_stream(), batch.mutable_signature(),
                        batch.mutable_range_path()})
@@ -293,17 +286,17 @@ void Recording::write_rows() {
                        batch.mutable_longest_above()})
     column->Reserve(size);
   for (const auto& [key, sums] : rows) {
-    batch.add_thread(key.thread);
-    batch.add_stream(key.stream);
-    batch.add_signature(key.signature);
-    batch.add_range_path(key.range_path);
+    batch.add_thread(key.thread());
+    batch.add_stream(key.stream());
+    batch.add_signature(key.signature());
+    batch.add_range_path(key.range_path());
     batch.add_launches(sums.launches);
     batch.add_timed(sums.timed);
     batch.add_gpu_time_ns(sums.time_ns);
     batch.add_graph_launches(sums.graph);
-    batch.add_windowed(key.windowed ? 1 : 0);
-    if (told) batch.add_number_tells(static_cast<uint32_t>(key.number_tells));
-    if (any_step) batch.add_in_step(key.in_step ? 1 : 0);
+    batch.add_windowed(key.windowed() ? 1 : 0);
+    if (told) batch.add_number_tells(static_cast<uint32_t>(key.number_tells()));
+    if (any_step) batch.add_in_step(key.in_step() ? 1 : 0);
     if (any_times) {
       const uint64_t mean = sums.time_ns / std::max<uint64_t>(1, sums.timed);
       batch.add_shortest_below(sums.times.below_mean(mean));
@@ -371,7 +364,7 @@ void Recording::invent_session() {
 
 std::string Recording::bytes() {
   constexpr uint32_t kVersion = 1;
-  size_t about = kPacketBytes + rows_.size() * kRowBytes;
+  size_t about = kPacketBytes + rows_.entries().size() * kRowBytes;
   for (const auto& [field, body] : definitions_) about += body.size();
   bytes_.reserve(about);
   header_.set_summary(true);

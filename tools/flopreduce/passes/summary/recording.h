@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,9 @@
 #include "flop_trace_fields.h"
 #include "passes/packets/trace_order.h"
 #include "passes/rows/kernel_durations.h"
+#include "passes/rows/launch_key.h"
 #include "passes/rows/number_split.h"
+#include "passes/rows/repeating_table.h"
 #include "passes/rows/single_steps.h"
 #include "passes/sequence/sequence_groups.h"
 #include "passes/summary/kernel_times.h"
@@ -47,17 +48,6 @@ class Recording {
   uint64_t damage() const;  // places that were found damaged
 
  private:
-  // A row as the trace's own ids name it.
-  struct Key {
-    uint32_t thread = 0, stream = 0, range_path = 0, signature = 0;
-    bool windowed = false;
-    bool in_step = false;
-    NumberTells number_tells = NumberTells::kNothing;
-    auto operator<=>(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
   struct Sums {
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
     ShortestLongest times;
@@ -67,9 +57,10 @@ class Recording {
   void tally(const Packet& packet, DamageLog& damage);
   void define(const Packet& packet);
   void ledger(const Packet& packet, DamageLog& damage);
-  Sums* row(const Key& key, DamageLog& damage);
+  static constexpr size_t kMostRows = 1U << 20;
+  Sums* row(const LaunchKey& key, DamageLog& damage);
   void write(PacketField field, std::string_view body);
-  std::vector<std::pair<Key, Sums>> rows_in_order() const;
+  std::vector<std::pair<LaunchKey, Sums>> rows_in_order() const;
   void add_damage(const DamageLog& damage);
   void write_rows();
   void write_steps();
@@ -79,7 +70,8 @@ class Recording {
   std::string header_body_;
   trace::Summary summary_;
   std::vector<std::pair<PacketField, std::string>> definitions_;
-  std::unordered_map<Key, Sums, KeyHash> rows_;
+  LaunchList list_;
+  RepeatingTable<LaunchKey, Sums, LaunchKey::Hash> rows_{kMostRows};
   SequenceGroups groups_;
   StepTable steps_;
   std::vector<trace::SequenceGroups> group_messages_;

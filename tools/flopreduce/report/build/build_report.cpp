@@ -8,6 +8,7 @@
 #include "report/build/facts.h"
 #include "report/build/ledger.h"
 #include "report/build/ranks.h"
+#include "report/build/runs.h"
 #include "report/operators/layers.h"
 #include "report/operators/operators.h"
 #include "report/roofs.h"
@@ -101,7 +102,8 @@ KernelReport& Builder::kernel(uint32_t signature) {
   const auto [entry, fresh] = kernel_index_.try_emplace(name, report_.kernels.size());
   if (fresh) {
     KernelReport& k = report_.kernels.emplace_back();
-    k.mangled = undefined ? "" : cut(tables_.names[name], 2048);
+    k.mangled = undefined ? "" : tables_.names[name];
+    k.id = name;
     k.name = undefined ? "(lost kernel)" : demangle(tables_.names[name]);
     if (k.name.empty()) k.name = "(kernel without a name)";
     const auto times = totals_.launch_times.find(name);
@@ -198,6 +200,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   const Signature& s = tables_.signatures[row.signature];
   const SignatureFlop& flop = work_.result(row.signature, row.chip).flop;
   out.kernel = kernel(row.signature).name;
+  out.kernel_id = kernel(row.signature).id;
   out.chip = tables_.chips[row.chip];
   out.grid = s.grid;
   out.block = s.block;
@@ -404,6 +407,7 @@ Report Builder::build() {
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(tables_, rules_, phases_, forward, backward, report_.operators,
                                    forward_matrix_);
+  report_.ratio.at_most = report_.unclear.flop > 0 || !report_.unclear.flop_complete();
   // Forward may be larger by matrix work that numbers do not place.
   if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete()) {
     RatioReport& ratio = report_.ratio;
@@ -422,6 +426,10 @@ Report Builder::build() {
   report_.utilization.unused_overrides = roofs_.unused_overrides();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
   report_.time = build_time_report(tables_, totals_);
+  for (auto& device : report_.time.devices)
+    for (auto& series : device.flop)
+      series.at_least = device.unplaced > 0 || !phase_work(report_, series.phase).flop_complete();
+  build_runs(report_);
   count_steps(tables_, utilization_, report_);
   add_numbers(tables_, range_of_, report_);
   build_utilization(utilization_, report_);

@@ -15,6 +15,7 @@ namespace {
 // Ranges that hold less of the FLOP are no training steps: an optimizer's "step", for instance.
 constexpr double kLeastShare = 0.1;
 
+constexpr const char* kOnlySums = "needs each step: traces of level launches, and no summaries";
 constexpr const char* kNoSteps =
     "no NVTX range marks steps: name one 'step', or record with --step-range NAME";
 
@@ -133,6 +134,12 @@ void add_utilization(const UtilizationOptions& options, const StepWork& kept, Re
       least, "needs --parameters and --tokens-per-step (6ND), which say it of each step", report);
 }
 
+// Where nothing is said of steps, for the same reason nothing of their shares of peak.
+void set_missing(StepsReport& steps, std::string why) {
+  steps.missing = why;
+  steps.hfu.missing = steps.mfu.missing = std::move(why);
+}
+
 }  // namespace
 
 void StepWork::add_launches(uint64_t count, const StepLaunch& each) {
@@ -178,16 +185,13 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
     all_single = all_single && !table.steps().empty();
     add_sums(table.sums(), out.wall_ns, sums);
   }
-  if (out.processes == 0) {
-    out.missing = kNoSteps;
-    return;
-  }
+  if (out.processes == 0) return set_missing(out, kNoSteps);
   out.marked = true;
   out.single = all_single;
   if (!all_single) {
     out.count = sums.steps;
-    if (options.skip_steps > 0)
-      out.missing = "--skip-steps needs each step: traces of level launches, and no summaries";
+    out.hfu.missing = out.mfu.missing = kOnlySums;
+    if (options.skip_steps > 0) set_missing(out, std::string("--skip-steps ") + kOnlySums);
     return;
   }
   out.wall_ns.reset();
@@ -197,7 +201,7 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
   out.wall_ns = spread_of(
       out.steps, [](const StepsReport::Step& s) { return static_cast<double>(s.wall_ns); });
   if (out.count == 0)
-    out.missing = "--skip-steps " + std::to_string(options.skip_steps) + " leaves no step";
+    set_missing(out, "--skip-steps " + std::to_string(options.skip_steps) + " leaves no step");
   add_outliers(out);
 }
 
@@ -213,10 +217,9 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
     const std::string range = printable(cut(out.range, 60));
     out = {};
     out.marked = true;
-    out.missing = "ranges '" + range +
-                  "' hold less than 10 % of the FLOP, so they are not taken for training steps: "
-                  "record with --step-range NAME";
-    return;
+    return set_missing(out, "ranges '" + range +
+                                "' hold less than 10 % of the FLOP, so they are not taken for "
+                                "training steps: record with --step-range NAME");
   }
   StepWork kept = everything;
   std::vector<StepWork> of_trace(tables.traces.size());
@@ -249,6 +252,7 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
             static_cast<double>(of_trace[t].flop) / static_cast<double>(steps_of_trace[t]);
   }
   out.flop_estimated = kept.estimated > 0;
+  out.unmeasured = kept.unmeasured;
   if (kept.untimed == 0 && kept.launches > 0)
     out.mean_gpu_ns = static_cast<double>(kept.gpu_ns) / count;
   if (!out.single) return;

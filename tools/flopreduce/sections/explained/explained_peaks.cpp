@@ -16,9 +16,8 @@ const Peak* peak_of(const DevicePeaksReport& device, const std::string& precisio
   return nullptr;
 }
 
-// In ns. Peaks count a fused multiply-add as two operations; so does FLOP, but with --fma 1.
 double least_ns(u128 work, const Peak& peak, int fma) {
-  return static_cast<double>(work) * (fma == 1 ? 2e9 : 1e9) / peak.per_second;
+  return static_cast<double>(work) * 1e9 / in_convention(peak.per_second, fma);
 }
 
 std::string clock_text(const DevicePeaksReport& d) {
@@ -32,8 +31,7 @@ std::string clock_text(const DevicePeaksReport& d) {
 
 std::string share_text(const Attained& attained, const Work& work) {
   if (!attained.share) return attained.missing;
-  const std::string marks = marks_text(share_mark(work));
-  return marks + (marks.empty() ? "" : " ") + fixed(*attained.share * 100, 2) + " %";
+  return marked_text(share_mark(work), fixed(*attained.share * 100, 2) + " %");
 }
 
 std::string source_text(const Peak& peak) { return "      source: " + peak.source; }
@@ -52,17 +50,18 @@ Section section_of(const Report& report, const Explanation& e, const OnDevice& p
                        "; a fused multiply-add counts two there" +
                        (report.fma == 1 ? ", so FLOP with --fma 1 stand for twice as many" : ""));
   for (const auto& note : d.notes) s.above.emplace_back("  note: " + note, Tone::kDim);
+  const Mark missing = missing_mark(part.work);
   for (const auto& [index, flop] : part.flop) {
     const std::string& precision = report.precisions[index];
     const Peak* peak = peak_of(d, precision);
-    const std::string work = "  " + precision + ": " + to_human(flop, "FLOP");
+    const std::string work = "  " + precision + ": " + marked_text(missing, to_human(flop, "FLOP"));
     if (peak == nullptr) {
       s.above.emplace_back(work + ", no peak known (--peak " + precision + "=VALUE)", Tone::kWarn);
       continue;
     }
     const double ns = least_ns(flop, *peak, report.fma);
     s.above.emplace_back(work + " at " + format_si(peak->per_second) + "FLOP/s take " +
-                         to_human_time(static_cast<u128>(ns + 0.5)));
+                         marked_text(missing, to_human_time(static_cast<u128>(ns + 0.5))));
     s.above.emplace_back(source_text(*peak), Tone::kDim);
   }
   if (of_one_precision(e)) return s;
@@ -84,31 +83,32 @@ Section section_of(const Report& report, const Explanation& e, const OnDevice& p
                        share_text(utilization_of(part.work), part.work) + " of peak");
   if (roof.no_bytes < part.work.launches && roof.no_peak == 0 && roof.no_integer_peak == 0)
     s.above.emplace_back("  least time by the longer of the two, launch by launch, " +
-                         to_human_time(static_cast<u128>(roof.ns + 0.5)) + ": " +
-                         share_text(roofline_of(part.work), part.work) + " of roof");
+                         marked_text(missing, to_human_time(static_cast<u128>(roof.ns + 0.5))) +
+                         ": " + share_text(roofline_of(part.work), part.work) + " of roof");
   return s;
 }
 
 // The least time of so much work.
 struct LeastTime {
   std::string name;
-  u128 work = 0;
+  Cell work;
   std::optional<Peak> peak;
   double ns = 0;
 };
 
 void least_time_fields(Fields& f, const LeastTime& t) {
-  f.flop("work", t.work, "FLOP in the report's convention, or bytes");
+  f.sum("work", t.work, "FLOP in the report's convention, or bytes");
   f("per_second", t.peak ? std::optional(t.peak->per_second) : std::nullopt,
     "operations, a fused multiply-add as two; or bytes. null where no peak is known");
   f("source", t.peak ? std::optional(t.peak->source) : std::nullopt);
-  f("least_ns", t.peak ? std::optional(t.ns) : std::nullopt);
+  f.bounded("least_ns", Kind::kRatio, t.peak ? Cell(t.ns) : Cell::none(), t.work.marks);
 }
 
 std::vector<LeastTime> by_precision(const Report& report, const OnDevice& part) {
   std::vector<LeastTime> times;
   for (const auto& [index, flop] : part.flop) {
-    LeastTime& time = times.emplace_back(LeastTime{report.precisions[index], flop, {}, 0});
+    LeastTime& time = times.emplace_back(
+        LeastTime{report.precisions[index], Cell(flop, missing_mark(part.work)), {}, 0});
     const Peak* peak = peak_of(*part.peaks, time.name);
     if (peak == nullptr) continue;
     time.peak = *peak;
@@ -134,20 +134,22 @@ void part_fields(Fields& f, const Report& report, const Explanation& e, const On
   f.object_if(memory, "memory",
               "of DRAM bytes; null where nobody read them, or no bandwidth is known",
               [&](Fields& least) {
-                least_time_fields(least, {"", roof.dram_bytes, d.memory, roof.memory_ns});
+                least_time_fields(least, {"", Cell(roof.dram_bytes), d.memory, roof.memory_ns});
               });
   f("integer_least_ns", roof.integer_ns, "integer tensor work, which is no FLOP, at its peaks");
   // Without a peak of all that ran it would be too short.
   const bool whole = roof.no_peak == 0 && roof.no_integer_peak == 0 && !of_one_precision(e);
-  f("least_ns", whole ? std::optional(roof.ns) : std::nullopt,
-    "the longer of arithmetic, integer work in it, and memory, launch by launch; null where "
-    "something ran without a known peak");
+  const Mark bounds = missing_mark(part.work);
+  f.bounded("least_ns", Kind::kRatio, whole ? Cell(roof.ns) : Cell::none(), bounds,
+            "the longer of arithmetic, integer work in it, and memory, launch by launch; null "
+            "where something ran without a known peak");
   attained_fields(f,
                   of_one_precision(e)
                       ? Attained{std::nullopt, "launches of several precisions have one time"}
                       : utilization_of(part.work),
-                  d.error);
-  f.share("roof_share", of_one_precision(e) ? std::nullopt : roofline_of(part.work).share);
+                  bounds, d.error);
+  f.bounded("roof_share", Kind::kShare,
+            number_cell(of_one_precision(e) ? std::nullopt : roofline_of(part.work).share), bounds);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "sections/explained/explanation.h"
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
+#include "sections/parts/peak_cells.h"
 #include "sections/parts/records.h"
 #include "support/text.h"
 
@@ -128,7 +129,8 @@ void explained_ratio_fields(Fields& f, const Report& report) {
   const RatioReport& r = report.ratio;
   work_object(f, "backward", phase_work(report, "backward"));
   work_object(f, "forward", phase_work(report, "forward"));
-  f("ratio", r.ratio, "of all FLOP; null where launches of a side are unmeasured");
+  f.bounded("ratio", Kind::kRatio, number_cell(r.ratio), r.at_most ? Mark::kAtMost : Mark::kNone,
+            "of all FLOP; null where launches of a side are unmeasured");
   f("ratio_partial", r.ratio_partial, "then of the measured launches only");
   f("matrix_ratio", r.matrix_ratio,
     "of fused multiply-adds and tensor work: compare it with expected_ratio");

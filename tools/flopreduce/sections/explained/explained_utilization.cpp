@@ -11,12 +11,12 @@ namespace {
 std::string time_text(double ns) { return to_human_time(static_cast<u128>(ns + 0.5)); }
 
 // "12.30 us / 49.20 us = 25.00 %", or why not.
-std::string reached_text(const char* of, const UtilizationMethod& m,
+std::string reached_text(const Report& report, const char* of, const UtilizationMethod& m,
                          const std::optional<double>& time_ns, const Attained& attained) {
   const std::string text = std::string("  of ") + of + ": ";
   if (attained.share)
     return text + time_text(m.least_ns) + " / " + time_text(*time_ns) + " = " +
-           fixed(*attained.share * 100, 2) + " %";
+           marked_text(wall_mark(m, report), fixed(*attained.share * 100, 2) + " %");
   return text + "none: " + attained.missing +
          (attained.above_peak ? " (" + time_text(m.least_ns) + " at peak)" : "");
 }
@@ -26,7 +26,8 @@ Section method_section(const Report& report, const UtilizationMethod& m, const c
   const UtilizationReport& u = report.utilization;
   Section s{title, {}, std::nullopt, {}};
   s.above.emplace_back(
-      "  FLOP: " + (m.flop ? format_si(*m.flop) + "FLOP" : std::string("not known")) + ", " +
+      "  FLOP: " +
+      (m.flop ? marked_text(bound_mark(m), format_si(*m.flop) + "FLOP") : "not known") + ", " +
       m.flop_basis);
   if (m.least_ns > 0)
     s.above.emplace_back(
@@ -34,11 +35,12 @@ Section method_section(const Report& report, const UtilizationMethod& m, const c
         (&m == &u.methods.front()
              ? ": each precision at its own peak, one after the other (below)"
              : ": executed FLOP's least time x formula / executed, at their mix of precisions"));
-  s.above.emplace_back(reached_text("wall time", m, u.wall_ns, m.wall) + ", this is " + figure);
-  s.above.emplace_back(reached_text("GPU time", m, m.gpu_time_ns, m.gpu_time));
-  s.above.emplace_back(reached_text("busy time", m, u.busy_ns, m.busy));
+  s.above.emplace_back(reached_text(report, "wall time", m, u.wall_ns, m.wall) + ", this is " +
+                       figure);
+  s.above.emplace_back(reached_text(report, "GPU time", m, m.gpu_time_ns, m.gpu_time));
+  s.above.emplace_back(reached_text(report, "busy time", m, u.busy_ns, m.busy));
   s.above.emplace_back(
-      reached_text("time from the first kernel to the last", m, u.span_ns, m.span));
+      reached_text(report, "time from the first kernel to the last", m, u.span_ns, m.span));
   return s;
 }
 
@@ -78,8 +80,9 @@ void explained_utilization_fields(Fields& f, const Report& report) {
   f.list("methods", u.methods, "executed (HFU), formula (MFU), theory, one, batch, epoch",
          [](Fields& method, const UtilizationMethod& m) {
            method_fields(method, m);
-           method("least_ns", m.least_ns > 0 ? std::optional(m.least_ns) : std::nullopt,
-                  "that the peaks allow for its FLOP");
+           method.bounded("least_ns", Kind::kRatio,
+                          m.least_ns > 0 ? Cell(m.least_ns) : Cell::none(), bound_mark(m),
+                          "that the peaks allow for its FLOP");
          });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "sections/notices.h"
@@ -22,9 +23,13 @@ std::string shape_of(const SignatureReport& s) {
   return text;
 }
 
+// A whole number to its last digit, so that people can work it out again.
 std::string number(double value) {
+  constexpr double kMostWhole = 9007199254740992;  // 2^53
+  if (value >= 0 && value <= kMostWhole && value == std::floor(value))
+    return to_grouped(static_cast<uint64_t>(value));
   std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", value);
+  std::snprintf(text.data(), text.size(), "%.10g", value);
   return text.data();
 }
 

@@ -7,9 +7,10 @@
 
 namespace flopinj::reduce {
 
+Mark missing_mark(const Work& work) { return work.flop_complete() ? Mark::kNone : Mark::kAtLeast; }
+
 Mark flop_mark(const Work& work) {
-  return (work.flop_complete() ? Mark::kNone : Mark::kAtLeast) |
-         (work.flop_at_most() ? Mark::kAtMost : Mark::kNone) |
+  return missing_mark(work) | (work.flop_at_most() ? Mark::kAtMost : Mark::kNone) |
          (work.varying > 0 ? Mark::kEstimate : Mark::kNone);
 }
 
@@ -44,7 +45,11 @@ Cell share_cell(u128 part, u128 whole) {
 }
 
 Cell flop_share_cell(const Work& part, const Work& whole) {
-  return part.flop_known() ? share_cell(part.flop, whole.flop) : Cell::none();
+  if (!part.flop_known()) return Cell::none();
+  // Nothing is nothing of whatever the rest did.
+  const bool bound = whole.unmeasured > part.unmeasured && part.flop > 0;
+  const Mark of_rest = bound ? Mark::kAtMost : Mark::kNone;
+  return marked(share_cell(part.flop, whole.flop), missing_mark(part) | of_rest);
 }
 
 std::string marks_text(Mark marks) {
@@ -56,6 +61,11 @@ std::string marks_text(Mark marks) {
   if (has(marks, Mark::kAtMost)) text += text.empty() ? "<=" : " <=";
   if (has(marks, Mark::kEstimate)) text += text.empty() ? "~" : " ~";
   return text;
+}
+
+std::string marked_text(Mark marks, const std::string& value) {
+  const std::string text = marks_text(marks);
+  return text.empty() ? value : text + " " + value;
 }
 
 std::string percent_text(double share) {

@@ -5,12 +5,15 @@
 
 namespace flopinj::reduce {
 
+Mark missing_mark(const Work& work);  // where launches are unmeasured
 Mark flop_mark(const Work& work);
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
 Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
 Cell time_cell(const Work& work);
-Cell share_cell(u128 part, u128 whole);                     // nothing where the whole is 0
-Cell flop_share_cell(const Work& part, const Work& whole);  // nothing where no launch is measured
+Cell share_cell(u128 part, u128 whole);  // nothing where the whole is 0
+// A part's FLOP of all. Nothing where none of its launches is measured; marked where some are not,
+// of the part or of the rest.
+Cell flop_share_cell(const Work& part, const Work& whole);
 
 // Of a process.
 Cell session_cell(const TraceReport& trace);  // 16 hexadecimal digits
@@ -20,6 +23,7 @@ Cell marked(Cell cell, Mark mark);  // where it holds something
 
 // ">=", ">", "<=", "~" or several; empty for none.
 std::string marks_text(Mark marks);
+std::string marked_text(Mark marks, const std::string& value);  // ">= 37.1 %"
 
 // "37.1 %", "0.17 %", "<0.001 %": at least two significant digits, and never all or nothing for
 // what is not.

@@ -21,9 +21,21 @@ Json number_json(u128 value) {
                              : Json(static_cast<double>(value));
 }
 
+// Many readers of JSON round larger integers: these are texts.
+constexpr u128 kMostWhole = u128{1} << 53;
+Json whole_json(u128 value) {
+  return value <= kMostWhole ? Json(static_cast<uint64_t>(value)) : Json(to_decimal(value));
+}
+Json whole_type() {
+  return {{"type", Json::array({"integer", "string"})},
+          {"minimum", 0},
+          {"pattern", "^[1-9][0-9]{15,}$"}};
+}
+
 Json or_null(Json type) {
-  if (type.contains("type") && type["type"].is_string() && !type.contains("properties")) {
-    type["type"] = Json::array({type["type"], "null"});
+  if (type.contains("type") && !type.contains("properties")) {
+    if (type["type"].is_string()) type["type"] = Json::array({type["type"]});
+    type["type"].push_back("null");
     if (type.contains("enum")) type["enum"].push_back(nullptr);
     return type;
   }
@@ -51,7 +63,8 @@ Json Fields::json_value(const Value& value) {
   if (const auto* number = std::get_if<double>(&cell.value)) return *number;
   const auto* whole = std::get_if<u128>(&cell.value);
   if (whole == nullptr) return nullptr;
-  return value.type == Value::Type::kFlag ? Json(*whole != 0) : number_json(*whole);
+  if (value.type == Value::Type::kFlag) return *whole != 0;
+  return value.type == Value::Type::kWhole ? whole_json(*whole) : number_json(*whole);
 }
 
 Json Fields::schema_of_value(const Value& value) {
@@ -61,7 +74,7 @@ Json Fields::schema_of_value(const Value& value) {
     case Value::Type::kFlag:
       return {{"type", "boolean"}};
     case Value::Type::kWhole:
-      return {{"type", "integer"}, {"minimum", 0}};
+      return whole_type();
     case Value::Type::kNumber:
       break;
   }
@@ -91,6 +104,16 @@ void Fields::sum(const char* key, const Cell& cell, const char* about) {
   flop(key, partial ? Cell::none() : cell, about);
   flop(suffixed(key, "_partial").c_str(), partial ? cell : Cell::none(),
        "of the measured launches, where some are not measured");
+}
+
+void Fields::bounded(const char* key, Kind kind, const Cell& cell, Mark bounds, const char* about) {
+  const bool lower = has(bounds, Mark::kAtLeast);
+  const bool upper = has(bounds, Mark::kAtMost);
+  const auto where = [&](bool there) { return there ? cell : Cell::none(); };
+  this->cell(key, kind, where(!lower && !upper), about);
+  this->cell(suffixed(key, "_at_least").c_str(), kind, where(lower && !upper),
+             "where launches are missing from it: then it is null");
+  this->cell(suffixed(key, "_at_most").c_str(), kind, where(upper && !lower));
 }
 
 void Fields::cell(const char* key, Kind kind, const Cell& cell, const char* about) {
@@ -152,10 +175,10 @@ void Fields::ns_by_name(const char* key,
                         const char* about) {
   if (json_ != nullptr) {
     Json& to = (*json_)[key] = Json::object();
-    for (const auto& [name, ns] : times) to[name] = ns ? number_json(*ns) : Json(nullptr);
+    for (const auto& [name, ns] : times) to[name] = ns ? whole_json(*ns) : Json(nullptr);
   }
   if (schema_ == nullptr) return;
-  Json time = or_null({{"type", "integer"}, {"minimum", 0}});
+  Json time = or_null(whole_type());
   add_schema(key, map_of(std::move(time)), about, false);
 }
 

@@ -67,6 +67,9 @@ class Fields {
   void share(const char* key, auto&& value, const char* about = "") {
     add(key, Kind::kShare, number(std::forward<decltype(value)>(value)), about);
   }
+  // A figure that may be only a bound, as `bounds` says: then it is null, and KEY_at_least or
+  // KEY_at_most has it; with both marks nothing is known.
+  void bounded(const char* key, Kind kind, const Cell& cell, Mark bounds, const char* about = "");
   void cell(const char* key, Kind kind, const Cell& cell, const char* about = "");
   // One of a few words.
   void word(const char* key, const std::optional<std::string>& value,

@@ -14,9 +14,17 @@ Cell intensity_cell(const Work& work);                        // FLOP for each b
 // The roof that limits a kernel: "memory", a precision, or "latency" where none does. Empty where
 // that is not known.
 std::string bound_by(const Work& work, const std::string& slowest);
-// `error`: what else is above a roof.
-void attained_fields(Fields& f, const Attained& attained, const std::string& error = "");
-void attained_object(Fields& f, const char* key, const Attained& attained, const char* about = "");
+// `bounds`: whether it is one. `error`: what else is above a roof.
+void attained_fields(Fields& f, const Attained& attained, Mark bounds,
+                     const std::string& error = "");
+void attained_object(Fields& f, const char* key, const Attained& attained, Mark bounds,
+                     const char* about);
+Cell number_cell(const std::optional<double>& number);
+// As its FLOP are.
+Mark bound_mark(const UtilizationMethod& method);
+Mark steps_mark(const Report& report);  // of what training steps executed
+// Of a method's FLOP over wall time.
+Mark wall_mark(const UtilizationMethod& method, const Report& report);
 void method_fields(Fields& f, const UtilizationMethod& method);
 
 }  // namespace flopinj::reduce

@@ -48,9 +48,9 @@ const char* end_word(const TraceReport& t) {
 void header_fields(Fields& f, const TraceReport& t) {
   const auto& h = t.header;
   f("files", t.files);
-  f("header", t.has_header, "false: lost, and what follows of it is empty");
+  f("header", t.has_header, "false: lost, and what follows of it is empty or null");
   f("producer", h.producer());
-  f("pid", h.pid());
+  f("pid", when(t.has_header, h.pid()));
   f("hostname", h.hostname());
   f("command_line", h.command_line());
   f("rank", rank_cell(t));
@@ -59,8 +59,8 @@ void header_fields(Fields& f, const TraceReport& t) {
     "of the job, as its scheduler or the user names it; null where nobody did");
   f("job_id_source", h.job_id_source());
   f("simulated", t.has_header ? std::optional(h.simulated()) : std::nullopt);
-  f("cupti_version", h.cupti_version());
-  f("driver_version", h.driver_version());
+  f("cupti_version", when(t.has_header, h.cupti_version()));
+  f("driver_version", when(t.has_header, h.driver_version()));
   f("choice", text_or_null(h.choice()),
     "the options that chose which launches are recorded; null where all are");
   f("passed_over", when(!h.choice().empty(), t.ledger.passed_over()),
@@ -141,6 +141,7 @@ std::string joined(const auto& words) {
 Table process_table(const Report& report) {
   Table table{"processes",
               {{"process", "process", Kind::kCount},
+               {"run", "run", Kind::kCount},
                {"session", "session"},
                {"files", "files"},
                {"producer", "producer"},
@@ -170,6 +171,7 @@ Table process_table(const Report& report) {
       return t.has_header ? Cell(value) : Cell::none();
     };
     table.rows.push_back({uint64_t{i},
+                          uint64_t{t.run + 1},
                           session_cell(t),
                           joined(t.files),
                           h.producer(),

@@ -94,6 +94,17 @@ void straggler_fields(Fields& f, const StragglerReport& s) {
 
 void ranks_fields(Fields& f, const Report& report) {
   const RanksReport& all = report.ranks;
+  f.list("runs", report.runs,
+         "which traces belong together, in the order in which the runs began; where there are "
+         "several, every figure is of all of them together",
+         [](Fields& run, const RunReport& r) {
+           run("job_id", r.job_id.empty() ? std::nullopt : std::optional(r.job_id),
+               "null where nobody named the job");
+           run("begin_ns", r.begin_ns ? std::optional<u128>(*r.begin_ns) : std::nullopt,
+               "by the host's clock");
+           run("traces", std::vector<uint64_t>(r.traces.begin(), r.traces.end()),
+               "indices into traces");
+         });
   f.object("ranks", "the processes of a job side by side", [&](Fields& ranks) {
     ranks("world_size", all.world_size,
           "ranks of the job, as its launcher said; null where none did");

@@ -7,6 +7,7 @@
 #include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -64,6 +65,8 @@ void pair_object(Fields& f, const char* key, const Pair<Value>& pair, const Norm
 
 void compared_fields(Fields& f, const ComparedWork& w, const Normalization& n) {
   f("name", w.name);
+  f("mangled", text_or_null(cut(w.mangled, 2048)),
+    "of a kernel; null where it has another on each side, or is several of that name");
   f.word("change", change_word(w.change), {"appeared", "vanished", "changed", "same"},
          "changed: in FLOP or, without normalization, in launches; never in time only");
   pair_object(f, "launches", w.launches, n);

@@ -13,23 +13,19 @@ namespace {
 
 std::string precisions_text(const Report& report) {
   constexpr size_t kShown = 3;
+  const std::string of = report.total.flop_complete() ? ", " : "; measured: ";
   std::vector<std::pair<u128, std::string>> used;
   for (size_t i = 0; i < report.precisions.size(); ++i)
     if (report.flop.by_precision[i] > 0)
       used.emplace_back(report.flop.by_precision[i], report.precisions[i]);
   std::ranges::sort(used, std::greater<>());
-  if (used.size() == 1) return ", all " + used[0].second;
+  if (used.size() == 1) return of + "all " + used[0].second;
   std::string text;
   for (size_t i = 0; i < std::min(kShown, used.size()); ++i)
     text +=
-        ", " + used[i].second + " " +
+        (i == 0 ? of : ", ") + used[i].second + " " +
         percent_text(static_cast<double>(used[i].first) / static_cast<double>(report.total.flop));
   return text;
-}
-
-std::string marked_text(Mark mark, const std::string& value) {
-  const std::string text = marks_text(mark);
-  return text.empty() ? value : text + " " + value;
 }
 
 ShownFigure executed_figure(const Report& report) {
@@ -63,10 +59,7 @@ std::string wall_missing(const UtilizationMethod* m, const Report& report) {
 ShownFigure wall_figure(const char* name, const UtilizationMethod* m, const Report& report,
                         const char* definition) {
   if (m == nullptr || !m->wall.share) return {name, "-", wall_missing(m, report), Tone::kDim};
-  Mark mark = share_mark(report.total);
-  if (m->at_least) mark = mark | Mark::kAtLeast;
-  if (m->at_most) mark = mark | Mark::kAtMost;
-  return {name, marked_share(m->wall, mark), definition};
+  return {name, marked_share(m->wall, wall_mark(*m, report)), definition};
 }
 
 ShownFigure kernel_time_figure(const Report& report) {
@@ -107,10 +100,9 @@ ShownFigure ratio_figure(const Report& report) {
   std::string note;
   if (r.matrix_ratio) note = "matrix work " + fixed(*r.matrix_ratio, 3);
   if (r.matrix_ratio && r.expected) note += ", " + verdict_words(r);
-  const bool at_most = report.unclear.flop > 0 || !report.unclear.flop_complete();
   return {"Backward/fwd",
-          std::string(at_most ? "<= " : "") + (r.estimated ? "~ " : "") + fixed(*r.ratio, 3), note,
-          r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
+          std::string(r.at_most ? "<= " : "") + (r.estimated ? "~ " : "") + fixed(*r.ratio, 3),
+          note, r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
 }
 
 ShownFigure coverage_figure(const Report& report) {
@@ -174,7 +166,7 @@ void add_steps(const Report& report, std::vector<ShownFigure>& figures) {
     note += ", " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s";
   figures.push_back({"Per step", (wall.median_approximate ? "~ " : "") + time(wall.median), note});
   if (steps.skipped > 0 && steps.hfu.share)
-    figures.push_back({"HFU, steady", percent_text(*steps.hfu.share),
+    figures.push_back({"HFU, steady", marked_share(steps.hfu, steps_mark(report)),
                        "of these " + to_grouped(steps.count) + " steps and their wall time"});
 }
 
@@ -189,6 +181,7 @@ void add_numbers(const Report& report, std::vector<ShownFigure>& figures) {
       value = marked_text(flop_mark(report.total),
                           to_human(static_cast<u128>(*number.flop_each), "FLOP"));
     std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
+    if (!number.flop_each) note += number.total == 0 ? ": not one" : ": FLOP not measured";
     if (number.processes < report.traces.size())
       note += ", given by " + to_grouped(number.processes) + " of " +
               to_grouped(report.traces.size()) + " processes";

@@ -48,7 +48,7 @@ Json roofs_json(const Report& report) {
     Json peaks = Json::array();
     for (const auto& p : device.peaks)
       peaks.push_back({{"name", p.precision},
-                       {"rate", p.peak.per_second * (report.fma == 1 ? 0.5 : 1)},
+                       {"rate", in_convention(p.peak.per_second, report.fma)},
                        {"used", executed(report, p.precision)}});
     list.push_back({{"device", printable(device.name)},
                     {"memory", device.memory ? device.memory->per_second : 0},
@@ -61,7 +61,10 @@ Json roofs_json(const Report& report) {
 // together are few enough for a page: sums of bins of 2^k ns are exact.
 constexpr size_t kMostBins = size_t{1} << 16;
 
-Json series_json(PageData& page, const TimeReport::Series& series, uint64_t least_bin_ns) {
+// `from_ns`: a multiple of all bins, which the page's numbers begin at: those of a clock are larger
+// than JavaScript's integers.
+Json series_json(PageData& page, const TimeReport::Series& series, uint64_t least_bin_ns,
+                 uint64_t from_ns) {
   const uint64_t bin_ns = std::max(series.bin_ns, least_bin_ns);
   const uint64_t first = series.begin_ns / bin_ns;
   std::vector<double> bins;
@@ -71,7 +74,7 @@ Json series_json(PageData& page, const TimeReport::Series& series, uint64_t leas
     bins[at] += static_cast<double>(series.flop[i]);
   }
   return {{"phase", page.text(series.phase)},
-          {"begin_ns", first * bin_ns},
+          {"begin_ns", first * bin_ns - from_ns},
           {"bin_ns", bin_ns},
           {"flop", bins}};
 }
@@ -86,10 +89,16 @@ Json flop_over_time_json(PageData& page, const Report& report) {
     uint64_t bin_ns = 1;
     for (const auto& one : device.flop)
       while (one.flop.size() * one.bin_ns / bin_ns > most) bin_ns *= 2;
+    uint64_t from_ns = UINT64_MAX, longest_ns = bin_ns;
+    for (const auto& one : device.flop) {
+      from_ns = std::min(from_ns, one.begin_ns);
+      longest_ns = std::max(longest_ns, one.bin_ns);
+    }
+    from_ns -= from_ns % longest_ns;
     std::string label = report.traces[device.trace].name;
     if (device.id > 0) label += ", device " + std::to_string(device.id - 1);
     Json phases = Json::array();
-    for (const auto& one : device.flop) phases.push_back(series_json(page, one, bin_ns));
+    for (const auto& one : device.flop) phases.push_back(series_json(page, one, bin_ns, from_ns));
     list.push_back({{"label", page.text(label)}, {"phases", std::move(phases)}});
   }
   return list;

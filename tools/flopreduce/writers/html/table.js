@@ -168,7 +168,10 @@ class ReportTable {
   choose(index) {
     this.chosen = index;
     const at = this.shown.indexOf(index);
-    if (at >= 0) this.scroller.scrollTop = this.top = Math.max(0, (at - 2) * kRowHeight);
+    if (at >= 0) {
+      this.scroller.scrollTop = (at - 2) * kRowHeight;
+      this.top = this.scroller.scrollTop;  // less where the table ends before
+    }
     this.draw();
   }
 

@@ -31,6 +31,16 @@ void Statement::integer(u128 value) {
   database_.check(sqlite3_bind_int64(handle_, ++bound_, static_cast<int64_t>(value)));
 }
 
+bool Statement::step() {
+  const int code = sqlite3_step(handle_);
+  if (code != SQLITE_ROW) database_.check(code);
+  return code == SQLITE_ROW;
+}
+
+std::string Statement::text_of(int column) const {
+  return reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
+}
+
 void Statement::run() {
   database_.check(sqlite3_step(handle_));
   database_.check(sqlite3_reset(handle_));

@@ -40,6 +40,9 @@ class Statement {
   void real(double value) { database_.check(sqlite3_bind_double(handle_, ++bound_, value)); }
   void nothing() { database_.check(sqlite3_bind_null(handle_, ++bound_)); }
   void run();
+  // The next row of an answer; false after the last.
+  bool step();
+  std::string text_of(int column) const;
 
  private:
   Database& database_;

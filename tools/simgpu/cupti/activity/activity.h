@@ -21,9 +21,7 @@ class Activity {
  public:
   enum class Owner { kProcess, kClient };
   explicit Activity(const Environment& environment, Owner owner = Owner::kProcess)
-      : environment_(environment),
-        can_be_taken_(owner == Owner::kProcess),
-        buffers_(environment.cupti_version) {}
+      : environment_(environment), can_be_taken_(owner == Owner::kProcess), buffers_(environment) {}
 
   // Kernel, concurrent kernel and memory copy records are made. Kinds whose records a tool can do
   // without are accepted and stay empty. Both kernel kinds at once: CUPTI_ERROR_NOT_COMPATIBLE.

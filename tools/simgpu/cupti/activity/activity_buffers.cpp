@@ -26,8 +26,11 @@ void crash() {
 
 }  // namespace
 
-ActivityBuffers::ActivityBuffers(uint32_t version)
-    : null_is_refusal_(null_buffer_is_refusal(version)), per_thread_(per_thread_buffers(version)) {}
+ActivityBuffers::ActivityBuffers(const Environment& environment)
+    : null_is_refusal_(null_buffer_is_refusal(environment.cupti_version)),
+      returns_at_stop_(environment.faults.return_buffers),
+      keeps_every_(environment.faults.keep_buffers),
+      per_thread_(per_thread_buffers(environment.cupti_version)) {}
 
 void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                                     CUpti_BuffersCallbackCompleteFunc complete) {
@@ -64,22 +67,32 @@ void ActivityBuffers::start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread([this, generation = generation_] { deliver_until_stopped(generation); });
-  pthread_setname_np(thread.native_handle(), "simgpu-cupti");
   thread.detach();  // it may be asked to stop from inside its own callback, so nobody joins it
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ActivityBuffers::stop() {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (generation_ % 2 == 1) ++generation_;
+  if (returns_at_stop_) {
+    for (auto& [owner, buffer] : current_) retire(buffer);
+    for (; !spare_.empty(); spare_.pop_front()) retire(spare_.front());
+  } else {
+    full_.clear();
+  }
+  const std::deque<Buffer> returned = std::exchange(full_, {});
   current_.clear();
-  full_.clear();
   spare_.clear();
   delivered_count_ = retired_count_;
   request_ = nullptr;
-  complete_ = nullptr;
+  const auto complete = std::exchange(complete_, nullptr);
   work_.notify_all();
   delivered_.notify_all();
+  lock.unlock();
+  t_in_buffer_callback = true;
+  for (const Buffer& buffer : returned)
+    if (complete != nullptr) complete(buffer.data, buffer.size, buffer.used);
+  t_in_buffer_callback = false;
 }
 
 bool ActivityBuffers::fits(const Buffer& buffer, size_t size) const {
@@ -190,6 +203,11 @@ void ActivityBuffers::deliver_until_stopped(uint64_t generation) {
     while (!stopped() && !full_.empty()) {
       const Buffer buffer = full_.front();
       full_.pop_front();
+      if (keeps_every_ != 0 && ++handed_back_ % keeps_every_ == 0) {
+        ++delivered_count_;
+        delivered_.notify_all();
+        continue;
+      }
       const auto complete = complete_;
       lock.unlock();
       t_in_buffer_callback = true;

@@ -2,9 +2,10 @@
 // back on CUPTI's own thread.
 //
 // Rules kept from CUPTI: a buffer is handed back when full, or by a flush; a record that finds no
-// buffer of sufficient size is dropped and counted; buffers that were not flushed before
-// cuptiFinalize are not handed back. With a buffer for each thread, records go to the buffer of the
-// thread that launched. A null buffer is a crash in versions before 12.9.
+// buffer of sufficient size is dropped and counted. With a buffer for each thread, records go to
+// the buffer of the thread that launched. A null buffer is a crash in versions before 12.9. What
+// becomes of a buffer that CUPTI holds at cuptiFinalize is a guess (README.md): it does not come
+// back, or does with the fault return_buffers.
 #pragma once
 #include <cupti.h>
 #include <sys/types.h>
@@ -18,11 +19,13 @@
 #include <mutex>
 #include <span>
 
+#include "environment.h"
+
 namespace simgpu::cupti {
 
 class ActivityBuffers {
  public:
-  explicit ActivityBuffers(uint32_t version);
+  explicit ActivityBuffers(const Environment& environment);
 
   void set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                      CUpti_BuffersCallbackCompleteFunc complete);
@@ -34,8 +37,7 @@ class ActivityBuffers {
 
   // Starts the delivering thread if it does not run. It blocks all signals.
   void start();
-  // The thread ends at its next step; what was not flushed stays with the client. Callbacks are
-  // forgotten.
+  // The thread ends at its next step. Callbacks are forgotten.
   void stop();
 
   // `size` is that of the record in the buffer: of `bytes` what fits, and zeros. `thread` is any
@@ -69,11 +71,12 @@ class ActivityBuffers {
   std::condition_variable work_, delivered_;
   std::function<void(uint8_t**, size_t*, size_t*)> request_;
   std::function<void(uint8_t*, size_t, size_t)> complete_;
-  const bool null_is_refusal_;
+  const bool null_is_refusal_, returns_at_stop_;
+  const uint64_t keeps_every_;  // buffer; 0: none
   bool per_thread_;
   std::map<uint64_t, Buffer> current_;  // by thread; 0: of all
   std::deque<Buffer> full_, spare_;
-  uint64_t retired_count_ = 0, delivered_count_ = 0;
+  uint64_t retired_count_ = 0, delivered_count_ = 0, handed_back_ = 0;
   size_t dropped_ = 0;
   uint64_t generation_ = 0;  // of the running thread; odd while one is wanted
   pid_t thread_pid_ = 0;

@@ -8,7 +8,6 @@
 namespace simgpu {
 namespace {
 
-constexpr uint16_t kMachineCuda = 190;          // EM_CUDA
 constexpr uint32_t kCudaInfo = SHT_LOPROC;      // of .nv.info sections
 constexpr uint32_t kOldMostParameters = 4'096;  // bytes; more take the second kind of record
 

@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint32_t kFatbinMagic = 0xBA55ED50;         // fatbinary.h: a fat binary
 constexpr uint32_t kFatbinWrapperMagic = 0x466243B1;  // fatbinary_section.h: what nvcc embeds
-constexpr uint16_t kMachineCuda = 190;                // EM_CUDA: a cubin
 
 bool starts_with(const void* data, size_t bytes, const char* text) {
   const size_t length = std::strlen(text);

@@ -3,11 +3,14 @@
 #include <cuda.h>
 #include <simgpu/abi.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace simgpu {
+
+inline constexpr uint16_t kMachineCuda = 190;  // EM_CUDA: an ELF file that is a cubin
 
 // A kernel module mapped into the process; unmapped with the last reference.
 class LoadedImage {

@@ -1,0 +1,108 @@
+// The calls of the driver that a thread is in, and the one place that matches their ENTER and EXIT.
+//
+//   ENTER                    enter(): the call has a frame, inside of those that the thread is in
+//   EXIT                     find(): the frame of this very call; then end()
+//   EXIT without ENTER       find() has none, and nothing is done: the call began before the
+//                            callbacks were enabled, or in another recording
+//   ENTER without EXIT       the frame ends with the next one around it: an exception has left the
+//                            call; or with the thread, which ended inside of it; or it is dropped
+//                            with the recording, whose callbacks were disabled meanwhile
+//
+// What a call has raised or locked belongs to its frame, which takes it back however it ends.
+#pragma once
+#include <collector/identity/mutex.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace flopinj {
+
+struct Context;
+
+enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd };
+
+struct CallFrame {
+  uint32_t function = 0, correlation = 0;  // CUPTI's ids: of the driver's function, of this call
+  CallKind kind = CallKind::kLaunch;
+  bool outermost = true;  // of its kind: the program's own call, and not one that the driver makes
+  std::atomic<uint32_t>* raised = nullptr;  // a count, lowered when the frame ends
+
+  void raise(std::atomic<uint32_t>& count) noexcept {
+    lower();
+    count.fetch_add(1, std::memory_order_seq_cst);
+    raised = &count;
+  }
+  void lower() noexcept {
+    if (raised != nullptr) std::exchange(raised, nullptr)->fetch_sub(1, std::memory_order_seq_cst);
+  }
+  void keep_raised() noexcept { raised = nullptr; }  // beyond the call
+};
+
+// Used by its own thread, but for `launching`.
+class CallFrames {
+ public:
+  static constexpr size_t kMost = 16;  // one inside another
+
+  // Null: deeper than kMost. Such a call has no frame at its EXIT either.
+  CallFrame* enter(CallKind kind, uint32_t function, uint32_t correlation) noexcept {
+    if (depth_ == kMost) return nullptr;
+    const bool outermost = !inside(kind);
+    frames_[depth_] = {function, correlation, kind, outermost, nullptr};
+    return &frames_[depth_++];
+  }
+  CallFrame* find(uint32_t function, uint32_t correlation) noexcept {
+    for (size_t i = depth_; i-- > 0;)
+      if (frames_[i].correlation == correlation && frames_[i].function == function)
+        return &frames_[i];
+    return nullptr;
+  }
+  // With all frames inside of it.
+  void end(const CallFrame& frame) noexcept { end_from(static_cast<size_t>(&frame - &frames_[0])); }
+  void end_all() noexcept { end_from(0); }  // the thread ends
+
+  bool inside(CallKind kind) const noexcept {
+    return std::any_of(frames_.begin(), frames_.begin() + depth_,
+                       [kind](const CallFrame& frame) { return frame.kind == kind; });
+  }
+
+  // Of the outermost launch: the context on which it is made outside of any window; read by the
+  // thread that wants to open one.
+  std::atomic<const Context*> launching{nullptr};
+  // It is in its context's window, whose lock the thread holds from now on. `began_ns` is 0 when it
+  // is not any more.
+  void hold_window(TimedMutex& lock, std::atomic<uint64_t>& began_ns) noexcept {
+    window_ = &lock;
+    window_began_ns_ = &began_ns;
+  }
+  bool in_window() const noexcept { return window_ != nullptr; }
+  // Then the thread must not wait for it.
+  bool holds(const TimedMutex& lock) const noexcept { return window_ == &lock; }
+  void leave_window() noexcept {
+    launching.store(nullptr, std::memory_order_release);
+    if (window_ == nullptr) return;
+    window_began_ns_->store(0, std::memory_order_relaxed);
+    TimedMutex& lock = *std::exchange(window_, nullptr);
+    lock.kept();
+    lock.unlock();
+  }
+
+ private:
+  void end_from(size_t first) noexcept {
+    while (depth_ > first) {
+      CallFrame& frame = frames_[--depth_];
+      frame.lower();
+      if (frame.kind == CallKind::kLaunch && frame.outermost) leave_window();
+    }
+  }
+
+  std::array<CallFrame, kMost> frames_;
+  size_t depth_ = 0;
+  TimedMutex* window_ = nullptr;
+  std::atomic<uint64_t>* window_began_ns_ = nullptr;
+};
+
+}  // namespace flopinj

@@ -1,0 +1,88 @@
+"""Programs that fork while their other threads are inside the library: the children use NVTX and
+end, as they do without the library. Each run prints its seed; FLOPINJ_TEST_SEED repeats one."""
+
+import os
+import random
+import threading
+import unittest
+
+import attaching
+import harness
+from harness import CLIENTS, injected_environment
+
+FORK = CLIENTS / "fork_client"
+LIMIT_S = 200
+SEED = int(os.environ.get("FLOPINJ_TEST_SEED", random.randrange(1, 1 << 30)))
+# NVTX's functions, threads that come and go, and the driver's.
+RANGES = ("push", "push_new", "mark", "range", "find", "register", "create", "thread")
+CALLS = ("launch", "graph", "wait", "module")
+IN_CALLBACKS = ("push_new", "register", "launch", "module")
+if harness.SANITIZER_PRELOAD:
+    # Its malloc() has locks, which a child finds as they were in the parent, and it would wait for
+    # them forever: there, no other thread of the parent allocates.
+    RANGES, CALLS, IN_CALLBACKS = ("push", "mark", "range", "find"), (), ("push", "find")
+
+
+class Fork(harness.TestCase):
+    def forks(self, busy, origin, children, **settings):
+        with self.subTest(busy=busy, origin=origin, seed=SEED, **settings):
+            env = injected_environment(self.folder / "t-%p.pb", FLOPINJ_FORCE=1, **settings)
+            done = harness.run([FORK, busy, origin, children, SEED], env, timeout=LIMIT_S)
+            self.assertEqual((done.returncode, done.stdout),
+                             (0, f"{children} children, 0 failed\n"), done.stderr)
+
+    def test_while_other_threads_are_busy(self):
+        for busy in RANGES + CALLS:
+            self.forks(busy, "thread", 100)
+
+    def test_in_callbacks_and_host_functions(self):
+        for origin in ("callback", "host"):
+            for busy in IN_CALLBACKS:
+                self.forks(busy, origin, 50, SIMGPU_CUPTI_VERSION="13.3")
+
+    def test_in_a_signal_handler(self):
+        for busy in ("push", "find"):
+            self.forks(busy, "handler", 200)
+
+    @unittest.skipIf("tsan" in harness.SANITIZER_PRELOAD, "it ends a child that starts a thread")
+    def test_before_cuda_is_used(self):
+        """The children have recordings of their own."""
+        for busy in RANGES:
+            self.forks(busy, "before", 8, FLOPINJ_MODE="count")
+        traces = [path for path in self.folder.iterdir() if path.stat().st_size > 0]
+        self.assertEqual(len(traces), 8 * len(RANGES))
+        for trace in traces:
+            self.assertEqual(harness.reduce(trace)["ledger"]["launches"], 1)
+
+    def test_while_nothing_is_recorded(self):
+        for busy in RANGES:
+            self.forks(busy, "thread", 100, FLOPINJ_DORMANT=1)
+
+
+@unittest.skipIf(harness.SANITIZER_PRELOAD, "a recording that begins allocates")
+class Requests(attaching.Attach):
+    def test_while_recordings_begin_and_end(self):
+        client = self.start([FORK, "launch", "thread", 300, SEED], stdout=-1, FLOPINJ_FORCE=1)
+        ended = threading.Event()
+
+        def ask():
+            while not ended.is_set():
+                for verb in ("start", "status", "stop"):
+                    try:
+                        attaching.ask(client.pid, verb)
+                    except (OSError, attaching.Refused):
+                        pass
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            out, errors = client.communicate(timeout=LIMIT_S)
+        finally:
+            ended.set()
+            asking.join()
+        self.assertEqual((client.returncode, out), (0, "300 children, 0 failed\n"),
+                         f"seed {SEED}: {errors}")
+
+
+if __name__ == "__main__":
+    print(f"seed {SEED}", flush=True)
+    harness.main()

@@ -1,0 +1,254 @@
+// Of launches without a FLOP count nobody knows what they did, so no figure may depend on it: a
+// figure that another count of theirs would change is not given, or as a bound, in every form.
+#include <functional>
+#include <set>
+
+#include "catch.h"
+#include "gates/figures.h"
+#include "gates/gate.h"
+#include "reduce_bytes.h"
+#include "report/comparison.h"
+#include "sections/parts/cells.h"
+#include "sections/screens/comparison.h"
+#include "sections/sections.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// At peak a launch of "counted" takes 1 us on an A100, and 2 us as recorded. The recording takes
+// 1 ms. In each of three steps: 2 launches forward, 2 backward, and 18 of "other" in forward.
+constexpr double kAdditions = 19.5e6;
+constexpr uint32_t kCounted = 1, kOther = 2, kForward = 2, kBackward = 3;
+constexpr size_t kSteps = 3, kOthers = 18;
+
+// `other`: FLOP of a launch of "other"; nothing where it is not measured.
+std::string trace_of(std::optional<double> other, bool in_forward = true, uint64_t session = 1) {
+  TraceBuilder t;
+  t.header(session);
+  t.device(1, "GA100", "NVIDIA A100-SXM4-80GB", 108);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.group(2, "bytes", {"dram__bytes_read.sum"});
+  t.kernel(kCounted, "counted", 11);
+  t.kernel(kOther, "other", 12);
+  t.samples(1, kCounted, {sass(kAdditions, 0, 0)});
+  t.samples(2, kCounted, {{1e6}});
+  t.samples(2, kOther, {{1e3}});
+  if (other) t.samples(1, kOther, {sass(*other, 0, 0)});
+  t.path(1, 0, "step");
+  t.path(kForward, 1, "forward");
+  t.path(kBackward, 1, "backward");
+  std::vector<TraceBuilder::Launch> launches;
+  std::vector<TraceBuilder::Step> steps;
+  const auto add = [&](uint32_t signature, uint32_t path, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      launches.push_back({.signature = signature,
+                          .duration_ns = 2000,
+                          .path = path,
+                          .step = static_cast<uint32_t>(steps.size() + 1)});
+  };
+  for (size_t i = 0; i < kSteps; ++i) {
+    add(kCounted, kForward, 2);
+    add(kCounted, kBackward, 2);
+    add(kOther, in_forward ? kForward : 1, kOthers);
+    steps.push_back({static_cast<uint32_t>(i + 1), 1000 + i * 100'000, 90'000});
+  }
+  t.launches(launches);
+  t.steps(steps, 1);
+  t.string(200, "tokens");
+  flopinj::trace::TracePacket numbers;
+  for (const auto& [path, total] : {std::pair{1U, 300U}, std::pair{kForward, 30U}}) {
+    auto& given = *numbers.mutable_range_numbers();
+    given.add_range_path(path);
+    given.add_name(200);
+    given.add_times(kSteps);
+    given.add_total(total);
+  }
+  t.add(numbers);
+  t.overhead(0, 1'000'000);
+  t.end();
+  return t.bytes();
+}
+
+Report report_of(std::optional<double> other, bool in_forward = true) {
+  ReduceOptions options;
+  options.keep_rows = true;
+  options.utilization.skip_steps = 1;
+  options.utilization.parameters = 1e3;
+  options.utilization.tokens_per_step = 100;
+  return reduce_bytes({trace_of(other, in_forward)}, std::move(options));
+}
+
+bool ends_with_any(const std::string& key, std::initializer_list<const char*> ends) {
+  return std::ranges::any_of(ends, [&](const char* end) { return key.ends_with(end); });
+}
+
+// What is about the counts themselves: how many launches have one, and by what.
+bool about_counts(const std::string& key) {
+  static const std::set<std::string> kKeys = {
+      "ledger",  "coverage", "signatures", "counted", "notices",     "estimates",
+      "samples", "windows",  "measuring",  "missing", "metric_name", "coverage_growth"};
+  return kKeys.contains(key) ||
+         ends_with_any(key, {"_launches", "unmeasured", "_windows", "_missing"});
+}
+
+const OrderedJson* number_at(const OrderedJson& parent, const std::string& key) {
+  const auto found = parent.find(key);
+  return found == parent.end() || !found->is_number() ? nullptr : &*found;
+}
+
+// Every number of `known` is one that no count of the others changes, or is a bound of what it is
+// with the fewest and with the most of them.
+void check_json(const std::string& path, const OrderedJson& known, const OrderedJson& fewest,
+                const OrderedJson& most, size_t& bounds) {
+  INFO(path);
+  if (known.is_array()) {
+    if (path.ends_with(".flop_over_time")) return;  // a phase may have no bin: the cells tell
+    REQUIRE(known.size() == fewest.size());
+    for (size_t i = 0; i < known.size(); ++i)
+      check_json(path + "." + std::to_string(i), known[i], fewest[i], most[i], bounds);
+  }
+  if (!known.is_object()) return;
+  // FLOP by name and over time say beside them that launches are missing.
+  const bool flagged = known.value("at_least", false) || known.value("precision_partial", false) ||
+                       known.value("unmeasured_launches", 0) > 0;
+  for (const auto& [key, value] : known.items()) {
+    INFO(key << ": " << value.dump());
+    if (about_counts(key) || !fewest.contains(key) || ends_with_any(key, {"_exact"})) continue;
+    if (flagged && (key == "precision" || (key == "flop" && value.is_array()))) continue;
+    if (value.is_structured()) {
+      check_json(path + "." + key, value, fewest[key], most[key], bounds);
+    } else if (value.is_number() && ends_with_any(key, {"_partial", "_at_least", "_at_most"})) {
+      const std::string figure = key.substr(0, key.rfind(key.ends_with("_partial") ? "_p" : "_at"));
+      const auto *low = number_at(fewest, figure), *high = number_at(most, figure);
+      REQUIRE((low != nullptr && high != nullptr));
+      if (key.ends_with("_at_most"))
+        CHECK(*value.get_ptr<const double*>() >= std::max(low->get<double>(), high->get<double>()));
+      else if (key != "ratio_partial")
+        CHECK(value.get<double>() <= std::min(low->get<double>(), high->get<double>()));
+      ++bounds;
+    } else if (value.is_number()) {
+      CHECK(fewest[key] == most[key]);  // else it depends on what is not known
+    } else if (value.is_string() && fewest[key].is_string() && key != "basis") {
+      CHECK(fewest[key] == most[key]);  // else it depends on what is not known
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bounds: no number of the JSON form depends on what unmeasured launches did") {
+  for (const bool in_forward : {true, false}) {
+    const auto json = [&](std::optional<double> other) {
+      return report_json(report_of(other, in_forward));
+    };
+    size_t bounds = 0;
+    check_json("", json({}), json(1), json(1e6), bounds);
+    CHECK(bounds > 30);
+  }
+}
+
+TEST_CASE("bounds: no cell of a table depends on what unmeasured launches did, without a mark") {
+  for (const bool in_forward : {true, false}) {
+    const Report known = report_of({}, in_forward), fewest = report_of(1, in_forward),
+                 most = report_of(1e6, in_forward);
+    const auto tables = [](const Report& report) {
+      std::map<std::string, Table> all;
+      for (Table& table : report_tables(report)) all.emplace(table.key, std::move(table));
+      return all;
+    };
+    const auto with = tables(known), one = tables(fewest), other = tables(most);
+    size_t marked = 0;
+    for (const auto& [key, table] : with) {
+      // One of what is not measured is not among the others.
+      if (!one.contains(key) || one.at(key).rows.size() != table.rows.size()) continue;
+      for (size_t r = 0; r < table.rows.size(); ++r)
+        for (size_t c = 0; c < table.columns.size(); ++c) {
+          const Column& column = table.columns[c];
+          const Cell &cell = table.rows[r][c], &a = one.at(key).rows[r][c],
+                     &b = other.at(key).rows[r][c];
+          if (cell.empty() || a.value == b.value || about_counts(column.key)) continue;
+          INFO(key << "." << column.key << ", row " << r);
+          CHECK((has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kAtMost)));
+          ++marked;
+        }
+    }
+    CHECK(marked > 20);
+  }
+}
+
+TEST_CASE("bounds: no figure of the first screen depends on what unmeasured launches did") {
+  const auto figures = [](std::optional<double> other) { return screen_figures(report_of(other)); };
+  const auto known = figures({}), fewest = figures(1), most = figures(1e6);
+  std::map<std::string, std::string> one, other;
+  for (const ShownFigure& figure : fewest) one[figure.name] = figure.value;
+  for (const ShownFigure& figure : most) other[figure.name] = figure.value;
+  std::set<std::string> bounds;
+  for (const ShownFigure& figure : known) {
+    if (std::string(figure.name) == "Coverage" || one[figure.name] == other[figure.name]) continue;
+    INFO(figure.name << " " << figure.value);
+    CHECK((figure.value == "-" || figure.value.starts_with(">=")));
+    bounds.insert(figure.name);
+  }
+  CHECK(bounds.contains("HFU"));
+  CHECK(bounds.contains("HFU, steady"));
+  CHECK(bounds.contains("Executed"));
+}
+
+TEST_CASE("bounds: the figures, worked out by hand") {
+  const auto j = report_json(report_of({}));
+  CHECK(j["hfu"].is_null());
+  CHECK(j["hfu_at_least"].get<double>() == Approx(12.0 / 1000));  // 12 launches of 1 us
+  CHECK(j["hfu_kernel_time_at_least"].get<double>() == Approx(12.0 / (66 * 2)));
+  CHECK(j["hfu_at_most"].is_null());
+  CHECK(j["ratio"].is_null());
+  // The second and the third step, from 101 us to 291 us, with 4 such launches each.
+  CHECK(j["steps"]["hfu"]["utilization_at_least"].get<double>() == Approx(8.0 / 190));
+  CHECK(j["roofline"]["total"]["nearer_roof"].is_null());
+  CHECK(j["roofline"]["total"]["bound_by"].is_null());
+  const auto complete = report_json(report_of(1));
+  CHECK(complete["hfu"].get<double>() == Approx(12.0 / 1000));
+  CHECK(complete["hfu_at_least"].is_null());
+  CHECK(complete["roofline"]["total"]["nearer_roof"] == "compute");
+}
+
+TEST_CASE("bounds: a gate decides what a bound can decide, and nothing else") {
+  const auto report = gate_json(report_of({}));  // at least 1.2 %
+  const auto verdict = [&](const char* text) {
+    Gate gate;
+    std::string error;
+    REQUIRE(Gate::parse(text, gate, error));
+    return gate.evaluate([&](const FigurePath& path) { return find_figure(report, path); }).verdict;
+  };
+  CHECK(verdict("hfu < 30%") == Verdict::kNotKnown);
+  CHECK(verdict("hfu > 30%") == Verdict::kNotKnown);
+  CHECK(verdict("hfu > 1%") == Verdict::kFailed);
+  CHECK(verdict("hfu < 1%") == Verdict::kPassed);
+  CHECK(verdict("hfu == 1%") == Verdict::kPassed);
+  CHECK(verdict("hfu != 1%") == Verdict::kFailed);
+  CHECK(verdict("hfu == 30%") == Verdict::kNotKnown);
+  CHECK(verdict("hfu > 1% and 2 > 1") == Verdict::kFailed);
+  // 12 launches of 19,500,000 additions, to the last digit.
+  CHECK(verdict("flop >= 234000000") == Verdict::kFailed);
+  CHECK(verdict("flop < 234000000") == Verdict::kPassed);
+  CHECK(verdict("flop > 234000000") == Verdict::kNotKnown);
+  CHECK(verdict("flop <= 234000000") == Verdict::kNotKnown);
+  CHECK(verdict("precision.fp32 > 234000000") == Verdict::kNotKnown);
+  CHECK(verdict("precision.fp32 >= 234000000") == Verdict::kFailed);
+  CHECK(verdict("launches == 66") == Verdict::kFailed);
+}
+
+TEST_CASE("bounds: a comparison takes no bound for a figure") {
+  const auto json = comparison_json(compare(report_of(1), report_of({}), {}));
+  for (const char* key : {"hfu", "mfu", "backward_forward_ratio"}) {
+    INFO(key);
+    CHECK(json[key]["a"].is_number());
+    CHECK(json[key]["b"].is_null());
+    CHECK(json[key]["ratio"].is_null());
+  }
+}

@@ -1,0 +1,51 @@
+// What can be read of another process: its mappings, its memory, the functions of its libraries.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flopinj {
+
+// "/proc/PID/FILE"; `file` may be "task/TID/status". Empty where it cannot be read.
+std::string proc_path(pid_t, std::string_view file);
+std::string proc_text(pid_t, std::string_view file);
+
+struct Mapping {
+  uint64_t begin = 0, end = 0;
+  bool writable = false, executable = false;
+  uint64_t offset = 0;  // in the file, bytes
+  std::string name;     // a path, "[stack]", or empty
+
+  bool holds(uint64_t address) const { return begin <= address && address < end; }
+};
+
+// In the order of addresses. Empty where they cannot be read.
+std::vector<Mapping> mappings_of(pid_t);
+
+// nullptr: in none.
+const Mapping* mapping_at(const std::vector<Mapping>&, uint64_t address);
+
+// Of a file whose name, without its folder, begins so. nullptr: there is none.
+const Mapping* mapping_of(const std::vector<Mapping>&, std::string_view file);
+
+// Bytes of the process's memory. False: not all of them may be read, or written. Nothing stops.
+bool read_memory(pid_t, uint64_t address, std::span<std::byte> into);
+bool write_memory(pid_t, uint64_t address, std::span<const std::byte> bytes);
+
+struct Symbol {
+  uint64_t begin = 0, size = 0;
+
+  bool holds(uint64_t address) const { return begin <= address && address - begin < size; }
+};
+
+// An exported function of the library whose mappings have this name, from its image in memory: the
+// file may have been replaced since. Nothing: the library has no such function.
+std::optional<Symbol> function_of(pid_t, const std::vector<Mapping>&, const std::string& library,
+                                  std::string_view function);
+
+}  // namespace flopinj
