@@ -7,6 +7,7 @@ common/control_address.h describes it.
 from __future__ import annotations
 
 import os
+import re
 import socket
 
 from flopinj._programs import Error
@@ -16,18 +17,38 @@ if TYPE_CHECKING:
     from typing import Optional
 
 _PATIENCE_S = 60
+_VERSION = 1
+_MARK = re.compile(r"/memfd:flopinj-control-(\d+)-(?:([0-9a-f]{16})-([0-9a-f]{32}) \(deleted\)$)?")
+
+
+def _mark() -> Optional[tuple[str, str]]:
+    """The library's address and secret; None where it is not in this process."""
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            mark = _MARK.match(os.readlink(f"/proc/self/fd/{number}"))
+        except OSError:
+            continue  # closed by now
+        if mark and int(mark[1]) != _VERSION:
+            raise Error("libflopinj.so in this process and the Python package are of different "
+                        "versions of flopinj: install the package that belongs to the library", 1)
+        if mark and mark[2]:
+            return mark[2], mark[3]
+    return None
 
 
 def _ask(*request: str) -> Optional[dict[str, str]]:
     """The answer's keys and values; None where the library is not in this process."""
-    namespace = os.stat("/proc/self/ns/pid").st_ino
+    mark = _mark()
+    if mark is None:
+        return None
+    address, secret = mark
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(_PATIENCE_S)
         try:
-            client.connect(f"\0flopinj-{namespace}-{os.getpid()}")
+            client.connect(f"\0flopinj-{address}")
         except ConnectionRefusedError:
             return None
-        client.sendall("".join(line + "\n" for line in (*request, "")).encode())
+        client.settimeout(_PATIENCE_S)
+        client.sendall("".join(line + "\n" for line in (secret, *request, "")).encode())
         text = b"".join(iter(lambda: client.recv(4096), b"")).decode(errors="replace")
     first, *lines = text.splitlines() or ["error nothing was answered"]
     if first != "ok":
@@ -42,7 +63,7 @@ def start(output: Optional[str] = None, **settings: object) -> Optional[str]:
     >>> start("now.pb", duration="30s", level="tally") is None  # nothing is injected here
     True
     """
-    given = {"output": output, "quiet": 1, **settings}
+    given = {"output": output, **settings}
     lines = [f"FLOPINJ_{name.upper()}={int(value) if isinstance(value, bool) else value}"
              for name, value in given.items() if value is not None]
     answer = _ask("start", *lines)

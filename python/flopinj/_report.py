@@ -71,26 +71,29 @@ class Report:
     def gpu_time(self) -> Optional[float]:
         """Seconds, the sum of all kernels."""
         ns = self["total"]["gpu_time_ns"]
-        return None if ns is None else ns / 1e9
+        return None if ns is None else int(ns) / 1e9
 
     @property
     def hfu(self) -> Optional[float]:
-        """Hardware FLOP utilization: executed FLOP over what the GPUs' peak allows in the time."""
+        """Hardware FLOP utilization: executed FLOP over what the GPUs' peak allows in the time.
+        None where launches are unmeasured: then report["hfu_at_least"] is known."""
         return self["hfu"]
 
     @property
     def mfu(self) -> Optional[float]:
-        """Model FLOP utilization: the same of the FLOP by formula."""
+        """Model FLOP utilization: the same of the FLOP by formula. None where it is a bound:
+        report["mfu_at_least"] or report["mfu_at_most"]."""
         return self["mfu"]
 
     @property
     def ratio(self) -> Optional[float]:
-        """FLOP of the backward pass over those of the forward pass."""
+        """FLOP of the backward pass over those of the forward pass. None where launches are
+        unmeasured, or where it is a bound: report["ratio_at_most"]."""
         return self["ratio"]
 
     @property
     def coverage(self) -> Optional[float]:
-        """Share of GPU time in kernels that have a FLOP count."""
+        """Share of launches that have a FLOP count."""
         return self["coverage"]
 
     @property

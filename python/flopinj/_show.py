@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Optional
 
     from matplotlib.axes import Axes
@@ -35,7 +35,25 @@ def si(value: Optional[float], unit: str) -> str:
 
 
 def share(value: Optional[float]) -> str:
-    return "-" if value is None else f"{100 * value:.2g} %"
+    """Two digits, and never all of what is not.
+
+    >>> share(1.0), share(0.9996), share(0.412), share(0.0009), share(None)
+    ('100 %', '>99.9 %', '41 %', '0.09 %', '-')
+    """
+    if value is None:
+        return "-"
+    if 0.9995 <= value < 1:
+        return ">99.9 %"
+    percent = 100 * value
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
+
+
+def figure(report: Report, key: str, text: Callable[[float], str]) -> str:
+    """A figure of the report, or what it is at least or at most."""
+    for suffix, mark in (("", ""), ("_at_least", ">= "), ("_at_most", "<= ")):
+        if report[key + suffix] is not None:
+            return mark + text(report[key + suffix])
+    return "-"
 
 
 def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -65,17 +83,22 @@ def _number(value: object) -> Optional[float]:
     return None if value is None else float(str(value))  # wider than 64 bits: text
 
 
+def _executed(report: Report) -> str:
+    flop, mark = report._database.execute("SELECT flop, flop_mark FROM report").fetchone()
+    return f"{mark} {si(_number(flop), 'FLOP')}".strip()
+
+
 def summary(report: Report) -> str:
     """HTML of a few kilobytes: head figures, phases, the kernels that take longest."""
     notices = list(report.notices)
     if report.simulated:
         notices.insert(0, "Simulated: no number here was read on hardware.")
     figures = [
-        ("executed", si(report.flop, "FLOP"), f"in {report.launches:,} launches"),
-        ("HFU", share(report.hfu), "executed FLOP over the peak's"),
-        ("MFU", share(report.mfu), "FLOP by formula over the peak's"),
-        ("backward / forward", "-" if report.ratio is None else f"{report.ratio:.4g}", ""),
-        ("coverage", share(report.coverage), "of GPU time has FLOP counts"),
+        ("executed", _executed(report), f"in {report.launches:,} launches"),
+        ("HFU", figure(report, "hfu", share), "executed FLOP over the peak's"),
+        ("MFU", figure(report, "mfu", share), "FLOP by formula over the peak's"),
+        ("backward / forward", figure(report, "ratio", "{:.4g}".format), ""),
+        ("coverage", share(report.coverage), "of launches have FLOP counts"),
     ]
     parts = [f"<p>{html.escape(_short(notice))}</p>" for notice in notices[:_ROWS]]
     parts.append(_table(("figure", "value", ""), figures))

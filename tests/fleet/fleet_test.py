@@ -1,12 +1,15 @@
 """flopinj fleet on this machine, over simulated ranks: what a lake says is what flopreduce says of
 the traces themselves, whatever was repeated, killed, damaged or taken away."""
 
+import csv
 import gzip
+import io
 import json
 import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -50,10 +53,11 @@ def report_of(*traces):
 
 
 def content(lake):
-    """All rows of all tables."""
+    """All rows of all tables, wherever their traces were."""
     found = {}
     for table in ("jobs", *layout.TABLES):
-        rows = Lake(lake).sql(f"SELECT * FROM {table}").drop_columns(["ingest"])
+        rows = Lake(lake).sql(f"SELECT * FROM {table}")
+        rows = rows.drop_columns([c for c in rows.column_names if c in ("ingest", "source")])
         found[table] = sorted(map(repr, rows.to_pylist()))
     return found
 
@@ -149,19 +153,17 @@ class Again(Folder):
 
     def test_only_a_job_with_another_trace_is_done_again(self):
         runs = self.copy()
-        ingest(runs, self.other)
         last = runs / self.jobs[1].name / f"rank{SIZE - 1}.pb"
         kept = last.read_bytes()
         last.unlink()
-        outcome = ingest(runs, self.other)
-        self.assertEqual(outcome.done, [self.jobs[1].name])
+        ingest(runs, self.other)
         (row,) = self.rows(f"SELECT processes, ranks_missing FROM jobs WHERE job = "
                            f"'{self.jobs[1].name}'", self.other)
         self.assertEqual(row, {"processes": SIZE - 1, "ranks_missing": 1})
         self.assertEqual(self.rows("SELECT count(*) AS n FROM processes", self.other),
                          [{"n": 2 * SIZE - 1}])
         last.write_bytes(kept)
-        ingest(runs, self.other)
+        self.assertEqual(ingest(runs, self.other).done, [self.jobs[1].name])
         self.assertEqual(content(self.other), content(self.lake))
 
     def test_a_lake_that_was_killed_while_it_was_made_is_whole_after_the_next_time(self):
@@ -211,7 +213,7 @@ class Again(Folder):
         class Killing(subprocess.Popen):
             def __init__(self, command, *args, **kwargs):
                 super().__init__(command, *args, **kwargs)
-                if hostile in command:
+                if hostile in map(os.path.realpath, command):
                     self.kill()
 
         with unittest.mock.patch("subprocess.Popen", Killing):
@@ -310,7 +312,9 @@ class Damage(Folder):
             content[12] ^= 1
             (job / "rank3.pb").write_bytes(content)
 
-        self.expect(flip, "rank3.pb", "damaged places", processes=SIZE)
+        # Nobody could say which recording it is, should it come again.
+        self.expect(flip, "rank3.pb", "damaged places|header is lost", processes=SIZE - 1,
+                    flop_of=lambda name: name != "rank3.pb")
 
     def test_doubled(self):
         self.expect(lambda job: shutil.copy(job / "rank3.pb", job / "rank3-copy.pb"), "rank3.pb",
@@ -339,6 +343,488 @@ class Damage(Folder):
         problems, row, _ = self.damaged(spoil)
         self.assertEqual(len(problems), SIZE)
         self.assertEqual((row["flop"], row["processes"], row["problems"]), (None, None, SIZE))
+
+
+class Small(Folder):
+    """Four ranks of a job, as files of their own that a test may change."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.folder / "runs"
+        self.job = self.source / "job"
+        self.job.mkdir(parents=True)
+        for rank in range(4):
+            self.write(rank)
+
+    def trace(self, rank, session=None, **header):
+        trace = simulated_fleet.ranks.Trace(self.jobs[0].traces[1].read_bytes())
+        return trace.of_rank(rank, 4, **{"host": "node", "session": session or 100 + rank,
+                                         "begin_ns": simulated_fleet.MAY, **header})
+
+    def write(self, rank, name=None, **header):
+        (self.job / (name or f"rank{rank}.pb")).write_bytes(self.trace(rank, **header))
+
+    def ingest(self, source=None, **how):
+        return ingest(source or self.source, self.other, **how)
+
+    def fleet(self, *words):
+        return subprocess.run([sys.executable, "-m", "flopinj", "fleet", *map(str, words)],
+                              env={**os.environ, "PYTHONPATH": str(STAGE)}, text=True,
+                              capture_output=True, timeout=120)
+
+    def sessions(self, job="job"):
+        """Launches by session: what the lake has of each recording."""
+        rows = self.rows(f"SELECT session, launches FROM processes WHERE job = '{job}'",
+                         self.other)
+        self.assertEqual(len(rows), len({row["session"] for row in rows}))
+        return {int(row["session"], 16): row["launches"] for row in rows}
+
+    def whole(self):
+        return {100 + rank: self.launches for rank in range(4)}
+
+    @property
+    def launches(self):
+        return report_of(self.jobs[0].traces[1])["total"]["launches"]
+
+    def problems(self, outcome):
+        return {file: problem for _, file, problem in outcome.problems}
+
+
+class Kept(Small):
+    """What was taken in stays, whatever becomes of the traces; and a job that grew is taken in."""
+
+    def setUp(self):
+        super().setUp()
+        self.assertEqual(self.ingest().problems, [])
+        self.before = content(self.other)
+        self.summary = summaries(self.other)
+
+    def expect_kept(self, *named, said, earlier=()):
+        """The job is as it was; these traces are named, and no others but those of an earlier
+        time. Once more, nothing is said and nothing is done again."""
+        outcome = self.ingest()
+        self.assertEqual(sorted(self.problems(outcome)), sorted(named))
+        for problem in self.problems(outcome).values():
+            self.assertRegex(problem, said)
+        self.assertEqual(self.sessions(), self.whole())
+        self.assertEqual(summaries(self.other), self.summary)
+        for table in ("rows", "step_list", "processes", "paths"):
+            self.assertEqual(content(self.other)[table], self.before[table])
+        there = self.rows("SELECT DISTINCT file FROM inputs WHERE problem IS NOT NULL "
+                          "ORDER BY file", self.other)
+        self.assertEqual([row["file"] for row in there], sorted([*named, *earlier]))
+        again = self.ingest()
+        self.assertEqual((again.as_before, again.done, again.problems), (["job"], [], []))
+        self.assertEqual(len(list(self.other.glob("summaries/job/*"))), 1)
+        self.assertEqual(len(list(self.other.glob("rows/job/*"))), 1)
+
+    def test_some_traces_are_gone(self):
+        for rank in (1, 2):
+            (self.job / f"rank{rank}.pb").unlink()
+        self.expect_kept("job/rank1.pb", "job/rank2.pb", said="is there no more.*is kept")
+        # ... and later all others but one.
+        for rank in (0, 3):
+            (self.job / f"rank{rank}.pb").unlink()
+        self.write(3, "rank3-again.pb")
+        self.expect_kept("job/rank0.pb", said="is there no more",
+                         earlier=("job/rank1.pb", "job/rank2.pb"))
+
+    def test_all_traces_of_a_job_are_gone(self):
+        shutil.rmtree(self.job)
+        self.job = self.source / "next"
+        self.job.mkdir()
+        self.write(0, session=7)
+        outcome = self.ingest()
+        self.assertEqual((outcome.done, outcome.problems), (["next"], []))
+        self.assertEqual(self.sessions(), self.whole())
+        self.assertEqual(self.sessions("next"), {7: self.launches})
+
+    def test_all_traces_are_damaged(self):
+        for trace in self.job.iterdir():
+            trace.write_bytes(b"")
+        self.expect_kept(*(f"job/rank{rank}.pb" for rank in range(4)),
+                         said="is empty|is there no more")
+
+    def test_a_trace_is_cut(self):
+        trace = self.job / "rank2.pb"
+        trace.write_bytes(trace.read_bytes()[:-900])
+        self.expect_kept("job/rank2.pb", said="unfinished packet.*less than when it was taken in")
+
+    def test_a_header_is_damaged(self):
+        content = bytearray((self.job / "rank2.pb").read_bytes())
+        content[12] ^= 1
+        (self.job / "rank2.pb").write_bytes(content)
+        self.expect_kept("job/rank2.pb", said="damaged|header is lost|is there no more")
+
+    def test_an_older_copy(self):
+        """Whole packets of the beginning: nothing is damaged."""
+        ranks = simulated_fleet.ranks
+        older = ranks.Trace(self.jobs[0].traces[1].read_bytes())
+        older.rest = b"".join(ranks.framed(body, at)
+                              for at, body in enumerate(older.bodies[1:-6], 2))
+        (self.job / "rank2.pb").write_bytes(
+            older.of_rank(2, 4, host="node", session=102, begin_ns=simulated_fleet.MAY))
+        self.expect_kept("job/rank2.pb", said="less than when it was taken in")
+
+    def test_another_recording_in_its_place(self):
+        self.write(2, session=77, begin_ns=simulated_fleet.MAY + 10**13, host="other")
+        self.expect_kept("job/rank2.pb", said="of another run.*--job|is there no more")
+
+    def test_a_moved_source_loses_and_names_nothing(self):
+        moved = self.folder / "moved"
+        self.source.rename(moved)
+        self.source = moved
+        self.expect_kept(said="")
+
+    def test_a_renamed_trace_is_the_same(self):
+        (self.job / "rank2.pb").rename(self.job / "other.pb")
+        self.expect_kept(said="")
+
+    def test_simulated_traces_do_not_take_the_place_of_real_ones(self):
+        shutil.rmtree(self.other)
+        for rank in range(4):
+            self.write(rank, simulated=False)
+        self.ingest()
+        before = content(self.other)
+        for rank in range(4):
+            self.write(rank, session=200 + rank)
+        outcome = self.ingest()
+        self.assertEqual(outcome.failed, ["job"])
+        self.assertEqual(content(self.other), before)
+
+    def test_real_traces_do_not_take_the_place_of_simulated_ones(self):
+        for rank in range(4):
+            self.write(rank, session=200 + rank, simulated=False)
+        outcome = self.ingest()
+        self.assertEqual(outcome.failed, ["job"])
+        self.assertIn("--job NAME", outcome.problems[0][2])
+        self.assertEqual(content(self.other), self.before)
+
+    def test_a_job_that_grew(self):
+        """A trace that was shorter then, and a rank that was not there."""
+        shutil.rmtree(self.other)
+        whole = (self.job / "rank2.pb").read_bytes()
+        (self.job / "rank2.pb").write_bytes(whole[:-900])
+        (self.job / "rank3.pb").unlink()
+        self.ingest()
+        (self.job / "rank2.pb").write_bytes(whole)
+        self.write(3)
+        self.assertEqual(self.ingest().problems, [])
+        self.assertEqual(self.sessions(), self.whole())
+        self.assertEqual(content(self.other), self.before)
+
+    def test_a_part_of_the_job_from_another_folder_is_added(self):
+        """As of nodes that keep their own traces."""
+        shutil.rmtree(self.other)
+        node = self.folder / "node1/job"
+        node.mkdir(parents=True)
+        for rank in (2, 3):
+            (self.job / f"rank{rank}.pb").rename(node / f"rank{rank}.pb")
+        for _ in range(2):
+            for source in (self.source, node.parent):
+                self.assertEqual(self.ingest(source).problems, [])
+        self.assertEqual(self.sessions(), self.whole())
+        self.assertEqual(summaries(self.other), self.summary)
+        self.assertEqual(self.rows("SELECT count(*) AS n FROM inputs", self.other), [{"n": 4}])
+
+    def test_an_ingest_that_ended_before_its_job_counts_loses_nothing(self):
+        """Its traces are gone when the next one comes: the summary that it left has them."""
+        from flopinj.fleet import work
+
+        extra = self.folder / "extra/job"
+        extra.mkdir(parents=True)
+        (extra / "rank9.pb").write_bytes(self.trace(9, session=109))
+        put = work.Place.put
+
+        def killed(place, file, name):
+            if name.startswith("jobs/"):
+                raise OSError("killed")
+            put(place, file, name)
+
+        with unittest.mock.patch.object(work.Place, "put", killed):
+            with self.assertRaises(OSError):
+                self.ingest(extra.parent)
+        self.assertEqual(content(self.other), self.before)
+        shutil.rmtree(extra.parent)
+        self.ingest()
+        self.assertEqual(self.sessions(), self.whole() | {109: self.launches})
+        self.assertEqual(len(list(self.other.glob("summaries/job/*"))), 1)
+
+    def test_one_that_was_killed_while_it_tidied_up(self):
+        """Tables without their summary, a summary without its tables, and half a file."""
+        (self.job / "rank1.pb").unlink()
+        (version,) = (file.name.partition(".")[0] for file in self.other.glob("summaries/job/*"))
+        for table in layout.TABLES:
+            (self.other / table / "job" / f"{version}.parquet").unlink()
+        (self.other / "summaries/job/beef.sum.gz.12345678.new").write_bytes(b"")
+        self.assertEqual(self.ingest().failed, [])
+        self.assertEqual(self.sessions(), self.whole())
+        self.assertEqual(len(list(self.other.glob("summaries/job/*.gz"))), 1)
+        self.assertEqual(self.ingest().as_before, ["job"])
+
+    def test_several_at_the_same_time_lose_nothing(self):
+        """Each has other traces of the job."""
+        script = ("import sys\nfrom flopinj.fleet import ingest\n"
+                  "print(ingest(*sys.argv[1:]).problems)")
+        for turn in range(2):
+            sources = []
+            for side in range(3):
+                folder = self.folder / f"turn{turn}side{side}" / "job"
+                folder.mkdir(parents=True)
+                rank = 10 + 3 * turn + side
+                (folder / f"{rank}.pb").write_bytes(self.trace(rank, session=100 + rank))
+                sources.append(folder.parent)
+            running = [subprocess.Popen(
+                [sys.executable, "-c", script, source, self.other], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": str(STAGE)}) for source in sources]
+            for process in running:
+                out, said = process.communicate(timeout=300)
+                self.assertEqual((process.returncode, out), (0, "[]\n"), said)
+            self.ingest()
+            taken = {rank: self.launches for rank in range(110, 113 + 3 * turn)}
+            self.assertEqual(self.sessions(), self.whole() | taken)
+
+    def test_a_store_that_has_neither_links_nor_locks(self):
+        """fsspec's in memory: the way that object stores go."""
+        import fsspec
+
+        store = fsspec.filesystem("memory")
+        store.store.clear()
+        store.put(str(self.source), "/runs", recursive=True)
+        ingest("memory://runs", "memory://lake")
+        store.rm("/runs/job/rank1.pb")
+        store.pipe_file("/runs/job/rank2.pb", b"")
+        outcome = ingest("memory://runs", "memory://lake")
+        self.assertEqual(sorted(self.problems(outcome)), ["job/rank1.pb", "job/rank2.pb"])
+        rows = Lake("memory://lake").sql("SELECT session, launches FROM processes").to_pylist()
+        self.assertEqual({int(row["session"], 16): row["launches"] for row in rows}, self.whole())
+        self.assertEqual(len(store.find("/lake/summaries")), 1)
+
+
+class Colliding(Small):
+    """Two runs under one name are never in one job."""
+
+    def setUp(self):
+        super().setUp()
+        self.later = self.folder / "later/job"
+        self.later.mkdir(parents=True)
+
+    def write_later(self, folder, **header):
+        for rank in range(4):
+            (folder / f"again{rank}.pb").write_bytes(self.trace(
+                rank, session=200 + rank, host="far",
+                begin_ns=simulated_fleet.MAY + 10**13, **header))
+
+    def test_a_job_of_another_cluster_does_not_replace_the_first(self):
+        self.ingest()
+        before = content(self.other)
+        self.write_later(self.later)
+        for _ in range(2):
+            outcome = self.ingest(self.later.parent)
+            self.assertEqual((outcome.done, outcome.failed), ([], ["job"]))
+            self.assertEqual(sorted(self.problems(outcome)),
+                             [f"job/again{rank}.pb" for rank in range(4)])
+            for problem in self.problems(outcome).values():
+                self.assertRegex(problem, "another run.*--job NAME")
+            self.assertEqual(content(self.other), before)
+        # What the line says helps.
+        done = self.fleet("ingest", self.later.parent, "--out", self.other, "--job", "job of may")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.sessions(), self.whole())
+        self.assertEqual(self.sessions("job of may"),
+                         {200 + rank: self.launches for rank in range(4)})
+
+    def test_two_folders_whose_traces_name_one_job(self):
+        for name, begin in (("a", 0), ("b", 10**13)):
+            folder = self.folder / "both" / name
+            folder.mkdir(parents=True)
+            for rank in range(4):
+                (folder / f"rank{rank}.pb").write_bytes(self.trace(
+                    rank, session=ord(name) * 100 + rank, job="4711", host=name,
+                    begin_ns=simulated_fleet.MAY + begin))
+        done = self.fleet("ingest", self.folder / "both", "--out", self.other)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual([line.split(": ")[2] for line in done.stderr.splitlines()],
+                         [f"b/rank{rank}.pb" for rank in range(4)])
+        self.assertEqual(self.sessions("4711"), {9700 + rank: self.launches for rank in range(4)})
+        self.assertEqual(self.ingest(self.folder / "both").as_before, ["4711"])
+
+    def test_a_run_that_was_started_again_in_the_same_folder(self):
+        self.ingest()
+        self.write_later(self.job)
+        outcome = self.ingest()
+        self.assertEqual(sorted(self.problems(outcome)),
+                         [f"job/again{rank}.pb" for rank in range(4)])
+        self.assertEqual(self.sessions(), self.whole())
+
+    def test_of_summaries_with_several_recordings(self):
+        self.ingest()
+        self.write_later(self.later)
+        reduce("merge", "-o", self.later.parent / "job.sum", self.later)
+        shutil.rmtree(self.later)
+        outcome = self.ingest(self.later.parent, job="job")
+        self.assertEqual(outcome.failed, ["job"])
+        self.assertTrue(any("another run" in problem for _, _, problem in outcome.problems))
+        self.assertEqual(self.sessions(), self.whole())
+
+    def test_a_process_that_was_recorded_twice_is_one_run(self):
+        """As by attaching again."""
+        (self.job / "second.pb").write_bytes(self.trace(
+            1, session=201, begin_ns=simulated_fleet.MAY + 10**12))
+        self.assertEqual(self.ingest().problems, [])
+        self.assertEqual(self.sessions(), self.whole() | {201: self.launches})
+
+
+class Hostile(Small):
+    """Whatever is in the folder costs itself, is named, and ends nothing."""
+
+    def expect(self, *named, said, **how):
+        outcome = self.ingest(**how)
+        self.assertEqual(sorted(file for _, file, _ in outcome.problems), sorted(named),
+                         outcome.problems)
+        for _, _, problem in outcome.problems:
+            self.assertRegex(problem, said)
+        self.assertEqual(self.sessions(), self.whole())
+        return outcome
+
+    def test_a_right_check_sum_over_wrong_types(self):
+        ranks = simulated_fleet.ranks
+        session, simulated = (ranks.SESSION, 1, b"12345678"), (ranks.SIMULATED, 0, 1)
+
+        def packet(kind, value):
+            return ranks.framed([(ranks.HEADER, kind, value)], 1)
+
+        wrong = [packet(2, ranks.encoded(header)) for header in (
+            [(ranks.SESSION, 0, 5)], [], [(ranks.RANK, 2, b"one"), session, simulated],
+            [(ranks.JOB, 0, 5), session, simulated],
+            [(ranks.REALTIME, 2, b"now"), session, simulated])]
+        wrong += [packet(0, 5), packet(2, b"\xff" * 3000), b"\xff" * 100000,
+                  b"\x08" + b"\xff" * 9 + b"\x01"]
+        for number, trace in enumerate(wrong):
+            (self.job / f"wrong{number}.pb").write_bytes(trace)
+        done = self.fleet("ingest", self.source, "--out", self.other)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertLessEqual(self.whole().items(), self.sessions().items())
+        named = {row["file"] for row in self.rows(
+            "SELECT file FROM inputs WHERE problem IS NOT NULL", self.other)}
+        self.assertLessEqual({f"job/wrong{number}.pb" for number in (0, 1, 5, 6, 7, 8)}, named)
+        self.assertFalse({name for name in named if "rank" in name}, named)
+
+    def test_times_that_are_none(self):
+        self.write(9, session=109, begin_ns=(1 << 64) - 1)
+        outcome = self.ingest()
+        self.assertIn("time in its header", self.problems(outcome)["job/rank9.pb"])
+        self.assertEqual(outcome.failed, [])
+        self.assertLessEqual(self.whole().items(), self.sessions().items())
+        for form in ("text", "csv", "json"):
+            done = self.fleet("sql", "SELECT begin FROM jobs", "--lake", self.other, "--format",
+                              form)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("2026-05-01", done.stdout)
+
+    def test_a_job_with_a_long_name(self):
+        names = ["j" * 5000, "j" * 5001, "\u00e4/" * 2000]
+        for number, name in enumerate(names):
+            folder = self.source / f"long{number}"
+            folder.mkdir()
+            (folder / "x.pb").write_bytes(self.trace(0, session=300 + number, job=name))
+        self.expect(said="")
+        self.assertEqual(self.rows("SELECT job FROM jobs WHERE job <> 'job' ORDER BY job",
+                                   self.other), [{"job": name} for name in names])
+        self.assertEqual(self.ingest().as_before, sorted(["job", *names]))
+
+    def test_what_is_no_file(self):
+        os.mkfifo(self.job / "fifo.pb")
+        with socket.socket(socket.AF_UNIX) as listening:
+            here = os.getcwd()
+            os.chdir(self.job)
+            listening.bind("socket.pb")
+            os.chdir(here)
+        (self.job / "device.pb").symlink_to("/dev/zero")
+        (self.job / "loop.pb").symlink_to("loop.pb")
+        (self.job / "broken.pb").symlink_to("nowhere")
+        (self.job / "up").symlink_to("..")
+        (self.job / "folder.pb").mkdir()
+        os.mkfifo(self.job / "not named.txt")
+        self.expect("job/fifo.pb", "job/socket.pb", "job/device.pb", "job/loop.pb",
+                    "job/broken.pb", said="is no file|cannot be read: (Too many|No such)")
+
+    def test_a_link_to_a_trace_is_the_trace(self):
+        (self.job / "rank3.pb").rename(self.folder / "kept")
+        (self.job / "rank3.pb").symlink_to(self.folder / "kept")
+        self.expect(said="")
+
+    def test_names_with_anything_in_them(self):
+        odd = os.fsencode(self.source / "a\nb")
+        os.mkdir(odd)
+        for number, name in enumerate((b"line\nrank9.pb: is empty.pb", b"\x1b[31mred.pb",
+                                       b"not\xffutf8.pb", b"colon: and 'quote'.pb")):
+            with open(os.path.join(odd, name), "wb") as file:
+                file.write(self.trace(number, session=400 + number))
+        with open(os.path.join(odd, b"bad\n.pb"), "wb") as file:
+            file.write(b"text" * 99)
+        done = self.fleet("ingest", self.source, "--out", self.other)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr[:-1].isprintable(), done.stderr)
+        self.assertIn("is not a trace", done.stderr)
+        self.assertEqual(self.rows("SELECT job, processes FROM jobs ORDER BY job", self.other),
+                         [{"job": "a\\nb", "processes": 4}, {"job": "job", "processes": 4}])
+
+    def test_damaged_compression(self):
+        packed = gzip.compress(self.trace(9, session=109))
+        (self.job / "cut.pb.gz").write_bytes(packed[:40])
+        (self.job / "none.pb.gz").write_bytes(b"\x1f\x8b" + b"text" * 99)
+        (self.job / "none.pb.zst").write_bytes(b"\x28\xb5\x2f\xfd" + b"text" * 99)
+        self.expect("job/cut.pb.gz", "job/none.pb.gz", "job/none.pb.zst", said=".")
+
+    @unittest.skipUnless(os.geteuid() == 0, "becomes another user")
+    def test_what_one_may_not_read(self):
+        closed = self.source / "closed"
+        closed.mkdir()
+        shutil.copy(self.job / "rank1.pb", closed)
+        (self.job / "closed.pb").write_bytes(self.trace(9, session=109))
+        (self.job / "closed.pb").chmod(0)
+        closed.chmod(0)
+        script = ("import fsspec.implementations.local, os, sys\n"
+                  "from flopinj.fleet import ingest, work, tables\n"
+                  "os.setegid(65534); os.seteuid(65534)\n"
+                  "for of in ingest(*sys.argv[1:]).problems: print(*of, sep='|')")
+        self.other.mkdir()
+        for folder in (self.folder, self.other):
+            folder.chmod(0o777)
+        for folder in (Path(SCRATCH.name), self.runs.parent):
+            folder.chmod(0o755)
+        done = subprocess.run([sys.executable, "-c", script, self.source, self.other],
+                              capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "PYTHONPATH": str(STAGE), "TMPDIR": "/tmp"})
+        self.assertEqual(done.stdout.splitlines(), [
+            "|closed|cannot be listed: Permission denied",
+            "job|job/closed.pb|cannot be read: Permission denied"], done.stderr)
+        self.assertEqual(self.sessions(), self.whole())
+
+    def test_what_nobody_thought_of_costs_the_job(self):
+        from flopinj.fleet import tables
+
+        for name in ("b", "c"):
+            (self.source / name).mkdir()
+            for rank in range(4):
+                (self.source / name / f"rank{rank}.pb").write_bytes(
+                    self.trace(rank, session=ord(name) * 100 + rank))
+        write = tables.write
+
+        def failing(table, file, job, version):
+            if job == "b":
+                raise ValueError("unheard of")
+            return write(table, file, job, version)
+
+        with unittest.mock.patch.object(tables, "write", failing):
+            outcome = self.ingest()
+        self.assertEqual((outcome.done, outcome.failed), (["c", "job"], ["b"]))
+        self.assertEqual(outcome.problems, [("b", "", "ValueError: unheard of")])
+        self.assertEqual(self.ingest().done, ["b"])
 
 
 class Names(Folder):
@@ -380,10 +866,10 @@ class CommandLine(Folder):
     def fleet(self, *words, code=0):
         done = subprocess.run([sys.executable, "-m", "flopinj", "fleet", *map(str, words)],
                               env={**os.environ, "PYTHONPATH": str(STAGE)}, cwd=self.folder,
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=120)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done.stdout if code in (0, 3) else done.stderr
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        out, said = done.stdout.decode(), done.stderr.decode()  # with every line's end as it is
+        self.assertEqual(done.returncode, code, said)
+        return out if code in (0, 3) else said
 
     def test_wrong_input_gets_one_line(self):
         for words, said in (
@@ -399,6 +885,16 @@ class CommandLine(Folder):
             (["jobs", "--lake", self.lake, "--top", "0"], "a count from 1 on"),
             (["sql", "SELECT nothing FROM jobs", "--lake", self.lake], "nothing"),
             (["sql", "--lake", self.lake], "SELECT"), ([], "COMMAND"),
+            (["ingest", self.runs, "--out", "lake", "--job", "a", "--job-from", "{job}.pb"],
+             "one of them"),
+            *((["sql", text, "--lake", self.lake], "it takes one SELECT, and nothing else")
+              for text in ("COPY jobs TO 'x.csv'", "CREATE TABLE x AS SELECT 1", "",
+                           "SET threads=1", "SELECT 1; SELECT 2", "SELECT 1; COPY jobs TO 'x.csv'",
+                           "DROP VIEW jobs", "ATTACH 'x.db'", "INSTALL httpfs",
+                           "CALL pragma_version()")),
+            *((["sql", f"SELECT * FROM {text}", "--lake", self.lake], "Cannot access")
+              for text in ("read_csv('/etc/passwd')", "read_text('/etc/passwd')", "glob('/*')",
+                           f"read_text('{self.lake}/../../../etc/passwd')")),
         ):
             with self.subTest(words=words):
                 text = self.fleet(*words, code=2)
@@ -423,6 +919,19 @@ class CommandLine(Folder):
                 launches[kernel["name"]] = launches.get(kernel["name"], 0) + kernel["launches"]
         for kernel in kernels:
             self.assertEqual(kernel["launches"], launches[kernel["kernel"]])
+
+    def test_a_select_may_begin_in_other_ways(self):
+        for text in ("FROM jobs", "WITH x AS (SELECT * FROM jobs) SELECT * FROM x", "VALUES (1)",
+                     "DESCRIBE jobs", "-- jobs\nSELECT 1;"):
+            self.fleet("sql", text, "--lake", self.lake)
+
+    def test_no_cell_of_a_spreadsheet_is_a_formula(self):
+        text = ("SELECT '=1+1' AS \"=a\", '+1' AS b, '-1' AS c, '@x' AS d, chr(9) || 'x' AS e, "
+                "chr(13) || 'x' AS f, -1 AS g, 'x' AS h, -1.5 AS i, chr(39) AS j")
+        out = self.fleet("sql", text, "--lake", self.lake, "--format", "csv")
+        self.assertEqual(list(csv.reader(io.StringIO(out, newline=""))), [
+            ["'=a", "b", "c", "d", "e", "f", "g", "h", "i", "j"],
+            ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "'\rx", "-1", "x", "-1.5", "''"]])
 
     def test_options_of_flopreduce_are_for_the_reports(self):
         self.fleet("ingest", self.runs, "--out", self.other, "--", "--fma", "1")

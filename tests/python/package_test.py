@@ -213,6 +213,9 @@ class Reports(unittest.TestCase):
             longest = "SELECT kernel FROM kernels ORDER BY gpu_time_ns DESC LIMIT 1"
             self.assertIn(html.escape(report._database.execute(longest).fetchone()[0][:60]), page)
         self.assertIn(_show.si(self.expected.flop, "FLOP"), self.report._repr_html_())
+        self.assertIn("<td style=\"text-align:right\">100 %</td>"
+                      "<td style=\"text-align:right\">of launches have FLOP counts</td>",
+                      self.report._repr_html_())
 
     def assert_balanced(self, page):
         open_tags = []

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, Optional
 
 _SHOWN = 10  # problems; the lake has all
+_LONGEST = 300  # characters of a name
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     ingest.add_argument("--out", required=True, metavar="LAKE", help="The lake's folder or URL")
     ingest.add_argument("--engine", choices=tuple(ENGINES), default="local",
                         help="Who does the work (local if not given: this machine)")
+    ingest.add_argument("--job", metavar="NAME", help="All traces of SOURCE are of this job")
     ingest.add_argument("--job-from", metavar="PATTERN", help=(
         "Job and rank from the names below SOURCE, such as '{job}/rank{rank}.pb'; without it the "
         "job id that the trace has, else the name of its folder"))
@@ -58,6 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
 def _count(text: str) -> int:
     if not text.isdigit() or text == "0":
         raise argparse.ArgumentTypeError(f"'{text}' is not understood: it takes a count from 1 on")
@@ -65,12 +71,14 @@ def _count(text: str) -> int:
 
 
 def _ingest(given: argparse.Namespace, options: list[str]) -> int:
+    from flopinj.fleet import layout
     from flopinj.fleet.plan import ingest
 
-    outcome = ingest(given.source, given.out, given.engine, job_from=given.job_from,
-                     workers=given.workers, options=options)
+    outcome = ingest(given.source, given.out, given.engine, job=given.job,
+                     job_from=given.job_from, workers=given.workers, options=options)
     for of in outcome.problems[:_SHOWN]:
-        print("flopinj fleet:", ": ".join(filter(None, of)), file=sys.stderr)
+        print("flopinj fleet:", layout.shown(": ".join(filter(None, map(_cut, of)))),
+              file=sys.stderr)
     if len(outcome.problems) > _SHOWN:
         print(f"flopinj fleet: {len(outcome.problems) - _SHOWN} more: flopinj fleet sql 'SELECT "
               f"job, file, problem FROM inputs WHERE problem IS NOT NULL' --lake {given.out}",
@@ -90,6 +98,7 @@ def _ask(given: argparse.Namespace) -> int:
     from flopinj.fleet import answers, lake
 
     there = lake.Lake(given.lake)
+    there.lock()
     if given.format == "text":
         ((simulated, jobs),) = there.relation(
             "SELECT count(*) FILTER (WHERE simulated), count(*) FROM jobs").fetchall()

@@ -24,13 +24,20 @@ def write(relation: duckdb.DuckDBPyRelation, form: str) -> None:
     names, rows = relation.columns, relation.fetchall()
     if form == "csv":
         table = csv.writer(sys.stdout)
-        table.writerow(names)
-        table.writerows(rows)
+        table.writerow(map(_guarded, names))
+        table.writerows(map(_guarded, row) for row in rows)
     elif form == "json":
         json.dump([dict(zip(names, map(_plain, row))) for row in rows], sys.stdout, indent=2)
         print()
     else:
         _text(names, rows)
+
+
+def _guarded(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula has a ' in front, as in flopreduce's CSV
+    form. Numbers are no texts."""
+    risky = isinstance(value, str) and value[:1] in tuple("=+-@'\t\r\n")
+    return "'" + value if risky else value
 
 
 def _plain(value: Any) -> Any:

@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Optional, Union
+    from collections.abc import Callable, Iterator
+    from typing import Any, Optional
 
 #: So much of a trace's beginning has its header, unless its command line is huge.
 ENOUGH = 1 << 16
+#: So much has it in any case: no packet is larger.
+MOST = (4 << 20) + 64
 
-_PACKET, _HEADER, _CRC = 1, 10, 15
-_RANK, _SIMULATED, _REALTIME_NS, _SESSION, _JOB = 7, 10, 15, 17, 24
+# Numbers of fields with their wire type: one of another type is a field that nobody knows.
+_VARINT, _FIXED64, _BYTES = 0, 1, 2
+_PACKET, _HEADER = 1 << 3 | _BYTES, 10 << 3 | _BYTES
+_RANK, _SIMULATED, _REALTIME_NS = 7 << 3 | _VARINT, 10 << 3 | _VARINT, 15 << 3 | _VARINT
+_SESSION, _JOB = 17 << 3 | _FIXED64, 24 << 3 | _BYTES
 
 
 @dataclass(frozen=True)
@@ -26,35 +31,46 @@ class Header:
     begin_ns: int  # by the host's clock
 
 
-def read_header(beginning: bytes) -> Optional[Header]:
-    """None where the first packet is no header, or is damaged."""
-    try:
-        key, packet = next(_fields(_unpacked(beginning)))
-        if key != _PACKET or not isinstance(packet, bytes):
-            return None
-        if _crc32c(packet[:-5]) != int.from_bytes(packet[-4:], "little"):
-            return None
-        found = dict(_fields(dict(_fields(packet))[_HEADER]))
-    except (KeyError, IndexError, StopIteration, zlib.error, OSError):
+def read_header(begins: Callable[[int], bytes]) -> Optional[Header]:
+    """Of the trace whose first bytes, as many as asked for, begins() gives. None where the first
+    packet is no header of a recording, or is damaged. What begins() raises goes through."""
+    for size in (ENOUGH, MOST):
+        beginning = begins(size)
+        try:
+            header = _header_in(_unpacked(beginning, size))
+        except Exception:  # whatever a file of anyone's does to what reads it, it is no header
+            header = None
+        if header or len(beginning) < size:
+            return header
+    return None
+
+
+def _header_in(beginning: bytes) -> Optional[Header]:
+    tag, packet = next(_fields(beginning))
+    if tag != _PACKET or _crc32c(packet[:-5]) != int.from_bytes(packet[-4:], "little"):
         return None
+    found = dict(_fields(dict(_fields(packet))[_HEADER]))
     rank = found.get(_RANK, 0)
-    return Header(
-        found.get(_SESSION, 0), found.get(_JOB, b"").decode(errors="replace"),
-        rank if rank < 1 << 31 else None, bool(found.get(_SIMULATED)), found.get(_REALTIME_NS, 0))
+    if not found.get(_SESSION):
+        return None
+    return Header(found[_SESSION], found.get(_JOB, b"").decode(errors="replace"),
+                  rank if rank < 1 << 31 else None, bool(found.get(_SIMULATED)),
+                  found.get(_REALTIME_NS, 0))
 
 
-def _unpacked(beginning: bytes) -> bytes:
+def _unpacked(beginning: bytes, size: int) -> bytes:
     if beginning[:2] == b"\x1f\x8b":
-        return zlib.decompressobj(31).decompress(beginning, ENOUGH)
+        return zlib.decompressobj(31).decompress(beginning, size)
     if beginning[:4] == b"\x28\xb5\x2f\xfd":
         import pyarrow
 
         with pyarrow.input_stream(pyarrow.BufferReader(beginning), compression="zstd") as plain:
-            return plain.read(ENOUGH)
+            return plain.read(size)
     return beginning
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, Union[int, bytes]]]:
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Tags and values: of bytes, else of an int."""
     at = 0
 
     def varint() -> int:
@@ -67,19 +83,21 @@ def _fields(message: bytes) -> Iterator[tuple[int, Union[int, bytes]]]:
             if byte < 0x80:
                 return value
             shift += 7
+            if shift > 63:
+                raise ValueError
 
     while at < len(message):
         tag = varint()
         kind = tag & 7
         if kind == 0:
-            yield tag >> 3, varint()
+            yield tag, varint()
             continue
         size = varint() if kind == 2 else {1: 8, 5: 4}[kind]  # KeyError: no such type
         if at + size > len(message):
             raise IndexError
         value = message[at:at + size]
         at += size
-        yield tag >> 3, value if kind == 2 else int.from_bytes(value, "little")
+        yield tag, value if kind == 2 else int.from_bytes(value, "little")
 
 
 def _crc32c(data: bytes) -> int:

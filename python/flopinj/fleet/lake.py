@@ -41,6 +41,14 @@ class Lake:
         if not place.is_local:
             self.connection.register_filesystem(place.fs)
         _make_views(place, self._view)
+        self._below = place.url("")
+
+    def lock(self) -> None:
+        """From now on the connection reads the lake only: no other file is read, none outside of
+        it is written, no setting changes."""
+        self.connection.execute(f"SET allowed_directories = ['{_quoted(self._below)}/']")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
 
     def _view(self, name: str, files: str, rows: str) -> None:
         source = f"read_parquet('{_quoted(files)}', union_by_name = true)"
@@ -55,12 +63,12 @@ class Lake:
         import duckdb
 
         try:
-            found = self.connection.sql(text)
+            kinds = [one.type for one in self.connection.extract_statements(text)]
+            if kinds == [duckdb.StatementType.SELECT]:
+                return self.connection.sql(text)
         except duckdb.Error as error:
             raise Error(str(error).strip().partition("\n")[0], 2) from None
-        if found is None:
-            raise Error("it is no SELECT: it has no answer", 2)
-        return found
+        raise Error("it takes one SELECT, and nothing else", 2)
 
 
 def register(session: Any, url: str) -> None:

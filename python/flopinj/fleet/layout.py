@@ -6,8 +6,14 @@
     summaries/JOB/INGEST.sum.gz  for flopreduce: every report of the job
     parts/JOB/PART.*             while a job is being taken in
 
-INGEST and PART are hashes of the names, sizes and versions of the traces that are in them: work
-that was done is found by its name, and doing it again makes the same file.
+PART is a hash of the names, sizes and versions of the traces that are in it, and so is INGEST;
+where recordings were kept that these traces no longer have, a hash of the INGESTs that had them is
+behind it. Work that was done is found by its name, and doing it again makes the same file.
+
+What was taken in is lost only where its summary is removed. So a job's summary is removed only
+after another one is there that has every recording of it, and whoever takes a job in begins with
+all summaries that are there: those of the INGEST that counts, of one that was killed, and of one
+at the same time.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from flopinj._programs import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Optional
 
 #: Tables of flopreduce that a lake has, and the one that is made here.
@@ -42,7 +49,17 @@ def kind_of(column: str) -> str:
 
 
 def folder_of(job: str) -> str:
-    return quote(job, safe="").replace(".", "%2E") if job.startswith(".") else quote(job, safe="")
+    quoted = quote(job, safe="")
+    quoted = quoted.replace(".", "%2E") if job.startswith(".") else quoted
+    # No file system takes a name of more than 255 bytes; quote() leaves no comma.
+    return quoted if len(quoted) <= 200 else f"{quoted[:150]},{digest(job)}"
+
+
+def shown(text: str) -> str:
+    """A name as tables and terminals can have it: names of files may hold any bytes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def job_file(job: str) -> str:
@@ -51,6 +68,13 @@ def job_file(job: str) -> str:
 
 def file_of(what: str, job: str, version: str, kind: str = "parquet") -> str:
     return f"{what}/{folder_of(job)}/{version}.{kind}"
+
+
+def summaries(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Folder and INGEST of each summary among these files; others are not whole yet."""
+    for name in names:
+        if found := re.fullmatch(r"summaries/([^/]+)/([^/.]+)\.sum\.gz", name):
+            yield found[1], found[2]
 
 
 def digest(*of: object) -> str:

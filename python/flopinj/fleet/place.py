@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from flopinj._programs import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any, Optional
 
 #: What a file system says of a file that changes with its content, the best first.
@@ -50,14 +52,17 @@ class Place:
     def url(self, name: str) -> str:
         return self.path(name) if self.is_local else self.fs.unstrip_protocol(self.path(name))
 
-    def files(self, folder: str = "", without: Optional[Place] = None) -> list[File]:
-        """All that are below, in the order of their names; but for another place there."""
+    def files(self, folder: str = "", without: Optional[Place] = None,
+              problem: Callable[[str, str], None] = lambda name, why: None) -> list[File]:
+        """All that are below, in the order of their names; but for another place there. What is no
+        file, or cannot be looked at, goes to problem()."""
         left_out = f"{without.root}/" if without and without.kinds == self.kinds else "\0"
         path = self.path(folder)
         self.fs.invalidate_cache()
         try:
-            found = self.fs.find(path, detail=True)
-        except FileNotFoundError:
+            found = dict(_walk(path, lambda name, why: problem(name[len(self.root) + 1:], why))
+                         if self.is_local else self.fs.find(path, detail=True))
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(
             File(name[len(self.root) + 1:], info["size"] or 0, _version(info))
@@ -65,10 +70,11 @@ class Place:
             if len(name) > len(self.root) and not name.startswith(left_out))
 
     def get(self, name: str, to: str) -> str:
-        """The file on this machine: itself where it is here, else a copy."""
+        """The file on this machine by a name of ours: a link where it is here, else a copy."""
         if self.is_local:
-            return self.path(name)
-        self.fs.get_file(self.path(name), to)
+            os.symlink(self.path(name), to)
+        else:
+            self.fs.get_file(self.path(name), to)
         return to
 
     def put(self, file: str, name: str) -> None:
@@ -105,6 +111,34 @@ class Place:
             self.fs.rm(self.path(name), recursive=True)
         except FileNotFoundError:
             pass
+
+
+def _walk(top: str,
+          problem: Callable[[str, str], None]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All files below, of this machine. Links to folders are not followed."""
+    left = [top or "/"]
+    while left:
+        folder = left.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError as error:
+            if folder == top:
+                raise
+            problem(folder, f"cannot be listed: {error.strerror}")
+            continue
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    left += [] if entry.is_symlink() else [entry.path]
+                    continue
+                info = entry.stat()
+            except OSError as error:
+                problem(entry.path, f"cannot be read: {error.strerror}")
+                continue
+            if stat.S_ISREG(info.st_mode):
+                yield entry.path, {"size": info.st_size, "mtime": info.st_mtime_ns}
+            else:
+                problem(entry.path, "is no file but a pipe, a socket or a device: left out")
 
 
 def _version(info: dict[str, Any]) -> str:

@@ -33,36 +33,36 @@ class Outcome:
     passed_over: int = 0  # files that are no traces by their names
 
 
-def ingest(source: str, out: str, engine: str = "local", *, job_from: Optional[str] = None,
-           workers: Optional[int] = None, session: Any = None,
+def ingest(source: str, out: str, engine: str = "local", *, job: Optional[str] = None,
+           job_from: Optional[str] = None, workers: Optional[int] = None, session: Any = None,
            options: Sequence[str] = ()) -> Outcome:
     """Takes all traces below `source` into the lake `out`, and those jobs only whose traces have
-    changed since. `session`: a SparkSession or a client of Dask that is there already. `options`:
-    of flopreduce, for the reports."""
+    changed since. What was taken in stays, whatever becomes of the traces. `job`: of all of them.
+    `session`: a SparkSession or a client of Dask that is there already. `options`: of flopreduce,
+    for the reports."""
     lake, outcome = Place(out), Outcome()
     source, out = Place(source).url(""), lake.url("")  # as workers find them, from any folder
     with engines.start(engine, workers, session) as run:
-        jobs = _jobs(source, lake, job_from, run, outcome)
-        known = _versions(lake, jobs)
+        jobs = _jobs(source, lake, job, job_from, run, outcome)
+        known = _as_they_are(lake, jobs)
         program = _programs.run("flopreduce", "--version").strip()
-        parts, finals = [], []
-        for job, files in sorted(jobs.items()):
+        finals = []
+        for name, files in sorted(jobs.items()):
             version = layout.digest(program, source, files, list(options))
             outcome.traces += len(files)
-            if known.get(job) == version:
-                outcome.as_before.append(job)
+            if known[name].partition("-")[0] == version:
+                outcome.as_before.append(name)
                 continue
-            of_job = [_part(source, out, job, files[at:at + _FILES_IN_PART], program)
-                      for at in range(0, len(files), _FILES_IN_PART)]
-            parts += of_job
-            finals.append(work.Job(out, job, version, known.get(job),
-                                   [part.name for part in of_job], list(options)))
-        for _ in run(work.condense, parts):
-            pass
-        for job, problems in run(work.finish, finals):
-            outcome.problems += [(job, *problem) for problem in problems]
-            (outcome.failed if problems[:1] and not problems[0][0] else outcome.done).append(job)
+            parts = [_part(source, out, name, files[at:at + _FILES_IN_PART], program)
+                     for at in range(0, len(files), _FILES_IN_PART)]
+            finals.append(work.Job(out, name, version, parts, list(options)))
+        for _ in run(work.condense, [part for final in finals for part in final.parts]):
+            pass  # finish() meets it again, and it costs its job
+        for name, fine, problems in run(work.finish, finals):
+            outcome.problems += [(name, *problem) for problem in problems]
+            (outcome.done if fine else outcome.failed).append(name)
     outcome.done.sort()
+    outcome.failed.sort()
     outcome.problems.sort()
     return outcome
 
@@ -71,41 +71,49 @@ def _part(source: str, out: str, job: str, files: list[Any], program: str) -> wo
     return work.Part(source, out, job, layout.digest(program, source, files), files)
 
 
-def _versions(lake: Place, jobs: Iterable[str]) -> dict[str, str]:
-    """Which taking in of each job counts."""
-    import io
-
-    from flopinj.fleet import tables
-
+def _as_they_are(lake: Place, jobs: Iterable[str]) -> dict[str, str]:
+    """Which taking in of each job counts; "" where there is none, or another one is to be joined
+    with it."""
     there = {file.name for file in lake.files("jobs")}
-    found = {}
-    for job in jobs:
-        name = layout.job_file(job)
-        if name in there and (content := lake.read(name)):
-            table = tables.pa.parquet.read_table(io.BytesIO(content), columns=["ingest"])
-            found[job] = table["ingest"][0].as_py()
+    summaries: dict[str, set[str]] = defaultdict(set)
+    for folder, version in layout.summaries(file.name for file in lake.files("summaries")):
+        summaries[folder].add(version)
+    found = dict.fromkeys(jobs, "")
+    for job in found:
+        if layout.job_file(job) in there:
+            counts = work.version_that_counts(lake, job) or ""
+            found[job] = counts if summaries[layout.folder_of(job)] <= {counts} else ""
     return found
 
 
-def _jobs(source: str, lake: Place, job_from: Optional[str], run: Run,
+def _jobs(source: str, lake: Place, job: Optional[str], job_from: Optional[str], run: Run,
           outcome: Outcome) -> dict[str, list[tuple[File, Optional[int]]]]:
     """The traces of each job, with the ranks that their names have."""
-    found = Place(source).files(without=lake)
+    if job and job_from:
+        raise _programs.Error("--job and --job-from: one of them says which job a trace is of", 2)
+    pattern = layout.JobPattern(job_from) if job_from else None
+    odd: list[tuple[str, str]] = []  # what is no file
+    found = Place(source).files(without=lake, problem=lambda *of: odd.append(of))
+
+    def is_trace(name: str) -> bool:
+        return bool(pattern.of(name) if pattern else layout.TRACES.fullmatch(name))
+
+    outcome.problems += [("", layout.shown(name), why) for name, why in odd
+                         if is_trace(name) or why.startswith("cannot be listed")]
     jobs: dict[str, list[tuple[File, Optional[int]]]] = defaultdict(list)
-    if job_from:
-        pattern = layout.JobPattern(job_from)
-        for file in found:
-            if of := pattern.of(file.name):
-                jobs[of[0]].append((file, of[1]))
+    traces = [file for file in found if is_trace(file.name)]
+    if pattern:
         how = f"none of the {len(found)} files has a name like '{job_from}'"
+        named = [pattern.of(file.name) for file in traces]
     else:
-        traces = [file for file in found if layout.TRACES.fullmatch(file.name)]
-        for file, job in zip(traces, _jobs_of(source, traces, run)):
-            jobs[job].append((file, None))
         how = "no name there ends in .pb or .sum, .gz or .zst behind it: --job-from takes others"
-    if not jobs:
+        names = [job] * len(traces) if job else _jobs_of(source, traces, run)
+        named = [(name, None) for name in names]
+    for file, (name, rank) in zip(traces, named):
+        jobs[layout.shown(name)].append((file, rank))
+    if not jobs and not outcome.problems:
         raise _programs.Error(f"{source}: no traces: " + (how if found else "nothing is there"), 2)
-    outcome.passed_over = len(found) - sum(map(len, jobs.values()))
+    outcome.passed_over = len(found) - len(traces)
     return jobs
 
 

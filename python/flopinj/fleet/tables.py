@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import os
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -20,18 +22,21 @@ except ImportError:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
-    from flopinj.fleet.work import Input
+    from flopinj.fleet.place import Place
+    from flopinj.fleet.work import Input, Worth
 
 _FIGURES = ("hfu", "mfu", "hfu_kernel_time", "ratio", "coverage", "step_time")
+_BOUNDS = ("hfu", "mfu", "hfu_kernel_time", "ratio")  # that may be at least or at most something
 _JOB = pa.schema([
     ("begin", pa.timestamp("us")), ("simulated", pa.bool_()), ("partial", pa.bool_()),
     ("traces", pa.int64()), ("problems", pa.int64()), ("processes", pa.int64()),
     ("world_size", pa.int64()), ("ranks_missing", pa.int64()), ("launches", pa.int64()),
     ("unmeasured_launches", pa.int64()), ("flop", pa.decimal128(38)), ("flop_mark", pa.string()),
     ("gpu_time_ns", pa.int64()), ("gpu_time_ns_mark", pa.string()),
-    *((name, pa.float64()) for name in _FIGURES)
+    *((name, pa.float64()) for name in _FIGURES),
+    *((f"{name}_mark", pa.string()) for name in _BOUNDS)
 ])
 _INPUT = {"bytes": pa.int64(), "rank": pa.int64(), "simulated": pa.bool_(), "begin_ns": pa.int64()}
 
@@ -41,26 +46,77 @@ def _type_of(column: str) -> pa.DataType:
     return pa.decimal128(38) if kind == "decimal128" else getattr(pa, kind)()
 
 
-def read(file: str) -> pa.Table:
-    """A table of flopreduce's CSV form; unknown values are null."""
+def read(file: str) -> tuple[pa.Table, int]:
+    """A table of flopreduce's CSV form, and how many numbers were too large for their column.
+    These, and unknown values, are null."""
     with open(file, newline="", encoding="utf-8") as lines:
         names = next(csv.reader(lines))
     types = {name: _type_of(name) for name in names}
-    table = pa.csv.read_csv(file, convert_options=pa.csv.ConvertOptions(
-        column_types=types, null_values=[""], strings_can_be_null=True))
+    left_out = 0
+    try:
+        table = _read(file, types)
+    except pa.ArrowInvalid:  # whatever a trace says is a number in its table, and a line of it
+        table = _read(file, dict.fromkeys(names, pa.string()), os.path.getsize(file))
+        for number, name in enumerate(names):
+            if types[name] != pa.string():
+                values, lost = _fitting(table[name].to_pylist(), types[name])
+                table, left_out = table.set_column(number, name, values), left_out + lost
     for number, name in enumerate(names):
         if types[name] == pa.string():  # a text that looks like a formula has a ' in front
             plain = pa.compute.replace_substring_regex(table[name], "^'", "", max_replacements=1)
             table = table.set_column(number, name, plain)
-    return table
+    return table, left_out
+
+
+def _read(file: str, types: dict[str, pa.DataType], block: int = 0) -> pa.Table:
+    return pa.csv.read_csv(
+        file, pa.csv.ReadOptions(block_size=min(max(block, 1 << 20), 1 << 30)),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=types, null_values=[""], strings_can_be_null=True))
+
+
+def _fitting(texts: list[Optional[str]], kind: pa.DataType) -> tuple[pa.Array, int]:
+    values = [None if text is None else float(text) if kind == pa.float64() else int(text)
+              for text in texts]
+    least, most = {pa.int64(): (-1 << 63, (1 << 63) - 1), pa.bool_(): (0, 1)}.get(
+        kind, (-10**38 + 1, 10**38 - 1))
+    fit = [value if value is not None and (kind == pa.float64() or least <= value <= most)
+           else None for value in values]
+    if kind == pa.bool_():
+        fit = [None if value is None else bool(value) for value in fit]
+    return pa.array(fit, kind), fit.count(None) - values.count(None)
+
+
+def column(content: bytes, name: str) -> list[Any]:
+    return pa.parquet.read_table(io.BytesIO(content), columns=[name])[name].to_pylist()
+
+
+def of_before(lake: Place, job: str, version: str) -> tuple[dict[str, Worth], list[Input]]:
+    """What an earlier taking in has of each session, and the traces that it was given."""
+    from flopinj.fleet.work import Input, worth_of
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        content = lake.read(layout.file_of(name, job, version))
+        if content is None:
+            raise FileNotFoundError(name)
+        return pa.parquet.read_table(io.BytesIO(content)).to_pylist()
+
+    names = {field.name for field in fields(Input)}
+    return ({row["session"]: worth_of(row) for row in rows("processes")},
+            [Input(**{key: value for key, value in row.items() if key in names})
+             for row in rows("inputs")])
 
 
 def figures(folder: str) -> dict[str, Any]:
     """The job's own, from its report and its table of the whole."""
-    report = json.loads(Path(folder, "report.json").read_bytes())
-    with open(Path(folder, "tables", "report.csv"), newline="", encoding="utf-8") as lines:
+    report = json.loads(Path(f"{folder}.json").read_bytes())
+    with open(Path(folder, "report.csv"), newline="", encoding="utf-8") as lines:
         whole = next(csv.DictReader(lines))
     found: dict[str, Any] = {name: report[name] for name in ("simulated", "partial", *_FIGURES)}
+    for name in _BOUNDS:
+        for end, mark in (("_at_least", ">="), ("_at_most", "<=")):
+            if report[name + end] is not None:
+                found |= {name: report[name + end], f"{name}_mark": mark}
     found["processes"] = len(report["traces"])
     found["world_size"] = report["ranks"]["world_size"]
     found["ranks_missing"] = len(report["ranks"]["missing"])
@@ -81,8 +137,8 @@ def judged(inputs: list[Input]) -> list[Input]:
         if one.simulated and real:
             problem = f"left out: it was recorded on the simulated GPU, {real} on a real one"
         elif one.session and first.setdefault(one.session, one.file) != one.file:
-            copy = f"has the same recording as {first[one.session]}: it counts once"
-            problem = f"{problem}; {copy}" if problem else copy
+            one = one.but(f"has the same recording as {first[one.session]}: it counts once")
+            problem = one.problem
         found.append(replace(one, problem=problem))
     return found
 

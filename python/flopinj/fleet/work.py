@@ -2,11 +2,14 @@
 beginnings of traces, condense some traces of a job into a part, finish the job from its parts.
 
 Tasks and results are plain values. Whatever a task writes has its whole name from what it reads, so
-a task may be done again, by two workers at once, or after one was killed in the middle.
+a task may be done again, by two workers at once, or after one was killed in the middle. What is
+wrong with a trace costs the trace, and what nobody thought of costs the job; the source and the
+lake themselves (OSError) and the command line end all of it.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -19,16 +22,19 @@ from pathlib import Path
 
 from flopinj import _programs
 from flopinj.fleet import layout
-from flopinj.fleet.header import ENOUGH, Header, read_header
+from flopinj.fleet.header import Header, read_header
 from flopinj.fleet.place import File, Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    Problem = tuple[str, str]  # a trace, "" for the whole job, and what is wrong with it
+
 _AT_ONCE = 8  # files that are fetched at the same time
 _TRIES = 3  # of a program that was killed
-_FINE = (0, 3)  # 3: something is missing, and said
+_FINE = (0, 3, 4)  # 3, 4: something is missing, and said
+_USAGE = 2
 _NOTHING = 5  # no input can be used: there is no output
 
 
@@ -42,7 +48,13 @@ class Input:
     session: Optional[str] = None
     simulated: Optional[bool] = None
     begin_ns: Optional[int] = None
+    source: Optional[str] = None
     problem: Optional[str] = None
+
+    def but(self, problem: Optional[str]) -> Input:
+        """With a problem more."""
+        both = "; ".join(filter(None, (self.problem, problem)))
+        return replace(self, problem=both or None)
 
 
 def look(task: tuple[str, list[File]]) -> list[tuple[str, Optional[str]]]:
@@ -51,8 +63,9 @@ def look(task: tuple[str, list[File]]) -> list[tuple[str, Optional[str]]]:
 
     def job_of(file: File) -> Optional[str]:
         try:
-            header = read_header(place.fs.cat_file(place.path(file.name), end=ENOUGH))
-        except OSError:
+            header = read_header(
+                lambda size: place.fs.cat_file(place.path(file.name), end=size))
+        except Exception:  # it is named when it is to be condensed
             return None
         return header and header.job
 
@@ -69,49 +82,80 @@ class Part:
     files: list[tuple[File, Optional[int]]]  # with the rank that its name has
 
 
-def condense(part: Part) -> int:
-    """Writes a summary of the part's traces, and the list of them. Returns how many were given."""
+def condense(part: Part) -> Optional[str]:
+    """Writes a summary of the part's traces, and the list of them. Returns why it cannot be."""
+    try:
+        _condensed(part)
+    except Exception as error:
+        return _cost_of_job(error)
+    return None
+
+
+def _cost_of_job(error: Exception) -> str:
+    """What to say of an error that costs a job. Others end all of it."""
+    if isinstance(error, OSError) or getattr(error, "exit_code", 0) == _USAGE:
+        raise error
+    known = isinstance(error, _programs.Error)
+    said = str(error).strip().partition("\n")[0]
+    return said if known else f"{type(error).__name__}: {said}"
+
+
+def _condensed(part: Part) -> None:
     lake, source = Place(part.lake), Place(part.source)
     listed = layout.file_of("parts", part.job, part.name, "json")
     if lake.exists(listed):
-        return len(part.files)
+        return
     with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
 
         def fetch(numbered: tuple[int, tuple[File, Optional[int]]]) -> tuple[str, Any]:
             number, (file, _) = numbered
             try:
-                path = source.get(file.name, f"{folder}/{number}{Path(file.name).suffix}")
-                with open(path, "rb") as trace:
-                    return path, read_header(trace.read(ENOUGH))
+                path = source.get(file.name, f"{folder}/{number}")
+                return path, read_header(lambda size: _beginning(path, size))
             except OSError as error:
                 return "", error
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             fetched = list(pool.map(fetch, enumerate(part.files)))
         out = f"{folder}/part.sum"
-        usable = [path for path, _ in fetched if path]
+        usable = [path for path, header in fetched if isinstance(header, Header)]
         said = _merge(usable, out) if usable else {}
         inputs = []
         for (file, rank), (path, header) in zip(part.files, fetched):
-            one = Input(file.name, file.size, rank, problem=said.get(path) or _cause(header))
+            one = Input(layout.shown(file.name), file.size, rank, source=part.source)
             if isinstance(header, Header):
+                known = header.begin_ns < 1 << 63
                 one = replace(one, rank=header.rank if rank is None else rank,
                               session=f"{header.session:016x}", simulated=header.simulated,
-                              begin_ns=header.begin_ns)
+                              begin_ns=header.begin_ns if known else None, problem=said.get(path)
+                              ).but(None if known else "the time in its header is none")
+            else:
+                one = one.but(_cause(header) or _unusable(path, f"{folder}/unusable"))
             inputs.append(one)
         if os.path.exists(out):
             lake.put(_packed(out), layout.file_of("parts", part.job, part.name, "sum.gz"))
         Path(folder, "part.json").write_text(json.dumps([asdict(one) for one in inputs]))
         lake.put(f"{folder}/part.json", listed)
-    return len(part.files)
 
 
-def _cause(header: object) -> Optional[str]:
-    if isinstance(header, FileNotFoundError):
-        return "is there no more"
-    if isinstance(header, OSError):
-        return f"cannot be read: {header.strerror or header}"
-    return None
+def _beginning(path: str, size: int) -> bytes:
+    with open(path, "rb") as trace:
+        return trace.read(size)
+
+
+def _cause(error: Optional[OSError]) -> Optional[str]:
+    if error is None:
+        return None
+    return ("is there no more" if isinstance(error, FileNotFoundError) else
+            f"cannot be read: {error.strerror or error}")
+
+
+def _unusable(path: str, out: str) -> str:
+    """Of a trace without a header: nobody could say which recording it is when it comes again."""
+    said = _merge([path], out)
+    if os.path.exists(out):
+        os.remove(out)
+    return said.get(path) or "its header is lost: left out"
 
 
 def _packed(path: str) -> str:
@@ -138,10 +182,10 @@ def _flopreduce(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     raise _Killed(f"flopreduce was ended by signal {-done.returncode}, {_TRIES} times", 1)
 
 
-def _merge(names: list[str], out: str) -> dict[str, str]:
+def _merge(names: list[str], out: str, *more: str) -> dict[str, str]:
     """What is wrong with which input. Where none can be used there is no output."""
     try:
-        done = _flopreduce("merge", f"--output={out}", *names)
+        done = _flopreduce("merge", f"--output={out}", *more, *names)
     except _Killed as killed:
         if len(names) == 1:
             return {names[0]: str(killed)}
@@ -166,64 +210,237 @@ class Job:
     lake: str
     name: str
     version: str
-    before: Optional[str]  # the version that it takes the place of
-    parts: list[str]
+    parts: list[Part]
     options: list[str]  # of flopreduce
 
 
-def finish(job: Job) -> tuple[str, list[tuple[str, str]]]:
-    """Joins the parts, writes the job's tables, and makes them count. Returns the job, and what is
-    wrong with which trace; with "" in its place where the job cannot be had."""
+def finish(job: Job) -> tuple[str, bool, list[Problem]]:
+    """Joins the parts with what was taken in before, writes the job's tables, and makes them count.
+    Returns the job, whether it is in the lake as it is now, and what is wrong."""
     try:
-        return job.name, _finished(job)
-    except _Killed as killed:
-        return job.name, [("", str(killed))]
+        return job.name, *_finished(job)
+    except Exception as error:
+        return job.name, False, [("", _cost_of_job(error))]
 
 
-def _finished(job: Job) -> list[tuple[str, str]]:
+#: Of a recording: its launches, whether it has ended, and whether nothing of it is lost. What is
+#: more is kept, as flopreduce merge does.
+Worth = tuple[int, bool, bool]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary on this machine, with what flopreduce says of it."""
+
+    file: str
+    folder: str
+    worth: dict[str, Worth]  # by session
+    run: dict[str, int]
+
+    @staticmethod
+    def of(file: str, options: list[str]) -> Summary:
+        folder = f"{file}.tables"
+        report = ("--quiet", *options, file)
+        _checked("--format=json", "--no-signatures", f"--output={folder}.json", *report)
+        _checked("--format=csv", f"--output={folder}/", *report)
+        with open(f"{folder}/processes.csv", newline="", encoding="utf-8") as lines:
+            rows = list(csv.DictReader(lines))
+        return Summary(file, folder, {row["session"]: worth_of(row) for row in rows},
+                       {row["session"]: int(row["run"]) for row in rows})
+
+
+def worth_of(row: dict[str, Any]) -> Worth:
+    return int(row["launches"] or 0), bool(row["end"]), not row["damage"]
+
+
+def _less(now: dict[str, Worth], before: dict[str, Worth]) -> set[str]:
+    """Sessions that were worth more before."""
+    return {session for session, worth in before.items()
+            if session not in now or now[session] < worth}
+
+
+def versions(lake: Place, job: str) -> list[str]:
+    """Which takings in have left a summary of the job."""
+    return [version for _, version in layout.summaries(
+        file.name for file in lake.files(f"summaries/{layout.folder_of(job)}"))]
+
+
+def _finished(job: Job) -> tuple[bool, list[Problem]]:
+    """Until the last file is written nobody has seen anything; from then on everybody sees all of
+    it. Who finds that somebody else was at it too does it again, with what the other one wrote."""
+    lake = Place(job.lake)
+    for _ in range(_ROUNDS):
+        before = versions(lake, job.name)
+        try:
+            with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
+                made = _made(job, lake, before, folder)
+        except _Gone:
+            continue
+        if made.version is None:
+            break
+        there = set(versions(lake, job.name))
+        others = there - {*before, made.version}
+        whole = made.version in there or not made.worth  # without a recording there is no summary
+        if whole and not _more_in(lake, job.name, others, made.worth):
+            if version_that_counts(lake, job.name) == made.version:
+                _remove(lake, job.name, [one for one in before if one != made.version])
+            break
+    else:
+        raise _programs.Error("is taken in by others at the same time, again and again: do it "
+                              "again", 1)
+    lake.remove_folder(f"parts/{layout.folder_of(job.name)}")
+    return made.version is not None, made.problems
+
+
+def _more_in(lake: Place, job: str, others: set[str], worth: dict[str, Worth]) -> bool:
+    """Whether somebody else, at the same time, took in what is not here."""
     from flopinj.fleet import tables
 
-    lake = Place(job.lake)
-    listed = [layout.file_of("parts", job.name, part, "json") for part in job.parts]
-    packed = [layout.file_of("parts", job.name, part, "sum.gz") for part in job.parts]
-    with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
-        inputs = tables.judged([one for name in listed for one in _inputs(lake, name)])
-        here = [lake.get(name, f"{folder}/{number}.sum.gz")
-                for number, name in enumerate(packed) if lake.exists(name)]
-        out = f"{folder}/job.sum"
-        if here:
-            _merge(here, out)
-        made = {"inputs": tables.of_inputs(inputs)}
-        figures = {}
-        if os.path.exists(out):
-            report = ("--quiet", *job.options, out)
-            _checked("--format=json", "--no-signatures", f"--output={folder}/report.json", *report)
-            _checked("--format=csv", f"--output={folder}/tables/", *report)
-            lake.put(_packed(out), layout.file_of("summaries", job.name, job.version, "sum.gz"))
-            figures = tables.figures(folder)
-            for name in layout.REPORTED:
-                if os.path.exists(file := f"{folder}/tables/{name}.csv"):  # not all have steps
-                    made[name] = tables.read(file)
-        for name, table in made.items():
-            file = tables.write(table, f"{folder}/{name}.parquet", job.name, job.version)
-            lake.put(file, layout.file_of(name, job.name, job.version))
-        row = tables.of_job(figures, inputs)
-        # Until here nobody has seen anything; from here on everybody sees all of it.
-        lake.put(tables.write(row, f"{folder}/job.parquet", job.name, job.version),
-                 layout.job_file(job.name))
-    if job.before and job.before != job.version:
-        lake.remove(*(layout.file_of(name, job.name, job.before) for name in layout.TABLES),
-                    layout.file_of("summaries", job.name, job.before, "sum.gz"))
-    lake.remove_folder(f"parts/{layout.folder_of(job.name)}")
-    return [(one.file, one.problem) for one in inputs if one.problem]
+    try:
+        return any(_less(worth, tables.of_before(lake, job, other)[0]) for other in others)
+    except FileNotFoundError:  # it has been joined, and removed, meanwhile
+        return True
 
 
-def _inputs(lake: Place, listed: str) -> list[Input]:
-    content = lake.read(listed)
-    if content is None:
-        raise _programs.Error(f"{lake.url(listed)} is there no more: is the job taken in twice at "
-                              "the same time? Do it again", 1)
-    return [Input(**one) for one in json.loads(content)]
+@dataclass(frozen=True)
+class _Made:
+    version: Optional[str]  # None: the job stays as it was
+    worth: dict[str, Worth]
+    problems: list[Problem]
+
+
+class _Gone(Exception):
+    """Somebody else removed what was to be joined."""
+
+
+def _made(job: Job, lake: Place, before: list[str], folder: str) -> _Made:
+    from flopinj.fleet import tables
+
+    inputs = tables.judged([one for part in job.parts for one in _inputs(lake, part)])
+    there = [_fetched(lake, name, f"{folder}/{number}.gz") for number, part in enumerate(job.parts)
+             if lake.exists(name := layout.file_of("parts", job.name, part.name, "sum.gz"))]
+
+    def earlier_one(version: str) -> str:
+        return _fetched(lake, layout.file_of("summaries", job.name, version, "sum.gz"),
+                        f"{folder}/{version}.gz")
+
+    earlier: dict[str, Worth] = {}
+    kept: list[Input] = []  # of what was taken in before
+    for version in before:
+        try:
+            known, given = tables.of_before(lake, job.name, version)
+        except FileNotFoundError:  # who removed it was killed before the summary was
+            known, given = Summary.of(earlier_one(version), job.options).worth, []
+        earlier |= {session: max(worth, earlier.get(session, worth))
+                    for session, worth in known.items()}
+        kept += given
+    now = whole = _joined(there, f"{folder}/now.sum", job.options)
+    shrunk = _less(now.worth if now else {}, earlier)
+    if shrunk:
+        there += map(earlier_one, before)
+        whole = _joined(there, f"{folder}/whole.sum", job.options)
+    if whole and len(set(whole.run.values())) > 1:
+        first = {whole.run[one] for one in earlier if one in whole.run} or {1}
+        chosen = f"{folder}/sessions.txt"
+        Path(chosen).write_text("\n".join(one for one, run in whole.run.items() if run in first))
+        whole = _joined([whole.file], f"{folder}/run.sum", job.options,
+                        f"--sessions-from={chosen}")
+    worth = whole.worth if whole else {}
+    if _less(worth, earlier):
+        raise _programs.Error("these traces cannot be joined with what was taken in before: it "
+                              f"stays as it was. {_OTHER_NAME}", 1)
+    others = set(now.worth if now else {}) - set(worth)
+    inputs = [_placed(one, worth, others, shrunk) for one in inputs]
+    problems = [(one.file, one.problem) for one in inputs if one.problem]
+    if len(others) > sum(one.session in others for one in inputs):  # of summaries
+        problems.append(("", f"recordings {_OF_ANOTHER_RUN}"))
+    if before and others and now and others == set(now.worth):
+        return _Made(None, {}, problems)
+    known_now = {one.session for one in inputs}
+    for one in kept:
+        if one.session in worth and one.session not in known_now:
+            known_now.add(one.session)
+            gone = job.parts[0].source == one.source
+            inputs.append(replace(one, problem=_GONE) if gone else one)
+            if gone and one.problem != _GONE:  # it is said once
+                problems.append((one.file, _GONE))
+    version = job.version
+    if before and (shrunk or others):
+        version += "-" + layout.digest(*sorted(before))
+    _write(lake, job.name, version, whole, inputs, problems, folder)
+    return _Made(version, worth, problems)
+
+
+_ROUNDS = 10
+_OTHER_NAME = "Take them in under another name: --job NAME, or --job-from"
+_OF_ANOTHER_RUN = f"of another run than the job's others: left out. {_OTHER_NAME}"
+_GONE = "is there no more, or not as it was: what was taken in of it is kept"
+
+
+def _placed(one: Input, worth: dict[str, Worth], others: set[str], shrunk: set[str]) -> Input:
+    if one.session in others:
+        return one.but(f"is {_OF_ANOTHER_RUN}")
+    if one.session in shrunk and one.session in worth:
+        return one.but("has less than when it was taken in: what was taken in is kept")
+    return one
+
+
+def _joined(files: list[str], out: str, options: list[str], *more: str) -> Optional[Summary]:
+    if files:
+        _merge(files, out, *more)
+    return Summary.of(out, options) if os.path.exists(out) else None
+
+
+def _fetched(lake: Place, name: str, to: str) -> str:
+    try:
+        lake.fs.get_file(lake.path(name), to)  # a copy: others may remove it
+    except FileNotFoundError:
+        raise _Gone from None
+    return to
+
+
+def _write(lake: Place, job: str, version: str, whole: Optional[Summary], inputs: list[Input],
+           problems: list[Problem], folder: str) -> None:
+    from flopinj.fleet import tables
+
+    made = {"inputs": tables.of_inputs(inputs)}
+    if whole:
+        for name in layout.REPORTED:
+            if os.path.exists(file := f"{whole.folder}/{name}.csv"):  # not all have steps
+                made[name], left_out = tables.read(file)
+                if left_out:
+                    problems.append(("", f"{left_out} numbers of table {name} are too large for "
+                                         "it: they are null"))
+    for name, table in made.items():
+        file = tables.write(table, f"{folder}/{name}.parquet", job, version)
+        lake.put(file, layout.file_of(name, job, version))
+    if whole:  # behind the tables: these say what is in it
+        lake.put(_packed(whole.file), layout.file_of("summaries", job, version, "sum.gz"))
+    row = tables.of_job(tables.figures(whole.folder) if whole else {}, inputs)
+    lake.put(tables.write(row, f"{folder}/job.parquet", job, version), layout.job_file(job))
+
+
+def _remove(lake: Place, job: str, of: list[str]) -> None:
+    """The summary goes last: as long as it is there, the next taking in begins with it."""
+    for version in of:
+        lake.remove(*(layout.file_of(name, job, version) for name in layout.TABLES),
+                    layout.file_of("summaries", job, version, "sum.gz"))
+
+
+def version_that_counts(lake: Place, job: str) -> Optional[str]:
+    from flopinj.fleet import tables
+
+    content = lake.read(layout.job_file(job))
+    return tables.column(content, "ingest")[0] if content else None
+
+
+def _inputs(lake: Place, part: Part) -> list[Input]:
+    for _ in range(_ROUNDS):
+        _condensed(part)  # somebody who takes the same job in may have finished it, and tidied up
+        content = lake.read(layout.file_of("parts", part.job, part.name, "json"))
+        if content is not None:
+            return [Input(**one) for one in json.loads(content)]
+    raise _programs.Error("is taken in by others at the same time: do it again", 1)
 
 
 def _checked(*arguments: str) -> None:

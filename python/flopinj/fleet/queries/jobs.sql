@@ -1,7 +1,7 @@
 -- Jobs, those that use their GPUs best first. The simulated GPU has no HFU: there the time of
 -- kernels decides.
-SELECT job, processes, ranks_missing AS missing, problems, flop, flop_mark, hfu, hfu_kernel_time,
-       coverage, step_time
+SELECT job, processes, ranks_missing AS missing, problems, flop, flop_mark, hfu, hfu_mark,
+       hfu_kernel_time, hfu_kernel_time_mark, coverage, step_time
 FROM jobs
 ORDER BY hfu DESC NULLS LAST, hfu_kernel_time DESC NULLS LAST, job
 LIMIT {top}
