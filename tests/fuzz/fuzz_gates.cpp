@@ -22,15 +22,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const End end{static_cast<long double>(path.size()), {}};
     switch (path[0].size() % 5) {
       case 0:
-        return Figure::of(end);
+        return GateFigure::of(end);
       case 1:
-        return Figure{Figure::State::kNotKnown, end, {}, ""};
+        return GateFigure{GateFigure::State::kNotKnown, end, {}, ""};
       case 2:
-        return Figure{Figure::State::kNotKnown, {}, end, ""};
+        return GateFigure{GateFigure::State::kNotKnown, {}, end, ""};
       case 3:
-        return Figure{Figure::State::kNotKnown, {}, {}, ""};
+        return GateFigure{GateFigure::State::kNotKnown, {}, {}, ""};
       default:
-        return Figure{Figure::State::kNoFigure, {}, {}, ""};
+        return GateFigure{GateFigure::State::kNoFigure, {}, {}, ""};
     }
   });
   // A gate without figures is decided by its numbers.

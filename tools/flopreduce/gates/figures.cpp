@@ -119,10 +119,10 @@ std::optional<End> end_of(const Json& value) {
   return End{static_cast<long double>(*whole), whole};
 }
 
-Figure figure_of(const Json& value, const std::string& name) {
-  using State = Figure::State;
+GateFigure figure_of(const Json& value, const std::string& name) {
+  using State = GateFigure::State;
   if (value.is_null()) return {State::kNotKnown, {}, {}, ""};
-  if (const auto end = end_of(value)) return Figure::of(*end);
+  if (const auto end = end_of(value)) return GateFigure::of(*end);
   if (value.is_structured())
     return {State::kNoFigure, {}, {}, name + " is no figure; it holds " + members(value)};
   return {State::kNoFigure, {}, {}, name + " is no number"};
@@ -153,7 +153,7 @@ bool of_partial_list(const Json& report, const FigurePath& path) {
 
 // What is known of a figure that is null, from the keys beside it.
 void add_bounds(const Json& parent, const std::string& key, const std::string& name,
-                Figure& figure) {
+                GateFigure& figure) {
   figure.low = end_of(parent, key + "_at_least");
   figure.high = end_of(parent, key + "_at_most");
   const std::string partial = key + "_partial";
@@ -177,7 +177,7 @@ void collect(const Json& value, const std::string& path, std::vector<std::string
       if (!key.ends_with(kExact)) collect(child, path.empty() ? key : path + "." + key, paths);
   } else if (value.is_array()) {
     if (!value.empty()) collect(value[0], path + ".0", paths);
-  } else if (!path.empty() && figure_of(value, path).state != Figure::State::kNoFigure) {
+  } else if (!path.empty() && figure_of(value, path).state != GateFigure::State::kNoFigure) {
     paths.push_back(path);
   }
 }
@@ -212,7 +212,7 @@ std::vector<NamedValue> list_figures(const Json& report) {
     const FigurePath parts = split(path);
     const auto [value, parent] = found(report, parts);
     if (value == nullptr) return;
-    if (figure_of(*value, std::string(name)).state == Figure::State::kNoFigure) return;
+    if (figure_of(*value, std::string(name)).state == GateFigure::State::kNoFigure) return;
     std::string text = exact_text(*parent, parts.back());
     if (value->is_null()) {
       text = known_text(find_figure(report, parts));
@@ -230,7 +230,7 @@ std::vector<NamedValue> list_figures(const Json& report) {
   return list;
 }
 
-Figure find_figure(const Json& report, const FigurePath& path) {
+GateFigure find_figure(const Json& report, const FigurePath& path) {
   const std::string name = joined(path);
   FigurePath parts = path;
   const Json* direct = member(report, path[0]);
@@ -242,19 +242,20 @@ Figure find_figure(const Json& report, const FigurePath& path) {
   for (const auto& part : parts) {
     const Json* next = member(*value, part);
     // Below something that is not known, nothing is.
-    if (next == nullptr && value->is_null()) return {Figure::State::kNotKnown, {}, {}, ""};
+    if (next == nullptr && value->is_null()) return {GateFigure::State::kNotKnown, {}, {}, ""};
     if (next == nullptr)
-      return {Figure::State::kNoFigure, {}, {}, "no figure '" + name + "'" + nearest(report, name)};
+      return {
+          GateFigure::State::kNoFigure, {}, {}, "no figure '" + name + "'" + nearest(report, name)};
     parent = value;
     value = next;
   }
-  Figure figure = figure_of(*value, name);
-  if (figure.state == Figure::State::kNotKnown) {
+  GateFigure figure = figure_of(*value, name);
+  if (figure.state == GateFigure::State::kNotKnown) {
     add_bounds(*parent, parts.back(), name, figure);
-  } else if (figure.state == Figure::State::kValue) {
-    figure = Figure::of(*end_of(*parent, parts.back()));
+  } else if (figure.state == GateFigure::State::kValue) {
+    figure = GateFigure::of(*end_of(*parent, parts.back()));
     if (of_partial_list(report, parts)) {
-      figure.state = Figure::State::kNotKnown;
+      figure.state = GateFigure::State::kNotKnown;
       figure.high.reset();
       figure.message = "launches are missing from it";
     }

@@ -21,6 +21,6 @@ struct NamedValue {
 };
 std::vector<NamedValue> list_figures(const nlohmann::ordered_json& report);
 
-Figure find_figure(const nlohmann::ordered_json& report, const FigurePath& path);
+GateFigure find_figure(const nlohmann::ordered_json& report, const FigurePath& path);
 
 }  // namespace flopinj::reduce

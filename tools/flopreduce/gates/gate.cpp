@@ -167,15 +167,15 @@ class GateEvaluation {
  public:
   GateEvaluation(const Gate& gate, const FigureLookup& lookup) : gate_(gate) {
     for (const auto& operand : gate.operands_) {
-      figures_.push_back(operand.figure.empty() ? Figure::of({operand.number, operand.whole})
+      figures_.push_back(operand.figure.empty() ? GateFigure::of({operand.number, operand.whole})
                                                 : lookup(operand.figure));
     }
   }
 
   GateResult run() {
     GateResult out{gate_.text_, Verdict::kInvalid, named(), values()};
-    for (const Figure& figure : figures_) {
-      if (figure.state != Figure::State::kNoFigure) continue;
+    for (const GateFigure& figure : figures_) {
+      if (figure.state != GateFigure::State::kNoFigure) continue;
       out.message = figure.message;
       return out;
     }
@@ -196,10 +196,10 @@ class GateEvaluation {
     std::vector<GateResult::Named> list;
     for (size_t i = 0; i < figures_.size(); ++i) {
       if (gate_.operands_[i].figure.empty()) continue;
-      const Figure& figure = figures_[i];
+      const GateFigure& figure = figures_[i];
       GateResult::Named& to = list.emplace_back();
       to.name = gate_.operands_[i].text;
-      if (figure.state == Figure::State::kValue) {
+      if (figure.state == GateFigure::State::kValue) {
         to.whole = figure.low->whole;
         to.value = static_cast<double>(figure.low->value);
         continue;
@@ -215,8 +215,8 @@ class GateEvaluation {
     using enum Gate::Kind;
     if (node.kind == kOr) return std::max(results_[node.left], results_[node.right]);
     if (node.kind == kAnd) return std::min(results_[node.left], results_[node.right]);
-    const Figure& a = figures_[node.left];
-    const Figure& b = figures_[node.right];
+    const GateFigure& a = figures_[node.left];
+    const GateFigure& b = figures_[node.right];
     const Truth below = less(a, b), above = less(b, a);
     switch (node.kind) {
       case kLess:
@@ -241,7 +241,7 @@ class GateEvaluation {
     return a.whole && b.whole ? *a.whole < *b.whole : a.value < b.value;
   }
   // Whether a < b, as far as their ends say.
-  static Truth less(const Figure& a, const Figure& b) {
+  static Truth less(const GateFigure& a, const GateFigure& b) {
     if (a.high && b.low && is_less(*a.high, *b.low)) return Truth::kTrue;
     if (a.low && b.high && !is_less(*a.low, *b.high)) return Truth::kFalse;
     return Truth::kOpen;
@@ -251,7 +251,7 @@ class GateEvaluation {
     std::string text;
     for (size_t i = 0; i < figures_.size(); ++i) {
       if (gate_.operands_[i].figure.empty()) continue;
-      const Figure& figure = figures_[i];
+      const GateFigure& figure = figures_[i];
       const std::string shown = known_text(figure);
       text += (text.empty() ? "" : ", ") + printable(gate_.operands_[i].text) +
               (shown.empty() ? " is not known" : " " + shown);
@@ -261,18 +261,18 @@ class GateEvaluation {
   }
 
   const Gate& gate_;
-  std::vector<Figure> figures_;  // one for each operand
+  std::vector<GateFigure> figures_;  // one for each operand
   std::vector<Truth> results_;
 };
 
-std::string known_text(const Figure& figure) {
+std::string known_text(const GateFigure& figure) {
   const auto text_of = [](const End& end) {
     if (end.whole) return to_decimal(*end.whole);
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "%.10Lg", end.value);
     return std::string(text.data());
   };
-  if (figure.state == Figure::State::kValue) return "= " + text_of(*figure.low);
+  if (figure.state == GateFigure::State::kValue) return "= " + text_of(*figure.low);
   if (figure.low) return ">= " + text_of(*figure.low);
   return figure.high ? "<= " + text_of(*figure.high) : "";
 }

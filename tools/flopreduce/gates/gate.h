@@ -34,7 +34,7 @@ struct End {
 };
 
 // What a figure is in a report.
-struct Figure {
+struct GateFigure {
   enum class State : uint8_t {
     kValue,     // `low` and `high` are the same
     kNotKnown,  // the report has it as null, beside a bound or not
@@ -44,11 +44,11 @@ struct Figure {
   std::optional<End> low = {}, high = {};
   std::string message = {};
 
-  static Figure of(End value) { return {State::kValue, value, value, {}}; }
+  static GateFigure of(End value) { return {State::kValue, value, value, {}}; }
 };
 // "= 1.69", ">= 0.2"; empty where nothing is known.
-std::string known_text(const Figure& figure);
-using FigureLookup = std::function<Figure(const FigurePath&)>;
+std::string known_text(const GateFigure& figure);
+using FigureLookup = std::function<GateFigure(const FigurePath&)>;
 
 class Gate {
  public:

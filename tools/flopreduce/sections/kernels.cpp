@@ -1,6 +1,7 @@
 // Kernels by name, most FLOP first.
 #include "sections/parts/cells.h"
 #include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -18,34 +19,56 @@ std::string note_of(const KernelReport& k) {
   return note.empty() ? note : note.substr(1);
 }
 
-template <typename Number>
-Cell cell_of(const std::optional<Number>& ns) {
-  return ns ? Cell(*ns) : Cell::none();
+// Of one launch, of those that were timed and not made while counters were read.
+Figure median_of(const KernelReport& k) {
+  const Mark about = mark_if(k.times.min_ns != k.times.max_ns, Mark::kEstimate);
+  return Figure::exact(k.times.median_ns).with(about);
 }
 
-Cell median_cell(const LaunchTimes& times) {
-  return times.min_ns == times.max_ns ? cell_of(times.median_ns)
-                                      : marked(cell_of(times.median_ns), Mark::kEstimate);
+Columns<KernelReport> kernel_columns() {
+  Columns<KernelReport> c;
+  const auto work = &KernelReport::work;
+  c.text("kernel", "kernel", &KernelReport::name);
+  add_flop(c, work);
+  c.main();
+  add_flop_share(c, work);
+  c.main();
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  c.figure(
+       "min_ns", "min", Kind::kNanoseconds,
+       [](const KernelReport& k) { return Figure::exact(k.times.min_ns); },
+       "shortest GPU time of a launch, outside of reading counters; null where it was not "
+       "recorded")
+      .detail();
+  c.figure("median_ns", "median", Kind::kNanoseconds, median_of,
+           "half of the launches take less, to within 0.8 %; null at level tally, unless all took "
+           "the same")
+      .detail();
+  c.figure(
+       "max_ns", "max", Kind::kNanoseconds,
+       [](const KernelReport& k) { return Figure::exact(k.times.max_ns); },
+       "longest GPU time of a launch, outside of reading counters")
+      .detail();
+  c.text("note", "note", note_of).detail();
+  c.for_programs();
+  c.text("mangled", "mangled", [](const KernelReport& k) { return cut(k.mangled, 2048); });
+  c.count("signatures", "signatures", &KernelReport::signatures,
+          "launch shapes and parameters that differ");
+  c.count("merged_parameter_launches", "merged", &KernelReport::merged_launches,
+          "launches in signatures whose parameters were too many to keep apart");
+  c.count("unknown_parameter_launches", "no parameters", &KernelReport::opaque_launches,
+          "launches in signatures whose parameters are not known");
+  add_work_details(c, work);
+  return c;
 }
+
+const TableSource kKernelTable =
+    TableSource("kernels", "kernels by name", kernel_columns, &Report::kernels)
+        .long_list("no launches");
 
 Section kernels_section(const Report& report) {
-  Table table{"kernels",
-              {{"kernel", "kernel"},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_share", "share", Kind::kShare, Worth::kMain},
-               {"launches", "launches", Kind::kCount},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"min_ns", "min", Kind::kNanoseconds, Worth::kDetail},
-               {"median_ns", "median", Kind::kNanoseconds, Worth::kDetail},
-               {"max_ns", "max", Kind::kNanoseconds, Worth::kDetail},
-               {"note", "note", Kind::kText, Worth::kDetail}}};
-  table.long_list = true;
-  table.when_empty = "no launches";
-  for (const auto& k : report.kernels)
-    table.rows.push_back({k.name, flop_cell(k.work), flop_share_cell(k.work, report.total),
-                          k.work.launches, time_cell(k.work), cell_of(k.times.min_ns),
-                          median_cell(k.times), cell_of(k.times.max_ns), note_of(k)});
-  Section out{"Top kernels", {}, std::move(table), {}};
+  Section out{"Top kernels", {}, kKernelTable.for_people(report), {}};
   if (report.medians_left_out)
     out.below.push_back({"No medians: the kernels are too many to keep them.", Tone::kWarn});
   return out;
@@ -74,6 +97,6 @@ void kernels_fields(Fields& f, const Report& report) {
 
 }  // namespace
 
-const Subject kKernels = {kernels_section, kernels_fields};
+const Subject kKernels = {kernels_section, kernels_fields, nullptr, {&kKernelTable}};
 
 }  // namespace flopinj::reduce

@@ -97,6 +97,9 @@ std::vector<Section> chosen_sections(const Report& report, const std::vector<std
 std::vector<Table> report_tables(const Report& report) {
   std::vector<Table> tables;
   for (const Subject* subject : subjects()) {
+    for (const TableSource* source : subject->sources)
+      tables.push_back(source->for_programs(report));
+    if (!subject->sources.empty()) continue;
     if (subject->section != nullptr)
       if (Section section = subject->section(report); section.table)
         tables.push_back(std::move(*section.table));

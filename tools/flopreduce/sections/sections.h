@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/report.h"
+#include "sections/parts/columns.h"
 #include "sections/parts/fields.h"
 #include "sections/parts/table.h"
 
@@ -19,6 +20,7 @@ struct Subject {
   void (*fields)(Fields&, const Report&);
   // Tables for programs that people do not see in a report.
   std::vector<Table> (*tables)(const Report&) = nullptr;
+  std::vector<const TableSource*> sources = {};
 };
 extern const Subject kHead, kShortNames, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
     kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,

@@ -29,6 +29,8 @@ std::string human_number(u128 value, Kind kind) {
       return to_human(value, "FLOP/s");
     case Kind::kBandwidth:
       return to_human(value, "B/s");
+    case Kind::kFlag:
+      return value != 0 ? "yes" : "no";
     default:
       return to_grouped(value);
   }

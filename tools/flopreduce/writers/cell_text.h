@@ -15,7 +15,9 @@ std::string human(const Cell& cell, Kind kind);
 std::string exact(const Cell& cell);
 
 // Columns of plain counts and texts have no marks.
-constexpr bool can_be_marked(Kind kind) { return kind != Kind::kText && kind != Kind::kCount; }
+constexpr bool can_be_marked(Kind kind) {
+  return kind != Kind::kText && kind != Kind::kCount && kind != Kind::kFlag;
+}
 
 // The marks of the cell in column c, and of its second look in the next column where it has one.
 Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c);

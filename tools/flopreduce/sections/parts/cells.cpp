@@ -14,20 +14,29 @@ Mark flop_mark(const Work& work) {
          (work.varying > 0 ? Mark::kEstimate : Mark::kNone);
 }
 
-Cell flop_cell(const Work& work) {
-  if (!work.flop_known()) return Cell::none("not measured");
-  return {work.flop, flop_mark(work)};
+Figure flop_of(const Work& work) {
+  return work.flop_known() ? Figure(work.flop, flop_mark(work)) : Figure::unknown("not measured");
 }
+
+Figure gpu_time_of(const Work& work) {
+  if (!work.time_known()) return Figure::unknown("unknown");
+  return {work.time.ns, mark_if(work.time.unknown > 0, Mark::kAtLeast) |
+                            mark_if(work.time.windowed > 0, Mark::kAtMost)};
+}
+
+Figure flop_share(const Work& part, const Work& whole) {
+  if (!part.flop_known() || whole.flop == 0) return {};
+  // Nothing is nothing of whatever the rest did.
+  const bool bound = whole.unmeasured > part.unmeasured && part.flop > 0;
+  return {static_cast<double>(part.flop) / static_cast<double>(whole.flop),
+          missing_mark(part) | mark_if(bound, Mark::kAtMost)};
+}
+
+Cell flop_cell(const Work& work) { return flop_of(work); }
 
 Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) : Cell::none(); }
 
-Cell time_cell(const Work& work) {
-  if (!work.time_known()) return Cell::none("unknown");
-  Cell cell(work.time.ns);
-  if (work.time.unknown > 0) cell.marks = cell.marks | Mark::kAtLeast;
-  if (work.time.windowed > 0) cell.marks = cell.marks | Mark::kAtMost;
-  return cell;
-}
+Cell time_cell(const Work& work) { return gpu_time_of(work); }
 
 Cell session_cell(const TraceReport& trace) {
   if (trace.header.session_id() == 0) return Cell::none();
@@ -44,13 +53,7 @@ Cell share_cell(u128 part, u128 whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-Cell flop_share_cell(const Work& part, const Work& whole) {
-  if (!part.flop_known()) return Cell::none();
-  // Nothing is nothing of whatever the rest did.
-  const bool bound = whole.unmeasured > part.unmeasured && part.flop > 0;
-  const Mark of_rest = bound ? Mark::kAtMost : Mark::kNone;
-  return marked(share_cell(part.flop, whole.flop), missing_mark(part) | of_rest);
-}
+Cell flop_share_cell(const Work& part, const Work& whole) { return flop_share(part, whole); }
 
 std::string marks_text(Mark marks) {
   std::string text;

@@ -5,6 +5,11 @@
 
 namespace flopinj::reduce {
 
+Figure flop_of(const Work& work);      // of its launches with a count; marked where some have none
+Figure gpu_time_of(const Work& work);  // ns
+// A part's FLOP of all: marked where launches of the part, or of the rest, have no count.
+Figure flop_share(const Work& part, const Work& whole);
+
 Mark missing_mark(const Work& work);  // where launches are unmeasured
 Mark flop_mark(const Work& work);
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is

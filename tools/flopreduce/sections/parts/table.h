@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "report/figure.h"
 #include "sections/parts/line.h"
 #include "support/wide.h"
 
@@ -30,29 +31,15 @@ enum class Kind : uint8_t {
   kBandwidth,    // B/s
   kRatio,        // 1; people see four decimals
   kShare,        // 1; people see "37.1 %"
+  kFlag,         // 0 or 1; people see "yes" and "no"
 };
-
-// How a number is to be read.
-enum class Mark : uint8_t {
-  kNone = 0,
-  kAtLeast = 1,   // ">=": launches are missing from it
-  kAtMost = 2,    // "<=": an upper bound
-  kEstimate = 4,  // "~"
-  kMoreThan = 8,  // ">": of a time that was taken while counters were read; the true one is shorter
-};
-constexpr Mark operator|(Mark a, Mark b) {
-  return static_cast<Mark>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
-}
-constexpr bool has(Mark marks, Mark one) {
-  return (static_cast<uint8_t>(marks) & static_cast<uint8_t>(one)) != 0;
-}
 
 // A cell holds nothing (never 0 for what is not known: then people see `absent`), a text or a
 // number.
 struct Cell {
   std::variant<std::monostate, std::string, u128, double> value;
   Mark marks = Mark::kNone;
-  const char* absent = "-";  // what people see where there is no value
+  std::string absent = "-";  // what people see where there is no value
 
   Cell() = default;
   Cell(std::string text) : value(std::move(text)) {}
@@ -60,9 +47,14 @@ struct Cell {
   Cell(u128 number, Mark m = Mark::kNone) : value(number), marks(m) {}
   Cell(uint64_t number, Mark m = Mark::kNone) : value(static_cast<u128>(number)), marks(m) {}
   Cell(double number, Mark m = Mark::kNone) : value(number), marks(m) {}
-  static Cell none(const char* shown = "-") {
+  Cell(const Figure& figure) : marks(figure.marks()) {
+    if (!figure.why().empty()) absent = figure.why();
+    if (const auto* whole = std::get_if<u128>(&figure.value())) value = *whole;
+    if (const auto* real = std::get_if<double>(&figure.value())) value = *real;
+  }
+  static Cell none(std::string shown = "-") {
     Cell cell;
-    cell.absent = shown;
+    cell.absent = std::move(shown);
     return cell;
   }
   bool empty() const { return std::holds_alternative<std::monostate>(value); }
@@ -70,16 +62,19 @@ struct Cell {
 
 // What a column is worth where a table is wider than the terminal.
 enum class Worth : uint8_t {
-  kDetail,  // the first to go
-  kUsual,   // goes where that is not enough
-  kMain,    // what the table is for
+  kDetail,   // the first to go
+  kUsual,    // goes where that is not enough
+  kMain,     // what the table is for
+  kProgram,  // people never see it
 };
 
+// What a column is: said once, for people, programs, the schema and the documents.
 struct Column {
   const char* key;      // for programs: "gpu_time_ns"; with the unit, unless it is 1 or FLOP
   const char* heading;  // for people
   Kind kind = Kind::kText;
   Worth worth = Worth::kUsual;
+  const char* meaning = "";  // ASCII, without an end mark; empty where the heading says it
 };
 
 using TableRow = std::vector<Cell>;

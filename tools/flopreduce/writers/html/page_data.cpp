@@ -21,8 +21,9 @@ Json number_json(u128 value) {
 }
 
 const char* kind_word(Kind kind) {
-  static constexpr std::array<const char*, 11> kWords = {
-      "text", "count", "flop", "exact", "op", "ns", "bytes", "rate", "bandwidth", "ratio", "share"};
+  static constexpr std::array<const char*, 12> kWords = {"text",      "count", "flop",  "exact",
+                                                         "op",        "ns",    "bytes", "rate",
+                                                         "bandwidth", "ratio", "share", "flag"};
   return kWords[static_cast<size_t>(kind)];
 }
 
@@ -56,8 +57,7 @@ Json PageData::kernel(std::string_view raw) {
 
 // As described in writers/html/format.js.
 Json PageData::cell(const Cell& cell, Mark marks, bool is_kernel) {
-  if (cell.empty())
-    return std::string_view(cell.absent) == "-" ? Json(nullptr) : Json{{"absent", cell.absent}};
+  if (cell.empty()) return cell.absent == "-" ? Json(nullptr) : Json{{"absent", cell.absent}};
   if (const auto* raw = std::get_if<std::string>(&cell.value))
     return {{"t", is_kernel ? kernel(*raw) : text(*raw)}};
   const auto* integer = std::get_if<u128>(&cell.value);

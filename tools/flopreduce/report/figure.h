@@ -1,0 +1,97 @@
+// What is known of a number. Forms of output, gates and comparisons take figures in this type only:
+// no plain number becomes one by itself, so that a bound or an estimate cannot pass for a value.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// How a number is to be read.
+enum class Mark : uint8_t {
+  kNone = 0,
+  kAtLeast = 1,   // ">=": launches are missing from it
+  kAtMost = 2,    // "<=": an upper bound
+  kEstimate = 4,  // "~"
+  kMoreThan = 8,  // ">": of a time that was taken while counters were read; the true one is shorter
+};
+constexpr Mark operator|(Mark a, Mark b) {
+  return static_cast<Mark>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
+}
+constexpr bool has(Mark marks, Mark one) {
+  return (static_cast<uint8_t>(marks) & static_cast<uint8_t>(one)) != 0;
+}
+constexpr Mark mark_if(bool there, Mark mark) { return there ? mark : Mark::kNone; }
+// Of 1 / x, where x has these marks.
+constexpr Mark inverse(Mark marks) {
+  Mark out = has(marks, Mark::kEstimate) ? Mark::kEstimate : Mark::kNone;
+  if (has(marks, Mark::kAtLeast)) out = out | Mark::kAtMost;
+  if (has(marks, Mark::kAtMost)) out = out | Mark::kAtLeast;
+  if (has(marks, Mark::kMoreThan)) out = out | Mark::kAtMost;
+  return out;
+}
+
+class Figure {
+ public:
+  using Value = std::variant<std::monostate, u128, double>;
+
+  Figure() = default;  // not known, and there is no more to say
+  static Figure unknown(std::string why) {
+    Figure figure;
+    figure.why_ = std::move(why);
+    return figure;
+  }
+  template <typename V>
+  static Figure exact(const V& value) {
+    if constexpr (requires { value.has_value(); })
+      return value ? exact(*value) : Figure();
+    else if constexpr (std::floating_point<V>)
+      return {static_cast<double>(value), Mark::kNone};
+    else
+      return {static_cast<u128>(value), Mark::kNone};
+  }
+  Figure(u128 value, Mark marks) : value_(value), marks_(marks) {}
+  Figure(double value, Mark marks) : value_(value), marks_(marks) {}
+
+  bool known() const { return value_.index() != 0; }
+  // The true number may be another, on one side of this one or on both.
+  bool bound() const {
+    return has(marks_, Mark::kAtLeast) || has(marks_, Mark::kAtMost) ||
+           has(marks_, Mark::kMoreThan);
+  }
+  Mark marks() const { return marks_; }
+  const Value& value() const { return value_; }
+  // What the marks are of. Nothing where it is not known.
+  std::optional<double> number() const {
+    if (const auto* whole = std::get_if<u128>(&value_)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value_)) return *real;
+    return std::nullopt;
+  }
+  // Why it is not known; may be empty.
+  const std::string& why() const { return why_; }
+
+  Figure with(Mark marks) const {
+    Figure figure = *this;
+    if (known()) figure.marks_ = marks_ | marks;
+    return figure;
+  }
+  // Nothing where either is not known or the divisor is 0.
+  friend Figure operator/(const Figure& a, const Figure& b) {
+    const auto dividend = a.number(), divisor = b.number();
+    if (!dividend) return unknown(a.why_);
+    if (!divisor || *divisor == 0) return unknown(b.why_);
+    return {*dividend / *divisor, a.marks_ | inverse(b.marks_)};
+  }
+
+ private:
+  Value value_;
+  Mark marks_ = Mark::kNone;
+  std::string why_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,222 @@
+// The columns of a row type, each said once: key, heading, kind, worth, meaning, and where a row
+// has its cell. Tables for people, CSV, SQL, JSON, its schema and the documents come from the list.
+//
+//   Columns<KernelReport> kernel_columns() {
+//     Columns<KernelReport> c;
+//     c.text("kernel", "kernel", &KernelReport::name);
+//     add_flop(c, &KernelReport::work);
+//     c.for_programs();  // people do not see the rest
+//     c.count("signatures", "signatures", &KernelReport::signatures);
+//     return c;
+//   }
+//   const TableSource kKernels("kernels", "kernels by name", kernel_columns, &Report::kernels);
+//
+// A getter is a member, or takes the row, or the row and its report. Texts and plain counts may be
+// given as they are. All else is a Figure, so that its marks cannot be forgotten.
+#pragma once
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "report/report.h"
+#include "sections/parts/table.h"
+
+namespace flopinj::reduce {
+
+template <typename Row>
+class Columns {
+ public:
+  using Get = std::function<Cell(const Row&, const Report&)>;
+  struct One {
+    Column column;
+    Get get;
+  };
+
+  template <typename F>
+  Columns& text(const char* key, const char* heading, F get, const char* meaning = "") {
+    return add({key, heading, Kind::kText}, meaning, [get](const Row& row, const Report& report) {
+      return text_cell(value(get, row, report));
+    });
+  }
+  // Columns that several tables have (said.h). Where `c` is for programs, they are too.
+  template <typename F>
+  Columns& text(const Column& column, F get) {
+    return text(column.key, column.heading, std::move(get), column.meaning);
+  }
+  template <typename F>
+  Columns& count(const Column& column, F get) {
+    return count(column.key, column.heading, std::move(get), column.meaning);
+  }
+  template <typename F>
+  Columns& figure(const Column& column, F get) {
+    return figure(column.key, column.heading, column.kind, std::move(get), column.meaning);
+  }
+  // A whole number that is always exact.
+  template <typename F>
+  Columns& count(const char* key, const char* heading, F get, const char* meaning = "") {
+    return add({key, heading, Kind::kCount}, meaning, [get](const Row& row, const Report& report) {
+      return count_cell(value(get, row, report));
+    });
+  }
+  template <typename F>
+  Columns& flag(const char* key, const char* heading, F get, const char* meaning = "") {
+    return add({key, heading, Kind::kFlag}, meaning, [get](const Row& row, const Report& report) {
+      return count_cell(value(get, row, report));
+    });
+  }
+  template <typename F>
+  Columns& figure(const char* key, const char* heading, Kind kind, F get,
+                  const char* meaning = "") {
+    return add({key, heading, kind}, meaning, [get](const Row& row, const Report& report) {
+      const auto& cell = value(get, row, report);
+      static_assert(std::same_as<std::remove_cvref_t<decltype(cell)>, Figure> ||
+                        std::same_as<std::remove_cvref_t<decltype(cell)>, Cell>,
+                    "a number says how it is known: Figure");
+      return Cell(cell);
+    });
+  }
+  // Of the column that was added last.
+  Columns& worth(Worth worth) {
+    all_.back().column.worth = worth;
+    return *this;
+  }
+  Columns& main() { return worth(Worth::kMain); }
+  Columns& detail() { return worth(Worth::kDetail); }
+  // A second look at the last column, to the last digit, for people only.
+  Columns& and_exact(const char* key = "flop_exact", const char* heading = "exact") {
+    all_.push_back({{key, heading, Kind::kExactFlop}, all_.back().get});
+    return *this;
+  }
+  // Columns that are added from here on are not for people.
+  Columns& for_programs() {
+    worth_ = Worth::kProgram;
+    return *this;
+  }
+
+  const std::vector<One>& all() const { return all_; }
+
+ private:
+  Columns& add(Column column, const char* meaning, Get get) {
+    column.worth = worth_;
+    column.meaning = meaning;
+    all_.push_back({column, std::move(get)});
+    return *this;
+  }
+  template <typename F>
+  static decltype(auto) value(const F& get, const Row& row, const Report& report) {
+    if constexpr (std::invocable<const F&, const Row&, const Report&>)
+      return std::invoke(get, row, report);
+    else
+      return std::invoke(get, row);
+  }
+  template <typename V>
+  static Cell text_cell(const V& value) {
+    if constexpr (requires { value.has_value(); })
+      return value ? text_cell(*value) : Cell::none();
+    else
+      return Cell(std::string(value));
+  }
+  template <typename V>
+  static Cell count_cell(const V& value) {
+    if constexpr (requires { value.has_value(); }) {
+      return value ? count_cell(*value) : Cell::none();
+    } else {
+      static_assert(std::integral<V>, "a count is a whole number");
+      return Figure::exact(static_cast<u128>(value));
+    }
+  }
+
+  std::vector<One> all_;
+  Worth worth_ = Worth::kUsual;
+};
+
+// A table of the report: what it is called, and how its rows are made.
+class TableSource {
+ public:
+  // `rows`: a member of Report, or a function of one, that is or returns a list of rows. With
+  // `pass_on` instead (below) rows need not be held.
+  template <typename Row, typename Rows>
+  TableSource(const char* key, const char* about, Columns<Row> (*list)(), Rows rows)
+      : key_(key), about_(about) {
+    list_ = [list] { return said(list()); };
+    fill_ = [list, rows](Table& table, const Report& report, bool for_people) {
+      const Columns<Row> c = list();
+      for (const Row& row : std::invoke(rows, report))
+        table.rows.push_back(cells(c, row, report, for_people));
+    };
+  }
+  // `each(report, visit)` calls visit(row) for each of many rows, which are never held.
+  template <typename Row>
+  static TableSource pass_on(const char* key, const char* about, Columns<Row> (*list)(),
+                             void (*each)(const Report&, const std::function<void(const Row&)>&)) {
+    TableSource source(key, about);
+    source.list_ = [list] { return said(list()); };
+    source.fill_ = [list, each](Table& table, const Report& report, bool for_people) {
+      table.each = [c = list(), each, &report, for_people](const auto& visit) {
+        each(report, [&](const Row& row) { visit(cells(c, row, report, for_people)); });
+      };
+    };
+    return source;
+  }
+  // It is there only with ReduceOptions::facts.
+  TableSource& of_facts() {
+    facts_ = true;
+    return *this;
+  }
+  // People see its first `--top` rows.
+  TableSource& long_list(const char* when_empty = "") {
+    long_list_ = true;
+    when_empty_ = when_empty;
+    return *this;
+  }
+
+  const char* key() const { return key_; }
+  const char* about() const { return about_; }
+  bool facts() const { return facts_; }
+  std::vector<Column> columns() const { return list_(); }  // all of them
+  // For programs: all columns but second looks.
+  Table for_programs(const Report& report) const { return table(report, false); }
+  Table for_people(const Report& report) const { return table(report, true); }
+
+ private:
+  TableSource(const char* key, const char* about) : key_(key), about_(about) {}
+  static bool shown(const Column& column, bool for_people) {
+    return for_people ? column.worth != Worth::kProgram : column.kind != Kind::kExactFlop;
+  }
+  template <typename Row>
+  static std::vector<Column> said(const Columns<Row>& all) {
+    std::vector<Column> columns;
+    for (const auto& one : all.all()) columns.push_back(one.column);
+    return columns;
+  }
+  template <typename Row>
+  static TableRow cells(const Columns<Row>& all, const Row& row, const Report& report,
+                        bool for_people) {
+    TableRow out;
+    for (const auto& one : all.all())
+      if (shown(one.column, for_people)) out.push_back(one.get(row, report));
+    return out;
+  }
+  Table table(const Report& report, bool for_people) const {
+    Table out{key_, {}};
+    for (const Column& column : list_())
+      if (shown(column, for_people)) out.columns.push_back(column);
+    out.long_list = long_list_;
+    out.when_empty = when_empty_;
+    fill_(out, report, for_people);
+    return out;
+  }
+
+  const char* key_;
+  const char* about_;
+  bool facts_ = false, long_list_ = false;
+  const char* when_empty_ = "";
+  std::function<std::vector<Column>()> list_;
+  std::function<void(Table&, const Report&, bool)> fill_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,91 @@
+// Columns of what a set of launches did. `work`: a member of the row, or a function of the row.
+#pragma once
+#include "sections/parts/cells.h"
+#include "sections/parts/said.h"
+
+namespace flopinj::reduce {
+
+template <typename Row, typename W>
+void add_flop(Columns<Row>& c, W work) {
+  c.figure(said::kFlop, [work](const Row& row) { return flop_of(std::invoke(work, row)); });
+}
+template <typename Row, typename W>
+void add_flop_share(Columns<Row>& c, W work) {
+  c.figure(said::kFlopShare, [work](const Row& row, const Report& report) {
+    return flop_share(std::invoke(work, row), report.total);
+  });
+}
+template <typename Row, typename W>
+void add_launches(Columns<Row>& c, W work) {
+  c.count(said::kLaunches, [work](const Row& row) { return std::invoke(work, row).launches; });
+}
+template <typename Row, typename W>
+void add_gpu_time(Columns<Row>& c, W work) {
+  c.figure(said::kGpuTime, [work](const Row& row) { return gpu_time_of(std::invoke(work, row)); });
+}
+
+// For programs: how far the figures are known, launch by launch.
+template <typename Row, typename W>
+void add_work_details(Columns<Row>& c, W work) {
+  const auto get = [work](auto of) {
+    return [work, of](const Row& row) { return of(std::invoke(work, row)); };
+  };
+  c.for_programs();
+  c.figure(said::kMatrixFlop, get([](const Work& w) {
+             return w.flop_known() ? Figure(w.matrix_flop, flop_of(w).marks()) : Figure();
+           }));
+  c.count(said::kUnmeasured, get([](const Work& w) { return w.unmeasured; }));
+  c.count("varying_launches", "varying", get([](const Work& w) { return w.varying; }),
+          "launches of kernels whose samples disagree, or whose parameters were too many to keep "
+          "apart: flop is an estimate");
+  c.figure("flop_low", "at least", Kind::kFlop, get([](const Work& w) {
+             const auto interval = w.interval();
+             return interval ? Figure::exact(interval->low) : Figure();
+           }),
+           "lower end of the 95 % interval of flop; null where nothing varies, and where a varying "
+           "kernel has too few samples or also ran where nothing was sampled");
+  c.figure("flop_high", "at most", Kind::kFlop, get([](const Work& w) {
+             const auto interval = w.interval();
+             return interval ? Figure::exact(interval->high) : Figure();
+           }),
+           "upper end of the 95 % interval");
+  c.count("too_few_samples_launches", "too few samples",
+          get([](const Work& w) { return w.uncertainty.unknown_launches(); }),
+          "varying launches whose kernel was measured in too few windows for an interval");
+  c.count("not_sampled_everywhere_launches", "not sampled",
+          get([](const Work& w) { return w.uncertainty.elsewhere_launches(); }),
+          "varying launches whose kernel also ran where nothing was sampled: in other processes, "
+          "on other devices, in graphs");
+  c.figure("flop_doubtful", "doubtful", Kind::kFlop,
+           get([](const Work& w) { return Figure::exact(w.doubtful); }),
+           "of flop: at most so much is of instructions that only load constants, move or convert "
+           "values");
+  c.figure("flop_left_out", "left out", Kind::kFlop,
+           get([](const Work& w) { return Figure::exact(w.left_out); }),
+           "not in flop: counted by the counters' metrics, and known from the kernels' code to be "
+           "no arithmetic");
+  c.count("agreeing_launches", "agreeing", get([](const Work& w) { return w.agreeing; }),
+          "launches that have the count of their signature's samples, which agree, and not each "
+          "its own");
+  c.count("fewest_windows", "windows", get([](const Work& w) {
+            return w.agreeing > 0 ? std::optional(w.fewest_windows) : std::nullopt;
+          }),
+          "of agreeing_launches: windows with samples, of the signature that has fewest");
+  c.figure("unseen_share_95", "unseen", Kind::kShare, get([](const Work& w) {
+             return w.agreeing > 0 ? Figure::exact(unseen_share(w.fewest_windows)) : Figure();
+           }),
+           "1 - 0.05^(1 / fewest_windows): were more of a signature's launches to differ, so many "
+           "windows had met one of them with 95 %");
+  c.count("unscreened_launches", "unscreened", get([](const Work& w) { return w.unscreened; }),
+          "in flop with their instructions; whether they do tensor work too is not known");
+  c.count("gpu_time_estimated_launches", "time estimated",
+          get([](const Work& w) { return w.time.estimated; }),
+          "launches that are in gpu_time_ns with their signature's mean");
+  c.count("gpu_time_windowed_launches", "time too long",
+          get([](const Work& w) { return w.time.windowed; }),
+          "launches timed only while counters were read: their time is an upper bound");
+  c.count("gpu_time_unknown_launches", "no time", get([](const Work& w) { return w.time.unknown; }),
+          "launches that are not in gpu_time_ns");
+}
+
+}  // namespace flopinj::reduce
