@@ -14,9 +14,10 @@ std::string human(const Cell& cell, Kind kind);
 // where there is no value.
 std::string exact(const Cell& cell);
 
-// Columns of plain counts and texts have no marks.
-constexpr bool can_be_marked(Kind kind) {
-  return kind != Kind::kText && kind != Kind::kCount && kind != Kind::kFlag;
+// Columns of texts, plain counts and exact numbers have no marks.
+constexpr bool can_be_marked(const Column& column) {
+  return column.kind != Kind::kText && column.kind != Kind::kCount && column.kind != Kind::kFlag &&
+         !column.exact;
 }
 
 // The marks of the cell in column c, and of its second look in the next column where it has one.

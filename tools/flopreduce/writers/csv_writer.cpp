@@ -50,7 +50,7 @@ void write_csv(std::ostream& out, const Table& table) {
     for (const Column& column : table.columns) {
       if (column.kind == Kind::kExactFlop) continue;
       header.field(text_field(column.key));  // of a query they are whatever the user wrote
-      if (can_be_marked(column.kind)) header.field(std::string(column.key) + "_mark");
+      if (can_be_marked(column)) header.field(std::string(column.key) + "_mark");
     }
   }
   table.for_each_row([&](const TableRow& cells) {
@@ -59,7 +59,7 @@ void write_csv(std::ostream& out, const Table& table) {
       if (table.columns[c].kind == Kind::kExactFlop) continue;
       const auto* text = std::get_if<std::string>(&cells[c].value);
       row.field(text != nullptr ? text_field(*text) : exact(cells[c]));
-      if (can_be_marked(table.columns[c].kind)) row.field(marks_text(exact_marks(table, cells, c)));
+      if (can_be_marked(table.columns[c])) row.field(marks_text(exact_marks(table, cells, c)));
     }
   });
 }

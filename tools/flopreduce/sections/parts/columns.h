@@ -79,6 +79,15 @@ class Columns {
       return Cell(cell);
     });
   }
+  // A number that is always exact where it is known, and is no plain count: bytes, a limit.
+  template <typename F>
+  Columns& exact(const char* key, const char* heading, Kind kind, F get, const char* meaning = "") {
+    add({key, heading, kind}, meaning, [get](const Row& row, const Report& report) {
+      return Cell(Figure::exact(value(get, row, report)));
+    });
+    all_.back().column.exact = true;
+    return *this;
+  }
   // Of the column that was added last.
   Columns& worth(Worth worth) {
     all_.back().column.worth = worth;

@@ -75,6 +75,7 @@ struct Column {
   Kind kind = Kind::kText;
   Worth worth = Worth::kUsual;
   const char* meaning = "";  // ASCII, without an end mark; empty where the heading says it
+  bool exact = false;        // its numbers never have a mark
 };
 
 using TableRow = std::vector<Cell>;

@@ -38,17 +38,17 @@ void add_work_details(Columns<Row>& c, W work) {
   c.count("varying_launches", "varying", get([](const Work& w) { return w.varying; }),
           "launches of kernels whose samples disagree, or whose parameters were too many to keep "
           "apart: flop is an estimate");
-  c.figure("flop_low", "at least", Kind::kFlop, get([](const Work& w) {
-             const auto interval = w.interval();
-             return interval ? Figure::exact(interval->low) : Figure();
-           }),
-           "lower end of the 95 % interval of flop; null where nothing varies, and where a varying "
-           "kernel has too few samples or also ran where nothing was sampled");
-  c.figure("flop_high", "at most", Kind::kFlop, get([](const Work& w) {
-             const auto interval = w.interval();
-             return interval ? Figure::exact(interval->high) : Figure();
-           }),
-           "upper end of the 95 % interval");
+  c.exact("flop_low", "at least", Kind::kFlop, get([](const Work& w) {
+            const auto interval = w.interval();
+            return interval ? std::optional(interval->low) : std::nullopt;
+          }),
+          "lower end of the 95 % interval of flop; null where nothing varies, and where a varying "
+          "kernel has too few samples or also ran where nothing was sampled");
+  c.exact("flop_high", "at most", Kind::kFlop, get([](const Work& w) {
+            const auto interval = w.interval();
+            return interval ? std::optional(interval->high) : std::nullopt;
+          }),
+          "upper end of the 95 % interval");
   c.count("too_few_samples_launches", "too few samples",
           get([](const Work& w) { return w.uncertainty.unknown_launches(); }),
           "varying launches whose kernel was measured in too few windows for an interval");
@@ -56,14 +56,12 @@ void add_work_details(Columns<Row>& c, W work) {
           get([](const Work& w) { return w.uncertainty.elsewhere_launches(); }),
           "varying launches whose kernel also ran where nothing was sampled: in other processes, "
           "on other devices, in graphs");
-  c.figure("flop_doubtful", "doubtful", Kind::kFlop,
-           get([](const Work& w) { return Figure::exact(w.doubtful); }),
-           "of flop: at most so much is of instructions that only load constants, move or convert "
-           "values");
-  c.figure("flop_left_out", "left out", Kind::kFlop,
-           get([](const Work& w) { return Figure::exact(w.left_out); }),
-           "not in flop: counted by the counters' metrics, and known from the kernels' code to be "
-           "no arithmetic");
+  c.exact("flop_doubtful", "doubtful", Kind::kFlop, get([](const Work& w) { return w.doubtful; }),
+          "of flop: at most so much is of instructions that only load constants, move or convert "
+          "values");
+  c.exact("flop_left_out", "left out", Kind::kFlop, get([](const Work& w) { return w.left_out; }),
+          "not in flop: counted by the counters' metrics, and known from the kernels' code to be "
+          "no arithmetic");
   c.count("agreeing_launches", "agreeing", get([](const Work& w) { return w.agreeing; }),
           "launches that have the count of their signature's samples, which agree, and not each "
           "its own");
@@ -71,11 +69,11 @@ void add_work_details(Columns<Row>& c, W work) {
             return w.agreeing > 0 ? std::optional(w.fewest_windows) : std::nullopt;
           }),
           "of agreeing_launches: windows with samples, of the signature that has fewest");
-  c.figure("unseen_share_95", "unseen", Kind::kShare, get([](const Work& w) {
-             return w.agreeing > 0 ? Figure::exact(unseen_share(w.fewest_windows)) : Figure();
-           }),
-           "1 - 0.05^(1 / fewest_windows): were more of a signature's launches to differ, so many "
-           "windows had met one of them with 95 %");
+  c.exact("unseen_share_95", "unseen", Kind::kShare, get([](const Work& w) {
+            return w.agreeing > 0 ? std::optional(unseen_share(w.fewest_windows)) : std::nullopt;
+          }),
+          "1 - 0.05^(1 / fewest_windows): were more of a signature's launches to differ, so many "
+          "windows had met one of them with 95 %");
   c.count("unscreened_launches", "unscreened", get([](const Work& w) { return w.unscreened; }),
           "in flop with their instructions; whether they do tensor work too is not known");
   c.count("gpu_time_estimated_launches", "time estimated",

@@ -71,7 +71,7 @@ void add_table(Database& database, const Table& table) {
     columns += (columns.empty() ? "" : ", ") + ('"' + key + '"') +
                (column.kind == Kind::kText ? " TEXT" : "");
     values += values.empty() ? "?" : ", ?";
-    if (!can_be_marked(column.kind)) continue;
+    if (!can_be_marked(column)) continue;
     columns += ", \"" + key + "_mark\" TEXT";
     values += ", ?";
   }
@@ -82,7 +82,7 @@ void add_table(Database& database, const Table& table) {
     for (size_t c = 0; c < row.size(); ++c) {
       if (table.columns[c].kind == Kind::kExactFlop) continue;
       bind(insert, row[c]);
-      if (can_be_marked(table.columns[c].kind)) insert.text(marks_text(exact_marks(table, row, c)));
+      if (can_be_marked(table.columns[c])) insert.text(marks_text(exact_marks(table, row, c)));
     }
     insert.run();
   });
