@@ -13,8 +13,8 @@
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
 #include "commands/run.h"
-#include "sections/sections.h"
 #include "support/text.h"
+#include "writers/json_writer.h"
 
 namespace flopinj::reduce {
 namespace {

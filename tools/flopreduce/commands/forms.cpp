@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "commands/arguments/command.h"
@@ -51,9 +53,14 @@ int text(const Report& report, const OutputArguments& output) {
 }
 
 int json(const Report& report, const OutputArguments& output) {
-  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto& o) {
-    write_json(out, r, !o.no_signatures);
-  });
+  const std::vector<Table> tables = report_tables(report);
+  std::span<const Table> asked = tables;
+  if (!output.table.empty()) {
+    const Table* const one = table_named(tables, output.table);
+    if (one == nullptr) return kExitUsage;
+    asked = {one, 1};
+  }
+  return write_output(output, [&](std::ostream& out) { write_json(out, tables_json(asked)); });
 }
 
 int markdown(const Report& report, const OutputArguments& output) {
@@ -106,7 +113,7 @@ struct Form {
 constexpr const char* kLaunchForm = "chrome-trace";
 constexpr std::array kForms = {
     Form{"text", "tables for a terminal", text},
-    Form{"json", "everything, for programs; schema: flopreduce schema report", json},
+    Form{"json", "everything, for programs; schema: flopreduce schema", json},
     Form{"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", csv},
     Form{"markdown", "tables for a pull request", markdown},
     Form{"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)",
@@ -135,9 +142,8 @@ std::vector<manual::Entry> report_forms() {
 
 void check_report_form(const OutputArguments& output) {
   const bool is_csv = output.format == "csv";
-  if (!is_csv && !output.table.empty()) throw Failure("--table goes with --format csv only");
-  if (output.no_signatures && output.format != "json")
-    throw Failure("--no-signatures goes with --format json only");
+  if (!is_csv && output.format != "json" && !output.table.empty())
+    throw Failure("--table goes with --format csv and json only");
   const bool for_people = output.format == "text" || output.format == "markdown";
   if ((!output.sections.empty() || output.all || !output.sort.empty()) && !for_people)
     throw Failure("--all, --sections and --sort go with --format text and markdown only");

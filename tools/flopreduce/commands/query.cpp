@@ -2,14 +2,15 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/utilization_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"
-#include "sections/parts/fields.h"
 #include "sections/sections.h"
 #include "support/text.h"
+#include "writers/json_writer.h"
 #include "writers/sql/sql_query.h"
 
 namespace flopinj::reduce {
@@ -22,17 +23,6 @@ struct QueryArguments {
   UtilizationArguments utilization;
 };
 
-// A row is an object with a member for each column.
-Json rows_json(const Table& table) {
-  Json rows = Json::array();
-  for (const auto& cells : table.rows)
-    rows.push_back(Fields::json_of([&](Fields& row) {
-      for (size_t c = 0; c < cells.size(); ++c)
-        row.cell(table.columns[c].key, Kind::kText, cells[c]);
-    }));
-  return rows;
-}
-
 // Some tables take one more pass through the traces. It is made where the statement may name them,
 // or asks which tables there are.
 void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
@@ -41,7 +31,7 @@ void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
     return sql.find(table) != std::string::npos || sql.find("sqlite_") != std::string::npos;
   };
   reduce.facts = std::ranges::any_of(
-      table_names(), [&](const TableName& table) { return table.facts && may_name(table.key); });
+      table_sources(), [&](const auto* table) { return table->facts() && may_name(table->key()); });
   reduce.launch_times = may_name("kernels");
 }
 
@@ -60,8 +50,8 @@ int run_query(QueryArguments& a) {
     throw Failure(printable(cut(error.what(), 500)) +
                   "; the tables are in: flopreduce query --help");
   }
-  const int code = write_result(
-      {{{"", {}, result.table, {}}}, [&] { return rows_json(result.table); }}, a.output);
+  const auto rows = [&] { return tables_json({&result.table, 1})[result.table.key]; };
+  const int code = write_result({{{"", {}, result.table, {}}}, rows}, a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }
 
@@ -72,7 +62,7 @@ Action define_query(manual::CommandLine& app) {
       "of their names; KEY_mark beside a measured figure says how it is to be read. What is not "
       "known is NULL. Only what the traces have is a table.";
   std::vector<manual::Entry> tables;
-  for (const TableName& table : table_names()) tables.push_back({table.key, table.about});
+  for (const TableSource* table : table_sources()) tables.push_back({table->key(), table->about()});
   app.lists = {{"Tables", std::move(tables)}};
   app.examples = {
       {"flopreduce query 'SELECT kernel, flop FROM kernels ORDER BY gpu_time_ns DESC' trace.pb",

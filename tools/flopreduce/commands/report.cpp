@@ -42,7 +42,7 @@ int run_report(ReportArguments& a) {
   Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   UtilizationArguments::check(*reduced.report);
-  if (a.gates.any()) reduced.report->gates = a.gates.results(gate_json(*reduced.report));
+  if (a.gates.any()) reduced.report->gates = a.gates.results(gate_tables(*reduced.report));
   if (a.gates.lists()) return GateArguments::check(reduced.report->gates);
   if (!launches) written.exit_code = write_report(*reduced.report, a.output);
   if (written.exit_code != kExitFine) return written.exit_code;
@@ -69,7 +69,7 @@ Action define_report(manual::CommandLine& app) {
   for (const manual::Entry& form : report_forms()) forms.push_back(form.term);
   a->output.add_to(app, forms);
   std::vector<std::string> tables;
-  for (const TableName& table : table_names()) tables.emplace_back(table.key);
+  for (const TableSource* table : table_sources()) tables.emplace_back(table->key());
   app.get_option("--table")->check(manual::such_as(tables));
   app.add_option("--sections", a->output.sections,
                  "These sections only, such as roofline,kernels (text, markdown)")
@@ -88,8 +88,6 @@ Action define_report(manual::CommandLine& app) {
   app.add_option("--weight", a->output.weight, "What --format folded adds up (flop)")
       ->type_name("WEIGHT")
       ->check(manual::one_of({"flop", "time", "launches"}));
-  app.add_flag("--no-signatures", a->output.no_signatures,
-               "Without the list of launch signatures, which is most of --format json");
   app.add_option("--time-range", a->output.time_range.text,
                  "Launches that ran in this time only, from when the first recording began: "
                  "1.5s..2s, 250ms.. or ..3s (chrome-trace)")

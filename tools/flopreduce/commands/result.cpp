@@ -53,21 +53,25 @@ bool is_folder(const std::string& path) {
   return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
 }
 
-int write_tables(const std::vector<Table>& tables, const OutputArguments& output) {
-  if (output.table.empty() && is_folder(output.file)) return write_folder(tables, output);
-  const auto named = [&](const Table& table) { return table.key == output.table; };
-  const auto found = output.table.empty() && tables.size() == 1
-                         ? tables.begin()
-                         : std::find_if(tables.begin(), tables.end(), named);
-  if (found != tables.end())
-    return write_output(output, [&](std::ostream& out) { write_csv(out, *found); });
+const Table* table_named(const std::vector<Table>& tables, const std::string& key) {
+  const auto found = std::ranges::find(tables, key, &Table::key);
+  if (found != tables.end()) return &*found;
   std::string keys;
   for (const Table& table : tables) keys += (keys.empty() ? "" : ", ") + std::string(table.key);
-  complain(output.table.empty() ? "CSV holds one table: choose one with --table (" + keys +
-                                      "), or give a folder for all of them: -o FOLDER/"
-                                : "--table " + printable(output.table) +
-                                      ": this report has no such table; it has " + keys);
-  return kExitUsage;
+  complain(key.empty()
+               ? "CSV holds one table: choose one with --table (" + keys +
+                     "), or give a folder for all of them: -o FOLDER/"
+               : "--table " + printable(key) + ": this report has no such table; it has " + keys);
+  return nullptr;
+}
+
+int write_tables(const std::vector<Table>& tables, const OutputArguments& output) {
+  if (output.table.empty() && is_folder(output.file)) return write_folder(tables, output);
+  const Table* const table = output.table.empty() && tables.size() == 1
+                                 ? tables.data()
+                                 : table_named(tables, output.table);
+  if (table == nullptr) return kExitUsage;
+  return write_output(output, [&](std::ostream& out) { write_csv(out, *table); });
 }
 
 std::vector<std::string> result_forms() { return {"text", "json", "csv", "markdown", "html"}; }
@@ -77,11 +81,11 @@ int write_result(const Result& result, const OutputArguments& output) {
     complain("--table is for --format csv only");
     return kExitUsage;
   }
-  if (output.format == "csv")
-    return write_tables(result.tables.empty() ? tables_of(result.sections) : result.tables, output);
+  const auto tables = result.tables.empty() ? tables_of(result.sections) : result.tables;
+  if (output.format == "csv") return write_tables(tables, output);
   return write_output(output, [&](std::ostream& out) {
     if (output.format == "json")
-      write_json(out, result.json());
+      write_json(out, result.json ? result.json() : tables_json(tables));
     else if (output.format == "markdown")
       write_markdown(out, result.sections, output.top);
     else if (output.format == "html")

@@ -1,48 +1,48 @@
 #include "gates/figures.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "edit_distance.h"
-#include "support/si_number.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using State = GateFigure::State;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShortNames = {{
-    {"ratio", "ratio"},
-    {"matrix_ratio", "matrix_ratio"},
-    {"flop", "total.flop"},
-    {"launches", "total.launches"},
-    {"gpu_time_ns", "total.gpu_time_ns"},
-    {"hfu", "hfu"},
-    {"mfu", "mfu"},
-    {"hfu_kernel_time", "hfu_kernel_time"},
-    {"utilization", "hfu_kernel_time"},
-    {"coverage", "coverage"},
-    {"step_time", "step_time"},
-    {"tokens_per_s", "steps.tokens_per_s"},
-}};
+constexpr std::string_view kFigures = "figures", kTotal = "total";
+constexpr std::pair<std::string_view, std::string_view> kAlso[] = {
+    {"utilization", "hfu_kernel_time"}};
 
-bool is_short(const std::string& path) {
-  return std::ranges::any_of(kShortNames, [&](const auto& s) { return s.first == path; });
+const Table* find_table(std::span<const Table> tables, std::string_view key) {
+  const auto found = std::ranges::find(tables, key, [](const Table& t) { return t.key; });
+  return found == tables.end() ? nullptr : &*found;
 }
 
-FigurePath split(std::string_view path) {
-  FigurePath parts;
-  while (true) {
-    const size_t dot = path.find('.');
-    parts.emplace_back(path.substr(0, dot));
-    if (dot == std::string_view::npos) return parts;
-    path.remove_prefix(dot + 1);
+std::optional<size_t> find_column(const Table& table, std::string_view key) {
+  const auto found = std::ranges::find(table.columns, key, [](const Column& c) { return c.key; });
+  if (found == table.columns.end()) return std::nullopt;
+  return static_cast<size_t>(found - table.columns.begin());
+}
+
+// Null where no row is named so, or several are.
+const TableRow* find_row(const Table& table, const std::string& name) {
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc() && end == name.data() + name.size())
+    return number < table.rows.size() ? &table.rows[number] : nullptr;
+  const TableRow* found = nullptr;
+  for (const TableRow& row : table.rows) {
+    const auto* text = row.empty() ? nullptr : std::get_if<std::string>(&row[0].value);
+    if (text == nullptr || *text != name) continue;
+    if (found != nullptr) return nullptr;
+    found = &row;
   }
+  return found;
 }
 
 std::string joined(const FigurePath& path) {
@@ -51,216 +51,114 @@ std::string joined(const FigurePath& path) {
   return printable(cut(text, 300));
 }
 
-const Json* element(const Json& list, const std::string& part) {
-  size_t index = 0;
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
-  if (error == std::errc() && end == part.data() + part.size())
-    return index < list.size() ? &list[index] : nullptr;
-  const Json* found = nullptr;
-  for (const Json& item : list)
-    for (const char* key : {"name", "path", "rule", "layer", "operator"})
-      if (item.is_object() && item.contains(key) && item[key] == part) {
-        if (found != nullptr && found != &item) return nullptr;  // several have that name
-        found = &item;
-      }
-  return found;
-}
-
-const Json* member(const Json& value, const std::string& part) {
-  if (value.is_array()) return element(value, part);
-  if (!value.is_object()) return nullptr;
-  const auto found = value.find(part);
-  return found == value.end() ? nullptr : &*found;
-}
-
-// What a path leads to, or nothing, and what holds it.
-struct Place {
-  const Json* value;
-  const Json* parent;
-};
-Place found(const Json& report, const FigurePath& path) {
-  Place at{&report, nullptr};
-  for (const auto& part : path) {
-    at.parent = at.value;
-    if (at.value = member(*at.parent, part); at.value == nullptr) break;
+// The names of all figures, of a table's first row only; bounded, as tables may have any number.
+std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Table> tables) {
+  std::vector<std::pair<std::string, const Cell*>> list;
+  for (const Table& table : tables) {
+    if (table.rows.empty()) continue;
+    const bool short_names = table.key == kFigures;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (table.columns[c].kind == Kind::kText) continue;
+      list.emplace_back(short_names ? std::string(table.columns[c].key)
+                                    : std::string(table.key) + ".0." + table.columns[c].key,
+                        &table.rows[0][c]);
+    }
   }
-  return at;
+  return list;
 }
 
-std::string members(const Json& value) {
-  constexpr size_t kShown = 6;
-  std::string text;
-  size_t n = 0;
-  for (const auto& [key, child] : value.items()) {
-    if (++n > kShown) return text + ", ...";
-    text += (text.empty() ? "" : ", ") + printable(cut(key, 64));
-  }
-  return text;
-}
-
-constexpr std::string_view kExact = "_exact";
-
-// The text of an integer that is beside the number, where the report has it: the number may be
-// rounded.
-std::string exact_text(const Json& parent, const std::string& key) {
-  const Json* exact = parent.is_object() ? member(parent, key + std::string(kExact)) : nullptr;
-  return exact != nullptr && exact->is_string() ? exact->get<std::string>() : "";
-}
-
-// A text of digits is an integer that JSON's numbers cannot hold (sections/parts/fields.cpp).
-std::optional<End> end_of(const Json& value) {
-  if (value.is_boolean()) return End{value.get<bool>() ? 1.0L : 0.0L, {}};
-  if (value.is_number_unsigned()) return End{value.get<long double>(), value.get<uint64_t>()};
-  if (value.is_number()) return End{value.get<long double>(), {}};
-  constexpr size_t kFewestDigits = 16;  // of 2^53
-  if (!value.is_string() || value.get_ref<const std::string&>().size() < kFewestDigits) return {};
-  const auto whole = parse_whole(value.get<std::string>());
-  if (!whole || to_decimal(*whole) != value.get<std::string>()) return {};
-  return End{static_cast<long double>(*whole), whole};
-}
-
-GateFigure figure_of(const Json& value, const std::string& name) {
-  using State = GateFigure::State;
-  if (value.is_null()) return {State::kNotKnown, {}, {}, ""};
-  if (const auto end = end_of(value)) return GateFigure::of(*end);
-  if (value.is_structured())
-    return {State::kNoFigure, {}, {}, name + " is no figure; it holds " + members(value)};
-  return {State::kNoFigure, {}, {}, name + " is no number"};
-}
-
-// The number of that key, to its last digit where it has a text.
-std::optional<End> end_of(const Json& parent, const std::string& key) {
-  const Json* value = member(parent, key);
-  auto end = value == nullptr ? std::nullopt : end_of(*value);
-  if (end)
-    if (const auto whole = parse_whole(exact_text(parent, key)))
-      end = End{static_cast<long double>(*whole), whole};
-  return end;
-}
-
-// One of precision.NAME or integer_op.NAME, where launches are unmeasured.
-bool of_partial_list(const Json& report, const FigurePath& path) {
-  if (path.size() < 2) return false;
-  const std::string& list = path[path.size() - 2];
-  if (list != "precision" && list != "integer_op") return false;
-  const FigurePath around(path.begin(), path.end() - 2);
-  const Json* holder = around.empty() ? &report : found(report, around).value;
-  const Json* unmeasured = holder == nullptr ? nullptr
-                           : around.empty()  ? found(report, {"total", "unmeasured_launches"}).value
-                                             : member(*holder, "unmeasured_launches");
-  return unmeasured != nullptr && *unmeasured != 0;
-}
-
-// What is known of a figure that is null, from the keys beside it.
-void add_bounds(const Json& parent, const std::string& key, const std::string& name,
-                GateFigure& figure) {
-  figure.low = end_of(parent, key + "_at_least");
-  figure.high = end_of(parent, key + "_at_most");
-  const std::string partial = key + "_partial";
-  const auto of_some = end_of(parent, partial);
-  if (!of_some) return;
-  figure.message = "launches are missing from it; " + name + "_partial has the others";
-  // A sum, and no quotient of two: at least so much, without what may be no arithmetic.
-  if (!of_some->whole) return;
-  const auto doubtful = end_of(parent, "flop_doubtful");
-  const u128 off = doubtful && doubtful->whole ? std::min(*doubtful->whole, *of_some->whole) : 0;
-  const u128 least = *of_some->whole - off;
-  figure.low = End{static_cast<long double>(least), least};
-}
-
-// Paths to figures, lists by their first element. Bounded: a report may have any number of names.
-void collect(const Json& value, const std::string& path, std::vector<std::string>& paths) {
-  constexpr size_t kMost = 4096;
-  if (paths.size() >= kMost) return;
-  if (value.is_object()) {
-    for (const auto& [key, child] : value.items())
-      if (!key.ends_with(kExact)) collect(child, path.empty() ? key : path + "." + key, paths);
-  } else if (value.is_array()) {
-    if (!value.empty()) collect(value[0], path + ".0", paths);
-  } else if (!path.empty() && figure_of(value, path).state != GateFigure::State::kNoFigure) {
-    paths.push_back(path);
-  }
-}
-
-std::string nearest(const Json& report, const std::string& wanted) {
-  std::vector<std::string> paths;
-  collect(report, "", paths);
-  for (const auto& [name, path] : kShortNames)
-    if (const Json* figure = found(report, split(path)).value;
-        name != path && figure != nullptr && !figure->is_structured())
-      paths.emplace_back(name);
+std::string nearest(std::span<const Table> tables, const std::string& wanted) {
+  constexpr size_t kShown = 3, kLongest = 200;
+  const auto figures = all_figures(tables);
   std::vector<std::pair<size_t, size_t>> order;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].size() >= 200) continue;
-    const std::string_view last = std::string_view(paths[i]).substr(paths[i].rfind('.') + 1);
-    order.emplace_back(std::min(edit_distance(wanted, paths[i]), edit_distance(wanted, last)), i);
+  for (size_t i = 0; i < figures.size(); ++i) {
+    const std::string& name = figures[i].first;
+    if (name.size() >= kLongest) continue;
+    const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+    order.emplace_back(std::min(edit_distance(wanted, name), edit_distance(wanted, last)), i);
   }
-  constexpr size_t kShown = 3;
   const size_t n = std::min(kShown, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
   std::string text;
   for (size_t i = 0; i < n; ++i)
-    text += (i > 0 ? ", " : "; near: ") + printable(paths[order[i].second]);
+    text += (i > 0 ? ", " : "; near: ") + printable(figures[order[i].second].first);
+  return text;
+}
+
+// "it holds flop, launches, ..."
+std::string members(const Table& table) {
+  constexpr size_t kShown = 6;
+  std::string text;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    if (c == kShown) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + std::string(table.columns[c].key);
+  }
   return text;
 }
 
 }  // namespace
 
-std::vector<NamedValue> list_figures(const Json& report) {
-  std::vector<NamedValue> list;
-  const auto add = [&](std::string_view name, std::string_view path) {
-    const FigurePath parts = split(path);
-    const auto [value, parent] = found(report, parts);
-    if (value == nullptr) return;
-    if (figure_of(*value, std::string(name)).state == GateFigure::State::kNoFigure) return;
-    std::string text = exact_text(*parent, parts.back());
-    if (value->is_null()) {
-      text = known_text(find_figure(report, parts));
-      if (text.empty()) text = "-";
-    } else if (text.empty()) {
-      text = value->is_string() ? value->get<std::string>() : value->dump();
-    }
-    list.push_back({printable(name), std::move(text)});
-  };
-  for (const auto& [name, path] : kShortNames) add(name, path);
-  std::vector<std::string> paths;
-  collect(report, "", paths);
-  for (const std::string& path : paths)
-    if (!is_short(path)) add(path, path);
-  return list;
+GateFigure gate_figure(const Cell& cell) {
+  std::optional<End> value;
+  if (const auto* whole = std::get_if<u128>(&cell.value))
+    value = End{static_cast<long double>(*whole), *whole};
+  else if (const auto* real = std::get_if<double>(&cell.value))
+    value = End{*real, {}};
+  if (!value) {
+    if (!cell.empty()) return {State::kNoFigure, {}, {}, "it is a text"};
+    return {State::kNotKnown, {}, {}, cell.absent == "-" ? "" : cell.absent};
+  }
+  const bool lower = has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kMoreThan);
+  const bool upper = has(cell.marks, Mark::kAtMost);
+  if (!lower && !upper) return GateFigure::of(*value);
+  GateFigure figure{State::kNotKnown, {}, {}, lower ? "launches are missing from it" : ""};
+  if (cell.least)
+    figure.low = End{static_cast<long double>(*cell.least), *cell.least};
+  else if (lower && !upper)
+    figure.low = value;
+  if (upper && !lower) figure.high = value;
+  return figure;
 }
 
-GateFigure find_figure(const Json& report, const FigurePath& path) {
-  const std::string name = joined(path);
+GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
   FigurePath parts = path;
-  const Json* direct = member(report, path[0]);
-  if (path.size() == 1 && (direct == nullptr || direct->is_structured()))
-    for (const auto& [short_name, whole] : kShortNames)
-      if (path[0] == short_name) parts = split(whole);
-  const Json* value = &report;
-  const Json* parent = nullptr;
-  for (const auto& part : parts) {
-    const Json* next = member(*value, part);
-    // Below something that is not known, nothing is.
-    if (next == nullptr && value->is_null()) return {GateFigure::State::kNotKnown, {}, {}, ""};
-    if (next == nullptr)
-      return {
-          GateFigure::State::kNoFigure, {}, {}, "no figure '" + name + "'" + nearest(report, name)};
-    parent = value;
-    value = next;
+  const auto none = [&](const std::string& why) {
+    return GateFigure{State::kNoFigure, {}, {}, why};
+  };
+  const auto no_such = [&] {
+    return none("no figure '" + joined(path) + "'" + nearest(tables, joined(path)));
+  };
+  if (parts.size() == 2 && parts[0] == kTotal) parts.erase(parts.begin());
+  const bool is_short = parts.size() == 1;
+  const Table* table = find_table(tables, is_short ? kFigures : std::string_view(parts[0]));
+  if (table == nullptr) return no_such();
+  if (is_short)
+    for (const auto& [name, column] : kAlso)
+      if (parts[0] == name) parts[0] = column;
+  const auto column = find_column(*table, parts.back());
+  const TableRow* row = nullptr;
+  if (parts.size() == 3)
+    row = find_row(*table, parts[1]);
+  else if (parts.size() < 3 && table->rows.size() == 1)
+    row = &table->rows[0];
+  if (!column || row == nullptr) {
+    if (const Table* whole = find_table(tables, path[0]); whole != nullptr && path.size() < 3)
+      return none(joined(path) + " is no figure; rows of " + whole->key + " hold " +
+                  members(*whole));
+    return no_such();
   }
-  GateFigure figure = figure_of(*value, name);
-  if (figure.state == GateFigure::State::kNotKnown) {
-    add_bounds(*parent, parts.back(), name, figure);
-  } else if (figure.state == GateFigure::State::kValue) {
-    figure = GateFigure::of(*end_of(*parent, parts.back()));
-    if (of_partial_list(report, parts)) {
-      figure.state = GateFigure::State::kNotKnown;
-      figure.high.reset();
-      figure.message = "launches are missing from it";
-    }
+  if (table->columns[*column].kind == Kind::kText) return none(joined(path) + " is no number");
+  return gate_figure((*row)[*column]);
+}
+
+std::vector<NamedValue> list_figures(std::span<const Table> tables) {
+  std::vector<NamedValue> list;
+  for (const auto& [name, cell] : all_figures(tables)) {
+    std::string text = known_text(gate_figure(*cell));
+    if (text.starts_with("= ")) text = text.substr(2);
+    list.push_back({printable(name), text.empty() ? "-" : std::move(text)});
   }
-  return figure;
+  return list;
 }
 
 }  // namespace flopinj::reduce

@@ -1,26 +1,30 @@
-// Figures of a JSON report by name, for gates.
+// Figures by name in the tables of a report: what conditions of --fail-if name.
 //
-// A name is a path of member names: total.flop, phases.forward.gpu_time_ns. In a list, a part is an
-// index or the "name", "path", "rule", "layer" or "operator" of an element, if no other has it:
-// kernels.0.launches, kernels."sgemm(float*)".flop. Numbers and true/false (1/0) are figures, to
-// the last digit where KEY_exact is beside KEY; null is a figure that is not known. `flop` and a
-// few other short names are whole paths (figures.cpp).
+//   NAME              a column of the table `figures`: hfu, ratio, flop, ...; total.NAME is the same
+//   TABLE.ROW.KEY     the column KEY of the row ROW: phases.backward.flop, kernels."sgemm".launches.
+//                     ROW is the text in the row's first column where no other row has it, or the
+//                     row's number, from 0
+//   TABLE.KEY         of a table of one row
 #pragma once
-#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gates/gate.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
-// All names of a report's figures, short ones first, and what they are: "-" where that is not
-// known. Of lists the first element; bounded.
+// A cell as a gate takes it. An estimate is its value; a bound leaves one end open.
+GateFigure gate_figure(const Cell& cell);
+
+// `path` has at least one part. The tables hold their rows.
+GateFigure find_figure(std::span<const Table> tables, const FigurePath& path);
+
 struct NamedValue {
   std::string name, value;
 };
-std::vector<NamedValue> list_figures(const nlohmann::ordered_json& report);
-
-GateFigure find_figure(const nlohmann::ordered_json& report, const FigurePath& path);
+// All figures that there are, lists by their first row, with what they are; for people.
+std::vector<NamedValue> list_figures(std::span<const Table> tables);
 
 }  // namespace flopinj::reduce

@@ -80,6 +80,13 @@ class Figure {
     if (known()) figure.marks_ = marks_ | marks;
     return figure;
   }
+  // What the true number is at least, where the marks leave both sides open or say "at most".
+  Figure no_less_than(u128 least) const {
+    Figure figure = *this;
+    figure.least_ = least;
+    return figure;
+  }
+  const std::optional<u128>& least() const { return least_; }
   // Nothing where either is not known or the divisor is 0.
   friend Figure operator/(const Figure& a, const Figure& b) {
     const auto dividend = a.number(), divisor = b.number();
@@ -92,6 +99,7 @@ class Figure {
   Value value_;
   Mark marks_ = Mark::kNone;
   std::string why_;
+  std::optional<u128> least_;
 };
 
 }  // namespace flopinj::reduce

@@ -115,43 +115,8 @@ Section head_section(const Report& report) {
   return s;
 }
 
-void head_fields(Fields& f, const Report& report) {
-  f.version();
-  f("simulated", report.simulated, "null where a header is lost");
-  f("partial", report.partial,
-    "something is missing from the traces: see damage, errors and ledger");
-  f("notices", notices(report),
-    "what to know before any figure, most important first: counters that were not read, ranks "
-    "without a trace, each with what to do");
-  f("fma", report.fma, "what one fused multiply-add counts: 1 or 2");
-  work_object(f, "total", report.total, "", {.flop = total_known(report)});
-}
-
-// One row: the totals, and under which convention.
-std::vector<Table> head_tables(const Report& report) {
-  Table table{"report",
-              {{"schema_version", "schema", Kind::kCount},
-               {"simulated", "simulated", Kind::kCount},
-               {"partial", "partial", Kind::kCount},
-               {"fma", "FLOP of an FMA", Kind::kCount},
-               {"launches", "launches", Kind::kCount},
-               {"unmeasured_launches", "unmeasured", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop},
-               {"matrix_flop", "matrix FLOP", Kind::kFlop},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
-  const Work& total = report.total;
-  table.rows.push_back(
-      {uint64_t{kSchemaVersion},
-       report.simulated ? Cell(uint64_t{*report.simulated}) : Cell::none("not known"),
-       uint64_t{report.partial}, static_cast<uint64_t>(report.fma), total.launches,
-       total.unmeasured, total_known(report) ? exact_cell(total) : Cell::none(),
-       total_known(report) ? Cell(total.matrix_flop, exact_cell(total).marks) : Cell::none(),
-       time_cell(total)});
-  return {std::move(table)};
-}
-
 }  // namespace
 
-const Subject kHead = {head_section, head_fields, head_tables};
+const Subject kHead = {head_section, nullptr};
 
 }  // namespace flopinj::reduce

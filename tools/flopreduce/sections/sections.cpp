@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string_view>
 
 #include "phases/phases.h"
-#include "sections/parts/records.h"
 
 namespace flopinj::reduce {
 
@@ -17,7 +17,7 @@ struct Named {
 };
 // In the order in which people read them.
 constexpr Named kNamed[] = {{"total", &kHead},
-                            {nullptr, &kShortNames},
+                            {nullptr, &kFigureRow},
                             {"phases", &kPhases},
                             {"precisions", &kPrecisions},
                             {"integer_operations", &kIntegerOperations},
@@ -95,10 +95,11 @@ std::vector<Section> chosen_sections(const Report& report, const std::vector<std
 }
 
 std::vector<Table> report_tables(const Report& report) {
+  const bool has_facts = !report.facts.empty() || !report.steps.listed.empty();
   std::vector<Table> tables;
   for (const Subject* subject : subjects()) {
     for (const TableSource* source : subject->sources)
-      tables.push_back(source->for_programs(report));
+      if (!source->facts() || has_facts) tables.push_back(source->for_programs(report));
     if (!subject->sources.empty()) continue;
     if (subject->section != nullptr)
       if (Section section = subject->section(report); section.table)
@@ -109,42 +110,34 @@ std::vector<Table> report_tables(const Report& report) {
   return tables;
 }
 
-Json report_json(const Report& report, bool signatures) {
-  return Fields::json_of([&](Fields& f) {
-    for (const Subject* subject : subjects()) {
-      if (subject->fields == nullptr) continue;
-      if (subject == &kSignatures && !signatures)
-        no_signatures(f);
-      else
-        subject->fields(f, report);
-    }
-  });
+std::vector<const TableSource*> table_sources() {
+  std::vector<const TableSource*> all;
+  for (const Subject* subject : subjects())
+    all.insert(all.end(), subject->sources.begin(), subject->sources.end());
+  return all;
 }
 
-Json gate_json(const Report& report) {
-  Json j = report_json(report);
+std::vector<Table> gate_tables(const Report& report) {
+  std::vector<Table> tables = report_tables(report);
+  Report absent;
   for (const RuleReport& rule : report.rules)
-    if (rule.phase != kNoPhase && !j["phases"].contains(rule.phase))
-      j["phases"][rule.phase] = Fields::json_of([&](Fields& f) {
-        work_part(f, {});
-        precision_fields(f, report, {});
-      });
-  return j;
+    if (const auto named =
+            [&](const auto& list) {
+              return std::ranges::find(list, rule.phase, &PhaseReport::name) != list.end();
+            };
+        rule.phase != kNoPhase && !named(report.phases) && !named(absent.phases))
+      absent.phases.push_back({rule.phase, {}, {}});
+  for (const TableSource* source : kPhases.sources)
+    if (const auto table = std::ranges::find(tables, std::string_view(source->key()), &Table::key);
+        table != tables.end())
+      for (TableRow& row : source->for_programs(absent).rows) table->rows.push_back(std::move(row));
+  return tables;
 }
 
-Json report_schema() {
-  Report sample;  // with one process: what is said of it is looked up by its number
-  sample.traces.resize(1);
-  sample.ranks.ranks.resize(1);
-  return Fields::schema_of(
-      "flopreduce report",
-      "Keys are the same in every report: what is not known is null. FLOP are numbers, with the "
-      "exact integer as a text in KEY_exact, since many readers round integers from 2^53 on. Times "
-      "are nanoseconds, sizes are bytes, shares are parts of 1.",
-      [&](Fields& f) {
-        for (const Subject* subject : subjects())
-          if (subject->fields != nullptr) subject->fields(f, sample);
-      });
+bool needs_facts(std::string_view key) {
+  return std::ranges::any_of(table_sources(), [&](const TableSource* table) {
+    return table->facts() && (key.empty() || key == table->key());
+  });
 }
 
 }  // namespace flopinj::reduce

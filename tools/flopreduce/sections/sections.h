@@ -22,7 +22,7 @@ struct Subject {
   std::vector<Table> (*tables)(const Report&) = nullptr;
   std::vector<const TableSource*> sources = {};
 };
-extern const Subject kHead, kShortNames, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
+extern const Subject kHead, kFigureRow, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
     kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,
     kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring,
     kCoverage, kRanks, kBusyTime, kIdleGaps, kSteps, kNumbers, kFacts, kRankSpread, kGates;
@@ -56,20 +56,10 @@ std::vector<Table> report_tables(const Report&);
 // Whether a table, or where `key` is empty one of all, needs ReduceOptions::facts.
 bool needs_facts(std::string_view key);
 
-// Keys of all tables that a report can have; one that the traces give no row for may be missing.
-struct TableName {
-  const char* key;
-  const char* about;
-  bool facts = false;  // it is there only with ReduceOptions::facts
-};
-std::span<const TableName> table_names();
-
-// The JSON form of a report: the fields of all subjects.
-Json report_json(const Report&, bool signatures = true);
-// The same for conditions on figures: phases that the rules know and no launch had are in it too,
-// with 0 launches and 0 FLOP.
-Json gate_json(const Report&);
-// What every report's JSON form is valid by.
-Json report_schema();
+// All tables that a report can have; one that the traces give no row for may be missing.
+std::vector<const TableSource*> table_sources();
+// What conditions on figures are looked up in: the report's tables, and in that of phases also
+// those that the rules know and no launch had, with 0 launches and 0 FLOP.
+std::vector<Table> gate_tables(const Report&);
 
 }  // namespace flopinj::reduce

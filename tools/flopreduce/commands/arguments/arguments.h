@@ -64,7 +64,6 @@ struct OutputArguments {
   std::optional<size_t> given_top;    // where it was given
   std::vector<std::string> sections;  // for people: keys of those that are wanted
   bool all = false;                   // for people: all sections
-  bool no_signatures = false;         // for JSON: without that list, which is most of it
   std::string sort;                   // of kernels on the first screen
 
   std::vector<std::string> inputs;  // files that are read, and therefore never written

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
 #include "gates/figures.h"
@@ -36,10 +35,10 @@ bool GateArguments::may_name(const std::string& part) const {
          });
 }
 
-std::vector<GateResult> GateArguments::results(const nlohmann::ordered_json& result) const {
+std::vector<GateResult> GateArguments::results(std::span<const Table> tables) const {
   if (list_) {
     size_t width = 0;
-    const auto figures = list_figures(result);
+    const auto figures = list_figures(tables);
     for (const auto& [name, value] : figures)
       width = std::max(width, std::min<size_t>(name.size(), 60));
     for (const auto& [name, value] : figures)
@@ -49,7 +48,7 @@ std::vector<GateResult> GateArguments::results(const nlohmann::ordered_json& res
   std::vector<GateResult> results;
   for (const Gate& gate : gates_)
     results.push_back(
-        gate.evaluate([&](const FigurePath& path) { return find_figure(result, path); }));
+        gate.evaluate([&](const FigurePath& path) { return find_figure(tables, path); }));
   return results;
 }
 

@@ -1,11 +1,12 @@
-// Gates on a command's JSON result: --fail-if CONDITION. The grammar is in gates/gate.h.
+// Gates on a command's tables: --fail-if CONDITION. The grammar is in gates/gate.h.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "commands/arguments/arguments.h"
 #include "gates/gate.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
@@ -19,7 +20,7 @@ class GateArguments {
   // Whether a condition may be on a figure with this part in its name, or names are listed.
   bool may_name(const std::string& part) const;
   // Prints the names of figures, where they are asked for, and what each gate comes to.
-  std::vector<GateResult> results(const nlohmann::ordered_json& result) const;
+  std::vector<GateResult> results(std::span<const Table> tables) const;
   // Says on standard error which gates failed. kExitGate for a failed gate, and for one that is
   // decided by a figure that is not known; kExitUsage for a name that the result does not have.
   static int check(const std::vector<GateResult>& results);

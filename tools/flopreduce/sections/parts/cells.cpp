@@ -1,5 +1,6 @@
 #include "sections/parts/cells.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -15,7 +16,10 @@ Mark flop_mark(const Work& work) {
 }
 
 Figure flop_of(const Work& work) {
-  return work.flop_known() ? Figure(work.flop, flop_mark(work)) : Figure::unknown("not measured");
+  if (!work.flop_known()) return Figure::unknown("not measured");
+  const Figure flop(work.flop, flop_mark(work));
+  // Without what may be no arithmetic.
+  return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;
 }
 
 Figure gpu_time_of(const Work& work) {

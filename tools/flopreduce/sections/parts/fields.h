@@ -27,7 +27,7 @@ namespace flopinj::reduce {
 using Json = nlohmann::ordered_json;
 
 // Of every JSON form.
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 class Fields {
  public:

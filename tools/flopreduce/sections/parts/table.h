@@ -39,6 +39,7 @@ enum class Kind : uint8_t {
 struct Cell {
   std::variant<std::monostate, std::string, u128, double> value;
   Mark marks = Mark::kNone;
+  std::optional<u128> least = {};  // as of Figure
   std::string absent = "-";  // what people see where there is no value
 
   Cell() = default;
@@ -47,7 +48,7 @@ struct Cell {
   Cell(u128 number, Mark m = Mark::kNone) : value(number), marks(m) {}
   Cell(uint64_t number, Mark m = Mark::kNone) : value(static_cast<u128>(number)), marks(m) {}
   Cell(double number, Mark m = Mark::kNone) : value(number), marks(m) {}
-  Cell(const Figure& figure) : marks(figure.marks()) {
+  Cell(const Figure& figure) : marks(figure.marks()), least(figure.least()) {
     if (!figure.why().empty()) absent = figure.why();
     if (const auto* whole = std::get_if<u128>(&figure.value())) value = *whole;
     if (const auto* real = std::get_if<double>(&figure.value())) value = *real;

@@ -1,0 +1,105 @@
+// The whole run in one row: what people ask for first, by short names. Programs and gates have the
+// figures from here.
+#include "sections/parts/peak_cells.h"
+#include "sections/parts/work_columns.h"
+#include "sections/sections.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Of traces in which no launch can be read, the sum of none is no figure.
+Work total_of(const Report& report) {
+  Work total = report.total;
+  if (report.partial && total.launches == 0) total.launches = total.unmeasured = 1;
+  return total;
+}
+
+Figure share_of(const UtilizationMethod* method, Attained UtilizationMethod::*time) {
+  if (method == nullptr) return {};
+  const Attained& attained = method->*time;
+  if (!attained.share) return Figure::unknown(attained.missing);
+  return {*attained.share, bound_mark(*method)};
+}
+
+Figure seconds_of_step(const Report& report) {
+  const std::optional<Spread>& wall = report.steps.wall_ns;
+  if (!wall) return Figure::unknown(report.steps.missing);
+  return {wall->median / 1e9, mark_if(wall->median_approximate, Mark::kEstimate)};
+}
+
+Columns<Report> figure_columns() {
+  Columns<Report> c;
+  c.for_programs();
+  c.flag("simulated", "simulated", &Report::simulated,
+         "recorded on simgpu: no number was read on hardware; null where a header is lost");
+  c.flag("partial", "partial", &Report::partial,
+         "something is missing from the traces: see damage");
+  c.count("fma", "FLOP of an FMA", &Report::fma, "what one fused multiply-add counts: 1 or 2");
+  c.count("launches", "launches", [](const Report& r) { return r.total.launches; });
+  c.figure(said::kFlop, [](const Report& r) { return flop_of(total_of(r)); });
+  c.figure(said::kGpuTime, [](const Report& r) { return gpu_time_of(r.total); });
+  c.figure(
+      "hfu", "HFU", Kind::kShare,
+      [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::wall); },
+      "hardware FLOP utilization: executed FLOP / (wall time x peak)");
+  c.figure(
+      "mfu", "MFU", Kind::kShare,
+      [](const Report& r) { return share_of(r.utilization.mfu(), &UtilizationMethod::wall); },
+      "model FLOP utilization: FLOP that the model needs by formula / (wall time x peak); work "
+      "that is done twice (recomputation) counts once");
+  c.figure(
+      "hfu_kernel_time", "of peak in kernels", Kind::kShare,
+      [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::gpu_time); },
+      "executed FLOP at peak / sum of the kernels' times: not HFU, since idle time is not in "
+      "it");
+  c.figure(
+      "ratio", "backward / forward", Kind::kRatio,
+      [](const Report& r) {
+        if (!r.ratio.ratio) return Figure::unknown(ratio_missing(r));
+        return Figure(*r.ratio.ratio, mark_if(r.ratio.at_most, Mark::kAtMost) |
+                                          mark_if(r.ratio.estimated, Mark::kEstimate));
+      },
+      "executed FLOP of backward / those of forward; about 2, and less where the first layer "
+      "needs no gradient of its input");
+  c.figure(
+      "matrix_ratio", "of matrix work", Kind::kRatio,
+      [](const Report& r) { return Figure::exact(r.ratio.matrix_ratio); },
+      "the same of fused multiply-adds and tensor work only: compare it with what is expected");
+  c.figure(
+      "coverage", "coverage", Kind::kShare,
+      [](const Report& r) {
+        const LedgerLine& all = r.ledger.total;
+        if (all.launches == 0) return Figure::unknown("no launches");
+        return Figure::exact(quotient(u128{all.measured} + all.extrapolated, all.launches));
+      },
+      "share of launches that have a FLOP count, measured or extrapolated");
+  c.figure("step_time", "step time", Kind::kRatio, seconds_of_step,
+           "seconds of a training step, the median of steps; null where no range marks them");
+  c.figure(
+      "tokens_per_s", "tokens/s", Kind::kRatio,
+      [](const Report& r) { return Figure::exact(r.steps.tokens_per_s); },
+      "of all processes, with --tokens-per-step");
+  add_work_details(c, total_of);
+  return c;
+}
+
+const TableSource kFigureTable("figures", "the whole run in one row, by short names",
+                               figure_columns,
+                               [](const Report& report) { return std::span(&report, 1); });
+
+Columns<std::string> notice_columns() {
+  Columns<std::string> c;
+  c.text(
+      "notice", "notice", [](const std::string& notice) { return notice; },
+      "what to know before any figure, most important first, with what to do");
+  return c;
+}
+
+const TableSource kNoticeTable("notices", "what to know before any figure", notice_columns,
+                               notices);
+
+}  // namespace
+
+const Subject kFigureRow = {nullptr, nullptr, nullptr, {&kFigureTable, &kNoticeTable}};
+
+}  // namespace flopinj::reduce
