@@ -59,6 +59,9 @@ endif()
 # Names in the unnamed namespaces of a folder must differ then; a file still includes what it uses.
 # A file that is to be alone has SKIP_UNITY_BUILD_INCLUSION.
 function(flopinj_compile_together target)
+  if(FLOPINJ_ALONE)  # a change then compiles one file
+    return()
+  endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     string(REGEX MATCH "^[^/]+/" folder ${source})

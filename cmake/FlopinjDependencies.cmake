@@ -8,6 +8,14 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
 add_library(flopinj::protozero INTERFACE IMPORTED)
 target_include_directories(flopinj::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 
+# Header-only spdlog and fmt: the distribution's compiled ones are shared libraries, which an
+# injected library must not need.
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+add_library(flopinj::spdlog INTERFACE IMPORTED)
+target_link_libraries(flopinj::spdlog INTERFACE spdlog::spdlog_header_only fmt::fmt-header-only
+  Threads::Threads)
+
 # The collector's hash (XXH3), used header-only.
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 add_library(flopinj::xxhash INTERFACE IMPORTED)

@@ -3,8 +3,8 @@
 //
 // A line is one write(2) that can neither signal, block nor be a point of cancellation. Where
 // stderr would take no line at once (a full pipe, a stopped terminal), or nobody reads it, the line
-// is dropped. No memory is needed: the parts of a line are put together on the stack, and what does
-// not fit in PIPE_BUF bytes is cut.
+// is dropped. Memory is needed once, at the first line or level: the parts of a line are put
+// together on the stack, and what does not fit in PIPE_BUF bytes is cut.
 #pragma once
 #include <collector/options/settings.h>
 

@@ -602,6 +602,55 @@ class Kept(Small):
         self.assertEqual(len(store.find("/lake/summaries")), 1)
 
 
+class Ending(Small):
+    """A thread of Arrow's or DuckDB's that asks for Python while the interpreter ends aborts the
+    process: at the end of a script nothing of Python's is left to such a thread."""
+
+    def script(self, text, *words):
+        done = subprocess.run([sys.executable, "-c", text, *map(str, words)], text=True,
+                              env={**os.environ, "PYTHONPATH": str(STAGE)}, capture_output=True,
+                              timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_what_ingest_reads_of_a_lake_is_read_by_its_own_thread(self):
+        self.ingest()
+        self.assertEqual(self.script("""if True:
+            import os, sys
+            from flopinj.fleet import tables, work
+
+            def threads():
+                names = {int(n): open(f"/proc/self/task/{n}/comm").read()
+                         for n in os.listdir("/proc/self/task")}
+                return {n for n, name in names.items() if "jemalloc" not in name}
+
+            lake = work.Place(sys.argv[1])
+            before = threads()
+            for _ in range(20):
+                (version,) = work.versions(lake, "job")
+                worth, inputs = tables.of_before(lake, "job", version)
+                assert work.version_that_counts(lake, "job") == version
+            print(len(worth), len(inputs), threads() - before)""", self.other), "4 4 set()\n")
+
+    def test_an_answer_that_was_not_read_to_its_end(self):
+        """Of a lake that DuckDB reads by fsspec: its threads are still reading."""
+        for first in ("rest = lake.relation('FROM jobs').to_arrow_reader(1000); "
+                      "rest.read_next_batch()",
+                      "lake.connection.execute('FROM jobs').fetchone()",
+                      "lake.lock(); lake.connection.execute('FROM jobs').fetchone()"):
+            with self.subTest(first):
+                self.script(f"""if True:
+                    import fsspec, pyarrow, pyarrow.parquet
+                    from flopinj.fleet import Lake
+
+                    many = pyarrow.table({{"n": range(400_000)}})
+                    for number in range(8):
+                        with fsspec.open(f"memory://lake/jobs/{{number}}.parquet", "wb") as file:
+                            pyarrow.parquet.write_table(many, file, row_group_size=20_000)
+                    lake = Lake("memory://lake")
+                    {first}""")
+
+
 class Colliding(Small):
     """Two runs under one name are never in one job."""
 

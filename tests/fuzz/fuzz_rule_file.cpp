@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string error;
     const std::string line = PhaseRules::line_of(rules.rules()[i]);
     const auto again = PhaseRules::parse_line(line, error);
-    if (!again || PhaseRules::line_of(*again) != line) std::abort();
+    if (again.size() != 1 || PhaseRules::line_of(again[0]) != line) std::abort();
   }
   for (const auto subject :
        {PhaseRules::Subject::kRange, PhaseRules::Subject::kThread, PhaseRules::Subject::kKernel})

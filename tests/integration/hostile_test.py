@@ -174,7 +174,7 @@ class Ends(Hostile):
         self.assertEqual(self.report()["ledger"]["launches"], 1)
 
     def test_immediate_exit_leaves_a_trace_that_says_whose_it_is(self):
-        self.both("immediate_exit", 0)
+        self.both("immediate_exit", 100)  # the writer has begun
         report = self.report()
         self.assertIn("immediate_exit", report["traces"][0]["command_line"])
 

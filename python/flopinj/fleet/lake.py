@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from pathlib import Path
 
 from flopinj._programs import Error
@@ -28,6 +30,22 @@ def query(name: str, **limits: float) -> str:
     return text.format(**{"top": 10, "over": 1.15, **limits})
 
 
+#: Connections that read by fsspec, in threads of DuckDB's that call Python.
+_BY_PYTHON: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_threads() -> None:
+    """Those of a query that was not read to its end run on. One that asks for Python while the
+    interpreter ends is ended in the middle of C++, and that aborts the process."""
+    for connection in list(_BY_PYTHON):
+        connection.interrupt()
+        try:
+            connection.cursor().execute("SET threads = 1")  # waits for all others
+        except Exception:  # after lock()
+            connection.close()
+
+
 class Lake:
     """A lake, with a connection of DuckDB to it."""
 
@@ -40,6 +58,7 @@ class Lake:
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
         if not place.is_local:
             self.connection.register_filesystem(place.fs)
+            _BY_PYTHON.add(self.connection)
         _make_views(place, self._view)
         self._below = place.url("")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 from dataclasses import fields, replace
@@ -88,7 +87,13 @@ def _fitting(texts: list[Optional[str]], kind: pa.DataType) -> tuple[pa.Array, i
 
 
 def column(content: bytes, name: str) -> list[Any]:
-    return pa.parquet.read_table(io.BytesIO(content), columns=[name])[name].to_pylist()
+    return _rows_of(content, [name])[name].to_pylist()
+
+
+def _rows_of(content: bytes, names: Optional[list[str]] = None) -> pa.Table:
+    """Read by this thread alone. A thread of Arrow's that still has Python's bytes when the
+    interpreter ends is ended in the middle of C++, and that aborts the process."""
+    return pa.parquet.ParquetFile(pa.BufferReader(content)).read(names, use_threads=False)
 
 
 def of_before(lake: Place, job: str, version: str) -> tuple[dict[str, Worth], list[Input]]:
@@ -99,7 +104,7 @@ def of_before(lake: Place, job: str, version: str) -> tuple[dict[str, Worth], li
         content = lake.read(layout.file_of(name, job, version))
         if content is None:
             raise FileNotFoundError(name)
-        return pa.parquet.read_table(io.BytesIO(content)).to_pylist()
+        return _rows_of(content).to_pylist()
 
     names = {field.name for field in fields(Input)}
     return ({row["session"]: worth_of(row) for row in rows("processes")},

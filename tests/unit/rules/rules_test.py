@@ -65,7 +65,7 @@ class Includes(unittest.TestCase):
     def test_the_collector_knows_no_vendor_and_no_injector(self):
         for path in sources("collector"):
             for name in includes(path):
-                foreign = name.startswith(("cu", "nv", "injector/", "google/"))
+                foreign = name.startswith(("cu", "nv", "injector/", "spdlog/", "google/"))
                 self.assertFalse(foreign, f"{path}: {name}")
 
 

@@ -12,8 +12,8 @@
 #include "analytic/operator_name.h"
 #include "analytic/tables.h"
 #include "anonymous/mangled.h"
-#include "anonymous/public_names.h"
 #include "phases/phases.h"
+#include "support/data.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -87,7 +87,7 @@ struct PublicNames {
                                            {"[words]", &words},
                                            {"[parts]", &parts}};
     Words* list = nullptr;
-    std::istringstream lines{std::string(kPublicNames)};
+    std::istringstream lines{std::string(data::kPublicNames)};
     for (std::string line, name; std::getline(lines, line);) {
       if (line.starts_with('[')) list = lists.at(line.substr(0, line.find(']') + 1));
       if (line.starts_with('[') || line.starts_with('#')) continue;

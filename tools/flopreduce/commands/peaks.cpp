@@ -8,7 +8,6 @@
 #include "commands/arguments/command.h"
 #include "commands/result.h"
 #include "commands/schemas.h"
-#include "peaks/simulated.h"
 #include "sections/parts/records.h"
 #include "support/text.h"
 
@@ -21,30 +20,17 @@ std::string number(double value) {
   return text.data();
 }
 
-std::string printed_words(const Gpu& gpu) {
-  if (gpu.sparsity <= 0) return "dense";
-  switch (gpu.printed) {
-    case Printed::kDense:
-      return "dense; sparse is twice that";
-    case Printed::kSparse:
-      return "sparse; dense is half of that";
-    case Printed::kBoth:
-      break;
-  }
-  return "dense and sparse";
-}
-
 // One line for each GPU, in 1e12 operations per second: what is outside the tensor cores, and
 // theirs. Both together are wider than a terminal.
 void add_overview(std::vector<Section>& sections, const std::vector<const Gpu*>& gpus,
                   const std::string& of) {
+  constexpr std::string_view kTensor = "tensor_";
   Table plain{"peaks",
               {{"gpu", "GPU"},
                {"multiprocessors", "SMs"},
                {"clock_mhz", "MHz"},
                {"memory_gb_per_s", "GB/s"}}};
   Table tensor{"tensor_peaks", {{"gpu", "GPU"}}};
-  constexpr std::string_view kTensor = "tensor_";
   for (const auto name : kPrecisionNames)
     if (name.starts_with(kTensor))
       tensor.columns.push_back({name.data(), name.data() + kTensor.size()});
@@ -54,14 +40,15 @@ void add_overview(std::vector<Section>& sections, const std::vector<const Gpu*>&
     std::vector<Cell> of_plain = {std::string(gpu->name), number(gpu->multiprocessors),
                                   number(gpu->clock_mhz), number(gpu->memory_gb_s)};
     std::vector<Cell> of_tensor = {std::string(gpu->name)};
-    bool any = false;
-    for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
-      const bool is_tensor = kPrecisionNames[i].starts_with(kTensor);
-      any = any || (is_tensor && gpu->dense[i] > 0);
-      (is_tensor ? of_tensor : of_plain).emplace_back(number(gpu->dense[i]));
+    double any = 0;
+    for (const auto name : kPrecisionNames) {
+      const double peak = published_peak(*gpu, name);
+      const bool is_tensor = name.starts_with(kTensor);
+      (is_tensor ? of_tensor : of_plain).emplace_back(number(peak));
+      any += is_tensor ? peak : 0;
     }
     plain.rows.push_back(std::move(of_plain));
-    if (any) tensor.rows.push_back(std::move(of_tensor));
+    if (any > 0) tensor.rows.push_back(std::move(of_tensor));
   }
   if (!plain.rows.empty())
     sections.push_back(
@@ -85,17 +72,36 @@ std::vector<Section> overview(const std::vector<const Gpu*>& found) {
   return sections;
 }
 
-Section details(const Gpu& gpu) {
+// One row for each peak; for programs with the GPU and the source, which people read above it.
+void add_peaks(Table& table, const Gpu& gpu, bool people) {
+  for (const auto name : kPrecisionNames) {
+    const double dense = published_peak(gpu, name);
+    const double sparse = published_peak(gpu, std::string(name) + "_sparse");
+    if (dense <= 0) continue;
+    std::vector<Cell> row = {std::string(name), dense * 1e12,
+                             sparse > 0 ? Cell(sparse * 1e12) : Cell::none()};
+    if (!people) {
+      row.emplace(row.begin(), std::string(gpu.name));
+      row.emplace_back(std::string(gpu.source));
+    }
+    table.rows.push_back(std::move(row));
+  }
+}
+
+Table peaks_table(bool people) {
   Table table{"peaks",
               {{"precision", "precision"},
                {"dense_flop_per_s", "dense", Kind::kRate},
                {"sparse_flop_per_s", "sparse", Kind::kRate}}};
-  for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
-    if (gpu.dense[i] <= 0) continue;
-    const double sparse = sparse_peak(gpu, static_cast<Precision>(i));
-    table.rows.push_back({std::string(kPrecisionNames[i]), gpu.dense[i] * 1e12,
-                          sparse > 0 ? Cell(sparse * 1e12) : Cell::none()});
-  }
+  if (people) return table;
+  table.columns.insert(table.columns.begin(), {"gpu", "GPU"});
+  table.columns.push_back({"source", "source"});
+  return table;
+}
+
+Section details(const Gpu& gpu) {
+  Table table = peaks_table(true);
+  add_peaks(table, gpu, true);
   std::vector<Line> above = {
       "  CUDA names  " +
           (gpu.cuda_names.empty() ? "none: not one CUDA device" : std::string(gpu.cuda_names)),
@@ -105,28 +111,17 @@ Section details(const Gpu& gpu) {
                ? " (tensor cores " + number(gpu.tensor_clock_mhz) + " MHz)"
                : ""),
       "  memory      " + number(gpu.memory_gb_s) + " GB/s",
-      "  source      " + std::string(gpu.source) + "; prints " + printed_words(gpu)};
+      "  source      " + std::string(gpu.source) + "; prints " + std::string(gpu.printed)};
   if (!gpu.note.empty()) above.emplace_back("  note        " + std::string(gpu.note));
   return {std::string(gpu.name), std::move(above), std::move(table), {}};
 }
 
-std::vector<std::string_view> cuda_names(const Gpu& gpu) {
-  std::vector<std::string_view> names;
-  for (std::string_view rest = gpu.cuda_names; !rest.empty();) {
-    names.push_back(rest.substr(0, rest.find('|')));
-    rest.remove_prefix(std::min(rest.size(), names.back().size() + 1));
-  }
-  return names;
-}
-
 std::vector<std::pair<std::string, double>> all_rates(const Gpu& gpu) {
   std::vector<std::pair<std::string, double>> rates;
-  for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
-    const double sparse = sparse_peak(gpu, static_cast<Precision>(i));
-    const std::string name(kPrecisionNames[i]);
-    if (gpu.dense[i] > 0) rates.emplace_back(name, gpu.dense[i] * 1e12);
-    if (sparse > 0) rates.emplace_back(name + "_sparse", sparse * 1e12);
-  }
+  for (const auto name : kPrecisionNames)
+    for (const std::string end : {"", "_sparse"})
+      if (const double peak = published_peak(gpu, std::string(name) + end); peak > 0)
+        rates.emplace_back(std::string(name) + end, peak * 1e12);
   return rates;
 }
 
@@ -134,7 +129,7 @@ void gpu_fields(Fields& f, const Gpu& gpu) {
   const auto known = [](auto value) { return value > 0 ? std::optional(value) : std::nullopt; };
   f("name", gpu.name);
   f("chip", text_or_null(std::string(gpu.chip)), "as CUPTI names it");
-  f("cuda_names", cuda_names(gpu),
+  f("cuda_names", parts_of(gpu.cuda_names, '|'),
     "as CUDA names the device, without NVIDIA in front; empty for a board that is not one CUDA "
     "device");
   f("multiprocessors", known(gpu.multiprocessors));
@@ -145,7 +140,7 @@ void gpu_fields(Fields& f, const Gpu& gpu) {
                     "by precision as in the report; NAME_sparse with 2:4 structured sparsity. "
                     "tensor_int: OP/s");
   f.word(
-      "printed", printed_words(gpu),
+      "printed", std::string(gpu.printed),
       {"dense", "dense; sparse is twice that", "sparse; dense is half of that", "dense and sparse"},
       "which of the peaks the source prints");
   f("source", gpu.source);
@@ -157,30 +152,12 @@ void peaks_fields(Fields& f, const std::vector<const Gpu*>& gpus) {
   f.list("gpus", gpus, "", [](Fields& row, const Gpu* gpu) { gpu_fields(row, *gpu); });
 }
 
-// For programs: one row for each peak.
-Table all_peaks(const std::vector<const Gpu*>& found) {
-  Table table{"peaks",
-              {{"gpu", "GPU"},
-               {"precision", "precision"},
-               {"dense_flop_per_s", "dense", Kind::kRate},
-               {"sparse_flop_per_s", "sparse", Kind::kRate},
-               {"source", "source"}}};
-  for (const Gpu* gpu : found)
-    for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
-      if (gpu->dense[i] <= 0) continue;
-      const double sparse = sparse_peak(*gpu, static_cast<Precision>(i));
-      table.rows.push_back({std::string(gpu->name), std::string(kPrecisionNames[i]),
-                            gpu->dense[i] * 1e12, sparse > 0 ? Cell(sparse * 1e12) : Cell::none(),
-                            std::string(gpu->source)});
-    }
-  return table;
-}
-
 Result result_of(const std::vector<const Gpu*>& found) {
   constexpr size_t kInDetail = 4;
   Result result;
   result.json = [&found] { return Fields::json_of([&](Fields& f) { peaks_fields(f, found); }); };
-  result.tables.push_back(all_peaks(found));
+  result.tables = {peaks_table(false)};
+  for (const Gpu* gpu : found) add_peaks(result.tables[0], *gpu, false);
   if (found.size() > kInDetail)
     result.sections = overview(found);
   else

@@ -1,72 +1,58 @@
-// Published peaks of GPUs. All of it is data (peak_table.cpp): a GPU that is missing gets a row.
+// Published peaks of GPUs: data, in peaks.tsv. A GPU that is missing gets a row there.
 #pragma once
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace flopinj::reduce {
 
-// What a peak is of. The names are those of the report's precisions: "fp16" is packed arithmetic
-// outside the tensor cores, "tensor_..." dense work of the tensor cores by source format.
-enum class Precision : uint8_t {
-  kFp64,
-  kFp32,
-  kFp16,
-  kTensorFp64,
-  kTensorTf32,
-  kTensorFp16,  // with an fp32 accumulator
-  kTensorBf16,
-  kTensorFp8,  // with an fp32 accumulator
-  kTensorFp6,
-  kTensorFp4,
-  kTensorInt8,
-};
+// What a peak is of, named as in the report: "fp16" is packed arithmetic outside the tensor cores,
+// "tensor_..." dense work of the tensor cores by source format; fp16 and fp8 with an fp32
+// accumulator.
 inline constexpr std::array<std::string_view, 11> kPrecisionNames = {
     "fp64",        "fp32",       "fp16",       "tensor_fp64", "tensor_tf32", "tensor_fp16",
     "tensor_bf16", "tensor_fp8", "tensor_fp6", "tensor_fp4",  "tensor_int8"};
 
-// One value for each Precision; 0 where there is none.
-using ByPrecision = std::array<double, kPrecisionNames.size()>;
-
-// What a source prints for the tensor cores.
-enum class Printed : uint8_t {
-  kDense,
-  kSparse,  // only the figure with 2:4 sparsity: dense is half of it
-  kBoth,
-};
-
-// What one multiprocessor does in one clock cycle, as fused multiply-adds.
-struct UnitRates {
-  std::string_view architecture;
-  ByPrecision per_clock;
-  std::string_view source;
-};
-
-// One CUDA device. Peaks are 1e12 operations per second, a fused multiply-add counted as two, as
-// its source prints them.
+// One CUDA device, in the order of the table's columns. Numbers are 0 where the source has none.
 struct Gpu {
   std::string_view name;
   std::string_view chip;        // as CUPTI names it; empty where that is not known
   std::string_view cuda_names;  // as the driver names it, without "NVIDIA "; '|' between several
-  uint32_t multiprocessors;     // 0 where the source has none
-  double clock_mhz;             // boost clock behind fp64, fp32, fp16; 0 where the source has none
-  double tensor_clock_mhz;      // behind the others; some sources compute the two at two clocks
-  double memory_gb_s;           // 1e9 bytes per second
-  ByPrecision dense;
-  double
-      sparsity;  // sparse = this times dense, for tensor fp16, bf16, tf32, fp8, fp6, int8; 0: none
-  double sparse_fp4;  // 1e12 operations per second, where it is not that
-  Printed printed;
-  const UnitRates* rates;   // null where they are not known
-  std::string_view source;  // title of NVIDIA's document
+  uint32_t multiprocessors = 0;
+  double clock_mhz = 0;         // boost clock behind fp64, fp32, fp16 and tensor_fp64
+  double tensor_clock_mhz = 0;  // behind the others; some sources compute the two at two clocks
+  double memory_gb_s = 0;       // 1e9 bytes per second
+  // 1e12 operations per second, a fused multiply-add counted as two, as the source prints them.
+  std::array<double, kPrecisionNames.size()> dense = {};
+  double sparse_fp4 = 0;     // with 2:4 sparsity; of other formats that is twice the dense figure
+  std::string_view printed;  // what the source prints for the tensor cores: "dense and sparse"
+  std::string_view units;    // architecture whose rates per multiprocessor these are
+  std::string_view source;   // title of NVIDIA's document
   std::string_view note;
 };
 
-std::span<const Gpu> gpus();
+// 1e12 operations per second by a precision's name as in the report, or with "_sparse" behind it; 0
+// where there is none. A name for several formats that a chip counts together
+// ("tensor_fp4_fp6_fp8") has the highest of theirs.
+double published_peak(const Gpu& gpu, std::string_view precision);
 
-// 1e12 operations per second with 2:4 sparsity; 0 where there is none.
-double sparse_peak(const Gpu& gpu, Precision precision);
+// Rows of simgpu's devices have the peaks of its time model ("Times" in
+// tools/simgpu/driver/README.md), no hardware's.
+bool is_simulated_device(std::string_view name);
+
+// A table like peaks.tsv, whose text must outlive the rows; of a bad one `error`, with its line.
+struct PeakTable {
+  std::vector<Gpu> gpus;
+  std::string error;
+};
+PeakTable read_peaks(std::string_view text);
+
+// The built-in table.
+const std::vector<Gpu>& gpus();
+
+// The parts of a list, empty ones too; of an empty list none.
+std::vector<std::string_view> parts_of(std::string_view list, char separator);
 
 }  // namespace flopinj::reduce

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "peaks/simulated.h"
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -22,27 +21,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-bool holds(std::string_view text, std::string_view part) {
-  return lower(text).find(lower(part)) != std::string::npos;
-}
-
-// Calls visit(part) for the parts of `list`; stops at the first for which it is true.
-template <typename Visit>
-bool any_part(std::string_view list, char separator, Visit&& visit) {
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(separator));
-    if (visit(part)) return true;
-    list.remove_prefix(std::min(list.size(), part.size() + 1));
-  }
-  return false;
-}
-
-std::optional<Precision> precision_named(std::string_view name) {
-  const auto found = std::find(kPrecisionNames.begin(), kPrecisionNames.end(), name);
-  if (found == kPrecisionNames.end()) return std::nullopt;
-  return static_cast<Precision>(found - kPrecisionNames.begin());
-}
-
 // Driver's names without what old and new drivers differ in, and without a MIG profile.
 std::string_view product_name(std::string_view cuda_name) {
   constexpr std::string_view kVendor = "NVIDIA ";
@@ -53,14 +31,17 @@ std::string_view product_name(std::string_view cuda_name) {
 const Gpu* gpu_of_device(const DeviceFacts& device) {
   const bool simulated = device.simulated || is_simulated_device(device.name);
   const std::string_view name = simulated ? device.name : product_name(device.name);
-  for (const Gpu& gpu : simulated ? simulated_gpus() : gpus())
-    if (any_part(gpu.cuda_names, '|', [&](std::string_view n) { return n == name; })) return &gpu;
+  for (const Gpu& gpu : gpus())
+    if (is_simulated_device(gpu.name) == simulated)
+      for (const auto known : parts_of(gpu.cuda_names, '|'))
+        if (known == name) return &gpu;
   return nullptr;
 }
 
 bool is_named(const Gpu& gpu, std::string_view lower_name) {
-  return lower(gpu.name) == lower_name ||
-         any_part(gpu.cuda_names, '|', [&](std::string_view n) { return lower(n) == lower_name; });
+  std::vector<std::string_view> names = parts_of(gpu.cuda_names, '|');
+  names.push_back(gpu.name);
+  return std::ranges::any_of(names, [&](std::string_view n) { return lower(n) == lower_name; });
 }
 
 bool is_slice(std::string_view name) { return name.find(" MIG ") != std::string_view::npos; }
@@ -73,36 +54,16 @@ bool same_name(std::string_view a, std::string_view b) {
 
 bool is_product(std::string_view name) {
   const std::string wanted = lower(product_name(name));
-  for (const auto list : {gpus(), simulated_gpus()})
-    for (const Gpu& gpu : list)
-      if (is_named(gpu, wanted)) return true;
-  return false;
-}
-
-// 1e12 per second of one name, dense or "_sparse"; 0 where there is none.
-double table_peak(const Gpu& gpu, std::string_view name) {
-  const bool sparse = name.ends_with(kSparseEnd);
-  if (sparse) name.remove_suffix(kSparseEnd.size());
-  if (const auto precision = precision_named(name))
-    return sparse ? sparse_peak(gpu, *precision) : gpu.dense[static_cast<size_t>(*precision)];
-  if (!name.starts_with(kTensor)) return 0;
-  double highest = 0;
-  any_part(name.substr(kTensor.size()), '_', [&](std::string_view format) {
-    const auto precision = precision_named(std::string(kTensor) + std::string(format));
-    if (precision)
-      highest = std::max(highest, sparse ? sparse_peak(gpu, *precision)
-                                         : gpu.dense[static_cast<size_t>(*precision)]);
-    return false;
-  });
-  return highest;
+  return std::ranges::any_of(gpus(), [&](const Gpu& gpu) { return is_named(gpu, wanted); });
 }
 
 std::string source_of(const Gpu& gpu, std::string_view precision) {
   std::string source(gpu.source);
   const bool tensor = precision.starts_with(kTensor) && precision != "tensor_fp64";
   const bool sparse = precision.ends_with(kSparseEnd);
-  if (tensor && !sparse && gpu.printed == Printed::kSparse) source += "; half of the sparse figure";
-  if (tensor && sparse && gpu.printed == Printed::kDense) source += "; twice the dense figure";
+  if (tensor && !sparse && gpu.printed.starts_with("sparse"))
+    source += "; half of the sparse figure";
+  if (tensor && sparse && gpu.printed.starts_with("dense;")) source += "; twice the dense figure";
   return source;
 }
 
@@ -147,7 +108,7 @@ bool applies(const PeakOverride& option, const DeviceFacts& device) {
     const Gpu* gpu = gpu_of_device(device);
     return gpu != nullptr && is_named(*gpu, lower(product_name(option.device)));
   }
-  return !option.whole_name && holds(device.name, option.device);
+  return !option.whole_name && contains_any_case(device.name, option.device);
 }
 
 void note_whole_names(std::vector<PeakOverride>& options, const std::vector<DeviceFacts>& devices) {
@@ -158,15 +119,15 @@ void note_whole_names(std::vector<PeakOverride>& options, const std::vector<Devi
 }
 
 std::string whole_precision_name(std::string_view name) {
-  static constexpr std::string_view kShort[] = {"tf32", "bf16", "fp8", "fp6", "fp4", "int8"};
   std::string_view stem = name;
   if (stem.ends_with(kSparseEnd)) stem.remove_suffix(kSparseEnd.size());
-  const bool shortened = std::find(std::begin(kShort), std::end(kShort), stem) != std::end(kShort);
-  return (shortened ? std::string(kTensor) : "") + std::string(name);
+  const auto known = [](std::string_view n) { return std::ranges::count(kPrecisionNames, n) > 0; };
+  const std::string tensor(kTensor);
+  return (!known(stem) && known(tensor + std::string(stem)) ? tensor : "") + std::string(name);
 }
 
 std::optional<Peak> peak_of(const Gpu& gpu, std::string_view precision) {
-  const double peak = table_peak(gpu, precision);
+  const double peak = published_peak(gpu, precision);
   if (peak <= 0) return std::nullopt;
   return Peak{peak * 1e12, source_of(gpu, precision)};
 }
@@ -187,7 +148,8 @@ ParsedOverride parse_peak(std::string_view text) {
   const bool tensor = out.value.precision.starts_with(kTensor) &&
                       out.value.precision.size() > kTensor.size() &&
                       out.value.precision.size() < 64;
-  if (!tensor && key != kMemory && !precision_named(key)) {
+  if (!tensor && key != kMemory &&
+      std::ranges::find(kPrecisionNames, key) == kPrecisionNames.end()) {
     std::string names;
     for (const auto name : kPrecisionNames) names += std::string(name) + ", ";
     return {{}, shown + "'" + printable(cut(key, 64)) + "' is none of " + names + "memory"};
@@ -242,9 +204,9 @@ PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>
 
 std::vector<const Gpu*> search_gpus(std::string_view text) {
   std::vector<const Gpu*> found;
-  for (const auto list : {gpus(), simulated_gpus()})
-    for (const Gpu& gpu : list)
-      if (holds(gpu.name, text) || holds(gpu.cuda_names, text)) found.push_back(&gpu);
+  for (const Gpu& gpu : gpus())
+    if (contains_any_case(gpu.name, text) || contains_any_case(gpu.cuda_names, text))
+      found.push_back(&gpu);
   return found;
 }
 

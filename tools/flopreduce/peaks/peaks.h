@@ -52,8 +52,7 @@ struct Peak {
   std::string source;
 };
 
-// Peak of a GPU by a precision's name as in the report, or "_sparse", or a name for several formats
-// that a chip counts together ("tensor_fp4_fp6_fp8"): that has the highest of theirs.
+// As published_peak(), with where it comes from.
 std::optional<Peak> peak_of(const Gpu& gpu, std::string_view precision);
 
 // "bf16" and its like by their whole name; others as they are.

@@ -74,14 +74,6 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
   return false;
 }
 
-std::string number_text(std::string_view tells) {
-  if (tells == PhaseRules::number_name(NumberTells::kBetween))
-    return "between those of one backward pass";
-  if (tells == PhaseRules::number_name(NumberTells::kAgain))
-    return "of its own in an autograd node that has none for its gradient";
-  return "in no backward pass, or also before one";
-}
-
 }  // namespace
 
 PhaseRules::PhaseRules() {
@@ -93,11 +85,6 @@ PhaseRules::PhaseRules() {
   }();
   rules_ = kBuiltIn;
   rules_.push_back({"other", Subject::kRange, "", "", Match::kDefault, "", nullptr});
-}
-
-std::string_view PhaseRules::number_name(NumberTells tells) {
-  constexpr std::string_view kNames[kNumberTells] = {"", "between", "unclear", "again"};
-  return kNames[static_cast<size_t>(tells)];
 }
 
 uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within,
@@ -129,31 +116,6 @@ bool PhaseRules::leaves_unclear(uint32_t rule) const {
   const Rule& r = rules_[rule];
   return r.subject == Subject::kNumber && r.pattern == number_name(NumberTells::kUnclear) &&
          r.phase == rules_.back().phase;
-}
-
-std::string PhaseRules::describe(const Rule& rule) {
-  constexpr const char* kWho[] = {"range ", "thread ", "kernel ", "sequence number "};
-  const std::string who = (rule.within.empty() ? "" : "inside " + rule.within + ", ") +
-                          std::string(kWho[static_cast<size_t>(rule.subject)]) +
-                          (rule.domain.empty() ? "" : "of domain '" + rule.domain + "' ");
-  switch (rule.match) {
-    case Match::kWord:
-    case Match::kLoneWord:
-      return who + "has the word '" + rule.pattern + "'";
-    case Match::kPrefix:
-      return who + "starts with '" + rule.pattern + "'";
-    case Match::kContains:
-      return who + "contains '" + rule.pattern + "'";
-    case Match::kNode:
-      return who + "ends in '" + rule.pattern + "' and a number";
-    case Match::kRegex:
-      return who + "matches /" + rule.pattern + "/";
-    case Match::kIs:
-      return who + number_text(rule.pattern);
-    case Match::kDefault:
-      return "no rule matched";
-  }
-  return {};
 }
 
 uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string_view within,

@@ -63,11 +63,12 @@ class PhaseRules {
   // added.
   std::optional<std::string> add_rule_file(const std::string& name, std::string_view text);
 
-  // A line's rule; nothing for a comment or an empty line. `error` is set where it is neither.
-  static std::optional<Rule> parse_line(std::string_view line, std::string& error);
+  // A line's rules, one for each of its patterns; nothing for a comment or an empty line. `error` is
+  // set where it is neither.
+  static std::vector<Rule> parse_line(std::string_view line, std::string& error);
   // The rule as a line of a rule file.
   static std::string line_of(const Rule& rule);
-  // The built-in rules as a rule file, with comments.
+  // The built-in rules as a rule file, with comments: built_in.rules.
   static std::string_view built_in();
 
   const std::vector<Rule>& rules() const { return rules_; }

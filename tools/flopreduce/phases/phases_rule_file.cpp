@@ -1,12 +1,12 @@
-// Rules as text: the lines of a rule file, and NAME=REGEX.
+// Rules as text: the lines of a rule file, NAME=REGEX, and what they say in words.
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
 #include <tuple>
-#include <utility>
 
 #include "phases/phases.h"
+#include "support/data.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -18,34 +18,33 @@ using Rule = PhaseRules::Rule;
 using Match = PhaseRules::Match;
 using Subject = PhaseRules::Subject;
 
-constexpr std::array<std::pair<std::string_view, Subject>, 4> kSubjects = {
-    {{"range", Subject::kRange},
-     {"thread", Subject::kThread},
-     {"kernel", Subject::kKernel},
-     {"number", Subject::kNumber}}};
-constexpr std::array<std::pair<std::string_view, Match>, 7> kMatches = {
-    {{"word", Match::kWord},
-     {"lone-word", Match::kLoneWord},
-     {"prefix", Match::kPrefix},
-     {"contains", Match::kContains},
-     {"node", Match::kNode},
-     {"regex", Match::kRegex},
-     {"is", Match::kIs}}};
+// All in the order of their enumerations: what files call them, and how they are said.
+constexpr std::string_view kSubjects[] = {"range", "thread", "kernel", "number"};
+constexpr std::string_view kSubjectsSaid[] = {"range ", "thread ", "kernel ", "sequence number "};
+constexpr std::string_view kMatches[] = {"word", "lone-word", "prefix", "contains",
+                                         "node", "regex",     "is"};
+constexpr std::string_view kMatchesSaid[] = {"has the word '*'",
+                                             "has the word '*'",
+                                             "starts with '*'",
+                                             "contains '*'",
+                                             "ends in '*' and a number",
+                                             "matches /*/",
+                                             ""};
+constexpr std::string_view kNumbers[kNumberTells] = {"", "between", "unclear", "again"};
+constexpr std::string_view kNumbersSaid[kNumberTells] = {
+    "", "between those of one backward pass", "in no backward pass, or also before one",
+    "of its own in an autograd node that has none for its gradient"};
 
 template <class Names, class Value>
 std::string_view name_of(const Names& names, Value value) {
-  for (const auto& [name, v] : names)
-    if (v == value) return name;
-  return {};
+  return names[static_cast<size_t>(value)];
 }
 template <class Names, class Value>
 bool read(const Names& names, std::string_view text, Value& value) {
-  for (const auto& [name, v] : names)
-    if (name == text) {
-      value = v;
-      return true;
-    }
-  return false;
+  const auto found = std::ranges::find(names, text);
+  if (found == std::end(names)) return false;
+  value = static_cast<Value>(found - std::begin(names));
+  return true;
 }
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -86,10 +85,10 @@ std::shared_ptr<const re2::RE2> compile(const std::string& pattern, std::string&
 
 std::string complete(Rule& rule) {
   std::string error;
+  NumberTells tells{};
   if ((rule.subject == Subject::kNumber) != (rule.match == Match::kIs))
     return "'is' is for numbers, and numbers have no other match";
-  if (rule.match == Match::kIs && rule.pattern != "between" && rule.pattern != "unclear" &&
-      rule.pattern != "again")
+  if (rule.match == Match::kIs && !read(kNumbers, rule.pattern, tells))
     return "a number is 'between', 'unclear' or 'again'";
   if (rule.pattern.size() > kMaxPatternBytes)
     return "the pattern is longer than " + std::to_string(kMaxPatternBytes) + " bytes";
@@ -99,15 +98,15 @@ std::string complete(Rule& rule) {
 
 }  // namespace
 
-std::optional<Rule> PhaseRules::parse_line(std::string_view line, std::string& error) {
+std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& error) {
   std::string_view rest = line;
   while (!rest.empty() && is_space(rest.back())) rest.remove_suffix(1);
   const std::string_view phase = word(rest);
-  if (phase.empty() || phase[0] == '#') return std::nullopt;
+  if (phase.empty() || phase[0] == '#') return {};
   Rule rule;
   const auto fail = [&](const std::string& what) {
     error = what;
-    return std::nullopt;
+    return std::vector<Rule>();
   };
   if (!is_name(phase))
     return fail("'" + printable(cut(phase, 80)) +
@@ -130,11 +129,34 @@ std::optional<Rule> PhaseRules::parse_line(std::string_view line, std::string& e
   if (!read(kMatches, kind, rule.match))
     return fail("'" + printable(cut(kind, 80)) +
                 "' is none of word, lone-word, prefix, contains, node, regex, is");
-  rule.pattern = rest;
-  if (rule.pattern.empty()) return fail("the pattern is missing");
-  if (error = complete(rule); !error.empty()) return std::nullopt;
-  return rule;
+  std::vector<Rule> rules;
+  constexpr std::string_view kBetween = " | ";
+  do {
+    const bool several = rule.match != Match::kRegex && rest.find(kBetween) != rest.npos;
+    rule.pattern = rest.substr(0, several ? rest.find(kBetween) : rest.npos);
+    rest.remove_prefix(rule.pattern.size() + (several ? kBetween.size() : 0));
+    if (rule.pattern.empty()) return fail("the pattern is missing");
+    if (error = complete(rule); !error.empty()) return {};
+    rules.push_back(rule);
+  } while (!rest.empty());
+  return rules;
 }
+
+std::string PhaseRules::describe(const Rule& rule) {
+  if (rule.match == Match::kDefault) return "no rule matched";
+  const std::string subject = (rule.within.empty() ? "" : "inside " + rule.within + ", ") +
+                              std::string(name_of(kSubjectsSaid, rule.subject)) +
+                              (rule.domain.empty() ? "" : "of domain '" + rule.domain + "' ");
+  NumberTells tells{};
+  if (rule.match == Match::kIs && read(kNumbers, rule.pattern, tells))
+    return subject + std::string(name_of(kNumbersSaid, tells));
+  std::string said(name_of(kMatchesSaid, rule.match));
+  return subject + said.replace(said.find('*'), 1, rule.pattern);
+}
+
+std::string_view PhaseRules::number_name(NumberTells tells) { return name_of(kNumbers, tells); }
+
+std::string_view PhaseRules::built_in() { return data::kPhaseRules; }
 
 std::string PhaseRules::line_of(const Rule& rule) {
   std::string line = rule.phase + " " + std::string(name_of(kSubjects, rule.subject)) + " ";
@@ -165,14 +187,14 @@ std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     std::string error;
-    auto rule = parse_line(line, error);
-    if (error.empty() && rules.size() + user_rules_ >= kMaxRules)
+    const std::vector<Rule> of_line = parse_line(line, error);
+    if (error.empty() && rules.size() + of_line.size() + user_rules_ > kMaxRules)
       error = "more than " + std::to_string(kMaxRules) + " rules";
     if (!error.empty())
       return printable(name) + ":" + std::to_string(number) + ": " + printable(error) +
              " (a line is PHASE SUBJECT [in:PHASE] [domain:NAME] MATCH PATTERN; see flopreduce "
              "rules)";
-    if (rule) rules.push_back(std::move(*rule));
+    rules.insert(rules.end(), of_line.begin(), of_line.end());
   }
   rules_.insert(rules_.begin() + user_rules_, rules.begin(), rules.end());
   user_rules_ += static_cast<uint32_t>(rules.size());

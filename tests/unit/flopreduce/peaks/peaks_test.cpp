@@ -8,7 +8,7 @@
 
 #include "catch.h"
 #include "driver/execution/timing.h"
-#include "peaks/simulated.h"
+#include "support/data.h"
 
 using namespace flopinj::reduce;
 
@@ -19,6 +19,37 @@ const Gpu& row(const std::string& name) {
     if (gpu.name == name) return gpu;
   throw std::runtime_error(name);
 }
+
+// What one multiprocessor does in one clock cycle, as fused multiply-adds. Tensor rates: the
+// architectures' white papers, operations per clock and multiprocessor divided by two (GB100: twice
+// GH100's for each format, fp4 twice fp8). GeForce boards run fp16, bf16, tf32 and fp8 products
+// with an fp32 accumulator at half the rate of the chip, A10G and L40 by their data sheets, too.
+struct UnitRates {
+  std::string_view units;
+  std::array<double, kPrecisionNames.size()> per_clock;
+};
+// clang-format off
+constexpr UnitRates kRates[] = {
+    //                fp64 fp32 fp16  t64  tf32   f16   b16   fp8   fp6    fp4  int8
+    {"GK210",         {  64, 192,   0,   0,    0,    0,    0,    0,    0,     0,    0}},
+    {"GP100",         {  32,  64, 128,   0,    0,    0,    0,    0,    0,     0,    0}},
+    {"GV100",         {  32,  64, 128,   0,    0,  512,    0,    0,    0,     0,    0}},
+    {"TU10x",         {   2,  64, 128,   0,    0,  512,    0,    0,    0,     0, 1024}},
+    {"TU10x GeForce", {   2,  64, 128,   0,    0,  256,    0,    0,    0,     0, 1024}},
+    {"GA100",         {  32,  64, 256,  64,  512, 1024, 1024,    0,    0,     0, 2048}},
+    {"GA10x",         {   2, 128, 128,   0,  256,  512,  512,    0,    0,     0, 1024}},
+    {"GA10x GeForce", {   2, 128, 128,   0,  128,  256,  256,    0,    0,     0, 1024}},
+    {"GA10x, A10G",   {   2, 128, 128,   0,  128,  256,  256,    0,    0,     0,  512}},
+    {"AD10x",         {   2, 128, 128,   0,  256,  512,  512, 1024,    0,     0, 1024}},
+    {"AD102, L40",    {   2, 128, 128,   0,  128,  256,  256,  512,    0,     0,  512}},
+    {"AD10x GeForce", {   2, 128, 128,   0,  128,  256,  256,  512,    0,     0, 1024}},
+    {"GH100",         {  64, 128, 256, 128, 1024, 2048, 2048, 4096,    0,     0, 4096}},
+    {"GB100",         {  64, 128,   0,  64, 2048, 4096, 4096, 8192, 8192, 16384, 8192}},
+    {"GB20x GeForce", {   2, 128, 128,   0,  128,  256,  256,  512,    0,  2048, 1024}},
+};
+// clang-format on
+
+double tera(const Gpu& gpu, std::string_view precision) { return published_peak(gpu, precision); }
 
 double peak(const DevicePeaks& peaks, const std::string& precision) {
   const auto found = peaks.of(precision);
@@ -44,11 +75,13 @@ TEST_CASE(
     "33.5") {
   size_t derived = 0;
   for (const Gpu& gpu : gpus()) {
-    if (gpu.rates == nullptr) continue;
+    if (gpu.units.empty()) continue;
+    const auto rates = std::ranges::find(kRates, gpu.units, &UnitRates::units);
+    REQUIRE(rates != std::end(kRates));
     for (size_t i = 0; i < kPrecisionNames.size(); ++i) {
-      const bool vector_clock = static_cast<Precision>(i) <= Precision::kTensorFp64;
+      const bool vector_clock = i <= 3;  // to tensor_fp64
       const double mhz = vector_clock ? gpu.clock_mhz : gpu.tensor_clock_mhz;
-      const double tera = gpu.multiprocessors * gpu.rates->per_clock[i] * 2 * mhz * 1e-6;
+      const double tera = gpu.multiprocessors * rates->per_clock[i] * 2 * mhz * 1e-6;
       INFO(gpu.name << " " << kPrecisionNames[i]);
       CHECK(gpu.dense[i] == Approx(tera).epsilon(0.017));
       derived += gpu.dense[i] > 0 ? 1 : 0;
@@ -74,62 +107,71 @@ TEST_CASE("rates per multiprocessor are those of the programming guide and of th
       {"GB100", 64, 128, 0, 4, 1024},  // fp16: no document prints it
       {"GB20x", 2, 128, 128, 4, 128},
   };
-  std::set<const UnitRates*> seen;
-  for (const Gpu& gpu : gpus()) {
-    if (gpu.rates == nullptr || !seen.insert(gpu.rates).second) continue;
-    INFO(gpu.rates->architecture);
-    const auto found = std::find_if(
-        std::begin(kArchitectures), std::end(kArchitectures),
-        [&](const Architecture& a) { return gpu.rates->architecture.starts_with(a.name); });
+  for (const UnitRates& rates : kRates) {
+    INFO(rates.units);
+    const auto found =
+        std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
+                     [&](const Architecture& a) { return rates.units.starts_with(a.name); });
     REQUIRE(found != std::end(kArchitectures));
-    const auto rate = [&](Precision p) { return gpu.rates->per_clock[static_cast<size_t>(p)]; };
-    CHECK(rate(Precision::kFp64) == found->fp64);
-    CHECK(rate(Precision::kFp32) == found->fp32);
-    CHECK(rate(Precision::kFp16) == found->fp16);
+    const auto rate = [&](std::string_view name) {
+      return rates.per_clock[static_cast<size_t>(std::ranges::find(kPrecisionNames, name) -
+                                                 kPrecisionNames.begin())];
+    };
+    CHECK(rate("fp64") == found->fp64);
+    CHECK(rate("fp32") == found->fp32);
+    CHECK(rate("fp16") == found->fp16);
     // GeForce, A10G and L40: half, with an fp32 accumulator.
-    const bool half = gpu.rates->architecture != found->name && gpu.rates->architecture != "AD10x";
-    const double fp16 = rate(Precision::kTensorFp16);
+    const bool half = rates.units != found->name && rates.units != "AD10x";
+    const double fp16 = rate("tensor_fp16");
     CHECK(fp16 == found->cores * found->each / (half ? 2 : 1));
     // Half the width of a format is twice the rate.
-    const auto none_or = [&](Precision p, double expected) {
+    const auto none_or = [&](std::string_view p, double expected) {
       CHECK((rate(p) == 0 || rate(p) == expected));
     };
-    const bool geforce = gpu.rates->architecture.ends_with("GeForce");
-    none_or(Precision::kTensorTf32, fp16 / 2);
-    none_or(Precision::kTensorBf16, fp16);
-    none_or(Precision::kTensorFp8, fp16 * 2);
-    none_or(Precision::kTensorFp6, fp16 * 2);
-    none_or(Precision::kTensorFp4, fp16 * (geforce ? 8 : 4));  // not halved
-    none_or(Precision::kTensorInt8, fp16 * (geforce ? 4 : 2));
+    const bool geforce = rates.units.ends_with("GeForce");
+    none_or("tensor_tf32", fp16 / 2);
+    none_or("tensor_bf16", fp16);
+    none_or("tensor_fp8", fp16 * 2);
+    none_or("tensor_fp6", fp16 * 2);
+    none_or("tensor_fp4", fp16 * (geforce ? 8 : 4));  // not halved
+    none_or("tensor_int8", fp16 * (geforce ? 4 : 2));
   }
-  CHECK(seen.size() >= 15);
 }
 
-TEST_CASE("rows are complete, and no two answer to one name") {
-  std::set<std::string> names;
-  std::set<std::string> cuda;
-  for (const Gpu& gpu : gpus()) {
-    INFO(gpu.name);
-    CHECK(names.insert(std::string(gpu.name)).second);
-    CHECK_FALSE(gpu.source.empty());
-    CHECK(gpu.memory_gb_s > 0);
-    CHECK(gpu.dense[static_cast<size_t>(Precision::kFp64)] > 0);
-    CHECK(gpu.dense[static_cast<size_t>(Precision::kFp32)] > 0);
-    std::string all(gpu.cuda_names);
-    for (size_t at = 0; at < all.size();) {
-      const size_t end = std::min(all.find('|', at), all.size());
-      CHECK(cuda.insert(all.substr(at, end - at)).second);
-      at = end + 1;
-    }
-  }
-  CHECK(names.size() >= 50);
+TEST_CASE("the table has no bad row, and says which row of another is bad") {
+  CHECK(read_peaks(data::kPeaks).error.empty());
+  CHECK(gpus().size() >= 60);
+  const std::string header(data::kPeaks.substr(0, data::kPeaks.find('\n') + 1));
+  const auto columns = parts_of(std::string_view(header).substr(0, header.size() - 1), '\t');
+  for (size_t i = 0; i < kPrecisionNames.size(); ++i) CHECK(columns[7 + i] == kPrecisionNames[i]);
+  const std::string good =
+      "Z9\tGZ900\tZ9\t10\t1000\t900\t300\t1\t2\t4\t-\t-\t8\t-\t-\t-\t-\t-\t-\tdense\t-\tpaper\t-\n";
+  const auto one = read_peaks(header + good);
+  REQUIRE(one.gpus.size() == 1);
+  CHECK(one.gpus[0].name == "Z9");
+  CHECK(tera(one.gpus[0], "tensor_fp16") == 8);
+  CHECK(one.gpus[0].note.empty());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string row = good;
+    row.replace(row.find(from), from.size(), to);
+    const auto table = read_peaks(header + good + row);
+    CHECK(table.gpus.empty());
+    return table.error;
+  };
+  CHECK(with("Z9", "Z9") == "line 3: a name is another row's, too");
+  CHECK(with("\tpaper", "").find("line 3: not 23 cells") == 0);
+  CHECK(with("300", "3x").find("no number") != std::string::npos);
+  CHECK(with("300", "-300").find("no number") != std::string::npos);
+  CHECK(with("300", "").find("empty") != std::string::npos);
+  CHECK(with("paper", "-").find("missing") != std::string::npos);
+  CHECK(with("dense", "thick").find("known words") != std::string::npos);
 }
 
 TEST_CASE("peaks that papers and documents quote") {
   // K80 board 8.73 and 2.91 T; V100 125 T in fp16 on tensor cores; P100 PCIe 9.3 T in fp32.
   const Gpu& k80 = row("K80 board");
-  CHECK(k80.dense[static_cast<size_t>(Precision::kFp32)] == 8.73);
-  CHECK(k80.dense[static_cast<size_t>(Precision::kFp64)] == 2.91);
+  CHECK(tera(k80, "fp32") == 8.73);
+  CHECK(tera(k80, "fp64") == 2.91);
   CHECK(peak(known({"Tesla V100-SXM2-16GB", "GV100", 80, 1530000}), "tensor_fp16") == 125e12);
   CHECK(peak(known({"Tesla P100-PCIE-16GB", "GP100", 56, 1328500}), "fp32") == 9.3e12);
   // One CUDA device of a K80 is one of its two GPUs.
@@ -254,7 +296,9 @@ TEST_CASE("a simulated device has its model's peaks and never a real GPU's") {
 
 TEST_CASE("simulated peaks are the rates at which simgpu's own clock runs") {
   using simgpu::Count;
-  REQUIRE(simulated_gpus().size() == simgpu::chips().size());
+  REQUIRE(static_cast<size_t>(std::ranges::count_if(gpus(), [](const Gpu& gpu) {
+            return is_simulated_device(gpu.name);
+          })) == simgpu::chips().size());
   const uint64_t many = uint64_t{1} << 60;  //   beside which a launch is nothing
   for (const simgpu::Chip& chip : simgpu::chips()) {
     const auto peaks = known({"simgpu " + std::string(chip.name) + " (simulated)", chip.name,

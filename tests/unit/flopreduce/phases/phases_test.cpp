@@ -428,6 +428,20 @@ TEST_CASE("a rule file") {
   CHECK(phase_of({"some [X] here"}, "main", rules) == "other");
 }
 
+TEST_CASE("several patterns in one line of a rule file are a rule each") {
+  PhaseRules rules;
+  REQUIRE_FALSE(rules.add_rule_file("rules",
+                                    "fruit range word apple | blood orange|lime | |\n"
+                                    "nut range regex hazel | wal\n"));
+  REQUIRE(rules.user_rules() == 4);
+  const auto line = [&](size_t rule) { return PhaseRules::line_of(rules.rules()[rule]); };
+  CHECK(line(0) == "fruit range word apple");
+  CHECK(line(1) == "fruit range word blood orange|lime");
+  CHECK(line(2) == "fruit range word |");
+  CHECK(line(3) == "nut range regex hazel | wal");
+  CHECK(rules.add_rule_file("rules", "fruit range word apple |  | lime\n").has_value());
+}
+
 TEST_CASE("a wrong rule file is refused as a whole, with the line") {
   const auto error = [](const std::string& text) {
     PhaseRules rules;
@@ -460,8 +474,8 @@ TEST_CASE("the built-in rules are a rule file, and every line says itself") {
   for (uint32_t i = 0; i < again.user_rules(); ++i) {
     std::string error;
     const auto parsed = PhaseRules::parse_line(PhaseRules::line_of(built_in.rules()[i]), error);
-    REQUIRE(parsed);
-    CHECK(PhaseRules::line_of(*parsed) == PhaseRules::line_of(again.rules()[i]));
+    REQUIRE(parsed.size() == 1);
+    CHECK(PhaseRules::line_of(parsed[0]) == PhaseRules::line_of(again.rules()[i]));
   }
 }
 

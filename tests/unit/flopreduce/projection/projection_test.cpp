@@ -13,8 +13,8 @@ TEST_CASE("K80: inference times and throughputs of three networks") {
   std::string error;
   const Gpu* k80 = choose_gpu("K80 board", error);
   REQUIRE(k80 != nullptr);
-  const double fp32 = k80->dense[static_cast<size_t>(Precision::kFp32)] * 1e12;
-  const double fp64 = k80->dense[static_cast<size_t>(Precision::kFp64)] * 1e12;
+  const double fp32 = published_peak(*k80, "fp32") * 1e12;
+  const double fp64 = published_peak(*k80, "fp64") * 1e12;
   struct Printed {
     const char* flop;
     double single_s, single_per_s, double_s, double_per_s;
@@ -44,7 +44,7 @@ TEST_CASE("Sevilla: iGPT-L by device time is 8.1e21") {
   REQUIRE(v100 != nullptr);
   TrainingByTime t;
   t.seconds = 2500.0 * 86400;
-  t.peak_flop_per_s = v100->dense[static_cast<size_t>(Precision::kTensorFp16)] * 1e12;
+  t.peak_flop_per_s = published_peak(*v100, "tensor_fp16") * 1e12;
   t.utilization = kAssumedLanguage;
   CHECK(t.flop() == Approx(8.1e21).epsilon(1e-12));
 }
@@ -90,7 +90,7 @@ TEST_CASE("Sevilla: the two methods agree within a factor of 1.7, here for the T
   TrainingByTime t;
   t.seconds = 3.5 * 86400;
   t.devices = 8;
-  t.peak_flop_per_s = p100->dense[static_cast<size_t>(Precision::kFp32)] * 1e12;
+  t.peak_flop_per_s = published_peak(*p100, "fp32") * 1e12;
   for (const double utilization : {kAssumedLanguage, kAssumedOther}) {
     t.utilization = utilization;
     CHECK(factor_between(t.flop(), 6.975e18) < 1.7);

@@ -71,6 +71,7 @@ TEST_CASE("where a kernel was launched is the reason why it has no count") {
   t.kernel(6, "graph_and_eager", 16);
   t.kernel(7, "graph_on_green", 17);
   t.kernel(8, "sampled", 18);
+  t.kernel(9, "graph_on_green_and_eager", 19);  // half of those outside of graphs are not on green
   t.samples(1, 8, {sass(0, 0, 50)});
   launch(t, 1, 1, kOrdinary);
   launch(t, 2, 2, kOrdinary, true);
@@ -83,9 +84,12 @@ TEST_CASE("where a kernel was launched is the reason why it has no count") {
   launch(t, 6, 16, kOrdinary, true);
   launch(t, 7, 64, kGreen, true);
   launch(t, 8, 128, kGreen);
+  launch(t, 9, 128, kGreen);
+  launch(t, 9, 256, kGreen, true);
+  launch(t, 9, 128, kOrdinary);
   t.end();
   const Reasons expected{
-      {"not_sampled:sass", 1 + 8 + 32}, {"graph_only", 2 + 64}, {"green_context", 4 + 16}};
+      {"not_sampled:sass", 1 + 8 + 32 + 512}, {"graph_only", 2 + 64}, {"green_context", 4 + 16}};
   const auto check = [&](const Report& r) {
     CHECK(balances(r));
     CHECK(of_ledger(r) == expected);

@@ -341,6 +341,54 @@ TEST_CASE("samples that agree are not all launches: how many they are is said") 
                   "95 % confidence).") != std::string::npos);
 }
 
+TEST_CASE("where all clusters are taken to be alike, one degree of freedom is the mean's") {
+  // 11, 9, 11, 9 around a mean of 10. How far each is off, as the larger of two: the outer ones,
+  // with a third of the launches each, 1 / (1 - 1/3) off the mean; the inner ones 2 sqrt(2/3) off
+  // their two neighbours. The outer ones are off least and weigh most, so the pooled variance is
+  // the larger one. Its terms are nearly equal, so that their scatter leaves nearly 3 x 4 - 1
+  // degrees of freedom; the sample of four leaves 4 - 1.
+  const std::vector<ClusterUnit> units{{200, 1, 11}, {100, 1, 9}, {100, 1, 11}, {200, 1, 9}};
+  const auto error = error_of(units);
+  REQUIRE(error);
+  CHECK(error->freedom == Approx(3));
+  const double outer = 1.5 * 1.5, inner = 4 * (2.0 / 3);  // squares
+  const double unknown_outer = 1 - 1.0 / 200, unknown_inner = 1 - 1.0 / 100;
+  const double weight = 2 * (unknown_outer * 200 * 200 + unknown_inner * 100 * 100);
+  CHECK(error->deviation == Approx(std::sqrt((2 * outer + 2 * inner) / 4 * weight)));
+}
+
+TEST_CASE("a part of launches that differ errs by which of them it got") {
+  // A sum of 25 of 100 launches drawn without replacement: variance 25 (1 - 25 / 100) s^2. The
+  // table of t ends with 1.984.
+  EstimateError error;
+  error.launch_variance = 4;
+  error.freedom = 1e9;
+  const auto reach = [&](uint64_t launches) {
+    Uncertainty uncertainty;
+    uncertainty.add_share(error, 0, launches, 100, 1e6);
+    const auto interval = uncertainty.interval(1'000'000);
+    REQUIRE(interval);
+    CHECK(interval->high - 1'000'000 == 1'000'000 - interval->low);
+    return static_cast<double>(interval->high - 1'000'000);
+  };
+  CHECK(reach(25) == std::ceil(1.984 * std::sqrt(25 * 0.75 * 4)));
+  CHECK(reach(75) == reach(25));
+  CHECK(reach(100) == 0);
+}
+
+TEST_CASE("shares of one class err together, with the fewer degrees of freedom") {
+  const auto reach = [](double first, double second) {
+    Uncertainty uncertainty;
+    uncertainty.add_share({3, 0, first, 0, 0}, 5, 10, 10, 1e6);
+    uncertainty.add_share({4, 0, second, 0, 0}, 5, 10, 10, 1e6);
+    const auto interval = uncertainty.interval(2'000'000);
+    REQUIRE(interval);
+    return static_cast<double>(interval->high - 2'000'000);
+  };
+  CHECK(reach(2, 20) == std::ceil(4.303 * (3 + 4)));
+  CHECK(reach(20, 2) == std::ceil(4.303 * (3 + 4)));
+}
+
 TEST_CASE("where a varying kernel ran and nothing was sampled, there is no interval") {
   Random random(5);
   const auto work = work_of("uniform", 1000, random);

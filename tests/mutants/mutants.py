@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Draws mutants of the sources by a seed and runs the tests of their subject.
+
+    tools/dev mutants [--seed N] [--count N] [--subject NAME]
+
+A mutant is one change that a test should notice: an operator, a constant, a condition or a call
+that is left out. Each is built and tested alone in build/mutants, on a copy of the sources. A line
+says what became of it: killed, SURVIVED, or no program (it does not compile; another one is drawn
+in its place). Survivors are places to look at: some mutants mean the same as the original.
+
+The same seed draws the same mutants of the same sources. Where files changed, the draw differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COPY = ROOT / "build/mutants"
+
+
+@dataclass
+class Subject:
+    name: str
+    sources: list[str]  # patterns of files
+    tests: list[str]    # test programs that are built and run
+
+
+SUBJECTS = [
+    Subject("reader", ["tools/flopreduce/reader/*.cpp", "tools/flopreduce/reader/*.h"],
+            ["flopreduce_report_test", "flopreduce_damage_test", "flopreduce_time_test"]),
+    Subject("tables", ["tools/flopreduce/tables/*.cpp", "tools/flopreduce/tables/*.h"],
+            ["flopreduce_report_test", "flopreduce_estimate_test", "flopreduce_formulas_test"]),
+    Subject("passes", ["tools/flopreduce/passes/*.cpp", "tools/flopreduce/passes/*/*.cpp"],
+            ["flopreduce_report_test", "flopreduce_time_test"]),
+    Subject("report", ["tools/flopreduce/report/*.cpp", "tools/flopreduce/report/*/*.cpp"],
+            ["flopreduce_report_test", "flopreduce_bounds_test", "flopreduce_time_test"]),
+    Subject("phases", ["tools/flopreduce/phases/*.cpp"],
+            ["flopreduce_report_test", "flopreduce_collectives_test"]),
+    Subject("analytic", ["tools/flopreduce/analytic/*.cpp"],
+            ["flopreduce_operators_test", "flopreduce_report_test"]),
+    Subject("gates", ["tools/flopreduce/gates/*.cpp", "tools/flopreduce/projection/*.cpp"],
+            ["flopreduce_parts_test"]),
+    Subject("sections", ["tools/flopreduce/sections/*.cpp", "tools/flopreduce/sections/*/*.cpp"],
+            ["flopreduce_report_test", "flopreduce_bounds_test"]),
+    Subject("schedule", ["collector/schedule/*.cpp"], ["collector_sampling_test"]),
+    Subject("writer", ["collector/writer/*.cpp", "collector/writer/*.h", "collector/trace/*.cpp"],
+            ["collector_writer_test", "collector_packets_test"]),
+    Subject("identity", ["collector/identity/*.cpp", "collector/ranges/*.cpp"],
+            ["collector_identity_test", "collector_kernels_test"]),
+]
+
+# What is replaced by what. Of several a random one; spaces around operators are the formatter's.
+SWAPS = [(" < ", [" <= ", " > "]), (" > ", [" >= ", " < "]), (" <= ", [" < "]), (" >= ", [" > "]),
+         (" == ", [" != "]), (" != ", [" == "]), (" + ", [" - "]), (" - ", [" + "]),
+         (" * ", [" / "]), (" / ", [" * "]), (" += ", [" -= "]), (" && ", [" || "]),
+         (" || ", [" && "]), ("std::min(", ["std::max("]), ("std::max(", ["std::min("]),
+         ("true", ["false"]), ("false", ["true"]), ("++", ["--"]), (" | ", [" & "])]
+NUMBER = re.compile(r"(?<![\w.\"'x])(\d+)(?![\w.'])")
+CONDITION = re.compile(r"\bif \((?!constexpr)")
+CALL = re.compile(r"^\s*[A-Za-z_][\w:.>\-\[\]]*\([^{}]*\);\s*(//.*)?$")
+
+
+@dataclass
+class Mutant:
+    file: Path  # from the root
+    line: int   # from 0
+    before: str
+    after: str
+
+
+def code_of(line: str) -> str:
+    """The line with comments and texts blanked, at the same places."""
+    line = re.sub(r'"(?:\\.|[^"\\])*"', lambda m: '"' * len(m.group()), line)
+    cut = line.find("//")
+    return line if cut < 0 else line[:cut] + " " * (len(line) - cut)
+
+
+def mutants_of(line: str) -> list[str]:
+    """Every change of one line."""
+    code = code_of(line)
+    if not code.strip() or code.lstrip().startswith(("#", "static_assert", "CHECK", "case ")):
+        return []
+    found = []
+    for old, news in SWAPS:
+        at = code.find(old)
+        while at >= 0:
+            word = old[0].isalpha() and (code[at - 1:at].isidentifier() or
+                                         code[at + len(old):at + len(old) + 1].isidentifier())
+            template = old in (" < ", " > ") and "template" in code
+            if not word and not template:
+                found += [line[:at] + new + line[at + len(old):] for new in news]
+            at = code.find(old, at + 1)
+    for match in NUMBER.finditer(code):
+        number = int(match.group(1))
+        found.append(line[:match.start()] + str(number + 1) + line[match.end():])
+    for match in CONDITION.finditer(code):
+        depth, end = 0, match.end() - 1
+        while end < len(code):
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            if depth == 0:
+                break
+            end += 1
+        if depth == 0 and ";" not in code[match.end():end]:
+            inner = line[match.end():end]
+            found.append(line[:match.end()] + "!(" + inner + ")" + line[end:])
+    if CALL.match(code) and not re.match(r"^\s*(return|throw|delete|REQUIRE|FLOPINJ)", code):
+        found.append(re.match(r"\s*", line).group() + ";  // a call is left out")
+    return found
+
+
+def draw(subject: Subject, chance: random.Random) -> Mutant:
+    files = sorted(path for pattern in subject.sources for path in ROOT.glob(pattern))
+    lines = [(path, i, text) for path in files
+             for i, text in enumerate(path.read_text().split("\n"))]
+    while True:
+        path, i, text = chance.choice(lines)
+        if changes := mutants_of(text):
+            return Mutant(path.relative_to(ROOT), i, text, chance.choice(changes))
+
+
+def run(command: list[str], seconds: float, **options) -> int:
+    try:
+        return subprocess.run(command, timeout=seconds, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False, **options).returncode
+    except subprocess.TimeoutExpired:
+        return -1
+
+
+def build(tests: list[str]) -> bool:
+    return run(["ninja", "-C", COPY / "build", *tests], 1800) == 0
+
+
+def prepare() -> None:
+    """A copy of the sources, configured so that a change compiles one file."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
+                            capture_output=True, text=True).stdout.split("\n")
+    for name in filter(None, listed):
+        source, copy = ROOT / name, COPY / "sources" / name
+        if not source.is_file():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            shutil.copy2(source, copy)
+    if run(["cmake", "-S", COPY / "sources", "-B", COPY / "build", "-G", "Ninja",
+            "-D", "CMAKE_BUILD_TYPE=RelWithDebInfo", "-D", "FLOPINJ_ASSERTS=ON",
+            "-D", "FLOPINJ_ALONE=ON", "-D", "CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0"], 600) != 0:
+        sys.exit("mutants: the copy of the sources cannot be configured: " + str(COPY))
+
+
+def verdict(mutant: Mutant, subject: Subject, limit: dict[str, float]) -> str:
+    copy = COPY / "sources" / mutant.file
+    original = copy.read_text()
+    lines = original.split("\n")
+    lines[mutant.line] = mutant.after
+    copy.write_text("\n".join(lines))
+    try:
+        if not build(subject.tests):
+            return "no program"
+        for test in subject.tests:
+            if run([COPY / "build/test-bin" / test], limit[test]) != 0:
+                return "killed"
+        return "SURVIVED"
+    finally:
+        copy.write_text(original)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--subject", default="*", help="a pattern of subjects: " +
+                        ", ".join(s.name for s in SUBJECTS))
+    arguments = parser.parse_args()
+    subjects = [s for s in SUBJECTS if fnmatch.fnmatch(s.name, arguments.subject)]
+    if not subjects:
+        parser.error(f"no subject is called {arguments.subject}")
+    prepare()
+    chance = random.Random(arguments.seed)
+    chosen = [subjects[i % len(subjects)] for i in range(arguments.count)]
+    limit: dict[str, float] = {}
+    for test in sorted({test for s in chosen for test in s.tests}):
+        if not build([test]):
+            sys.exit(f"mutants: {test} does not build without a change")
+        began = time.monotonic()
+        if run([COPY / "build/test-bin" / test], 1800) != 0:
+            sys.exit(f"mutants: {test} fails without a change")
+        limit[test] = 5 * (time.monotonic() - began) + 10  # an endless loop is noticed, too
+    counts = {"killed": 0, "SURVIVED": 0}
+    for subject in chosen:
+        result = "no program"
+        while result == "no program":
+            mutant = draw(subject, chance)
+            result = verdict(mutant, subject, limit)
+        counts[result] += 1
+        print(f"{result:9} {mutant.file}:{mutant.line + 1}: {mutant.before.strip()}"
+              f"  ->  {mutant.after.strip()}", flush=True)
+    print(f"{counts['killed']} killed, {counts['SURVIVED']} survived"
+          f" (seed {arguments.seed}, {arguments.count} mutants)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

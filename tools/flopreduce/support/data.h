@@ -1,0 +1,11 @@
+// Data files of the rooms, as the program holds them.
+#pragma once
+#include <string_view>
+
+namespace flopinj::reduce::data {
+
+extern const std::string_view kPublicNames;  // anonymous/public_names.txt
+extern const std::string_view kPeaks;        // peaks/peaks.tsv
+extern const std::string_view kPhaseRules;   // phases/built_in.rules
+
+}  // namespace flopinj::reduce::data
