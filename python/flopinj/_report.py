@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import tempfile
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Trace = Union[str, "os.PathLike[str]"]
 
 _FINE = (0, 3)  # 3: something is missing, and the report says what
+_BESIDE = re.compile("(_at_least|_at_most)?(_exact)?$|_why$")  # a figure, where it is only a bound
 
 
 def _traces(given: tuple[Any, ...]) -> Iterator[str]:
@@ -40,8 +42,8 @@ def _traces(given: tuple[Any, ...]) -> Iterator[str]:
 class Report:
     """What traces hold, as flopreduce reports it.
 
-    A figure that was not measured is None, never 0. Every key of `flopreduce --format json` is
-    there as in a dictionary, every table as a data frame.
+    A figure that was not measured is None, never 0. `report[key]` is a figure of the whole by its
+    name in `flopreduce --format json`, or a table there; every table is a data frame, too.
     """
 
     def __init__(self, arguments: list[str]) -> None:
@@ -52,25 +54,28 @@ class Report:
         return _programs.run("flopreduce", "--quiet", *options, *self._arguments, fine=_FINE)
 
     def __getitem__(self, key: str) -> Any:
+        figures = self._json["figures"]
+        if _BESIDE.sub("", key, 1) in figures:
+            return figures.get(key)
         return self._json[key]
 
     def keys(self) -> list[str]:
-        return list(self._json)
+        return list({**self._json["figures"], **self._json})
 
     @property
     def flop(self) -> Optional[int]:
         """Operations that were executed, exactly; None where a launch was not measured."""
-        exact = self["total"]["flop_exact"]
+        exact = self["flop_exact"]
         return None if exact is None else int(exact)
 
     @property
     def launches(self) -> int:
-        return self["total"]["launches"]
+        return self["launches"]
 
     @property
     def gpu_time(self) -> Optional[float]:
         """Seconds, the sum of all kernels."""
-        ns = self["total"]["gpu_time_ns"]
+        ns = self["gpu_time_ns"]
         return None if ns is None else int(ns) / 1e9
 
     @property
@@ -122,7 +127,7 @@ class Report:
     @property
     def notices(self) -> list[str]:
         """What to know before any figure, and what to do about it."""
-        return self["notices"]
+        return [row["notice"] for row in self["notices"]]
 
     # --- tables ---
 

@@ -48,12 +48,13 @@ def share(value: Optional[float]) -> str:
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-def figure(report: Report, key: str, text: Callable[[float], str]) -> str:
-    """A figure of the report, or what it is at least or at most."""
-    for suffix, mark in (("", ""), ("_at_least", ">= "), ("_at_most", "<= ")):
-        if report[key + suffix] is not None:
-            return mark + text(report[key + suffix])
-    return "-"
+def marked(value: object, mark: Optional[str], text: Callable[[float], str]) -> str:
+    """A figure with its mark in front; text where it is wider than 64 bits.
+
+    >>> marked(str(2**70), "~", "{:.0e}".format), marked(None, None, str)
+    ('~ 1e+21', '-')
+    """
+    return "-" if value is None else f"{mark or ''} {text(float(str(value)))}".strip()
 
 
 def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -74,18 +75,18 @@ def _short(name: str) -> str:
 def _work_rows(report: Report, table: str, key: str) -> list[tuple[str, ...]]:
     query = (f'SELECT "{key}", flop, flop_mark, launches, gpu_time_ns, gpu_time_ns_mark'
              f" FROM {table} ORDER BY gpu_time_ns DESC LIMIT {_ROWS}")
-    return [(_short(name), f"{mark} {si(_number(flop), 'FLOP')}".strip(), f"{launches:,}",
-             f"{time_mark} {'-' if ns is None else f'{ns / 1e6:,.3f} ms'}".strip())
+    return [(_short(name), marked(flop, mark, _flop), f"{launches:,}",
+             marked(ns, time_mark, lambda ns: f"{ns / 1e6:,.3f} ms"))
             for name, flop, mark, launches, ns, time_mark in report._database.execute(query)]
 
 
-def _number(value: object) -> Optional[float]:
-    return None if value is None else float(str(value))  # wider than 64 bits: text
+def _flop(value: float) -> str:
+    return si(value, "FLOP")
 
 
-def _executed(report: Report) -> str:
-    flop, mark = report._database.execute("SELECT flop, flop_mark FROM report").fetchone()
-    return f"{mark} {si(_number(flop), 'FLOP')}".strip()
+def _figure(report: Report, key: str, text: Callable[[float], str]) -> str:
+    return marked(*report._database.execute(f"SELECT {key}, {key}_mark FROM figures").fetchone(),
+                  text)
 
 
 def summary(report: Report) -> str:
@@ -94,10 +95,10 @@ def summary(report: Report) -> str:
     if report.simulated:
         notices.insert(0, "Simulated: no number here was read on hardware.")
     figures = [
-        ("executed", _executed(report), f"in {report.launches:,} launches"),
-        ("HFU", figure(report, "hfu", share), "executed FLOP over the peak's"),
-        ("MFU", figure(report, "mfu", share), "FLOP by formula over the peak's"),
-        ("backward / forward", figure(report, "ratio", "{:.4g}".format), ""),
+        ("executed", _figure(report, "flop", _flop), f"in {report.launches:,} launches"),
+        ("HFU", _figure(report, "hfu", share), "executed FLOP over the peak's"),
+        ("MFU", _figure(report, "mfu", share), "FLOP by formula over the peak's"),
+        ("backward / forward", _figure(report, "ratio", "{:.4g}".format), ""),
         ("coverage", share(report.coverage), "of launches have FLOP counts"),
     ]
     parts = [f"<p>{html.escape(_short(notice))}</p>" for notice in notices[:_ROWS]]

@@ -44,8 +44,9 @@ def main(build, folder):
         fleet(question, "--lake", "lake")
 
     reports = {job.name: json.loads(subprocess.run(
-        [build / "bin/flopreduce", "--format", "json", "--no-signatures", job.folder], check=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout) for job in jobs}
+        [build / "bin/flopreduce", "--format", "json", "--table", "figures", job.folder],
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)["figures"]
+        for job in jobs}
     by_utilization = sorted(reports, key=lambda name: -reports[name]["hfu_kernel_time"])
     flop = {row["job"]: int(row["flop"])
             for row in asked("sql", "SELECT job, sum(flop) AS flop FROM rows GROUP BY job")}
@@ -55,8 +56,7 @@ def main(build, folder):
               "the stragglers are the planted ranks, and no others"),
         check([row["job"] for row in asked("jobs")] == by_utilization,
               "jobs are in the order of their utilization, as flopreduce reports it"),
-        check(flop == {name: int(report["total"]["flop_exact"])
-                       for name, report in reports.items()},
+        check(flop == {name: int(report["flop_exact"]) for name, report in reports.items()},
               "FLOP by SQL are those of flopreduce to the last digit"),
     ])
 

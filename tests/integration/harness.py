@@ -12,6 +12,8 @@ from pathlib import Path
 
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
 SOURCE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests" / "support"))
+from report_tables import by, exact, known  # noqa: E402, F401
 LIBRARY = BUILD / "lib" / "libflopinj.so"
 SIMGPU = BUILD / "lib" / "flopinj" / "simgpu"
 TRAINER = BUILD / "lib" / "flopinj" / "trainer" / "trainer"
@@ -76,11 +78,18 @@ def reduce(*traces, options=(), check=0):
 
 def precisions(report):
     """Precision to FLOP, those that occur."""
-    return {name: flop for name, flop in report["precision"].items() if flop}
+    return {name: known(row) for name, row in by(report, "precisions").items() if known(row)}
 
 
-def by_key(rows, key):
-    return {row[key]: row for row in rows}
+def reasons(report, fate):
+    """Launches of this fate by the reason."""
+    return {row["reason"]: row["launches"] for row in report["ledger_reasons"]
+            if row["fate"] == fate}
+
+
+def codes(report):
+    """Of diagnostics, in the order of the traces."""
+    return [row["code"] for row in report["diagnostics"]]
 
 
 class TestCase(unittest.TestCase):
@@ -100,7 +109,7 @@ class TestCase(unittest.TestCase):
         return done
 
     def assert_balanced(self, report):
-        ledger = report["ledger"]
+        ledger = report["ledger"][-1]
         self.assertEqual(
             ledger["launches"],
             sum(ledger[k] for k in ("measured", "extrapolated", "unmeasured", "dropped")), ledger)
@@ -108,7 +117,7 @@ class TestCase(unittest.TestCase):
     def assert_all_counted(self, report, launches):
         """Every launch is there once and has a FLOP count."""
         self.assert_balanced(report)
-        ledger = report["ledger"]
+        ledger = report["ledger"][-1]
         self.assertEqual(ledger["launches"], launches, ledger)
         self.assertEqual(ledger["unmeasured"], 0, ledger)
         self.assertEqual(ledger["dropped"], 0, ledger)

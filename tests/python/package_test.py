@@ -157,6 +157,20 @@ class Reports(unittest.TestCase):
             marks = {mark for (mark,) in own.execute("SELECT flop_mark FROM phases")}
         self.assertGreater(len(marks), 1)
 
+    def test_figures_by_name_bounds_and_tables(self):
+        partial = flopinj.reduce(TRAINING)  # two of its launches have no count
+        self.assertIsNone(partial["flop"])
+        self.assertEqual(partial["flop_at_least"], int(partial["flop_at_least_exact"]))
+        self.assertEqual(partial["flop_at_least"],
+                         sum(kernel["flop"] or 0 for kernel in partial["kernels"]))
+        self.assertIsNone(partial["flop_at_most"])
+        self.assertIsNone(self.report["flop_at_least"])
+        self.assertEqual(self.report["flop"], self.expected.flop)
+        for key in self.report.keys():  # noqa: SIM118
+            self.report[key]
+        with self.assertRaises(KeyError):
+            self.report["flops"]
+
     @has("pandas")
     def test_tables_are_data_frames(self):
         import pandas
@@ -337,7 +351,7 @@ class Programs(harness.TestCase):
     def test_ranges_of_the_program(self):
         self.client(MARKING)
         ranges = harness.reduce(self.trace)["ranges"]
-        self.assertEqual({row["path"]: (row["launches"], int(row["flop"])) for row in ranges}, {
+        self.assertEqual({row["range"]: (row["launches"], harness.exact(row)) for row in ranges}, {
             "step": (24, 6 * 2 * 219),
             "step/forward": (12, 6 * 2 * 140),
             "step/forward/layer:one": (6, 6 * 2 * 40),
@@ -353,17 +367,18 @@ class Programs(harness.TestCase):
             flopinj.merge([self.trace], out=summary)
             for trace in (self.trace, summary):
                 report = flopinj.reduce(trace)
-                by_name = {number["name"]: number for number in report["numbers"]}
-                self.assertEqual(sorted(by_name), ["images", "tokens"])
-                given = {name: {one["path"]: (one["times"], one["total"], one["flop_each"])
-                                for one in number["ranges"]} for name, number in by_name.items()}
+                given = {(row["number"], row["path"]): (row["times"], row["total"],
+                                                        row["flop_each"])
+                         for row in report["numbers"] if not row["whole"]}
                 self.assertEqual(given, {
-                    "tokens": {"step": (6, tokens, flop / tokens), "step/data": (6, 6, None)},
-                    "images": {"step/data": (6, 12, None),
-                               "step/forward": (6, 15, 6 * 2 * 140 / 15)},
+                    ("tokens", "step"): (6, tokens, flop / tokens),
+                    ("tokens", "step/data"): (6, 6, None), ("images", "step/data"): (6, 12, None),
+                    ("images", "step/forward"): (6, 15, 6 * 2 * 140 / 15),
                 })
-                self.assertEqual(by_name["tokens"]["total"], tokens)
-                self.assertEqual(by_name["tokens"]["flop_each"], flop / tokens)
+                whole = {row["number"]: (row["total"], row["flop_each"])
+                         for row in report["numbers"] if row["whole"]}
+                self.assertEqual(sorted(whole), ["images", "tokens"])
+                self.assertEqual(whole["tokens"], (tokens, flop / tokens))
                 self.assertIn(f"executed FLOP / {tokens} tokens", str(report))
                 rows = report._database.execute(
                     "SELECT total, flop_each FROM numbers WHERE number = 'tokens'").fetchall()
@@ -381,14 +396,13 @@ with nvtx.annotate('forward'):
 ok(driver.cuCtxSynchronize())
 """
         self.client(code)
-        (number,) = harness.reduce(self.trace)["numbers"]
-        self.assertEqual((number["name"], number["total"]), ("tokens", 2**40 + 5))
-        self.assertEqual([(one["path"], one["times"]) for one in number["ranges"]],
-                         [("forward", 2)])
+        whole, given = harness.reduce(self.trace)["numbers"]
+        self.assertEqual((whole["number"], whole["total"]), ("tokens", 2**40 + 5))
+        self.assertEqual((given["path"], given["times"]), ("forward", 2))
 
     def test_numbers_of_ranges_that_are_left_out(self):
         self.client(MARKING, FLOPINJ_NVTX_INCLUDE="forward/")
-        numbers = {n["name"]: n["total"] for n in harness.reduce(self.trace)["numbers"]}
+        numbers = {n["number"]: n["total"] for n in harness.reduce(self.trace)["numbers"]}
         self.assertEqual(numbers, {"images": 15})
 
     def test_numbers_that_cannot_be(self):
@@ -412,14 +426,14 @@ ok(driver.cuCtxSynchronize())
         self.assertIn("'state': 'recording'", second)
         self.assertRegex(refused, "refused: .*record")
         self.assertEqual(stopped, name)
-        self.assertEqual(harness.reduce(self.trace)["total"]["launches"], 7)
+        self.assertEqual(harness.reduce(self.trace)["figures"]["launches"], 7)
 
     def test_variables_for_another_program(self):
         settings = flopinj.environment(output=str(self.trace), simulate=True, quiet=True)
         self.assertEqual(settings["CUDA_INJECTION64_PATH"], os.path.realpath(harness.LIBRARY))
         subprocess.run([TRAINER, "--steps", "1"], env={**clean_environment(), **settings},
                        check=True, stderr=subprocess.DEVNULL, timeout=120)
-        self.assertGreater(harness.reduce(self.trace)["total"]["launches"], 0)
+        self.assertGreater(harness.reduce(self.trace)["figures"]["launches"], 0)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from dataclasses import fields, replace
 from pathlib import Path
@@ -113,23 +112,12 @@ def of_before(lake: Place, job: str, version: str) -> tuple[dict[str, Worth], li
 
 
 def figures(folder: str) -> dict[str, Any]:
-    """The job's own, from its report and its table of the whole."""
-    report = json.loads(Path(f"{folder}.json").read_bytes())
-    with open(Path(folder, "report.csv"), newline="", encoding="utf-8") as lines:
+    """The job's own, from flopreduce's table of the whole."""
+    with open(Path(folder, "figures.csv"), newline="", encoding="utf-8") as lines:
         whole = next(csv.DictReader(lines))
-    found: dict[str, Any] = {name: report[name] for name in ("simulated", "partial", *_FIGURES)}
-    for name in _BOUNDS:
-        for end, mark in (("_at_least", ">="), ("_at_most", "<=")):
-            if report[name + end] is not None:
-                found |= {name: report[name + end], f"{name}_mark": mark}
-    found["processes"] = len(report["traces"])
-    found["world_size"] = report["ranks"]["world_size"]
-    found["ranks_missing"] = len(report["ranks"]["missing"])
-    for name in ("launches", "unmeasured_launches", "flop", "gpu_time_ns"):
-        found[name] = int(whole[name]) if whole[name] else None
-    for name in ("flop_mark", "gpu_time_ns_mark"):
-        found[name] = whole[name] or None
-    return found
+    numbers = {pa.float64(): float, pa.bool_(): lambda text: text == "1", pa.string(): str}
+    return {field.name: numbers.get(field.type, int)(whole[field.name])
+            for field in _JOB if whole.get(field.name)}
 
 
 def judged(inputs: list[Input]) -> list[Input]:

@@ -240,9 +240,7 @@ class Summary:
     @staticmethod
     def of(file: str, options: list[str]) -> Summary:
         folder = f"{file}.tables"
-        report = ("--quiet", *options, file)
-        _checked("--format=json", "--no-signatures", f"--output={folder}.json", *report)
-        _checked("--format=csv", f"--output={folder}/", *report)
+        _checked("--format=csv", f"--output={folder}/", "--quiet", *options, file)
         with open(f"{folder}/processes.csv", newline="", encoding="utf-8") as lines:
             rows = list(csv.DictReader(lines))
         return Summary(file, folder, {row["session"]: worth_of(row) for row in rows},

@@ -128,13 +128,14 @@ std::string status_text(pid_t pid, const Answer& answer) {
 }
 
 int status(pid_t pid, const InstallTree& tree, bool json) {
-  const LiveReport live = live_report(pid, tree, {"--format", "json", "--no-signatures"});
+  const LiveReport live = live_report(pid, tree, {"--format", "json", "--table", "figures"});
   const auto report = nlohmann::json::parse(live.text, nullptr, false);
   nlohmann::json flop, hfu, hfu_at_least;
   if (report.is_object()) {
-    flop = report.at("total").at("flop");
-    hfu = report.at("hfu");
-    hfu_at_least = report.at("hfu_at_least");
+    const auto& figures = report.at("figures");
+    flop = figures.at("flop");
+    hfu = figures.at("hfu");
+    hfu_at_least = figures.value("hfu_at_least", nlohmann::json());
   }
   if (json) {
     nlohmann::json values = status_json(live.status);

@@ -98,19 +98,21 @@ constexpr std::array kStatusMetrics{
                  "Time that reading counters cost."}};
 
 void add_report(Exposition& all, const std::string& process, const Json& report) {
-  for (const auto& [phase, row] : report.at("phases").items()) {
-    const std::string labels = process + ",phase=\"" + escaped(phase) + "\"";
+  for (const Json& row : report.at("phases")) {
+    const std::string labels =
+        process + ",phase=\"" + escaped(row.at("phase").get<std::string>()) + "\"";
     all.add("flopinj_flop_total", "counter", "Executed floating-point operations.", labels,
             number(row.at("flop")));
     all.add("flopinj_gpu_seconds_total", "counter", "Time of kernels on the GPU.", labels,
             number(row.at("gpu_time_ns")) * 1e-9);
   }
+  const Json& figures = report.at("figures");
   all.add("flopinj_hfu_ratio", "gauge", "Hardware FLOP utilization, by wall time.", process,
-          number(report.at("hfu")));
+          number(figures.at("hfu")));
   all.add("flopinj_hfu_at_least_ratio", "gauge", "The same where launches are unmeasured.", process,
-          number(report.at("hfu_at_least")));
+          number(figures.value("hfu_at_least", Json())));
   all.add("flopinj_mfu_ratio", "gauge", "Model FLOP utilization, by wall time.", process,
-          number(report.at("mfu")));
+          number(figures.at("mfu")));
 }
 
 }  // namespace
@@ -144,7 +146,7 @@ std::string prometheus_text(const std::vector<pid_t>& processes, const InstallTr
       all.add("flopinj_up", "gauge", "1 where the process was asked.", process, value);
     };
     try {
-      const LiveReport live = live_report(pid, tree, {"--format", "json", "--no-signatures"});
+      const LiveReport live = live_report(pid, tree, {"--format", "json"});
       up(1);
       all.add("flopinj_recording", "gauge", "1 while the process is recorded.", process,
               live.status.raw("state") == "recording" ? 1 : 0);

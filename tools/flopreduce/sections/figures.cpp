@@ -79,6 +79,15 @@ Columns<Report> figure_columns() {
       "tokens_per_s", "tokens/s", Kind::kRatio,
       [](const Report& r) { return Figure::exact(r.steps.tokens_per_s); },
       "of all processes, with --tokens-per-step");
+  c.count(
+      "processes", "processes", [](const Report& r) { return r.traces.size(); },
+      "recorded processes");
+  c.count(
+      "world_size", "ranks", [](const Report& r) { return r.ranks.world_size; },
+      "ranks of the job; null where no launcher said it");
+  c.count(
+      "ranks_missing", "missing", [](const Report& r) { return r.ranks.missing.size(); },
+      "ranks of the job, or else below the highest one, that no trace is of");
   add_work_details(c, total_of);
   return c;
 }

@@ -8,9 +8,11 @@ import re
 import sys
 import time
 import unittest
+from collections import Counter
 
 import chromium
 from made_traces import FOLDER, report, run, trace
+from report_tables import exact, known
 
 KERNELS = "table[data-key=kernels]"
 
@@ -64,7 +66,7 @@ class Page(unittest.TestCase):
         self.open("training")
         expected = report("training")
         kernels = sorted(expected["kernels"], key=lambda k: -(k["gpu_time_ns"] or 0))
-        self.assertEqual(cells(self.browser, 0), [k["name"] for k in kernels])
+        self.assertEqual(cells(self.browser, 0), [k["kernel"] for k in kernels])
         self.assertEqual(cells(self.browser, 3), [str(k["launches"]) for k in kernels])
         # The same words for numbers as on a terminal.
         text = run("--color", "never", "--all", trace("training")).stdout.decode()
@@ -76,10 +78,7 @@ class Page(unittest.TestCase):
             "[...document.querySelector('.bar').children].map((part) => "
             "part.getBoundingClientRect().width)"
         )
-        phases = {
-            name: int(p["flop"] or p["flop_partial"] or 0)
-            for name, p in expected["phases"].items()
-        }
+        phases = {row["phase"]: known(row) for row in expected["phases"]}
         self.assertEqual(len(shares), sum(flop > 0 for flop in phases.values()))
         ratio = max(shares) / sorted(shares)[-2]
         self.assertAlmostEqual(ratio,
@@ -91,17 +90,17 @@ class Page(unittest.TestCase):
 
     def test_a_click_on_a_heading_sorts(self):
         self.open("training")
-        flop = {k["name"]: k["flop"] and int(k["flop"]) for k in report("training")["kernels"]}
+        flop = {k["kernel"]: exact(k) for k in report("training")["kernels"]}
         heading = f"{KERNELS} th:nth-child(2) button"
         self.browser.click(heading)
         order = cells(self.browser, 0)
-        known = [flop[name] for name in order if flop[name] is not None]
-        self.assertEqual(known, sorted(known, reverse=True))
+        measured = [flop[name] for name in order if flop[name] is not None]
+        self.assertEqual(measured, sorted(measured, reverse=True))
         self.assertIsNone(flop[order[-1]])  # what is not known is last either way
         self.browser.click(heading)
         order = cells(self.browser, 0)
-        known = [flop[name] for name in order if flop[name] is not None]
-        self.assertEqual(known, sorted(known))
+        measured = [flop[name] for name in order if flop[name] is not None]
+        self.assertEqual(measured, sorted(measured))
         self.assertIsNone(flop[order[-1]])
         self.assertEqual(
             self.browser.run(f"document.querySelector('{KERNELS} th:nth-child(2)').ariaSort"),
@@ -111,11 +110,8 @@ class Page(unittest.TestCase):
 
     def test_frames_are_as_wide_as_their_work_and_zoom(self):
         self.open("training")
-        ranges = {r["path"]: r for r in report("training")["ranges"]}
         width = {text: w for text, w, _ in frames(self.browser)}
-        work = {
-            path.split("/")[-1]: int(r["flop"] or r["flop_partial"]) for path, r in ranges.items()
-        }
+        work = {row["range"].split("/")[-1]: known(row) for row in report("training")["ranges"]}
         for name in ("forward", "backward", "layer:fc1"):
             self.assertAlmostEqual((width[name] + 1) / (width["step"] + 1),
                                    work[name] / work["step"], delta=0.01)
@@ -269,7 +265,7 @@ class Page(unittest.TestCase):
         # What has no place on logarithmic axes is counted.
         self.open("training", "--peak", "fp32=1T", "--peak", "memory=1T")
         drawn = self.browser.run("document.querySelectorAll('#roofline .point').length")
-        kernels = report("training")["roofline"]["kernels"]
+        kernels = report("training")["roofline"]
         self.assertEqual(drawn, sum(bool(k["flop_per_byte"] and k["flop_per_s"]) for k in kernels))
         self.assertLess(drawn, len(kernels))
         self.assertIn(f"{len(kernels) - drawn} of {len(kernels)}", self.text("#roofline .crumb"))
@@ -342,17 +338,18 @@ class Page(unittest.TestCase):
         self.open("other_rank")  # counts and sums of times alone
         self.assertIn("a start and an end", self.text("#flop-over-time .empty"))
         self.open("timeline")
-        devices = report("timeline")["time"]["devices"]
+        expected = report("timeline")
+        devices = [row["ordinal"] for row in expected["device_time"]]
         self.assertEqual(len(devices), 2)
         for i, device in enumerate(devices):
             self.browser.run(
                 f"(() => "
                 f"{{ const s = document.querySelector('#flop-over-time select'); s.value = {i}; "
                 "s.dispatchEvent(new Event('change')); })()")
-            phases = {
-                series["phase"]: sum(map(int, series["flop"]))
-                for series in device["flop_over_time"]
-            }
+            phases = Counter()
+            for row in expected["flop_over_time"]:
+                if row["ordinal"] == device:
+                    phases[row["phase"]] += exact(row)
             layers = ("Object.fromEntries([...document.querySelectorAll('#flop-over-time .layer')]"
                       ".map((l) => [l.dataset.phase, l.getAttribute('d')]))")
             self.browser.wait(
@@ -420,7 +417,7 @@ class Page(unittest.TestCase):
 
     def test_names_run_nothing(self):
         page = self.open("hostile", "--peak", "fp32=1e30", "--peak", "memory=1e30")
-        names = [k["name"] for k in report("hostile")["kernels"]]
+        names = [k["kernel"] for k in report("hostile")["kernels"]]
         shown = cells(self.browser, 0)
         self.assertEqual(len(shown), len(names))
         for plain in ("<script>window.hacked=1</script>",

@@ -12,6 +12,7 @@ import unittest
 
 import chromium
 from made_traces import FOLDER, report, run, trace
+from report_tables import by, known
 
 KERNELS = "table[data-key=kernels]"
 
@@ -101,7 +102,7 @@ class Use(unittest.TestCase):
 
     def test_a_phase_has_one_colour(self):
         self.open("timeline")
-        phases = set(report("timeline")["phases"])
+        phases = set(by(report("timeline"), "phases"))
         seen = {phase: set() for phase in phases}
         dots = self.browser.run(
             "[...document.querySelectorAll('table[data-key=phases] tbody tr:not(.space)')]"
@@ -151,8 +152,8 @@ class Use(unittest.TestCase):
     def test_search_in_the_flame_view(self):
         self.open("training")
         expected = report("training")
-        work = {r["path"]: int(r["flop"] or r["flop_partial"] or 0) for r in expected["ranges"]}
-        total = int(expected["total"]["flop"] or expected["total"]["flop_partial"])
+        work = {row["range"]: known(row) for row in expected["ranges"]}
+        total = known(expected["figures"])
         self.search("LAYER:")
         share = (work["step/forward/layer:fc1"] + work["step/forward/layer:fc2"]) / total
         found = self.text("#flame .count")

@@ -6,6 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "support"))
+
 FLOPREDUCE, MAKE_TRACES = sys.argv[1:3]
 _folder = tempfile.TemporaryDirectory(prefix="flopreduce-forms-")
 FOLDER = Path(_folder.name)
