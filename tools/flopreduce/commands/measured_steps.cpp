@@ -29,8 +29,8 @@ void add_utilization(const Report& report, MeasuredSteps& m) {
   const auto executed = std::find_if(methods.begin(), methods.end(),
                                      [](const auto& method) { return method.name == "executed"; });
   if (executed == methods.end()) return;
-  const bool wall = executed->wall.share.has_value();
-  m.utilization = wall ? executed->wall.share : executed->gpu_time.share;
+  const bool wall = executed->wall.known();
+  m.utilization = (wall ? executed->wall : executed->gpu_time).number();
   m.utilization_text = std::string("measured, over ") + (wall ? "wall" : "GPU") + " time";
 }
 
@@ -47,7 +47,7 @@ std::optional<MeasuredSteps> measure_steps(const Report& report, double steps) {
   const auto on_one = [&](double ns) { return ns / 1e9 / m.devices / steps; };
   if (report.total.launches > 0 && report.total.time.unknown == 0)
     m.gpu_s = on_one(static_cast<double>(report.total.time.ns));
-  if (report.utilization.wall_ns) m.wall_s = on_one(*report.utilization.wall_ns);
+  if (const auto wall = report.utilization.wall_ns.number()) m.wall_s = on_one(*wall);
   add_peak(report, m);
   add_utilization(report, m);
   return m;

@@ -147,14 +147,15 @@ std::vector<ComparedWork> absent_phases(const Report& a, const Report& b,
 }
 
 // Nothing where it is a limit only.
-std::optional<double> over_wall_time(const UtilizationMethod* method) {
-  if (method == nullptr || method->at_least || method->at_most) return std::nullopt;
-  return method->wall.share;
+std::optional<double> certain(const Figure& figure) {
+  return figure.bound() ? std::nullopt : figure.number();
 }
 
-std::optional<double> certain_ratio(const Report& report) {
-  return report.ratio.at_most ? std::nullopt : report.ratio.ratio;
+std::optional<double> over_wall_time(const UtilizationMethod* method) {
+  return method == nullptr ? std::nullopt : certain(method->wall);
 }
+
+std::optional<double> certain_ratio(const Report& report) { return certain(report.ratio.ratio); }
 
 std::optional<double> covered_share(const Report& report) {
   const LedgerLine& all = report.ledger.total;

@@ -87,6 +87,10 @@ class Figure {
     return figure;
   }
   const std::optional<u128>& least() const { return least_; }
+  friend Figure operator*(const Figure& a, double factor) {
+    const auto number = a.number();
+    return number ? Figure(*number * factor, a.marks_) : a;
+  }
   // Nothing where either is not known or the divisor is 0.
   friend Figure operator/(const Figure& a, const Figure& b) {
     const auto dividend = a.number(), divisor = b.number();

@@ -22,6 +22,26 @@ std::optional<Interval> Work::interval() const {
   return interval;
 }
 
+Mark missing_mark(const Work& work) { return mark_if(!work.flop_complete(), Mark::kAtLeast); }
+
+Mark flop_mark(const Work& work) {
+  return missing_mark(work) | mark_if(work.flop_at_most(), Mark::kAtMost) |
+         mark_if(work.varying > 0, Mark::kEstimate);
+}
+
+Figure flop_of(const Work& work) {
+  if (!work.flop_known()) return Figure::unknown("not measured");
+  const Figure flop(work.flop, flop_mark(work));
+  // Without what may be no arithmetic.
+  return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;
+}
+
+Figure gpu_time_of(const Work& work) {
+  if (!work.time_known()) return Figure::unknown("unknown");
+  return {work.time.ns, mark_if(work.time.unknown > 0, Mark::kAtLeast) |
+                            mark_if(work.time.windowed > 0, Mark::kAtMost)};
+}
+
 const Work& phase_work(const Report& report, std::string_view phase) {
   static const Work kNoWork;
   for (const auto& p : report.phases)

@@ -12,6 +12,7 @@
 #include "reader/damage.h"
 #include "report/counter_reading.h"
 #include "report/facts.h"
+#include "report/figure.h"
 #include "report/gate_result.h"
 #include "report/gpu_time.h"
 #include "report/numbers.h"
@@ -70,6 +71,11 @@ struct Work {
   bool flop_known() const { return launches == 0 || unmeasured < launches; }
   bool time_known() const { return launches == 0 || time.unknown < launches; }
 };
+
+Mark missing_mark(const Work& work);  // where launches are unmeasured
+Mark flop_mark(const Work& work);
+Figure flop_of(const Work& work);      // of its launches with a count; marked where some have none
+Figure gpu_time_of(const Work& work);  // ns
 
 struct Reason {
   std::string reason;
@@ -227,13 +233,13 @@ inline constexpr double kRatioTolerance = 0.01;
 // for its weights and one for its input; what needs none for its input (as a rule the first layer,
 // f1 of the forward pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
 struct RatioReport {
-  std::optional<double> ratio;  // all FLOP; nothing where a part is unmeasured or forward is 0
-  bool at_most = false;         // `ratio` is: launches of Report::unclear may have run forward
+  // All FLOP; not known where a part is unmeasured or forward is 0. At most, where launches of
+  // Report::unclear may have run forward.
+  Figure ratio;
   std::optional<double> ratio_partial;  // of the measured launches, where both sides have some
   // Of fused multiply-adds and tensor work only: compare this with `expected`.
-  std::optional<double> matrix_ratio;
+  Figure matrix_ratio;
   std::optional<Limits> matrix_interval;  // of 95 %, where launches vary
-  bool estimated = false;                 // launches of either side vary
   RatioVerdict verdict = RatioVerdict::kNone;
   // f1 and its parts: matrix FLOP of first layers, and of the forward ranges that have layers.
   std::optional<double> first_layer_share;
@@ -334,6 +340,7 @@ struct TraceReport {
   uint64_t devices = 0;  // that it launched on
   double least_ns = 0;   // that the peaks of its devices allow for `flop`
   uint64_t no_peak = 0;  // launches that are not in it
+  Figure hfu;            // over wall time x devices
   std::string damage;    // "no_end 1, lost_packets 3"; empty where nothing is
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;

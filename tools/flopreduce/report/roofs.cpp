@@ -48,14 +48,12 @@ Roofs::Roofs(const TraceTables& tables, const Totals& totals, const Formulas& fo
     for (const auto& used : device.peaks) {
       const auto& names = formulas.precisions();
       const auto at = std::find(names.begin(), names.end(), used.precision) - names.begin();
-      chip.flop_per_ns[static_cast<size_t>(at)] =
-          in_convention(used.peak.per_second, formulas.fma()) * 1e-9;
+      chip.flop_per_ns[static_cast<size_t>(at)] = used.per_second * 1e-9;
     }
-    // An integer multiply-add is always two operations.
     for (const auto& used : device.integer_peaks) {
       const auto at = std::find(kIntegerFormats.begin(), kIntegerFormats.end(), used.precision) -
                       kIntegerFormats.begin();
-      chip.op_per_ns[static_cast<size_t>(at)] = used.peak.per_second * 1e-9;
+      chip.op_per_ns[static_cast<size_t>(at)] = used.per_second * 1e-9;
     }
     if (device.memory) chip.bytes_per_ns = device.memory->per_second * 1e-9;
   }
@@ -78,10 +76,12 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
       report.tensor_clock_mhz = gpu->tensor_clock_mhz;
     }
     for (const auto& precision : formulas_.precisions())
-      if (auto peak = found.peaks.of(precision)) report.peaks.push_back({precision, *peak});
-    for (const auto format : kIntegerFormats)
+      if (auto peak = found.peaks.of(precision))
+        report.peaks.push_back(
+            {precision, *peak, in_convention(peak->per_second, formulas_.fma())});
+    for (const auto format : kIntegerFormats)  // a multiply-add is always two operations
       if (auto peak = found.peaks.of(format))
-        report.integer_peaks.push_back({std::string(format), *peak});
+        report.integer_peaks.push_back({std::string(format), *peak, peak->per_second});
     report.memory = found.peaks.memory();
     report.notes = found.peaks.notes();
   }

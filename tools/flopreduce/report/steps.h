@@ -83,7 +83,7 @@ struct StepsReport {
   // From the start of the first to the end of the last step that is not skipped, of all processes.
   double window_ns = 0;         // the longest
   double device_window_ns = 0;  // times the process's devices, summed
-  Attained hfu, mfu;            // over that time x peak
+  Figure hfu, mfu;              // over that time x peak
   uint64_t unmeasured = 0;      // launches of these steps: missing from the FLOP of `hfu`
   std::optional<double> tokens_per_s;
   // Where there are no such figures: why, and what to do.

@@ -23,95 +23,80 @@ std::string without_least_time(const Work& work) {
   return "";
 }
 
-std::string incomplete(const Work& work) {
+// What takes `ns` at peak for all FLOP of `work`.
+Figure least_time(const Work& work, double ns) {
   std::string why = without_least_time(work);
-  return why.empty() && work.time.unknown > 0 ? "GPU time unknown" : why;
+  return why.empty() ? Figure(ns, flop_mark(work)) : Figure::unknown(std::move(why));
 }
 
+Figure time_of(const Work& work) {
+  return work.time.unknown > 0 ? Figure::unknown("GPU time unknown") : gpu_time_of(work);
+}
+
+constexpr const char* kAbovePeak = "above peak";
+constexpr const char* kNoTimes = "not every launch has a start and an end";
+
 // Each trace's wall time counts for every device that it launched on.
-void add_wall(const Report& report, UtilizationReport& out) {
-  if (report.simulated.value_or(false)) {
-    out.wall_missing = "simulated GPU time and real wall time cannot be compared";
-    return;
-  }
+Figure wall_time(const Report& report) {
+  if (report.simulated.value_or(false))
+    return Figure::unknown("simulated GPU time and real wall time cannot be compared");
   double wall = 0;
   for (const TraceReport& trace : report.traces) {
     if (trace.devices == 0) continue;
-    if (!trace.wall_ns) {
-      out.wall_missing = "a trace does not say how long it recorded";
-      return;
-    }
+    if (!trace.wall_ns) return Figure::unknown("a trace does not say how long it recorded");
     wall += static_cast<double>(trace.devices) * static_cast<double>(*trace.wall_ns);
   }
-  if (wall > 0)
-    out.wall_ns = wall;
-  else
-    out.wall_missing = "no launches";
+  return wall > 0 ? Figure::exact(wall) : Figure::unknown("no launches");
 }
 
-void add_busy(const Report& report, UtilizationReport& out) {
+void add_times(Report& report) {
+  UtilizationReport& out = report.utilization;
+  out.wall_ns = wall_time(report);
+  out.busy_ns = out.span_ns = Figure::unknown(kNoTimes);
   if (report.time.complete && report.time.busy_ns) {
-    out.busy_ns = static_cast<double>(*report.time.busy_ns);
-    out.span_ns = *out.busy_ns + static_cast<double>(*report.time.idle_ns);
-  } else {
-    out.span_missing = "not every launch has a start and an end";
+    const auto busy = static_cast<double>(*report.time.busy_ns);
+    out.busy_ns = Figure::exact(busy);
+    out.span_ns = Figure::exact(busy + static_cast<double>(*report.time.idle_ns));
   }
-  if (!report.simulated.value_or(false)) return;
-  out.span_ns.reset();  // kernels of simulated length, gaps of real length
-  out.span_missing = out.wall_missing;
+  // Kernels of simulated length, gaps of real length.
+  if (report.simulated.value_or(false)) out.span_ns = out.wall_ns;
 }
 
-// `flop` operations that take the mix of precisions of `mix`, over the time of `timed`. `no_flop`:
-// why there are none, where there are none.
-UtilizationMethod method(const char* name, std::string basis, std::optional<double> flop,
-                         std::string no_flop, const Work& mix, const Work& timed,
-                         bool whole_recording, const UtilizationReport& report) {
-  UtilizationMethod m;
-  m.name = name;
-  m.flop_basis = std::move(basis);
-  m.flop = flop;
-  m.at_least = !mix.flop_complete();
-  m.gpu_time_ns = static_cast<double>(timed.time.ns);
-  std::string missing = flop ? without_least_time(mix) : std::move(no_flop);
-  if (missing.empty() && !flop) missing = "FLOP not known";
-  if (missing.empty() && timed.launches == 0) missing = "no launches";
-  if (missing.empty() && mix.flop == 0)
-    missing = mix.flop_complete() ? "no FLOP executed" : "launches without a FLOP count";
-  if (!missing.empty()) {
-    m.gpu_time.missing = m.busy.missing = m.span.missing = m.wall.missing = missing;
-    return m;
-  }
-  const double least_ns = *flop / static_cast<double>(mix.flop) * mix.roof.compute_ns;
-  m.least_ns = least_ns;
-  if (timed.time.unknown > 0)
-    m.gpu_time.missing = "GPU time unknown";
-  else
-    m.gpu_time = attained(least_ns, m.gpu_time_ns);
-  if (!whole_recording)
-    m.busy.missing = m.span.missing = "known only of the whole recording";
-  else if (!report.busy_ns)
-    m.busy.missing = "not every launch has a start and an end";
-  else
-    m.busy = attained(least_ns, *report.busy_ns);
-  if (whole_recording && report.span_ns)
-    m.span = attained(least_ns, *report.span_ns);
-  else if (whole_recording)
-    m.span.missing = report.span_missing;
-  if (report.wall_ns)
-    m.wall = attained(least_ns, *report.wall_ns);
-  else
-    m.wall.missing = report.wall_missing;
+// That the peaks allow for `flop` operations in the mix of precisions of `mix`.
+Figure least_time_of(const Figure& flop, const Work& mix) {
+  const Figure whole = least_time(mix, mix.roof.compute_ns);
+  if (!flop.known() || !whole.known()) return flop.known() ? whole : flop;
+  if (mix.flop == 0)
+    return Figure::unknown(mix.flop_complete() ? "no FLOP executed"
+                                               : "launches without a FLOP count");
+  return (flop * (*whole.number() / static_cast<double>(mix.flop))).with(whole.marks());
+}
+
+// `flop` operations that take the mix of precisions of `mix`, over the time of `timed`.
+UtilizationMethod method(const char* name, std::string basis, Figure flop, const Work& mix,
+                         const Work& timed, const Report& report) {
+  const UtilizationReport& of = report.utilization;
+  const bool whole = &timed == &report.total;
+  UtilizationMethod m{name, std::move(basis), std::move(flop), {}, {}, {}, {}, {}, {}};
+  m.least_ns = least_time_of(m.flop, mix);
+  if (timed.time.ns > 0) m.gpu_time_ns = gpu_time_of(timed);
+  m.gpu_time = share_of_peak(m.least_ns, time_of(timed));
+  // These times hold launches that were slowed while counters were read.
+  const auto recorded = [&](const Figure& time_ns, bool slowed) {
+    return share_of_peak(m.least_ns, time_ns.with(mark_if(slowed, Mark::kAtMost)));
+  };
+  const bool windowed = report.total.time.windowed > 0;
+  const bool slowed = windowed || report.time.kernel_ns > report.total.time.ns;
+  const Figure part = Figure::unknown("known only of the whole recording");
+  m.busy = recorded(whole ? of.busy_ns : part, slowed);
+  m.span = recorded(whole ? of.span_ns : part, slowed);
+  m.wall = recorded(of.wall_ns, windowed);
   return m;
 }
 
-std::optional<double> executed(const Work& work) {
-  if (!work.flop_known() || work.launches == 0) return std::nullopt;
-  return static_cast<double>(work.flop);
-}
-
-// Nothing for 0: no operator has a formula.
-std::optional<double> known(u128 flop) {
-  return flop > 0 ? std::optional(static_cast<double>(flop)) : std::nullopt;
+Figure executed(const Work& work) {
+  if (work.launches == 0) return Figure::unknown("no launches");
+  return work.flop_known() ? flop_of(work) : Figure::unknown("FLOP not measured");
 }
 
 // Forward and backward of a transformer: 6 FLOP, three multiply-adds, for each parameter and token
@@ -123,8 +108,6 @@ std::optional<double> flop_by_6nd(const UtilizationOptions& options, const Repor
   return in_convention(6, report.fma) * *options.parameters * *options.tokens_per_step *
          static_cast<double>(report.steps.per_process);
 }
-
-constexpr const char* kAtLeast = ", at least: launches of other may have run forward";
 
 // What operators with a formula hold of the work of some launches. Summed over places: one place of
 // a function may have a formula where another has none.
@@ -147,100 +130,128 @@ std::string percent(u128 part, u128 whole) {
   return std::to_string(std::min(share, 99)) + " %";
 }
 
-// What of the executed FLOP the operators with a formula hold.
-std::string coverage(const Report& report) {
+// Executed FLOP at peak / (wall time x devices).
+Figure hfu_of(const Report& report, const TraceReport& trace) {
+  if (report.simulated.value_or(false)) return report.utilization.wall_ns;  // why not
+  if (trace.no_peak > 0) return Figure::unknown("no peak known");
+  if (trace.least_ns <= 0) return Figure::unknown("no FLOP executed");
+  const Figure least(trace.least_ns,
+                     mark_if(trace.unmeasured > 0, Mark::kAtLeast) |
+                         mark_if(trace.doubtful > trace.flop / 2000, Mark::kAtMost) |
+                         mark_if(trace.varying > 0, Mark::kEstimate));
+  return share_of_peak(least, Figure::exact(trace.wall_ns) * static_cast<double>(trace.devices));
+}
+
+Covered covered_by_formula(const Report& report, std::string_view phase) {
   Covered covered;
-  for (const auto& place : report.operators.places) covered.add(place);
-  return covered.all_of(report.total) ? "all" : percent(covered.flop, report.total.flop);
+  for (const auto& place : report.operators.places)
+    if (phase.empty() || place.phase == phase) covered.add(place);
+  return covered;
+}
+
+// What the user says goes before what the operators' names say.
+void add_formula(const UtilizationOptions& options, Report& report) {
+  const OperatorsReport& operators = report.operators;
+  Figure flop = Figure::unknown(
+      "no operator with a formula is named (PyTorch: emit_nvtx(record_shapes=True)), and no "
+      "--formula-flop is given");
+  std::string basis = "by operators' formulas";
+  if (options.formula_flop) {
+    flop = Figure::exact(*options.formula_flop);
+    basis = "by formula as given";
+  } else if (const auto six_nd = flop_by_6nd(options, report)) {
+    flop = Figure::exact(*six_nd);
+    basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
+  } else if (operators.formula_flop > 0) {
+    flop = Figure(operators.formula_flop, mark_if(operators.formula_at_most, Mark::kAtMost));
+    if (report.total.flop > 0) {
+      const Covered covered = covered_by_formula(report, "");
+      basis += ", " +
+               (covered.all_of(report.total) ? "all" : percent(covered.flop, report.total.flop)) +
+               " covered";
+    }
+    if (operators.formula_at_most) basis += ", at most: not every gradient is known";
+  }
+  report.utilization.methods.push_back(
+      method("formula", std::move(basis), std::move(flop), report.total, report.total, report));
+}
+
+// Three times forward, by the best that is known of it.
+void add_theory(const UtilizationOptions& options, const Work& step, Report& report) {
+  const Work forward = phases_named(report, {"forward"});
+  const Covered covered = covered_by_formula(report, "forward");
+  std::string basis = "3 x forward by formula";
+  Figure flop;
+  if (options.forward_flop) {
+    flop = Figure::exact(*options.forward_flop);
+  } else if (covered.all_of(forward) && covered.formula > 0) {  // a part says nothing of the whole
+    flop = Figure::exact(covered.formula);
+  } else {
+    flop = executed(forward);
+    basis = "3 x forward as executed";
+    if (covered.formula > 0)
+      basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
+  }
+  if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete())) {
+    flop = flop.with(Mark::kAtLeast);
+    basis += ", at least: launches of other may have run forward";
+  }
+  report.utilization.methods.push_back(
+      method("theory", basis + ", forward and backward time", flop * 3, forward, step, report));
 }
 
 }  // namespace
 
-Attained attained(double least_ns, double time_ns) {
-  Attained out;
-  if (time_ns <= 0)
-    out.missing = "no GPU time";
-  else if (least_ns > time_ns)
-    out.above_peak = true, out.missing = "above peak";
-  else
-    out.share = least_ns / time_ns;
-  return out;
+Figure share_of_peak(const Figure& least_ns, const Figure& time_ns) {
+  if (!least_ns.known()) return least_ns;
+  if (!time_ns.known()) return time_ns;
+  if (*time_ns.number() <= 0) return Figure::unknown("no GPU time");
+  const double share = *least_ns.number() / *time_ns.number();
+  if (share > 1) return Figure::unknown(kAbovePeak);
+  const bool shorter = has(time_ns.marks(), Mark::kAtMost);
+  return {share, least_ns.marks() | mark_if(shorter, Mark::kMoreThan)};
 }
 
-Attained utilization_of(const Work& work) {
-  if (auto why = incomplete(work); !why.empty()) return {std::nullopt, std::move(why)};
-  return attained(work.roof.compute_ns, static_cast<double>(work.time.ns));
+bool above_peak(const Figure& share) { return !share.known() && share.why() == kAbovePeak; }
+
+bool UtilizationMethod::above_peak() const {
+  const auto above = [](const Figure& share) { return reduce::above_peak(share); };
+  return above(gpu_time) || above(busy) || above(span) || above(wall);
 }
 
-Attained roofline_of(const Work& work) {
-  if (auto why = incomplete(work); !why.empty()) return {std::nullopt, std::move(why)};
-  if (work.roof.no_integer_peak > 0) return {std::nullopt, "no peak known of integer work"};
-  if (work.roof.no_bytes > 0) return {std::nullopt, "DRAM bytes not measured"};
-  if (work.roof.no_bandwidth > 0) return {std::nullopt, "no bandwidth known"};
-  return attained(work.roof.ns, static_cast<double>(work.time.ns));
+Figure utilization_of(const Work& work) {
+  return share_of_peak(least_time(work, work.roof.compute_ns), time_of(work));
+}
+
+Figure roofline_of(const Work& work) {
+  const Figure least = least_time(work, work.roof.ns), time = time_of(work);
+  if (least.known() && time.known()) {
+    if (work.roof.no_integer_peak > 0) return Figure::unknown("no peak known of integer work");
+    if (work.roof.no_bytes > 0) return Figure::unknown("DRAM bytes not measured");
+    if (work.roof.no_bandwidth > 0) return Figure::unknown("no bandwidth known");
+  }
+  return share_of_peak(least, time);
 }
 
 void build_utilization(const UtilizationOptions& options, Report& report) {
   UtilizationReport& out = report.utilization;
   for (const auto& device : out.devices) out.any_peak = out.any_peak || !device.peaks.empty();
-  add_wall(report, out);
-  add_busy(report, out);
-  const Work forward = phases_named(report, {"forward"});
+  add_times(report);
   const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
-  const auto add = [&](const char* name, std::string from, std::optional<double> flop,
-                       const Work& mix, const Work& timed) {
-    std::string no_flop = std::string_view(name) == "formula"
-                              ? "no operator with a formula is named (PyTorch: "
-                                "emit_nvtx(record_shapes=True)), and no --formula-flop is given"
-                              : without_least_time(mix);
-    out.methods.push_back(method(name, std::move(from), flop, std::move(no_flop), mix, timed,
-                                 &timed == &report.total, out));
+  const auto add = [&](const char* name, const char* basis, Figure flop, const Work& work) {
+    out.methods.push_back(method(name, basis, std::move(flop), work, work, report));
   };
-  add("executed", "the whole recording", executed(report.total), report.total, report.total);
-  // What the user says goes before what the operators' names say.
-  const auto six_nd = flop_by_6nd(options, report);
-  const auto given = options.formula_flop ? options.formula_flop : six_nd;
-  const auto formula = given ? given : known(report.operators.formula_flop);
-  std::string basis = "by operators' formulas";
-  if (options.formula_flop)
-    basis = "by formula as given";
-  else if (six_nd)
-    basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
-  else if (formula && report.total.flop > 0)
-    basis += ", " + coverage(report) + " covered";
-  const bool at_most = formula && !given && report.operators.formula_at_most;
-  if (at_most) basis += ", at most: not every gradient is known";
-  add("formula", std::move(basis), formula, report.total, report.total);
-  out.methods.back().at_most = at_most;
-  Covered covered;
-  for (const auto& place : report.operators.places)
-    if (place.phase == "forward") covered.add(place);
-  auto theory = options.forward_flop;
-  std::string forward_basis = "by formula";
-  // A part says nothing of the whole.
-  if (!theory && covered.all_of(forward)) theory = known(covered.formula);
-  if (!theory) {
-    theory = executed(forward);
-    forward_basis = "as executed";
-    if (covered.formula > 0)
-      forward_basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
-  }
-  if (theory) *theory *= 3;
-  const bool at_least =
-      !options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete());
-  if (at_least) forward_basis += kAtLeast;
-  add("theory", "3 x forward " + forward_basis + ", forward and backward time", theory, forward,
-      step);
-  if (at_least && theory) out.methods.back().at_least = true;
-  const bool single = options.batch_size && *options.batch_size == 1;
+  add("executed", "the whole recording", executed(report.total), report.total);
+  add_formula(options, report);
+  add_theory(options, step, report);
   add("one", "executed forward and backward, batch size 1",
-      single ? executed(step) : std::optional<double>(), step, step);
-  if (!single)
-    for (UtilizationMethod& one = out.methods.back();
-         Attained * a : {&one.gpu_time, &one.busy, &one.span, &one.wall})
-      a->missing = "needs a recording with --batch-size 1";
-  add("batch", "executed forward and backward, mean of all batches", executed(step), step, step);
-  add("epoch", "executed, everything", executed(report.total), report.total, report.total);
+      options.batch_size && *options.batch_size == 1
+          ? executed(step)
+          : Figure::unknown("needs a recording with --batch-size 1"),
+      step);
+  add("batch", "executed forward and backward, mean of all batches", executed(step), step);
+  add("epoch", "executed, everything", executed(report.total), report.total);
+  for (TraceReport& trace : report.traces) trace.hfu = hfu_of(report, trace);
 }
 
 }  // namespace flopinj::reduce

@@ -3,32 +3,33 @@
 // Utilization of a set of launches = the least time that the peaks allow for their FLOP
 // (Roof::compute_ns) / the time they took. With one precision that is FLOP / (time x peak). Where
 // FLOP are missing it is a lower bound; above 1 it is an error: one of time, count and peak is
-// wrong, and no figure is given.
+// wrong, and no figure is given. HFU and MFU of a run, of its steps and of a process are worked out
+// by share_of_peak() alone, marks and all.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "peaks/peaks.h"
+#include "report/figure.h"
 
 namespace flopinj::reduce {
 
 struct Work;
 struct Report;
 
-// A share of peak, or why there is none.
-struct Attained {
-  std::optional<double> share;
-  std::string missing;      // where there is no share: why, in a few words
-  bool above_peak = false;  // `missing` is an error: the figures contradict each other
-};
-Attained attained(double least_ns, double time_ns);
-Attained utilization_of(const Work& work);  // over GPU time, sum of kernels
-Attained roofline_of(const Work& work);     // the same against both roofs
+// The least time at peak / the time taken, or why it is not known. A time that is an upper bound was
+// taken while counters were read: the share is more.
+Figure share_of_peak(const Figure& least_ns, const Figure& time_ns);
+// It is not known because the figures contradict each other.
+bool above_peak(const Figure& share);
+Figure utilization_of(const Work& work);  // over GPU time, sum of kernels
+Figure roofline_of(const Work& work);     // the same against both roofs
 
 struct PeakUsed {
   std::string precision;
   Peak peak;
+  double per_second = 0;  // of `peak`, in the report's convention (--fma)
 };
 // One kind of device.
 struct DevicePeaksReport {
@@ -60,27 +61,26 @@ struct UtilizationOptions {
 // One way to work out a run's utilization.
 struct UtilizationMethod {
   std::string name;
-  std::string flop_basis;      // what was counted
-  std::optional<double> flop;  // operations, in the report's convention
-  // The true number may be larger, because launches are missing from it; smaller.
-  bool at_least = false, at_most = false;
-  double least_ns = 0;  // that the peaks allow for them; 0 where it is not known
-  Attained gpu_time;    // over GPU time, sum of kernels
-  double gpu_time_ns = 0;
-  Attained busy;  // over the union of the kernels' times: kernels that overlap take it once
-  Attained span;  // over the time from each device's first kernel to its last: no start-up in it
-  Attained wall;  // over wall time x devices
+  std::string flop_basis;  // what was counted
+  Figure flop;             // operations, in the report's convention
+  Figure least_ns;         // that the peaks allow for them
+  Figure gpu_time_ns;      // sum of kernels
+  // Shares of peak.
+  Figure gpu_time;  // over that
+  Figure busy;      // over the union of the kernels' times: kernels that overlap take it once
+  Figure span;      // over the time from each device's first kernel to its last: no start-up in it
+  Figure wall;      // over wall time x devices
+
+  bool above_peak() const;  // one of them is not known because it would be
 };
 
 struct UtilizationReport {
   std::vector<DevicePeaksReport> devices;
   std::vector<std::string> unused_overrides;  // devices of --peak that none in the traces is
   bool any_peak = false;
-  std::optional<double> wall_ns;  // wall time of each trace x its devices, summed
-  std::string wall_missing;
-  std::optional<double> busy_ns;  // of each device, summed
-  std::optional<double> span_ns;  // from the first kernel to the last of each, summed
-  std::string span_missing;
+  Figure wall_ns;                          // wall time of each trace x its devices, summed
+  Figure busy_ns;                          // of each device, summed
+  Figure span_ns;                          // from the first kernel to the last of each, summed
   std::vector<UtilizationMethod> methods;  // executed, formula; theory, one, batch, epoch
 
   // Hardware and model FLOP utilization are over wall time, executed and by formula: observed

@@ -14,11 +14,8 @@ Work total_of(const Report& report) {
   return total;
 }
 
-Figure share_of(const UtilizationMethod* method, Attained UtilizationMethod::*time) {
-  if (method == nullptr) return {};
-  const Attained& attained = method->*time;
-  if (!attained.share) return Figure::unknown(attained.missing);
-  return {*attained.share, bound_mark(*method)};
+Figure share_of(const UtilizationMethod* method, Figure UtilizationMethod::*time) {
+  return method == nullptr ? Figure() : method->*time;
 }
 
 Figure seconds_of_step(const Report& report) {
@@ -55,15 +52,13 @@ Columns<Report> figure_columns() {
   c.figure(
       "ratio", "backward / forward", Kind::kRatio,
       [](const Report& r) {
-        if (!r.ratio.ratio) return Figure::unknown(ratio_missing(r));
-        return Figure(*r.ratio.ratio, mark_if(r.ratio.at_most, Mark::kAtMost) |
-                                          mark_if(r.ratio.estimated, Mark::kEstimate));
+        return r.ratio.ratio.known() ? r.ratio.ratio : Figure::unknown(ratio_missing(r));
       },
       "executed FLOP of backward / those of forward; about 2, and less where the first layer "
       "needs no gradient of its input");
   c.figure(
       "matrix_ratio", "of matrix work", Kind::kRatio,
-      [](const Report& r) { return Figure::exact(r.ratio.matrix_ratio); },
+      [](const Report& r) { return r.ratio.matrix_ratio; },
       "the same of fused multiply-adds and tensor work only: compare it with what is expected");
   c.figure(
       "coverage", "coverage", Kind::kShare,

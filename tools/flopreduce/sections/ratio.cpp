@@ -11,6 +11,8 @@ namespace {
 
 constexpr const char* kForwardMayHaveMore = "at most: forward may have more launches, see By phase";
 
+bool at_most(const RatioReport& r) { return has(r.ratio.marks(), Mark::kAtMost); }
+
 // Where the expected ratio is that of a network whose first layer computes no input gradient.
 std::string first_layer_note(const RatioReport& r) {
   if (!r.first_layer_share || std::abs(2 - *r.first_layer_share - r.expected->most) > 1e-9)
@@ -25,12 +27,9 @@ std::string uncounted(const Work& work, const char* phase) {
 
 Section ratio_section(const Report& report) {
   const RatioReport& r = report.ratio;
-  const std::string mark = std::string(r.at_most ? "<= " : "") + (r.estimated ? "~ " : "");
-  std::string text = "  ";
-  text += r.ratio ? mark + fixed(*r.ratio, 4) : ratio_missing(report);
-  if (r.matrix_ratio)
-    text +=
-        std::string("   matrix work only ") + (r.estimated ? "~ " : "") + fixed(*r.matrix_ratio, 4);
+  const auto shown = [](const Figure& f) { return marked_text(f.marks(), fixed(*f.number(), 4)); };
+  std::string text = "  " + (r.ratio.known() ? shown(r.ratio) : ratio_missing(report));
+  if (r.matrix_ratio.known()) text += "   matrix work only " + shown(r.matrix_ratio);
   if (r.expected && r.expected->certain())
     text += std::string("   expected ") + (r.expected->assumed ? "~ " : "") +
             fixed(r.expected->most, 4) + first_layer_note(r);
@@ -44,8 +43,7 @@ Section ratio_section(const Report& report) {
     out.below.push_back({"  expected: " + r.expected->basis, Tone::kDim});
   if (!r.expected_missing.empty())
     out.below.push_back({"  nothing expected: " + r.expected_missing, Tone::kDim});
-  if (r.at_most && r.ratio)
-    out.below.push_back({std::string("  ") + kForwardMayHaveMore, Tone::kWarn});
+  if (at_most(r)) out.below.push_back({std::string("  ") + kForwardMayHaveMore, Tone::kWarn});
   return out;
 }
 
@@ -54,8 +52,7 @@ void ratio_fields(Fields& f, const Report& report) {
   f("ratio_partial", r.ratio_partial,
     "the same of the launches that are measured and known to be forward's, where not all are and "
     "both sides have some");
-  f("ratio_missing",
-    text_or_null(r.ratio && r.at_most ? kForwardMayHaveMore : ratio_missing(report)),
+  f("ratio_missing", text_or_null(at_most(r) ? kForwardMayHaveMore : ratio_missing(report)),
     "why ratio is null");
   f.object_if(r.matrix_interval.has_value(), "matrix_ratio_interval_95",
               "where launches of a side are estimates that have an interval",
@@ -79,22 +76,19 @@ void ratio_fields(Fields& f, const Report& report) {
 Table figures_table(const Report& report) {
   const RatioReport& r = report.ratio;
   Table table{"ratio", {{"figure", "figure"}, {"value", "value", Kind::kRatio}, {"note", "note"}}};
-  const auto add = [&](const char* figure, std::optional<double> value, Mark mark,
-                       std::string note) {
-    table.rows.push_back({figure, value ? Cell(*value, mark) : Cell::none(), std::move(note)});
+  const auto add = [&](const char* figure, const Figure& value, std::string note) {
+    table.rows.push_back({figure, value, std::move(note)});
   };
-  const Mark estimate = r.estimated ? Mark::kEstimate : Mark::kNone;
-  add("backward / forward", r.ratio, estimate | (r.at_most ? Mark::kAtMost : Mark::kNone),
-      r.ratio ? (r.at_most ? kForwardMayHaveMore : "") : ratio_missing(report));
-  add("matrix work only", r.matrix_ratio, estimate,
+  add("backward / forward", r.ratio, at_most(r) ? kForwardMayHaveMore : ratio_missing(report));
+  add("matrix work only", r.matrix_ratio,
       r.verdict == RatioVerdict::kNone ? "" : verdict_text(r).substr(2));
   const auto bound = [&](double ExpectedRatio::*end) {
-    return r.expected ? std::optional(*r.expected.*end) : std::nullopt;
+    if (!r.expected) return Figure();
+    return Figure(*r.expected.*end, mark_if(r.expected->assumed, Mark::kEstimate));
   };
-  const Mark assumed = r.expected && r.expected->assumed ? Mark::kEstimate : Mark::kNone;
   const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
-  add("expected of matrix work, least", bound(&ExpectedRatio::least), assumed, basis);
-  add("expected of matrix work, most", bound(&ExpectedRatio::most), assumed, basis);
+  add("expected of matrix work, least", bound(&ExpectedRatio::least), basis);
+  add("expected of matrix work, most", bound(&ExpectedRatio::most), basis);
   return table;
 }
 
@@ -116,16 +110,18 @@ std::string verdict_text(const RatioReport& r) {
     case RatioVerdict::kInside:
       return expected.certain() ? ": as expected" : ": inside the expected range";
     case RatioVerdict::kOutside: {
-      const bool below = *r.matrix_ratio < expected.least;
+      const double found = *r.matrix_ratio.number();
+      const bool below = found < expected.least;
       const double bound = below ? expected.least : expected.most;
       const std::string off =
-          bound > 0 ? " by " + fixed(std::abs(*r.matrix_ratio / bound - 1) * 100, 1) + " %" : "";
+          bound > 0 ? " by " + fixed(std::abs(found / bound - 1) * 100, 1) + " %" : "";
       return std::string(expected.certain() ? ": NOT as expected, "
                                             : ": OUTSIDE the expected range, ") +
              (below ? "below" : "above") + off;
     }
     case RatioVerdict::kUndecided:
-      if (!r.estimated) return ": not decided, parts of the traces are lost";
+      if (!has(r.matrix_ratio.marks(), Mark::kEstimate))
+        return ": not decided, parts of the traces are lost";
       return r.matrix_interval ? ": not decided, the 95 % interval of the ratio reaches beyond it"
                                : ": not decided, the estimates have no interval";
     case RatioVerdict::kNone:
@@ -136,7 +132,7 @@ std::string verdict_text(const RatioReport& r) {
 
 std::string ratio_missing(const Report& report) {
   const Work &forward = phase_work(report, "forward"), &backward = phase_work(report, "backward");
-  if (report.ratio.ratio) return {};
+  if (report.ratio.ratio.known()) return {};
   if (report.total.launches == 0) return "not known: no launches";
   if (forward.launches == 0 && backward.launches == 0)
     return report.ranges.empty()

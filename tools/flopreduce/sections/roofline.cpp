@@ -60,9 +60,9 @@ std::string nearer_roof(const Work& work, const std::string& slowest) {
 // Times that were taken while counters were read are too long to say "latency".
 std::string bound_by(const Work& work, const std::string& slowest) {
   const std::string nearer = nearer_roof(work, slowest);
-  const Attained attained = roofline_of(work);
-  if (nearer.empty() || !attained.share) return "";
-  if (*attained.share >= kBindingShare) return nearer;
+  const auto share = roofline_of(work).number();
+  if (nearer.empty() || !share) return "";
+  if (*share >= kBindingShare) return nearer;
   return work.time.windowed > 0 ? "" : "latency";
 }
 
@@ -79,8 +79,8 @@ std::vector<Cell> row(const std::string& name, const Work& w, const std::string&
           time_cell(w),
           word(bound_by(w, slowest)),
           word(nearer_roof(w, slowest)),
-          share_cell(roofline_of(w), w),
-          share_cell(utilization_of(w), w)};
+          share_cell(roofline_of(w)),
+          share_cell(utilization_of(w))};
 }
 
 // Where memory and arithmetic take equally long: below it memory is the nearer roof.
@@ -119,7 +119,7 @@ Section roofline_section(const Report& report) {
   size_t above = 0;
   for (const auto* k : kernels_by(report, KernelOrder::kTime)) {
     table.rows.push_back(row(k->name, k->work, k->slowest_precision));
-    above += roofline_of(k->work).above_peak || utilization_of(k->work).above_peak ? 1 : 0;
+    above += above_peak(roofline_of(k->work)) || above_peak(utilization_of(k->work)) ? 1 : 0;
   }
   out.table = std::move(table);
   if (above > 0)
@@ -141,8 +141,7 @@ std::vector<Table> roofline_tables(const Report& report) {
   for (const auto& d : report.utilization.devices) {
     for (const auto& p : d.peaks)
       if (executed(report, p.precision))
-        table.rows.push_back({d.name, p.precision, in_convention(p.peak.per_second, report.fma),
-                              Cell::none(), p.peak.source});
+        table.rows.push_back({d.name, p.precision, p.per_second, Cell::none(), p.peak.source});
     if (d.memory)
       table.rows.push_back(
           {d.name, "memory", Cell::none(), d.memory->per_second, d.memory->source});
@@ -164,10 +163,10 @@ void roof_fields(Fields& f, const Work& w, const std::string& slowest) {
     "(gpu_time_windowed_launches)");
   f("nearer_roof", text_or_null(nearer_roof(w, slowest)),
     "memory, or the precision that takes most of the time at peak");
-  const Attained roof = roofline_of(w);
-  f.bounded("roof_share", Kind::kShare, number_cell(roof.share), bounds,
+  const Figure roof = roofline_of(w);
+  f.bounded("roof_share", Kind::kShare, roof, roof.marks(),
             "the longer of the two least times / the time taken");
-  attained_fields(f, utilization_of(w), bounds, roof.above_peak ? roof.missing : "");
+  attained_fields(f, utilization_of(w), above_peak(roof) ? roof.why() : "");
 }
 
 void roofline_fields(Fields& f, const Report& report) {

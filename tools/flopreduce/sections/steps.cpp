@@ -29,12 +29,6 @@ Table times_table(const StepsReport& steps) {
   return table;
 }
 
-// The mix of precisions that 6ND takes lacks launches.
-Mark steps_mfu_mark(const Report& report) {
-  const UtilizationMethod* mfu = report.utilization.mfu();
-  return mfu == nullptr ? Mark::kNone : bound_mark(*mfu);
-}
-
 std::string flop_words(const StepsReport& steps) {
   const std::string mark = steps.flop_estimated ? "~ " : "";
   if (steps.exact_flop)
@@ -65,16 +59,13 @@ Section steps_section(const Report& report) {
   if (steps.processes > 1 && steps.job_flop)
     out.above.emplace_back("  One step of all processes: " +
                            to_human(static_cast<u128>(*steps.job_flop), "FLOP"));
-  const auto say = [&](const char* name, const Attained& a, Mark mark, const char* definition) {
+  const auto say = [&](const char* name, const Figure& share, const char* definition) {
     out.above.push_back(Line(name).then(
-        a.share ? marked_text(mark, percent_text(*a.share)) + definition : "-  " + a.missing,
-        Tone::kTitle));
+        share.known() ? share_text(share) + definition : "-  " + share.why(), Tone::kTitle));
   };
   if (steps.single) {
-    say("  HFU of these steps  ", steps.hfu, steps_mark(report),
-        "   executed FLOP / (their wall time x peak)");
-    say("  MFU of these steps  ", steps.mfu, steps_mfu_mark(report),
-        "   6 x parameters x tokens / (the same)");
+    say("  HFU of these steps  ", steps.hfu, "   executed FLOP / (their wall time x peak)");
+    say("  MFU of these steps  ", steps.mfu, "   6 x parameters x tokens / (the same)");
   }
   if (steps.tokens_per_s)
     out.above.emplace_back("  " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s");
@@ -177,11 +168,10 @@ void steps_fields(Fields& to, const Report& report) {
                "of each step, where all have the same and none is an estimate");
         spread_object(f, "flop", steps.flop, "of a step of one process");
         f("flop_of_all_processes", steps.job_flop, "of one step of each process, together");
-        attained_object(f, "hfu", steps.hfu, steps.unmeasured > 0 ? Mark::kAtLeast : Mark::kNone,
+        attained_object(f, "hfu", steps.hfu,
                         "executed FLOP of the steps at peak / their wall time, from the start of "
                         "the first to the end of the last");
-        attained_object(f, "mfu", steps.mfu, steps_mfu_mark(report),
-                        "6 x parameters x tokens at peak / the same time");
+        attained_object(f, "mfu", steps.mfu, "6 x parameters x tokens at peak / the same time");
         f("tokens_per_s", steps.tokens_per_s, "of all processes, with --tokens-per-step");
         f.list("outliers", steps.outliers,
                "steps that took over 1.5 times the median, the slowest first",
@@ -198,13 +188,6 @@ void steps_fields(Fields& to, const Report& report) {
 }
 
 }  // namespace
-
-Mark steps_mark(const Report& report) {
-  const StepsReport& steps = report.steps;
-  return (steps.unmeasured > 0 ? Mark::kAtLeast : Mark::kNone) |
-         (report.total.flop_at_most() ? Mark::kAtMost : Mark::kNone) |
-         (steps.flop_estimated ? Mark::kEstimate : Mark::kNone);
-}
 
 const Subject kSteps = {steps_section, steps_fields, step_tables};
 

@@ -11,9 +11,8 @@
 
 namespace flopinj::reduce {
 
-Cell share_cell(const Attained& attained, const Work& work) {
-  if (!attained.share) return Cell::none(attained.above_peak ? "above peak" : "-");
-  return {*attained.share, share_mark(work)};
+Cell share_cell(const Figure& of_peak) {
+  return of_peak.known() || above_peak(of_peak) ? Cell(of_peak) : Cell::none();
 }
 
 bool executed(const Report& report, const std::string& precision) {
@@ -23,80 +22,45 @@ bool executed(const Report& report, const std::string& precision) {
 }
 
 Mark share_mark(const Work& work) {
-  return flop_mark(work) | (work.time.windowed == 0 ? Mark::kNone : Mark::kMoreThan);
+  return flop_mark(work) | mark_if(work.time.windowed > 0, Mark::kMoreThan);
 }
 
-Cell number_cell(const std::optional<double>& number) {
-  return number ? Cell(*number) : Cell::none();
-}
-
-void attained_fields(Fields& f, const Attained& attained, Mark bounds, const std::string& error) {
-  f.bounded("utilization", Kind::kShare, number_cell(attained.share), bounds);
-  const bool wrong = attained.above_peak;
-  const auto why = attained.share ? std::nullopt : text_or_null(attained.missing);
+void attained_fields(Fields& f, const Figure& of_peak, const std::string& error) {
+  f.bounded("utilization", Kind::kShare, of_peak, of_peak.marks());
+  const bool wrong = above_peak(of_peak);
+  const auto why = text_or_null(of_peak.why());
   f("missing", wrong ? std::nullopt : why, "why there is no utilization");
   f("error", error.empty() && wrong ? why : text_or_null(error),
     "above peak: FLOP, time or peak is wrong");
 }
 
-void attained_object(Fields& f, const char* key, const Attained& attained, Mark bounds,
-                     const char* about) {
+void attained_object(Fields& f, const char* key, const Figure& of_peak, const char* about) {
   f.object(key, about, [&](Fields& object) {
-    object.part("attained", [&](Fields& part) { attained_fields(part, attained, bounds); });
+    object.part("attained", [&](Fields& part) { attained_fields(part, of_peak); });
   });
-}
-
-Mark bound_mark(const UtilizationMethod& m) {
-  return (m.at_least ? Mark::kAtLeast : Mark::kNone) | (m.at_most ? Mark::kAtMost : Mark::kNone);
 }
 
 void method_fields(Fields& f, const UtilizationMethod& m) {
   f("name", m.name, "executed, formula, theory, one, batch or epoch");
   f("basis", m.flop_basis, "what was counted");
-  const Mark bounds = bound_mark(m);
-  f.bounded("flop", Kind::kRatio, number_cell(m.flop), bounds);
-  f("gpu_time_ns", m.gpu_time_ns, "sum of kernels");
-  attained_object(f, "gpu_time", m.gpu_time, bounds, "over GPU time, the sum of kernels");
-  attained_object(f, "busy", m.busy, bounds, "over the union of the kernels' times, as recorded");
-  attained_object(f, "first_to_last_kernel", m.span, bounds,
+  f.bounded("flop", Kind::kRatio, m.flop * 1, m.flop.marks());
+  f("gpu_time_ns", m.gpu_time_ns.number().value_or(0), "sum of kernels");
+  attained_object(f, "gpu_time", m.gpu_time, "over GPU time, the sum of kernels");
+  attained_object(f, "busy", m.busy, "over the union of the kernels' times, as recorded");
+  attained_object(f, "first_to_last_kernel", m.span,
                   "over the time from each device's first kernel to its last, as recorded: "
                   "without start-up");
-  attained_object(f, "wall", m.wall, bounds, "over wall time: of executed HFU, of formula MFU");
-}
-
-Mark wall_mark(const UtilizationMethod& m, const Report& report) {
-  Work counted = report.total;
-  counted.unmeasured = 0;  // the method knows whether launches are missing from its FLOP
-  return share_mark(counted) | bound_mark(m);
+  attained_object(f, "wall", m.wall, "over wall time: of executed HFU, of formula MFU");
 }
 
 namespace {
 
 // "~ 41.2 %", or why there is no figure.
-std::string share_words(const Attained& a, Mark mark) {
-  if (!a.share) return "-  " + a.missing;
+std::string share_words(const Figure& share) {
+  if (!share.known()) return "-  " + share.why();
   std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.3g %%", *a.share * 100);
-  return marked_text(mark, text.data());
-}
-
-Cell method_flop_cell(const UtilizationMethod& m) {
-  return m.flop ? Cell(*m.flop, bound_mark(m)) : Cell::none();
-}
-
-// Of a method's FLOP over a time.
-Cell method_cell(const Attained& a, const UtilizationMethod& m, const Report& report) {
-  Cell cell = share_cell(a, report.total);
-  if (a.share) cell.marks = wall_mark(m, report);
-  return cell;
-}
-
-// Over times as they were recorded: they hold launches that were slowed while counters were read.
-Cell recorded_cell(const Attained& a, const UtilizationMethod& m, const Report& report) {
-  Cell cell = method_cell(a, m, report);
-  if (a.share && report.time.kernel_ns > report.total.time.ns)
-    cell.marks = cell.marks | Mark::kMoreThan;
-  return cell;
+  std::snprintf(text.data(), text.size(), "%.3g %%", *share.number() * 100);
+  return marked_text(share.marks(), text.data());
 }
 
 // The two figures that are quoted, strictly as the field defines them, and where wall time went.
@@ -104,15 +68,15 @@ void add_wall_shares(std::vector<Line>& lines, const Report& report) {
   const UtilizationReport& u = report.utilization;
   const auto say = [&](const char* name, const UtilizationMethod* m, const char* definition) {
     if (m == nullptr) return;
-    Line line = Line(name).then(share_words(m->wall, wall_mark(*m, report)), Tone::kTitle);
-    if (m->wall.share) line.then(definition, Tone::kDim);
+    Line line = Line(name).then(share_words(m->wall), Tone::kTitle);
+    if (m->wall.known()) line.then(definition, Tone::kDim);
     lines.push_back(std::move(line));
   };
   say("  HFU  ", u.hfu(), "   executed FLOP / (wall time x peak)");
   say("  MFU  ", u.mfu(), "   FLOP by formula / (wall time x peak)");
   const TimeReport& time = report.time;
-  if (!u.wall_ns || !time.complete || !time.wall_ns || *time.wall_ns == 0 || !time.before_ns ||
-      !time.after_ns)
+  if (!u.wall_ns.known() || !time.complete || !time.wall_ns || *time.wall_ns == 0 ||
+      !time.before_ns || !time.after_ns)
     return;
   const auto share = [&](u128 ns) {
     return fixed(static_cast<double>(ns) / static_cast<double>(*time.wall_ns) * 100, 1) + " % ";
@@ -204,13 +168,12 @@ Section utilization_section(const Report& report) {
                {"utilization_busy", "of busy", Kind::kShare},
                {"utilization_gpu_time", "of GPU time", Kind::kShare, Worth::kMain}}};
   for (const auto& m : u.methods)
-    table.rows.push_back({m.name + ": " + m.flop_basis, method_flop_cell(m),
-                          m.gpu_time_ns > 0 ? Cell(m.gpu_time_ns) : Cell::none(),
-                          method_cell(m.wall, m, report), recorded_cell(m.span, m, report),
-                          recorded_cell(m.busy, m, report), method_cell(m.gpu_time, m, report)});
+    table.rows.push_back({m.name + ": " + m.flop_basis, m.flop.known() ? m.flop : Cell::none(),
+                          m.gpu_time_ns, share_cell(m.wall), share_cell(m.span), share_cell(m.busy),
+                          share_cell(m.gpu_time)});
   out.table = std::move(table);
   for (const auto& m : u.methods)
-    if (m.gpu_time.above_peak || m.busy.above_peak || m.span.above_peak || m.wall.above_peak)
+    if (m.above_peak())
       out.below.emplace_back("  " + m.name +
                                  " is above the devices' peak: its FLOP, its time or the peak is "
                                  "wrong (--peak gives another)",
@@ -237,7 +200,7 @@ Table peak_by_range_table(const Report& report) {
   for (const auto* r : ranges) {
     const Work& w = r->inclusive;
     table.rows.push_back({r->path, flop_cell(w), time_cell(w), rate_cell(w),
-                          share_cell(utilization_of(w), w), share_cell(roofline_of(w), w)});
+                          share_cell(utilization_of(w)), share_cell(roofline_of(w))});
   }
   return table;
 }
@@ -284,22 +247,21 @@ void utilization_fields(Fields& f, const Report& report) {
         all("convention",
             "peaks count a fused multiply-add as two operations; with fma 1 they are halved");
         all.list("devices", u.devices, "kinds of devices with launches", device_peaks_fields);
-        all("wall_device_ns", u.wall_ns,
+        all("wall_device_ns", u.wall_ns.number(),
             "wall time of each trace x its devices, summed; null where simulated");
         all.list("methods", u.methods, "ways to work it out; the first is of what was executed",
                  method_fields);
         all.map(
             "phases", report.phases, "", [](const PhaseReport& p) { return p.name; },
             [](Fields& phase, const PhaseReport& p) {
-              attained_fields(phase, utilization_of(p.work), missing_mark(p.work));
+              attained_fields(phase, utilization_of(p.work));
             });
         all.list("ranges", report.ranges, "with everything below them, in the order of ranges",
                  [](Fields& range, const RangeReport& r) {
                    range("path", r.path);
-                   const Mark bounds = missing_mark(r.inclusive);
-                   attained_fields(range, utilization_of(r.inclusive), bounds);
-                   range.bounded("roof_share", Kind::kShare,
-                                 number_cell(roofline_of(r.inclusive).share), bounds);
+                   attained_fields(range, utilization_of(r.inclusive));
+                   const Figure roof = roofline_of(r.inclusive);
+                   range.bounded("roof_share", Kind::kShare, roof, roof.marks());
                  });
         all.list("references", kReferenceUtilizations, "what others reached",
                  [](Fields& reference, const ReferenceUtilization& r) {

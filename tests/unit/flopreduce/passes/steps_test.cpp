@@ -85,8 +85,8 @@ TEST_CASE("steps: those that are skipped are in no figure") {
 TEST_CASE("steps: where none is left, all say why") {
   const Report report = reduce_bytes({trace_of({900, 100, 110})}, skipping(3));
   CHECK(report.steps.missing == "--skip-steps 3 leaves no step");
-  CHECK(report.steps.hfu.missing == report.steps.missing);
-  CHECK(report.steps.mfu.missing == report.steps.missing);
+  CHECK(report.steps.hfu.why() == report.steps.missing);
+  CHECK(report.steps.mfu.why() == report.steps.missing);
   const std::string text = text_of(report);
   INFO(text);
   CHECK(text.find("FLOP of a step: -, no launches") != std::string::npos);
@@ -96,7 +96,7 @@ TEST_CASE("steps: where none is left, all say why") {
   CHECK(j["steps"]["hfu"]["missing"] == report.steps.missing);
   // Of sums there is no share either, and it is said why.
   const std::string summary = merge_bytes({{"a.pb", trace_of({900, 100, 110})}}).bytes;
-  CHECK(!reduce_bytes({summary}).steps.hfu.missing.empty());
+  CHECK(!reduce_bytes({summary}).steps.hfu.why().empty());
 }
 
 TEST_CASE("steps: of several processes") {

@@ -407,13 +407,13 @@ Report Builder::build() {
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(tables_, rules_, phases_, forward, backward, report_.operators,
                                    forward_matrix_);
-  report_.ratio.at_most = report_.unclear.flop > 0 || !report_.unclear.flop_complete();
+  if (report_.unclear.flop > 0 || !report_.unclear.flop_complete())
+    report_.ratio.ratio = report_.ratio.ratio.with(Mark::kAtMost);
   // Forward may be larger by matrix work that numbers do not place.
   if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete()) {
     RatioReport& ratio = report_.ratio;
-    if (!ratio.ratio_partial) ratio.ratio_partial = ratio.ratio;
-    ratio.ratio.reset();
-    ratio.matrix_ratio.reset();
+    if (!ratio.ratio_partial) ratio.ratio_partial = ratio.ratio.number();
+    ratio.ratio = ratio.matrix_ratio = {};
     ratio.matrix_interval.reset();
     ratio.expected.reset();
     ratio.expected_missing = "matrix work of other may have run forward";

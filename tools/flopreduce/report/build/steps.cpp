@@ -106,38 +106,40 @@ void add_outliers(StepsReport& out) {
   if (out.outliers.size() > kMostOutliers) out.outliers.resize(kMostOutliers);
 }
 
-// Over the time of the steps. `flop` may be nothing; then `why` says why.
-Attained over_window(std::optional<double> least_ns, std::string why, const Report& report) {
-  const StepsReport& steps = report.steps;
-  if (report.simulated.value_or(false)) return {std::nullopt, report.utilization.wall_missing};
-  if (!least_ns) return {std::nullopt, std::move(why)};
-  return attained(*least_ns, steps.device_window_ns);
+// Of all FLOP that were executed in these steps.
+Figure least_time(const StepWork& kept, const Report& report) {
+  if (kept.launches == 0) return Figure::unknown("no launches");
+  if (kept.unmeasured == kept.launches) return Figure::unknown("FLOP not measured");
+  if (kept.no_peak > 0) return Figure::unknown("no peak known");
+  return {static_cast<double>(kept.least_fs) / 1e6,
+          mark_if(kept.unmeasured > 0, Mark::kAtLeast) |
+              mark_if(report.total.flop_at_most(), Mark::kAtMost) |
+              mark_if(kept.estimated > 0, Mark::kEstimate)};
 }
 
 void add_utilization(const UtilizationOptions& options, const StepWork& kept, Report& report) {
   StepsReport& steps = report.steps;
-  std::string why = kept.launches == 0                 ? "no launches"
-                    : kept.unmeasured == kept.launches ? "FLOP not measured"
-                    : kept.no_peak > 0                 ? "no peak known"
-                                                       : "";
-  steps.hfu = over_window(
-      why.empty() ? std::optional(static_cast<double>(kept.least_fs) / 1e6) : std::nullopt, why,
-      report);
+  const Figure time = report.simulated.value_or(false) ? report.utilization.wall_ns  // why not
+                                                       : Figure::exact(steps.device_window_ns);
+  const auto over_time = [&](const Figure& least_ns) {
+    return time.known() ? share_of_peak(least_ns, time) : time;
+  };
+  steps.hfu = over_time(least_time(kept, report));
   // By formula: what the whole recording's steps hold of it, or 6ND, for those that count.
   const UtilizationMethod* mfu = report.utilization.mfu();
-  std::optional<double> least;
-  if (mfu != nullptr && mfu->least_ns > 0 && options.parameters && options.tokens_per_step &&
+  Figure least =
+      Figure::unknown("needs --parameters and --tokens-per-step (6ND), which say it of each step");
+  if (mfu != nullptr && mfu->least_ns.known() && options.parameters && options.tokens_per_step &&
       !options.formula_flop)
-    least = mfu->least_ns * static_cast<double>(steps.count) /
-            static_cast<double>(steps.count + steps.skipped);
-  steps.mfu = over_window(
-      least, "needs --parameters and --tokens-per-step (6ND), which say it of each step", report);
+    least = mfu->least_ns *
+            (static_cast<double>(steps.count) / static_cast<double>(steps.count + steps.skipped));
+  steps.mfu = over_time(least);
 }
 
 // Where nothing is said of steps, for the same reason nothing of their shares of peak.
 void set_missing(StepsReport& steps, std::string why) {
   steps.missing = why;
-  steps.hfu.missing = steps.mfu.missing = std::move(why);
+  steps.hfu = steps.mfu = Figure::unknown(std::move(why));
 }
 
 }  // namespace
@@ -190,7 +192,7 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
   out.single = all_single;
   if (!all_single) {
     out.count = sums.steps;
-    out.hfu.missing = out.mfu.missing = kOnlySums;
+    out.hfu = out.mfu = Figure::unknown(kOnlySums);
     if (options.skip_steps > 0) set_missing(out, std::string("--skip-steps ") + kOnlySums);
     return;
   }

@@ -84,17 +84,17 @@ std::optional<Limits> matrix_limits(const Work& work) {
 }
 
 void add_interval(const Work& forward, const Work& backward, RatioReport& report) {
-  report.estimated = forward.varying > 0 || backward.varying > 0;
   const auto below = matrix_limits(forward), above = matrix_limits(backward);
-  if (report.matrix_ratio && report.estimated && below && above && below->low > 0)
+  if (has(report.matrix_ratio.marks(), Mark::kEstimate) && below && above && below->low > 0)
     report.matrix_interval = Limits{above->low / below->high, above->high / below->low};
 }
 
 RatioVerdict verdict_of(const RatioReport& report) {
-  if (!report.matrix_ratio || !report.expected) return RatioVerdict::kNone;
-  if (report.estimated && !report.matrix_interval) return RatioVerdict::kUndecided;
-  const Limits found =
-      report.matrix_interval.value_or(Limits{*report.matrix_ratio, *report.matrix_ratio});
+  const auto ratio = report.matrix_ratio.number();
+  if (!ratio || !report.expected) return RatioVerdict::kNone;
+  if (has(report.matrix_ratio.marks(), Mark::kEstimate) && !report.matrix_interval)
+    return RatioVerdict::kUndecided;
+  const Limits found = report.matrix_interval.value_or(Limits{*ratio, *ratio});
   const double least = report.expected->least * (1 - kRatioTolerance);
   const double most = report.expected->most * (1 + kRatioTolerance);
   if (found.high < least || found.low > most) return RatioVerdict::kOutside;
@@ -153,11 +153,16 @@ RatioReport backward_forward(const TraceTables& tables, const PhaseRules& rules,
                              const OperatorsReport& operators, std::vector<u128> forward_matrix) {
   RatioReport report;
   if (forward.flop > 0 && backward.launches > 0 && backward.flop_known()) {
-    const double ratio = quotient(backward.flop, forward.flop);
+    const Figure ratio = flop_of(backward) / flop_of(forward);
     const bool complete = forward.flop_complete() && backward.flop_complete();
-    (complete ? report.ratio : report.ratio_partial) = ratio;
+    if (complete)
+      report.ratio = ratio;
+    else
+      report.ratio_partial = ratio.number();
+    // What may be no arithmetic is no matrix work.
     if (complete && forward.matrix_flop > 0)
-      report.matrix_ratio = quotient(backward.matrix_flop, forward.matrix_flop);
+      report.matrix_ratio = {quotient(backward.matrix_flop, forward.matrix_flop),
+                             mark_if(has(ratio.marks(), Mark::kEstimate), Mark::kEstimate)};
     add_interval(forward, backward, report);
   }
   for (size_t i = forward_matrix.size();

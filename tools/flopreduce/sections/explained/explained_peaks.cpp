@@ -10,14 +10,14 @@
 namespace flopinj::reduce {
 namespace {
 
-const Peak* peak_of(const DevicePeaksReport& device, const std::string& precision) {
+const PeakUsed* peak_of(const DevicePeaksReport& device, const std::string& precision) {
   for (const auto& used : device.peaks)
-    if (used.precision == precision) return &used.peak;
+    if (used.precision == precision) return &used;
   return nullptr;
 }
 
-double least_ns(u128 work, const Peak& peak, int fma) {
-  return static_cast<double>(work) * 1e9 / in_convention(peak.per_second, fma);
+double least_ns(u128 work, const PeakUsed& peak) {
+  return static_cast<double>(work) * 1e9 / peak.per_second;
 }
 
 std::string clock_text(const DevicePeaksReport& d) {
@@ -29,9 +29,9 @@ std::string clock_text(const DevicePeaksReport& d) {
   return text;
 }
 
-std::string share_text(const Attained& attained, const Work& work) {
-  if (!attained.share) return attained.missing;
-  return marked_text(share_mark(work), fixed(*attained.share * 100, 2) + " %");
+std::string reached_text(const Figure& share) {
+  if (!share.known()) return share.why();
+  return marked_text(share.marks(), fixed(*share.number() * 100, 2) + " %");
 }
 
 std::string source_text(const Peak& peak) { return "      source: " + peak.source; }
@@ -53,16 +53,16 @@ Section section_of(const Report& report, const Explanation& e, const OnDevice& p
   const Mark missing = missing_mark(part.work);
   for (const auto& [index, flop] : part.flop) {
     const std::string& precision = report.precisions[index];
-    const Peak* peak = peak_of(d, precision);
+    const PeakUsed* peak = peak_of(d, precision);
     const std::string work = "  " + precision + ": " + marked_text(missing, to_human(flop, "FLOP"));
     if (peak == nullptr) {
       s.above.emplace_back(work + ", no peak known (--peak " + precision + "=VALUE)", Tone::kWarn);
       continue;
     }
-    const double ns = least_ns(flop, *peak, report.fma);
-    s.above.emplace_back(work + " at " + format_si(peak->per_second) + "FLOP/s take " +
+    const double ns = least_ns(flop, *peak);
+    s.above.emplace_back(work + " at " + format_si(peak->peak.per_second) + "FLOP/s take " +
                          marked_text(missing, to_human_time(static_cast<u128>(ns + 0.5))));
-    s.above.emplace_back(source_text(*peak), Tone::kDim);
+    s.above.emplace_back(source_text(peak->peak), Tone::kDim);
   }
   if (of_one_precision(e)) return s;
   const Roof& roof = part.work.roof;
@@ -80,11 +80,11 @@ Section section_of(const Report& report, const Explanation& e, const OnDevice& p
     return s;
   }
   s.above.emplace_back("  GPU time " + to_human_time(part.work.time.ns) + ": " +
-                       share_text(utilization_of(part.work), part.work) + " of peak");
+                       reached_text(utilization_of(part.work)) + " of peak");
   if (roof.no_bytes < part.work.launches && roof.no_peak == 0 && roof.no_integer_peak == 0)
     s.above.emplace_back("  least time by the longer of the two, launch by launch, " +
                          marked_text(missing, to_human_time(static_cast<u128>(roof.ns + 0.5))) +
-                         ": " + share_text(roofline_of(part.work), part.work) + " of roof");
+                         ": " + reached_text(roofline_of(part.work)) + " of roof");
   return s;
 }
 
@@ -109,10 +109,10 @@ std::vector<LeastTime> by_precision(const Report& report, const OnDevice& part) 
   for (const auto& [index, flop] : part.flop) {
     LeastTime& time = times.emplace_back(
         LeastTime{report.precisions[index], Cell(flop, missing_mark(part.work)), {}, 0});
-    const Peak* peak = peak_of(*part.peaks, time.name);
+    const PeakUsed* peak = peak_of(*part.peaks, time.name);
     if (peak == nullptr) continue;
-    time.peak = *peak;
-    time.ns = least_ns(flop, *peak, report.fma);
+    time.peak = peak->peak;
+    time.ns = least_ns(flop, *peak);
   }
   return times;
 }
@@ -145,11 +145,11 @@ void part_fields(Fields& f, const Report& report, const Explanation& e, const On
             "where something ran without a known peak");
   attained_fields(f,
                   of_one_precision(e)
-                      ? Attained{std::nullopt, "launches of several precisions have one time"}
+                      ? Figure::unknown("launches of several precisions have one time")
                       : utilization_of(part.work),
-                  bounds, d.error);
-  f.bounded("roof_share", Kind::kShare,
-            number_cell(of_one_precision(e) ? std::nullopt : roofline_of(part.work).share), bounds);
+                  d.error);
+  const Figure roof_share = of_one_precision(e) ? Figure() : roofline_of(part.work);
+  f.bounded("roof_share", Kind::kShare, roof_share, roof_share.marks());
 }
 
 }  // namespace

@@ -35,12 +35,13 @@ Section quotient_section(const Report& report) {
     table.rows.push_back({name, work.launches, flop_cell(work), exact_cell(work), matrix_cell(work),
                           matrix_cell(work)});
   Section s{"Sides", {}, std::move(table), {}};
+  s.below.emplace_back("  all FLOP: " +
+                       quotient_text(backward.flop, forward.flop,
+                                     r.ratio.known() ? r.ratio.number() : r.ratio_partial) +
+                       (r.ratio_partial ? ", of the measured launches only" : ""));
   s.below.emplace_back(
-      "  all FLOP: " +
-      quotient_text(backward.flop, forward.flop, r.ratio ? r.ratio : r.ratio_partial) +
-      (r.ratio_partial ? ", of the measured launches only" : ""));
-  s.below.emplace_back("  matrix work (fused multiply-adds and tensor work): " +
-                       quotient_text(backward.matrix_flop, forward.matrix_flop, r.matrix_ratio));
+      "  matrix work (fused multiply-adds and tensor work): " +
+      quotient_text(backward.matrix_flop, forward.matrix_flop, r.matrix_ratio.number()));
   std::string others;
   for (const auto& p : report.phases)
     if (p.name != "backward" && p.name != "forward")
@@ -129,10 +130,10 @@ void explained_ratio_fields(Fields& f, const Report& report) {
   const RatioReport& r = report.ratio;
   work_object(f, "backward", phase_work(report, "backward"));
   work_object(f, "forward", phase_work(report, "forward"));
-  f.bounded("ratio", Kind::kRatio, number_cell(r.ratio), r.at_most ? Mark::kAtMost : Mark::kNone,
+  f.bounded("ratio", Kind::kRatio, r.ratio, r.ratio.marks(),
             "of all FLOP; null where launches of a side are unmeasured");
   f("ratio_partial", r.ratio_partial, "then of the measured launches only");
-  f("matrix_ratio", r.matrix_ratio,
+  f("matrix_ratio", r.matrix_ratio.number(),
     "of fused multiply-adds and tensor work: compare it with expected_ratio");
   expected_fields(f, r.expected);
   verdict_field(f, r.verdict);

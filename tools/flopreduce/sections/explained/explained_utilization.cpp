@@ -10,37 +10,40 @@ namespace {
 
 std::string time_text(double ns) { return to_human_time(static_cast<u128>(ns + 0.5)); }
 
+std::string known_text(const Figure& ns, const std::string& otherwise) {
+  return ns.known() ? time_text(*ns.number()) : otherwise;
+}
+
 // "12.30 us / 49.20 us = 25.00 %", or why not.
-std::string reached_text(const Report& report, const char* of, const UtilizationMethod& m,
-                         const std::optional<double>& time_ns, const Attained& attained) {
+std::string reached_text(const char* of, const UtilizationMethod& m, const Figure& time_ns,
+                         const Figure& share) {
   const std::string text = std::string("  of ") + of + ": ";
-  if (attained.share)
-    return text + time_text(m.least_ns) + " / " + time_text(*time_ns) + " = " +
-           marked_text(wall_mark(m, report), fixed(*attained.share * 100, 2) + " %");
-  return text + "none: " + attained.missing +
-         (attained.above_peak ? " (" + time_text(m.least_ns) + " at peak)" : "");
+  if (share.known())
+    return text + time_text(*m.least_ns.number()) + " / " + time_text(*time_ns.number()) + " = " +
+           marked_text(share.marks(), fixed(*share.number() * 100, 2) + " %");
+  return text + "none: " + share.why() +
+         (above_peak(share) ? " (" + time_text(*m.least_ns.number()) + " at peak)" : "");
 }
 
 Section method_section(const Report& report, const UtilizationMethod& m, const char* title,
                        const char* figure) {
   const UtilizationReport& u = report.utilization;
   Section s{title, {}, std::nullopt, {}};
+  const auto flop = m.flop.number();
   s.above.emplace_back(
-      "  FLOP: " +
-      (m.flop ? marked_text(bound_mark(m), format_si(*m.flop) + "FLOP") : "not known") + ", " +
-      m.flop_basis);
-  if (m.least_ns > 0)
+      "  FLOP: " + (flop ? marked_text(m.flop.marks(), format_si(*flop) + "FLOP") : "not known") +
+      ", " + m.flop_basis);
+  if (const auto least = m.least_ns.number())
     s.above.emplace_back(
-        "  At peak they take " + time_text(m.least_ns) +
+        "  At peak they take " + time_text(*least) +
         (&m == &u.methods.front()
              ? ": each precision at its own peak, one after the other (below)"
              : ": executed FLOP's least time x formula / executed, at their mix of precisions"));
-  s.above.emplace_back(reached_text(report, "wall time", m, u.wall_ns, m.wall) + ", this is " +
-                       figure);
-  s.above.emplace_back(reached_text(report, "GPU time", m, m.gpu_time_ns, m.gpu_time));
-  s.above.emplace_back(reached_text(report, "busy time", m, u.busy_ns, m.busy));
+  s.above.emplace_back(reached_text("wall time", m, u.wall_ns, m.wall) + ", this is " + figure);
+  s.above.emplace_back(reached_text("GPU time", m, m.gpu_time_ns, m.gpu_time));
+  s.above.emplace_back(reached_text("busy time", m, u.busy_ns, m.busy));
   s.above.emplace_back(
-      reached_text(report, "time from the first kernel to the last", m, u.span_ns, m.span));
+      reached_text("time from the first kernel to the last", m, u.span_ns, m.span));
   return s;
 }
 
@@ -53,12 +56,12 @@ Section times_section(const Report& report) {
       ": sum over " + to_grouped(total.launches - total.time.unknown) + " kernel launches; " +
       to_grouped(total.time.estimated) + " have the mean of their kernel's other launches, " +
       to_grouped(total.time.windowed) + " have times taken while counters were read");
-  s.above.emplace_back("  busy time " + (u.busy_ns ? time_text(*u.busy_ns) : "not known") +
+  s.above.emplace_back("  busy time " + known_text(u.busy_ns, "not known") +
                        ": the union of kernels on each device, devices added up");
   s.above.emplace_back(
-      "  first to last kernel " + (u.span_ns ? time_text(*u.span_ns) : "not known") +
+      "  first to last kernel " + known_text(u.span_ns, "not known") +
       ": busy time and the gaps between kernels, without what comes before and after");
-  s.above.emplace_back("  wall time " + (u.wall_ns ? time_text(*u.wall_ns) : u.wall_missing) +
+  s.above.emplace_back("  wall time " + known_text(u.wall_ns, u.wall_ns.why()) +
                        ": each process's recording, once for each device that it launched on");
   return s;
 }
@@ -74,14 +77,14 @@ std::vector<Section> explained_utilization(const Report& report) {
 void explained_utilization_fields(Fields& f, const Report& report) {
   const UtilizationReport& u = report.utilization;
   f.ns("gpu_time_ns", time_cell(report.total), "sum of kernels");
-  f("busy_ns", u.busy_ns, "union of kernels on each device, devices added up");
-  f("first_to_last_kernel_ns", u.span_ns, "busy_ns and the gaps between kernels");
-  f("wall_device_ns", u.wall_ns, "of each recording, once for each device that it launched on");
+  f("busy_ns", u.busy_ns.number(), "union of kernels on each device, devices added up");
+  f("first_to_last_kernel_ns", u.span_ns.number(), "busy_ns and the gaps between kernels");
+  f("wall_device_ns", u.wall_ns.number(),
+    "of each recording, once for each device that it launched on");
   f.list("methods", u.methods, "executed (HFU), formula (MFU), theory, one, batch, epoch",
          [](Fields& method, const UtilizationMethod& m) {
            method_fields(method, m);
-           method.bounded("least_ns", Kind::kRatio,
-                          m.least_ns > 0 ? Cell(m.least_ns) : Cell::none(), bound_mark(m),
+           method.bounded("least_ns", Kind::kRatio, m.least_ns, m.least_ns.marks(),
                           "that the peaks allow for its FLOP");
          });
 }

@@ -8,26 +8,6 @@
 
 namespace flopinj::reduce {
 
-Mark missing_mark(const Work& work) { return work.flop_complete() ? Mark::kNone : Mark::kAtLeast; }
-
-Mark flop_mark(const Work& work) {
-  return missing_mark(work) | (work.flop_at_most() ? Mark::kAtMost : Mark::kNone) |
-         (work.varying > 0 ? Mark::kEstimate : Mark::kNone);
-}
-
-Figure flop_of(const Work& work) {
-  if (!work.flop_known()) return Figure::unknown("not measured");
-  const Figure flop(work.flop, flop_mark(work));
-  // Without what may be no arithmetic.
-  return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;
-}
-
-Figure gpu_time_of(const Work& work) {
-  if (!work.time_known()) return Figure::unknown("unknown");
-  return {work.time.ns, mark_if(work.time.unknown > 0, Mark::kAtLeast) |
-                            mark_if(work.time.windowed > 0, Mark::kAtMost)};
-}
-
 Figure flop_share(const Work& part, const Work& whole) {
   if (!part.flop_known() || whole.flop == 0) return {};
   // Nothing is nothing of whatever the rest did.
@@ -84,6 +64,10 @@ std::string percent_text(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), percent < 1 ? "%#.2g %%" : "%.1f %%", percent);
   return text.data();
+}
+
+std::string share_text(const Figure& share) {
+  return marked_text(share.marks(), percent_text(*share.number()));
 }
 
 std::string fixed(double value, int decimals) {

@@ -5,13 +5,9 @@
 
 namespace flopinj::reduce {
 
-Figure flop_of(const Work& work);      // of its launches with a count; marked where some have none
-Figure gpu_time_of(const Work& work);  // ns
 // A part's FLOP of all: marked where launches of the part, or of the rest, have no count.
 Figure flop_share(const Work& part, const Work& whole);
 
-Mark missing_mark(const Work& work);  // where launches are unmeasured
-Mark flop_mark(const Work& work);
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
 Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
 Cell time_cell(const Work& work);
@@ -33,6 +29,7 @@ std::string marked_text(Mark marks, const std::string& value);  // ">= 37.1 %"
 // "37.1 %", "0.17 %", "<0.001 %": at least two significant digits, and never all or nothing for
 // what is not.
 std::string percent_text(double share);
+std::string share_text(const Figure& share);  // with its marks
 
 // "0.1234" with that many decimals.
 std::string fixed(double value, int decimals);

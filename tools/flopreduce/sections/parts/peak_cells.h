@@ -8,23 +8,15 @@ namespace flopinj::reduce {
 // False for a precision that no launch used: its peak does not matter to this report.
 bool executed(const Report& report, const std::string& precision);
 Mark share_mark(const Work& work);
-Cell share_cell(const Attained& attained, const Work& work);  // "above peak" where it cannot be
-Cell rate_cell(const Work& work);                             // FLOP / GPU time
-Cell intensity_cell(const Work& work);                        // FLOP for each byte of DRAM
+Cell share_cell(const Figure& of_peak);  // "above peak" where it cannot be
+Cell rate_cell(const Work& work);        // FLOP / GPU time
+Cell intensity_cell(const Work& work);   // FLOP for each byte of DRAM
 // The roof that limits a kernel: "memory", a precision, or "latency" where none does. Empty where
 // that is not known.
 std::string bound_by(const Work& work, const std::string& slowest);
-// `bounds`: whether it is one. `error`: what else is above a roof.
-void attained_fields(Fields& f, const Attained& attained, Mark bounds,
-                     const std::string& error = "");
-void attained_object(Fields& f, const char* key, const Attained& attained, Mark bounds,
-                     const char* about);
-Cell number_cell(const std::optional<double>& number);
-// As its FLOP are.
-Mark bound_mark(const UtilizationMethod& method);
-Mark steps_mark(const Report& report);  // of what training steps executed
-// Of a method's FLOP over wall time.
-Mark wall_mark(const UtilizationMethod& method, const Report& report);
+// `error`: what else is above a roof.
+void attained_fields(Fields& f, const Figure& of_peak, const std::string& error = "");
+void attained_object(Fields& f, const char* key, const Figure& of_peak, const char* about);
 void method_fields(Fields& f, const UtilizationMethod& method);
 
 }  // namespace flopinj::reduce

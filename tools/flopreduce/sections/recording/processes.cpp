@@ -120,18 +120,6 @@ void processes_fields(Fields& f, const Report& report) {
   f.list("traces", report.traces, "one per recorded process", process_fields);
 }
 
-// Executed FLOP at peak / (wall time x devices). Nothing where a part of it is not known.
-Cell hfu_cell(const Report& report, const TraceReport& t) {
-  const bool known = !report.simulated.value_or(false) && t.no_peak == 0 && t.least_ns > 0 &&
-                     t.wall_ns.value_or(0) > 0 && t.devices > 0;
-  if (!known) return Cell::none();
-  const double share =
-      t.least_ns / (static_cast<double>(*t.wall_ns) * static_cast<double>(t.devices));
-  return {share, (t.unmeasured > 0 ? Mark::kAtLeast : Mark::kNone) |
-                     (t.doubtful > t.flop / 2000 ? Mark::kAtMost : Mark::kNone) |
-                     (t.varying > 0 ? Mark::kEstimate : Mark::kNone)};
-}
-
 std::string joined(const auto& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
@@ -192,7 +180,7 @@ Table process_table(const Report& report) {
                           t.unmeasured,
                           share_cell(t.launches - t.unmeasured, t.launches),
                           process_flop_cell(t),
-                          hfu_cell(report, t),
+                          share_cell(t.hfu),
                           t.damage});
   }
   return table;

@@ -74,9 +74,7 @@ std::vector<Line> screen_program(const Report& report) {
 namespace {
 
 void add_above_peak(const Report& report, std::vector<Line>& lines) {
-  const auto above = [](const UtilizationMethod& m) {
-    return m.gpu_time.above_peak || m.busy.above_peak || m.span.above_peak || m.wall.above_peak;
-  };
+  const auto above = [](const UtilizationMethod& m) { return m.above_peak(); };
   if (std::ranges::any_of(report.utilization.methods, above))
     lines.emplace_back(
         "The run is above the devices' peak: its FLOP, its time or the peak is wrong (--peak gives "
@@ -108,7 +106,7 @@ Section phases_part(const Report& report) {
     table.rows.push_back({p.name, marked(flop_cell(p.work), mark),
                           marked(flop_share_cell(p.work, report.total), mark), time_cell(p.work),
                           time_share_cell(p.work, report.total), marked(rate_cell(p.work), mark),
-                          marked(share_cell(utilization_of(p.work), p.work), mark)});
+                          marked(share_cell(utilization_of(p.work)), mark)});
   }
   Section out{"Phases", {}, std::move(table), {}};
   if (phases.size() > kMostPhases)

@@ -42,32 +42,28 @@ ShownFigure executed_figure(const Report& report) {
               std::to_string(report.fma) + ")" + precisions_text(report)};
 }
 
-std::string marked_share(const Attained& attained, Mark mark) {
-  return marked_text(mark, percent_text(*attained.share));
-}
-
 // Why there is no share of peak over wall time, and what to do.
 std::string wall_missing(const UtilizationMethod* m, const Report& report) {
   for (const DevicePeaksReport& d : report.utilization.devices)
     if (!d.error.empty()) return "no peak of '" + d.name + "' is known: --peak PRECISION=VALUE";
   if (m == nullptr) return "no device is known";
-  if (m == report.utilization.mfu() && !m->flop)
+  if (m == report.utilization.mfu() && !m->flop.known())
     return "no operators: emit_nvtx(record_shapes=True) or --formula-flop";
-  return m->wall.missing;
+  return m->wall.why();
 }
 
 ShownFigure wall_figure(const char* name, const UtilizationMethod* m, const Report& report,
                         const char* definition) {
-  if (m == nullptr || !m->wall.share) return {name, "-", wall_missing(m, report), Tone::kDim};
-  return {name, marked_share(m->wall, wall_mark(*m, report)), definition};
+  if (m == nullptr || !m->wall.known()) return {name, "-", wall_missing(m, report), Tone::kDim};
+  return {name, share_text(m->wall), definition};
 }
 
 ShownFigure kernel_time_figure(const Report& report) {
   const Work& total = report.total;
   if (!total.time_known()) return {"Kernel time", "-", "not recorded", Tone::kDim};
-  const Attained of_peak = utilization_of(total);
+  const Figure of_peak = utilization_of(total);
   std::string note = "sum of kernels";
-  if (of_peak.share) note += ", at " + marked_share(of_peak, share_mark(total)) + " of peak";
+  if (of_peak.known()) note += ", at " + share_text(of_peak) + " of peak";
   const TimeReport& time = report.time;
   if (time.wall_ns && *time.wall_ns > 0 && time.busy_ns && !report.simulated.value_or(false))
     note += "; the GPU was busy " +
@@ -96,13 +92,12 @@ std::string verdict_words(const RatioReport& r) {
 ShownFigure ratio_figure(const Report& report) {
   const RatioReport& r = report.ratio;
   if (notice_of_no_counts(report)) return {"Backward/fwd", "-", "FLOP not measured", Tone::kDim};
-  if (!r.ratio) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
+  if (!r.ratio.known()) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
   std::string note;
-  if (r.matrix_ratio) note = "matrix work " + fixed(*r.matrix_ratio, 3);
-  if (r.matrix_ratio && r.expected) note += ", " + verdict_words(r);
-  return {"Backward/fwd",
-          std::string(r.at_most ? "<= " : "") + (r.estimated ? "~ " : "") + fixed(*r.ratio, 3),
-          note, r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
+  if (const auto matrix = r.matrix_ratio.number()) note = "matrix work " + fixed(*matrix, 3);
+  if (r.matrix_ratio.known() && r.expected) note += ", " + verdict_words(r);
+  return {"Backward/fwd", marked_text(r.ratio.marks(), fixed(*r.ratio.number(), 3)), note,
+          r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
 }
 
 ShownFigure coverage_figure(const Report& report) {
@@ -165,8 +160,8 @@ void add_steps(const Report& report, std::vector<ShownFigure>& figures) {
   if (steps.tokens_per_s)
     note += ", " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s";
   figures.push_back({"Per step", (wall.median_approximate ? "~ " : "") + time(wall.median), note});
-  if (steps.skipped > 0 && steps.hfu.share)
-    figures.push_back({"HFU, steady", marked_share(steps.hfu, steps_mark(report)),
+  if (steps.skipped > 0 && steps.hfu.known())
+    figures.push_back({"HFU, steady", share_text(steps.hfu),
                        "of these " + to_grouped(steps.count) + " steps and their wall time"});
 }
 

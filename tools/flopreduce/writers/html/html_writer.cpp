@@ -47,9 +47,8 @@ Json roofs_json(const Report& report) {
   for (const DevicePeaksReport& device : report.utilization.devices) {
     Json peaks = Json::array();
     for (const auto& p : device.peaks)
-      peaks.push_back({{"name", p.precision},
-                       {"rate", in_convention(p.peak.per_second, report.fma)},
-                       {"used", executed(report, p.precision)}});
+      peaks.push_back(
+          {{"name", p.precision}, {"rate", p.per_second}, {"used", executed(report, p.precision)}});
     list.push_back({{"device", printable(device.name)},
                     {"memory", device.memory ? device.memory->per_second : 0},
                     {"peaks", std::move(peaks)}});
