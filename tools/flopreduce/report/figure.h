@@ -78,6 +78,7 @@ class Figure {
   Figure with(Mark marks) const {
     Figure figure = *this;
     if (known()) figure.marks_ = marks_ | marks;
+    if (has(marks, Mark::kAtMost)) figure.least_.reset();  // this lower bound does not know of it
     return figure;
   }
   // What the true number is at least, where the marks leave both sides open or say "at most".
@@ -87,6 +88,7 @@ class Figure {
     return figure;
   }
   const std::optional<u128>& least() const { return least_; }
+  // `factor` is above 0.
   friend Figure operator*(const Figure& a, double factor) {
     const auto number = a.number();
     return number ? Figure(*number * factor, a.marks_) : a;

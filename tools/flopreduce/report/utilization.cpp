@@ -33,7 +33,6 @@ Figure time_of(const Work& work) {
   return work.time.unknown > 0 ? Figure::unknown("GPU time unknown") : gpu_time_of(work);
 }
 
-constexpr const char* kAbovePeak = "above peak";
 constexpr const char* kNoTimes = "not every launch has a start and an end";
 
 // Each trace's wall time counts for every device that it launched on.

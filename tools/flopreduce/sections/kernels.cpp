@@ -65,7 +65,8 @@ Columns<KernelReport> kernel_columns() {
 
 const TableSource kKernelTable =
     TableSource("kernels", "kernels by name", kernel_columns, &Report::kernels)
-        .long_list("no launches");
+        .long_list()
+        .when_empty("no launches");
 
 Section kernels_section(const Report& report) {
   Section out{"Top kernels", {}, kKernelTable.for_people(report), {}};

@@ -4,84 +4,43 @@
 
 #include "sections/parts/cells.h"
 #include "sections/parts/peak_cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
-
-Cell rate_cell(const Work& work) {
-  if (!work.flop_known() || work.time.unknown > 0 || work.time.ns == 0) return Cell::none();
-  return {static_cast<double>(work.flop) * 1e9 / static_cast<double>(work.time.ns),
-          share_mark(work)};
-}
-
 namespace {
 
-bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_bytes == 0; }
+using Kernel = const KernelReport*;
 
-}  // namespace
-
-Cell intensity_cell(const Work& work) {
-  if (!work.flop_known() || !bytes_known(work) || work.roof.dram_bytes == 0) return Cell::none();
-  // No time is in it: that some are upper bounds does not matter.
-  return {static_cast<double>(work.flop) / static_cast<double>(work.roof.dram_bytes),
-          flop_mark(work)};
+std::vector<Kernel> kernels_by_time(const Report& report) {
+  return kernels_by(report, KernelOrder::kTime);
 }
 
-namespace {
-
-Cell bytes_cell(const Work& work) {
-  if (!bytes_known(work)) return Cell::none();
-  return work.roof.dram_bytes;
+Columns<Kernel> roofline_columns() {
+  Columns<Kernel> c;
+  const auto work = &KernelReport::work;
+  c.text("kernel", "kernel", &KernelReport::name);
+  c.figure(said::kIntensity, [](Kernel k) { return intensity_of(k->work); }).dash();
+  add_rate(c, work);
+  c.figure(said::kBandwidth, [](Kernel k) { return bandwidth_of(k->work); }).detail().dash();
+  add_gpu_time(c, work);
+  c.text(said::kBoundBy, [](Kernel k) { return bound_by(k->work, k->slowest_precision); }).main();
+  c.text(said::kNearerRoof, [](Kernel k) {
+     return nearer_roof(k->work, k->slowest_precision);
+   }).detail();
+  add_share_of_roof(c, work);
+  c.main();
+  add_share_of_peak(c, work);
+  c.for_programs();
+  c.text(said::kMangled, [](Kernel k) { return shown_mangled(*k); });
+  c.figure(said::kDramBytes, [](Kernel k) { return dram_bytes_of(k->work); });
+  return c;
 }
 
-Cell bandwidth_cell(const Work& work) {
-  if (!bytes_known(work) || work.time.unknown > 0 || work.time.ns == 0) return Cell::none();
-  return static_cast<double>(work.roof.dram_bytes) * 1e9 / static_cast<double>(work.time.ns);
-}
-
-// A kernel this far below the nearer roof is bound by neither: by latency, or by a cache. Nsight
-// Compute's rule of section "Speed Of Light Throughput" has the same limit ("below 60.0% of peak
-// typically indicate latency issues").
-constexpr double kBindingShare = 0.6;
-
-// "memory", a precision, or nothing where a roof is not known, or not all that is under it.
-std::string nearer_roof(const Work& work, const std::string& slowest) {
-  const Roof& r = work.roof;
-  const bool unknown =
-      r.no_peak > 0 || r.no_integer_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0;
-  if (!work.flop_complete() || unknown || r.ns <= 0) return "";
-  return r.memory_ns >= r.compute_ns + r.integer_ns ? "memory" : slowest;
-}
-
-}  // namespace
-
-// Times that were taken while counters were read are too long to say "latency".
-std::string bound_by(const Work& work, const std::string& slowest) {
-  const std::string nearer = nearer_roof(work, slowest);
-  const auto share = roofline_of(work).number();
-  if (nearer.empty() || !share) return "";
-  if (*share >= kBindingShare) return nearer;
-  return work.time.windowed > 0 ? "" : "latency";
-}
-
-namespace {
-
-std::vector<Cell> row(const std::string& name, const Work& w, const std::string& slowest) {
-  const auto word = [](const std::string& text) {
-    return text.empty() ? Cell::none() : Cell(text);
-  };
-  return {name,
-          intensity_cell(w),
-          rate_cell(w),
-          bandwidth_cell(w),
-          time_cell(w),
-          word(bound_by(w, slowest)),
-          word(nearer_roof(w, slowest)),
-          share_cell(roofline_of(w)),
-          share_cell(utilization_of(w))};
-}
+const TableSource kRooflineTable = TableSource("roofline", "kernels against memory and arithmetic",
+                                               roofline_columns, kernels_by_time)
+                                       .long_list();
 
 // Where memory and arithmetic take equally long: below it memory is the nearer roof.
 void add_ridges(std::vector<Line>& lines, const Report& report) {
@@ -100,28 +59,14 @@ void add_ridges(std::vector<Line>& lines, const Report& report) {
 }
 
 Section roofline_section(const Report& report) {
-  const bool any_bytes = std::any_of(report.kernels.begin(), report.kernels.end(),
-                                     [](const auto& k) { return k.work.roof.dram_bytes > 0; });
+  const bool any_bytes =
+      std::ranges::any_of(report.kernels, [](const auto& k) { return k.work.roof.dram_bytes > 0; });
   if (!report.utilization.any_peak || !any_bytes) return {};
-  Table table{"roofline",
-              {{"kernel", "kernel"},
-               {"flop_per_byte", "FLOP/B", Kind::kRatio},
-               {"flop_per_s", "rate", Kind::kRate},
-               {"byte_per_s", "memory", Kind::kBandwidth, Worth::kDetail},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"bound_by", "bound by", Kind::kText, Worth::kMain},
-               {"nearer_roof", "nearer roof", Kind::kText, Worth::kDetail},
-               {"roof_share", "of roof", Kind::kShare, Worth::kMain},
-               {"utilization", "of peak", Kind::kShare}}};
-  table.long_list = true;
-  Section out{"Roofline", {}, std::nullopt, {}};
+  Section out{"Roofline", {}, kRooflineTable.for_people(report), {}};
   add_ridges(out.above, report);
-  size_t above = 0;
-  for (const auto* k : kernels_by(report, KernelOrder::kTime)) {
-    table.rows.push_back(row(k->name, k->work, k->slowest_precision));
-    above += above_peak(roofline_of(k->work)) || above_peak(utilization_of(k->work)) ? 1 : 0;
-  }
-  out.table = std::move(table);
+  const auto above = std::ranges::count_if(report.kernels, [](const auto& k) {
+    return above_peak(roofline_of(k.work)) || above_peak(utilization_of(k.work));
+  });
   if (above > 0)
     out.below.emplace_back("  " + std::to_string(above) +
                                " kernels are above a roof: their counts, their times or the peak "
@@ -130,59 +75,79 @@ Section roofline_section(const Report& report) {
   return out;
 }
 
-// What binds: the peaks of precisions that were used, and the memory's, in the report's convention.
-std::vector<Table> roofline_tables(const Report& report) {
-  Table table{"roofs",
-              {{"device", "device"},
-               {"roof", "roof"},
-               {"flop_per_s", "rate", Kind::kRate},
-               {"byte_per_s", "memory", Kind::kBandwidth},
-               {"source", "source"}}};
+// A peak of a device, in the report's convention.
+struct RoofRow {
+  std::string device, roof;
+  Figure flop, operations, bytes;  // a second; one of them is known, or none
+  std::string source;
+  bool executed = false;
+};
+
+std::vector<RoofRow> all_roofs(const Report& report) {
+  std::vector<RoofRow> rows;
+  const auto ran = [&](std::string_view format) {
+    for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+      if (format == kIntegerFormats[i]) return report.flop.integer[i] > 0;
+    return executed(report, std::string(format));
+  };
   for (const auto& d : report.utilization.devices) {
     for (const auto& p : d.peaks)
-      if (executed(report, p.precision))
-        table.rows.push_back({d.name, p.precision, p.per_second, Cell::none(), p.peak.source});
+      rows.push_back({d.name,
+                      p.precision,
+                      Figure::exact(p.per_second),
+                      {},
+                      {},
+                      p.peak.source,
+                      ran(p.precision)});
+    for (const auto& p : d.integer_peaks)
+      rows.push_back({d.name,
+                      p.precision,
+                      {},
+                      Figure::exact(p.peak.per_second),
+                      {},
+                      p.peak.source,
+                      ran(p.precision)});
+    for (const auto& format : d.no_peak_of) rows.push_back({d.name, format, {}, {}, {}, {}, true});
     if (d.memory)
-      table.rows.push_back(
-          {d.name, "memory", Cell::none(), d.memory->per_second, d.memory->source});
+      rows.push_back(
+          {d.name, "memory", {}, {}, Figure::exact(d.memory->per_second), d.memory->source, true});
   }
-  return {std::move(table)};
+  return rows;
 }
 
-void roof_fields(Fields& f, const Work& w, const std::string& slowest) {
-  f.cell("dram_bytes", Kind::kBytes, bytes_cell(w),
-         "read and written, as measured when kernels ran alone; null where a launch has none");
-  const Mark bounds = missing_mark(w);
-  f.bounded("flop_per_byte", Kind::kRatio, intensity_cell(w), bounds);
-  f.bounded("flop_per_s", Kind::kRate, rate_cell(w), bounds);
-  f.cell("byte_per_s", Kind::kBandwidth, bandwidth_cell(w));
-  f("bound_by", text_or_null(bound_by(w, slowest)),
-    "nearer_roof where roof_share is 0.6 or more, else latency; null where a roof or the time is "
-    "not known, where launches are unmeasured, and instead of latency where the time is an upper "
-    "bound "
-    "(gpu_time_windowed_launches)");
-  f("nearer_roof", text_or_null(nearer_roof(w, slowest)),
-    "memory, or the precision that takes most of the time at peak");
-  const Figure roof = roofline_of(w);
-  f.bounded("roof_share", Kind::kShare, roof, roof.marks(),
-            "the longer of the two least times / the time taken");
-  attained_fields(f, utilization_of(w), above_peak(roof) ? roof.why() : "");
+// Peaks of precisions that were used, and the memory's.
+std::vector<RoofRow> roofs_used(const Report& report) {
+  std::vector<RoofRow> rows = all_roofs(report);
+  std::erase_if(
+      rows, [](const RoofRow& r) { return !r.executed || !(r.flop.known() || r.bytes.known()); });
+  return rows;
 }
 
-void roofline_fields(Fields& f, const Report& report) {
-  f.object("roofline", "", [&](Fields& roofline) {
-    roofline.object("total", "",
-                    [&](Fields& total) { roof_fields(total, report.total, "compute"); });
-    roofline.list("kernels", report.kernels, "in the order of kernels",
-                  [](Fields& kernel, const KernelReport& k) {
-                    kernel("name", k.name);
-                    roof_fields(kernel, k.work, k.slowest_precision);
-                  });
-  });
+Columns<RoofRow> roof_columns() {
+  Columns<RoofRow> c;
+  c.text("device", "device", &RoofRow::device);
+  c.text("roof", "roof", &RoofRow::roof, "a precision, an integer format, or memory");
+  c.figure("flop_per_s", "rate", Kind::kRate, &RoofRow::flop, "a multiply-add counts as in --fma");
+  c.figure("byte_per_s", "memory", Kind::kBandwidth, &RoofRow::bytes);
+  c.text("source", "source", &RoofRow::source);
+  return c;
 }
+Columns<RoofRow> peak_columns() {
+  Columns<RoofRow> c = roof_columns();
+  c.figure("op_per_s", "integer rate", Kind::kOperations, &RoofRow::operations,
+           "of an integer format of the tensor cores; a multiply-add is two");
+  c.flag("executed", "executed", &RoofRow::executed,
+         "launches used it; without a peak then, they have no share of peak");
+  return c;
+}
+
+const TableSource kRoofs("roofs", "peaks that were used, with their sources", roof_columns,
+                         roofs_used);
+const TableSource kPeaks("peaks", "all peaks of the devices, and formats that ran without one",
+                         peak_columns, all_roofs);
 
 }  // namespace
 
-const Subject kRoofline = {roofline_section, roofline_fields, roofline_tables};
+const Subject kRoofline = {roofline_section, nullptr, nullptr, {&kRooflineTable, &kRoofs, &kPeaks}};
 
 }  // namespace flopinj::reduce

@@ -6,14 +6,13 @@
 #include "sections/parts/cells.h"
 #include "sections/parts/peak_cells.h"
 #include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
 
-Cell share_cell(const Figure& of_peak) {
-  return of_peak.known() || above_peak(of_peak) ? Cell(of_peak) : Cell::none();
-}
+Cell share_cell(const Figure& of_peak) { return dashed(of_peak, kAbovePeak); }
 
 bool executed(const Report& report, const std::string& precision) {
   for (size_t i = 0; i < report.precisions.size(); ++i)
@@ -150,6 +149,108 @@ void add_references(std::vector<Line>& lines) {
   lines.emplace_back(std::move(text), Tone::kDim);
 }
 
+using Method = UtilizationMethod;
+
+Columns<Method> method_columns() {
+  Columns<Method> c;
+  c.text("method", "method", [](const Method& m) { return m.name + ": " + m.flop_basis; });
+  c.figure("flop", "FLOP", Kind::kFlop, &Method::flop, "FLOP that the method counts")
+      .detail()
+      .dash();
+  c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, &Method::gpu_time_ns,
+           "sum of the durations of the kernels that the method speaks of");
+  const auto share = [&c](const char* key, const char* heading, Figure Method::*of,
+                          const char* meaning) -> Columns<Method>& {
+    return c.figure(key, heading, Kind::kShare, of, meaning).dash(kAbovePeak);
+  };
+  share("utilization_wall", "of wall", &Method::wall,
+        "FLOP / (wall time x peak): of executed HFU, of formula MFU")
+      .main();
+  share("utilization_first_to_last", "first to last kernel", &Method::span,
+        "FLOP / (time from each device's first kernel to its last x peak): start-up is left out");
+  share("utilization_busy", "of busy", &Method::busy,
+        "FLOP / (time in which some kernel ran x peak)");
+  share("utilization_gpu_time", "of GPU time", &Method::gpu_time,
+        "FLOP / (sum of kernel durations x peak)")
+      .main();
+  c.for_programs();
+  c.text("name", "name", &Method::name, "executed, formula, theory, one, batch or epoch");
+  c.text("basis", "basis", &Method::flop_basis, "what was counted");
+  c.figure("least_ns", "least", Kind::kNanoseconds, &Method::least_ns,
+           "least time that the peaks allow for the FLOP: the sum over precisions of FLOP / peak");
+  c.figure(
+      "wall_device_ns", "wall", Kind::kNanoseconds,
+      [](const Method&, const Report& report) { return report.utilization.wall_ns; },
+      "wall time of each recording x the devices that it launched on, summed");
+  return c;
+}
+
+// Ranges with the longest GPU time first.
+std::vector<const RangeReport*> ranges_by_time(const Report& report) {
+  std::vector<const RangeReport*> ranges;
+  for (const auto& r : report.ranges) ranges.push_back(&r);
+  std::ranges::stable_sort(ranges, [](const auto* a, const auto* b) {
+    return a->inclusive.time.ns > b->inclusive.time.ns;
+  });
+  return ranges;
+}
+Columns<const RangeReport*> range_peak_columns() {
+  Columns<const RangeReport*> c;
+  const auto work = &RangeReport::inclusive;
+  c.text("range", "range", &RangeReport::path);
+  add_flop(c, work);
+  add_gpu_time(c, work);
+  add_rate(c, work);
+  add_share_of_peak(c, work);
+  c.main();
+  add_share_of_roof(c, work);
+  c.main();
+  return c;
+}
+
+Columns<DevicePeaksReport> device_columns() {
+  Columns<DevicePeaksReport> c;
+  using D = DevicePeaksReport;
+  c.text("device", "device", &D::name, "kind of device, as CUDA names it");
+  c.count(said::kLaunches, &D::launches);
+  c.text(
+      "row", "row", [](const D& d) { return d.row.empty() ? std::nullopt : std::optional(d.row); },
+      "of the table of peaks (flopreduce peaks); null where all are given by --peak");
+  c.text("notes", "notes", [](const D& d) {
+    std::string all;
+    for (const auto& note : d.notes) all += (all.empty() ? "" : "; ") + note;
+    return all;
+  });
+  c.text(
+      "error", "error",
+      [](const D& d) { return d.error.empty() ? std::nullopt : std::optional(d.error); },
+      "why there are no peaks, and what to do");
+  return c;
+}
+
+Columns<ReferenceUtilization> reference_columns() {
+  Columns<ReferenceUtilization> c;
+  using R = ReferenceUtilization;
+  c.text("program", "program", &R::of);
+  c.exact("low", "low", Kind::kShare, &R::low);
+  c.exact("high", "high", Kind::kShare, &R::high);
+  c.text("source", "source", &R::source);
+  return c;
+}
+
+const TableSource kMethodTable(
+    "utilization", "HFU, MFU and other shares of peak", method_columns,
+    [](const Report& report) -> const auto& { return report.utilization.methods; });
+const TableSource kRangePeaks =
+    TableSource("utilization_ranges", "share of peak by range", range_peak_columns, ranges_by_time)
+        .long_list();
+const TableSource kPeakDevices(
+    "peak_devices", "kinds of devices with launches, and where their peaks are from",
+    device_columns, [](const Report& report) -> const auto& { return report.utilization.devices; });
+const TableSource kReferences(
+    "reference_utilizations", "shares of peak that others reached or assumed", reference_columns,
+    [](const Report&) -> const auto& { return kReferenceUtilizations; });
+
 Section utilization_section(const Report& report) {
   const UtilizationReport& u = report.utilization;
   Section out{"Utilization", {}, std::nullopt, {}};
@@ -159,19 +260,7 @@ Section utilization_section(const Report& report) {
     return out;
   }
   add_wall_shares(out.above, report);
-  Table table{"utilization",
-              {{"method", "method"},
-               {"flop", "FLOP", Kind::kFlop, Worth::kDetail},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"utilization_wall", "of wall", Kind::kShare, Worth::kMain},
-               {"utilization_first_to_last", "first to last kernel", Kind::kShare},
-               {"utilization_busy", "of busy", Kind::kShare},
-               {"utilization_gpu_time", "of GPU time", Kind::kShare, Worth::kMain}}};
-  for (const auto& m : u.methods)
-    table.rows.push_back({m.name + ": " + m.flop_basis, m.flop.known() ? m.flop : Cell::none(),
-                          m.gpu_time_ns, share_cell(m.wall), share_cell(m.span), share_cell(m.busy),
-                          share_cell(m.gpu_time)});
-  out.table = std::move(table);
+  out.table = kMethodTable.for_people(report);
   for (const auto& m : u.methods)
     if (m.above_peak())
       out.below.emplace_back("  " + m.name +
@@ -182,100 +271,15 @@ Section utilization_section(const Report& report) {
   return out;
 }
 
-// Ranges with the longest GPU time first.
-Table peak_by_range_table(const Report& report) {
-  Table table{"utilization_ranges",
-              {{"range", "range"},
-               {"flop", "FLOP", Kind::kFlop},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"flop_per_s", "rate", Kind::kRate},
-               {"utilization", "of peak", Kind::kShare, Worth::kMain},
-               {"roof_share", "of roof", Kind::kShare, Worth::kMain}}};
-  table.long_list = true;
-  std::vector<const RangeReport*> ranges;
-  for (const auto& r : report.ranges) ranges.push_back(&r);
-  std::stable_sort(ranges.begin(), ranges.end(), [](const auto* a, const auto* b) {
-    return a->inclusive.time.ns > b->inclusive.time.ns;
-  });
-  for (const auto* r : ranges) {
-    const Work& w = r->inclusive;
-    table.rows.push_back({r->path, flop_cell(w), time_cell(w), rate_cell(w),
-                          share_cell(utilization_of(w)), share_cell(roofline_of(w))});
-  }
-  return table;
-}
-
 Section peak_by_range_section(const Report& report) {
   if (!report.utilization.any_peak || report.ranges.empty()) return {};
-  return {"Percent of peak by range (inclusive)", {}, peak_by_range_table(report), {}};
-}
-
-void peak_fields(Fields& f, const Peak& peak) {
-  f("per_second", peak.per_second);
-  f("source", peak.source);
-}
-
-void peak_map(Fields& f, const char* key, const std::vector<PeakUsed>& peaks, const char* about) {
-  f.map(
-      key, peaks, about, [](const PeakUsed& p) { return p.precision; },
-      [](Fields& peak, const PeakUsed& p) { peak_fields(peak, p.peak); });
-}
-
-void device_peaks_fields(Fields& f, const DevicePeaksReport& d) {
-  f("name", d.name);
-  f("launches", d.launches);
-  f("row", text_or_null(d.row), "of the table of peaks; null where all are the user's");
-  peak_map(f, "peaks", d.peaks, "FLOP/s by precision");
-  peak_map(f, "integer_peaks", d.integer_peaks, "OP/s by integer format of the tensor cores");
-  f("no_peak_of", d.no_peak_of,
-    "precisions and integer formats that ran and have no known peak: shares that need one are "
-    "null");
-  f.object_if(d.memory.has_value(), "memory", "B/s",
-              [&](Fields& memory) { peak_fields(memory, d.memory.value_or(Peak{})); });
-  f("notes", d.notes);
-  f("error", text_or_null(d.error), "why there are no peaks, and what to do");
-}
-
-void utilization_fields(Fields& f, const Report& report) {
-  const UtilizationReport& u = report.utilization;
-  f.object(
-      "utilization",
-      "share of peak: the least time that the peaks allow for the FLOP, a sum over precisions of "
-      "FLOP / peak, divided by the time taken. A lower bound, KEY_at_least, where launches are "
-      "unmeasured",
-      [&](Fields& all) {
-        all("convention",
-            "peaks count a fused multiply-add as two operations; with fma 1 they are halved");
-        all.list("devices", u.devices, "kinds of devices with launches", device_peaks_fields);
-        all("wall_device_ns", u.wall_ns.number(),
-            "wall time of each trace x its devices, summed; null where simulated");
-        all.list("methods", u.methods, "ways to work it out; the first is of what was executed",
-                 method_fields);
-        all.map(
-            "phases", report.phases, "", [](const PhaseReport& p) { return p.name; },
-            [](Fields& phase, const PhaseReport& p) {
-              attained_fields(phase, utilization_of(p.work));
-            });
-        all.list("ranges", report.ranges, "with everything below them, in the order of ranges",
-                 [](Fields& range, const RangeReport& r) {
-                   range("path", r.path);
-                   attained_fields(range, utilization_of(r.inclusive));
-                   const Figure roof = roofline_of(r.inclusive);
-                   range.bounded("roof_share", Kind::kShare, roof, roof.marks());
-                 });
-        all.list("references", kReferenceUtilizations, "what others reached",
-                 [](Fields& reference, const ReferenceUtilization& r) {
-                   reference.share("low", r.low);
-                   reference.share("high", r.high);
-                   reference("of", r.of);
-                   reference("source", r.source);
-                 });
-      });
+  return {"Percent of peak by range (inclusive)", {}, kRangePeaks.for_people(report), {}};
 }
 
 }  // namespace
 
-const Subject kUtilization = {utilization_section, utilization_fields};
-const Subject kPeakByRange = {peak_by_range_section, nullptr};
+const Subject kUtilization = {
+    utilization_section, nullptr, nullptr, {&kMethodTable, &kPeakDevices, &kReferences}};
+const Subject kPeakByRange = {peak_by_range_section, nullptr, nullptr, {&kRangePeaks}};
 
 }  // namespace flopinj::reduce

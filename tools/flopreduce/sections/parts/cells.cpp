@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdio>
 
+#include "sections/parts/peak_cells.h"
 #include "sections/parts/records.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 
@@ -15,6 +17,55 @@ Figure flop_share(const Work& part, const Work& whole) {
   return {static_cast<double>(part.flop) / static_cast<double>(whole.flop),
           missing_mark(part) | mark_if(bound, Mark::kAtMost)};
 }
+
+namespace {
+
+bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_bytes == 0; }
+
+Figure over_gpu_time(const Figure& amount, const Work& work) {
+  if (work.time.unknown > 0) return Figure::unknown("GPU time unknown");
+  return (amount * 1e9 / Figure::exact(work.time.ns))
+      .with(mark_if(work.time.windowed > 0, Mark::kMoreThan));
+}
+
+}  // namespace
+
+Figure dram_bytes_of(const Work& work) {
+  return bytes_known(work) ? Figure::exact(work.roof.dram_bytes)
+                           : Figure::unknown("DRAM bytes not measured");
+}
+
+Figure rate_of(const Work& work) { return over_gpu_time(flop_of(work), work); }
+
+Figure bandwidth_of(const Work& work) { return over_gpu_time(dram_bytes_of(work), work); }
+
+Figure intensity_of(const Work& work) { return flop_of(work) / dram_bytes_of(work); }
+
+// A kernel this far below the nearer roof is bound by neither: by latency, or by a cache. Nsight
+// Compute's rule of section "Speed Of Light Throughput" has the same limit ("below 60.0% of peak
+// typically indicate latency issues").
+constexpr double kBindingShare = 0.6;
+
+// Nothing where a roof is not known, or not all that is under it.
+std::optional<std::string> nearer_roof(const Work& work, const std::string& slowest) {
+  const Roof& r = work.roof;
+  const bool unknown =
+      r.no_peak > 0 || r.no_integer_peak > 0 || r.no_bytes > 0 || r.no_bandwidth > 0;
+  if (!work.flop_complete() || unknown || r.ns <= 0) return std::nullopt;
+  const std::string nearer = r.memory_ns >= r.compute_ns + r.integer_ns ? "memory" : slowest;
+  return nearer.empty() ? std::nullopt : std::optional(nearer);
+}
+
+// Times that were taken while counters were read are too long to say "latency".
+std::optional<std::string> bound_by(const Work& work, const std::string& slowest) {
+  const auto nearer = nearer_roof(work, slowest);
+  const auto share = roofline_of(work).number();
+  if (!nearer || !share) return std::nullopt;
+  if (*share >= kBindingShare) return nearer;
+  return work.time.windowed > 0 ? std::nullopt : std::optional<std::string>("latency");
+}
+
+std::string shown_mangled(const KernelReport& kernel) { return cut(kernel.mangled, 2048); }
 
 Cell flop_cell(const Work& work) { return flop_of(work); }
 

@@ -1,5 +1,8 @@
-// Cells that many tables have.
+// Figures and cells that many tables have.
 #pragma once
+#include <optional>
+#include <string>
+
 #include "report/report.h"
 #include "sections/parts/table.h"
 
@@ -7,6 +10,18 @@ namespace flopinj::reduce {
 
 // A part's FLOP of all: marked where launches of the part, or of the rest, have no count.
 Figure flop_share(const Work& part, const Work& whole);
+
+// Over GPU time. Marked ">" where the time is of launches that were slowed by reading counters.
+Figure rate_of(const Work& work);       // FLOP/s
+Figure bandwidth_of(const Work& work);  // B/s of DRAM
+Figure intensity_of(const Work& work);  // FLOP for each byte of DRAM traffic
+Figure dram_bytes_of(const Work& work);
+// The roof that limits a kernel: "memory", `slowest` (the precision that takes most of the time at
+// peak), or "latency" where none does. Nothing where that is not known.
+std::optional<std::string> bound_by(const Work& work, const std::string& slowest);
+std::optional<std::string> nearer_roof(const Work& work, const std::string& slowest);
+
+std::string shown_mangled(const KernelReport& kernel);  // at most 2 KiB
 
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
 Cell exact_cell(const Work& work);  // the same, and "-" where no launch is

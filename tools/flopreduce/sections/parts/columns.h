@@ -34,6 +34,7 @@ class Columns {
   struct One {
     Column column;
     Get get;
+    const char* why_shown = nullptr;  // the only reason that people see of the unknown; null: all
   };
 
   template <typename F>
@@ -95,10 +96,14 @@ class Columns {
   }
   Columns& main() { return worth(Worth::kMain); }
   Columns& detail() { return worth(Worth::kDetail); }
+  // Of the last column: where it is not known people see no reason but this, and else "-".
+  Columns& dash(const char* unless = "") {
+    all_.back().why_shown = unless;
+    return *this;
+  }
   // A second look at the last column, to the last digit, for people only.
   Columns& and_exact(const char* key = "flop_exact", const char* heading = "exact") {
-    all_.push_back({{key, heading, Kind::kExactFlop}, all_.back().get});
-    return *this;
+    return add({key, heading, Kind::kExactFlop}, "", Get(all_.back().get)).dash();
   }
   // Columns that are added from here on are not for people.
   Columns& for_programs() {
@@ -112,7 +117,7 @@ class Columns {
   Columns& add(Column column, const char* meaning, Get get) {
     column.worth = worth_;
     column.meaning = meaning;
-    all_.push_back({column, std::move(get)});
+    all_.push_back({column, std::move(get), nullptr});
     return *this;
   }
   template <typename F>
@@ -134,7 +139,7 @@ class Columns {
     if constexpr (requires { value.has_value(); }) {
       return value ? count_cell(*value) : Cell::none();
     } else {
-      static_assert(std::integral<V>, "a count is a whole number");
+      static_assert(std::integral<V> || std::same_as<V, u128>, "a count is a whole number");
       return Figure::exact(static_cast<u128>(value));
     }
   }
@@ -177,9 +182,13 @@ class TableSource {
     return *this;
   }
   // People see its first `--top` rows.
-  TableSource& long_list(const char* when_empty = "") {
+  TableSource& long_list() {
     long_list_ = true;
-    when_empty_ = when_empty;
+    return *this;
+  }
+  // What people see instead of no row.
+  TableSource& when_empty(const char* words) {
+    when_empty_ = words;
     return *this;
   }
 
@@ -206,8 +215,11 @@ class TableSource {
   static TableRow cells(const Columns<Row>& all, const Row& row, const Report& report,
                         bool for_people) {
     TableRow out;
-    for (const auto& one : all.all())
-      if (shown(one.column, for_people)) out.push_back(one.get(row, report));
+    for (const auto& one : all.all()) {
+      if (!shown(one.column, for_people)) continue;
+      out.push_back(one.get(row, report));
+      if (for_people && one.why_shown != nullptr) out.back() = dashed(out.back(), one.why_shown);
+    }
     return out;
   }
   Table table(const Report& report, bool for_people) const {

@@ -9,11 +9,6 @@ namespace flopinj::reduce {
 bool executed(const Report& report, const std::string& precision);
 Mark share_mark(const Work& work);
 Cell share_cell(const Figure& of_peak);  // "above peak" where it cannot be
-Cell rate_cell(const Work& work);        // FLOP / GPU time
-Cell intensity_cell(const Work& work);   // FLOP for each byte of DRAM
-// The roof that limits a kernel: "memory", a precision, or "latency" where none does. Empty where
-// that is not known.
-std::string bound_by(const Work& work, const std::string& slowest);
 // `error`: what else is above a roof.
 void attained_fields(Fields& f, const Figure& of_peak, const std::string& error = "");
 void attained_object(Fields& f, const char* key, const Figure& of_peak, const char* about);

@@ -9,6 +9,10 @@ inline constexpr Column kFlop{
     "floating-point operations executed; one fused multiply-add counts 2 (--fma)"};
 inline constexpr Column kFlopShare{"flop_share", "share", Kind::kShare, Worth::kUsual,
                                    "share of the FLOP of the whole run"};
+inline constexpr Column kOperations{
+    "op", "OP", Kind::kOperations, Worth::kUsual,
+    "integer operations of tensor cores, a multiply-add being two whatever --fma says; they are in "
+    "no FLOP figure"};
 inline constexpr Column kMatrixFlop{
     "matrix_flop", "matrix FLOP", Kind::kFlop, Worth::kUsual,
     "of flop: fused multiply-adds and tensor cores, as of matrix products"};
@@ -27,14 +31,43 @@ inline constexpr Column kRate{"flop_per_s", "FLOP/s", Kind::kRate, Worth::kUsual
                               "FLOP / GPU time"};
 inline constexpr Column kIntensity{"flop_per_byte", "FLOP/B", Kind::kRatio, Worth::kUsual,
                                    "arithmetic intensity: FLOP / bytes of DRAM traffic"};
+inline constexpr Column kBandwidth{"byte_per_s", "memory", Kind::kBandwidth, Worth::kUsual,
+                                   "DRAM traffic / GPU time"};
 inline constexpr Column kUtilization{
     "utilization", "of peak", Kind::kShare, Worth::kUsual,
     "FLOP / (GPU time x peak), each precision against its own peak"};
+inline constexpr Column kRoofShare{
+    "roof_share", "of roof", Kind::kShare, Worth::kUsual,
+    "share of the roofline that is reached: the least time that peak FLOP/s and DRAM bandwidth "
+    "allow / GPU time"};
 inline constexpr Column kBoundBy{
     "bound_by", "bound by", Kind::kText, Worth::kUsual,
     "what limits the kernel: the nearer roof (memory, or a precision's peak) where it reaches "
-    "60 % of it, else latency"};
+    "60 % of it, else latency; null where a roof or the time is not known, or latency is not "
+    "certain (gpu_time_windowed_launches)"};
+inline constexpr Column kNearerRoof{
+    "nearer_roof", "nearer roof", Kind::kText, Worth::kUsual,
+    "the roof that allows the least: memory, or the precision that takes most of the time at peak"};
+inline constexpr Column kDramBytes{
+    "dram_bytes", "DRAM", Kind::kBytes, Worth::kUsual,
+    "read and written, as measured when kernels ran alone; null where a launch has none"};
+inline constexpr Column kExpectedRatio{
+    "expected_ratio", "expected", Kind::kRatio, Worth::kUsual,
+    "backward / forward of matrix work, by theory and by evidence of which gradients were "
+    "computed, "
+    "never by the ratio that it is to judge: 2 for products and convolutions, 1 without input "
+    "gradient, 2.5 for fused attention with keys as wide as values, 0 where nothing is computed "
+    "backward, and their mean by forward matrix FLOP"};
+inline constexpr Column kMangled{"mangled", "mangled", Kind::kText, Worth::kUsual,
+                                 "at most 2,048 bytes of it: several kernels may look alike "
+                                 "demangled"};
 inline constexpr Column kStableHash{"stable_hash", "hash", Kind::kText, Worth::kUsual,
                                     "of a signature: the same in every trace of this program"};
+
+// The same under another heading, where a table has two alike or little room.
+constexpr Column headed(Column column, const char* heading) {
+  column.heading = heading;
+  return column;
+}
 
 }  // namespace flopinj::reduce::said

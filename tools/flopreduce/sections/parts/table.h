@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -60,6 +61,12 @@ struct Cell {
   }
   bool empty() const { return std::holds_alternative<std::monostate>(value); }
 };
+
+// For people: without its reason, unless that is `why`.
+inline Cell dashed(Cell cell, std::string_view why = "") {
+  if (cell.absent != why) cell.absent = "-";
+  return cell;
+}
 
 // What a column is worth where a table is wider than the terminal.
 enum class Worth : uint8_t {

@@ -24,6 +24,26 @@ void add_gpu_time(Columns<Row>& c, W work) {
   c.figure(said::kGpuTime, [work](const Row& row) { return gpu_time_of(std::invoke(work, row)); });
 }
 
+// Over GPU time.
+template <typename Row, typename W>
+void add_rate(Columns<Row>& c, W work) {
+  c.figure(said::headed(said::kRate, "rate"), [work](const Row& row) {
+     return rate_of(std::invoke(work, row));
+   }).dash();
+}
+template <typename Row, typename W>
+void add_share_of_peak(Columns<Row>& c, W work) {
+  c.figure(said::kUtilization, [work](const Row& row) {
+     return utilization_of(std::invoke(work, row));
+   }).dash(kAbovePeak);
+}
+template <typename Row, typename W>
+void add_share_of_roof(Columns<Row>& c, W work) {
+  c.figure(said::kRoofShare, [work](const Row& row) {
+     return roofline_of(std::invoke(work, row));
+   }).dash(kAbovePeak);
+}
+
 // For programs: how far the figures are known, launch by launch.
 template <typename Row, typename W>
 void add_work_details(Columns<Row>& c, W work) {

@@ -103,10 +103,10 @@ Section phases_part(const Report& report) {
   for (size_t i = 0; i < std::min(kMostPhases, phases.size()); ++i) {
     const PhaseReport& p = *phases[i];
     const Mark mark = phase_mark(p.name, report);
-    table.rows.push_back({p.name, marked(flop_cell(p.work), mark),
-                          marked(flop_share_cell(p.work, report.total), mark), time_cell(p.work),
-                          time_share_cell(p.work, report.total), marked(rate_cell(p.work), mark),
-                          marked(share_cell(utilization_of(p.work)), mark)});
+    table.rows.push_back({p.name, flop_of(p.work).with(mark),
+                          flop_share(p.work, report.total).with(mark), gpu_time_of(p.work),
+                          time_share_cell(p.work, report.total), dashed(rate_of(p.work).with(mark)),
+                          dashed(utilization_of(p.work).with(mark), kAbovePeak)});
   }
   Section out{"Phases", {}, std::move(table), {}};
   if (phases.size() > kMostPhases)
@@ -132,11 +132,11 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
   for (size_t i = 0; i < shown; ++i) {
     const Work& w = kernels[i]->work;
     const uint64_t timed = w.launches - w.time.unknown;
-    const std::string bound = bound_by(w, kernels[i]->slowest_precision);
+    const auto bound = bound_by(w, kernels[i]->slowest_precision);
     table.rows.push_back(
         {names[i], time_share_cell(w, report.total), flop_share_cell(w, report.total), w.launches,
-         timed > 0 ? Cell(w.time.ns / timed, time_cell(w).marks) : Cell::none(), rate_cell(w),
-         intensity_cell(w), bound.empty() ? Cell::none() : Cell(bound)});
+         timed > 0 ? Cell(w.time.ns / timed, time_cell(w).marks) : Cell::none(), dashed(rate_of(w)),
+         dashed(intensity_of(w)), bound ? Cell(*bound) : Cell::none()});
   }
   const std::string count =
       shown < kernels.size() ? " (" + to_grouped(shown) + " of " + to_grouped(kernels.size()) + ")"
