@@ -1,6 +1,6 @@
 // Kernels by name, most FLOP first.
+#include "sections/parts/by_precision.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/text.h"
@@ -52,7 +52,7 @@ Columns<KernelReport> kernel_columns() {
       .detail();
   c.text("note", "note", note_of).detail();
   c.for_programs();
-  c.text("mangled", "mangled", [](const KernelReport& k) { return cut(k.mangled, 2048); });
+  c.text(said::kMangled, shown_mangled);
   c.count("signatures", "signatures", &KernelReport::signatures,
           "launch shapes and parameters that differ");
   c.count("merged_parameter_launches", "merged", &KernelReport::merged_launches,
@@ -63,10 +63,26 @@ Columns<KernelReport> kernel_columns() {
   return c;
 }
 
+using KernelFormat = FormatOf<KernelReport>;
+Columns<KernelFormat> kernel_format_columns() {
+  Columns<KernelFormat> c;
+  c.text("kernel", "kernel", [](const KernelFormat& f) { return f.row.name; });
+  c.text(said::kMangled, [](const KernelFormat& f) { return shown_mangled(f.row); });
+  add_format(c);
+  return c;
+}
+void each_kernel_format(const Report& report,
+                        const std::function<void(const KernelFormat&)>& visit) {
+  for_each_format(report, report.kernels, visit);
+}
+
 const TableSource kKernelTable =
     TableSource("kernels", "kernels by name", kernel_columns, &Report::kernels)
         .long_list()
         .when_empty("no launches");
+const TableSource kKernelFormats =
+    TableSource::pass_on("kernel_precisions", "FLOP of kernels by number format",
+                         kernel_format_columns, each_kernel_format);
 
 Section kernels_section(const Report& report) {
   Section out{"Top kernels", {}, kKernelTable.for_people(report), {}};
@@ -75,29 +91,8 @@ Section kernels_section(const Report& report) {
   return out;
 }
 
-void kernels_fields(Fields& f, const Report& report) {
-  f.list("kernels", report.kernels, "most FLOP first", [&](Fields& kernel, const KernelReport& k) {
-    kernel("name", k.name);
-    kernel("mangled", cut(k.mangled, 2048));
-    kernel("signatures", k.signatures);
-    work_part(kernel, k.work);
-    kernel.ns("min_ns", k.times.min_ns,
-              "the shortest GPU time of one launch, of those that were timed and not made while "
-              "counters were read; null where it was not recorded");
-    kernel.ns("median_ns", k.times.median_ns,
-              "of the same launches, to within 0.8 %; null at level tally, unless all took the "
-              "same");
-    kernel.ns("max_ns", k.times.max_ns, "the longest");
-    precision_fields(kernel, report, k.flop);
-    kernel("merged_parameter_launches", k.merged_launches,
-           "in signatures whose parameters were too many to tell apart");
-    kernel("unknown_parameter_launches", k.opaque_launches,
-           "in signatures whose parameters are not known");
-  });
-}
-
 }  // namespace
 
-const Subject kKernels = {kernels_section, kernels_fields, nullptr, {&kKernelTable}};
+const Subject kKernels = {kernels_section, nullptr, nullptr, {&kKernelTable, &kKernelFormats}};
 
 }  // namespace flopinj::reduce

@@ -1,7 +1,8 @@
 // FLOP by phase of training.
 #include "sections/notices.h"
+#include "sections/parts/by_precision.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -12,21 +13,75 @@ std::string flop_in_brackets(const Work& work) {
   return " (" + to_human(work.flop, "FLOP") + ")";
 }
 
+Columns<PhaseReport> phase_columns() {
+  Columns<PhaseReport> c;
+  const auto work = &PhaseReport::work;
+  // Launches of another phase may be of this one.
+  const auto marked = [](auto of) {
+    return [of](const PhaseReport& p, const Report& report) {
+      return of(p, report).with(phase_mark(p.name, report));
+    };
+  };
+  const auto flop = marked([](const PhaseReport& p, const Report&) { return flop_of(p.work); });
+  const auto share = marked(
+      [](const PhaseReport& p, const Report& report) { return flop_share(p.work, report.total); });
+  c.text("phase", "phase", &PhaseReport::name);
+  c.figure(said::kFlop, flop).main().and_exact();
+  c.figure(said::kFlopShare, share).main();
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  c.for_programs();
+  c.figure(said::kUtilization,
+           marked([](const PhaseReport& p, const Report&) { return utilization_of(p.work); }));
+  add_work_details(c, work);
+  return c;
+}
+
+using PhaseFormat = FormatOf<PhaseReport>;
+Columns<PhaseFormat> phase_format_columns() {
+  Columns<PhaseFormat> c;
+  c.text("phase", "phase", [](const PhaseFormat& f) { return f.row.name; });
+  add_format(c);
+  return c;
+}
+void each_phase_format(const Report& report, const std::function<void(const PhaseFormat&)>& visit) {
+  for_each_format(report, report.phases, visit);
+}
+
+// Launches that are in a phase on less evidence than others.
+struct PhasePart {
+  const char *part, *phase;
+  const Work& work;
+};
+std::vector<PhasePart> phase_parts(const Report& report) {
+  return {{"unclear", "other", report.unclear},
+          {"products", "optimizer", report.optimizer_products}};
+}
+Columns<PhasePart> phase_part_columns() {
+  Columns<PhasePart> c;
+  const auto work = [](const PhasePart& p) -> const Work& { return p.work; };
+  c.text("part", "part", &PhasePart::part,
+         "unclear: launches that may have run forward, their sequence numbers do not say. "
+         "products: of operators that multiply matrices, which no sequence number places: the "
+         "optimizer's own, as of Muon and Shampoo, or those of a closure");
+  c.text("phase", "phase", &PhasePart::phase);
+  add_flop(c, work);
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  add_work_details(c, work);
+  return c;
+}
+
+const TableSource kPhaseTable("phases", "FLOP and GPU time by phase of training", phase_columns,
+                              &Report::phases);
+const TableSource kPhaseFormats = TableSource::pass_on(
+    "phase_precisions", "FLOP of phases by number format", phase_format_columns, each_phase_format);
+const TableSource kPhaseParts("phase_parts",
+                              "launches that are in their phase on less evidence than others",
+                              phase_part_columns, phase_parts);
+
 Section phases_section(const Report& report) {
-  Table table{"phases",
-              {{"phase", "phase"},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "exact", Kind::kExactFlop},
-               {"flop_share", "share", Kind::kShare, Worth::kMain},
-               {"launches", "launches", Kind::kCount},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
-  for (const auto& p : report.phases) {
-    const Mark mark = phase_mark(p.name, report);
-    table.rows.push_back({p.name, marked(flop_cell(p.work), mark), marked(exact_cell(p.work), mark),
-                          marked(flop_share_cell(p.work, report.total), mark), p.work.launches,
-                          time_cell(p.work)});
-  }
-  Section out{"By phase", {}, std::move(table), {}};
+  Section out{"By phase", {}, kPhaseTable.for_people(report), {}};
   out.below = unclear_lines(report);
   if (const Work& products = report.optimizer_products; products.launches > 0)
     out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +
@@ -35,20 +90,6 @@ Section phases_section(const Report& report) {
                              "as of Muon and Shampoo, or those of a closure.",
                          Tone::kDim});
   return out;
-}
-
-void phase_fields(Fields& f, const Report& report) {
-  f.map(
-      "phases", report.phases, "those with launches", [](const PhaseReport& p) { return p.name; },
-      [&](Fields& phase, const PhaseReport& p) {
-        work_part(phase, p.work);
-        precision_fields(phase, report, p.flop);
-      });
-  work_object(f, "phase_unclear", report.unclear,
-              "of phase other: launches that may have run forward; sequence numbers do not say");
-  work_object(f, "optimizer_products", report.optimizer_products,
-              "of phase optimizer: launches of operators that multiply matrices, which no sequence "
-              "number places: the optimizer's own, as of Muon and Shampoo, or those of a closure");
 }
 
 }  // namespace
@@ -70,6 +111,7 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {phases_section, phase_fields};
+const Subject kPhases = {
+    phases_section, nullptr, nullptr, {&kPhaseTable, &kPhaseFormats, &kPhaseParts}};
 
 }  // namespace flopinj::reduce

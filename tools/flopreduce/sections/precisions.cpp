@@ -1,71 +1,99 @@
 // FLOP by number format, and apart from them integer operations.
+#include "sections/parts/by_precision.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-// Of one precision, `estimated` of it by estimate.
-Cell sum_cell(const Report& report, u128 operations, u128 estimated, u128 doubtful = 0) {
-  Work of_all;
-  of_all.flop = operations;
-  of_all.doubtful = doubtful;
-  of_all.unmeasured = report.total.unmeasured;
-  of_all.varying = estimated > 0 ? 1 : 0;
-  return {operations, flop_mark(of_all)};
+// Of one format; `of`: of all.
+Figure sum_figure(u128 operations, u128 doubtful, bool estimated, const Work& of) {
+  Work work;
+  work.flop = operations;
+  work.doubtful = doubtful;
+  work.unmeasured = of.unmeasured;
+  work.varying = estimated ? 1 : 0;
+  return flop_of(work);
 }
 
-u128 doubtful_of(const Report& report, size_t precision) {
-  return precision < kInstructionPrecisions ? report.flop.doubtful[precision] : 0;
+std::vector<OneFormat> formats_of(const Report& report) {
+  return by_format(report, report.flop, report.total, &report.estimated_flop);
 }
+std::vector<OneFormat> precisions_of(const Report& report) {
+  auto all = formats_of(report);
+  std::erase_if(all, [](const OneFormat& one) { return !one.flop.known(); });
+  return all;
+}
+std::vector<OneFormat> integer_formats_of(const Report& report) {
+  auto all = formats_of(report);
+  std::erase_if(all, [](const OneFormat& one) { return !one.operations.known(); });
+  return all;
+}
+
+// FLOP that were not measured may be of this precision or of others.
+Figure precision_share(const OneFormat& one, const Report& report) {
+  const Work& total = report.total;
+  const u128 flop = std::get<u128>(one.flop.value());
+  const Figure share = Figure::exact(flop) / Figure::exact(total.flop);
+  if (total.flop_complete()) return share;
+  return share.with(Mark::kAtMost | mark_if(flop < total.flop, Mark::kAtLeast));
+}
+
+Columns<OneFormat> precision_columns() {
+  Columns<OneFormat> c;
+  c.text("precision", "precision", &OneFormat::format);
+  c.figure(said::kFlop, &OneFormat::flop).main().and_exact();
+  c.figure(said::kFlopShare, precision_share);
+  return c;
+}
+
+Columns<OneFormat> integer_columns() {
+  Columns<OneFormat> c;
+  c.text("source", "source", &OneFormat::format);
+  c.figure(said::kOperations, &OneFormat::operations).main().and_exact("op_exact");
+  return c;
+}
+
+const TableSource kPrecisionTable =
+    TableSource("precisions", "FLOP by number format", precision_columns, precisions_of)
+        .when_empty("none counted");
+const TableSource kIntegerTable("integer_operations", "integer operations of the tensor cores",
+                                integer_columns, integer_formats_of);
 
 Section precisions_section(const Report& report) {
-  Table table{"precisions",
-              {{"precision", "precision"},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_exact", "exact", Kind::kExactFlop},
-               {"flop_share", "share", Kind::kShare}}};
-  table.when_empty = "none counted";
-  for (size_t i = 0; i < report.precisions.size(); ++i) {
-    const Cell flop = sum_cell(report, report.flop.by_precision[i],
-                               report.estimated_flop.by_precision[i], doubtful_of(report, i));
-    if (report.flop.by_precision[i] == 0) continue;
-    // What was not measured may be of this precision or of others.
-    const Mark bounds = report.total.flop_complete() ? Mark::kNone
-                        : report.flop.by_precision[i] < report.total.flop
-                            ? Mark::kAtLeast | Mark::kAtMost
-                            : Mark::kAtMost;
-    table.rows.push_back(
-        {report.precisions[i], flop, flop,
-         marked(share_cell(report.flop.by_precision[i], report.total.flop), bounds)});
-  }
-  return {"By precision", {}, std::move(table), {}};
+  return {"By precision", {}, kPrecisionTable.for_people(report), {}};
 }
 
 Section integer_section(const Report& report) {
-  Table table{"integer_operations",
-              {{"source", "source"},
-               {"op", "OP", Kind::kOperations, Worth::kMain},
-               {"op_exact", "exact", Kind::kExactFlop}}};
-  for (size_t i = 0; i < kIntegerFormats.size(); ++i) {
-    const Cell operations =
-        sum_cell(report, report.flop.integer[i], report.estimated_flop.integer[i]);
-    if (report.flop.integer[i] > 0)
-      table.rows.push_back({std::string(kIntegerFormats[i]), operations, operations});
-  }
+  Table table = kIntegerTable.for_people(report);
   if (table.rows.empty()) return {};
   return {"Integer operations of the tensor cores (no FLOP)", {}, std::move(table), {}};
 }
 
-void precisions_fields(Fields& f, const Report& report) {
-  precision_fields(f, report, report.flop);
-  f("precision_partial", !report.total.flop_complete(), "launches are unmeasured");
-}
-
 }  // namespace
 
-const Subject kPrecisions = {precisions_section, precisions_fields};
-const Subject kIntegerOperations = {integer_section, nullptr};
+std::vector<OneFormat> by_format(const Report& report, const Flop& flop, const Work& work,
+                                 const Flop* estimated) {
+  std::vector<OneFormat> all;
+  const auto varies = [&](const auto& of_flop, size_t i) {
+    return estimated != nullptr ? of_flop(*estimated)[i] > 0 : work.varying > 0;
+  };
+  const auto precisions = [](const Flop& f) -> const auto& { return f.by_precision; };
+  const auto integers = [](const Flop& f) -> const auto& { return f.integer; };
+  for (size_t i = 0; i < report.precisions.size(); ++i) {
+    const u128 doubtful = i < kInstructionPrecisions ? flop.doubtful[i] : 0;
+    if (const u128 sum = flop.by_precision[i]; sum > 0)
+      all.push_back(
+          {report.precisions[i], sum_figure(sum, doubtful, varies(precisions, i), work), {}});
+  }
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+    if (const u128 sum = flop.integer[i]; sum > 0)
+      all.push_back(
+          {std::string(kIntegerFormats[i]), {}, sum_figure(sum, 0, varies(integers, i), work)});
+  return all;
+}
+
+const Subject kPrecisions = {precisions_section, nullptr, nullptr, {&kPrecisionTable}};
+const Subject kIntegerOperations = {integer_section, nullptr, nullptr, {&kIntegerTable}};
 
 }  // namespace flopinj::reduce

@@ -2,47 +2,77 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Section ranges_section(const Report& report) {
-  std::vector<const RangeReport*> order;
+using Range = const RangeReport*;
+
+std::vector<Range> ranges_by_flop(const Report& report) {
+  std::vector<Range> order;
   for (const auto& r : report.ranges) order.push_back(&r);
-  if (order.empty()) return {};
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return a->inclusive.flop > b->inclusive.flop;
-  });
-  Table table{"ranges",
-              {{"range", "range"},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_share", "share", Kind::kShare, Worth::kMain},
-               {"launches", "launches", Kind::kCount},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
-  table.long_list = true;
-  for (const auto* r : order)
-    table.rows.push_back({r->path, flop_cell(r->inclusive),
-                          flop_share_cell(r->inclusive, report.total), r->inclusive.launches,
-                          time_cell(r->inclusive)});
-  return {"Top ranges (inclusive)", {}, std::move(table), {}};
+  std::ranges::stable_sort(order,
+                           [](Range a, Range b) { return a->inclusive.flop > b->inclusive.flop; });
+  return order;
 }
 
-void ranges_fields(Fields& f, const Report& report) {
-  f.list("ranges", report.ranges, "in tree order, each with everything below it",
-         [](Fields& range, const RangeReport& r) {
-           range("path", r.path);
-           range("name", r.name);
-           range("depth", r.depth);
-           work_part(range, r.inclusive);
-           work_object(range, "exclusive", r.exclusive, "of launches right in it");
-         });
-  work_object(f, "outside_ranges", report.outside_ranges);
+Columns<Range> range_columns() {
+  Columns<Range> c;
+  const auto work = &RangeReport::inclusive;
+  c.text("range", "range", &RangeReport::path,
+         "names of the ranges around it and its own, with \"/\" between");
+  add_flop(c, work);
+  c.main();
+  add_flop_share(c, work);
+  c.main();
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  c.for_programs();
+  c.text("name", "name", &RangeReport::name);
+  c.count("depth", "depth", &RangeReport::depth, "1: in no other range");
+  c.count(
+      "place", "place",
+      [](Range r, const Report& report) { return size_t(r - report.ranges.data()); },
+      "in the tree: before the ranges inside of it, from 0");
+  add_work_details(c, work);
+  return c;
+}
+
+// Without the ranges inside of it.
+struct OwnWork {
+  std::optional<std::string> range;  // nothing: in no range
+  const Work& work;
+};
+Columns<OwnWork> own_work_columns() {
+  Columns<OwnWork> c;
+  const auto work = [](const OwnWork& r) -> const Work& { return r.work; };
+  c.text("range", "range", &OwnWork::range, "null: launches in no range");
+  add_flop(c, work);
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  add_work_details(c, work);
+  return c;
+}
+void each_own_work(const Report& report, const std::function<void(const OwnWork&)>& visit) {
+  for (const RangeReport& r : report.ranges) visit({r.path, r.exclusive});
+  visit({std::nullopt, report.outside_ranges});
+}
+
+const TableSource kRangeTable =
+    TableSource("ranges", "NVTX ranges, with what is below them", range_columns, ranges_by_flop)
+        .long_list();
+const TableSource kOwnWork = TableSource::pass_on(
+    "ranges_exclusive", "launches right in a range, and in none", own_work_columns, each_own_work);
+
+Section ranges_section(const Report& report) {
+  if (report.ranges.empty()) return {};
+  return {"Top ranges (inclusive)", {}, kRangeTable.for_people(report), {}};
 }
 
 }  // namespace
 
-const Subject kRanges = {ranges_section, ranges_fields};
+const Subject kRanges = {ranges_section, nullptr, nullptr, {&kRangeTable, &kOwnWork}};
 
 }  // namespace flopinj::reduce
