@@ -1,117 +1,155 @@
 // Forward and backward side by side: by layer, and by forward operator.
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/expected.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Cell pair_formula_cell(u128 flop, bool partial, bool at_most) {
-  if (flop == 0) return Cell::none();
+using Pair = ForwardBackward;
+
+Figure pair_formula(u128 flop, bool partial, bool at_most) {
+  if (flop == 0) return {};
   if (partial && at_most) return {flop, Mark::kEstimate};
-  return {flop, partial ? Mark::kAtLeast : at_most ? Mark::kAtMost : Mark::kNone};
-}
-Cell forward_formula_cell(const ForwardBackward& r) {
-  return pair_formula_cell(r.forward_formula, r.forward_formula_partial, false);
-}
-Cell backward_formula_cell(const ForwardBackward& r) {
-  return pair_formula_cell(r.backward_formula, r.backward_formula_partial,
-                           r.backward_formula_at_most);
-}
-Cell pair_ratio_cell(const std::optional<double>& ratio, Mark mark = Mark::kNone) {
-  return ratio ? Cell(*ratio, mark) : Cell::none();
+  return {flop, mark_if(partial, Mark::kAtLeast) | mark_if(at_most, Mark::kAtMost)};
 }
 
 // A node's work that no number leads to its operator is missing from that operator's row.
-Mark backward_mark(const ForwardBackward& row, const OperatorsReport& operators) {
-  if (operators.differentiated_again == 0 || row.backward.launches == 0) return Mark::kNone;
+Mark backward_mark(const Pair& row, const Report& report) {
+  if (report.operators.differentiated_again == 0 || row.backward.launches == 0) return Mark::kNone;
   return row.forward.launches == 0 ? Mark::kAtMost : Mark::kAtLeast;
 }
+Mark forward_mark(const Pair& row) { return mark_if(row.forward_at_least, Mark::kAtLeast); }
 
-// An upper bound where it is a range.
-Cell expected_cell(const std::optional<ExpectedRatio>& expected) {
-  if (!expected) return Cell::none();
-  return {expected->most, expected->certain() ? Mark::kNone : Mark::kAtMost};
+Figure flop_where_any(const Work& work) { return work.launches > 0 ? flop_of(work) : Figure(); }
+Figure time_where_any(const Work& work) { return work.launches > 0 ? gpu_time_of(work) : Figure(); }
+
+Columns<Pair> pair_columns(const char* name, const char* of_name) {
+  Columns<Pair> c;
+  c.text(name, name, &Pair::name, of_name);
+  c.figure(
+       "forward_flop", "forward", Kind::kFlop,
+       [](const Pair& r) { return flop_where_any(r.forward).with(forward_mark(r)); },
+       "executed FLOP of forward; a lower bound too where launches of phase_parts 'unclear' are of "
+       "it")
+      .main();
+  c.figure(
+      "forward_share", "of fwd", Kind::kRatio,
+      [](const Pair& r) { return Figure::exact(r.forward_share); },
+      "share of the executed FLOP of the whole forward pass; null where a launch of the pass "
+      "is unmeasured, or none is here");
+  c.figure(
+       "backward_flop", "backward", Kind::kFlop,
+       [](const Pair& r, const Report& report) {
+         return flop_where_any(r.backward).with(backward_mark(r, report));
+       },
+       "executed FLOP of backward")
+      .main();
+  c.figure(
+       "ratio", "ratio", Kind::kRatio,
+       [](const Pair& r, const Report& report) {
+         return Figure::exact(r.ratio).with(backward_mark(r, report) | inverse(forward_mark(r)));
+       },
+       "backward / forward of matrix work (fused multiply-adds and tensor cores); null where a "
+       "part is unmeasured or missing")
+      .main();
+  c.figure(said::kExpectedRatio, [](const Pair& r) { return expected_figure(r.expected); });
+  c.figure(
+       "forward_formula_flop", "formula fwd", Kind::kFlop,
+       [](const Pair& r) {
+         return pair_formula(r.forward_formula, r.forward_formula_partial, false);
+       },
+       "FLOP of forward by formula; a lower bound where some operators have no formula, or are of "
+       "complex numbers")
+      .detail();
+  c.figure(
+       "backward_formula_flop", "formula bwd", Kind::kFlop,
+       [](const Pair& r) {
+         return pair_formula(r.backward_formula, r.backward_formula_partial,
+                             r.backward_formula_at_most);
+       },
+       "the same of backward; an upper bound where it holds gradients that were not computed, or "
+       "of which nothing is known")
+      .detail();
+  c.figure(
+      "forward_gpu_time_ns", "time fwd", Kind::kNanoseconds,
+      [](const Pair& r) { return time_where_any(r.forward); }, "GPU time of forward");
+  c.figure(
+      "backward_gpu_time_ns", "time bwd", Kind::kNanoseconds,
+      [](const Pair& r) { return time_where_any(r.backward); }, "GPU time of backward");
+  c.for_programs();
+  add_expected_details(c, &Pair::expected);
+  return c;
+}
+Columns<Pair> layer_columns() {
+  return pair_columns("layer",
+                      "the ranges below the one that gives the phase, operators left out; in the "
+                      "order of forward. Backward launches belong to the layer of the forward "
+                      "operator with their sequence number, else to that of the ranges around "
+                      "them");
+}
+Columns<Pair> operator_work_columns() {
+  return pair_columns("operator",
+                      "the function that forward called (phases forward and loss, and what "
+                      "backward was joined to). Backward launches belong to the forward operator "
+                      "with their sequence number; those that found none have the name of their "
+                      "autograd node");
 }
 
-Table pair_table(const char* key, Column name, const OperatorsReport& operators,
-                 const std::vector<ForwardBackward>& rows) {
-  Table table{key,
-              {name,
-               {"forward_flop", "forward", Kind::kFlop, Worth::kMain},
-               {"forward_share", "of fwd", Kind::kRatio},
-               {"backward_flop", "backward", Kind::kFlop, Worth::kMain},
-               {"ratio", "ratio", Kind::kRatio, Worth::kMain},
-               {"expected_ratio", "expected", Kind::kRatio},
-               {"forward_formula_flop", "formula fwd", Kind::kFlop, Worth::kDetail},
-               {"backward_formula_flop", "formula bwd", Kind::kFlop, Worth::kDetail},
-               {"forward_gpu_time_ns", "time fwd", Kind::kNanoseconds},
-               {"backward_gpu_time_ns", "time bwd", Kind::kNanoseconds}}};
-  table.long_list = true;
-  const auto flop = [](const Work& work, Mark mark) {
-    Cell cell = work.launches > 0 ? flop_cell(work) : Cell::none();
-    cell.marks = cell.marks | mark;
-    return cell;
+// One direction of a layer or operator.
+struct PassRow {
+  const std::string& name;
+  const char* pass;
+  const Work& work;
+};
+template <const char* kName>
+Columns<PassRow> pass_columns() {
+  Columns<PassRow> c;
+  const auto work = [](const PassRow& r) -> const Work& { return r.work; };
+  c.text(kName, kName, [](const PassRow& r) { return r.name; });
+  c.text("pass", "pass", &PassRow::pass, "forward, backward or recompute");
+  add_flop(c, work);
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  add_work_details(c, work);
+  return c;
+}
+constexpr char kLayerName[] = "layer", kOperatorName[] = "operator";
+
+template <std::vector<Pair> OperatorsReport::*kPairs>
+const std::vector<Pair>& pairs_of(const Report& report) {
+  return report.operators.*kPairs;
+}
+template <std::vector<Pair> OperatorsReport::*kPairs>
+void each_pass(const Report& report, const std::function<void(const PassRow&)>& visit) {
+  const auto pass = [&](const Pair& pair, const char* name, const Work& work) {
+    if (work.launches > 0) visit({pair.name, name, work});
   };
-  const auto time = [](const Work& work) {
-    return work.launches > 0 ? time_cell(work) : Cell::none();
-  };
-  for (const ForwardBackward& r : rows) {
-    const Mark forward = r.forward_at_least ? Mark::kAtLeast : Mark::kNone;
-    const Mark backward = backward_mark(r, operators);
-    const Mark ratio = backward | (r.forward_at_least ? Mark::kAtMost : Mark::kNone);
-    table.rows.push_back({r.name, flop(r.forward, forward), pair_ratio_cell(r.forward_share),
-                          flop(r.backward, backward), pair_ratio_cell(r.ratio, ratio),
-                          expected_cell(r.expected), forward_formula_cell(r),
-                          backward_formula_cell(r), time(r.forward), time(r.backward)});
+  for (const Pair& pair : report.operators.*kPairs) {
+    pass(pair, "forward", pair.forward);
+    pass(pair, "backward", pair.backward);
+    pass(pair, "recompute", pair.recompute);
   }
-  return table;
 }
 
-void pair_fields(Fields& f, const ForwardBackward& r) {
-  work_object(f, "forward", r.forward);
-  work_object(f, "backward", r.backward);
-  work_object(f, "recompute", r.recompute);
-  f.flop("forward_formula_flop", forward_formula_cell(r), "of the operators that have a formula");
-  f("forward_formula_partial", r.forward_formula_partial,
-    "some operators have no formula, or are of complex numbers");
-  f.flop("backward_formula_flop", backward_formula_cell(r));
-  f("backward_formula_partial", r.backward_formula_partial);
-  f("backward_formula_at_most", r.backward_formula_at_most,
-    "it holds gradients that were not computed, or of which nothing is known");
-  f("forward_at_least", r.forward_at_least,
-    "launches of phase_unclear are of this operator or layer");
-  f.share("forward_share", r.forward_share,
-          "executed forward FLOP / those of the whole pass: for layers of phase forward, for "
-          "operators of all that counts as forward there. null where a launch of the pass is "
-          "unmeasured, or none is here");
-  f("matrix_ratio", r.ratio,
-    "backward / forward of fused multiply-adds and tensor work; null where a part is unmeasured or "
-    "missing");
-  expected_fields(f, r.expected);
-}
-
-void pair_list(Fields& f, const char* key, const char* name,
-               const std::vector<ForwardBackward>& rows, const char* about) {
-  f.list(key, rows, about, [&](Fields& row, const ForwardBackward& r) {
-    row(name, r.name);
-    row.part("forward_backward", [&](Fields& part) { pair_fields(part, r); });
-  });
-}
+const TableSource kLayerTable = TableSource("layers", "backward / forward by layer", layer_columns,
+                                            pairs_of<&OperatorsReport::layers>)
+                                    .long_list();
+const TableSource kLayerPasses =
+    TableSource::pass_on("layer_passes", "launches of a layer by direction",
+                         pass_columns<kLayerName>, each_pass<&OperatorsReport::layers>);
+const TableSource kOperatorWorkTable =
+    TableSource("operator_work", "backward / forward by operator", operator_work_columns,
+                pairs_of<&OperatorsReport::by_forward>)
+        .long_list();
+const TableSource kOperatorPasses =
+    TableSource::pass_on("operator_passes", "launches of a forward operator by direction",
+                         pass_columns<kOperatorName>, each_pass<&OperatorsReport::by_forward>);
 
 Section layers_section(const Report& report) {
   if (report.operators.layers.empty()) return {};
-  return {"Layers: backward / forward of matrix work",
-          {},
-          pair_table("layers", {"layer", "layer"}, report.operators, report.operators.layers),
-          {}};
-}
-
-void layers_fields(Fields& f, const Report& report) {
-  pair_list(f, "layer_work", "layer", report.operators.layers,
-            "by layer, in the order of forward: the ranges below the one that says the phase, "
-            "operators left out. Backward launches belong to the layer of the forward operator "
-            "with their sequence number, else to that of the ranges around them");
+  return {"Layers: backward / forward of matrix work", {}, kLayerTable.for_people(report), {}};
 }
 
 Section operator_work_section(const Report& report) {
@@ -119,9 +157,9 @@ Section operator_work_section(const Report& report) {
   if (rows.empty()) return {};
   Section out{"Operators: backward / forward of matrix work",
               {},
-              pair_table("operator_work", {"operator", "operator"}, report.operators, rows),
+              kOperatorWorkTable.for_people(report),
               {}};
-  for (const ForwardBackward& r : rows)
+  for (const Pair& r : rows)
     if (r.name.ends_with("Backward") && r.forward.launches == 0) {
       out.below.push_back(
           {"A name that ends in Backward stands for work whose forward operator is not known.",
@@ -131,17 +169,10 @@ Section operator_work_section(const Report& report) {
   return out;
 }
 
-void operator_work_fields(Fields& f, const Report& report) {
-  pair_list(f, "operator_work", "operator", report.operators.by_forward,
-            "by the function that forward called, most FLOP first. Forward: phases forward and "
-            "loss, and what backward was joined to. Backward launches belong to the forward "
-            "operator with their sequence number; those that found none have the name of their "
-            "autograd node");
-}
-
 }  // namespace
 
-const Subject kLayers = {layers_section, layers_fields};
-const Subject kOperatorWork = {operator_work_section, operator_work_fields};
+const Subject kLayers = {layers_section, nullptr, nullptr, {&kLayerTable, &kLayerPasses}};
+const Subject kOperatorWork = {
+    operator_work_section, nullptr, nullptr, {&kOperatorWorkTable, &kOperatorPasses}};
 
 }  // namespace flopinj::reduce

@@ -1,68 +1,93 @@
 // Numbers that the program gave to its ranges, and the FLOP for each.
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Cell cell_of(const std::optional<double>& flop, Mark mark) {
-  return flop ? Cell(*flop, mark) : Cell::none();
+// One number in one range, or all of it.
+struct NumberRow {
+  const NumberReport& number;
+  const NumberReport::InRange* in = nullptr;  // null: all
+};
+
+std::vector<NumberRow> number_rows(const Report& report) {
+  std::vector<NumberRow> rows;
+  for (const NumberReport& number : report.numbers) {
+    rows.push_back({number});
+    for (const auto& one : number.ranges) rows.push_back({number, &one});
+  }
+  return rows;
 }
 
-Mark mark_of(const NumberReport::InRange& one) {
-  return (one.estimate ? Mark::kEstimate : Mark::kNone) |
-         (one.at_least ? Mark::kAtLeast : Mark::kNone);
+std::string given_range(const NumberRow& row) {
+  if (row.in == nullptr) return "(all executed FLOP)";
+  return row.in->range.empty() ? "(in no range)" : row.in->range;
 }
+
+// Of all: in ranges that are not inside of one that was given the same number.
+uint64_t times_of(const NumberRow& row) {
+  if (row.in != nullptr) return row.in->times;
+  uint64_t times = 0;
+  for (const auto& one : row.number.ranges) times += one.outermost ? one.times : 0;
+  return times;
+}
+
+Figure flop_each(const NumberRow& row, const Report& report) {
+  if (row.in == nullptr) return Figure::exact(row.number.flop_each).with(flop_mark(report.total));
+  return Figure::exact(row.in->flop_each)
+      .with(mark_if(row.in->estimate, Mark::kEstimate) | mark_if(row.in->at_least, Mark::kAtLeast));
+}
+
+Columns<NumberRow> number_columns() {
+  Columns<NumberRow> c;
+  c.text(
+      "number", "number", [](const NumberRow& row) { return row.number.name; },
+      "its name, as of range(\"data\", tokens=4096)");
+  c.text("range", "given to range", given_range);
+  c.count(
+       "total", "total",
+       [](const NumberRow& row) { return row.in == nullptr ? row.number.total : row.in->total; },
+       "sum over all processes; of all executed FLOP without ranges inside of one that was given "
+       "the same number")
+      .main();
+  c.count("times", "times", times_of, "how often it was given");
+  c.figure("flop_each", "FLOP each", Kind::kFlop, flop_each,
+           "FLOP / total: all executed, or those of launches in the range, of a training step on "
+           "any thread; null where none were, or not each step was given it")
+      .main();
+  c.for_programs();
+  c.text(
+      "path", "path",
+      [](const NumberRow& row) {
+        return row.in == nullptr || row.in->range.empty() ? std::nullopt
+                                                          : std::optional(row.in->range);
+      },
+      "of the range, as in table ranges; null: all, or given in no range");
+  c.flag(
+      "whole", "whole", [](const NumberRow& row) { return row.in == nullptr; },
+      "the row is of all executed FLOP");
+  c.count(
+      "processes", "processes",
+      [](const NumberRow& row) {
+        return row.in == nullptr ? std::optional(row.number.processes) : std::nullopt;
+      },
+      "processes that gave it");
+  return c;
+}
+
+const TableSource kNumberTable =
+    TableSource("numbers", "FLOP for each token, image or other number of a range", number_columns,
+                number_rows)
+        .long_list();
 
 Section numbers_section(const Report& report) {
   if (report.numbers.empty()) return {};
-  Table table{"numbers",
-              {{"number", "number"},
-               {"range", "given to range"},
-               {"total", "total", Kind::kCount, Worth::kMain},
-               {"times", "times", Kind::kCount},
-               {"flop_each", "FLOP each", Kind::kFlop, Worth::kMain}}};
-  table.long_list = true;
-  for (const NumberReport& number : report.numbers) {
-    uint64_t times = 0;
-    for (const auto& one : number.ranges) times += one.outermost ? one.times : 0;
-    table.rows.push_back({number.name, "(all executed FLOP)", Cell(number.total), times,
-                          cell_of(number.flop_each, flop_mark(report.total))});
-    for (const auto& one : number.ranges)
-      table.rows.push_back({number.name, one.range.empty() ? "(in no range)" : one.range,
-                            Cell(one.total), one.times, cell_of(one.flop_each, mark_of(one))});
-  }
-  return {"Numbers of ranges", {}, std::move(table), {}};
-}
-
-void numbers_fields(Fields& f, const Report& report) {
-  f.list("numbers", report.numbers,
-         "that the program gave to its ranges, as range(\"data\", tokens=4096)",
-         [&](Fields& to, const NumberReport& number) {
-           to("name", number.name);
-           to("total", number.total,
-              "of all processes, without ranges inside of one that was given the same number");
-           to("processes", uint64_t{number.processes}, "that gave it");
-           to.bounded("flop_each", Kind::kRatio, cell_of(number.flop_each, Mark::kNone),
-                      missing_mark(report.total), "all executed FLOP / total");
-           to.list("ranges", number.ranges, "each that was given it",
-                   [](Fields& range, const NumberReport::InRange& one) {
-                     range("path", text_or_null(one.range), "null: given in no range");
-                     range("total", one.total);
-                     range("times", one.times);
-                     range.bounded(
-                         "flop_each", Kind::kRatio, cell_of(one.flop_each, Mark::kNone),
-                         one.at_least ? Mark::kAtLeast : Mark::kNone,
-                         "FLOP of launches in the range, of a training step on any thread / total; "
-                         "null where none were, or not each step was given it");
-                     range("estimate", one.estimate, "flop_each is one");
-                   });
-         });
+  return {"Numbers of ranges", {}, kNumberTable.for_people(report), {}};
 }
 
 }  // namespace
 
-const Subject kNumbers = {numbers_section, numbers_fields};
+const Subject kNumbers = {numbers_section, nullptr, nullptr, {&kNumberTable}};
 
 }  // namespace flopinj::reduce

@@ -1,62 +1,154 @@
 // Operators by function: executed, formula, ratio and why; and where backward found its forward.
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Cell formula_cell(const OperatorReport& o) {
-  if (!o.formula_flop) return Cell::none();
-  const Mark mark = o.calls_counted ? Mark::kNone : Mark::kEstimate;
-  if (o.formula_partial && o.formula_at_most) return {*o.formula_flop, Mark::kEstimate};
-  if (o.formula_at_most) return {*o.formula_flop, mark | Mark::kAtMost};
-  return {*o.formula_flop, mark | (o.formula_partial ? Mark::kAtLeast : Mark::kNone)};
+// Of FLOP by formula, which hold gradients of which nothing is known, or lack places.
+Figure by_formula(const std::optional<u128>& flop, const OperatorReport& o) {
+  if (!flop) return {};
+  if (o.formula_partial && o.formula_at_most) return {*flop, Mark::kEstimate};
+  return {*flop, mark_if(!o.calls_counted, Mark::kEstimate) |
+                     mark_if(o.formula_at_most, Mark::kAtMost) |
+                     mark_if(o.formula_partial, Mark::kAtLeast)};
 }
 
-constexpr Column kCalls = {"calls", "calls", Kind::kCount, Worth::kDetail};
-constexpr Column kFlop = {"flop", "executed", Kind::kFlop, Worth::kMain};
-constexpr Column kFormula = {"formula_flop", "formula", Kind::kFlop};
-constexpr Column kExecuted = {"executed_formula_ratio", "ratio", Kind::kRatio, Worth::kMain};
-
-Cell calls_cell(const OperatorReport& o) {
-  return {o.calls, o.calls_counted ? Mark::kNone : Mark::kEstimate};
+Figure counted_calls(u128 number, const OperatorReport& o) {
+  return {number, mark_if(!o.calls_counted, Mark::kEstimate)};
 }
-Cell ratio_cell(const OperatorReport& o) { return o.ratio ? Cell(*o.ratio) : Cell::none(); }
+
+// Of the columns of both tables, those that come after the name and the place.
+void add_executed(Columns<OperatorReport>& c) {
+  const auto work = &OperatorReport::work;
+  c.figure(
+       "calls", "calls", Kind::kCount,
+       [](const OperatorReport& o) { return counted_calls(o.calls, o); }, "calls of the operator")
+      .detail();
+  add_launches(c, work);
+  c.figure(said::headed(said::kFlop, "executed"), [](const auto& o) {
+     return flop_of(o.work);
+   }).main();
+  c.figure(
+      "formula_flop", "formula", Kind::kFlop,
+      [](const OperatorReport& o) { return by_formula(o.formula_flop, o); },
+      "FLOP of all calls by the operator's formula, from the sizes of its arguments, without "
+      "what is computed again, as fused attention's backward does with the scores; null where "
+      "there is no formula, or sizes are missing");
+  c.figure(
+       "executed_formula_ratio", "ratio", Kind::kRatio,
+       [](const OperatorReport& o) { return Figure::exact(o.ratio); },
+       "executed FLOP / FLOP by formula; above 1: padding of tiles, another algorithm")
+      .main();
+  add_gpu_time(c, work);
+  c.text("cause", "cause", &OperatorReport::cause,
+         "why executed and formula differ, as far as the trace shows; empty where they do not");
+}
+
+void add_formula_details(Columns<OperatorReport>& c) {
+  c.for_programs();
+  c.flag("calls_counted", "counted", &OperatorReport::calls_counted,
+         "calls are by sequence numbers; else the launches of the kernel that does most are taken "
+         "for calls");
+  c.flag(
+      "formula_partial", "partial",
+      [](const OperatorReport& o) { return o.formula_flop && o.formula_partial; },
+      "some places of the function have no formula: formula_flop is of the others; or numbers are "
+      "complex, and the formula counts real ones");
+  c.flag(
+      "formula_at_most", "at most",
+      [](const OperatorReport& o) { return o.formula_flop && o.formula_at_most; },
+      "formula_flop is of both gradients of some calls, and nothing shows which were computed");
+  c.figure(
+      "model_flop", "model", Kind::kFlop,
+      [](const OperatorReport& o) {
+        return by_formula(o.model_flop ? o.model_flop : o.formula_flop, o);
+      },
+      "of formula_flop, the FLOP that count for MFU: without gradients that were not computed and "
+      "without what a causal mask leaves out");
+  c.figure(
+      "formula_uncounted", "uncounted", Kind::kOperations,
+      [](const OperatorReport& o) { return counted_calls(o.formula_uncounted, o); },
+      "comparisons, exponentials and the like, which no FLOP counter counts and formula_flop "
+      "leaves out");
+  add_work_details(c, &OperatorReport::work);
+}
+
+constexpr const char* kEvidenceOf = "what in the trace the cause is taken from";
+
+Columns<OperatorReport> operator_columns() {
+  Columns<OperatorReport> c;
+  c.text("operator", "operator", &OperatorReport::name);
+  c.text("phase", "phase", &OperatorReport::phase).main();
+  add_executed(c);
+  c.for_programs();
+  c.text("evidence", "evidence", &OperatorReport::evidence, kEvidenceOf);
+  add_formula_details(c);
+  return c;
+}
+
+// Every place of its own, with the evidence.
+Columns<OperatorReport> place_columns() {
+  Columns<OperatorReport> c;
+  c.text("range", "range", &OperatorReport::range, "the range that names it, with sizes");
+  c.text("layer", "layer", &OperatorReport::layer);
+  c.text("phase", "phase", &OperatorReport::phase);
+  add_executed(c);
+  c.text("evidence", "evidence", &OperatorReport::evidence, kEvidenceOf);
+  c.text("operator", "operator", &OperatorReport::name);
+  add_formula_details(c);
+  return c;
+}
+
+// Backward launches with an autograd sequence number, by what became of it.
+struct JoinedNumbers {
+  const char* found;
+  uint64_t launches;
+};
+std::vector<JoinedNumbers> joined_numbers(const Report& report) {
+  const OperatorsReport& o = report.operators;
+  return {{"forward_operator", o.joined},       {"no_forward", o.without_forward},
+          {"other_operator", o.other_operator}, {"ambiguous", o.ambiguous},
+          {"out_of_window", o.out_of_window},   {"differentiated_again", o.differentiated_again}};
+}
+Columns<JoinedNumbers> joined_columns() {
+  Columns<JoinedNumbers> c;
+  c.text("found", "found", &JoinedNumbers::found,
+         "forward_operator: it was found. differentiated_again: of gradients that are "
+         "differentiated again, which have numbers of their own. Else why no forward operator was "
+         "found");
+  c.count(said::kLaunches, &JoinedNumbers::launches);
+  return c;
+}
+
+const TableSource kOperatorTable =
+    TableSource(
+        "operators", "executed against formula, by operator", operator_columns,
+        [](const Report& report) -> const auto& { return report.operators.types; })
+        .long_list();
+const TableSource kOperatorPlaces(
+    "operator_places", "the same by range", place_columns,
+    [](const Report& report) -> const auto& { return report.operators.places; });
+const TableSource kJoinedNumbers(
+    "sequence_numbers", "backward launches by what became of their autograd sequence number",
+    joined_columns, joined_numbers);
 
 Section operators_section(const Report& report) {
   constexpr size_t kMostEvidence = 12;
   const OperatorsReport& operators = report.operators;
   if (operators.types.empty()) return {};
-  Table table{"operators",
-              {{"operator", "operator"},
-               {"phase", "phase", Kind::kText, Worth::kMain},
-               kCalls,
-               {"launches", "launches", Kind::kCount},
-               kFlop,
-               kFormula,
-               kExecuted,
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"cause", "cause"}}};
-  table.long_list = true;
-  Section out{"Operators: executed against formula", {}, std::nullopt, {}};
-  const auto add_evidence = [&](const OperatorReport& o) {
-    if (!o.cause.empty() && !o.evidence.empty() && out.below.size() < kMostEvidence)
-      out.below.push_back(
-          {o.name + ", " + o.phase + ": " + o.cause + ": " + o.evidence, Tone::kDim});
-  };
+  Section out{"Operators: executed against formula", {}, kOperatorTable.for_people(report), {}};
   const auto is_bound = [](const OperatorReport& o) {
     return o.formula_flop && (o.formula_partial || o.formula_at_most);
   };
-  for (const auto& o : operators.types)
-    if (is_bound(o)) add_evidence(o);
-  for (const auto& o : operators.types) {
-    table.rows.push_back({o.name, o.phase, calls_cell(o), o.work.launches, flop_cell(o.work),
-                          formula_cell(o), ratio_cell(o), time_cell(o.work), o.cause});
-    if (!is_bound(o)) add_evidence(o);
-  }
-  out.table = std::move(table);
+  for (const bool bounds : {true, false})
+    for (const auto& o : operators.types)
+      if (is_bound(o) == bounds && !o.cause.empty() && !o.evidence.empty() &&
+          out.below.size() < kMostEvidence)
+        out.below.push_back(
+            {o.name + ", " + o.phase + ": " + o.cause + ": " + o.evidence, Tone::kDim});
   const uint64_t lost = operators.without_forward + operators.other_operator + operators.ambiguous +
                         operators.out_of_window;
   if (lost > 0)
@@ -72,88 +164,9 @@ Section operators_section(const Report& report) {
   return out;
 }
 
-// Every place of its own, with the evidence.
-std::vector<Table> operators_tables(const Report& report) {
-  Table table{"operator_places",
-              {{"range", "range"},
-               {"layer", "layer"},
-               {"phase", "phase"},
-               kCalls,
-               {"launches", "launches", Kind::kCount},
-               kFlop,
-               kFormula,
-               kExecuted,
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"cause", "cause"},
-               {"evidence", "evidence"}}};
-  for (const auto& o : report.operators.places)
-    table.rows.push_back({o.range, o.layer, o.phase, calls_cell(o), o.work.launches,
-                          flop_cell(o.work), formula_cell(o), ratio_cell(o), time_cell(o.work),
-                          o.cause, o.evidence});
-  return {std::move(table)};
-}
-
-void operator_fields(Fields& f, const OperatorReport& o) {
-  f("operator", o.name);
-  f("range", text_or_null(o.range), "the range that names it, with sizes; null of all its places");
-  f("layer", text_or_null(o.layer));
-  f("phase", o.phase);
-  f("calls", o.calls);
-  f("calls_counted", o.calls_counted,
-    "by sequence numbers; else the launches of the kernel that does most are taken for calls");
-  work_part(f, o.work);
-  f.flop("formula_flop", o.formula_flop,
-         "of all calls, without what is computed again, as fused attention's backward does with "
-         "the scores; null where there is no formula, or sizes are missing");
-  f("formula_partial", o.formula_flop && o.formula_partial,
-    "some places of the function have no formula: formula_flop is of the others; or numbers are "
-    "complex, and the formula counts real ones");
-  f("formula_at_most", o.formula_flop && o.formula_at_most,
-    "formula_flop is of both gradients of some calls, and nothing says which were computed");
-  f.flop(
-      "model_flop", o.model_flop ? o.model_flop : o.formula_flop,
-      "of formula_flop, the FLOP that count for MFU: without gradients that were not computed and "
-      "without what a causal mask leaves out");
-  f.flop("formula_uncounted", o.formula_uncounted,
-         "comparisons, exponentials and the like, which no FLOP counter counts and formula_flop "
-         "leaves out");
-  f("executed_formula_ratio", o.ratio);
-  f("cause", o.cause, "why the two differ; empty where they do not; several are separated by ', '");
-  f("evidence", o.evidence, "what the cause is taken from");
-}
-
-void operators_fields(Fields& f, const Report& report) {
-  const OperatorsReport& all = report.operators;
-  const auto one = [](Fields& row, const OperatorReport& o) {
-    row.part("operator", [&](Fields& part) { operator_fields(part, o); });
-  };
-  f.object("operators", "", [&](Fields& operators) {
-    operators.flop("formula_flop", all.formula_flop,
-                   "what counts for MFU: of all operators with a formula, without recomputation, "
-                   "gradients that were not computed and what a causal mask leaves out");
-    operators.flop("recompute_flop", all.recompute_flop,
-                   "executed by operators in phase recompute");
-    operators.object("sequence",
-                     "backward launches with an autograd sequence number, by what became of it",
-                     [&](Fields& sequence) {
-                       sequence("joined_launches", all.joined);
-                       sequence("without_forward", all.without_forward);
-                       sequence("other_operator", all.other_operator);
-                       sequence("ambiguous", all.ambiguous);
-                       sequence("out_of_window", all.out_of_window);
-                       sequence("differentiated_again", all.differentiated_again,
-                                "of gradients that are differentiated again");
-                     });
-    operators.list("types", all.types,
-                   "by function and phase, most FLOP first; cause and evidence are those of the "
-                   "place that differs most",
-                   one);
-    operators.list("places", all.places, "by range path and phase, most FLOP first", one);
-  });
-}
-
 }  // namespace
 
-const Subject kOperators = {operators_section, operators_fields, operators_tables};
+const Subject kOperators = {
+    operators_section, nullptr, nullptr, {&kOperatorTable, &kOperatorPlaces, &kJoinedNumbers}};
 
 }  // namespace flopinj::reduce

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -12,21 +13,34 @@ WorkNode leaf(const Report& report, const StackReport& stack, uint32_t depth) {
   return {depth, true, report.kernels[stack.kernel].name, &stack.work, stack.phase};
 }
 
-// One row for each kernel in each range.
-std::vector<Table> work_tree_tables(const Report& report) {
-  Table table{"stacks",
-              {{"range", "range"},
-               {"kernel", "kernel"},
-               {"flop", "FLOP", Kind::kFlop},
-               {"launches", "launches", Kind::kCount},
-               {"unmeasured_launches", "unmeasured", Kind::kCount},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds}}};
-  for (const StackReport& s : report.stacks)
-    table.rows.push_back({s.range == kNoRange ? Cell::none() : Cell(report.ranges[s.range].path),
-                          report.kernels[s.kernel].name, exact_cell(s.work), s.work.launches,
-                          s.work.unmeasured, time_cell(s.work)});
-  return {std::move(table)};
+Columns<StackReport> stack_columns() {
+  Columns<StackReport> c;
+  const auto kernel = [](const StackReport& s, const Report& report) -> const KernelReport& {
+    return report.kernels[s.kernel];
+  };
+  c.text(
+      "range", "range",
+      [](const StackReport& s, const Report& report) {
+        return s.range == kNoRange ? std::nullopt : std::optional(report.ranges[s.range].path);
+      },
+      "null: in no range");
+  c.text("kernel", "kernel",
+         [kernel](const auto& s, const Report& report) { return kernel(s, report).name; });
+  add_flop(c, &StackReport::work);
+  add_launches(c, &StackReport::work);
+  c.count(said::kUnmeasured, [](const StackReport& s) { return s.work.unmeasured; });
+  add_gpu_time(c, &StackReport::work);
+  c.text(said::kMangled, [kernel](const auto& s, const Report& report) {
+    return shown_mangled(kernel(s, report));
+  });
+  c.text(
+      "phase", "phase",
+      [](const StackReport& s) { return s.phase.empty() ? std::nullopt : std::optional(s.phase); },
+      "null where the launches are of several");
+  return c;
 }
+
+const TableSource kStackTable("stacks", "kernels by range", stack_columns, &Report::stacks);
 
 }  // namespace
 
@@ -45,6 +59,6 @@ std::vector<WorkNode> work_tree(const Report& report) {
   return nodes;
 }
 
-const Subject kStacks = {nullptr, nullptr, work_tree_tables};
+const Subject kStacks = {nullptr, nullptr, nullptr, {&kStackTable}};
 
 }  // namespace flopinj::reduce
