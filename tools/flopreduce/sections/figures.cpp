@@ -83,6 +83,25 @@ Columns<Report> figure_columns() {
   c.count(
       "ranks_missing", "missing", [](const Report& r) { return r.ranks.missing.size(); },
       "ranks of the job, or else below the highest one, that no trace is of");
+  c.figure(
+      "formula_flop", "formula", Kind::kFlop,
+      [](const Report& r) {
+        return Figure(r.operators.formula_flop,
+                      mark_if(r.operators.formula_at_most, Mark::kAtMost));
+      },
+      "what counts for MFU: of all operators with a formula, without recomputation, gradients that "
+      "were not computed and what a causal mask leaves out");
+  c.exact(
+      "recompute_flop", "recompute", Kind::kFlop,
+      [](const Report& r) { return r.operators.recompute_flop; },
+      "executed by operators in phase recompute");
+  c.figure(said::kIntensity, [](const Report& r) { return intensity_of(r.total); });
+  c.figure(said::kRate, [](const Report& r) { return rate_of(r.total); });
+  c.figure(said::kBandwidth, [](const Report& r) { return bandwidth_of(r.total); });
+  c.figure(said::kDramBytes, [](const Report& r) { return dram_bytes_of(r.total); });
+  c.text(said::kNearerRoof, [](const Report& r) { return nearer_roof(r.total, "compute"); });
+  c.text(said::kBoundBy, [](const Report& r) { return bound_by(r.total, "compute"); });
+  add_share_of_roof(c, &Report::total);
   add_work_details(c, total_of);
   return c;
 }
