@@ -98,7 +98,7 @@ class Facts(harness.TestCase):
                     self.assertEqual(+found, +expected)
                     self.assertEqual(counted, launches)
                     report = harness.reduce(self.trace)
-                    self.assertEqual(sum(map(flop, rows)), int(report["total"]["flop_exact"]))
+                    self.assertEqual(sum(map(flop, rows)), int(report["figures"]["flop_exact"]))
                     summary = self.merge("one.sum", self.trace)
                     for table in ("rows", "paths"):
                         self.assertEqual(self.text(table, summary), self.text(table, self.trace))
@@ -136,11 +136,12 @@ class Facts(harness.TestCase):
             self.assertEqual({h for h, in of("SELECT stable_hash FROM rows")}, hashes)
             self.assertEqual({h for h, in of("SELECT stable_hash FROM signatures")}, hashes)
             self.assertEqual(of("SELECT sum(flop) FROM rows"),
-                             [(int(report["total"]["flop_exact"]),)])
+                             [(int(report["figures"]["flop_exact"]),)])
             self.assertEqual(of("SELECT count(*) FROM rows JOIN processes USING (session)"),
                              [(len(rows),)])
+            each = harness.exact(report["step_summary"][0], "flop_each")
             self.assertEqual(of("SELECT count(*), sum(flop) FROM step_list"),
-                             [(STEPS, int(report["steps"]["flop_each_exact"]) * STEPS)])
+                             [(STEPS, each * STEPS)])
         done = harness.run([harness.FLOPREDUCE, "query", "--format", "csv",
                             "SELECT count(*) AS n FROM rows", self.trace],
                            harness.clean_environment(), check=True)
@@ -202,7 +203,7 @@ class Facts(harness.TestCase):
             of_rank[row["session"], row["rank"], row["hostname"], row["pid"]] += flop(row)
         self.assertEqual(of_rank, {(f"{rank + 1:016x}", str(rank), f"node{rank // 8}",
                                     str(1000 + rank)): each for rank in range(2000)})
-        self.assertEqual(self.table("report", summary)[0]["flop"], str(2000 * each))
+        self.assertEqual(self.table("figures", summary)[0]["flop"], str(2000 * each))
         self.assertEqual(len(self.table("step_list", summary)), 2000 * STEPS)
         few = files[:40]
         self.assertEqual(self.text("rows", *few), self.text("rows", self.merge("few.sum", *few)))
@@ -241,7 +242,7 @@ class Facts(harness.TestCase):
         self.assertEqual(process["command_line"], "")
         self.assertEqual(process["damage"], "")
         self.assertEqual((process["devices"], process["coverage"]), ("1", "1"))
-        self.assertEqual(process["flop"], report["total"]["flop_exact"])
+        self.assertEqual(process["flop"], report["figures"]["flop_exact"])
         self.assertEqual(process["hfu"], "")  # of a simulated GPU
         whole = self.trace.read_bytes()
         self.trace.write_bytes(whole[:-20])
@@ -255,7 +256,7 @@ class Facts(harness.TestCase):
     def job(self, **variables):
         self.train(steps=2, **variables)
         process, = self.table("processes", self.trace)
-        source = harness.reduce(self.trace)["traces"][0]
+        source = harness.reduce(self.trace)["processes"][0]
         self.assertEqual(source["job_id"] or "", process["job_id"])
         return process["job_id"], source["job_id_source"]
 

@@ -101,17 +101,16 @@ class UnderFaults(harness.TestCase):
     def check_trace(self, report, stderr):
         """Whatever is missing has a reason in the report."""
         self.assert_balanced(report)
-        ledger, trace = report["ledger"], report["traces"][0]
-        recorder = trace["recorder"]
+        ledger, recorder = report["ledger"][-1], report["recorders"][0]
         for lost in ("unmeasured", "dropped"):
-            reasons = ledger["reasons"][lost]
-            self.assertEqual(sum(int(r["launches"]) for r in reasons), ledger[lost], reasons)
+            reasons = harness.reasons(report, lost)
+            self.assertEqual(sum(reasons.values()), ledger[lost], reasons)
         if ledger["unmeasured"] + ledger["dropped"] > 0:
-            self.assertTrue(trace["diagnostics"] or recorder["windows_discarded"],
+            self.assertTrue(report["diagnostics"] or recorder["windows_discarded"],
                             f"launches have no count, and nothing says why: {ledger}; {stderr}")
-        untimed = sum(device["launches_unplaced"] for device in report["time"]["devices"])
+        untimed = sum(device["launches_unplaced"] for device in report["device_time"])
         if untimed > recorder["activity_lost"]:
-            self.assertTrue(trace["diagnostics"],
+            self.assertTrue(report["diagnostics"],
                             f"{untimed} launches have no time, and nothing says why: {recorder}")
 
     def in_turn(self, cases):

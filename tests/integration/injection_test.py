@@ -36,7 +36,7 @@ class WaysIn(harness.TestCase):
         """The preloaded library sets both variables for the program it is in."""
         done = run([CLIENTS / "nvtx_client"], injected_environment(self.trace, by=("LD_PRELOAD",)))
         self.assertEqual(done.returncode, 0, done.stderr)
-        paths = [r["path"] for r in harness.reduce(self.trace)["ranges"]]
+        paths = [r["range"] for r in harness.reduce(self.trace)["ranges"]]
         self.assertIn("outer", paths)
 
     def test_preload_together_with_variables_counts_once(self):
@@ -53,7 +53,7 @@ class WaysIn(harness.TestCase):
         done = run([FLOPINJ, "run", "--simulate", "-o", self.trace, "--", LAUNCH, "same_grid", "7"],
                    env)
         self.assertEqual(done.returncode, 7, done.stderr)
-        self.assertEqual(harness.reduce(self.trace)["ledger"]["launches"], 60)
+        self.assertEqual(harness.reduce(self.trace)["ledger"][-1]["launches"], 60)
 
     def test_a_program_without_cuda(self):
         done = run(["/bin/echo", "hello"], injected_environment(self.trace, by=("LD_PRELOAD",)))
@@ -75,7 +75,7 @@ class WaysOut(harness.TestCase):
         found = glob.glob(str(self.folder / f"t-*-{socket.gethostname()}-3-blue.pb"))
         self.assertEqual(len(found), 1, os.listdir(self.folder))
         report = harness.reduce(found[0])
-        self.assertEqual(report["traces"][0]["rank"], 3)
+        self.assertEqual(report["processes"][0]["rank"], 3)
 
     def test_standard_output(self):
         env = injected_environment("-")
@@ -197,7 +197,7 @@ class TheProgramNeverPays(harness.TestCase):
                               LD_LIBRARY_PATH=f"{harness.SIMGPU}:{self.folder}")
                 report = harness.reduce(self.trace)
                 self.assert_all_counted(report, 60)
-                version = report["traces"][0]["cupti_version"]  # 28, or 130000
+                version = report["processes"][0]["cupti_version"]  # 28, or 130000
                 self.assertEqual(version < 100, twelve)
 
     def test_every_version_is_used_as_it_is(self):
@@ -210,7 +210,7 @@ class TheProgramNeverPays(harness.TestCase):
         self.profiled(SIMGPU_CUPTI_VERSION="13.5", SIMGPU_FAULT="limited_support")
         report = harness.reduce(self.trace)
         self.assert_all_counted(report, 60)
-        self.assertIn("limited set of metrics", json.dumps(report["traces"][0]["diagnostics"]))
+        self.assertIn("limited set of metrics", json.dumps(report["diagnostics"]))
 
     def test_no_gpu(self):
         done = run([TRAINER, "--steps", "1"],
@@ -242,17 +242,18 @@ class TheProgramNeverPays(harness.TestCase):
     def counted_but_unmeasured(self):
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
-        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (60, 60))
+        ledger = report["ledger"][-1]
+        self.assertEqual((ledger["launches"], ledger["unmeasured"]), (60, 60))
         for kernel in report["kernels"]:
             self.assertIsNone(kernel["flop"], "not measured is never 0")
             self.assertIsNotNone(kernel["gpu_time_ns"])
-        self.assertTrue(report["traces"][0]["diagnostics"])
+        self.assertTrue(report["diagnostics"])
 
     def test_dropped_ranges_are_never_guessed(self):
         self.profiled(SIMGPU_FAULT="drop_ranges=1")
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
-        if report["ledger"]["measured"]:
+        if report["ledger"][-1]["measured"]:
             self.assertEqual(harness.precisions(report), {"fp32": 20 * 2 * (1 + 17 + 1000)})
 
     def test_lost_activity_records(self):
@@ -265,7 +266,7 @@ class TheProgramNeverPays(harness.TestCase):
         self.profiled(SIMGPU_FAULT="slow_host=60000", FLOPINJ_PLAN_WAIT_MS=0)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
-        ledger = report["ledger"]
+        ledger = report["ledger"][-1]
         self.assertEqual((ledger["launches"], ledger["unmeasured"]), (60, 60))
         self.assertTrue(all(k["gpu_time_ns"] is not None for k in report["kernels"]))
 
@@ -279,7 +280,7 @@ class TheProgramNeverPays(harness.TestCase):
         for mode, timed in (("count", False), ("timing", True)):
             self.profiled(FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
             report = harness.reduce(self.trace)
-            self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]),
+            self.assertEqual((report["ledger"][-1]["launches"], report["ledger"][-1]["unmeasured"]),
                              (60, 60))
             self.assertEqual(all(k["gpu_time_ns"] is not None for k in report["kernels"]), timed)
 
@@ -308,11 +309,11 @@ class SuddenEnds(harness.TestCase):
                 report = harness.reduce(self.trace, check=0)
                 self.assert_balanced(report)
                 before = max([n for when, n in seen if when < killed - 1.0], default=0)
-                self.assertGreaterEqual(report["ledger"]["launches"], before)
-                self.assertLessEqual(report["ledger"]["launches"], seen[-1][1] + 100)
-                if report["ledger"]["measured"]:
+                self.assertGreaterEqual(report["ledger"][-1]["launches"], before)
+                self.assertLessEqual(report["ledger"][-1]["launches"], seen[-1][1] + 100)
+                if report["ledger"][-1]["measured"]:
                     # Launches that the recorder made a record of but did not write are dropped.
-                    written = report["ledger"]["launches"] - report["ledger"]["dropped"]
+                    written = report["ledger"][-1]["launches"] - report["ledger"][-1]["dropped"]
                     self.assertEqual(harness.precisions(report), {"fp32": 2 * 16 * written})
 
     def test_ended_by_a_signal(self):

@@ -12,7 +12,7 @@ class Launches(harness.TestCase):
         return harness.reduce(self.trace)
 
     def kernels_of(self, report):
-        return {k["name"]: (k["launches"], k["flop"]) for k in report["kernels"]}
+        return {k["kernel"]: (k["launches"], k["flop"]) for k in report["kernels"]}
 
     def test_same_grid_another_k_is_never_merged(self):
         report = self.report_of("same_grid")
@@ -37,7 +37,7 @@ class Launches(harness.TestCase):
     def test_threads_on_one_context(self):
         report = self.report_of("threads")
         self.assert_all_counted(report, 4000)
-        ranges = {r["path"]: (r["launches"], r["flop"]) for r in report["ranges"]}
+        ranges = {r["range"]: (r["launches"], r["flop"]) for r in report["ranges"]}
         self.assertEqual(
             ranges, {f"thread {c}": (500, 500 * 2 * (100 + i))
                      for i, c in enumerate("abcdefgh")})
@@ -50,10 +50,10 @@ class Launches(harness.TestCase):
     def test_a_record_that_comes_twice_is_removed_and_counted(self):
         report = self.report_of("threads", SIMGPU_FAULT="repeat_activity=10")
         self.assert_all_counted(report, 4000)
-        duplicates = report["ledger"]["reasons"]["duplicates"]
-        self.assertEqual([d["reason"] for d in duplicates], ["activity_record"])
-        self.assertGreater(duplicates[0]["launches"], 0)
-        self.assertLessEqual(duplicates[0]["launches"], 4000 // 10)
+        duplicates = harness.reasons(report, "duplicate")
+        self.assertEqual(list(duplicates), ["activity_record"])
+        self.assertGreater(duplicates["activity_record"], 0)
+        self.assertLessEqual(duplicates["activity_record"], 4000 // 10)
 
     def test_graphs(self):
         """Captured launches are none; 3 launches of dot(5)+axpy(40), 2 after dot became dot(9), 1
@@ -62,7 +62,7 @@ class Launches(harness.TestCase):
         self.assert_all_counted(report, 6 + 3 * 2 + 2 * 2 + 2)
         self.assertEqual(self.kernels_of(report), {
             "dot": (4 + 6, 4 * (5 + 9) + 3 * 10 + 2 * 18 + 10), "axpy": (2 + 6, 8 * 80)})
-        captured = harness.by_key(report["ranges"], "path")["captured"]
+        captured = harness.by(report, "ranges")["captured"]
         self.assertEqual(captured["launches"], 12)
 
     def test_varying_work_is_said_to_vary(self):
@@ -71,8 +71,8 @@ class Launches(harness.TestCase):
         signature, = report["signatures"]
         self.assertTrue(signature["varying"])
         self.assertIsNone(signature["flop_per_launch"])
-        fma = harness.by_key(signature["metrics"],
-                             "metric")["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
+        fma = harness.by(report, "samples", "metric")[
+            "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
         # Launch i has k = 10 + i. The first are read in turn for screening and for instructions,
         # and what was seen is said, not smoothed: k = 11, 12, 15, and what a later round drew.
         self.assertGreaterEqual(fma["samples"], 3)
@@ -101,16 +101,16 @@ class Launches(harness.TestCase):
         self.assertEqual(self.kernels_of(report), {
             "product_fp16": (100, 100 * 60 * tile), "product_bf16": (100, 100 * 14 * tile),
             "product_tf32": (100, 100 * 12 * tile), "axpy": (100, 100 * 2 * 64)})
-        self.assertEqual(report["total"]["unscreened_launches"], 0)
+        self.assertEqual(report["figures"]["unscreened_launches"], 0)
 
     def test_tensor_work_that_was_not_measured_is_not_zero(self):
         """Screening shows it, and then the program is over: they need three groups and are launched
         twice."""
         report = self.report_of("tensor_briefly")
         self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["launches"], 8)
-        self.assertGreaterEqual(report["ledger"]["unmeasured"], 6)
-        reasons = {r["reason"] for r in report["ledger"]["reasons"]["unmeasured"]}
+        self.assertEqual(report["ledger"][-1]["launches"], 8)
+        self.assertGreaterEqual(report["ledger"][-1]["unmeasured"], 6)
+        reasons = harness.reasons(report, "unmeasured")
         self.assertTrue(all(r.startswith("not_sampled:") for r in reasons), reasons)
         flop = {name: work for name, (_, work) in self.kernels_of(report).items()}
         self.assertIn(flop.pop("axpy"), (None, 2 * 2 * 64))  # two groups: as the windows fall
@@ -121,8 +121,8 @@ class Launches(harness.TestCase):
         theirs."""
         report = self.report_of("tensor", SIMGPU_UNKNOWN_METRICS="op_hmma_src_bf16")
         self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
-                         [{"reason": "unavailable:tensor_bf16", "launches": 300}])
+        self.assertEqual(harness.reasons(report, "unmeasured"),
+                         {"unavailable:tensor_bf16": 300})
         flop = {name: work for name, (_, work) in self.kernels_of(report).items()}
         self.assertEqual(flop, {"product_fp16": None, "product_bf16": None, "product_tf32": None,
                                 "axpy": 100 * 2 * 64})
@@ -138,14 +138,14 @@ class Launches(harness.TestCase):
         report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="op_ffma_pred_on",
                                 FLOPINJ_LOG="error")
         self.assert_balanced(report)
-        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
-                         [{"reason": "unavailable:sass", "launches": 60}])
+        self.assertEqual(harness.reasons(report, "unmeasured"), {"unavailable:sass": 60})
 
     def test_collectives_are_never_measured(self):
         report = self.report_of("collective")
         self.assert_balanced(report)
-        self.assertEqual((report["ledger"]["launches"], report["ledger"]["unmeasured"]), (10, 5))
-        kernels = harness.by_key(report["kernels"], "name")
+        ledger = report["ledger"][-1]
+        self.assertEqual((ledger["launches"], ledger["unmeasured"]), (10, 5))
+        kernels = harness.by(report, "kernels")
         self.assertIsNone(kernels["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]["flop"])
         self.assertEqual(kernels["axpy"]["flop"], 5 * 64)
 
@@ -156,11 +156,11 @@ class Launches(harness.TestCase):
         report = self.report_of("vectors")
         self.assert_all_counted(report, 30)
         n, repeats = 256, 10
-        ranges = harness.by_key(report["ranges"], "path")
+        ranges = harness.by(report, "ranges")
         for path in ("matrix x vector", "outer product, row sum"):
             self.assertEqual(ranges[path]["flop"], repeats * (2 * n * n - n))
-        roofline = harness.by_key(report["roofline"]["kernels"], "name")
-        kernels = harness.by_key(report["kernels"], "name")
+        roofline = harness.by(report, "roofline")
+        kernels = harness.by(report, "kernels")
         traffic = {
             "matrix_vector": 4 * (n * n + 2 * n), "outer_product": 4 * (n * n + 2 * n),
             "row_sum": 4 * (n * n + n)
@@ -182,26 +182,25 @@ class Launches(harness.TestCase):
             self.assertIn(windowed, (0, repeats))  # one launch outside is the mean for all others
             far = None if windowed else "latency"
             self.assertEqual(kernel["bound_by"], "memory" if share >= 0.6 else far)
-        device, = report["utilization"]["devices"]
+        device, = report["peak_devices"]
         self.assertEqual(device["row"], "simgpu GH100 (simulated)")
-        self.assertIn("simulated", device["peaks"]["fp32"]["source"])
-        self.assertIsNone(report["hfu"])
+        self.assertIn("simulated", harness.by(report, "peaks", "roof")["fp32"]["source"])
+        self.assertIsNone(report["figures"]["hfu"])
 
     def test_two_devices(self):
         report = self.report_of("devices", SIMGPU_DEVICES=2)
         self.assert_all_counted(report, 20)
         self.assertEqual(self.kernels_of(report), {"axpy": (20, 10 * 20 + 10 * 40)})
-        self.assertEqual([d["ledger"]["launches"] for d in report["devices"]], [10, 10])
+        self.assertEqual([d["launches"] for d in report["devices"]], [10, 10])
 
     def test_every_device_of_many_is_measured(self):
         for count in (8, 16):
             with self.subTest(devices=count):
                 report = self.report_of("devices", SIMGPU_DEVICES=count, FLOPINJ_FORCE=1)
                 self.assert_all_counted(report, 10 * count)
-                self.assertEqual(report["total"]["flop"],
+                self.assertEqual(report["figures"]["flop"],
                                  sum(10 * 2 * 10 * (d + 1) for d in range(count)))
-                self.assertEqual([d["ledger"]["unmeasured"] for d in report["devices"]],
-                                 [0] * count)
+                self.assertEqual([d["unmeasured"] for d in report["devices"]], [0] * count)
 
 
 class UnknownChip(harness.TestCase):
@@ -212,9 +211,9 @@ class UnknownChip(harness.TestCase):
                           FLOPINJ_FORCE=1, **settings)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
-        told = {d["code"]: d["message"] for trace in report["traces"] for d in trace["diagnostics"]}
+        told = {row["code"]: row["message"] for row in report["diagnostics"]}
         self.assertIn("GX100", told["counters.chip_unknown"])
-        return report, {k["name"]: k["flop"] for k in report["kernels"]}, told
+        return report, {k["kernel"]: k["flop"] for k in report["kernels"]}, told
 
     def test_its_plan_is_computed(self):
         report, kernels, _ = self.report()
@@ -227,13 +226,13 @@ class UnknownChip(harness.TestCase):
         report, kernels, told = self.report(SIMGPU_UNKNOWN_METRICS="sm__ops_path_tensor")
         self.assertEqual(kernels, {"product_fp16": None, "product_bf16": None, "product_tf32": None,
                                    "axpy": 100 * 2 * 64})
-        self.assertEqual(report["ledger"]["unmeasured"], 300)
+        self.assertEqual(report["ledger"][-1]["unmeasured"], 300)
         self.assertIn("GX100", told["counters.chip.tensor_unknown"])
 
     def test_nothing_counts_where_nothing_tells_which_kernels_do_tensor_work(self):
         report, kernels, told = self.report(SIMGPU_UNKNOWN_METRICS="tensor")
         self.assertEqual(set(kernels.values()), {None})
-        self.assertEqual(report["ledger"]["unmeasured"], 400)
+        self.assertEqual(report["ledger"][-1]["unmeasured"], 400)
         self.assertIn("GX100", told["counters.required"])
 
 

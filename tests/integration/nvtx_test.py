@@ -12,7 +12,7 @@ from harness import CLIENTS, injected_environment, run
 
 def exclusive_flop(report):
     """Path (names joined) to FLOP of launches made right there, not below."""
-    return {r["path"]: r["exclusive"]["flop"] for r in report["ranges"] if r["exclusive"]["flop"]}
+    return {row["range"]: row["flop"] for row in report["ranges_exclusive"] if row["flop"]}
 
 
 class Ranges(harness.TestCase):
@@ -38,11 +38,10 @@ class Ranges(harness.TestCase):
             self.assertEqual(flop.get(path), figure, (path, sorted(flop)[:40]))
         # All of those sizes are in the formula. Per element three multiply-adds, and six others:
         # Kingma and Ba, algorithm 1.
-        adam = next(o for o in report["operators"]["types"]
-                    if o["operator"] == "aten::_fused_adam_")
+        adam = next(o for o in report["operators"] if o["operator"] == "aten::_fused_adam_")
         self.assertEqual(int(adam["formula_flop"]), 200 * 1024 * 512 * (3 * 2 + 6), adam)
         self.assertEqual(int(adam["flop"]), 2 * 10, adam)
-        self.assertEqual([t["recorder"]["names_cut"] for t in report["traces"]], [1])
+        self.assertEqual([row["names_cut"] for row in report["recorders"]], [1])
         # 5,000 names with a counter: at most 256 by name, all others together under their pattern.
         iterations = {p: f for p, f in flop.items() if p.startswith("iteration ")}
         self.assertLessEqual(len(iterations), 257)

@@ -63,9 +63,9 @@ class PythonClient(harness.TestCase):
         self.assert_all_counted(report, 6 * 5)
         self.assertEqual(
             {name: int(p["flop"])
-             for name, p in report["phases"].items()},
+             for name, p in harness.by(report, "phases").items()},
             {"forward": 6 * 2 * (100 + 40), "backward": 6 * 2 * (7 + 70), "other": 6 * 2 * 9})
-        self.assertEqual(report["ratio"], (7 + 70) / (100 + 40))
+        self.assertEqual(report["figures"]["ratio"], (7 + 70) / (100 + 40))
 
     def test_the_client_runs_the_same_without_us(self):
         env = injected_environment(self.trace, by=())

@@ -47,7 +47,7 @@ class RunCase(harness.TestCase):
         return [line for line in text.splitlines() if line.startswith("flopinj: ")]
 
     def launches(self, name):
-        return harness.reduce(self.folder / name)["ledger"]["launches"]
+        return harness.reduce(self.folder / name)["ledger"][-1]["launches"]
 
     def traces(self):
         return sorted(path.name for path in self.folder.glob("*.pb"))
@@ -107,7 +107,7 @@ class Closing(RunCase):
             lines[0].startswith(f"flopinj: rank 0 of 2 recorded {LAUNCHES} launches"), lines)
         pattern = lines[0].split("Next: flopreduce ")[1]
         report = harness.reduce(*glob.glob(pattern))
-        self.assertEqual(report["ledger"]["launches"], 2 * LAUNCHES)
+        self.assertEqual(report["ledger"][-1]["launches"], 2 * LAUNCHES)
 
 
 class NothingRecorded(RunCase):
@@ -258,7 +258,7 @@ class TheProgramIsAsWithoutUs(RunCase):
         self.assertEqual(len(lines), 1, err)
         self.assertIn("ended without closing the trace (by a signal, say); all but the last "
                       f"second is there. Next: flopreduce {trace}", lines[0])
-        self.assertGreater(harness.reduce(trace, check=None)["ledger"]["launches"], 0)
+        self.assertGreater(harness.reduce(trace, check=None)["ledger"][-1]["launches"], 0)
 
     def test_killed(self):
         self.killed(signal.SIGKILL)
@@ -318,8 +318,8 @@ class Summary(RunCase):
                                                   f"{self.folder}/t.sum"])
         flop = sum(value for *_, value in step_launches(json.loads(done.stdout))) * self.STEPS
         report = harness.reduce(self.folder / "t.sum")
-        self.assertEqual(int(report["total"]["flop_exact"]), flop)
-        self.assertEqual(report["steps"]["count"], self.STEPS)
+        self.assertEqual(int(report["figures"]["flop_exact"]), flop)
+        self.assertEqual(report["step_summary"][0]["count"], self.STEPS)
 
     def test_each_process_has_its_own(self):
         both = f"for r in 0 1; do RANK=$r WORLD_SIZE=2 {TRAINER} --steps 2 & done; wait"
@@ -327,7 +327,7 @@ class Summary(RunCase):
         self.assertEqual(self.files(), ["r0.sum", "r1.sum"])
         self.assertIn("condensed 2 traces. Next: flopreduce", done.stderr)
         report = harness.reduce(self.folder / "r0.sum", self.folder / "r1.sum")
-        self.assertEqual(sorted(p["rank"] for p in report["ranks"]["processes"]), [0, 1])
+        self.assertEqual(sorted(p["rank"] for p in report["ranks"]), [0, 1])
 
     def test_the_exit_code_and_a_quiet_run(self):
         done = self.condensed("-q", "-o", "t.pb", program=[LAUNCH, "same_grid", "7"], expect=7)
@@ -364,7 +364,7 @@ class Summary(RunCase):
                 self.assertEqual(process.returncode, -how, err)
                 self.assertEqual(self.files(), ["t.sum"])
                 report = harness.reduce(self.folder / "t.sum", check=None)
-                self.assertGreater(report["ledger"]["launches"], 0)
+                self.assertGreater(report["ledger"][-1]["launches"], 0)
 
     def test_outputs_that_are_no_files(self):
         for output in ("-", "unix:/tmp/no"):

@@ -118,7 +118,7 @@ class TimeLine(harness.TestCase):
         self.train()
         process, = self.time_line()["otherData"]["processes"]
         report = harness.reduce(self.trace)
-        header = report["traces"][0]
+        header = report["processes"][0]
         self.assertEqual(process["pid"], header["pid"])
         self.assertIn("trainer --batch 8", process["command"])
         self.assertTrue(process["host"])

@@ -21,22 +21,22 @@ def train(test, *arguments, batch=8, **settings):
 class EveryFigureEqualsTheory(harness.TestCase):
     def check(self, expected, report):
         self.assert_all_counted(report, expected.launches)
-        self.assertTrue(report["simulated"])
+        self.assertTrue(report["figures"]["simulated"])
         self.assertEqual(harness.precisions(report), {"fp32": expected.flop})
         phases = {
             name: (phase["flop"], phase["launches"])
-            for name, phase in report["phases"].items()
+            for name, phase in harness.by(report, "phases").items()
         }
         self.assertEqual(phases, {name: (flop, expected.phase_launches[name])
                                   for name, flop in expected.phase_flop.items()})
-        kernels = {k["name"]: (k["flop"], k["launches"]) for k in report["kernels"]}
+        kernels = {k["kernel"]: (k["flop"], k["launches"]) for k in report["kernels"]}
         self.assertEqual(kernels, {name: (flop, expected.kernel_launches[name])
                                    for name, flop in expected.kernel_flop.items()})
         ratio = expected.phase_flop["backward"] / expected.phase_flop["forward"]
-        self.assertAlmostEqual(report["ratio"], ratio, places=12)
+        self.assertAlmostEqual(report["figures"]["ratio"], ratio, places=12)
 
     def check_layers(self, expected, report):
-        ranges = harness.by_key(report["ranges"], "path")
+        ranges = harness.by(report, "ranges")
         for (phase, layer), flop in expected.layer_flop.items():
             if layer:
                 self.assertEqual(ranges[f"step/{phase}/layer:{layer}"]["flop"], flop,
@@ -79,13 +79,13 @@ class EveryFigureEqualsTheory(harness.TestCase):
     def test_same_grid_and_another_k_stay_apart(self):
         """fc1 and fc2 of the mlp launch the same grid with inner dimension 64 and 128."""
         expected, report = train(self, "--model", "mlp", "--steps", 12, batch=32)
-        forward = harness.by_key(report["kernels"], "name")["dense_forward"]
+        forward = harness.by(report, "kernels")["dense_forward"]
         self.assertEqual(forward["signatures"], 3)  # fc1, fc2 and fc3
         self.assertEqual(forward["varying_launches"], 0)
-        shapes = {(tuple(s["grid"]), tuple(s["block"])): set() for s in report["signatures"]}
+        shapes = {(s["grid"], s["block"]): set() for s in report["signatures"]}
         for s in report["signatures"]:
             if s["kernel"] == "dense_forward":
-                shapes[tuple(s["grid"]), tuple(s["block"])].add(int(s["flop_per_launch"]))
+                shapes[s["grid"], s["block"]].add(int(s["flop_per_launch"]))
         self.assertIn({2 * 32 * 64 * 128, 2 * 32 * 128 * 128}, shapes.values())
         self.check(expected, report)
 
@@ -93,20 +93,24 @@ class EveryFigureEqualsTheory(harness.TestCase):
         """2 - f1: the first layer's share of the forward FLOP is not paid twice in backward."""
         expected, report = train(self, "--model", "mlp", "--steps", 12)
         first = expected.layer_flop["forward", "fc1"] / expected.phase_flop["forward"]
-        self.assertAlmostEqual(report["expected_ratio"], 2 - first, places=9)
+        ratio = harness.by(report, "ratio")
+        for end in ("least", "most"):
+            self.assertAlmostEqual(ratio[f"expected of matrix work, {end}"]["value"], 2 - first,
+                                   places=9)
 
 
 class PhasesWithoutRanges(harness.TestCase):
     def test_autograd_thread_without_ranges_is_backward(self):
         expected, report = train(self, "--model", "mlp", "--mode", "autograd-thread", "--steps", 12)
-        self.assertEqual(report["phases"]["backward"]["flop"], expected.phase_flop["backward"])
+        self.assertEqual(harness.by(report, "phases")["backward"]["flop"],
+                         expected.phase_flop["backward"])
 
     def test_no_ranges_at_all_is_other(self):
         expected, report = train(self, "--model", "mlp", "--norange", "--steps", 12)
         self.assert_all_counted(report, expected.launches)
-        self.assertEqual({n: p["flop"]
-                          for n, p in report["phases"].items()}, {"other": expected.flop})
-        self.assertIsNone(report["ratio"])
+        self.assertEqual({row["phase"]: row["flop"] for row in report["phases"]},
+                         {"other": expected.flop})
+        self.assertIsNone(report["figures"]["ratio"])
 
 
 class OperatorsOfPyTorch(harness.TestCase):
@@ -115,20 +119,20 @@ class OperatorsOfPyTorch(harness.TestCase):
 
     def check_layers(self, expected, report):
         """By layer, though backward's ranges name no layer."""
-        layers = harness.by_key(report["layer_work"], "layer")
+        layers = {(row["layer"], row["pass"]): row for row in report["layer_passes"]}
         for (phase, layer), flop in expected.layer_flop.items():
             if layer:
-                self.assertEqual(layers[f"layer:{layer}"][phase]["flop"], flop, (phase, layer))
-        matrix = [layer for layer in report["layer_work"] if layer["matrix_ratio"] is not None]
+                self.assertEqual(layers[f"layer:{layer}", phase]["flop"], flop, (phase, layer))
+        matrix = [layer for layer in report["layers"] if layer["ratio"] is not None]
         for layer in matrix:  # the first layer's input needs no gradient
-            self.assertEqual(layer["matrix_ratio"], layer["expected_ratio"], layer)
+            self.assertEqual(layer["ratio"], layer["expected_ratio"], layer)
         self.assertEqual([layer["expected_ratio"] for layer in matrix],
                          [1] + [2] * (len(matrix) - 1))
 
     def check_operators(self, expected, report, steps):
         operators = report["operators"]
-        types = {(o["operator"], o["phase"]): o for o in operators["types"]}
-        covered = sum(int(o["flop"]) for o in operators["types"])
+        types = {(o["operator"], o["phase"]): o for o in operators}
+        covered = sum(map(harness.exact, operators))
         phases = ("forward", "backward", "optimizer")
         self.assertEqual(covered, sum(expected.phase_flop[phase] for phase in phases[:2]))
         for (name, phase), o in types.items():
@@ -142,9 +146,9 @@ class OperatorsOfPyTorch(harness.TestCase):
                                  (name, phase))
         self.assertEqual(types["aten::relu", "forward"]["cause"], "not counted")
         self.assertGreater(int(types["aten::relu", "forward"]["formula_uncounted"]), 0)
-        sequence = operators["sequence"]
-        self.assertEqual(sequence["joined_launches"], expected.phase_launches["backward"])
-        self.assertEqual(sum(sequence.values()), sequence["joined_launches"])
+        self.assertEqual({row["found"]: row["launches"] for row in report["sequence_numbers"]
+                          if row["launches"]},
+                         {"joined": expected.phase_launches["backward"]})
 
     def check_forward_backward(self, expected, report):
         """By the function that forward called: the layers of its kind, in both passes."""
@@ -158,14 +162,14 @@ class OperatorsOfPyTorch(harness.TestCase):
                 if layer and layer.startswith(kind):
                     theory[name, phase] = theory.get((name, phase), 0) + flop
         self.assertTrue(theory)
-        rows = harness.by_key(report["operator_work"], "operator")
+        passes = {(row["operator"], row["pass"]): row for row in report["operator_passes"]}
         for (name, phase), flop in theory.items():
             if phase in ("forward", "backward"):
-                self.assertEqual(rows[name][phase]["flop"], flop, (name, phase))
+                self.assertEqual(passes[name, phase]["flop"], flop, (name, phase))
+        rows = harness.by(report, "operator_work")
         for name in ("aten::conv2d", "aten::linear"):
             if name in rows:
-                self.assertAlmostEqual(rows[name]["matrix_ratio"],
-                                       rows[name]["expected_ratio"], msg=name)
+                self.assertAlmostEqual(rows[name]["ratio"], rows[name]["expected_ratio"], msg=name)
         self.assertIsNone(rows["aten::relu"]["expected_ratio"])
 
     def test_formulas_and_layers_equal_theory(self):
@@ -175,7 +179,7 @@ class OperatorsOfPyTorch(harness.TestCase):
                     expected, report = train(self, "--model", model, "--mode", mode, "--steps", 12,
                                              "--ranges", "pytorch", FLOPINJ_FORCE=1)
                     self.assert_all_counted(report, expected.launches)
-                    phases = {name: phase["flop"] for name, phase in report["phases"].items()}
+                    phases = {row["phase"]: row["flop"] for row in report["phases"]}
                     self.assertEqual(phases, dict(expected.phase_flop))
                     self.check_layers(expected, report)
                     self.check_operators(expected, report, 6)
@@ -185,33 +189,34 @@ class OperatorsOfPyTorch(harness.TestCase):
     def check_methods(self, expected, report):
         """Theory is three times the forward pass: by formula where every operator of it has one,
         else as executed. simgpu's fp32 peak is 2 x 132 x 128 x 1.98 GHz."""
-        methods = {m["name"]: m for m in report["utilization"]["methods"]}
+        methods = harness.by(report, "utilization", "name")
         theory = methods["theory"]
-        forward = [o for o in report["operators"]["types"] if o["phase"] == "forward"]
+        forward = [o for o in report["operators"] if o["phase"] == "forward"]
         if all(o["formula_flop"] is not None for o in forward):
             self.assertIn("by formula", theory["basis"])
             self.assertEqual(theory["flop"], 3 * sum(int(o["formula_flop"]) for o in forward))
         else:
             self.assertIn("as executed", theory["basis"])
             self.assertEqual(theory["flop"], 3 * expected.phase_flop["forward"])
-        self.assertEqual(methods["formula"]["flop"], int(report["operators"]["formula_flop"]))
+        self.assertEqual(methods["formula"]["flop"], sum(
+            harness.exact(o, "model_flop") or 0 for o in report["operators"]))
         self.assertIn("% covered", methods["formula"]["basis"])
         step = sum(expected.phase_flop[phase] for phase in ("forward", "loss", "backward"))
         self.assertEqual(methods["batch"]["flop"], step)
         peak = 2 * 132 * 128 * 1.98e9
-        self.assertAlmostEqual(methods["batch"]["gpu_time"]["utilization"],
+        self.assertAlmostEqual(methods["batch"]["utilization_gpu_time"],
                                step / peak / (methods["batch"]["gpu_time_ns"] * 1e-9))
 
     def test_convolutions_say_why_they_differ(self):
         expected, report = train(self, "--model", "cnn", "--steps", 12, "--ranges", "pytorch")
         places = {
             o["layer"]: o
-            for o in report["operators"]["places"] if o["operator"] == "aten::conv2d"
+            for o in report["operator_places"] if o["operator"] == "aten::conv2d"
         }
         self.assertEqual(set(places), {"layer:conv1", "layer:conv2"})
         causes = {
             o["range"]: (o["cause"], o["executed_formula_ratio"])
-            for o in report["operators"]["places"] if o["operator"] == "aten::convolution_backward"
+            for o in report["operator_places"] if o["operator"] == "aten::convolution_backward"
         }
         self.assertEqual(sorted(cause for cause, _ in causes.values()),
                          ["bias gradient", "no input gradient"])
@@ -220,7 +225,7 @@ class OperatorsOfPyTorch(harness.TestCase):
         """Calls are then the launches of the kernel that does most, which says the same here."""
         expected, report = train(self, "--model", "mlp", "--steps", 12, "--ranges", "pytorch",
                                  FLOPINJ_LEVEL="tally")
-        types = {(o["operator"], o["phase"]): o for o in report["operators"]["types"]}
+        types = {(o["operator"], o["phase"]): o for o in report["operators"]}
         linear = types["aten::linear", "forward"]
         self.assertFalse(linear["calls_counted"])
         self.assertEqual(linear["formula_flop"], expected.phase_flop["forward"])
@@ -232,8 +237,8 @@ class FmaConvention(harness.TestCase):
         unchanged."""
         expected, report = train(self, "--model", "cnn", "--steps", 12)
         one = harness.reduce(self.trace, options=["--fma", "1"])
-        self.assertEqual((report["fma"], one["fma"]), (2, 1))
-        kernels = harness.by_key(one["kernels"], "name")
+        self.assertEqual((report["figures"]["fma"], one["figures"]["fma"]), (2, 1))
+        kernels = harness.by(one, "kernels")
         for name, flop in expected.kernel_flop.items():
             halved = name.startswith(("dense", "conv2d", "sgd"))
             self.assertEqual(kernels[name]["flop"], flop // 2 if halved else flop, name)

@@ -24,7 +24,7 @@ class Modules(harness.TestCase):
         self.assert_all_counted(report, 20)
         self.assertEqual(self.work(report), [(10, 10), (15, 10)])
         self.assertFalse(any(s["varying"] for s in report["signatures"]))
-        self.assertEqual(int(report["total"]["flop"]), 250)
+        self.assertEqual(int(report["figures"]["flop"]), 250)
 
     def test_one_name_two_modules(self):
         self.assert_kept_apart("side_by_side")
@@ -57,7 +57,7 @@ class Modules(harness.TestCase):
         def hidden(case):
             report = self.report_of(case, SIMGPU_FAULT="hidden_handles", FLOPINJ_FORCE=1)
             self.assert_all_counted(report, 20)
-            codes = [d["code"] for d in report["traces"][0]["diagnostics"]]
+            codes = harness.codes(report)
             self.assertIn("function.unknown_handle", codes)
             return report
         self.assertEqual(self.work(hidden("without_parameters")), [(20, 20)])
@@ -87,7 +87,7 @@ class Modules(harness.TestCase):
         # Only replay reads all groups of a signature that is launched once.
         report = self.report_of("never_repeating", FLOPINJ_MODE="full")
         self.assert_all_counted(report, 500)
-        self.assertEqual(int(report["total"]["flop"]), 500 * 8)
+        self.assertEqual(int(report["figures"]["flop"]), 500 * 8)
         self.assertEqual(len(report["signatures"]), 64 + 1)
         merged = max(report["signatures"], key=lambda s: s["launches"])
         self.assertEqual(merged["launches"], 500 - 64)
@@ -97,7 +97,7 @@ class Modules(harness.TestCase):
         """Each of the 64 is launched once: no window reads all its groups."""
         report = self.report_of("never_repeating")
         self.assert_all_counted(report, 500)
-        self.assertEqual(int(report["total"]["flop"]), 500 * 8)
+        self.assertEqual(int(report["figures"]["flop"]), 500 * 8)
         merged, = report["signatures"]
         self.assertEqual((merged["launches"], merged["parameters"], merged["varying"]),
                          (500, "merged", True))

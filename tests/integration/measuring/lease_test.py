@@ -20,10 +20,10 @@ class Leases(harness.TestCase):
         return done
 
     def codes(self):
-        return [d["code"] for d in self.report["traces"][0]["diagnostics"]]
+        return harness.codes(self.report)
 
     def flop_of(self, **kernels):
-        by_name = harness.by_key(self.report["kernels"], "name")
+        by_name = harness.by(self.report, "kernels")
         self.assertEqual({name: by_name[name]["flop"] for name in kernels},
                          {name: flop for name, flop in kernels.items()})
 

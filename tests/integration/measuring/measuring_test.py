@@ -18,12 +18,11 @@ TRAINER = (harness.TRAINER, "--batch", 8)  # little work: kernels are replayed h
 
 def work_of(report):
     """Everything a report says of work, apart from how it was measured."""
-    signatures = {(s["kernel"], tuple(s["grid"]), tuple(s["block"]), s["flop_per_launch"],
-                   s["launches"])
+    signatures = {(s["kernel"], s["grid"], s["block"], s["flop_per_launch"], s["launches"])
                   for s in report["signatures"]}
-    kernels = {(k["name"], k["launches"], k["flop"]) for k in report["kernels"]}
-    phases = {name: (p["flop"], p["launches"]) for name, p in report["phases"].items()}
-    return report["total"]["flop"], report["precision"], phases, kernels, signatures
+    kernels = {(k["kernel"], k["launches"], k["flop"]) for k in report["kernels"]}
+    phases = {name: (p["flop"], p["launches"]) for name, p in harness.by(report, "phases").items()}
+    return report["figures"]["flop"], harness.precisions(report), phases, kernels, signatures
 
 
 class MultiplexedEqualsFullReplay(harness.TestCase):
@@ -38,10 +37,10 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
             reports[mode] = harness.reduce(self.trace)
         # Replay restores what a kernel changes.
         self.assertEqual(len(set(outputs.values())), 1, outputs)
-        ledger = reports["full"]["ledger"]
+        ledger = reports["full"]["ledger"][-1]
         self.assertEqual((ledger["measured"], ledger["extrapolated"]), (ledger["launches"], 0),
                          ledger)
-        self.assertGreater(reports["multiplex"]["ledger"]["extrapolated"], 0)
+        self.assertGreater(reports["multiplex"]["ledger"][-1]["extrapolated"], 0)
         self.assertEqual(work_of(reports["multiplex"]), work_of(reports["full"]))
         return reports
 
@@ -52,7 +51,7 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
                 reports = self.both(command)
                 shapes = run(command,
                              {**injected_environment(self.trace), "FLOPINJ_MODE": "off"}).stdout
-                self.assertEqual(reports["full"]["total"]["flop"],
+                self.assertEqual(reports["full"]["figures"]["flop"],
                                  Expected(json.loads(shapes)).flop)
 
     def test_tensor_kernels(self):
@@ -67,23 +66,22 @@ class MultiplexedEqualsFullReplay(harness.TestCase):
                 self.run_profiled([LAUNCH, case], SIMGPU_DEVICES=2, FLOPINJ_MODE="full",
                                   FLOPINJ_FORCE=1)
                 report = harness.reduce(self.trace)
-                self.assert_all_counted(report, report["ledger"]["launches"])
-                self.assertEqual(report["ledger"]["measured"], report["ledger"]["launches"])
+                self.assert_all_counted(report, report["ledger"][-1]["launches"])
+                self.assertEqual(report["ledger"][-1]["measured"], report["ledger"][-1]["launches"])
 
     def test_full_waits_for_its_plan(self):
         """Its first launches are measured too, without being told to wait."""
         environment = injected_environment(self.trace, FLOPINJ_MODE="full")
         del environment["FLOPINJ_PLAN_WAIT_MS"]
         self.assertEqual(run([LAUNCH, "same_grid"], environment).returncode, 0)
-        ledger = harness.reduce(self.trace)["ledger"]
+        ledger = harness.reduce(self.trace)["ledger"][-1]
         self.assertEqual(ledger["measured"], ledger["launches"], ledger)
 
     def test_collectives_are_not_replayed(self):
         self.run_profiled([LAUNCH, "collective"], FLOPINJ_MODE="full")
         report = harness.reduce(self.trace)
-        self.assertEqual(report["ledger"]["reasons"]["unmeasured"],
-                         [{"reason": "never_measured", "launches": 5}])
-        kernels = harness.by_key(report["kernels"], "name")
+        self.assertEqual(harness.reasons(report, "unmeasured"), {"never_measured": 5})
+        kernels = harness.by(report, "kernels")
         self.assertIsNone(kernels["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]["flop"])
         self.assertEqual(kernels["axpy"]["flop"], 5 * 64)
 
@@ -94,10 +92,10 @@ class ModulesLoadedInsideWindows(harness.TestCase):
         self.run_profiled([LAUNCH, "reload"], SIMGPU_FAULT="lazy_modules")
         report = harness.reduce(self.trace)
         self.assert_all_counted(report, 50)
-        kernels = harness.by_key(report["kernels"], "name")
+        kernels = harness.by(report, "kernels")
         self.assertEqual(kernels["axpy"]["flop"], 25 * 128)
         self.assertEqual(kernels["dot"]["flop"], 25 * 20)
-        codes = [d["code"] for d in report["traces"][0]["diagnostics"]]
+        codes = harness.codes(report)
         self.assertNotIn("counters.unpatched", codes)
 
     def test_zero_is_no_count_of_a_kernel_whose_module_came_in_its_launch(self):
@@ -110,7 +108,7 @@ class ModulesLoadedInsideWindows(harness.TestCase):
         dot, = report["signatures"]
         self.assertEqual((dot["flop_per_launch"], dot["varying"]), (20, False))
         self.assertEqual(dot["flop"], 50 * 20)
-        codes = [d["code"] for d in report["traces"][0]["diagnostics"]]
+        codes = harness.codes(report)
         self.assertIn("counters.unpatched", codes)
 
 
@@ -121,11 +119,11 @@ class Ranks(harness.TestCase):
         ranks = [v for k, v in settings.items() if not k.startswith("FLOPINJ")]
         self.trace = self.folder / f"{ranks[0] if ranks else 0}.pb"
         report = harness.reduce(self.trace)
-        ledger = report["ledger"]
+        ledger = report["ledger"][-1]
         self.assertEqual(ledger["launches"], 60)
         self.assertIn(ledger["measured"] + ledger["extrapolated"], (0, 60))
         measured = ledger["unmeasured"] == 0
-        self.assertEqual([(m["mode"], m["counters"]) for m in report["measuring"]],
+        self.assertEqual([(m["mode"], m["counters_state"] == "read") for m in report["measuring"]],
                          [("multiplex", measured)])
         self.assertEqual("reads no counters" in done.stderr, not measured, done.stderr)
         return measured
@@ -150,11 +148,11 @@ class Ranks(harness.TestCase):
             self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 12],
                               output=self.folder / "%r.pb", RANK=rank)
         alone, both = harness.reduce(traces[0]), harness.reduce(*traces)
-        self.assertEqual(both["ledger"]["unmeasured"], 0)
-        self.assertEqual(int(both["total"]["flop"]), 2 * int(alone["total"]["flop"]))
-        self.assertEqual([m["counters"] for m in both["measuring"]], [True, False])
-        self.assertEqual(both["ranks"]["missing"], [1])
-        self.assertEqual([p["rank"] for p in both["ranks"]["processes"]], [0, 2])
+        self.assertEqual(both["ledger"][-1]["unmeasured"], 0)
+        self.assertEqual(int(both["figures"]["flop"]), 2 * int(alone["figures"]["flop"]))
+        self.assertEqual([m["counters_state"] for m in both["measuring"]], ["read", "other_ranks"])
+        self.assertEqual(both["odd_ranks"], [{"rank": 1, "problem": "missing"}])
+        self.assertEqual([p["rank"] for p in both["ranks"]], [0, 2])
 
     def test_summaries_of_ranks_are_joined_in_any_order(self):
         """Operators' sequence numbers too; the report is that of the traces."""
@@ -171,12 +169,13 @@ class Ranks(harness.TestCase):
                                 self.merge("pair.sum", parts[first], parts[second]))
             self.assertEqual(joined.read_bytes(), whole.read_bytes())
         report = harness.reduce(*traces)
-        self.assertGreater(sum(layer["backward"]["launches"] for layer in report["layer_work"]), 0)
+        self.assertGreater(sum(row["launches"] for row in report["layer_passes"]
+                               if row["pass"] == "backward"), 0)
         summary = harness.reduce(whole)
         for of in (report, summary):  # a summary has neither moments nor names of files
-            del of["time"]
-            for trace in of["traces"]:
-                del trace["files"]
+            del of["largest_gaps"], of["flop_over_time"]
+            for process in of["processes"]:
+                del process["files"]
         self.assertEqual(summary, report)
 
     def merge(self, name, *inputs):
@@ -191,31 +190,30 @@ class Budget(harness.TestCase):
         done = self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_LOG="info")
         self.assertIn("counts are complete for 100.0 % of GPU time", done.stderr)
         report = harness.reduce(self.trace)
-        measuring = report["measuring"][0]
-        last = measuring["coverage"]
-        self.assertEqual(last["launches"], report["total"]["launches"])
+        last, = report["measuring"]
+        self.assertEqual(last["launches"], report["figures"]["launches"])
         self.assertEqual(last["covered_launches"], last["launches"])
         self.assertEqual(last["covered_gpu_time_ns"], last["timed_gpu_time_ns"])
-        growth = [point["launches"] for point in measuring["coverage_growth"]]
+        growth = [point["launches"] for point in report["coverage_growth"]]
         self.assertTrue(growth)
         self.assertEqual(growth, sorted(set(growth)))
-        self.assertIsNone(measuring["stopped"])
+        self.assertIsNone(last["stopped"])
 
     def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
         """A millionth of a per cent: once the first window has cost something, nothing is left for
         others."""
         self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001")
         report = harness.reduce(self.trace)
-        ledger = report["ledger"]
+        ledger = report["ledger"][-1]
         self.assert_balanced(report)
-        self.assertEqual(report["measuring"][0]["budget_percent"], 0.000001)
-        self.assertEqual(report["measuring"][0]["coverage"]["covered_launches"], 0)
+        self.assertAlmostEqual(report["measuring"][0]["budget_share"] / 1e-8, 1)
+        self.assertEqual(report["measuring"][0]["covered_launches"], 0)
         self.assertEqual(ledger["unmeasured"], ledger["launches"])
         self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="none",
                           FLOPINJ_FORCE=1)
         report = harness.reduce(self.trace)
-        self.assertEqual(report["ledger"]["unmeasured"], 0)
-        self.assertIsNone(report["measuring"][0]["budget_percent"])
+        self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
+        self.assertIsNone(report["measuring"][0]["budget_share"])
 
     def measured_until_covered(self, launches):
         """A kernel that varies would be measured for good. Its program rests 20 ms every 50

@@ -21,18 +21,19 @@ class CountersThatWereNotRead(harness.TestCase):
         self.run_profiled([*TRAINER, "--steps", 3], **settings)
         report = harness.reduce(self.trace)
         process, = report["measuring"]
-        self.assertEqual((process["counters"], process["counters_state"]), (False, state))
-        self.assertEqual(report["ratio_missing"],
+        self.assertEqual(process["counters_state"], state)
+        missing = report["figures"]["ratio_why"]
+        self.assertEqual(missing,
                          f"not measured: no FLOP counts of forward and backward: {cause}")
         # Both passes ran: "no forward or no backward launches" would be false.
-        self.assertGreater(
-            min(report["phases"][phase]["launches"] for phase in ("forward", "backward")), 0)
-        notice = report["notices"][0]
+        phases = harness.by(report, "phases")
+        self.assertGreater(min(phases[name]["launches"] for name in ("forward", "backward")), 0)
+        notice = report["notices"][0]["notice"]
         self.assertIn(cause, notice)
         self.assertIn(remedy, notice)
         text = text_of(self.trace)
         self.assertLess(text.index(notice[:60]), text.index("kernel launches"))
-        self.assertIn(report["ratio_missing"], text)
+        self.assertIn(missing, text)
 
     def test_no_permission(self):
         self.check("refused", "counters were refused: no permission", "CAP_PERFMON",
@@ -68,30 +69,34 @@ class Ranks(harness.TestCase):
         traces = self.ranks(0, 1, 2, 3, size=4)
         report = harness.reduce(*traces)
         self.assertNotIn(": slowest ", text_of(*traces))
-        times = [p["gpu_time_ns"] for p in report["ranks"]["processes"]]
+        times = [p["gpu_time_ns"] for p in report["ranks"]]
         # Simulated times are modelled: equal work takes equal time, and rank 0 has the others'
         # mean.
         self.assertLess(max(times) / min(times), 1.01, times)
-        self.assertAlmostEqual(sum(times), report["total"]["gpu_time_ns"], delta=1000)
-        self.assertTrue(all(s["trace"] != 0 for s in report["ranks"]["stragglers"]))
+        self.assertAlmostEqual(sum(times), report["figures"]["gpu_time_ns"], delta=1000)
+        self.assertTrue(all(row["trace"] != 0 for row in report["stragglers"]))
 
     def test_missing_ranks_are_known_from_the_size_of_the_job(self):
         report = harness.reduce(*self.ranks(0, size=3))
-        self.assertEqual((report["ranks"]["world_size"], report["ranks"]["missing"]), (3, [1, 2]))
-        self.assertIn("No trace of ranks 1, 2 of 3", report["notices"][0])
+        self.assertEqual((report["figures"]["world_size"], report["figures"]["ranks_missing"]),
+                         (3, 2))
+        self.assertEqual(report["odd_ranks"], [{"rank": rank, "problem": "missing"}
+                                               for rank in (1, 2)])
+        self.assertIn("No trace of ranks 1, 2 of 3", report["notices"][0]["notice"])
         self.trace = self.folder / "slurm.rank0.pb"
         self.run_profiled([*TRAINER, "--steps", 1], output=self.folder / "slurm.pb", SLURM_PROCID=0,
                           SLURM_STEP_NUM_TASKS=2)
-        self.assertEqual(harness.reduce(self.trace)["ranks"]["missing"], [1])
+        self.assertEqual(harness.reduce(self.trace)["odd_ranks"],
+                         [{"rank": 1, "problem": "missing"}])
         self.trace = self.folder / "none.pb"  # a size without a rank, or below it, is none
         self.run_profiled([*TRAINER, "--steps", 1], WORLD_SIZE=8)
-        self.assertIsNone(harness.reduce(self.trace)["ranks"]["world_size"])
+        self.assertIsNone(harness.reduce(self.trace)["figures"]["world_size"])
 
 
 class Wall(harness.TestCase):
     def test_start_up_busy_and_gaps_make_up_the_wall_time(self):
         self.run_profiled([*TRAINER, "--steps", 12])
-        time = harness.reduce(self.trace)["time"]
+        time, = harness.reduce(self.trace)["device_time"]
         parts = [
             time[part]
             for part in ("before_first_kernel_ns", "busy_ns", "idle_ns", "after_last_kernel_ns")
@@ -108,7 +113,7 @@ class CutTrace(harness.TestCase):
             cut = self.folder / "cut.pb"
             cut.write_bytes(whole[:int(len(whole) * share)])
             report = harness.reduce(cut, check=3)
-            self.assertTrue(report["ledger"]["balanced"], report["ledger"])
+            self.assertTrue(report["ledger"][-1]["balanced"], report["ledger"][-1])
             self.assert_balanced(report)
             first = text_of(cut).splitlines()[1]  # after the mark of simulated traces
             self.assertTrue(first.startswith("PARTIAL: "), first)

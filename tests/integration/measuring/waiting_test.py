@@ -47,7 +47,7 @@ class WaitingPrograms(harness.TestCase):
                     report = harness.reduce(trace)
                     self.assert_balanced(report)
                     if case in THEN_MEASURED:
-                        dot = harness.by_key(report["kernels"], "name")["dot"]
+                        dot = harness.by(report, "kernels")["dot"]
                         self.assertEqual((dot["launches"], dot["flop"]), (10, 10 * 2 * 7))
 
     def test_they_end_with_the_settings_of_a_user(self):
@@ -64,8 +64,7 @@ class WaitingPrograms(harness.TestCase):
         said = "a launch of spin has been inside a measurement window for 10 s"
         self.assertEqual(done.stderr.count(said), 1, done.stderr)
         report = harness.reduce(self.trace)
-        diagnostic, = [d for d in report["traces"][0]["diagnostics"]
-                       if d["code"] == "counters.long_launch"]
+        diagnostic, = [d for d in report["diagnostics"] if d["code"] == "counters.long_launch"]
         self.assertIn(said, diagnostic["message"])
 
 

@@ -18,14 +18,13 @@ class Case(harness.TestCase):
         """Codes of the trace's diagnostics, but for notes; each once."""
         self.done = self.run_profiled(command, FLOPINJ_FORCE=1, **settings)
         self.report = harness.reduce(self.trace)
-        return sorted({d["code"] for d in self.report["traces"][0]["diagnostics"]
-                       if d["severity"] != "info"})
+        return sorted({d["code"] for d in self.report["diagnostics"] if d["severity"] != "info"})
 
     def assert_whole(self):
         """Every launch has its count, and the sum is that of theory."""
-        self.assert_all_counted(self.report, self.report["ledger"]["launches"])
+        self.assert_all_counted(self.report, self.report["ledger"][-1]["launches"])
         shapes, _ = json.JSONDecoder().raw_decode(self.done.stdout[self.done.stdout.index("{"):])
-        self.assertEqual(self.report["total"]["flop"], Expected(shapes).flop)
+        self.assertEqual(self.report["figures"]["flop"], Expected(shapes).flop)
 
 
 class Windows(Case):
@@ -34,22 +33,22 @@ class Windows(Case):
             with self.subTest(site):
                 self.assertEqual(self.codes_of(TRAINER, FLOPINJ_CLOSE_WINDOWS=site), [])
                 self.assert_whole()
-                self.assertEqual(self.report["traces"][0]["recorder"]["windows_discarded"], 0)
+                self.assertEqual(self.report["recorders"][0]["windows_discarded"], 0)
 
     def test_the_first_windows_find_a_site_that_works(self):
         for fault in ("stop_at_exit", "short_at_exit"):
             with self.subTest(fault):
                 self.assertEqual(self.codes_of(TRAINER, SIMGPU_FAULT=fault), ["counters.windows"])
                 self.assert_whole()
-                self.assertLessEqual(self.report["traces"][0]["recorder"]["windows_discarded"], 1)
+                self.assertLessEqual(self.report["recorders"][0]["windows_discarded"], 1)
 
     def test_a_site_that_was_chosen_and_does_not_work_ends_measuring(self):
         codes = self.codes_of(TRAINER, SIMGPU_FAULT="stop_at_exit", FLOPINJ_CLOSE_WINDOWS="exit")
         self.assertEqual(codes, ["counters.closing"])
-        ledger = self.report["ledger"]
+        ledger = self.report["ledger"][-1]
         self.assertEqual((ledger["unmeasured"], ledger["dropped"]), (ledger["launches"], 0))
         self.assertEqual(Expected(json.loads(self.done.stdout)).kernel_launches,
-                         {k["name"]: k["launches"] for k in self.report["kernels"]})
+                         {k["kernel"]: k["launches"] for k in self.report["kernels"]})
 
     def test_an_idle_program_whose_windows_only_its_own_thread_may_close(self):
         codes = self.codes_of([*TRAINER, "--sleep-ms", 250], SIMGPU_FAULT="stop_elsewhere")
@@ -76,7 +75,7 @@ class Windows(Case):
         self.assertRegex(self.done.stderr, r"a launch of axpy failed with CUDA error 701 inside a "
                                            r"window that instruments kernels")
         self.assert_balanced(self.report)
-        self.assertEqual(self.report["ledger"]["launches"], 39)
+        self.assertEqual(self.report["ledger"][-1]["launches"], 39)
 
 
 class TightLaunches(Case):
@@ -94,7 +93,7 @@ class TightLaunches(Case):
                 codes = self.codes_of([harness.CLIENTS / "tight_client", case], SIMGPU_FAULT=fault)
                 self.assertEqual(codes, [code])
                 self.assert_balanced(self.report)
-                self.assertEqual(self.report["ledger"]["unmeasured"], 20)
+                self.assertEqual(self.report["ledger"][-1]["unmeasured"], 20)
 
 
 if __name__ == "__main__":
