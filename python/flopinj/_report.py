@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Trace = Union[str, "os.PathLike[str]"]
 
 _FINE = (0, 3)  # 3: something is missing, and the report says what
-_BESIDE = re.compile("(_at_least|_at_most)?(_exact)?$|_why$")  # a figure, where it is only a bound
+_BESIDE = re.compile("(_at_least|_at_most)?(_exact)?$|_(why|estimated)$")  # a figure
 
 
 def _traces(given: tuple[Any, ...]) -> Iterator[str]:

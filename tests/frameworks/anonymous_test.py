@@ -95,7 +95,7 @@ class Anonymous(unittest.TestCase):
             for path in (trace, out):
                 done = subprocess.run([self.build / "bin/flopreduce", "--format", "json", path],
                                       capture_output=True, check=False, timeout=60)
-                totals.append(json.loads(done.stdout)["total"])
+                totals.append(json.loads(done.stdout)["figures"])
             self.assertEqual(*totals)
 
     def test_no_name_of_the_users_stays(self):
@@ -105,8 +105,9 @@ class Anonymous(unittest.TestCase):
         for trace in (self.stream("cnn_user_ranges", secret), DATA / "cnn-pytorch.pb"):
             before, out = trace.read_bytes(), self.anonymous(trace).read_bytes()
             words = {b"zebra", b"quagga", b"Okapi"}
-            for process in self.report(trace)["traces"]:
-                words |= {w.encode() for w in (process["hostname"], *process["command_line"])}
+            for process in self.report(trace)["processes"]:
+                words |= {w.encode() for w in (process["hostname"],
+                                               *process["command_line"].split())}
             words = {w for w in words - {b"host"} if len(w) > 3 and w in before}
             self.assertTrue(words)
             for word in words:
@@ -114,13 +115,13 @@ class Anonymous(unittest.TestCase):
 
     def test_what_is_asked_for_stays(self):
         trace = DATA / "cnn-pytorch.pb"
-        names = {k["name"] for k in self.report(trace)["kernels"]}
-        ranges = {r["path"] for r in self.report(trace)["ranges"]}
+        names = {k["kernel"] for k in self.report(trace)["kernels"]}
+        ranges = {r["range"] for r in self.report(trace)["ranges"]}
         kept = self.report(self.anonymous(trace, "k.pb", "--keep-kernels"))
-        self.assertEqual({k["name"] for k in kept["kernels"]}, names)
+        self.assertEqual({k["kernel"] for k in kept["kernels"]}, names)
         kept = self.report(self.anonymous(trace, "r.pb", "--keep-ranges"))
-        self.assertEqual({r["path"] for r in kept["ranges"]}, ranges)
-        self.assertNotEqual({k["name"] for k in kept["kernels"]}, names)
+        self.assertEqual({r["range"] for r in kept["ranges"]}, ranges)
+        self.assertNotEqual({k["kernel"] for k in kept["kernels"]}, names)
 
     def test_pseudonyms_are_those_of_the_key(self):
         trace = DATA / "cnn-pytorch.pb"

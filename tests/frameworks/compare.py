@@ -3,9 +3,14 @@ truly are."""
 
 import json
 import subprocess
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 import as_gpu
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from report_tables import by, exact, figure, known  # noqa: E402
 
 
 def write_trace(build, gpu, path):
@@ -57,53 +62,53 @@ def truth(launches):
     return dict(figures)
 
 
-def _flop(work, key):
-    return work[key]
-
-
 def said(found, names):
     """What it says, of the same figures; None where it says that it does not know. Products that
     it has and nothing is true of are figures too."""
     figures = {}
     for phase in set(PHASES.values()):
-        parts = [
-            found["phases"][p] for p, as_ in PHASES.items() if as_ == phase and p in found["phases"]
-        ]
-        figures[f"phase {phase}: FLOP"] = sum(p["flop"] for p in parts)
-        figures[f"phase {phase}: matrix FLOP"] = sum(p["matrix_flop"] for p in parts)
-    figures["backward / forward, matrix work"] = found["matrix_ratio"]
+        parts = [row for row in found["phases"] if PHASES.get(row["phase"]) == phase]
+        figures[f"phase {phase}: FLOP"] = sum(map(exact, parts))
+        figures[f"phase {phase}: matrix FLOP"] = sum(exact(p, "matrix_flop") for p in parts)
+    figures["backward / forward, matrix work"] = found["figures"]["matrix_ratio"]
     if not any(name.startswith("operator ") for name in names):
         return figures  # nothing names operators: it is not said which gradients there are
-    figures["backward / forward, expected"] = found["expected_ratio"]
-    methods = {method["name"]: method for method in found["utilization"]["methods"]}
-    theory, forward = methods["theory"]["flop"], names.get("phase forward: matrix FLOP", 0)
-    if theory is None:  # where some launches are unclear: at least so much
-        theory = methods["theory"]["flop_at_least"]
+    least, most = expected(found)
+    figures["backward / forward, expected"] = most if least == most else None
+    methods = by(found, "utilization", "name")
+    # Where some launches are unclear: at least so much.
+    theory, forward = figure(methods["theory"]), names.get("phase forward: matrix FLOP", 0)
     figures[THEORY] = None if theory is None else theory >= 3 * forward
-    lacking = any(place["formula_flop"] is None and place["flop"] not in (None, 0)
-                  for place in found["operators"]["places"])
+    lacking = any(figure(place, "formula_flop") is None and exact(place) not in (None, 0)
+                  for place in found["operator_places"])
     figures[ALL_COVERED] = lacking and "all covered" in methods["formula"]["basis"]
-    for row in found["operator_work"]:
-        for phase in ("forward", "backward", "recompute"):
-            figures[f"operator {row['operator']}: {phase} matrix FLOP"] = _flop(
-                row[phase], "matrix_flop")
+    for row in found["operator_passes"]:
+        figures[f"operator {row['operator']}: {row['pass']} matrix FLOP"] = exact(row,
+                                                                                  "matrix_flop")
     formulas = defaultdict(int)
-    for row in found["operators"]["types"]:
+    for row in found["operators"]:
         key = f"formula of {row['operator']}: {PHASES.get(row['phase'], row['phase'])}"
-        flop = _flop(row, "model_flop")
+        flop = figure(row, "model_flop")
         formulas[key] = None if flop is None or formulas[key] is None else formulas[key] + flop
     figures |= {key: value for key, value in formulas.items() if key in names}
     return {key: value for key, value in figures.items() if key in names or value}
 
 
-def slack(found, figure):
+def expected(found):
+    """The range in which backward / forward of matrix work is expected."""
+    rows = by(found, "ratio")
+    return [rows[f"expected of matrix work, {end}"]["value"] for end in ("least", "most")]
+
+
+def slack(found, name):
     """By how much a figure of forward may be more than what is said of it: the work of launches of
     which the report says that sequence numbers do not tell."""
-    if figure == "phase forward: FLOP":
-        return found["phase_unclear"]["flop"] or 0
-    if figure == "phase forward: matrix FLOP" or figure.endswith((": forward matrix FLOP",
-                                                                  ": forward")):
-        return found["phase_unclear"]["matrix_flop"] or 0
+    unclear = by(found, "phase_parts")["unclear"]
+    if name == "phase forward: FLOP":
+        return known(unclear)
+    if name == "phase forward: matrix FLOP" or name.endswith((": forward matrix FLOP",
+                                                              ": forward")):
+        return known(unclear, "matrix_flop")
     return 0
 
 
@@ -114,40 +119,45 @@ def is_said(value, right, more):
     return more > 0 and None not in (value, right) and value <= right <= value + more
 
 
-def _row(found, figure):
-    """The row of operators.types that a figure "formula of OPERATOR: PHASE" is made of."""
-    name, phase = figure.removeprefix("formula of ").rsplit(": ", 1)
-    return next((row for row in found["operators"]["types"]
+def _row(found, named):
+    """The row of the table of operators that a figure "formula of OPERATOR: PHASE" is made of."""
+    name, phase = named.removeprefix("formula of ").rsplit(": ", 1)
+    return next((row for row in found["operators"]
                  if row["operator"] == name and PHASES.get(row["phase"], row["phase"]) == phase),
                 None)
 
 
-def mark(found, figure, value, right):
+def _differentiated_again(found):
+    return by(found, "sequence_numbers")["differentiated_again"]["launches"] > 0
+
+
+def mark(found, name, value, right):
     """What the report itself says of a figure that differs, in a few words; nothing where it is
-    printed as if it were right. Each mark is a field of the report that says how the figure is to
+    printed as if it were right. Each mark is a column of the report that says how the figure is to
     be read, and a text with the reason."""
-    assumed = found.get("expected_ratio_assumed")
-    if figure == "backward / forward, expected" and value is None:
-        span = found.get("expected_ratio_range")
-        if span and found.get("expected_ratio_basis"):
-            if span['low'] <= right <= span['high']:
+    row = by(found, "ratio")["expected of matrix work, most"]
+    assumed, basis = row.get("value_estimated", False), row["note"]
+    if name == "backward / forward, expected" and value is None:
+        least, most = expected(found)
+        if most is not None and basis:
+            if least <= right <= most:
                 return "a range, with its basis"
-            return "a range, and assumed" if right < span['low'] and assumed else None
-    if figure == "backward / forward, expected" and value is not None:
+            return "a range, and assumed" if right < least and assumed else None
+    if name == "backward / forward, expected" and value is not None:
         return "assumed, with its basis" if assumed and right < value else None
-    if figure.startswith("backward / forward") and value is None:
-        reason = found["ratio_missing"] or found.get("expected_ratio_missing")
+    if name.startswith("backward / forward") and value is None:
+        reason = found["figures"].get("ratio_why") or basis
         return "not known, with the reason" if reason else None
-    if figure == THEORY:
-        methods = {method["name"]: method for method in found["utilization"]["methods"]}
-        return "at least, with the reason" if "at least: " in methods["theory"]["basis"] else None
-    if figure.startswith("operator ") and figure.endswith(": backward matrix FLOP"):
-        again = found["operators"]["sequence"]["differentiated_again"] > 0
+    if name == THEORY:
+        theory = by(found, "utilization", "name")["theory"]
+        return "at least, with the reason" if "at least: " in theory["basis"] else None
+    if name.startswith("operator ") and name.endswith(": backward matrix FLOP"):
+        again = _differentiated_again(found)
         return "no number tells some forward operators, and it is said" if again else None
-    row = _row(found, figure) if figure.startswith("formula of ") else None
+    row = _row(found, name) if name.startswith("formula of ") else None
     if row is None or not row["cause"]:
         return None
-    if value is None and row["formula_flop"] is None:
+    if value is None and figure(row, "formula_flop") is None:
         return "not known, with the cause"
     if row["cause"].startswith("complex numbers"):
         return "of real numbers, and said to be complex"
@@ -182,10 +192,10 @@ def differing(made, gpu):
     """[(figure, as reported, as it is, mark)] of one report."""
     true = truth(gpu.launches)
     reported = said(made, true)
-    for figure in sorted(true | reported):
-        value, right = reported.get(figure, 0), true.get(figure, 0)
-        if not is_said(value, right, slack(made, figure)):
-            yield figure, value, right, mark(made, figure, value, right)
+    for name in sorted(true | reported):
+        value, right = reported.get(name, 0), true.get(name, 0)
+        if not is_said(value, right, slack(made, name)):
+            yield name, value, right, mark(made, name, value, right)
 
 
 def pair_formulas(made, gpu):
@@ -200,13 +210,15 @@ def pair_formulas(made, gpu):
             matrix[launch.operator] += macs - 2 * launch.work.again
             other[launch.operator] += launch.work.flop - macs
     for row in made["operator_work"]:
-        name, value = row["operator"], row["backward_formula_flop"] or 0
-        if made["operators"]["sequence"]["differentiated_again"] or not matrix[name]:
+        name, value = row["operator"], known(row, "backward_formula_flop")
+        if _differentiated_again(made) or not matrix[name]:
             continue
         least, most = matrix[name], matrix[name] + 12 * other[name]
-        if value < least and not row["backward_formula_partial"]:
+        marked = {end for end in ("at_least", "at_most", "estimated")
+                  if f"backward_formula_flop_{end}" in row}
+        if value < least and not marked & {"at_least", "estimated"}:
             yield f"formula of backward of {name}", value, least, None
-        if value > most and not row["backward_formula_at_most"]:
+        if value > most and not marked & {"at_most", "estimated"}:
             yield f"formula of backward of {name}", value, most, None
 
 

@@ -189,12 +189,13 @@ class Marks(unittest.TestCase):
 
     @staticmethod
     def words_of_ratio(report, mark):
+        least, most = compare.expected(report)
         if "range" in mark:
-            least, most = report["expected_ratio_range"].values()
             return f"expected {least:.4f} to {most:.4f}"
         if mark.startswith("assumed"):
-            return f"expected ~ {report['expected_ratio']:.4f}"
-        return report["ratio_missing"] or report["expected_ratio_missing"]
+            return f"expected ~ {most:.4f}"
+        return report["figures"].get("ratio_why") or compare.by(report, "ratio")[
+            "expected of matrix work, most"]["note"]
 
     def test_every_form_has_them(self):
         seen = set()

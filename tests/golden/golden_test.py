@@ -30,26 +30,17 @@ def section(text, title):
     return lines[first:next((i for i in range(first, len(lines)) if not lines[i]), len(lines))]
 
 
-def records(value, path=""):
-    """A JSON report for a reader's eye: a line for each record, without what is 0, unknown or
-    empty, without the exact texts beside FLOP, which another test compares with the numbers, and
-    without rules that decided nothing."""
-    if path.endswith("_exact") or path == "rules[]" and not value["launches"]:
-        return
-    if isinstance(value, list):
-        for item in value:
-            yield from records(item, f"{path}[]")
-        return
-    leaves, below = {}, []
-    for key, item in value.items():
-        if isinstance(item, dict) or isinstance(item, list) and item and isinstance(item[0], dict):
-            below.append((f"{path}.{key}".removeprefix("."), item))
-        elif item and not key.endswith("_exact"):
-            leaves[key] = item
-    if leaves:
-        yield f"{path} {json.dumps(leaves)}"
-    for inner, item in below:
-        yield from records(item, inner)
+def records(report):
+    """A JSON report for a reader's eye: a line for each row, without what is 0, unknown or empty,
+    without the exact texts beside FLOP, which another test compares with the numbers, and without
+    rules that decided nothing."""
+    del report["schema_version"]
+    for table, rows in {**report, "figures": [report["figures"]]}.items():
+        for row in rows:
+            told = {key: value for key, value in row.items()
+                    if value and not key.endswith("_exact")}
+            if told and (table != "rules" or row["launches"]):
+                yield f"{table} {json.dumps(told)}"
 
 
 def reduce(name, *options, width=None):

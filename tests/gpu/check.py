@@ -1,9 +1,14 @@
 """Compares what flopreduce says with theory, case by case. Each case becomes a row of the
 report."""
 
+import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-import cases as known
+import cases
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+import report_tables  # noqa: E402
 
 
 @dataclass
@@ -28,18 +33,19 @@ def exact(case, precision, expected, executed):
                executed == expected)
 
 
-def executed_by_precision(entry):
+def executed_by_precision(report, kind, name):
     """Of a phase or kernel, with integer operations; None where some launch has no count."""
-    if entry is None or entry["flop"] is None:
+    if not any(row[kind] == name and row["flop"] is not None for row in report[f"{kind}s"]):
         return None
-    operations = {**entry["precision"], **entry["integer_op"]}
-    return {name: value for name, value in operations.items() if value}
+    executed = {row["precision"]: report_tables.known(row) + report_tables.known(row, "op")
+                for row in report[f"{kind}_precisions"] if row[kind] == name}
+    return {precision: value for precision, value in executed.items() if value}
 
 
 def ledger_rows(step, report, most_once=0):
     """`most_once`: so many launches may lack a count whose signature was launched that once. They
     are named."""
-    ledger = report["ledger"]
+    ledger = report["ledger"][-1]
     without = ledger["unmeasured"] + ledger["dropped"]
     row = exact(f"{step}: launches without a count", "", 0, without)
     once = [
@@ -55,29 +61,28 @@ def ledger_rows(step, report, most_once=0):
     return rows
 
 
-def check_cases(step, cases, report):
+def check_cases(step, ran, report):
     """`report` has one phase per case, named as the case."""
     rows = ledger_rows(step, report)
-    if not cases:
+    if not ran:
         rows.append(Row(f"{step}: no case ran", "", None, None, "NOT EXPLAINED", False))
-    for case in cases:
-        rows += _check_case(case, report["phases"].get(case["case"]))
+    for case in ran:
+        rows += _check_case(case, executed_by_precision(report, "phase", case["case"]))
     return rows
 
 
-def _check_case(case, phase):
-    expected = known.merge(known.expected(case))
-    executed = executed_by_precision(phase)
+def _check_case(case, executed):
+    expected = cases.merge(cases.expected(case))
     if executed is None:
         total = sum(expected.values()) * case["repeats"]
         return [Row(case["case"], "", total, None, "NOT MEASURED", False)]
-    executed = known.merge(executed)
+    executed = cases.merge(executed)
     rows = []
     for precision in sorted(set(expected) | set(executed)) or [""]:
         want, got = expected.get(precision, 0), executed.get(precision, 0)
         # Launches may use several kernels, but each launch does the same work.
         each, rest = divmod(got, case["repeats"])
-        why = known.explain(case, precision, want, each) if rest == 0 else None
+        why = cases.explain(case, precision, want, each) if rest == 0 else None
         rows.append(Row(case["case"], precision, want * case["repeats"], got,
                         "NOT EXPLAINED" if why is None else why, why is not None))
     return rows
@@ -107,10 +112,10 @@ def special_function_multiplications(shapes):
 def check_trainer(step, shapes, expected, report):
     """`expected` is tests/integration/theory.py's account of the same run."""
     rows = ledger_rows(step, report)
-    kernels = {kernel["name"]: kernel for kernel in report["kernels"]}
+    kernels = {kernel["kernel"]: kernel for kernel in report["kernels"]}
     for name in sorted(set(expected.kernel_flop) | set(kernels)):
         want, kernel = expected.kernel_flop.get(name, 0), kernels.get(name)
-        flop = executed_by_precision(kernel)
+        flop = executed_by_precision(report, "kernel", name)
         got = None if flop is None else sum(flop.values())
         row = exact(f"{step}: {name}", "fp32", want, got)
         extra = special_function_multiplications(shapes) * expected.kernel_launches.get(name, 0)
@@ -126,7 +131,7 @@ def check_trainer(step, shapes, expected, report):
 
 def check_timing(step, expected, report):
     """Mode timing: every launch of the trainer is there and has a time; nothing is counted."""
-    kernels = {kernel["name"]: kernel for kernel in report["kernels"]}
+    kernels = {kernel["kernel"]: kernel for kernel in report["kernels"]}
     rows = check_timed(step, report)
     for name in sorted(set(expected.kernel_launches) | set(kernels)):
         want = expected.kernel_launches.get(name, 0)
@@ -137,16 +142,17 @@ def check_timing(step, expected, report):
 
 def check_timed(step, report):
     """Every kernel has GPU time, and the ledger balances."""
-    untimed = sorted(k["name"] for k in report["kernels"] if not k["gpu_time_ns"])
-    launches = report["ledger"]["launches"]
+    untimed = sorted(k["kernel"] for k in report["kernels"]
+                     if not report_tables.known(k, "gpu_time_ns"))
+    ledger = report["ledger"][-1]
+    launches = ledger["launches"]
     return [
         Row(f"{step}: GPU time of all kernels", "", None, None,
             f"NOT EXPLAINED without: {', '.join(untimed)}" if untimed else "", not untimed),
         Row(f"{step}: launches recorded", "", None, None,
             f"{launches:,}" if launches else "NOT EXPLAINED", launches > 0),
         Row(f"{step}: ledger balances", "", None, None,
-            "" if report["ledger"]["balanced"] else "NOT EXPLAINED",
-            bool(report["ledger"]["balanced"]))]
+            "" if ledger["balanced"] else "NOT EXPLAINED", bool(ledger["balanced"]))]
 
 
 # A convolution may be computed by an algorithm that needs fewer operations (Winograd, FFT), or on
@@ -161,11 +167,11 @@ def check_network(step, formula, report):
     """`formula` has the matrix FLOP of all forward and all backward passes by the shapes of the
     layers."""
     rows = ledger_rows(step, report, NETWORK_ONCE)
-    fewer = any(word in kernel["name"].lower() for kernel in report["kernels"]
+    fewer = any(word in kernel["kernel"].lower() for kernel in report["kernels"]
                 for word in FEWER_OPERATIONS)
     for phase in ("forward", "backward"):
-        entry = report["phases"].get(phase)
-        got = entry["matrix_flop"] if entry else None
+        got = next((report_tables.exact(row, "matrix_flop") for row in report["phases"]
+                    if row["phase"] == phase), None)
         row = exact(f"{step}: {phase}", "matrix", formula[phase], got)
         if got is not None and formula[phase] < got <= NETWORK_MOST * formula[phase]:
             row.explanation = "tiles and channels padded, multiply-adds of other kernels"

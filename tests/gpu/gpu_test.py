@@ -127,15 +127,28 @@ class OnSimulatedGpu(TestCase):
         self.assertEqual(data_test.main(flopreduce, folder=empty), 77)
 
 
-def phase(**precision):
+def work(integer=(), **precision):
+    """What a phase or a kernel did: FLOP by precision, and integer operations."""
     total = sum(precision.values())
-    return {"flop": total, "matrix_flop": total, "precision": precision, "integer_op": {}}
+    return {"flop": total, "matrix_flop": total, "matrix_flop_exact": str(total),
+            "by": {**{name: {"flop": flop} for name, flop in precision.items()},
+                   **{name: {"op": op} for name, op in dict(integer).items()}}}
+
+
+def tables(kind, rows):
+    """A report's tables of phases or kernels; `rows`: (name, work)."""
+    return {
+        f"{kind}s": [{kind: name, **done} for name, done in rows],
+        f"{kind}_precisions": [{kind: name, "precision": precision, **one}
+                               for name, done in rows
+                               for precision, one in done.get("by", {}).items()]
+    }
 
 
 def report(phases, unmeasured=0, kernels=()):
     return {
-        "ledger": {"unmeasured": unmeasured, "dropped": 0, "balanced": True}, "phases": phases,
-        "kernels": list(kernels), "signatures": []
+        "ledger": [{"unmeasured": unmeasured, "dropped": 0, "balanced": True}], "signatures": [],
+        **tables("phase", phases.items()), **tables("kernel", kernels)
     }
 
 
@@ -149,12 +162,12 @@ class Judgement(TestCase):
 
     def test_exact_figures(self):
         case = {"case": "a", "kind": "axpy", "repeats": 4, "n": 1000, "threads": 1024}
-        self.assertTrue(self.verdict(case, phase(fp32=8000))[1])
-        for wrong in (phase(fp32=7998), phase(fp32=8004), phase(fp32=8000, fp64=4),
-                      phase(fp64=8000), phase()):
+        self.assertTrue(self.verdict(case, work(fp32=8000))[1])
+        for wrong in (work(fp32=7998), work(fp32=8004), work(fp32=8000, fp64=4),
+                      work(fp64=8000), work()):
             self.assertIn(False, self.verdict(case, wrong)[0], wrong)
-        self.assertFalse(self.verdict(case, {**phase(fp32=8000), "flop": None})[1])
-        self.assertFalse(self.verdict(case, phase(fp32=8000), unmeasured=1)[1])
+        self.assertFalse(self.verdict(case, {**work(fp32=8000), "flop": None})[1])
+        self.assertFalse(self.verdict(case, work(fp32=8000), unmeasured=1)[1])
 
     def test_case_that_is_not_in_the_trace(self):
         case = {"case": "a", "kind": "axpy", "repeats": 4, "n": 1000}
@@ -163,46 +176,44 @@ class Judgement(TestCase):
 
     def test_nothing_counted_is_right_where_nothing_is_a_flop(self):
         case = {"case": "x", "kind": "special_chain", "repeats": 4, "threads": 128, "steps": 9}
-        self.assertTrue(self.verdict(case, phase())[1])
-        self.assertFalse(self.verdict(case, phase(fp32=4 * 128))[1])
+        self.assertTrue(self.verdict(case, work())[1])
+        self.assertFalse(self.verdict(case, work(fp32=4 * 128))[1])
         # one constant per thread by a packed half instruction, a multiply-add on two lanes
-        self.assertTrue(self.verdict(case, phase(fp16=4 * 4 * 128))[1])
-        self.assertFalse(self.verdict(case, phase(fp16=4 * 100))[1])
+        self.assertTrue(self.verdict(case, work(fp16=4 * 4 * 128))[1])
+        self.assertFalse(self.verdict(case, work(fp16=4 * 100))[1])
 
     def test_padding_up_to_whole_tiles_and_no_more(self):
         case = {"case": "p", "kind": "blas_bf16", "repeats": 2, "m": 8191, "n": 4097, "k": 1023}
         theory = 2 * 8191 * 4097 * 1023
         whole = 2 * 8192 * 4352 * 1024
         for each in (theory, theory + 2, whole):
-            self.assertTrue(self.verdict(case, phase(tensor_bf16=2 * each))[1], each)
+            self.assertTrue(self.verdict(case, work(tensor_bf16=2 * each))[1], each)
         for each in (theory - 2, whole + 2):
-            self.assertFalse(self.verdict(case, phase(tensor_bf16=2 * each))[1], each)
-        self.assertTrue(self.verdict(case, phase(tensor_bf16=2 * theory, fp32=2 * 8191 * 4097))[1])
-        self.assertFalse(self.verdict(case, phase(tensor_bf16=2 * theory, tensor_fp16=2))[1])
+            self.assertFalse(self.verdict(case, work(tensor_bf16=2 * each))[1], each)
+        self.assertTrue(self.verdict(case, work(tensor_bf16=2 * theory, fp32=2 * 8191 * 4097))[1])
+        self.assertFalse(self.verdict(case, work(tensor_bf16=2 * theory, tensor_fp16=2))[1])
 
     def test_whole_tiles_have_no_padding(self):
         case = {"case": "p", "kind": "blas_fp16", "repeats": 2, "m": 8192, "n": 8192, "k": 8192}
-        self.assertTrue(self.verdict(case, phase(tensor_fp16=2 * 2 * 8192**3))[1])
-        self.assertFalse(self.verdict(case, phase(tensor_fp16=2 * 2 * 8192**3 + 2))[1])
+        self.assertTrue(self.verdict(case, work(tensor_fp16=2 * 2 * 8192**3))[1])
+        self.assertFalse(self.verdict(case, work(tensor_fp16=2 * 2 * 8192**3 + 2))[1])
 
     def test_fp64_counts_alike_on_either_unit(self):
         case = {
             "case": "p", "kind": "tiles_fp64", "repeats": 2, "tile_operations": 512, "tiles": 10,
             "threads": 32
         }
-        self.assertTrue(self.verdict(case, phase(tensor_fp64=10240))[1])
-        self.assertTrue(self.verdict(case, phase(fp64=10240))[1])
-        self.assertFalse(self.verdict(case, phase(fp64=10240, tensor_fp64=10240))[1])
+        self.assertTrue(self.verdict(case, work(tensor_fp64=10240))[1])
+        self.assertTrue(self.verdict(case, work(fp64=10240))[1])
+        self.assertFalse(self.verdict(case, work(fp64=10240, tensor_fp64=10240))[1])
 
     def test_integer_operations_are_counted_apart(self):
         case = {
             "case": "i", "kind": "tiles_int8", "repeats": 2, "tile_operations": 8192, "tiles": 10,
             "threads": 32
         }
-        counted = {**phase(), "integer_op": {"tensor_int8": 163840}}
-        self.assertTrue(self.verdict(case, counted)[1])
-        for wrong in (phase(), phase(tensor_fp8=163840),
-                      {**counted, "integer_op": {"tensor_int8": 163839}}):
+        self.assertTrue(self.verdict(case, work({"tensor_int8": 163840}))[1])
+        for wrong in (work(), work(tensor_fp8=163840), work({"tensor_int8": 163839})):
             self.assertFalse(self.verdict(case, wrong)[1], wrong)
 
     def test_end_of_warpgroup_products(self):
@@ -211,9 +222,9 @@ class Judgement(TestCase):
             "tiles": 20, "threads": 256
         }
         done, end = 2 * 32768 * 20, 2 * 16384 * 2  # two warpgroups
-        self.assertTrue(self.verdict(case, phase(tensor_bf16=done, tensor_fp16=end))[1])
-        for wrong in (phase(tensor_bf16=done, tensor_fp16=end // 2), phase(tensor_bf16=done + end),
-                      phase(tensor_bf16=done, tensor_tf32=end)):
+        self.assertTrue(self.verdict(case, work(tensor_bf16=done, tensor_fp16=end))[1])
+        for wrong in (work(tensor_bf16=done, tensor_fp16=end // 2), work(tensor_bf16=done + end),
+                      work(tensor_bf16=done, tensor_tf32=end)):
             self.assertFalse(self.verdict(case, wrong)[1], wrong)
 
     def test_trainer_exact_but_for_exp_and_log(self):
@@ -222,8 +233,8 @@ class Judgement(TestCase):
             kernel_launches = {"sgd": 2, "softmax_cross_entropy": 1}
 
         def verdict(sgd, loss, launches=2):
-            kernels = [{"name": "sgd", "launches": launches, **phase(fp32=sgd)},
-                       {"name": "softmax_cross_entropy", "launches": 1, **phase(fp32=loss)}]
+            kernels = [("sgd", {"launches": launches, **work(fp32=sgd)}),
+                       ("softmax_cross_entropy", {"launches": 1, **work(fp32=loss)})]
             rows = check.check_trainer("t", {"batch": 1, "classes": 10}, Expected,
                                        report({}, kernels=kernels))
             return all(row.ok for row in rows)
@@ -235,12 +246,12 @@ class Judgement(TestCase):
 
     def test_network_needs_a_reason_for_fewer_operations(self):
         def verdict(forward, kernels=()):
-            phases = {"forward": phase(fp32=forward), "backward": phase(fp32=200)}
+            phases = {"forward": work(fp32=forward), "backward": work(fp32=200)}
             rows = check.check_network("n", {"forward": 100, "backward": 200},
                                        report(phases, kernels=kernels))
             return all(row.ok for row in rows)
 
-        winograd = [{"name": "cudnn::winograd_nonfused::f"}]
+        winograd = [("cudnn::winograd_nonfused::f", {})]
         self.assertTrue(verdict(100))
         self.assertTrue(verdict(110))
         self.assertTrue(verdict(50, winograd))
@@ -249,7 +260,7 @@ class Judgement(TestCase):
 
     def test_kernels_of_a_network_that_are_launched_once_are_named(self):
         def rows(unmeasured, *signatures):
-            done = report({"forward": phase(fp32=100), "backward": phase(fp32=200)}, unmeasured)
+            done = report({"forward": work(fp32=100), "backward": work(fp32=200)}, unmeasured)
             done["signatures"] = [
                 dict(zip(("kernel", "launches", "flop_per_launch"), s)) for s in signatures
             ]
@@ -274,8 +285,8 @@ class Judgement(TestCase):
             kernel_launches = {"sgd": 2}
 
         def verdict(launches=2, time=5, name="sgd", balanced=True):
-            kernels = [{"name": name, "launches": launches, "gpu_time_ns": time}]
-            timed = {"kernels": kernels, "ledger": {"launches": launches, "balanced": balanced}}
+            kernels = [{"kernel": name, "launches": launches, "gpu_time_ns": time}]
+            timed = {"kernels": kernels, "ledger": [{"launches": launches, "balanced": balanced}]}
             return all(row.ok for row in check.check_timing("t", Expected, timed))
 
         self.assertTrue(verdict())
@@ -292,10 +303,12 @@ class Judgement(TestCase):
         text += rows.replace("<unnamed>::", "(anonymous namespace)::")
 
         def verdict(mean, block=128, metric=ffma):
-            signature = {"kernel": "void (anonymous namespace)::chain<float>(int, float*)",
-                         "grid": [4, 1, 1], "block": [block, 1, 1],
-                         "metrics": [{"metric": metric, "min": mean, "max": mean, "mean": mean}]}
-            return all(row.ok for row in ncu.compare("ncu", text, {"signatures": [signature]}))
+            key = {"kernel": "void (anonymous namespace)::chain<float>(int, float*)",
+                   "stable_hash": "1"}
+            made = {"signatures": [{**key, "grid": "4x1x1", "block": f"{block}x1x1"}],
+                    "samples": [{**key, "metric": metric, "min": mean, "max": mean,
+                                 "mean": mean}]}
+            return all(row.ok for row in ncu.compare("ncu", text, made))
 
         self.assertTrue(verdict(5120.0))
         self.assertFalse(verdict(5119.0))

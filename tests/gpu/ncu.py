@@ -52,12 +52,14 @@ def read(text):
 def read_report(report):
     """The same of a report's signatures."""
     values = {}
-    for signature in report["signatures"]:
-        for metric in signature.get("metrics") or ():
-            if metric["metric"] in METRICS and metric["min"] == metric["max"]:
-                key = (kernel_name(signature["kernel"]), tuple(signature["grid"]),
-                       tuple(signature["block"]), metric["metric"])
-                values.setdefault(key, set()).add(metric["mean"])
+    shapes = {signature["stable_hash"]: [tuple(map(int, signature[key].split("x")))
+                                         for key in ("grid", "block")]
+              for signature in report["signatures"]}
+    for metric in report["samples"]:
+        if metric["metric"] in METRICS and metric["min"] == metric["max"]:
+            key = (kernel_name(metric["kernel"]), *shapes[metric["stable_hash"]],
+                   metric["metric"])
+            values.setdefault(key, set()).add(metric["mean"])
     return values
 
 

@@ -18,6 +18,7 @@ import jsonschema  # noqa: E402
 import made_trace  # noqa: E402
 import table  # noqa: E402
 from networks import TABLES, TRAINING_STEPS, Network  # noqa: E402
+from report_tables import by, exact  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 
@@ -60,7 +61,7 @@ class Tables(unittest.TestCase):
 
 
 def operators(report):
-    return {(o["operator"], o["phase"]): o for o in report["operators"]["types"]}
+    return {(o["operator"], o["phase"]): o for o in report["operators"]}
 
 
 class Reports(unittest.TestCase):
@@ -69,12 +70,16 @@ class Reports(unittest.TestCase):
 
     def check(self, network, batch):
         steps, report = made_trace.STEPS, table.by_formula(BUILD, network.name, batch)
-        images, phases = steps * batch, report["phases"]
-        self.assertEqual((report["partial"], report["ledger"]["unmeasured"]), (False, 0))
-        self.assertEqual(int(phases["forward"]["matrix_flop"]), 2 * images * network.forward_macs)
-        self.assertEqual(int(phases["backward"]["matrix_flop"]), 2 * images * network.backward_macs)
-        self.assertAlmostEqual(report["matrix_ratio"], network.ratio, places=9)
-        self.assertAlmostEqual(report["expected_ratio"], network.ratio, places=9)
+        images, phases, figures = steps * batch, by(report, "phases"), report["figures"]
+        self.assertEqual((figures["partial"], figures["unmeasured_launches"]), (False, 0))
+        self.assertEqual(exact(phases["forward"], "matrix_flop"), 2 * images * network.forward_macs)
+        self.assertEqual(exact(phases["backward"], "matrix_flop"),
+                         2 * images * network.backward_macs)
+        self.assertAlmostEqual(figures["matrix_ratio"], network.ratio, places=9)
+        ratio = by(report, "ratio")
+        for end in ("least", "most"):
+            self.assertAlmostEqual(ratio[f"expected of matrix work, {end}"]["value"],
+                                   network.ratio, places=9)
 
         macs = {
             kind: sum(layer.macs for layer in network.layers if layer.kind == kind)
@@ -94,7 +99,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(table.executed(report, images)[0][::2], (forward, f"{network.ratio:.4f}"))
 
         products = made_trace.with_products(network)
-        rows = {row["layer"].removeprefix("layer:"): row for row in report["layer_work"]}
+        rows = {row["layer"].removeprefix("layer:"): row for row in report["layers"]}
         self.assertEqual(list(rows), [name for name, _ in products])
         whole = int(phases["forward"]["flop"])
         for name, layer in products:
@@ -109,7 +114,7 @@ class Reports(unittest.TestCase):
     def check_utilization(self, network, batch, report):
         """By the made-up times all executed work runs at half of the peak; the methods differ in
         what they take for work."""
-        total, phases = int(report["total"]["flop"]), report["phases"]
+        total, phases = exact(report["figures"]), by(report, "phases")
         training = int(phases["forward"]["flop"]) + int(phases["backward"]["flop"])
         images = made_trace.STEPS * batch
         optimizer = 2 * made_trace.STEPS * network.parameters
@@ -126,9 +131,7 @@ class Reports(unittest.TestCase):
             "formula": formula / total, "theory": 3 * 2 * images * network.forward_macs / training
         }
         self.assertEqual(total, training + optimizer)
-        methods = {
-            m["name"]: m["gpu_time"]["utilization"] for m in report["utilization"]["methods"]
-        }
+        methods = {m["name"]: m["utilization_gpu_time"] for m in report["utilization"]}
         for name, ratio in expected.items():
             if ratio is None:
                 self.assertIsNone(methods[name])
@@ -196,18 +199,17 @@ class ConvolutionShare(unittest.TestCase):
             made_trace.as_pthflops(Network(name, 1000), 1).write(BUILD / "test-bin/write_trace",
                                                                  trace)
             report = table.report(BUILD, trace, 1, "--fma", "1")
-        schema = subprocess.run([BUILD / "bin/flopreduce", "schema", "report"], capture_output=True,
+        schema = subprocess.run([BUILD / "bin/flopreduce", "schema"], capture_output=True,
                                 check=True).stdout
         jsonschema.validate(report, json.loads(schema))
-        return {row["operator"]: row
-                for row in report["operator_work"]}, int(report["phases"]["forward"]["flop"])
+        return by(report, "operator_work"), exact(by(report, "phases")["forward"])
 
     def test_vgg16(self):
         rows, whole = self.shares("vgg16")
         convolutions, pooling = rows["aten::conv2d"], rows["aten::adaptive_avg_pool2d"]
         self.assertEqual(whole, 15516752872)
-        self.assertEqual(
-            int(convolutions["forward"]["flop"]) + int(pooling["forward"]["flop"]), 15361407488)
+        self.assertEqual(sum(exact(row, "forward_flop") for row in (convolutions, pooling)),
+                         15361407488)
         self.assertEqual(f"{100 * (convolutions['forward_share'] + pooling['forward_share']):.2f}",
                          "99.00")
         self.assertEqual(f"{100 * convolutions['forward_share']:.2f}", "98.99")

@@ -8,11 +8,15 @@ of its data.tar.gz, in the folder --traces), and "-" where there is none."""
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import made_trace
 from networks import TABLES, TRAINING_STEPS, Network
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from report_tables import by  # noqa: E402
 
 BATCHES = (1, 64, 128)
 METHODS = ("executed", "formula", "theory", "one", "batch", "epoch")
@@ -37,20 +41,18 @@ def by_formula(build, name, batch):
         return report(build, trace, batch, "--peak", f"fp32={made_trace.PEAK:g}")
 
 
-def percent(utilization):
-    share = utilization["utilization"]
+def percent(share):
     return "-" if share is None else f"{100 * share:.2f} %"
 
 
 def executed(found, images):
     """Forward and backward for one image, their ratio, and utilization by method."""
     def each(phase):
-        flop = found["phases"].get(phase, {}).get("flop")
+        flop = by(found, "phases").get(phase, {}).get("flop")
         return "not measured" if flop is None else f"{int(flop) / images / 1e6:,.2f} M"
-    ratio = found["matrix_ratio"]
-    shares = {
-        method["name"]: percent(method["gpu_time"]) for method in found["utilization"]["methods"]
-    }
+    ratio = found["figures"]["matrix_ratio"]
+    shares = {method["name"]: percent(method["utilization_gpu_time"])
+              for method in found["utilization"]}
     return (each("forward"), each("backward"), "-" if ratio is None else f"{ratio:.4f}"), shares
 
 

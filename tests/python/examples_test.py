@@ -109,7 +109,7 @@ class Jax(Examples):
         done = subprocess.run([build / "bin/flopreduce", "--format", "json", trace], text=True,
                               stdout=subprocess.PIPE, check=True, timeout=60)
         phases = json.loads(done.stdout)["phases"]
-        self.assertEqual({name: phase["flop"] for name, phase in phases.items()}, expected)
+        self.assertEqual({row["phase"]: row["flop"] for row in phases}, expected)
 
 
 class LibTorch(unittest.TestCase):

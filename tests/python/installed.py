@@ -26,10 +26,10 @@ def main():
                folder=folder)
         output(sys.executable, "-m", "flopinj", "run", "--simulate", "-o", "b.pb", "--", *program,
                folder=folder)
-        reports = [json.loads(output(SCRIPTS / "flopreduce", "--format", "json", trace,
-                                     folder=folder)) for trace in ("a.pb", "b.pb")]
-        assert all(report["simulated"] for report in reports)
-        first, second = (report["total"]["launches"] for report in reports)
+        figures = [json.loads(output(SCRIPTS / "flopreduce", "--format", "json", trace,
+                                     folder=folder))["figures"] for trace in ("a.pb", "b.pb")]
+        assert all(each["simulated"] for each in figures)
+        first, second = (each["launches"] for each in figures)
         code = ("import flopinj; report = flopinj.reduce('a.pb'); "
                 "assert flopinj.environment()['CUDA_INJECTION64_PATH']; "
                 "assert flopinj.status() is None; "

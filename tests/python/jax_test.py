@@ -92,8 +92,8 @@ class Jax(unittest.TestCase):
         for number, name in enumerate(named.values(), 1):
             expected[phase_of(name)] += 2 * number
         report = self.report(launches, names)
-        self.assertEqual({name: phase["flop"] for name, phase in report["phases"].items()
-                          if phase["launches"]}, expected)
+        self.assertEqual({row["phase"]: row["flop"] for row in report["phases"]
+                          if row["launches"]}, expected)
         self.assertEqual(self.said, "")
         return report, named
 
@@ -102,8 +102,8 @@ class Jax(unittest.TestCase):
         self.assertEqual(count, len(self.names.read_text().splitlines()) - 1)
         report, named = self.check_phases(STEP, self.names)
         self.assertLessEqual({"forward", "backward", "recompute", "optimizer"},
-                             {name for name, p in report["phases"].items() if p["launches"]})
-        ranges = {row["path"]: row["flop"] for row in report["ranges"]}
+                             {row["phase"] for row in report["phases"] if row["launches"]})
+        ranges = {row["range"]: row["flop"] for row in report["ranges"]}
         for scope in ("encoder", "blocks", "head"):
             for path, inside in ((f"jit(train)/jvp()/{scope}", f"/jvp({scope})/"),
                                  (f"jit(train)/transpose(jvp())/{scope}",
@@ -117,13 +117,13 @@ class Jax(unittest.TestCase):
         graph = [MODULE, "push\t1\tTSL\tThunk:#hlo_op=command_buffer#"]
         report = self.report([("ynn_fusion_3", graph), ("wrapped_tanh", graph),
                               ("ynn_fusion", graph), ("sm90_xmma_gemm", graph)], self.names)
-        where = {row["path"]: row["flop"] for row in report["ranges"]}
+        where = {row["range"]: row["flop"] for row in report["ranges"]}
         self.assertEqual(where["jit(train)/transpose(jvp())/head"], 2)
         # One kernel of two fusions that compute alike: what their scopes have in common. The
         # encoder's and the blocks' are in the forward pass; one product of the blocks runs again.
         self.assertEqual(where["jit(train)/jvp()"], 4)
         self.assertEqual(where["jit(train)"], 2 + 4 + 6)
-        self.assertEqual(report["phases"]["forward"]["flop"], 4)
+        self.assertEqual({row["phase"]: row["flop"] for row in report["phases"]}["forward"], 4)
 
     def test_scopes_of_names(self):
         for name, scopes in {
@@ -186,7 +186,7 @@ custom_call_target="__cublas$gemm", metadata={op_name="jit(f)/third/dot_general"
         self.names.write_text("kernel\t-\tother\tscope\n")
         report = self.report([("mine", [MODULE])], self.names)
         self.assertIn("--names: no launch has one of the names", self.said)
-        self.assertEqual(report["total"]["launches"], 1)
+        self.assertEqual(report["figures"]["launches"], 1)
 
     def test_jax_itself(self):
         """A module as the JAX at hand compiles it, by the call and from a dump."""

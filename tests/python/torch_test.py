@@ -529,8 +529,8 @@ class Simulated(Recorded):
         by_emit, by_observer = self.report(False), self.report(True)
         strided, inner = 2 * 4 * 5 * 4 * 18, 2 * 4 * 3 * 2 * 18  # multiply-adds: outputs x weights
         for report in (by_emit, by_observer):
-            self.assertEqual(report["total"]["launches"], 5 * 4)
-            self.assertEqual({name: phase["flop"] for name, phase in report["phases"].items()},
+            self.assertEqual(report["figures"]["launches"], 5 * 4)
+            self.assertEqual({row["phase"]: row["flop"] for row in report["phases"]},
                              {"forward": 2 * (5 * strided + 4 * inner),
                               "backward": 2 * 5 * 2 * strided,
                               "other": 2 * inner})  # before the range of the first forward pass
@@ -538,10 +538,10 @@ class Simulated(Recorded):
             sums = Counter(), Counter()  # without settings both convolutions are one range
             for report, sum_ in zip((by_emit, by_observer), sums):
                 for row in report["ranges"]:
-                    sum_[Observer.plain(row["path"])] += row[what]
+                    sum_[Observer.plain(row["range"])] += row[what]
             self.assertEqual(*sums)
         formulas = [{(row["operator"], row["phase"]): row["formula_flop"]
-                     for row in report["operators"]["types"]} for report in (by_emit, by_observer)]
+                     for row in report["operators"]} for report in (by_emit, by_observer)]
         backward = ("aten::convolution_backward", "backward")
         self.assertEqual(formulas[1], {("aten::conv2d", "forward"): 2 * (5 * strided + 4 * inner),
                                        ("aten::conv2d", "other"): 2 * inner,

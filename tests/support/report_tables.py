@@ -17,7 +17,15 @@ def exact(row, key="flop"):
     return None if text is None else int(text)
 
 
+def figure(row, key="flop"):
+    """The figure, or its bound; None where nothing is known."""
+    for bound in ("", "_at_least", "_at_most"):
+        value = row.get(f"{key}{bound}_exact", row.get(f"{key}{bound}"))
+        if value is not None:
+            return int(value) if isinstance(value, str) else value
+    return None
+
+
 def known(row, key="flop"):
-    """The same, or the bound; 0 where nothing is known."""
-    texts = (row.get(f"{key}{bound}_exact") for bound in ("", "_at_least", "_at_most"))
-    return next((int(text) for text in texts if text is not None), 0)
+    """The same, and 0 where nothing is known, for sums."""
+    return figure(row, key) or 0

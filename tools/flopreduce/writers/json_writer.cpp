@@ -44,10 +44,13 @@ void add_cell(Json& row, const Column& column, const Cell& cell) {
   }
   const bool lower = has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kMoreThan);
   const bool upper = has(cell.marks, Mark::kAtMost);
+  const auto say_estimated = [&] {
+    if (has(cell.marks, Mark::kEstimate)) row[key + "_estimated"] = true;
+  };
   if (!lower && !upper) {
     add_number(row, key, column.kind, cell);
     if (cell.empty() && cell.absent != "-") row[key + "_why"] = cell.absent;
-    return;
+    return say_estimated();
   }
   add_number(row, key, column.kind, Cell::none());
   if (cell.least)
@@ -55,6 +58,7 @@ void add_cell(Json& row, const Column& column, const Cell& cell) {
   else if (!upper)
     add_number(row, key + "_at_least", column.kind, cell);
   if (!lower) add_number(row, key + "_at_most", column.kind, cell);
+  say_estimated();
 }
 
 Json row_json(const Table& table, const TableRow& cells) {
@@ -101,6 +105,7 @@ Json record_schema(const std::vector<Column>& columns) {
     if (!may_be_bound(column)) continue;
     for (const char* bound : {"_at_least", "_at_most"})
       add_schema(record, key + bound, column.kind, "", false);
+    record["properties"][key + "_estimated"] = {{"const", true}};
   }
   return record;
 }
@@ -145,7 +150,8 @@ Json report_schema() {
               {"description",
                "A list of rows for each table. A row has all columns of its table; what is not "
                "known is null, with the reason in KEY_why where there is one. Of a bound KEY is "
-               "null, and KEY_at_least or KEY_at_most has it. "
+               "null, and KEY_at_least or KEY_at_most has it. KEY_estimated is there where it is "
+               "an estimate. "
                "FLOP are numbers, with the exact integer as a text in KEY_exact, since many "
                "readers round integers from 2^53 on; larger counts, times and sizes are texts. "
                "Times are nanoseconds, sizes are bytes, shares are parts of 1."},

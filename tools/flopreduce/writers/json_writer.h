@@ -2,8 +2,8 @@
 // row an object by column. The table `figures` has one row, which is an object right there.
 //
 // FLOP are a number, and KEY_exact has their decimal text, since many readers round integers from
-// 2^53 on. Of a bound KEY is null, and KEY_at_least or KEY_at_most has it. Where KEY is null for a
-// known reason, KEY_why has it.
+// 2^53 on. Of a bound KEY is null, and KEY_at_least or KEY_at_most has it. KEY_estimated is true
+// beside an estimate. Where KEY is null for a known reason, KEY_why has it.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
