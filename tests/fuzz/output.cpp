@@ -32,7 +32,7 @@ void show(const reduce::Report& report, std::string_view input) {
   NullBuffer buffer;
   std::ostream nowhere(&buffer);
   reduce::write_text(nowhere, report, reduce::TextOptions{});
-  if (wants_json(input)) reduce::write_json(nowhere, report);
+  if (wants_json(input)) reduce::write_json(nowhere, reduce::report_json(report));
 }
 
 }  // namespace flopinj::test

@@ -50,7 +50,7 @@ inline Merged merge_bytes(const std::vector<Named>& inputs) {
 
 inline std::string json_text_of(const reduce::Report& report) {
   std::ostringstream out;
-  reduce::write_json(out, report);
+  reduce::write_json(out, reduce::report_json(report));
   return out.str();
 }
 
@@ -58,21 +58,26 @@ inline nlohmann::json json_of(const reduce::Report& report) {
   return nlohmann::json::parse(json_text_of(report));
 }
 
+// The row of a table that has this text in a column; null where there is none.
+inline nlohmann::json row_of(const nlohmann::json& report, const char* table, const char* column,
+                             const std::string& text) {
+  for (const auto& row : report[table])
+    if (row[column] == text) return row;
+  return nullptr;
+}
+
 // The part of a report that is the same for a summary and for its traces: everything but single
 // moments and the names of files.
 inline nlohmann::json timeless_json_of(const reduce::Report& report) {
   auto json = json_of(report);
-  for (auto& device : json["time"]["devices"]) {
-    device.erase("largest_gaps");
-    device.erase("flop_over_time");
-  }
-  for (auto& trace : json["traces"]) trace.erase("files");
+  for (const char* moments : {"largest_gaps", "flop_over_time"}) json.erase(moments);
+  for (auto& process : json["processes"]) process.erase("files");
   for (auto& damage : json["damage"]) damage.erase("file");
   std::sort(json["damage"].begin(), json["damage"].end());
-  for (auto& notice : json["notices"]) {  // "FILE: the program was ended ..."
-    const std::string text = notice;
+  for (auto& row : json["notices"]) {  // "FILE: the program was ended ..."
+    const std::string text = row["notice"];
     const size_t name = text.find(" ended by a signal");
-    if (name != text.npos) notice = text.substr(name);
+    if (name != text.npos) row["notice"] = text.substr(name);
   }
   return json;
 }

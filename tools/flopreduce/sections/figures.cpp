@@ -49,6 +49,7 @@ Columns<Report> figure_columns() {
       [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::gpu_time); },
       "executed FLOP at peak / sum of the kernels' times: not HFU, since idle time is not in "
       "it");
+  add_share_of_roof(c, total_of);
   c.figure(
       "ratio", "backward / forward", Kind::kRatio,
       [](const Report& r) {

@@ -25,7 +25,12 @@ u128 sum(const nlohmann::json& rows, const char* member) {
 }
 
 u128 flop_of(const nlohmann::json& rows) {
-  return sum(rows, "flop_exact") + sum(rows, "flop_partial_exact");
+  return sum(rows, "flop_exact") + sum(rows, "flop_at_least_exact");
+}
+
+u128 time_of(const nlohmann::json& rows) {
+  return sum(rows, "gpu_time_ns") + sum(rows, "gpu_time_ns_at_least") +
+         sum(rows, "gpu_time_ns_at_most");
 }
 
 std::string random_trace(uint64_t session, Random& random) {
@@ -68,32 +73,27 @@ TEST_CASE("JSON totals are the sums of their rows, exactly") {
     for (uint64_t i = 0; i <= seed % 4; ++i) traces.push_back(random_trace(i + 1, random));
     const auto j = json_of(reduce_bytes(traces));
     INFO("seed " << seed);
-    const u128 total = flop_of(nlohmann::json::array({j["total"]}));
+    const auto& figures = j["figures"];
+    const u128 total = flop_of(nlohmann::json::array({figures}));
     largest = std::max(largest, total);
-    CHECK(flop_of(j["kernels"]) == total);
-    CHECK(flop_of(j["signatures"]) == total);
-    CHECK(flop_of(j["phases"]) == total);
-    CHECK(flop_of(j["rules"]) == total);
-    CHECK(flop_of(j["traces"]) == total);
-    u128 exclusive = flop_of(nlohmann::json::array({j["outside_ranges"]}));
-    for (const auto& range : j["ranges"])
-      exclusive += flop_of(nlohmann::json::array({range["exclusive"]}));
-    CHECK(exclusive == total);
-    u128 precision = 0;
-    for (const auto& value : j["precision_exact"]) precision += number(value);
-    CHECK(precision == total);
-    for (const char* rows : {"kernels", "signatures", "phases", "rules", "traces"}) {
-      CHECK(sum(j[rows], "launches") == j["total"]["launches"].get<uint64_t>());
-      if (std::string(rows) != "traces")
-        CHECK(sum(j[rows], "gpu_time_ns") == j["total"]["gpu_time_ns"].get<uint64_t>());
+    for (const char* rows : {"kernels", "signatures", "phases", "rules", "processes",
+                             "ranges_exclusive", "precisions"}) {
+      INFO(rows);
+      CHECK(flop_of(j[rows]) == total);
+      if (std::string(rows) == "precisions") continue;
+      CHECK(sum(j[rows], "launches") == figures["launches"].get<uint64_t>());
+      if (std::string(rows) != "processes")
+        CHECK(time_of(j[rows]) == time_of(nlohmann::json::array({figures})));
     }
-    u128 devices = 0;
-    for (const auto& d : j["devices"]) devices += d["ledger"]["launches"].get<uint64_t>();
-    CHECK(devices == j["ledger"]["launches"].get<uint64_t>());
-    for (const auto& s : j["signatures"]) {  // metrics times weights are the signature's FLOP
-      if (!s["unmeasured_reason"].is_null()) continue;
-      CHECK(sum(s["metrics"], "flop_exact") == number(s["flop_exact"]));
-    }
+    CHECK(sum(j["devices"], "launches") == j["ledger"].back()["launches"].get<uint64_t>());
+    // Metrics times weights are the signatures' FLOP.
+    std::map<std::pair<std::string, std::string>, u128> by_metrics;
+    for (const auto& sample : j["samples"])
+      if (!sample["flop_exact"].is_null())
+        by_metrics[{sample["stable_hash"], sample["chip"]}] += number(sample["flop_exact"]);
+    for (const auto& s : j["signatures"])
+      if (s["unmeasured_launches"] == 0)
+        CHECK(by_metrics[{s["stable_hash"], s["chip"]}] == number(s["flop_exact"]));
   }
   CHECK(largest > (u128{1} << 64));
 }

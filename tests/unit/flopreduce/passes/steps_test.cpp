@@ -93,7 +93,7 @@ TEST_CASE("steps: where none is left, all say why") {
   for (const char* name : {"HFU of these steps", "MFU of these steps"})
     CHECK(text.find(std::string(name) + "  -  --skip-steps 3 leaves no step") != std::string::npos);
   const auto j = json_of(report);
-  CHECK(j["steps"]["hfu"]["missing"] == report.steps.missing);
+  CHECK(j["step_summary"][0]["hfu_why"] == report.steps.missing);
   // Of sums there is no share either, and it is said why.
   const std::string summary = merge_bytes({{"a.pb", trace_of({900, 100, 110})}}).bytes;
   CHECK(!reduce_bytes({summary}).steps.hfu.why().empty());

@@ -464,8 +464,8 @@ TEST_CASE("level tally: how long is known, when is not") {
   CHECK_FALSE(r.time.busy_ns);
   CHECK_FALSE(r.time.kernel_ns);
   CHECK_FALSE(r.time.idle_ns);
-  CHECK(json_of(r)["time"]["busy_ns"].is_null());
-  CHECK(json_of(r)["time"]["devices"][0]["flop_over_time"].empty());
+  CHECK(json_of(r)["device_time"][0]["busy_ns"].is_null());
+  CHECK(json_of(r)["flop_over_time"].empty());
 }
 
 TEST_CASE("the same report, to the byte, on any number of threads") {

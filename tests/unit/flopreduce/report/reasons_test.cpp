@@ -132,7 +132,7 @@ TEST_CASE("the first notice says where all kernels were launched, and what measu
                trace::Diagnostic::INFO);
   t.end();
   const Report r = reduce_bytes({t.bytes()});
-  const std::string notice = json_of(r)["notices"].at(0);
+  const std::string notice = json_of(r)["notices"].at(0)["notice"];
   CHECK(notice.starts_with("No FLOP were measured: the kernels ran only on green contexts"));
   CHECK(notice.find("a few launches outside of them") != std::string::npos);
 }

@@ -131,7 +131,7 @@ TEST_CASE("runs: several are said first, with what is whose; one is not mentione
   const Report two = report_of({{.command = "train.py --lr 1"},
                                 {.begin_s = 100, .job = "17", .command = "train.py --lr 2"}});
   const nlohmann::json json = json_of(two);
-  const std::string said = json["notices"][0];
+  const std::string said = json["notices"][0]["notice"];
   CHECK(said.starts_with("These traces are of 2 runs, and every figure is of all of them "));
   CHECK(said.find("give flopreduce its traces only") != std::string::npos);
   CHECK(said.find("1: train.py --lr 1 (2026-05-01 00:00:00 UTC, node): trace0") !=
@@ -142,7 +142,9 @@ TEST_CASE("runs: several are said first, with what is whose; one is not mentione
   CHECK(json["runs"][0]["job_id"].is_null());
   CHECK(json["runs"][1]["job_id"] == "17");
   CHECK(json["runs"][1]["begin_ns"] == std::to_string(kBegin + 100 * kSecond));
-  CHECK(json["runs"][1]["traces"] == nlohmann::json::array({1}));
+  CHECK(json["runs"][1]["processes"] == 1);
+  CHECK(json["processes"][0]["run"] == json["runs"][0]["run"]);
+  CHECK(json["processes"][1]["run"] == json["runs"][1]["run"]);
   CHECK(text_of(two).find("These traces are of 2 runs") < text_of(two).find("FLOP of"));
 
   const nlohmann::json one = json_of(report_of({{.rank = 0}, {.rank = 1}}));

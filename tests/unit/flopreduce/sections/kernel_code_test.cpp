@@ -54,8 +54,8 @@ TEST_CASE("half instructions that only load constants are no FLOP") {
   CHECK(r.total.doubtful == 0);
   CHECK_FALSE(r.total.flop_at_most());
   const auto json = json_of(r);
-  CHECK(json["total"]["flop_left_out"] == 3200);
-  CHECK(json["total"]["flop_doubtful"] == 0);
+  CHECK(json["figures"]["flop_left_out"] == 3200);
+  CHECK(json["figures"]["flop_doubtful"] == 0);
   const std::string text = text_of(r);
   CHECK(text.find("3.200 kFLOP are left out") != std::string::npos);
   CHECK(text.find("<=") == std::string::npos);
@@ -99,7 +99,7 @@ TEST_CASE("what is too little for four digits is said and not marked") {
   const Report r = few(1);  // 1 of 2001
   CHECK(to_decimal(r.total.doubtful) == "10");
   CHECK_FALSE(r.total.flop_at_most());
-  CHECK(json_of(r)["total"]["flop_doubtful"] == 10);
+  CHECK(json_of(r)["figures"]["flop_doubtful"] == 10);
   CHECK(text_of(r).find("<=") == std::string::npos);
   CHECK(text_of(r).find("At most 10 FLOP are of instructions that only") != std::string::npos);
   CHECK(few(2).total.flop_at_most());
@@ -122,7 +122,7 @@ TEST_CASE("traces of recorders that do not look, and of simulated devices, read 
     CHECK(all_of(r) == "23300");
     CHECK(r.total.doubtful == 0);
     CHECK(r.total.left_out == 0);
-    CHECK(json_of(r)["total"]["flop_doubtful"] == 0);
+    CHECK(json_of(r)["figures"]["flop_doubtful"] == 0);
   }
 }
 

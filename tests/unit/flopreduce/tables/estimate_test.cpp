@@ -410,7 +410,7 @@ TEST_CASE("where a varying kernel ran and nothing was sampled, there is no inter
   CHECK(
       text_of(ranks).find("1,500 of them are of kernels that also ran where nothing was sampled") !=
       std::string::npos);
-  CHECK(json_of(ranks)["total"]["not_sampled_everywhere_launches"] == 1500);
+  CHECK(json_of(ranks)["figures"]["not_sampled_everywhere_launches"] == 1500);
   // The mean serves all the same.
   const double mean = static_cast<double>(reduce_bytes({sampled}).total.flop - 7000) / 1000;
   CHECK(static_cast<double>(ranks.total.flop) == Approx(1500 * mean + 1500 * 7).margin(2));

@@ -123,9 +123,9 @@ TEST_CASE("gradients: without evidence the first layer has a range, and says wha
   CHECK(layer_of(r, "conv2").expected->basis.find("assumed") != std::string::npos);
   check_expected(r.ratio.expected, 1.5, 2);
   const auto j = json_of(r);
-  CHECK(j["expected_ratio"].is_null());
-  CHECK(j["expected_ratio_range"] == nlohmann::json{{"low", 1.5}, {"high", 2.0}});
-  CHECK(j["layer_work"][0]["expected_ratio"].is_null());
+  CHECK(row_of(j, "ratio", "figure", "expected of matrix work, least")["value"] == 1.5);
+  CHECK(row_of(j, "ratio", "figure", "expected of matrix work, most")["value"] == 2.0);
+  CHECK(j["layers"][0]["expected_ratio"].is_null());
   CHECK(text_of(r).find("expected 1.5000 to 2.0000") != std::string::npos);
 }
 
@@ -259,11 +259,15 @@ TEST_CASE(
     CHECK(r.ratio.verdict == verdict);
   }
   const Report inside = ratio(700), outside = ratio(600);
-  CHECK(json_of(inside)["expected_ratio"].is_null());
-  CHECK(json_of(inside)["ratio_verdict"] == "inside");
+  const auto ratio = [](const Report& r, const char* name) {
+    return row_of(json_of(r), "ratio", "figure", name);
+  };
+  CHECK(ratio(inside, "expected of matrix work, least")["value"] !=
+        ratio(inside, "expected of matrix work, most")["value"]);
+  CHECK(ratio(inside, "matrix work only")["verdict"] == "inside");
   CHECK(text_of(inside).find("expected 1.7500 to 2.0000: inside the expected range") !=
         std::string::npos);
-  CHECK(json_of(outside)["ratio_verdict"] == "outside");
+  CHECK(ratio(outside, "matrix work only")["verdict"] == "outside");
   // 1.5 of 1.75.
   CHECK(text_of(outside).find("OUTSIDE the expected range, below by 14.3 %") != std::string::npos);
 }

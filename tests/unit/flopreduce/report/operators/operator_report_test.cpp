@@ -402,15 +402,15 @@ TEST_CASE("operators: the JSON is what the report says") {
   n.forward(s, 0);
   n.backward(s, 0);
   const auto j = json_of(s.reduce());
-  REQUIRE(j["operators"]["types"].size() == 4);
+  REQUIRE(j["operators"].size() == 4);
   u128 executed = 0;
-  for (const auto& o : j["operators"]["places"]) executed += o["flop"].get<uint64_t>();
-  CHECK(executed == j["total"]["flop"].get<uint64_t>());
-  CHECK(j["layer_work"][0]["expected_ratio"] == 1);
+  for (const auto& o : j["operator_places"]) executed += o["flop"].get<uint64_t>();
+  CHECK(executed == j["figures"]["flop"].get<uint64_t>());
+  CHECK(j["layers"][0]["expected_ratio"] == 1);
   REQUIRE(j["operator_work"].size() == 2);
   u128 worked = 0;
   for (const auto& o : j["operator_work"])
-    for (const char* part : {"forward", "backward"}) worked += o[part]["flop"].get<uint64_t>();
+    for (const char* part : {"forward_flop", "backward_flop"}) worked += o[part].get<uint64_t>();
   CHECK(worked == executed);
 }
 
@@ -426,8 +426,8 @@ TEST_CASE("layers and operators: their share of the forward pass, where all of i
   s.launch(kMain, {s.at(s.kernel("glue", kConv / 2), s.path({"step", "forward"}), 9)});
   const auto j = json_of(s.reduce());
   const double whole = 1.5 * kConv + kLinear;
-  CHECK(share(j, "layer_work", 0).get<double>() == Approx(kConv / whole));
-  CHECK(share(j, "layer_work", 1).get<double>() == Approx(kLinear / whole));
+  CHECK(share(j, "layers", 0).get<double>() == Approx(kConv / whole));
+  CHECK(share(j, "layers", 1).get<double>() == Approx(kLinear / whole));
   CHECK(share(j, "operator_work", 0).get<double>() == Approx(kConv / whole));
 
   Scene t;
@@ -435,6 +435,6 @@ TEST_CASE("layers and operators: their share of the forward pass, where all of i
   m.forward(t, 0);
   t.launch(kMain, {t.at(t.unmeasured("secret"), t.path({"step", "forward"}), 9)});
   const auto unknown = json_of(t.reduce());
-  CHECK(share(unknown, "layer_work", 0).is_null());
+  CHECK(share(unknown, "layers", 0).is_null());
   CHECK(share(unknown, "operator_work", 0).is_null());
 }
