@@ -59,9 +59,11 @@ std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Tab
     const bool short_names = table.key == kFigures;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].kind == Kind::kText) continue;
-      list.emplace_back(short_names ? std::string(table.columns[c].key)
-                                    : std::string(table.key) + ".0." + table.columns[c].key,
-                        &table.rows[0][c]);
+      const std::string key = table.columns[c].key;
+      const Cell* const cell = &table.rows[0][c];
+      list.emplace_back(short_names ? key : std::string(table.key) + ".0." + key, cell);
+      for (const auto& [also, column] : kAlso)
+        if (short_names && key == column) list.emplace_back(also, cell);
     }
   }
   return list;

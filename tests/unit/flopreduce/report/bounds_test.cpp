@@ -91,8 +91,8 @@ bool ends_with_any(const std::string& key, std::initializer_list<const char*> en
 // What is about the counts themselves: how many launches have one, and by what.
 bool about_counts(const std::string& key) {
   static const std::set<std::string> kKeys = {
-      "ledger",  "coverage", "signatures", "notices", "estimates",
-      "samples", "windows",  "measuring",  "missing", "coverage_growth"};
+      "ledger",  "ledger_reasons", "coverage",  "signatures", "notices",        "estimates",
+      "samples", "windows",        "measuring", "missing",    "coverage_growth"};
   return kKeys.contains(key) ||
          ends_with_any(key, {"_launches", "unmeasured", "_windows", "_missing"});
 }
