@@ -49,7 +49,6 @@ Columns<Report> figure_columns() {
       [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::gpu_time); },
       "executed FLOP at peak / sum of the kernels' times: not HFU, since idle time is not in "
       "it");
-  add_share_of_roof(c, total_of);
   c.figure(
       "ratio", "backward / forward", Kind::kRatio,
       [](const Report& r) {
@@ -102,7 +101,7 @@ Columns<Report> figure_columns() {
   c.figure(said::kDramBytes, [](const Report& r) { return dram_bytes_of(r.total); });
   c.text(said::kNearerRoof, [](const Report& r) { return nearer_roof(r.total, "compute"); });
   c.text(said::kBoundBy, [](const Report& r) { return bound_by(r.total, "compute"); });
-  add_share_of_roof(c, &Report::total);
+  add_share_of_roof(c, total_of);
   add_work_details(c, total_of);
   return c;
 }
