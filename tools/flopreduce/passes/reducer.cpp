@@ -345,6 +345,7 @@ Report Reducer::run() {
   Formulas formulas(options_.fma);
   Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);
+  report.with_facts = options_.facts;
   step_pass(tables, totals, formulas, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;

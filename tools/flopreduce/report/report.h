@@ -346,6 +346,8 @@ struct TraceReport {
   uint64_t diagnostics_left_out = 0;
 };
 
+Figure flop_of(const TraceReport& trace);
+
 // One recorded process among the others; the same index as in Report::traces.
 struct RankReport {
   struct Phase {
@@ -426,8 +428,8 @@ struct Report {
   std::vector<RangeReport> ranges;  // in tree order
   std::vector<RowReport> rows;      // only where they were asked for
   std::vector<PathReport> paths;    // in tree order
-  // Only where they were asked for; by trace, device, thread, stream.
-  std::vector<FactReport> facts;
+  bool with_facts = false;          // facts and StepsReport::listed were asked for
+  std::vector<FactReport> facts;    // by trace, device, thread, stream
   uint64_t fact_launches_left_out = 0;
   bool given_names_unused = false;               // --names has none that a launch could have
   std::vector<std::string> chips, thread_names;  // of facts

@@ -134,10 +134,7 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
   if (report.simulated.value_or(false)) return report.utilization.wall_ns;  // why not
   if (trace.no_peak > 0) return Figure::unknown("no peak known");
   if (trace.least_ns <= 0) return Figure::unknown("no FLOP executed");
-  const Figure least(trace.least_ns,
-                     mark_if(trace.unmeasured > 0, Mark::kAtLeast) |
-                         mark_if(trace.doubtful > trace.flop / 2000, Mark::kAtMost) |
-                         mark_if(trace.varying > 0, Mark::kEstimate));
+  const Figure least(trace.least_ns, flop_of(trace).marks());
   return share_of_peak(least, Figure::exact(trace.wall_ns) * static_cast<double>(trace.devices));
 }
 

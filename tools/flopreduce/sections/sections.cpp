@@ -95,11 +95,10 @@ std::vector<Section> chosen_sections(const Report& report, const std::vector<std
 }
 
 std::vector<Table> report_tables(const Report& report) {
-  const bool has_facts = !report.facts.empty() || !report.steps.listed.empty();
   std::vector<Table> tables;
   for (const Subject* subject : subjects()) {
     for (const TableSource* source : subject->sources)
-      if (!source->facts() || has_facts) tables.push_back(source->for_programs(report));
+      if (report.with_facts || !source->facts()) tables.push_back(source->for_programs(report));
     if (!subject->sources.empty()) continue;
     if (subject->section != nullptr)
       if (Section section = subject->section(report); section.table)

@@ -1,33 +1,186 @@
 // Training steps: time, FLOP and launches of each, and utilization once the first ones are over.
 #include <algorithm>
+#include <span>
 
 #include "sections/parts/cells.h"
 #include "sections/parts/peak_cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-void add_row(Table& table, const char* name, const std::optional<Spread>& spread) {
-  if (!spread) return;
-  const Mark of_median = spread->median_approximate ? Mark::kEstimate : Mark::kNone;
-  table.rows.push_back({name, Cell(spread->min), Cell(spread->median, of_median),
-                        Cell(spread->mean), Cell(spread->max)});
+// Of the steps that are not skipped.
+struct StepTimes {
+  const char* name;
+  Spread spread;
+};
+std::vector<StepTimes> step_times(const Report& report) {
+  std::vector<StepTimes> rows;
+  const auto add = [&](const char* name, const std::optional<Spread>& spread) {
+    if (spread) rows.push_back({name, *spread});
+  };
+  add("wall time", report.steps.wall_ns);
+  add("GPU time, sum of kernels", report.steps.gpu_ns);
+  return rows;
 }
 
-Table times_table(const StepsReport& steps) {
-  Table table{"steps",
-              {{"what", "of a step"},
-               {"min_ns", "min", Kind::kNanoseconds},
-               {"median_ns", "median", Kind::kNanoseconds, Worth::kMain},
-               {"mean_ns", "mean", Kind::kNanoseconds},
-               {"max_ns", "max", Kind::kNanoseconds}}};
-  add_row(table, "wall time", steps.wall_ns);
-  add_row(table, "GPU time, sum of kernels", steps.gpu_ns);
-  return table;
+Figure spread_median(const Spread& spread) {
+  return {spread.median, mark_if(spread.median_approximate, Mark::kEstimate)};
 }
+
+Columns<StepTimes> step_times_columns() {
+  Columns<StepTimes> c;
+  const auto spread = [](double Spread::*end) {
+    return exactly([end](const StepTimes& times) { return times.spread.*end; });
+  };
+  c.text("what", "of a step", &StepTimes::name);
+  c.figure("min_ns", "min", Kind::kNanoseconds, spread(&Spread::min));
+  c.figure(
+       "median_ns", "median", Kind::kNanoseconds,
+       [](const StepTimes& times) { return spread_median(times.spread); },
+       "half of the steps take less; of summaries to within 1 %")
+      .main();
+  c.figure("mean_ns", "mean", Kind::kNanoseconds, spread(&Spread::mean));
+  c.figure("max_ns", "max", Kind::kNanoseconds, spread(&Spread::max));
+  return c;
+}
+
+Figure of_steps(const std::optional<double>& value, const StepsReport& steps) {
+  return Figure::exact(value).with(mark_if(steps.flop_estimated, Mark::kEstimate));
+}
+
+// A getter of one end of a spread that may not be known.
+auto of_spread(std::optional<Spread> StepsReport::*spread, double Spread::*end) {
+  return [spread, end](const StepsReport& steps) {
+    const std::optional<Spread>& of = steps.*spread;
+    return of ? std::optional(*of.*end) : std::nullopt;
+  };
+}
+
+Columns<StepsReport> step_summary_columns() {
+  Columns<StepsReport> c;
+  c.count("count", "steps", &StepsReport::count,
+          "steps that ended, of all processes, without those that are skipped");
+  c.count("skipped", "skipped", &StepsReport::skipped, "by --skip-steps");
+  c.count("processes", "processes", &StepsReport::processes, "processes that have steps");
+  c.text(
+      "range", "range", [](const StepsReport& steps) { return text_or_null(steps.range); },
+      "NVTX range around each step, without its number");
+  c.exact("launches_min", "fewest launches", Kind::kRatio,
+          of_spread(&StepsReport::launches, &Spread::min), "of a step of one process");
+  c.exact("launches_mean", "mean", Kind::kRatio, of_spread(&StepsReport::launches, &Spread::mean));
+  c.figure("launches_median", "median", Kind::kRatio, [](const StepsReport& steps) {
+    return steps.launches ? spread_median(*steps.launches) : Figure();
+  });
+  c.exact("launches_max", "most launches", Kind::kRatio,
+          of_spread(&StepsReport::launches, &Spread::max));
+  const auto flop = [](double Spread::*end) {
+    return [get = of_spread(&StepsReport::flop, end)](const StepsReport& steps) {
+      return of_steps(get(steps), steps);
+    };
+  };
+  c.exact("flop_each", "FLOP of each", Kind::kFlop, &StepsReport::exact_flop,
+          "of each step, where all have the same and none is an estimate");
+  c.figure("flop_min", "least FLOP", Kind::kFlop, flop(&Spread::min), "of a step of one process");
+  c.figure("flop_median", "median", Kind::kFlop, [](const StepsReport& steps) {
+    const Mark estimate = mark_if(steps.flop_estimated, Mark::kEstimate);
+    return steps.flop ? spread_median(*steps.flop).with(estimate) : Figure();
+  });
+  c.figure(
+      "flop_mean", "mean", Kind::kFlop,
+      [](const StepsReport& steps) { return of_steps(steps.mean_flop, steps); },
+      "of a step of one process; null where a launch is unmeasured");
+  c.figure("flop_max", "most FLOP", Kind::kFlop, flop(&Spread::max));
+  c.figure(
+      "flop_of_all_processes", "FLOP of the job", Kind::kFlop,
+      [](const StepsReport& steps) { return of_steps(steps.job_flop, steps); },
+      "of one step of each process, together");
+  c.figure(
+      "hfu", "HFU", Kind::kShare, &StepsReport::hfu,
+      "executed FLOP of the steps at peak / their wall time, from the start of the first to the "
+      "end of the last");
+  c.figure("mfu", "MFU", Kind::kShare, &StepsReport::mfu,
+           "6 x parameters x tokens at peak / the same time");
+  c.exact("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,
+          "of all processes, with --tokens-per-step");
+  c.text(
+      "missing", "missing", [](const StepsReport& steps) { return text_or_null(steps.missing); },
+      "why there are no figures of steps, or not all, and what to do");
+  return c;
+}
+
+std::vector<StepsReport::Step> slow_steps(const Report& report) {
+  std::vector<StepsReport::Step> steps;
+  for (const size_t i : report.steps.outliers) steps.push_back(report.steps.steps[i]);
+  return steps;
+}
+
+std::string step_process(const StepsReport::Step& step, const Report& report) {
+  return report.traces[step.trace].name;
+}
+
+Columns<StepsReport::Step> slow_step_columns() {
+  using Step = StepsReport::Step;
+  Columns<Step> c;
+  c.text(said::kProcess, step_process);
+  c.count("number", "step", &Step::number);
+  c.exact("wall_ns", "wall time", Kind::kNanoseconds, &Step::wall_ns);
+  return c;
+}
+
+Columns<StepsReport::Listed> step_columns() {
+  using Step = StepsReport::Listed;
+  const auto of_process = [](auto get) {
+    return [get](const Step& step, const Report& report) { return get(report.traces[step.trace]); };
+  };
+  Columns<Step> c;
+  c.text(said::kProcess, step_process);
+  c.text(said::kSession, of_process(session_of));
+  c.count(said::kRank, of_process(rank_of));
+  c.text(said::kHost, of_process([](const TraceReport& t) { return t.header.hostname(); }));
+  c.count("number", "step", &Step::number);
+  c.text("range", "range",
+         [](const Step& step, const Report& report) { return report.steps.ranges[step.trace]; });
+  c.flag("skipped", "skipped", &Step::skipped, "by --skip-steps");
+  c.count("begin_ns", "began", &Step::begin_ns, "by the host's clock, CLOCK_REALTIME");
+  c.figure("wall_ns", "wall time", Kind::kNanoseconds, exactly(&Step::wall_ns),
+           "of the step's range, on the program's thread");
+  c.figure(said::kGpuTime, [](const Step& step) {
+    const bool none = step.work.launches > 0 && step.gpu.untimed >= step.work.launches;
+    return none ? Figure()
+                : Figure(u128{step.gpu.gpu_ns}, mark_if(step.gpu.untimed > 0, Mark::kAtLeast));
+  });
+  c.figure("busy_ns", "busy", Kind::kNanoseconds,
+           exactly(through(&Step::gpu, &StepGpuTime::busy_ns)),
+           "time in which some kernel of the step ran");
+  c.count(said::kLaunches, through(&Step::work, &StepWork::launches));
+  c.figure(said::kFlop, [](const Step& step) {
+    const bool measured = step.work_known && step.work.unmeasured == 0;
+    return measured ? Figure(step.work.flop, mark_if(step.work.estimated > 0, Mark::kEstimate))
+                    : Figure();
+  });
+  c.count("every", "one of", &Step::every, "so many steps this one was kept of");
+  return c;
+}
+
+void each_step(const Report& report, const std::function<void(const StepsReport::Listed&)>& visit) {
+  for (const StepsReport::Listed& step : report.steps.listed) visit(step);
+}
+
+const TableSource kStepTimes("steps", "wall time and GPU time of a training step",
+                             step_times_columns, step_times);
+const TableSource kStepSummary("step_summary",
+                               "training steps as a whole: count, FLOP, HFU and MFU",
+                               step_summary_columns,
+                               [](const Report& report) { return std::span(&report.steps, 1); });
+const TableSource kSlowSteps("slow_steps",
+                             "steps that took over 1.5 times the median, the slowest first",
+                             slow_step_columns, slow_steps);
+const TableSource kStepList =
+    TableSource::pass_on("step_list", "each training step, by process", step_columns, each_step)
+        .of_facts();
 
 std::string flop_words(const StepsReport& steps) {
   const std::string mark = steps.flop_estimated ? "~ " : "";
@@ -70,7 +223,7 @@ Section steps_section(const Report& report) {
   if (steps.tokens_per_s)
     out.above.emplace_back("  " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s");
   if (!steps.missing.empty()) out.above.emplace_back("  " + steps.missing, Tone::kWarn);
-  out.table = times_table(steps);
+  out.table = kStepTimes.for_people(report);
   constexpr size_t kShown = 5;
   for (size_t i = 0; i < std::min(kShown, steps.outliers.size()); ++i) {
     const StepsReport::Step& step = steps.steps[steps.outliers[i]];
@@ -86,109 +239,9 @@ Section steps_section(const Report& report) {
   return out;
 }
 
-TableRow step_row(const Report& report, const StepsReport::Listed& step) {
-  const TraceReport& trace = report.traces[step.trace];
-  const StepWork& work = step.work;
-  const StepGpuTime& gpu = step.gpu;
-  const bool timed = gpu.untimed < work.launches || work.launches == 0;
-  const bool measured = step.work_known && work.unmeasured == 0;
-  return {
-      trace.name,
-      session_cell(trace),
-      rank_cell(trace),
-      trace.header.hostname(),
-      uint64_t{step.number},
-      report.steps.ranges[step.trace],
-      uint64_t{step.skipped ? 1U : 0U},
-      step.begin_ns ? Cell(*step.begin_ns) : Cell::none(),
-      step.wall_ns,
-      timed ? Cell(gpu.gpu_ns, gpu.untimed > 0 ? Mark::kAtLeast : Mark::kNone) : Cell::none(),
-      gpu.busy_ns ? Cell(*gpu.busy_ns) : Cell::none(),
-      work.launches,
-      measured ? Cell(work.flop, work.estimated > 0 ? Mark::kEstimate : Mark::kNone) : Cell::none(),
-      uint64_t{step.every}};
-}
-
-// Each step, for programs.
-std::vector<Table> step_tables(const Report& report) {
-  if (report.steps.listed.empty()) return {};
-  Table table{"step_list",
-              {{"process", "process"},
-               {"session", "session"},
-               {"rank", "rank", Kind::kCount},
-               {"hostname", "host"},
-               {"number", "step", Kind::kCount},
-               {"range", "range"},
-               {"skipped", "skipped", Kind::kCount},
-               {"begin_ns", "began", Kind::kCount},
-               {"wall_ns", "wall time", Kind::kNanoseconds},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"busy_ns", "busy", Kind::kNanoseconds},
-               {"launches", "launches", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop},
-               {"every", "one of", Kind::kCount}}};
-  table.each = [&report](const auto& visit) {
-    for (const StepsReport::Listed& step : report.steps.listed) visit(step_row(report, step));
-  };
-  return {std::move(table)};
-}
-
-void spread_object(Fields& f, const char* key, const std::optional<Spread>& spread,
-                   const char* about) {
-  f.object_if(spread.has_value(), key, about, [&](Fields& object) {
-    object.part("spread", [&](Fields& part) {
-      const Spread of = spread.value_or(Spread{});
-      part("min", of.min);
-      part("median", of.median);
-      part("mean", of.mean);
-      part("max", of.max);
-      part("median_approximate", of.median_approximate, "to within 1 %: of sums of steps");
-    });
-  });
-}
-
-void steps_fields(Fields& to, const Report& report) {
-  const StepsReport& steps = report.steps;
-  to.object(
-      "steps",
-      "training steps: NVTX ranges around each of them. Spreads are of the steps that are not "
-      "skipped; null where the traces do not have each step, or not what its launches did",
-      [&](Fields& f) {
-        f("count", steps.count, "that ended, of all processes, without those that are skipped");
-        f("skipped", steps.skipped, "by --skip-steps");
-        f("processes", uint64_t{steps.processes}, "that have steps");
-        f("range", text_or_null(steps.range), "the name of the range, without its number");
-        spread_object(f, "wall_ns", steps.wall_ns,
-                      "of the range, on the program's thread; its median is step_time");
-        spread_object(f, "gpu_time_ns", steps.gpu_ns, "sum of the times of a step's kernels");
-        spread_object(f, "launches", steps.launches, "");
-        f("flop_mean", steps.mean_flop,
-          "of a step of one process; null where a launch is unmeasured");
-        f.flop("flop_each", steps.exact_flop,
-               "of each step, where all have the same and none is an estimate");
-        spread_object(f, "flop", steps.flop, "of a step of one process");
-        f("flop_of_all_processes", steps.job_flop, "of one step of each process, together");
-        attained_object(f, "hfu", steps.hfu,
-                        "executed FLOP of the steps at peak / their wall time, from the start of "
-                        "the first to the end of the last");
-        attained_object(f, "mfu", steps.mfu, "6 x parameters x tokens at peak / the same time");
-        f("tokens_per_s", steps.tokens_per_s, "of all processes, with --tokens-per-step");
-        f.list("outliers", steps.outliers,
-               "steps that took over 1.5 times the median, the slowest first",
-               [&](Fields& one, size_t i) {
-                 const StepsReport::Step step =
-                     i < steps.steps.size() ? steps.steps[i] : StepsReport::Step{};
-                 one("process", i < steps.steps.size() ? report.traces[step.trace].name : "");
-                 one("number", uint64_t{step.number});
-                 one.ns("wall_ns", step.wall_ns);
-               });
-        f("missing", text_or_null(steps.missing),
-          "why there are no figures of steps, or not all, and what to do");
-      });
-}
-
 }  // namespace
 
-const Subject kSteps = {steps_section, steps_fields, step_tables};
+const Subject kSteps = {
+    steps_section, nullptr, nullptr, {&kStepTimes, &kStepSummary, &kSlowSteps, &kStepList}};
 
 }  // namespace flopinj::reduce

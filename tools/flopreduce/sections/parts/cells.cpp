@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
 #include <cstdio>
 
 #include "sections/parts/peak_cells.h"
-#include "sections/parts/records.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
+
+Figure gpu_time_of(const GpuTime& time, uint64_t launches) {
+  if (launches > 0 && time.unknown >= launches) return Figure::unknown("unknown");
+  return {time.ns, mark_if(time.estimated > 0, Mark::kEstimate) |
+                       mark_if(time.unknown > 0, Mark::kAtLeast) |
+                       mark_if(time.windowed > 0, Mark::kAtMost)};
+}
 
 Figure flop_share(const Work& part, const Work& whole) {
   if (!part.flop_known() || whole.flop == 0) return {};
@@ -73,20 +80,33 @@ Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) :
 
 Cell time_cell(const Work& work) { return gpu_time_of(work); }
 
-Cell session_cell(const TraceReport& trace) {
-  if (trace.header.session_id() == 0) return Cell::none();
-  return hash_text(trace.header.session_id());
+std::string hash_text(uint64_t hash) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
+  return text.data();
 }
 
-Cell rank_cell(const TraceReport& trace) {
+Figure share_figure(u128 part, u128 whole) { return Figure::exact(part) / Figure::exact(whole); }
+
+uint64_t number_of(const TraceReport& trace, const Report& report) {
+  return static_cast<uint64_t>(&trace - report.traces.data());
+}
+
+std::optional<std::string> session_of(const TraceReport& trace) {
+  const uint64_t session = trace.header.session_id();
+  return session != 0 ? std::optional(hash_text(session)) : std::nullopt;
+}
+
+std::optional<uint32_t> pid_of(const TraceReport& trace) {
+  return trace.has_header ? std::optional(trace.header.pid()) : std::nullopt;
+}
+
+std::optional<uint32_t> rank_of(const TraceReport& trace) {
   const int32_t rank = trace.header.rank();
-  return trace.has_header && rank >= 0 ? Cell(static_cast<uint64_t>(rank)) : Cell::none();
+  return trace.has_header && rank >= 0 ? std::optional(static_cast<uint32_t>(rank)) : std::nullopt;
 }
 
-Cell share_cell(u128 part, u128 whole) {
-  if (whole == 0) return Cell::none();
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
+Cell share_cell(u128 part, u128 whole) { return share_figure(part, whole); }
 
 Cell flop_share_cell(const Work& part, const Work& whole) { return flop_share(part, whole); }
 

@@ -8,6 +8,9 @@
 
 namespace flopinj::reduce {
 
+// Of some launches of one process: times of other launches in it are marked.
+Figure gpu_time_of(const GpuTime& time, uint64_t launches);
+Figure counted_gpu_time_share(const Report& report);  // of launches with a count
 // A part's FLOP of all: marked where launches of the part, or of the rest, have no count.
 Figure flop_share(const Work& part, const Work& whole);
 
@@ -31,9 +34,18 @@ Cell share_cell(u128 part, u128 whole);  // nothing where the whole is 0
 // of the part or of the rest.
 Cell flop_share_cell(const Work& part, const Work& whole);
 
+std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
+// Nothing instead of an empty text.
+inline std::optional<std::string> text_or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+Figure share_figure(u128 part, u128 whole);  // nothing where the whole is 0
+
 // Of a process.
-Cell session_cell(const TraceReport& trace);  // 16 hexadecimal digits
-Cell rank_cell(const TraceReport& trace);
+uint64_t number_of(const TraceReport& trace, const Report& report);  // from 0; one of its traces
+std::optional<std::string> session_of(const TraceReport& trace);
+std::optional<uint32_t> rank_of(const TraceReport& trace);
+std::optional<uint32_t> pid_of(const TraceReport& trace);
 
 Cell marked(Cell cell, Mark mark);  // where it holds something
 

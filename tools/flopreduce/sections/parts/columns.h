@@ -27,6 +27,17 @@
 
 namespace flopinj::reduce {
 
+// For Columns::figure, of what is always exact where it is known.
+template <typename F>
+auto exactly(F get) {
+  return [get](const auto& row) { return Figure::exact(std::invoke(get, row)); };
+}
+// A member of a member.
+template <typename Outer, typename Inner>
+auto through(Outer outer, Inner inner) {
+  return [outer, inner](const auto& row) { return std::invoke(inner, std::invoke(outer, row)); };
+}
+
 template <typename Row>
 class Columns {
  public:
@@ -88,6 +99,10 @@ class Columns {
     });
     all_.back().column.exact = true;
     return *this;
+  }
+  template <typename F>
+  Columns& exact(const Column& column, F get) {
+    return exact(column.key, column.heading, column.kind, std::move(get), column.meaning);
   }
   // Of the column that was added last.
   Columns& worth(Worth worth) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "report/report.h"
+#include "sections/parts/cells.h"
 #include "sections/parts/fields.h"
 
 namespace flopinj::reduce {
@@ -23,10 +24,7 @@ inline void work_object(Fields& f, const char* key, const Work& work, const char
 }
 // FLOP by precision, and integer operations of the tensor cores by source.
 void precision_fields(Fields& f, const Report& report, const Flop& flop);
-// null in the place of the list.
-void no_signatures(Fields& f);
 void gate_fields(Fields& f, const std::vector<GateResult>& gates);
-std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
 void signature_fields(Fields& f, const SignatureReport& signature);
 // expected_ratio, of backward / forward of matrix work, and what it is taken from.
 void expected_fields(Fields& f, const std::optional<ExpectedRatio>& expected);
@@ -37,9 +35,6 @@ void ledger_line_fields(Fields& f, const LedgerLine& line);
 // Times and counts that may pass 64 bits are held at the largest.
 inline std::optional<u128> when(bool known, u128 value) {
   return known ? std::optional(value) : std::nullopt;
-}
-inline std::optional<std::string> text_or_null(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 }  // namespace flopinj::reduce

@@ -61,6 +61,26 @@ inline constexpr Column kExpectedRatio{
 inline constexpr Column kMangled{"mangled", "mangled", Kind::kText, Worth::kUsual,
                                  "at most 2,048 bytes of it: several kernels may look alike "
                                  "demangled"};
+inline constexpr Column kProcess{"process", "process", Kind::kText, Worth::kUsual,
+                                 "name of the process: processes.name"};
+inline constexpr Column kSession{"session", "session", Kind::kText, Worth::kUsual,
+                                 "the recording, by 16 hexadecimal digits"};
+inline constexpr Column kRank{"rank", "rank", Kind::kCount, Worth::kUsual,
+                              "of the process in its job; null where no launcher said it"};
+inline constexpr Column kHost{"hostname", "host"};
+inline constexpr Column kPid{"pid", "pid", Kind::kCount};
+inline constexpr Column kOrdinal{"ordinal", "device", Kind::kCount, Worth::kUsual,
+                                 "CUDA's number of the device in the process"};
+inline constexpr Column kWall{"wall_ns", "wall", Kind::kNanoseconds, Worth::kUsual,
+                              "how long the recording took"};
+inline constexpr Column kOwnCost{
+    "own_ns", "own cost", Kind::kNanoseconds, Worth::kUsual,
+    "time that the profiler took from the program: callbacks, reading counters, start"};
+inline constexpr Column kStarted{
+    "start_skew_ns", "started", Kind::kNanoseconds, Worth::kUsual,
+    "how long after the first process this one began, by the hosts' clocks"};
+inline constexpr Column kProcessNumber{"trace", "process", Kind::kCount, Worth::kUsual,
+                                       "number of the process, from 0: processes.process"};
 inline constexpr Column kStableHash{"stable_hash", "hash", Kind::kText, Worth::kUsual,
                                     "of a signature: the same in every trace of this program"};
 

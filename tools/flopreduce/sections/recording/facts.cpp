@@ -1,105 +1,110 @@
 // What single processes did, for programs that ask about many of them.
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-const char* range_text(const Report& report, const PathReport& path) {
-  return path.range == kNoRange ? "" : report.ranges[path.range].path.c_str();
+std::string range_text(const PathReport& path, const Report& report) {
+  return path.range == kNoRange ? "" : report.ranges[path.range].path;
+}
+const std::string& phase_of_path(const PathReport& path, const Report& report) {
+  return report.rules[path.rule].phase;
 }
 
-Table path_table(const Report& report) {
-  Table table{"paths",
-              {{"range", "range"},
-               {"phase", "phase"},
-               {"rule", "rule"},
-               {"layer", "layer"},
-               {"launches", "launches", Kind::kCount}}};
-  for (const PathReport& path : report.paths)
-    table.rows.push_back({range_text(report, path), report.rules[path.rule].phase,
-                          report.rules[path.rule].rule, path.layer, path.launches});
-  return table;
+Columns<PathReport> path_columns() {
+  Columns<PathReport> c;
+  c.text("range", "range", range_text, "NVTX ranges, outermost first; empty outside all of them");
+  c.text("phase", "phase", phase_of_path);
+  c.text(
+      "rule", "rule",
+      [](const PathReport& path, const Report& r) { return r.rules[path.rule].rule; },
+      "the rule that gave the phase");
+  c.text("layer", "layer", &PathReport::layer, "empty where it is in none, or in several");
+  c.count(said::kLaunches, &PathReport::launches);
+  return c;
 }
 
-TableRow fact_row(const Report& report, const FactReport& fact) {
-  const TraceReport& trace = report.traces[fact.trace];
-  const PathReport& path = report.paths[fact.path];
-  const SignatureReport& signature = report.signatures[fact.signature];
-  Work work;  // as cells of work read it
-  work.launches = fact.launches;
-  work.unmeasured = fact.unmeasured;
-  work.varying = fact.varying ? fact.launches : 0;
-  work.flop = fact.flop;
-  work.time = fact.time;
-  Cell flop = exact_cell(work);
-  if (fact.at_most) flop = marked(std::move(flop), Mark::kAtMost);
-  Cell time = time_cell(work);
-  if (fact.time.estimated > 0) time = marked(std::move(time), Mark::kEstimate);
-  return {session_cell(trace),
-          rank_cell(trace),
-          trace.header.hostname(),
-          trace.has_header ? Cell(uint64_t{trace.header.pid()}) : Cell::none(),
-          fact.device ? Cell(uint64_t{*fact.device}) : Cell::none(),
-          report.chips[fact.chip],
-          fact.thread != 0 ? Cell(uint64_t{fact.thread}) : Cell::none(),
-          report.thread_names[fact.thread_name],
-          fact.stream != 0 ? Cell(uint64_t{fact.stream}) : Cell::none(),
-          range_text(report, path),
-          report.rules[path.rule].phase,
-          path.layer,
-          signature.kernel,
-          hash_text(signature.stable_hash),
-          fact.launches,
-          fact.windowed,
-          fact.graph,
-          fact.unmeasured,
-          fact.timed,
-          fact.timed_ns,
-          std::move(time),
-          std::move(flop)};
+Figure flop_of_fact(const FactReport& fact) {
+  if (fact.launches > 0 && fact.unmeasured >= fact.launches) return {};
+  return {fact.flop, mark_if(fact.unmeasured > 0, Mark::kAtLeast) |
+                         mark_if(fact.varying, Mark::kEstimate) |
+                         mark_if(fact.at_most, Mark::kAtMost)};
 }
 
-Table fact_table(const Report& report) {
-  Table table{"rows",
-              {{"session", "session"},
-               {"rank", "rank", Kind::kCount},
-               {"hostname", "host"},
-               {"pid", "pid", Kind::kCount},
-               {"device", "device", Kind::kCount},
-               {"chip", "chip"},
-               {"thread", "thread", Kind::kCount},
-               {"thread_name", "thread's name"},
-               {"stream", "stream", Kind::kCount},
-               {"range", "range"},
-               {"phase", "phase"},
-               {"layer", "layer"},
-               {"kernel", "kernel"},
-               {"stable_hash", "hash"},
-               {"launches", "launches", Kind::kCount},
-               {"windowed_launches", "windowed", Kind::kCount},
-               {"graph_launches", "in graphs", Kind::kCount},
-               {"unmeasured_launches", "unmeasured", Kind::kCount},
-               {"timed_launches", "timed", Kind::kCount},
-               {"timed_ns", "timed GPU time", Kind::kCount},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"flop", "FLOP", Kind::kFlop}}};
-  table.each = [&report](const auto& visit) {
-    for (const FactReport& fact : report.facts) visit(fact_row(report, fact));
+// A getter of what the fact's process, path or signature has.
+template <typename F>
+auto of_process(F get) {
+  return [get](const FactReport& fact, const Report& r) {
+    return std::invoke(get, r.traces[fact.trace]);
   };
-  return table;
+}
+template <typename F>
+auto of_path(F get) {
+  return [get](const FactReport& fact, const Report& r) { return get(r.paths[fact.path], r); };
+}
+template <typename F>
+auto of_signature(F get) {
+  return [get](const FactReport& fact, const Report& r) {
+    return std::invoke(get, r.signatures[fact.signature]);
+  };
+}
+std::optional<uint32_t> known_number(uint32_t number) {
+  return number != 0 ? std::optional(number) : std::nullopt;
 }
 
-std::vector<Table> fact_tables(const Report& report) {
-  std::vector<Table> tables;
-  if (!report.paths.empty()) tables.push_back(path_table(report));
-  if (!report.facts.empty()) tables.push_back(fact_table(report));
-  return tables;
+Columns<FactReport> fact_columns() {
+  Columns<FactReport> c;
+  c.text(said::kSession, of_process(session_of));
+  c.count(said::kRank, of_process(rank_of));
+  c.text(said::kHost, of_process([](const TraceReport& t) { return t.header.hostname(); }));
+  c.count(said::kPid, of_process(pid_of));
+  c.count("device", "device", &FactReport::device, "CUDA's number of it in the process");
+  c.text("chip", "chip",
+         [](const FactReport& fact, const Report& r) { return r.chips[fact.chip]; });
+  c.count(
+      "thread", "thread", [](const FactReport& fact) { return known_number(fact.thread); },
+      "the process's threads that launched, numbered from 1");
+  c.text("thread_name", "thread's name",
+         [](const FactReport& fact, const Report& r) { return r.thread_names[fact.thread_name]; });
+  c.count(
+      "stream", "stream", [](const FactReport& fact) { return known_number(fact.stream); },
+      "the process's streams, numbered from 1");
+  c.text("range", "range", of_path(range_text));
+  c.text("phase", "phase", of_path(phase_of_path));
+  c.text("layer", "layer",
+         of_path([](const PathReport& path, const Report&) { return path.layer; }));
+  c.text("kernel", "kernel", of_signature(&SignatureReport::kernel));
+  c.text(said::kStableHash,
+         of_signature([](const SignatureReport& s) { return hash_text(s.stable_hash); }));
+  c.count(said::kLaunches, &FactReport::launches);
+  c.count("windowed_launches", "windowed", &FactReport::windowed,
+          "launches made while counters were read");
+  c.count("graph_launches", "in graphs", &FactReport::graph, "launches of CUDA graphs");
+  c.count(said::kUnmeasured, &FactReport::unmeasured);
+  c.count("timed_launches", "timed", &FactReport::timed,
+          "launches that were timed while no counters were read");
+  c.count("timed_ns", "timed GPU time", &FactReport::timed_ns, "their GPU time");
+  c.figure(said::kGpuTime,
+           [](const FactReport& fact) { return gpu_time_of(fact.time, fact.launches); });
+  c.figure(said::kFlop, flop_of_fact);
+  return c;
 }
+
+void each_fact(const Report& report, const std::function<void(const FactReport&)>& visit) {
+  for (const FactReport& fact : report.facts) visit(fact);
+}
+
+const TableSource kPathTable = TableSource(
+    "paths", "ranges with the phase and layer of what ran in them", path_columns, &Report::paths);
+const TableSource kFactTable =
+    TableSource::pass_on("rows", "launches by process, thread, stream, range and signature",
+                         fact_columns, each_fact)
+        .of_facts();
 
 }  // namespace
 
-const Subject kFacts = {nullptr, nullptr, fact_tables};
+const Subject kFacts = {nullptr, nullptr, nullptr, {&kPathTable, &kFactTable}};
 
 }  // namespace flopinj::reduce

@@ -1,41 +1,68 @@
 // Each recorded process: where it ran, how its recording ended, and what the profiler cost it.
 #include <array>
+#include <ranges>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Section processes_section(const Report& report) {
-  Table table{"overhead",
-              {{"process", "process"},
-               {"callbacks_ns", "callbacks", Kind::kNanoseconds},
-               {"windows_ns", "windows", Kind::kNanoseconds},
-               {"startup_ns", "start-up", Kind::kNanoseconds},
-               {"helper_cpu_ns", "helper CPU", Kind::kNanoseconds, Worth::kDetail},
-               {"written_bytes", "written", Kind::kBytes, Worth::kDetail},
-               {"wall_share", "share of wall", Kind::kShare, Worth::kMain}}};
-  table.long_list = true;
-  table.when_empty = "not in these traces";
-  for (const auto& t : report.traces) {
-    if (!t.has_overhead) continue;
-    const auto& o = t.overhead;
-    u128 cost = o.launch_callback_ns();
-    add_saturating(cost, o.window_ns());
-    add_saturating(cost, o.startup_ns());
-    table.rows.push_back({t.name, o.launch_callback_ns(), o.window_ns(), o.startup_ns(),
-                          o.helper_cpu_ns(), o.bytes_written(),
-                          t.wall_ns ? share_cell(cost, *t.wall_ns) : Cell::none()});
-  }
-  return {"The profiler's own cost", {}, std::move(table), {}};
+// A getter of what the process's trace says last of its cost, or of its recorder.
+auto of_overhead(auto get) { return through(&TraceReport::overhead, get); }
+auto of_recorder(auto get) { return through(&TraceReport::ledger, get); }
+
+auto traces_with_overhead(const Report& report) {
+  return report.traces | std::views::filter(&TraceReport::has_overhead);
 }
 
-const char* severity_word(const trace::Diagnostic& d) {
-  static constexpr std::array<const char*, 3> kSeverity = {"info", "warning", "error"};
-  const auto severity = static_cast<size_t>(d.severity());
-  return severity < kSeverity.size() ? kSeverity[severity] : "unknown";
+Figure cost_share(const TraceReport& t) {
+  const auto& o = t.overhead;
+  u128 cost = o.launch_callback_ns();
+  add_saturating(cost, o.window_ns());
+  add_saturating(cost, o.startup_ns());
+  return t.wall_ns ? share_figure(cost, *t.wall_ns) : Figure();
+}
+
+Columns<TraceReport> overhead_columns() {
+  using Overhead = trace::SelfOverhead;
+  Columns<TraceReport> c;
+  const auto time = [&](const char* key, const char* heading, auto get, const char* meaning) {
+    c.figure(key, heading, Kind::kNanoseconds, exactly(of_overhead(get)), meaning);
+  };
+  c.text(said::kProcess, &TraceReport::name);
+  time("callbacks_ns", "callbacks", &Overhead::launch_callback_ns,
+       "the profiler's work inside launches");
+  time("windows_ns", "windows", &Overhead::window_ns, "time that reading counters cost");
+  time("startup_ns", "start-up", &Overhead::startup_ns, "time that the library took to start");
+  time("helper_cpu_ns", "helper CPU", &Overhead::helper_cpu_ns,
+       "CPU time of the library's own threads");
+  c.detail();
+  c.figure("written_bytes", "written", Kind::kBytes, exactly(of_overhead(&Overhead::bytes_written)),
+           "size of the trace")
+      .detail();
+  c.figure("wall_share", "share of wall", Kind::kShare, cost_share,
+           "the profiler's cost as a share of the process's wall time")
+      .main();
+  c.for_programs();
+  c.count(said::kProcessNumber, number_of);
+  c.count("launch_callbacks", "callbacks", of_overhead(&Overhead::launch_callbacks),
+          "how often the profiler worked inside a launch");
+  c.count("windows", "windows", of_overhead(&Overhead::window_count),
+          "windows of time in which counters were read");
+  c.exact("wall_ns", "wall", Kind::kNanoseconds, of_overhead(&Overhead::wall_ns),
+          "how long the recording took, by the recorder");
+  return c;
+}
+
+const TableSource kOverheadTable =
+    TableSource("overhead", "what the profiler cost", overhead_columns, traces_with_overhead)
+        .long_list()
+        .when_empty("not in these traces");
+
+Section processes_section(const Report& report) {
+  return {"The profiler's own cost", {}, kOverheadTable.for_people(report), {}};
 }
 
 // How the recording ended; empty where nothing says.
@@ -45,166 +72,108 @@ const char* end_word(const TraceReport& t) {
   return !t.has_end ? "" : reason < kEnd.size() ? kEnd[reason] : "unknown";
 }
 
-void header_fields(Fields& f, const TraceReport& t) {
-  const auto& h = t.header;
-  f("files", t.files);
-  f("header", t.has_header, "false: lost, and what follows of it is empty or null");
-  f("producer", h.producer());
-  f("pid", when(t.has_header, h.pid()));
-  f("hostname", h.hostname());
-  f("command_line", h.command_line());
-  f("rank", rank_cell(t));
-  f("rank_source", h.rank_source());
-  f("job_id", text_or_null(h.job_id()),
-    "of the job, as its scheduler or the user names it; null where nobody did");
-  f("job_id_source", h.job_id_source());
-  f("simulated", t.has_header ? std::optional(h.simulated()) : std::nullopt);
-  f("cupti_version", when(t.has_header, h.cupti_version()));
-  f("driver_version", when(t.has_header, h.driver_version()));
-  f("choice", text_or_null(h.choice()),
-    "the options that chose which launches are recorded; null where all are");
-  f("passed_over", when(!h.choice().empty(), t.ledger.passed_over()),
-    "launches made meanwhile that were not chosen; null where all are");
-}
-
-Cell process_flop_cell(const TraceReport& t) {
-  if (t.unmeasured == t.launches && t.launches > 0) return Cell::none("not measured");
-  return {t.flop, (t.unmeasured == 0 ? Mark::kNone : Mark::kAtLeast) |
-                      (t.varying > 0 ? Mark::kEstimate : Mark::kNone)};
-}
-
-void recorder_fields(Fields& f, const trace::Ledger& l) {
-  f("windows_opened", l.windows_opened());
-  f("windows_discarded", l.windows_discarded());
-  f("activity_records", l.activity_records());
-  f("activity_unmatched", l.activity_unmatched());
-  f("activity_lost", l.activity_lost());
-  f("names_cut", l.names_cut());
-  f("names_generalised", l.names_generalised());
-  f("ranges_overflowed", l.ranges_overflowed());
-}
-
-void overhead_fields(Fields& f, const trace::SelfOverhead& o) {
-  f("launch_callbacks", o.launch_callbacks());
-  f("launch_callback_ns", o.launch_callback_ns());
-  f("window_ns", o.window_ns());
-  f("window_count", o.window_count());
-  f("startup_ns", o.startup_ns());
-  f("helper_cpu_ns", o.helper_cpu_ns());
-  f("bytes_written", o.bytes_written());
-  f("wall_ns", o.wall_ns());
-}
-
-void diagnostic_fields(Fields& f, const trace::Diagnostic& d) {
-  f.word("severity", severity_word(d), {"info", "warning", "error", "unknown"});
-  f("code", d.code());
-  f("message", d.message());
-  f("time_ns", d.time_ns());
-}
-
-void process_fields(Fields& f, const TraceReport& t) {
-  header_fields(f, t);
-  f.word("end", text_or_null(end_word(t)), {"exit", "detach", "failure", "unknown"},
-         "null: killed, or still running");
-  f("launches", t.launches);
-  f("unmeasured_launches", t.unmeasured);
-  f.sum("flop", process_flop_cell(t));
-  f.object("recorder", "", [&](Fields& recorder) { recorder_fields(recorder, t.ledger); });
-  f.object_if(t.has_overhead, "overhead", "what the profiler cost",
-              [&](Fields& overhead) { overhead_fields(overhead, t.overhead); });
-  f.list("diagnostics", t.diagnostics, "what the recorder had to say", diagnostic_fields);
-  f("diagnostics_left_out", t.diagnostics_left_out);
-}
-
-void processes_fields(Fields& f, const Report& report) {
-  f.list("traces", report.traces, "one per recorded process", process_fields);
-}
-
 std::string joined(const auto& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
 }
 
-Table process_table(const Report& report) {
-  Table table{"processes",
-              {{"process", "process", Kind::kCount},
-               {"run", "run", Kind::kCount},
-               {"session", "session"},
-               {"files", "files"},
-               {"producer", "producer"},
-               {"simulated", "simulated", Kind::kCount},
-               {"hostname", "host"},
-               {"pid", "pid", Kind::kCount},
-               {"rank", "rank", Kind::kCount},
-               {"world_size", "ranks", Kind::kCount},
-               {"job_id", "job"},
-               {"command_line", "command line"},
-               {"cupti_version", "CUPTI", Kind::kCount},
-               {"driver_version", "driver", Kind::kCount},
-               {"devices", "devices", Kind::kCount},
-               {"begin_ns", "began", Kind::kCount},
-               {"wall_ns", "wall", Kind::kNanoseconds},
-               {"end", "end"},
-               {"launches", "launches", Kind::kCount},
-               {"unmeasured_launches", "unmeasured", Kind::kCount},
-               {"coverage", "coverage", Kind::kShare},
-               {"flop", "FLOP", Kind::kFlop},
-               {"hfu", "HFU", Kind::kShare},
-               {"damage", "damage"}}};
-  for (size_t i = 0; i < report.traces.size(); ++i) {
-    const TraceReport& t = report.traces[i];
-    const auto& h = t.header;
-    const auto from_header = [&](uint64_t value) {
-      return t.has_header ? Cell(value) : Cell::none();
+std::optional<uint64_t> when_set(uint64_t value) {
+  return value != 0 ? std::optional(value) : std::nullopt;
+}
+
+Columns<TraceReport> process_columns() {
+  using trace::Header;
+  const auto header = [](auto get) { return through(&TraceReport::header, get); };
+  const auto from_header = [](auto get) {  // null where it is lost
+    return [get](const TraceReport& t) {
+      return t.has_header ? std::optional(std::invoke(get, t.header)) : std::nullopt;
     };
-    table.rows.push_back({uint64_t{i},
-                          uint64_t{t.run + 1},
-                          session_cell(t),
-                          joined(t.files),
-                          h.producer(),
-                          from_header(h.simulated() ? 1 : 0),
-                          h.hostname(),
-                          from_header(h.pid()),
-                          rank_cell(t),
-                          h.world_size() != 0 ? Cell(uint64_t{h.world_size()}) : Cell::none(),
-                          h.job_id(),
-                          joined(h.command_line()),
-                          from_header(h.cupti_version()),
-                          from_header(h.driver_version()),
-                          t.devices,
-                          h.clock_realtime_ns() != 0 ? Cell(h.clock_realtime_ns()) : Cell::none(),
-                          t.wall_ns ? Cell(*t.wall_ns) : Cell::none(),
-                          end_word(t),
-                          t.launches,
-                          t.unmeasured,
-                          share_cell(t.launches - t.unmeasured, t.launches),
-                          process_flop_cell(t),
-                          share_cell(t.hfu),
-                          t.damage});
-  }
-  return table;
+  };
+  Columns<TraceReport> c;
+  c.count("process", "process", number_of, "number of the process, from 0");
+  c.count(
+      "run", "run", [](const TraceReport& t) { return t.run + 1; },
+      "number of the run it belongs to: runs.run");
+  c.text(said::kSession, session_of);
+  c.text("files", "files", [](const TraceReport& t) { return joined(t.files); });
+  c.text("producer", "producer", header(&Header::producer));
+  c.flag("simulated", "simulated", from_header(&Header::simulated),
+         "recorded on the simulated GPU; null where the header is lost");
+  c.text(said::kHost, header(&Header::hostname));
+  c.count(said::kPid, pid_of);
+  c.count(said::kRank, rank_of);
+  c.count(
+      "world_size", "ranks", [](const TraceReport& t) { return when_set(t.header.world_size()); },
+      "ranks of the job, as its launcher said; null where none did");
+  c.text("job_id", "job", header(&Header::job_id),
+         "of the job, as its scheduler or the user names it; empty where neither did");
+  c.text("command_line", "command line",
+         [](const TraceReport& t) { return joined(t.header.command_line()); });
+  c.count("cupti_version", "CUPTI", from_header(&Header::cupti_version));
+  c.count("driver_version", "driver", from_header(&Header::driver_version));
+  c.count("devices", "devices", &TraceReport::devices, "devices that it launched on");
+  c.count(
+      "begin_ns", "began",
+      [](const TraceReport& t) { return when_set(t.header.clock_realtime_ns()); },
+      "by the host's clock, CLOCK_REALTIME");
+  c.figure("wall_ns", "wall", Kind::kNanoseconds, exactly(&TraceReport::wall_ns),
+           "how long the recording took");
+  c.text("end", "end", end_word,
+         "exit, detach, failure or unknown; empty: killed, or still running");
+  c.count(said::kLaunches, &TraceReport::launches);
+  c.count(said::kUnmeasured, &TraceReport::unmeasured);
+  c.figure(
+      "coverage", "coverage", Kind::kShare,
+      [](const TraceReport& t) { return share_figure(t.launches - t.unmeasured, t.launches); },
+      "share of launches that have a FLOP count, measured or extrapolated");
+  c.figure(said::kFlop, [](const TraceReport& t) { return flop_of(t); });
+  c.figure("hfu", "HFU", Kind::kShare, &TraceReport::hfu,
+           "executed FLOP at peak / (wall time x devices); null where a part of it is not known");
+  c.text("damage", "damage", &TraceReport::damage, "what is missing from its trace, with counts");
+  c.text("name", "name", &TraceReport::name, "as other tables name the process");
+  c.text("rank_source", "rank from", header(&Header::rank_source), "what said the rank");
+  c.text("job_id_source", "job from", header(&Header::job_id_source), "what named the job");
+  c.text(
+      "choice", "choice", [](const TraceReport& t) { return text_or_null(t.header.choice()); },
+      "the options that chose which launches are recorded; null where all are");
+  return c;
 }
 
-Table diagnostic_table(const Report& report) {
-  Table table{"diagnostics",
-              {{"process", "process", Kind::kCount},
-               {"severity", "severity"},
-               {"code", "code"},
-               {"message", "message"},
-               {"time_ns", "time", Kind::kNanoseconds}}};
-  for (size_t i = 0; i < report.traces.size(); ++i)
-    for (const auto& d : report.traces[i].diagnostics)
-      table.rows.push_back({uint64_t{i}, severity_word(d), d.code(), d.message(), d.time_ns()});
-  return table;
+Columns<TraceReport> recorder_columns() {
+  using trace::Ledger;
+  Columns<TraceReport> c;
+  c.count("process", "process", number_of, "number of the process, from 0");
+  c.count(
+      "passed_over", "passed over",
+      [](const TraceReport& t) {
+        return t.header.choice().empty() ? std::nullopt : std::optional(t.ledger.passed_over());
+      },
+      "launches that were not chosen (processes.choice); null where all are recorded");
+  const auto count = [&](const char* key, auto get, const char* meaning = "") {
+    c.count(key, key, of_recorder(get), meaning);
+  };
+  count("windows_opened", &Ledger::windows_opened, "windows of time in which counters were read");
+  count("windows_discarded", &Ledger::windows_discarded);
+  count("activity_records", &Ledger::activity_records, "CUPTI's records of kernels");
+  count("activity_unmatched", &Ledger::activity_unmatched, "of them: of no launch that it knew");
+  count("activity_lost", &Ledger::activity_lost, "records that CUPTI dropped");
+  count("names_cut", &Ledger::names_cut);
+  count("names_generalised", &Ledger::names_generalised);
+  count("ranges_overflowed", &Ledger::ranges_overflowed);
+  c.count("diagnostics_left_out", "diagnostics left out", &TraceReport::diagnostics_left_out,
+          "diagnostics that were too many to keep");
+  return c;
 }
 
-std::vector<Table> processes_tables(const Report& report) {
-  return {process_table(report), diagnostic_table(report)};
-}
+const TableSource kProcessTable("processes", "recorded processes", process_columns,
+                                &Report::traces);
+const TableSource kRecorderTable("recorders", "what each process's recorder counted and left out",
+                                 recorder_columns, &Report::traces);
 
 }  // namespace
 
-const Subject kProcesses = {processes_section, processes_fields, processes_tables};
+const Subject kProcesses = {
+    processes_section, nullptr, nullptr, {&kOverheadTable, &kProcessTable, &kRecorderTable}};
 
 }  // namespace flopinj::reduce

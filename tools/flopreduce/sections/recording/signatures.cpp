@@ -1,9 +1,6 @@
 // Where each FLOP figure comes from. For programs; people ask about one kernel.
-#include <cinttypes>
-#include <cstdio>
-
-#include "sections/parts/cells.h"
 #include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -37,12 +34,6 @@ void metric_fields(Fields& f, const MetricReport& m) {
 
 }  // namespace
 
-std::string hash_text(uint64_t hash) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
-  return text.data();
-}
-
 void signature_fields(Fields& f, const SignatureReport& s) {
   f("kernel", s.kernel);
   f("chip", s.chip);
@@ -71,73 +62,119 @@ void signature_fields(Fields& f, const SignatureReport& s) {
 
 namespace {
 
-void signatures_list(Fields& f, bool shown, const std::vector<SignatureReport>& signatures) {
-  f.list_if(shown, "signatures", signatures, "null with --no-signatures", signature_fields);
-}
-
-void signatures_fields(Fields& f, const Report& report) {
-  signatures_list(f, true, report.signatures);
-}
-
 std::string shape(const std::array<uint32_t, 3>& d) {
   return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
 }
 
-Table signature_table(const Report& report) {
-  Table table{"signatures",
-              {{"kernel", "kernel"},
-               {"stable_hash", "hash"},
-               {"chip", "chip"},
-               {"grid", "grid"},
-               {"block", "block"},
-               {"cluster", "cluster"},
-               {"dynamic_shared_bytes", "shared memory", Kind::kBytes},
-               {"parameters", "parameters"},
-               {"samples", "samples", Kind::kCount},
-               {"flop_per_launch", "FLOP per launch", Kind::kFlop},
-               {"flop", "FLOP", Kind::kFlop},
-               {"launches", "launches", Kind::kCount},
-               {"unmeasured_launches", "unmeasured", Kind::kCount},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds},
-               {"unmeasured_reason", "why unmeasured"}}};
-  table.long_list = true;
-  for (const auto& s : report.signatures)
-    table.rows.push_back({s.kernel, hash_text(s.stable_hash), s.chip, shape(s.grid), shape(s.block),
-                          s.cluster[0] != 0 ? Cell(shape(s.cluster)) : Cell::none(),
-                          uint64_t{s.dynamic_shared_bytes}, s.parameters, s.samples,
-                          s.flop_per_launch ? Cell(*s.flop_per_launch) : Cell::none(),
-                          exact_cell(s.work), s.work.launches, s.work.unmeasured, time_cell(s.work),
-                          s.unmeasured_reason});
-  return table;
+Columns<SignatureReport> signature_columns() {
+  using Signature = SignatureReport;
+  const auto work = &Signature::work;
+  const auto where_varying = [](std::optional<double> Signature::*value) {
+    return [value](const Signature& s) { return s.varying ? s.*value : std::nullopt; };
+  };
+  Columns<Signature> c;
+  c.text("kernel", "kernel", &Signature::kernel);
+  c.text(said::kStableHash, [](const Signature& s) { return hash_text(s.stable_hash); });
+  c.text("chip", "chip", &Signature::chip);
+  c.text("grid", "grid", [](const Signature& s) { return shape(s.grid); });
+  c.text("block", "block", [](const Signature& s) { return shape(s.block); });
+  c.text(
+      "cluster", "cluster",
+      [](const Signature& s) {
+        return s.cluster[0] != 0 ? std::optional(shape(s.cluster)) : std::nullopt;
+      },
+      "null where the launch has no clusters");
+  c.figure("dynamic_shared_bytes", "shared memory", Kind::kBytes,
+           exactly(&Signature::dynamic_shared_bytes));
+  c.text("parameters", "parameters", &Signature::parameters,
+         "exact, unknown, merged or unspecified");
+  c.count("samples", "samples", &Signature::samples,
+          "readings of the required group that has fewest, over all processes");
+  c.figure("flop_per_launch", "FLOP per launch", Kind::kFlop, exactly(&Signature::flop_per_launch),
+           "FLOP of one launch; null where samples disagree or are missing");
+  add_flop(c, work);
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  c.text("unmeasured_reason", "why unmeasured", &Signature::unmeasured_reason);
+  c.count("graph_samples", "samples in graphs", &Signature::graph_samples,
+          "of samples: read in graph launches");
+  c.count("windows", "windows", &Signature::windows,
+          "measurement windows that its FLOP rest on, of the metric group with fewest; 0 where "
+          "unmeasured");
+  c.flag("varying", "varying", &Signature::varying, "samples disagree, or are rounded");
+  c.flag("rounded", "rounded", &Signature::rounded,
+         "samples agree, but were rounded by the counter: they are no whole numbers below 2^53");
+  c.exact("flop_mean", "mean FLOP", Kind::kRatio, where_varying(&Signature::flop_mean),
+          "of one launch, where they vary");
+  c.exact("flop_standard_deviation", "standard deviation", Kind::kRatio,
+          where_varying(&Signature::flop_spread),
+          "of one launch, between windows, where they vary");
+  add_work_details(c, work);
+  return c;
 }
 
-Table sample_table(const Report& report) {
-  Table table{"samples",
-              {{"kernel", "kernel"},
-               {"stable_hash", "hash"},
-               {"chip", "chip"},
-               {"metric", "metric"},
-               {"samples", "samples", Kind::kCount},
-               {"mean", "mean", Kind::kRatio},
-               {"standard_deviation", "standard deviation", Kind::kRatio},
-               {"min", "min", Kind::kRatio},
-               {"max", "max", Kind::kRatio}}};
-  table.long_list = true;
+struct SampleRow {
+  const SignatureReport* signature;
+  const MetricReport* metric;
+};
+std::vector<SampleRow> sample_rows(const Report& report) {
+  std::vector<SampleRow> rows;
   for (const auto& s : report.signatures)
-    for (const auto& m : s.metrics)
-      table.rows.push_back({s.kernel, hash_text(s.stable_hash), s.chip, m.metric, m.samples, m.mean,
-                            m.spread, m.min, m.max});
-  return table;
+    for (const auto& m : s.metrics) rows.push_back({&s, &m});
+  return rows;
 }
 
-std::vector<Table> signatures_tables(const Report& report) {
-  return {signature_table(report), sample_table(report)};
+Columns<SampleRow> sample_columns() {
+  using Metric = MetricReport;
+  const auto of = [](auto get) { return through(&SampleRow::metric, get); };
+  const auto instructions = [&](auto get) {
+    return [get](const SampleRow& row) {
+      const InstructionCounts& i = row.metric->instructions;
+      return i.none + i.one > 0 ? std::optional(i.*get) : std::nullopt;
+    };
+  };
+  Columns<SampleRow> c;
+  c.text("kernel", "kernel", through(&SampleRow::signature, &SignatureReport::kernel));
+  c.text(said::kStableHash,
+         [](const SampleRow& row) { return hash_text(row.signature->stable_hash); });
+  c.text("chip", "chip", through(&SampleRow::signature, &SignatureReport::chip));
+  c.text("metric", "metric", of(&Metric::metric), "a counter's, that counts FLOP");
+  c.count("samples", "samples", of(&Metric::samples), "readings of the counter");
+  c.figure("mean", "mean", Kind::kRatio, exactly(of(&Metric::mean)));
+  c.figure("standard_deviation", "standard deviation", Kind::kRatio, exactly(of(&Metric::spread)));
+  c.figure("min", "min", Kind::kRatio, exactly(of(&Metric::min)));
+  c.figure("max", "max", Kind::kRatio, exactly(of(&Metric::max)));
+  c.count("counted", "counted", of(&Metric::counted),
+          "over all launches of the signature, extrapolated");
+  c.count("weight_numerator", "weight", of(&Metric::numerator),
+          "operations that one counted instruction or operation stands for, as a fraction");
+  c.count("weight_denominator", "of", of(&Metric::denominator));
+  c.count("weight_least_numerator", "least weight", of(&Metric::least),
+          "the least that the weight can be");
+  c.count("weight_full_numerator", "full weight", of(&Metric::full),
+          "the weight of an instruction that computes all it can");
+  c.count("instructions_none", "none", instructions(&InstructionCounts::none),
+          "the metric's instructions in the kernel's code whose lanes compute nothing; null where "
+          "all compute all they can, or the code was not read");
+  c.count("instructions_one", "one", instructions(&InstructionCounts::one),
+          "likewise: whose lanes compute one operation each");
+  c.count("instructions_all", "all", instructions(&InstructionCounts::all),
+          "likewise: that compute all they can");
+  c.exact("flop", "FLOP", Kind::kFlop, of(&Metric::flop),
+          "counted times the weight; integer operations where the precision is an integer format");
+  c.text("precision", "precision", of(&Metric::precision));
+  return c;
 }
+
+const TableSource kSignatureTable = TableSource("signatures", "kernels by name and launch shape",
+                                                signature_columns, &Report::signatures)
+                                        .long_list();
+const TableSource kSampleTable =
+    TableSource("samples", "what the counters gave, by signature", sample_columns, sample_rows)
+        .long_list();
 
 }  // namespace
 
-void no_signatures(Fields& f) { signatures_list(f, false, {}); }
-
-const Subject kSignatures = {nullptr, signatures_fields, signatures_tables};
+const Subject kSignatures = {nullptr, nullptr, nullptr, {&kSignatureTable, &kSampleTable}};
 
 }  // namespace flopinj::reduce
