@@ -68,6 +68,8 @@ Columns<Report> figure_columns() {
         return Figure::exact(quotient(u128{all.measured} + all.extrapolated, all.launches));
       },
       "share of launches that have a FLOP count, measured or extrapolated");
+  c.figure("counted_gpu_time_share", "of GPU time", Kind::kShare, counted_gpu_time_share,
+           "share of the GPU time that is of launches with a FLOP count");
   c.figure("step_time", "step time", Kind::kRatio, seconds_of_step,
            "seconds of a training step, the median of steps; null where no range marks them");
   c.figure(

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -34,22 +34,44 @@ Coverage coverage_of(const Report& report) {
   return c;
 }
 
+struct UncountedRow {
+  const SignatureReport* signature;
+  Figure launches_share, gpu_time_share;
+};
+std::vector<UncountedRow> uncounted_rows(const Report& report) {
+  const Coverage c = coverage_of(report);
+  std::vector<UncountedRow> rows;
+  for (const auto* s : c.without)
+    rows.push_back(
+        {s, share_figure(s->work.launches, c.launches), share_figure(s->work.time.ns, c.time_ns)});
+  return rows;
+}
+
+Columns<UncountedRow> uncounted_columns() {
+  using Row = UncountedRow;
+  const auto work = through(&Row::signature, &SignatureReport::work);
+  Columns<Row> c;
+  c.text("kernel", "kernel", through(&Row::signature, &SignatureReport::kernel));
+  add_launches(c, work);
+  c.main();
+  c.figure("launches_share", "of launches", Kind::kShare, &Row::launches_share).detail();
+  add_gpu_time(c, work);
+  c.detail();
+  c.figure("gpu_time_share", "of GPU time", Kind::kShare, &Row::gpu_time_share);
+  c.text("reason", "reason", through(&Row::signature, &SignatureReport::unmeasured_reason)).main();
+  c.for_programs();
+  c.text(said::kStableHash, [](const Row& row) { return hash_text(row.signature->stable_hash); });
+  return c;
+}
+
+const TableSource kUncounted =
+    TableSource("unmeasured", "kernels without a FLOP count", uncounted_columns, uncounted_rows)
+        .long_list();
+
 Section coverage_section(const Report& report) {
   const Coverage c = coverage_of(report);
   if (c.without.empty()) return {};
-  Table table{"unmeasured",
-              {{"kernel", "kernel"},
-               {"launches", "launches", Kind::kCount, Worth::kMain},
-               {"launches_share", "of launches", Kind::kShare, Worth::kDetail},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds, Worth::kDetail},
-               {"gpu_time_share", "of GPU time", Kind::kShare},
-               {"reason", "reason", Kind::kText, Worth::kMain}}};
-  table.long_list = true;
-  for (const auto* s : c.without)
-    table.rows.push_back({s->kernel, s->work.launches, share_cell(s->work.launches, c.launches),
-                          time_cell(s->work), share_cell(s->work.time.ns, c.time_ns),
-                          s->unmeasured_reason});
-  Section out{"Not measured by any process", {}, std::move(table), {}};
+  Section out{"Not measured by any process", {}, kUncounted.for_people(report), {}};
   const auto share = [](u128 part, u128 whole) {
     return whole == 0
                ? std::string("-")
@@ -63,22 +85,13 @@ Section coverage_section(const Report& report) {
   return out;
 }
 
-void coverage_fields(Fields& f, const Report& report) {
-  const Coverage c = coverage_of(report);
-  const auto share = [](u128 part, u128 whole) {
-    return whole == 0 ? std::nullopt : std::optional(quotient(part, whole));
-  };
-  f.object("counted", "what of the work has a FLOP count", [&](Fields& counted) {
-    counted.share("launches_share", share(c.counted_launches, c.launches),
-                  "of launches: those of signatures with a FLOP count");
-    counted.share("gpu_time_share", share(c.counted_ns, c.time_ns), "of GPU time, likewise");
-    counted("unmeasured_signatures", c.without.size(),
-            "in signatures: those with an unmeasured_reason");
-  });
-}
-
 }  // namespace
 
-const Subject kCoverage = {coverage_section, coverage_fields};
+Figure counted_gpu_time_share(const Report& report) {
+  const Coverage c = coverage_of(report);
+  return share_figure(c.counted_ns, c.time_ns);
+}
+
+const Subject kCoverage = {coverage_section, nullptr, nullptr, {&kUncounted}};
 
 }  // namespace flopinj::reduce

@@ -1,9 +1,15 @@
 // What is missing from the traces, or was not read.
-#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
+
+struct DamageRow {
+  std::optional<std::string> file;
+  const char* kind;
+  uint64_t count;
+  std::string meaning;
+};
 
 Section damage_section(const Report& report) {
   Section s;
@@ -16,34 +22,30 @@ Section damage_section(const Report& report) {
   return s;
 }
 
-void damage_fields(Fields& f, const Report& report) {
-  f.list("damage", report.damage, "", [](Fields& damage, const DamageReport& d) {
-    const auto& text = damage_text(d.kind);
-    damage("file", d.file);
-    damage("kind", text.code);
-    damage("count", d.count);
-    damage("meaning", text.meaning);
-  });
-  f("errors", report.errors, "inputs that were not used");
-}
-
-std::vector<Table> damage_tables(const Report& report) {
-  Table table{"damage",
-              {{"file", "file"},
-               {"kind", "kind", Kind::kText, Worth::kMain},
-               {"count", "count", Kind::kCount, Worth::kMain},
-               {"meaning", "meaning"}}};
+std::vector<DamageRow> damage_rows(const Report& report) {
+  std::vector<DamageRow> rows;
   for (const auto& d : report.damage) {
     const auto& text = damage_text(d.kind);
-    table.rows.push_back({d.file, text.code, d.count, text.meaning});
+    rows.push_back({d.file, text.code, d.count, text.meaning});
   }
-  for (const auto& e : report.errors)
-    table.rows.push_back({Cell::none(), "not_used", uint64_t{1}, e});
-  return {std::move(table)};
+  for (const auto& e : report.errors) rows.push_back({std::nullopt, "not_used", 1, e});
+  return rows;
 }
+
+Columns<DamageRow> damage_columns() {
+  Columns<DamageRow> c;
+  c.text("file", "file", &DamageRow::file);
+  c.text("kind", "kind", &DamageRow::kind, "not_used: an input that was not used, as meaning says");
+  c.count("count", "count", &DamageRow::count);
+  c.text("meaning", "meaning", &DamageRow::meaning);
+  return c;
+}
+
+const TableSource kDamageTable("damage", "what is missing from the traces", damage_columns,
+                               damage_rows);
 
 }  // namespace
 
-const Subject kDamage = {damage_section, damage_fields, damage_tables};
+const Subject kDamage = {damage_section, nullptr, nullptr, {&kDamageTable}};
 
 }  // namespace flopinj::reduce

@@ -1,51 +1,79 @@
 // What is extrapolated from samples that disagree, with its 95 % interval: the total, phases and
-// kernels. In JSON every sum carries its interval (work_fields).
+// kernels. Tables for programs have the interval of each sum (add_work_details).
 #include <algorithm>
 
 #include "sections/parts/cells.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-std::vector<Cell> row_of(std::string name, const Work& work) {
-  const auto interval = work.interval();
-  std::vector<Cell> row{std::move(name), flop_cell(work), Cell::none(),
-                        Cell::none(),    Cell::none(),    work.varying};
-  if (!interval) {
-    row[2] = row[3] = Cell::none(
-        work.uncertainty.elsewhere_launches() > 0 ? "not sampled everywhere" : "too few samples");
-    return row;
-  }
-  row[2] = interval->low;
-  row[3] = interval->high;
-  const u128 reach = std::max(interval->high - work.flop, work.flop - interval->low);
-  row[4] = share_cell(reach, work.flop);
-  return row;
+struct EstimateRow {
+  std::string what;
+  const Work* work;
+};
+
+std::vector<EstimateRow> estimate_rows(const Report& report) {
+  std::vector<EstimateRow> rows;
+  const auto add = [&](std::string what, const Work& work) {
+    if (work.varying > 0) rows.push_back({std::move(what), &work});
+  };
+  add("total", report.total);
+  for (const auto& p : report.phases) add("phase " + p.name, p.work);
+  for (const auto& k : report.kernels) add(k.name, k.work);
+  return rows;
 }
 
+// Of the interval; why there is none.
+template <typename F>
+auto of_interval(F get) {
+  return [get](const EstimateRow& row) {
+    const Work& work = *row.work;
+    if (const auto interval = work.interval()) return Figure::exact(get(*interval, work));
+    return Figure::unknown(work.uncertainty.elsewhere_launches() > 0 ? "not sampled everywhere"
+                                                                     : "too few samples");
+  };
+}
+
+Figure reach_share(const EstimateRow& row) {
+  const Work& work = *row.work;
+  const auto interval = work.interval();
+  if (!interval) return {};
+  return share_figure(std::max(interval->high - work.flop, work.flop - interval->low), work.flop);
+}
+
+Columns<EstimateRow> estimate_columns() {
+  Columns<EstimateRow> c;
+  c.text("what", "what", &EstimateRow::what, "total, a phase, or a kernel");
+  c.figure(said::kFlop, [](const EstimateRow& row) { return flop_of(*row.work); }).main();
+  c.figure("flop_low", "at least", Kind::kFlop,
+           of_interval([](const Interval& i, const Work&) { return i.low; }),
+           "lower end of the 95 % interval");
+  c.figure("flop_high", "at most", Kind::kFlop,
+           of_interval([](const Interval& i, const Work&) { return i.high; }),
+           "upper end of the 95 % interval");
+  c.figure("flop_reach_share", "+-", Kind::kShare, reach_share,
+           "the farther end's distance, as a share of the FLOP")
+      .main();
+  c.count("varying_launches", "launches", [](const EstimateRow& row) {
+     return row.work->varying;
+   }).detail();
+  return c;
+}
+
+const TableSource kEstimateTable =
+    TableSource("estimates", "95 % intervals of estimates", estimate_columns, estimate_rows)
+        .long_list();
+
 Section estimates_section(const Report& report) {
-  const bool part = std::any_of(report.phases.begin(), report.phases.end(),
-                                [](const PhaseReport& p) { return p.work.varying > 0; });
-  if (report.total.varying == 0 && !part) return {};
-  Table table{"estimates",
-              {{"what", "what"},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"flop_low", "at least", Kind::kFlop},
-               {"flop_high", "at most", Kind::kFlop},
-               {"flop_reach_share", "+-", Kind::kShare, Worth::kMain},
-               {"varying_launches", "launches", Kind::kCount, Worth::kDetail}}};
-  table.long_list = true;
-  if (report.total.varying > 0) table.rows.push_back(row_of("total", report.total));
-  for (const auto& p : report.phases)
-    if (p.work.varying > 0) table.rows.push_back(row_of("phase " + p.name, p.work));
-  for (const auto& k : report.kernels)
-    if (k.work.varying > 0) table.rows.push_back(row_of(k.name, k.work));
+  Table table = kEstimateTable.for_people(report);
+  if (table.rows.empty()) return {};
   return {"Estimates (95 % interval)", {}, std::move(table), {}};
 }
 
 }  // namespace
 
-const Subject kEstimates = {estimates_section, nullptr};
+const Subject kEstimates = {estimates_section, nullptr, nullptr, {&kEstimateTable}};
 
 }  // namespace flopinj::reduce

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "sections/notices.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -36,23 +36,72 @@ void add_graphs(std::vector<Line>& lines, const LedgerReport& ledger) {
   add("  counts from graph launches only: ", ledger.counted_by_graphs, "");
 }
 
-Section ledger_section(const Report& report) {
-  Table table{"ledger",
-              {{"device", "device"},
-               {"launches", "launches", Kind::kCount},
-               {"measured", "= measured", Kind::kCount, Worth::kMain},
-               {"extrapolated", "+ extrapolated", Kind::kCount},
-               {"unmeasured", "+ unmeasured", Kind::kCount, Worth::kMain},
-               {"dropped", "+ dropped", Kind::kCount, Worth::kDetail}}};
-  const auto row = [&](std::string name, const LedgerLine& l) {
-    table.rows.push_back(
-        {std::move(name), l.launches, l.measured, l.extrapolated, l.unmeasured, l.dropped});
-  };
+// Of a device, or in total.
+struct LedgerRow {
+  std::string device;
+  LedgerLine line;
+  const LedgerReport* total = nullptr;
+};
+std::vector<LedgerRow> ledger_rows(const Report& report) {
+  std::vector<LedgerRow> rows;
   if (report.devices.size() > 1)
-    for (size_t i = 0; i < std::min(report.devices.size(), kMostDevices); ++i)
-      row(device_name(report, report.devices[i]), report.devices[i].ledger);
-  row("all devices", report.ledger.total);
+    for (const DeviceReport& d : report.devices) rows.push_back({device_name(report, d), d.ledger});
+  rows.push_back({"all devices", report.ledger.total, &report.ledger});
+  return rows;
+}
 
+template <typename Row, typename L>
+void add_ledger(Columns<Row>& c, L line) {
+  c.count(said::kLaunches, through(line, &LedgerLine::launches));
+  c.count("measured", "= measured", through(line, &LedgerLine::measured),
+          "launches whose counters were read")
+      .main();
+  c.count("extrapolated", "+ extrapolated", through(line, &LedgerLine::extrapolated),
+          "launches that have their count from measured launches of their kernel");
+  c.count("unmeasured", "+ unmeasured", through(line, &LedgerLine::unmeasured),
+          "launches without a FLOP count")
+      .main();
+  c.count("dropped", "+ dropped", through(line, &LedgerLine::dropped),
+          "launches that were lost on their way into the trace")
+      .detail();
+}
+
+// Of all devices only.
+template <typename F>
+auto of_total(F get) {
+  return [get](const LedgerRow& row) {
+    return row.total != nullptr ? std::optional(std::invoke(get, *row.total)) : std::nullopt;
+  };
+}
+
+Columns<LedgerRow> ledger_columns() {
+  Columns<LedgerRow> c;
+  c.text("device", "device", &LedgerRow::device);
+  add_ledger(c, &LedgerRow::line);
+  c.for_programs();
+  c.count("measured_in_graphs", "in graphs", of_total(&LedgerReport::measured_in_graphs),
+          "of measured: kernels of graph launches; null of single devices, as all that follows");
+  c.count("extrapolated_in_graphs", "in graphs", of_total(&LedgerReport::extrapolated_in_graphs),
+          "of extrapolated: kernels of graph launches, counted by other launches of the same "
+          "signature");
+  c.count("counted_by_graphs", "by graphs", of_total(&LedgerReport::counted_by_graphs),
+          "of measured and extrapolated: launches of kernels whose counts come from graph launches "
+          "only");
+  c.count("duplicates_removed", "duplicates", of_total(&LedgerReport::duplicates_removed),
+          "records that the traces have twice");
+  c.flag("balanced", "balanced",
+         of_total([](const LedgerReport& all) { return all.disagreements.empty(); }),
+         "the traces' own ledgers agree with their rows; else ledger_disagreements says where not");
+  return c;
+}
+
+const TableSource kLedgerTable("ledger", "what became of every launch, by device", ledger_columns,
+                               ledger_rows);
+
+Section ledger_section(const Report& report) {
+  Table table = kLedgerTable.for_people(report);
+  if (auto& rows = table.rows; rows.size() > kMostDevices + 1)
+    rows.erase(rows.begin() + kMostDevices, rows.end() - 1);
   Section s{"Ledger", {}, std::move(table), {}};
   if (report.devices.size() > kMostDevices)
     s.below.emplace_back("  and " + std::to_string(report.devices.size() - kMostDevices) +
@@ -70,14 +119,6 @@ Section ledger_section(const Report& report) {
   return s;
 }
 
-void reasons_list(Fields& f, const char* key, const std::vector<Reason>& reasons,
-                  const char* about = "") {
-  f.list(key, reasons, about, [](Fields& reason, const Reason& r) {
-    reason("reason", r.reason);
-    reason("launches", r.launches);
-  });
-}
-
 std::string hex(const std::string& bytes) {
   static constexpr const char* kDigits = "0123456789abcdef";
   std::string out;
@@ -88,94 +129,74 @@ std::string hex(const std::string& bytes) {
   return out;
 }
 
-void device_fields(Fields& f, const DeviceReport& d) {
-  f("trace", d.trace, "index into traces");
-  f("ordinal", when(d.facts.id() > 0, d.facts.id() - 1));
-  f("name", d.facts.name());
-  f("chip", d.facts.chip());
-  f("compute_capability",
-    std::to_string(d.facts.compute_major()) + "." + std::to_string(d.facts.compute_minor()));
-  f("multiprocessors", d.facts.multiprocessors());
-  f("memory_bytes", d.facts.memory_bytes());
-  f("clock_khz", d.facts.clock_khz());
-  f("memory_clock_khz", d.facts.memory_clock_khz());
-  f("memory_bus_bits", d.facts.memory_bus_bits());
-  f("uuid", hex(d.facts.uuid()));
-  f.object("ledger", "", [&](Fields& ledger) { ledger_line_fields(ledger, d.ledger); });
-}
-
-void ledger_fields(Fields& f, const Report& report) {
-  const LedgerReport& all = report.ledger;
-  f.object("ledger", "what became of every launch", [&](Fields& ledger) {
-    ledger_line_fields(ledger, all.total);
-    ledger("duplicates_removed", all.duplicates_removed);
-    ledger("balanced", all.disagreements.empty(), "the traces' own ledgers agree with their rows");
-    ledger("disagreements", all.disagreements);
-    ledger.object("reasons", "", [&](Fields& reasons) {
-      reasons_list(reasons, "unmeasured", all.unmeasured);
-      reasons_list(reasons, "dropped", all.dropped);
-      reasons_list(reasons, "duplicates", all.duplicates);
-      reasons_list(reasons, "unseen", all.unseen,
-                   "launches that may have run work which is in no count");
-    });
-    ledger("extrapolated_in_graphs", all.extrapolated_in_graphs,
-           "of extrapolated: kernels of graph launches, counted by other launches of the same "
-           "signature");
-    ledger("measured_in_graphs", all.measured_in_graphs, "of measured: kernels of graph launches");
-    ledger("counted_by_graphs", all.counted_by_graphs,
-           "of measured and extrapolated: launches of kernels whose counts come from graph "
-           "launches only");
+Columns<DeviceReport> recorded_device_columns() {
+  const auto of = [](auto get) { return through(&DeviceReport::facts, get); };
+  Columns<DeviceReport> c;
+  c.text("device", "device", of(&trace::Device::name));
+  c.text("chip", "chip", of(&trace::Device::chip), "as CUPTI names it");
+  c.count("process", "process", &DeviceReport::trace, "number of the process, from 0");
+  c.count(said::kOrdinal, [](const DeviceReport& d) {
+    return d.facts.id() > 0 ? std::optional(d.facts.id() - 1) : std::nullopt;
   });
-  f.list("devices", report.devices, "", device_fields);
+  c.text("uuid", "UUID", [](const DeviceReport& d) { return hex(d.facts.uuid()); });
+  c.count("multiprocessors", "multiprocessors", of(&trace::Device::multiprocessors));
+  c.figure("memory_bytes", "memory", Kind::kBytes, exactly(of(&trace::Device::memory_bytes)));
+  c.count("clock_khz", "clock", of(&trace::Device::clock_khz), "the highest");
+  c.count("memory_clock_khz", "memory clock", of(&trace::Device::memory_clock_khz));
+  add_ledger(c, &DeviceReport::ledger);
+  c.text("compute_capability", "compute capability", [](const DeviceReport& d) {
+    return std::to_string(d.facts.compute_major()) + "." + std::to_string(d.facts.compute_minor());
+  });
+  c.count("memory_bus_bits", "memory bus", of(&trace::Device::memory_bus_bits));
+  return c;
 }
 
-Table device_ledger_table(const Report& report) {
-  Table table{"devices",
-              {{"device", "device"},
-               {"chip", "chip"},
-               {"process", "process", Kind::kCount},
-               {"ordinal", "ordinal", Kind::kCount},
-               {"uuid", "UUID"},
-               {"multiprocessors", "multiprocessors", Kind::kCount},
-               {"memory_bytes", "memory", Kind::kBytes},
-               {"clock_khz", "clock", Kind::kCount},
-               {"memory_clock_khz", "memory clock", Kind::kCount},
-               {"launches", "launches", Kind::kCount},
-               {"measured", "measured", Kind::kCount},
-               {"extrapolated", "extrapolated", Kind::kCount},
-               {"unmeasured", "unmeasured", Kind::kCount},
-               {"dropped", "dropped", Kind::kCount}}};
-  const auto number = [](uint64_t value) { return Cell(value); };
-  for (const auto& d : report.devices) {
-    const LedgerLine& l = d.ledger;
-    table.rows.push_back({d.facts.name(), d.facts.chip(), number(d.trace),
-                          d.facts.id() == 0 ? Cell::none() : number(d.facts.id() - 1),
-                          hex(d.facts.uuid()), number(d.facts.multiprocessors()),
-                          number(d.facts.memory_bytes()), number(d.facts.clock_khz()),
-                          number(d.facts.memory_clock_khz()), l.launches, l.measured,
-                          l.extrapolated, l.unmeasured, l.dropped});
-  }
-  return table;
-}
-
-Table reason_table(const Report& report) {
-  Table table{"ledger_reasons",
-              {{"fate", "fate"}, {"reason", "reason"}, {"launches", "launches", Kind::kCount}}};
+struct ReasonRow {
+  const char* fate;
+  const Reason* reason;
+};
+std::vector<ReasonRow> reason_rows(const Report& report) {
+  std::vector<ReasonRow> rows;
   const auto add = [&](const char* fate, const std::vector<Reason>& reasons) {
-    for (const auto& r : reasons) table.rows.push_back({fate, r.reason, r.launches});
+    for (const Reason& reason : reasons) rows.push_back({fate, &reason});
   };
   add("unmeasured", report.ledger.unmeasured);
   add("dropped", report.ledger.dropped);
   add("duplicate", report.ledger.duplicates);
-  return table;
+  add("unseen", report.ledger.unseen);
+  return rows;
 }
 
-std::vector<Table> ledger_tables(const Report& report) {
-  return {device_ledger_table(report), reason_table(report)};
+Columns<ReasonRow> reason_columns() {
+  Columns<ReasonRow> c;
+  c.text("fate", "fate", &ReasonRow::fate,
+         "unmeasured, dropped, duplicate (removed), or unseen: launches that may have run work "
+         "which is in no count");
+  c.text("reason", "reason", through(&ReasonRow::reason, &Reason::reason));
+  c.count("launches", "launches", through(&ReasonRow::reason, &Reason::launches));
+  return c;
 }
+
+Columns<std::string> disagreement_columns() {
+  Columns<std::string> c;
+  c.text("disagreement", "disagreement", std::identity());
+  return c;
+}
+
+const TableSource kDeviceTable("devices", "devices, with their ledgers", recorded_device_columns,
+                               &Report::devices);
+const TableSource kReasonTable("ledger_reasons", "why launches are unmeasured or lost",
+                               reason_columns, reason_rows);
+const TableSource kDisagreements("ledger_disagreements",
+                                 "where the traces' own ledgers differ from their rows",
+                                 disagreement_columns,
+                                 through(&Report::ledger, &LedgerReport::disagreements));
 
 }  // namespace
 
-const Subject kLedger = {ledger_section, ledger_fields, ledger_tables};
+const Subject kLedger = {ledger_section,
+                         nullptr,
+                         nullptr,
+                         {&kLedgerTable, &kDeviceTable, &kReasonTable, &kDisagreements}};
 
 }  // namespace flopinj::reduce

@@ -1,10 +1,11 @@
 // How counters were read: what the user asked of each process, and how much of its work had
 // complete counts, as the recorder saw it grow.
 #include <algorithm>
+#include <ranges>
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -17,10 +18,10 @@ bool says(const TraceReport& t) { return t.has_header && !t.header.mode().empty(
 // Was to read counters, whether it could or not.
 bool was_asked(const TraceReport& t) { return t.header.counters() && t.header.measures(); }
 
-Cell budget_cell(const TraceReport& t) {
-  if (!was_asked(t) || t.header.mode() == "full") return Cell::none();
-  if (t.header.budget_percent() <= 0) return Cell::none("no limit");
-  return t.header.budget_percent() / 100;
+Figure budget_of(const TraceReport& t) {
+  if (!was_asked(t) || t.header.mode() == "full") return {};
+  if (t.header.budget_percent() <= 0) return Figure::unknown("no limit");
+  return Figure::exact(t.header.budget_percent() / 100);
 }
 
 bool covers(const CoveragePoint& at, double share) {
@@ -44,30 +45,75 @@ std::string growth_text(const std::vector<CoveragePoint>& growth) {
   return text;
 }
 
-Table process_measuring_table(const Report& report) {
-  Table table{"measuring",
-              {{"process", "process"},
-               {"mode", "mode", Kind::kText, Worth::kMain},
-               {"counters", "counters"},
-               {"budget_share", "budget", Kind::kShare, Worth::kDetail},
-               {"covered_launches_share", "launches covered", Kind::kShare, Worth::kDetail},
-               {"covered_gpu_time_share", "GPU time covered", Kind::kShare, Worth::kMain}}};
-  table.long_list = true;
-  for (size_t i = 0; i < report.traces.size(); ++i) {
-    const TraceReport& t = report.traces[i];
-    if (!says(t)) continue;
+auto traces_that_say(const Report& report) { return report.traces | std::views::filter(says); }
+
+// Of the recorder's last ledger.
+auto covered(uint64_t CoveragePoint::*get) {
+  return [get](const TraceReport& t) { return coverage_at(t.ledger).*get; };
+}
+auto covered_share(uint64_t CoveragePoint::*part, uint64_t CoveragePoint::*whole) {
+  return [part, whole](const TraceReport& t) {
     const CoveragePoint at = coverage_at(t.ledger);
-    const bool reads = was_asked(t);
-    table.rows.push_back(
-        {t.name, t.header.mode(), reading_word(t.counters.reading), budget_cell(t),
-         reads ? share_cell(at.covered_launches, at.launches) : Cell::none(),
-         reads ? share_cell(at.covered_gpu_time_ns, at.timed_gpu_time_ns) : Cell::none()});
-  }
-  return table;
+    return was_asked(t) ? share_figure(at.*part, at.*whole) : Figure();
+  };
 }
 
+constexpr Column kCoveredLaunches{"covered_launches", "covered", Kind::kCount, Worth::kUsual,
+                                  "launches of signatures with all their counts"};
+constexpr Column kTimedGpuTime{"timed_gpu_time_ns", "timed GPU time", Kind::kNanoseconds,
+                               Worth::kUsual, "GPU time while no counters were read"};
+constexpr Column kCoveredGpuTime{"covered_gpu_time_ns", "covered", Kind::kNanoseconds,
+                                 Worth::kUsual, "of it: of signatures with all their counts"};
+
+Columns<TraceReport> measuring_columns() {
+  using At = CoveragePoint;
+  const auto reading = through(&TraceReport::counters, &CounterReport::reading);
+  Columns<TraceReport> c;
+  c.text(said::kProcess, &TraceReport::name);
+  c.text("mode", "mode", through(&TraceReport::header, &trace::Header::mode),
+         "multiplex, full, timing or count: what the user asked for")
+      .main();
+  c.text("counters", "counters", [=](const TraceReport& t) { return reading_word(reading(t)); });
+  c.figure("budget_share", "budget", Kind::kShare, budget_of,
+           "what reading counters may cost, as a share of wall time (--budget); null without "
+           "limit")
+      .detail();
+  c.figure("covered_launches_share", "launches covered", Kind::kShare,
+           covered_share(&At::covered_launches, &At::launches),
+           "share of launches whose kernel has complete counts")
+      .detail();
+  c.figure("covered_gpu_time_share", "GPU time covered", Kind::kShare,
+           covered_share(&At::covered_gpu_time_ns, &At::timed_gpu_time_ns),
+           "share of GPU time of kernels that have complete counts")
+      .main();
+  c.for_programs();
+  c.count(said::kProcessNumber, number_of);
+  c.text(
+      "counters_state", "state", [=](const TraceReport& t) { return reading_code(reading(t)); },
+      "read: the trace has samples; refused: no permission; busy: another profiler holds the "
+      "counters; failed: for another reason; none_read: asked for, and no reason is in the trace; "
+      "not_asked: by the mode; other_ranks: by --measure-ranks; unknown");
+  c.text(
+      "counters_problem", "problem",
+      [](const TraceReport& t) { return text_or_null(t.counters.problem); },
+      "the recorder's words on refused, busy or failed, with what to do");
+  c.count("launches", "launches", covered(&At::launches), "recorded, by the recorder's ledger");
+  c.count(kCoveredLaunches, covered(&At::covered_launches));
+  c.exact(kTimedGpuTime, covered(&At::timed_gpu_time_ns));
+  c.exact(kCoveredGpuTime, covered(&At::covered_gpu_time_ns));
+  c.text(
+      "stopped", "stopped",
+      [](const TraceReport& t) { return text_or_null(t.ledger.measuring_stopped()); },
+      "why no more counters were read");
+  return c;
+}
+
+const TableSource kMeasuringTable = TableSource("measuring", "how counters were read, by process",
+                                                measuring_columns, traces_that_say)
+                                        .long_list();
+
 Section measuring_section(const Report& report) {
-  Section s{"Measuring", {}, process_measuring_table(report), {}};
+  Section s{"Measuring", {}, kMeasuringTable.for_people(report), {}};
   if (s.table->rows.empty()) return {};
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < report.traces.size() && s.below.size() < kShown; ++i) {
@@ -81,63 +127,34 @@ Section measuring_section(const Report& report) {
   return s;
 }
 
-void point_fields(Fields& f, const CoveragePoint& at) {
-  f("launches", at.launches);
-  f("covered_launches", at.covered_launches, "of signatures with all their counts");
-  f("timed_gpu_time_ns", at.timed_gpu_time_ns, "outside of windows");
-  f("covered_gpu_time_ns", at.covered_gpu_time_ns);
+struct GrowthRow {
+  uint64_t process;
+  CoveragePoint at;
+};
+std::vector<GrowthRow> growth_rows(const Report& report) {
+  std::vector<GrowthRow> rows;
+  for (const TraceReport& t : report.traces)
+    for (const CoveragePoint& at : t.coverage_growth) rows.push_back({number_of(t, report), at});
+  return rows;
 }
 
-void process_measuring_fields(Fields& f, const TraceReport& t) {
-  const auto& h = t.header;
-  f("mode", h.mode(), "multiplex, full, timing or count: what the user asked for");
-  f("counters", t.counters.reading == CounterReading::kRead,
-    "this process has read counters: its trace has samples");
-  f.word("counters_state", reading_code(t.counters.reading),
-         {"read", "refused", "busy", "failed", "none_read", "not_asked", "other_ranks", "unknown"},
-         "refused: no permission; busy: another profiler holds them; failed: for another reason; "
-         "none_read: asked for, and no reason is in the trace; not_asked: by the mode; "
-         "other_ranks: by --measure-ranks");
-  f("counters_problem", text_or_null(printable(t.counters.problem)),
-    "the recorder's words on refused, busy or failed, with what to do");
-  f("budget_percent",
-    h.budget_percent() > 0 ? std::optional<double>(h.budget_percent()) : std::nullopt,
-    "of wall time; null: without limit");
-  f.object("coverage", "by the recorder, at the end",
-           [&](Fields& at) { point_fields(at, coverage_at(t.ledger)); });
-  f.list("coverage_growth", t.coverage_growth,
-         "the first looks at which launches had reached each power of two; none at level tally",
-         point_fields);
-  f("stopped", text_or_null(t.ledger.measuring_stopped()), "why no more counters were read");
+Columns<GrowthRow> growth_columns() {
+  const auto at = [](auto get) { return through(&GrowthRow::at, get); };
+  Columns<GrowthRow> c;
+  c.count("process", "process", &GrowthRow::process, "number of the process, from 0");
+  c.count("launches", "launches", at(&CoveragePoint::launches),
+          "when the recorder looked: first after each power of two; none at level tally");
+  c.count(kCoveredLaunches, at(&CoveragePoint::covered_launches));
+  c.figure(kTimedGpuTime, exactly(at(&CoveragePoint::timed_gpu_time_ns)));
+  c.figure(kCoveredGpuTime, exactly(at(&CoveragePoint::covered_gpu_time_ns)));
+  return c;
 }
 
-void measuring_fields(Fields& f, const Report& report) {
-  std::vector<size_t> told;
-  for (size_t i = 0; i < report.traces.size(); ++i)
-    if (says(report.traces[i])) told.push_back(i);
-  f.list("measuring", told, "of each process whose trace says so: how counters were read",
-         [&](Fields& process, size_t i) {
-           process("trace", i, "index into traces");
-           process_measuring_fields(process, report.traces[i]);
-         });
-}
-
-std::vector<Table> measuring_tables(const Report& report) {
-  Table table{"coverage_growth",
-              {{"process", "process", Kind::kCount},
-               {"launches", "launches", Kind::kCount},
-               {"covered_launches", "covered", Kind::kCount},
-               {"timed_gpu_time_ns", "timed GPU time", Kind::kNanoseconds},
-               {"covered_gpu_time_ns", "covered", Kind::kNanoseconds}}};
-  for (size_t i = 0; i < report.traces.size(); ++i)
-    for (const CoveragePoint& at : report.traces[i].coverage_growth)
-      table.rows.push_back({uint64_t{i}, at.launches, at.covered_launches, at.timed_gpu_time_ns,
-                            at.covered_gpu_time_ns});
-  return {std::move(table)};
-}
+const TableSource kGrowthTable("coverage_growth", "how the share with a count grew", growth_columns,
+                               growth_rows);
 
 }  // namespace
 
-const Subject kMeasuring = {measuring_section, measuring_fields, measuring_tables};
+const Subject kMeasuring = {measuring_section, nullptr, nullptr, {&kMeasuringTable, &kGrowthTable}};
 
 }  // namespace flopinj::reduce

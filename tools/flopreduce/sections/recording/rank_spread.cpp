@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sections/parts/cells.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -21,52 +22,85 @@ constexpr std::array kQuantiles = {Quantile{"min", 0}, Quantile{"5 %", 0.05},
                                    Quantile{"median", 0.5}, Quantile{"95 %", 0.95},
                                    Quantile{"max", 1}};
 
-// The value of the process at that place among those that have one.
-Cell at(const std::vector<u128>& sorted, double share) {
-  if (sorted.empty()) return Cell::none();
-  const double place = std::ceil(share * static_cast<double>(sorted.size())) - 1;
-  return sorted[static_cast<size_t>(std::max(0.0, place))];
-}
-
 bool measured(const TraceReport& t) { return t.unmeasured == 0; }
 bool timed(const TraceReport& t, const RankReport& r) {
   return t.launches > 0 && r.gpu_time.unknown == 0;
 }
 
+// What the processes have of one figure, sorted.
+struct Spreads {
+  std::vector<u128> launches, flop, gpu_ns, wall_ns, own_ns, skew_ns;
+};
+Spreads spreads_of(const Report& report) {
+  Spreads s;
+  for (const TraceReport& t : report.traces) {
+    const RankReport& r = report.ranks.ranks[number_of(t, report)];
+    s.launches.push_back(t.launches);
+    if (measured(t)) s.flop.push_back(t.flop);
+    if (timed(t, r)) s.gpu_ns.push_back(r.gpu_time.ns);
+    if (r.wall_ns) s.wall_ns.push_back(*r.wall_ns);
+    if (r.own_ns) s.own_ns.push_back(*r.own_ns);
+    if (r.start_skew_ns) s.skew_ns.push_back(*r.start_skew_ns);
+  }
+  for (auto* values : {&s.launches, &s.flop, &s.gpu_ns, &s.wall_ns, &s.own_ns, &s.skew_ns})
+    std::ranges::sort(*values);
+  return s;
+}
+
+// The value of the process at that place among those that have one.
+std::optional<u128> at(const std::vector<u128>& sorted, double share) {
+  if (sorted.empty()) return std::nullopt;
+  const double place = std::ceil(share * static_cast<double>(sorted.size())) - 1;
+  return sorted[static_cast<size_t>(std::max(0.0, place))];
+}
+
+struct SpreadRow {
+  const char* quantile;
+  std::optional<u128> launches, flop, gpu_ns, wall_ns, own_ns, skew_ns;
+};
+std::vector<SpreadRow> spread_rows(const Report& report) {
+  std::vector<SpreadRow> rows;
+  if (report.traces.size() <= kFewEnough) return rows;
+  const Spreads s = spreads_of(report);
+  for (const auto& [name, share] : kQuantiles)
+    rows.push_back({name, at(s.launches, share), at(s.flop, share), at(s.gpu_ns, share),
+                    at(s.wall_ns, share), at(s.own_ns, share), at(s.skew_ns, share)});
+  return rows;
+}
+
+Columns<SpreadRow> spread_columns() {
+  Columns<SpreadRow> c;
+  c.text("quantile", "of the processes", &SpreadRow::quantile);
+  c.count(said::kLaunches, &SpreadRow::launches);
+  c.figure("flop", "FLOP", Kind::kFlop, exactly(&SpreadRow::flop),
+           "of the processes whose launches are all measured")
+      .main();
+  c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, exactly(&SpreadRow::gpu_ns),
+           "of the processes whose launches all have a time")
+      .main();
+  c.figure(said::kWall, exactly(&SpreadRow::wall_ns));
+  c.figure(said::kOwnCost, exactly(&SpreadRow::own_ns)).detail();
+  c.figure(said::kStarted, exactly(&SpreadRow::skew_ns));
+  return c;
+}
+
+const TableSource kRankSpreadTable("rank_spread", "of more than 64 processes: quantiles",
+                                   spread_columns, spread_rows);
+
 Section rank_spread_section(const Report& report) {
   const size_t processes = report.traces.size();
   if (processes <= kFewEnough) return {};
-  std::vector<u128> launches, flop, gpu_ns, wall_ns, own_ns, skew_ns;
+  Section s{"Across " + to_grouped(processes) + " processes",
+            {},
+            kRankSpreadTable.for_people(report),
+            {}};
   std::vector<size_t> by_time;
-  for (size_t i = 0; i < processes; ++i) {
-    const TraceReport& t = report.traces[i];
-    const RankReport& r = report.ranks.ranks[i];
-    launches.push_back(t.launches);
-    if (measured(t)) flop.push_back(t.flop);
-    if (timed(t, r)) gpu_ns.push_back(r.gpu_time.ns);
-    if (timed(t, r)) by_time.push_back(i);
-    if (r.wall_ns) wall_ns.push_back(*r.wall_ns);
-    if (r.own_ns) own_ns.push_back(*r.own_ns);
-    if (r.start_skew_ns) skew_ns.push_back(*r.start_skew_ns);
-  }
-  for (auto* values : {&launches, &flop, &gpu_ns, &wall_ns, &own_ns, &skew_ns})
-    std::ranges::sort(*values);
-  Table table{"rank_spread",
-              {{"quantile", "of the processes"},
-               {"launches", "launches", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds, Worth::kMain},
-               {"wall_ns", "wall", Kind::kNanoseconds},
-               {"own_ns", "own cost", Kind::kNanoseconds, Worth::kDetail},
-               {"start_skew_ns", "started", Kind::kNanoseconds}}};
-  for (const auto& [name, share] : kQuantiles)
-    table.rows.push_back({name, at(launches, share), at(flop, share), at(gpu_ns, share),
-                          at(wall_ns, share), at(own_ns, share), at(skew_ns, share)});
-  Section s{"Across " + to_grouped(processes) + " processes", {}, std::move(table), {}};
+  for (size_t i = 0; i < processes; ++i)
+    if (timed(report.traces[i], report.ranks.ranks[i])) by_time.push_back(i);
   std::ranges::stable_sort(by_time, [&](size_t a, size_t b) {
     return report.ranks.ranks[a].gpu_time.ns > report.ranks.ranks[b].gpu_time.ns;
   });
-  const u128 median = gpu_ns.empty() ? 0 : std::get<u128>(at(gpu_ns, 0.5).value);
+  const u128 median = at(spreads_of(report).gpu_ns, 0.5).value_or(0);
   for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && median > 0; ++i) {
     const u128 ns = report.ranks.ranks[by_time[i]].gpu_time.ns;
     s.below.emplace_back("  Slowest: " + printable(report.traces[by_time[i]].name) + ", " +
@@ -78,6 +112,6 @@ Section rank_spread_section(const Report& report) {
 
 }  // namespace
 
-const Subject kRankSpread = {rank_spread_section, nullptr};
+const Subject kRankSpread = {rank_spread_section, nullptr, nullptr, {&kRankSpreadTable}};
 
 }  // namespace flopinj::reduce

@@ -1,9 +1,6 @@
 // The processes of a job side by side.
-#include <algorithm>
-#include <numeric>
-
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -14,47 +11,60 @@ double ratio_of(const StragglerReport& s) {
   return static_cast<double>(s.slowest_ns) / static_cast<double>(s.median_ns);
 }
 
-bool time_known(const TraceReport& t, const GpuTime& time) {
-  return t.launches == 0 || time.unknown < t.launches;
+const RankReport& rank_report_of(const TraceReport& t, const Report& report) {
+  return report.ranks.ranks[number_of(t, report)];
+}
+// A getter of what the process has among the others.
+template <typename F>
+auto of_rank(F get) {
+  return [get](const TraceReport& t, const Report& report) {
+    return Figure::exact(std::invoke(get, rank_report_of(t, report)));
+  };
 }
 
-Cell gpu_time_cell(const TraceReport& t, const GpuTime& time) {
-  if (!time_known(t, time)) return Cell::none("unknown");
-  Mark mark = time.estimated > 0 ? Mark::kEstimate : Mark::kNone;
-  if (time.unknown > 0) mark = mark | Mark::kAtLeast;
-  if (time.windowed > 0) mark = mark | Mark::kAtMost;
-  return {time.ns, mark};
+Columns<TraceReport> rank_columns() {
+  Columns<TraceReport> c;
+  c.text(said::kProcess, &TraceReport::name);
+  c.count(said::kLaunches, &TraceReport::launches);
+  c.figure(
+       "flop", "FLOP", Kind::kFlop, [](const TraceReport& t) { return flop_of(t); },
+       "FLOP executed by this process")
+      .main();
+  c.figure(
+       "gpu_time_ns", "GPU time", Kind::kNanoseconds,
+       [](const TraceReport& t, const Report& report) {
+         return gpu_time_of(rank_report_of(t, report).gpu_time, t.launches);
+       },
+       "sum of kernels: launches without a time outside of windows have the mean of their "
+       "signature's other launches, of all processes; null where not one time is known")
+      .main();
+  c.figure(said::kWall, of_rank(&RankReport::wall_ns));
+  c.figure(said::kOwnCost, of_rank(&RankReport::own_ns)).detail();
+  c.count(
+       "clock_khz", "kHz",
+       [](const TraceReport& t, const Report& report) {
+         const uint32_t khz = rank_report_of(t, report).clock_khz;
+         return khz != 0 ? std::optional(khz) : std::nullopt;
+       },
+       "highest clock of the process's GPUs")
+      .detail();
+  c.figure(said::kStarted, of_rank(&RankReport::start_skew_ns));
+  c.for_programs();
+  c.count(said::kProcessNumber, number_of);
+  c.count(said::kRank, rank_of);
+  return c;
 }
+
+const TableSource kRankTable =
+    TableSource("ranks", "processes of a job side by side", rank_columns, &Report::traces)
+        .long_list();
 
 // A process this much above the median of a phase is pointed out to people.
 constexpr double kWorthSaying = 1.05;
 
 Section ranks_section(const Report& report) {
   if (report.traces.size() < 2 && report.ranks.missing.empty()) return {};
-  Table table{"ranks",
-              {{"process", "process"},
-               {"launches", "launches", Kind::kCount},
-               {"flop", "FLOP", Kind::kFlop, Worth::kMain},
-               {"gpu_time_ns", "GPU time", Kind::kNanoseconds, Worth::kMain},
-               {"wall_ns", "wall", Kind::kNanoseconds},
-               {"own_ns", "own cost", Kind::kNanoseconds, Worth::kDetail},
-               {"clock_khz", "kHz", Kind::kCount, Worth::kDetail},
-               {"start_skew_ns", "started", Kind::kNanoseconds}}};
-  table.long_list = true;
-  for (size_t i = 0; i < report.traces.size(); ++i) {
-    const TraceReport& t = report.traces[i];
-    const RankReport& r = report.ranks.ranks[i];
-    const auto time = [](const std::optional<uint64_t>& ns) { return ns ? Cell(*ns) : Cell(); };
-    table.rows.push_back(
-        {t.name, t.launches,
-         t.unmeasured == t.launches && t.launches > 0
-             ? Cell::none("not measured")
-             : Cell(t.flop, (t.unmeasured > 0 ? Mark::kAtLeast : Mark::kNone) |
-                                (t.doubtful > t.flop / 2000 ? Mark::kAtMost : Mark::kNone)),
-         gpu_time_cell(t, r.gpu_time), time(r.wall_ns), time(r.own_ns),
-         r.clock_khz != 0 ? Cell(uint64_t{r.clock_khz}) : Cell(), time(r.start_skew_ns)});
-  }
-  Section s{"By process", {}, std::move(table), {}};
+  Section s{"By process", {}, kRankTable.for_people(report), {}};
   for (const auto& straggler : report.ranks.stragglers)
     if (straggler.median_ns > 0 && ratio_of(straggler) >= kWorthSaying)
       s.below.emplace_back("  " + straggler.phase + ": slowest " +
@@ -63,70 +73,98 @@ Section ranks_section(const Report& report) {
   return s;
 }
 
-void process_fields(Fields& f, const TraceReport& t, const RankReport& r) {
-  f("rank", r.rank ? std::optional<u128>(*r.rank) : std::nullopt);
-  f("launches", t.launches);
-  f.ns("gpu_time_ns", gpu_time_cell(t, r.gpu_time),
-       "sum of kernels, as total.gpu_time_ns: launches without a time outside of windows have the "
-       "mean of their signature's other launches, of all processes; null where not one time is "
-       "known");
-  f("gpu_time_estimated", r.gpu_time.estimated > 0, "some launches have such a mean");
-  f("gpu_time_windowed", r.gpu_time.windowed > 0,
-    "some launches have only times taken while counters were read: an upper bound");
-  std::vector<std::pair<std::string, std::optional<u128>>> phases;
-  for (const auto& p : r.phases)
-    phases.emplace_back(p.name, when(p.time.ns > 0 || p.time.unknown == 0, p.time.ns));
-  f.ns_by_name("phase_gpu_time_ns", phases, "likewise, by phase");
-  f("wall_ns", r.wall_ns);
-  f("own_ns", r.own_ns, "the profiler's cost on the program's threads");
-  f("clock_khz", when(r.clock_khz > 0, r.clock_khz), "highest clock of its devices");
-  f("start_skew_ns", r.start_skew_ns,
-    "start of the recording after that of the first process, by the hosts' clocks");
+struct RankPhase {
+  const TraceReport* process;
+  const RankReport::Phase* phase;
+};
+std::vector<RankPhase> rank_phases(const Report& report) {
+  std::vector<RankPhase> rows;
+  for (const TraceReport& t : report.traces)
+    for (const RankReport::Phase& phase : rank_report_of(t, report).phases)
+      rows.push_back({&t, &phase});
+  return rows;
 }
 
-void straggler_fields(Fields& f, const StragglerReport& s) {
-  f("phase", s.phase);
-  f("trace", s.trace, "index into traces");
-  f("slowest_ns", s.slowest_ns);
-  f("median_ns", s.median_ns);
-  f("slowest_to_median", s.median_ns > 0 ? std::optional(ratio_of(s)) : std::nullopt);
-}
-
-void ranks_fields(Fields& f, const Report& report) {
-  const RanksReport& all = report.ranks;
-  f.list("runs", report.runs,
-         "which traces belong together, in the order in which the runs began; where there are "
-         "several, every figure is of all of them together",
-         [](Fields& run, const RunReport& r) {
-           run("job_id", r.job_id.empty() ? std::nullopt : std::optional(r.job_id),
-               "null where nobody named the job");
-           run("begin_ns", r.begin_ns ? std::optional<u128>(*r.begin_ns) : std::nullopt,
-               "by the host's clock");
-           run("traces", std::vector<uint64_t>(r.traces.begin(), r.traces.end()),
-               "indices into traces");
-         });
-  f.object("ranks", "the processes of a job side by side", [&](Fields& ranks) {
-    ranks("world_size", all.world_size,
-          "ranks of the job, as its launcher said; null where none did");
-    ranks("missing", all.missing,
-          "ranks of the job that no trace has; without world_size those below the highest seen");
-    ranks("repeated", all.repeated, "ranks that several recordings have");
-    std::vector<size_t> indices(all.ranks.size());
-    std::iota(indices.begin(), indices.end(), size_t{0});
-    ranks.list("processes", indices, "", [&](Fields& process, size_t i) {
-      process("trace", i, "index into traces");
-      process_fields(process, report.traces[i], all.ranks[i]);
-    });
-    ranks.list("stragglers", all.stragglers,
-               "of each phase that several processes have times of, the one with most GPU time. "
-               "Only processes take part that timed at least half of their GPU time themselves, "
-               "outside of windows",
-               straggler_fields);
+Columns<RankPhase> rank_phase_columns() {
+  Columns<RankPhase> c;
+  c.count(said::kProcessNumber, [](const RankPhase& row, const Report& report) {
+    return number_of(*row.process, report);
   });
+  c.text(said::kProcess, through(&RankPhase::process, &TraceReport::name));
+  c.text("phase", "phase", through(&RankPhase::phase, &RankReport::Phase::name));
+  c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, [](const RankPhase& row) {
+    const GpuTime& time = row.phase->time;  // without a number of launches
+    return time.ns == 0 && time.unknown > 0 ? Figure() : gpu_time_of(time, 0);
+  });
+  return c;
 }
+
+Columns<StragglerReport> straggler_columns() {
+  Columns<StragglerReport> c;
+  c.text("phase", "phase", &StragglerReport::phase);
+  c.text(
+      "process", "process",
+      [](const StragglerReport& s, const Report& report) { return report.traces[s.trace].name; },
+      "the process with most GPU time, of those that timed at least half of it themselves, outside "
+      "of windows");
+  c.count(said::kProcessNumber, &StragglerReport::trace);
+  c.exact("slowest_ns", "GPU time", Kind::kNanoseconds, &StragglerReport::slowest_ns, "of it");
+  c.exact("median_ns", "median", Kind::kNanoseconds, &StragglerReport::median_ns,
+          "of these processes");
+  c.exact("slowest_to_median", "to median", Kind::kRatio, [](const StragglerReport& s) {
+    return s.median_ns > 0 ? std::optional(ratio_of(s)) : std::nullopt;
+  });
+  return c;
+}
+
+struct OddRank {
+  uint32_t rank;
+  const char* problem;
+};
+std::vector<OddRank> odd_ranks(const Report& report) {
+  std::vector<OddRank> rows;
+  for (const uint32_t rank : report.ranks.missing) rows.push_back({rank, "missing"});
+  for (const uint32_t rank : report.ranks.repeated) rows.push_back({rank, "repeated"});
+  return rows;
+}
+
+Columns<OddRank> odd_rank_columns() {
+  Columns<OddRank> c;
+  c.count("rank", "rank", &OddRank::rank);
+  c.text("problem", "problem", &OddRank::problem,
+         "missing: a rank of the job, or where no launcher said how many it has, one below the "
+         "highest seen; repeated: several recordings have it");
+  return c;
+}
+
+Columns<RunReport> run_columns() {
+  Columns<RunReport> c;
+  c.count(
+      "run", "run",
+      [](const RunReport& run, const Report& report) { return &run - report.runs.data() + 1; },
+      "number of the run, from 1: processes.run; where there are several, every figure is of all "
+      "of them together");
+  c.text(
+      "job_id", "job", [](const RunReport& run) { return text_or_null(run.job_id); },
+      "null where nothing names the job");
+  c.count("begin_ns", "began", &RunReport::begin_ns, "by the host's clock, CLOCK_REALTIME");
+  c.count("processes", "processes", [](const RunReport& run) { return run.traces.size(); });
+  return c;
+}
+
+const TableSource kRankPhases("rank_phases", "GPU time by process and phase", rank_phase_columns,
+                              rank_phases);
+const TableSource kStragglers("stragglers",
+                              "of each phase that several processes have times of, the slowest",
+                              straggler_columns, through(&Report::ranks, &RanksReport::stragglers));
+const TableSource kOddRanks("odd_ranks", "ranks that no trace has, and ranks that several have",
+                            odd_rank_columns, odd_ranks);
+const TableSource kRuns("runs", "which processes belong together, in the order of their beginnings",
+                        run_columns, &Report::runs);
 
 }  // namespace
 
-const Subject kRanks = {ranks_section, ranks_fields};
+const Subject kRanks = {
+    ranks_section, nullptr, nullptr, {&kRankTable, &kRankPhases, &kStragglers, &kOddRanks, &kRuns}};
 
 }  // namespace flopinj::reduce
