@@ -44,10 +44,57 @@ void gate_fields(Fields& f, const std::vector<GateResult>& gates) {
 
 namespace {
 
-void fields_of_report(Fields& f, const Report& report) { gate_fields(f, report.gates); }
+Columns<GateResult> gate_columns() {
+  Columns<GateResult> c;
+  c.text("condition", "condition", &GateResult::condition);
+  c.text(
+      "verdict", "verdict", [](const GateResult& gate) { return word_of(gate.verdict); },
+      "passed: the condition does not hold; failed: it does, exit code 1; not_known: a figure that "
+      "is not known decides it, exit code 1; invalid: it names a figure that there is not, exit "
+      "code 2");
+  c.text("message", "message", &GateResult::message,
+         "the figures with their values, or what is wrong with a name");
+  return c;
+}
+
+struct GateFigureRow {
+  const GateResult* gate;
+  const GateResult::Named* named;
+};
+std::vector<GateFigureRow> gate_figures(const Report& report) {
+  std::vector<GateFigureRow> rows;
+  for (const GateResult& gate : report.gates)
+    for (const GateResult::Named& named : gate.figures) rows.push_back({&gate, &named});
+  return rows;
+}
+
+Columns<GateFigureRow> gate_figure_columns() {
+  using Named = GateResult::Named;
+  Columns<GateFigureRow> c;
+  c.text("condition", "condition", through(&GateFigureRow::gate, &GateResult::condition));
+  c.text("figure", "figure", through(&GateFigureRow::named, &Named::name), "as in the condition");
+  c.exact("value", "value", Kind::kRatio, through(&GateFigureRow::named, &Named::value),
+          "true is 1, false is 0");
+  c.text(
+      "value_exact", "exactly",
+      [](const GateFigureRow& row) {
+        const std::optional<u128>& whole = row.named->whole;
+        return whole ? std::optional(to_decimal(*whole)) : std::nullopt;
+      },
+      "where it is a whole number");
+  c.text(
+      "reason", "reason", [](const GateFigureRow& row) { return text_or_null(row.named->reason); },
+      "why it has no value");
+  return c;
+}
+
+const TableSource kGateTable("gates", "conditions of --fail-if, in their order", gate_columns,
+                             &Report::gates);
+const TableSource kGateFigures("gate_figures", "the figures that these conditions name",
+                               gate_figure_columns, gate_figures);
 
 }  // namespace
 
-const Subject kGates = {nullptr, fields_of_report};
+const Subject kGates = {nullptr, nullptr, nullptr, {&kGateTable, &kGateFigures}};
 
 }  // namespace flopinj::reduce

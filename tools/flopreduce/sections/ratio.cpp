@@ -3,7 +3,6 @@
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -18,6 +17,20 @@ std::string first_layer_note(const RatioReport& r) {
   if (!r.first_layer_share || std::abs(2 - *r.first_layer_share - r.expected->most) > 1e-9)
     return {};
   return " (2 - f1, first layer " + fixed(*r.first_layer_share * 100, 2) + " %)";
+}
+
+std::optional<std::string> verdict_word(RatioVerdict verdict) {
+  switch (verdict) {
+    case RatioVerdict::kInside:
+      return "inside";
+    case RatioVerdict::kOutside:
+      return "outside";
+    case RatioVerdict::kUndecided:
+      return "undecided";
+    case RatioVerdict::kNone:
+      break;
+  }
+  return std::nullopt;
 }
 
 std::string uncounted(const Work& work, const char* phase) {
@@ -47,60 +60,69 @@ Section ratio_section(const Report& report) {
   return out;
 }
 
-void ratio_fields(Fields& f, const Report& report) {
-  const RatioReport& r = report.ratio;
-  f("ratio_partial", r.ratio_partial,
-    "the same of the launches that are measured and known to be forward's, where not all are and "
-    "both sides have some");
-  f("ratio_missing", text_or_null(at_most(r) ? kForwardMayHaveMore : ratio_missing(report)),
-    "why ratio is null");
-  f.object_if(r.matrix_interval.has_value(), "matrix_ratio_interval_95",
-              "where launches of a side are estimates that have an interval",
-              [&](Fields& interval) {
-                const Limits limits = r.matrix_interval.value_or(Limits{});
-                interval("low", limits.low);
-                interval("high", limits.high);
-              });
-  verdict_field(f, r.verdict);
-  expected_fields(f, r.expected);
-  f("expected_ratio_missing", text_or_null(r.expected_missing),
-    "why nothing is expected, where more than evidence is missing");
-  f.share("first_layer_share", r.first_layer_share,
-          "matrix FLOP of the first layer / matrix FLOP of the forward ranges that have layers. "
-          "Layers are the ranges directly below the outermost range that says forward; the first "
-          "is the one entered first that holds matrix work");
-  f.list("layers", r.layers, "", first_layer_fields);
-}
-
 // Each figure with how it is to be read, and why or what it is taken from.
-Table figures_table(const Report& report) {
+struct RatioRow {
+  const char* figure;
+  Figure value;
+  std::string note = {};
+  std::optional<std::string> verdict = {};
+};
+
+std::vector<RatioRow> ratio_rows(const Report& report) {
   const RatioReport& r = report.ratio;
-  Table table{"ratio", {{"figure", "figure"}, {"value", "value", Kind::kRatio}, {"note", "note"}}};
-  const auto add = [&](const char* figure, const Figure& value, std::string note) {
-    table.rows.push_back({figure, value, std::move(note)});
+  const auto end = [](const auto& range, auto end_of) {
+    return range ? Figure::exact(*range.*end_of) : Figure();
   };
-  add("backward / forward", r.ratio, at_most(r) ? kForwardMayHaveMore : ratio_missing(report));
-  add("matrix work only", r.matrix_ratio,
-      r.verdict == RatioVerdict::kNone ? "" : verdict_text(r).substr(2));
-  const auto bound = [&](double ExpectedRatio::*end) {
-    if (!r.expected) return Figure();
-    return Figure(*r.expected.*end, mark_if(r.expected->assumed, Mark::kEstimate));
+  const auto expected = [&](double ExpectedRatio::*end_of) {
+    return end(r.expected, end_of)
+        .with(mark_if(r.expected && r.expected->assumed, Mark::kEstimate));
   };
   const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
-  add("expected of matrix work, least", bound(&ExpectedRatio::least), basis);
-  add("expected of matrix work, most", bound(&ExpectedRatio::most), basis);
-  return table;
+  return {
+      {"backward / forward", r.ratio, at_most(r) ? kForwardMayHaveMore : ratio_missing(report)},
+      {"backward / forward of the measured launches", Figure::exact(r.ratio_partial),
+       r.ratio_partial ? "of launches that are known to be forward's" : ""},
+      {"matrix work only", r.matrix_ratio,
+       r.verdict == RatioVerdict::kNone ? "" : verdict_text(r).substr(2), verdict_word(r.verdict)},
+      {"matrix work only, low end of 95 %", end(r.matrix_interval, &Limits::low)},
+      {"matrix work only, high end of 95 %", end(r.matrix_interval, &Limits::high)},
+      {"expected of matrix work, least", expected(&ExpectedRatio::least), basis},
+      {"expected of matrix work, most", expected(&ExpectedRatio::most), basis},
+      {"first layer's share of matrix work", Figure::exact(r.first_layer_share),
+       r.first_layer_share ? "f1, of the forward ranges that have layers" : ""}};
 }
 
-std::vector<Table> ratio_tables(const Report& report) {
-  Table table{"first_layers",
-              {{"layer", "layer"},
-               {"forward_matrix_flop", "forward matrix FLOP", Kind::kFlop},
-               {"first", "first", Kind::kCount}}};
-  for (const auto& l : report.ratio.layers)
-    table.rows.push_back({l.path, l.forward_matrix_flop, uint64_t{l.first}});
-  return {figures_table(report), std::move(table)};
+Columns<RatioRow> ratio_columns() {
+  Columns<RatioRow> c;
+  c.text("figure", "figure", &RatioRow::figure,
+         "matrix work is fused multiply-adds and tensor cores; what is expected of it is said of "
+         "layers.expected_ratio");
+  c.figure("value", "value", Kind::kRatio, &RatioRow::value);
+  c.text("note", "note", &RatioRow::note,
+         "why there is no value, how it is to be read, or what it is taken from; what is assumed "
+         "is named so");
+  c.text("verdict", "verdict", &RatioRow::verdict,
+         "of matrix work, with all of its interval, against the expected value or range, 1 % left "
+         "aside: inside, outside, or undecided where the interval reaches beyond it or is not "
+         "known, and where damage took launches; null where there is no ratio or no expectation");
+  return c;
 }
+
+Columns<LayerReport> first_layer_columns() {
+  Columns<LayerReport> c;
+  c.text("layer", "layer", &LayerReport::path,
+         "a range directly below the outermost range that says forward");
+  c.figure("forward_matrix_flop", "forward matrix FLOP", Kind::kFlop,
+           exactly(&LayerReport::forward_matrix_flop));
+  c.flag("first", "first", &LayerReport::first,
+         "the one that was entered first of those that hold matrix work");
+  return c;
+}
+
+const TableSource kRatioTable("ratio", "backward / forward, and what it should be", ratio_columns,
+                              ratio_rows);
+const TableSource kFirstLayers("first_layers", "layers of the forward pass", first_layer_columns,
+                               through(&Report::ratio, &RatioReport::layers));
 
 }  // namespace
 
@@ -161,6 +183,6 @@ std::string ratio_missing(const Report& report) {
   return text;
 }
 
-const Subject kRatio = {ratio_section, ratio_fields, ratio_tables};
+const Subject kRatio = {ratio_section, nullptr, nullptr, {&kRatioTable, &kFirstLayers}};
 
 }  // namespace flopinj::reduce

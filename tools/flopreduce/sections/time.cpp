@@ -2,49 +2,69 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-Cell ns_cell(const std::optional<u128>& ns, Mark mark = Mark::kNone) {
-  return ns ? Cell(*ns, mark) : Cell::none();
+// Some time of all devices together, and its share of the wall time.
+struct TimeRow {
+  const char* name;
+  Figure ns, wall_share;
+};
+
+// Kernels are as recorded, and took longer while counters were read.
+bool slowed(const Report& report) {
+  return report.time.kernel_ns && *report.time.kernel_ns > report.total.time.ns;
 }
+
+std::vector<TimeRow> time_rows(const Report& report) {
+  const TimeReport& time = report.time;
+  std::vector<TimeRow> rows;
+  if (time.devices.empty()) return rows;
+  // A simulated GPU's time is modelled, the wall time is the CPU's: no share.
+  const bool comparable = time.wall_ns && !report.simulated.value_or(false);
+  const auto share = [&](const Figure& ns, const std::optional<u128>& wall) {
+    return comparable ? ns / Figure::exact(wall) : Figure();
+  };
+  const auto row = [&](const char* name, const Figure& ns) {
+    rows.push_back({name, ns, share(ns, time.wall_ns)});
+  };
+  const auto marked = [&](const std::optional<u128>& ns, Mark where_incomplete) {
+    return Figure::exact(ns).with(mark_if(!time.complete, where_incomplete));
+  };
+  if (report.total.time_known()) row("GPU time: sum of kernels", gpu_time_of(report.total));
+  if (slowed(report))
+    row("the same as recorded, slowed by measuring", marked(time.kernel_ns, Mark::kAtLeast));
+  row("busy: some kernel runs", marked(time.busy_ns, Mark::kAtLeast));
+  row("idle between kernels", marked(time.idle_ns, Mark::kAtMost));
+  if (time.before_ns) row("before the first kernel", marked(time.before_ns, Mark::kAtMost));
+  if (time.after_ns) row("after the last kernel", marked(time.after_ns, Mark::kAtMost));
+  row("wall", Figure::exact(time.wall_ns));
+  // Of the processes' wall time, whatever number of devices each has.
+  const Figure own = Figure::exact(time.own_ns);
+  rows.push_back({"profiler overhead", own, share(own, time.own_wall_ns)});
+  return rows;
+}
+
+Columns<TimeRow> time_columns() {
+  Columns<TimeRow> c;
+  c.text("what", "time", &TimeRow::name, "of all devices; a process's wall time once for each");
+  c.figure("ns", "", Kind::kNanoseconds, &TimeRow::ns).main();
+  c.figure("wall_share", "share of wall", Kind::kShare, &TimeRow::wall_share, "share of wall time");
+  return c;
+}
+
+const TableSource kTimeTable("time", "busy and idle time, and the profiler's", time_columns,
+                             time_rows);
 
 Section busy_time_section(const Report& report) {
   const TimeReport& time = report.time;
   if (time.devices.empty()) return {};
-  Table table{"time",
-              {{"what", "time"},
-               {"ns", "", Kind::kNanoseconds, Worth::kMain},
-               {"wall_share", "share of wall", Kind::kShare}}};
-  const Mark mark = time.complete ? Mark::kNone : Mark::kAtLeast;
-  // A simulated GPU's time is modelled, the wall time is the CPU's: no share.
-  const bool comparable = time.wall_ns && !report.simulated.value_or(false);
-  const auto row = [&](const char* name, const std::optional<u128>& ns, Mark m,
-                       const std::optional<u128>& wall) {
-    table.rows.push_back(
-        {name, ns_cell(ns, m), ns && wall ? share_cell(*ns, *wall) : Cell::none()});
-  };
-  const auto wall = comparable ? time.wall_ns : std::nullopt;
-  const Work& total = report.total;
-  const bool slowed = time.kernel_ns && *time.kernel_ns > total.time.ns;
-  const Mark at_most = time.complete ? Mark::kNone : Mark::kAtMost;
-  if (total.time_known())
-    table.rows.push_back({"GPU time: sum of kernels", time_cell(total),
-                          wall ? share_cell(total.time.ns, *wall) : Cell::none()});
-  if (slowed) row("the same as recorded, slowed by measuring", time.kernel_ns, mark, wall);
-  row("busy: some kernel runs", time.busy_ns, mark, wall);
-  row("idle between kernels", time.idle_ns, at_most, wall);
-  if (time.before_ns) row("before the first kernel", time.before_ns, at_most, wall);
-  if (time.after_ns) row("after the last kernel", time.after_ns, at_most, wall);
-  row("wall", time.wall_ns, Mark::kNone, wall);
-  // Of the processes' wall time, whatever number of devices each has.
-  row("profiler overhead", time.own_ns, Mark::kNone, comparable ? time.own_wall_ns : std::nullopt);
-  Section s{"Time", {}, std::move(table), {}};
-  if (slowed)
+  Section s{"Time", {}, kTimeTable.for_people(report), {}};
+  if (slowed(report))
     s.below.emplace_back(
         "  Busy time is as recorded too; GPU time has the mean of a kernel's other launches for "
         "launches that were slowed.",
@@ -76,24 +96,91 @@ std::string decade_text(size_t decade) {
   return "1" + std::string(decade - 3 * unit, '0') + " " + kUnits[unit];
 }
 
-Section idle_section(const Report& report) {
+// Gaps of one decade of length: of all devices, or of one.
+struct IdleRow {
+  size_t decade;
+  uint64_t at_least_ns;
+  BusyTime::Decade idle;
+  const TimeReport::Device* device = nullptr;
+};
+
+std::vector<IdleRow> idle_rows_of(const std::array<BusyTime::Decade, BusyTime::kDecades>& idle,
+                                  const TimeReport::Device* device) {
+  std::vector<IdleRow> rows;
+  uint64_t at_least = 1;
+  for (size_t i = 0; i < idle.size(); ++i, at_least *= 10)
+    if (idle[i].gaps > 0) rows.push_back({i, at_least, idle[i], device});
+  return rows;
+}
+
+std::vector<IdleRow> idle_rows(const Report& report) {
   std::array<BusyTime::Decade, BusyTime::kDecades> sum{};
-  std::vector<const TimeReport::Gap*> largest;
-  for (const auto& device : report.time.devices) {
+  for (const auto& device : report.time.devices)
     for (size_t i = 0; i < sum.size(); ++i) {
       add_saturating(sum[i].gaps, device.idle[i].gaps);
       add_saturating(sum[i].ns, device.idle[i].ns);
     }
+  return idle_rows_of(sum, nullptr);
+}
+
+std::vector<IdleRow> device_idle_rows(const Report& report) {
+  std::vector<IdleRow> rows;
+  for (const auto& device : report.time.devices)
+    for (const IdleRow& row : idle_rows_of(device.idle, &device)) rows.push_back(row);
+  return rows;
+}
+
+void add_gaps(Columns<IdleRow>& c) {
+  c.count("gaps", "gaps", through(&IdleRow::idle, &BusyTime::Decade::gaps),
+          "times in which no kernel ran")
+      .main();
+  c.figure("ns", "in all", Kind::kNanoseconds,
+           exactly(through(&IdleRow::idle, &BusyTime::Decade::ns)));
+}
+
+Columns<IdleRow> idle_columns() {
+  Columns<IdleRow> c;
+  c.text("at_least", "idle for at least",
+         [](const IdleRow& row) { return decade_text(row.decade); });
+  add_gaps(c);
+  c.for_programs();
+  c.exact("at_least_ns", "at least", Kind::kNanoseconds, &IdleRow::at_least_ns,
+          "and less than ten times as long");
+  return c;
+}
+
+// Which device, of which process.
+template <typename Row, typename F>
+void add_device(Columns<Row>& c, F device) {
+  c.count(said::kProcessNumber,
+          [device](const Row& row) { return std::invoke(device, row).trace; });
+  c.count(said::kOrdinal, [device](const Row& row) {
+    const uint32_t id = std::invoke(device, row).id;
+    return id > 0 ? std::optional(id - 1) : std::nullopt;
+  });
+}
+
+Columns<IdleRow> device_idle_columns() {
+  Columns<IdleRow> c;
+  add_device(
+      c, [](const IdleRow& row) -> const auto& { return *row.device; });
+  c.exact("at_least_ns", "at least", Kind::kNanoseconds, &IdleRow::at_least_ns,
+          "and less than ten times as long");
+  add_gaps(c);
+  return c;
+}
+
+const TableSource kIdleTable("idle_gaps", "gaps between kernels by length", idle_columns,
+                             idle_rows);
+const TableSource kDeviceIdleTable("device_idle_gaps", "the same by device", device_idle_columns,
+                                   device_idle_rows);
+
+Section idle_section(const Report& report) {
+  std::vector<const TimeReport::Gap*> largest;
+  for (const auto& device : report.time.devices)
     for (const auto& gap : device.largest) largest.push_back(&gap);
-  }
   if (largest.empty()) return {};
-  Table table{"idle_gaps",
-              {{"at_least", "idle for at least"},
-               {"gaps", "gaps", Kind::kCount, Worth::kMain},
-               {"ns", "in all", Kind::kNanoseconds}}};
-  for (size_t i = 0; i < sum.size(); ++i)
-    if (sum[i].gaps > 0) table.rows.push_back({decade_text(i), sum[i].gaps, sum[i].ns});
-  Section s{"Idle gaps", {}, std::move(table), {}};
+  Section s{"Idle gaps", {}, kIdleTable.for_people(report), {}};
   constexpr size_t kShown = 3;
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
@@ -105,143 +192,128 @@ Section idle_section(const Report& report) {
   return s;
 }
 
-void gap_fields(Fields& f, const TimeReport::Gap& gap) {
-  f("begin_ns", gap.begin_ns, "after the device's first kernel began");
-  f("length_ns", gap.length_ns);
-  f("before", printable(gap.before));
-  f("after", printable(gap.after));
+// A time of a device as recorded: launches are missing where they have no start and end, or came
+// too late.
+template <typename Get>
+auto recorded(Get get, Mark where_incomplete) {
+  return [get, where_incomplete](const TimeReport::Device& d) {
+    return Figure::exact(d.*get).with(mark_if(d.unplaced > 0 || d.late > 0, where_incomplete));
+  };
 }
 
-void series_fields(Fields& f, const TimeReport::Series& series) {
-  f("phase", printable(series.phase));
-  f("begin_ns", series.begin_ns, "on the trace's clock");
-  f("bin_ns", series.bin_ns);
-  f.flops("flop", series.flop, "bin by bin");
-  f("at_least", series.at_least, "launches without a FLOP count or a time are missing from flop");
+Columns<TimeReport::Device> device_time_columns() {
+  using Device = TimeReport::Device;
+  Columns<Device> c;
+  add_device(c, std::identity());
+  c.text("name", "name", &Device::name);
+  c.count("launches_placed", "placed", &Device::placed, "launches with a start and an end");
+  c.count("launches_unplaced", "unplaced", &Device::unplaced,
+          "launches without: in none of these times");
+  c.figure("kernel_sum_ns", "kernels as recorded", Kind::kNanoseconds,
+           recorded(&Device::kernel_ns, Mark::kAtLeast),
+           "sum of the kernels' times as recorded, launches included that were slowed while "
+           "counters were read; gpu_time_ns has the mean of their kernel's other launches for "
+           "those");
+  c.figure("busy_ns", "busy", Kind::kNanoseconds, recorded(&Device::busy_ns, Mark::kAtLeast),
+           "time in which some kernel ran");
+  c.figure("idle_ns", "idle", Kind::kNanoseconds, recorded(&Device::idle_ns, Mark::kAtMost),
+           "time between the first and the last kernel in which none ran");
+  c.figure("before_first_kernel_ns", "before", Kind::kNanoseconds,
+           recorded(&Device::before_ns, Mark::kAtMost), "of the wall time");
+  c.figure("after_last_kernel_ns", "after", Kind::kNanoseconds,
+           recorded(&Device::after_ns, Mark::kAtMost), "of the wall time");
+  c.figure("wall_ns", "wall", Kind::kNanoseconds, exactly(&Device::wall_ns),
+           "how long the recording took");
+  c.exact(
+      "begin_ns", "begin", Kind::kNanoseconds,
+      [](const Device& d) { return d.placed > 0 ? std::optional(d.begin_ns) : std::nullopt; },
+      "when the first kernel began, on the trace's clock");
+  c.count("late", "late", &Device::late,
+          "parts of kernels that were written too late, and may be missing from busy_ns");
+  c.exact("late_ns", "late", Kind::kNanoseconds, &Device::late_ns, "their time");
+  return c;
 }
 
-struct IdleDecade {
-  uint64_t at_least_ns = 1;
-  BusyTime::Decade decade;
+// What several records of each device are rows of.
+template <typename T>
+struct OfDevice {
+  const TimeReport::Device* device;
+  const T* of;
 };
-
-std::vector<IdleDecade> idle_decades(const TimeReport::Device& device) {
-  std::vector<IdleDecade> decades;
-  uint64_t at_least = 1;
-  for (const auto& decade : device.idle) {
-    if (decade.gaps > 0) decades.push_back({at_least, decade});
-    at_least *= 10;
-  }
-  return decades;
+template <typename T>
+std::vector<OfDevice<T>> of_devices(const Report& report,
+                                    std::vector<T> TimeReport::Device::*records) {
+  std::vector<OfDevice<T>> rows;
+  for (const auto& device : report.time.devices)
+    for (const T& one : device.*records) rows.push_back({&device, &one});
+  return rows;
 }
 
-// Of a device, or of all.
-void times_fields(Fields& f, const auto& time) {
-  f("kernel_sum_ns", time.kernel_ns,
-    "of the kernels' times as recorded, launches included that were slowed while counters were "
-    "read; total.gpu_time_ns has the mean of their kernel's other launches for those");
-  f("busy_ns", time.busy_ns, "union of the kernels' times, as recorded");
-  f("idle_ns", time.idle_ns, "between the first kernel and the last");
-  f("before_first_kernel_ns", time.before_ns, "of the wall time");
-  f("after_last_kernel_ns", time.after_ns, "of the wall time");
-  f("wall_ns", time.wall_ns);
+using GapRow = OfDevice<TimeReport::Gap>;
+std::vector<GapRow> gap_rows(const Report& report) {
+  return of_devices(report, &TimeReport::Device::largest);
 }
 
-void device_time_fields(Fields& f, const TimeReport::Device& d) {
-  f("trace", d.trace, "index into traces");
-  f("ordinal", when(d.id > 0, d.id - 1));
-  f("launches_placed", d.placed, "with a start and an end");
-  f("launches_unplaced", d.unplaced, "without: in none of these times");
-  times_fields(f, d);
-  f("begin_ns", when(d.placed > 0, d.begin_ns), "of the first kernel, on the trace's clock");
-  f("late", d.late, "parts of kernels that may be missing from busy_ns");
-  f("late_ns", d.late_ns);
-  f.list("idle_gaps", idle_decades(d), "by decade of their length",
-         [](Fields& gaps, const IdleDecade& idle) {
-           gaps("at_least_ns", idle.at_least_ns);
-           gaps("gaps", idle.decade.gaps);
-           gaps("ns", idle.decade.ns);
-         });
-  f.list("largest_gaps", d.largest, "longest first", gap_fields);
-  f.list("flop_over_time", d.flop, "of phases that have any", series_fields);
+Columns<GapRow> gap_columns() {
+  using Gap = TimeReport::Gap;
+  Columns<GapRow> c;
+  add_device(
+      c, [](const GapRow& row) -> const auto& { return *row.device; });
+  c.figure("begin_ns", "begin", Kind::kNanoseconds, exactly(through(&GapRow::of, &Gap::begin_ns)),
+           "after the device's first kernel began");
+  c.figure("length_ns", "length", Kind::kNanoseconds,
+           exactly(through(&GapRow::of, &Gap::length_ns)));
+  c.text("before", "kernel before", through(&GapRow::of, &Gap::before));
+  c.text("after", "kernel after", through(&GapRow::of, &Gap::after));
+  return c;
 }
 
-void busy_time_fields(Fields& f, const Report& report) {
-  f.object("time",
-           "of launches whose start and end are known; null where no launch's are. Sums over "
-           "devices, a process's wall time once for each",
-           [&](Fields& time) {
-             times_fields(time, report.time);
-             time("own_ns", report.time.own_ns, "what the profiler took of the programs' threads");
-             time("complete", report.time.complete, "false: launches are missing from these times");
-             time.list("devices", report.time.devices, "", device_time_fields);
-           });
+struct FlopBin {
+  const TimeReport::Device* device;
+  const TimeReport::Series* series;
+  size_t bin;
+};
+std::vector<FlopBin> flop_bins(const Report& report) {
+  std::vector<FlopBin> rows;
+  for (const auto& [device, series] : of_devices(report, &TimeReport::Device::flop))
+    for (size_t i = 0; i < series->flop.size(); ++i) rows.push_back({device, series, i});
+  return rows;
 }
 
-Cell ordinal(const TimeReport::Device& d) {
-  return d.id > 0 ? Cell(uint64_t{d.id} - 1) : Cell::none();
+Columns<FlopBin> flop_bin_columns() {
+  Columns<FlopBin> c;
+  add_device(
+      c, [](const FlopBin& row) -> const auto& { return *row.device; });
+  c.text("phase", "phase", [](const FlopBin& row) { return row.series->phase; });
+  c.figure("begin_ns", "begin", Kind::kNanoseconds, exactly([](const FlopBin& row) {
+             return row.series->begin_ns + row.bin * row.series->bin_ns;
+           }),
+           "on the trace's clock");
+  c.figure("bin_ns", "bin", Kind::kNanoseconds,
+           exactly([](const FlopBin& row) { return row.series->bin_ns; }), "how long a bin is");
+  c.figure(said::kFlop, [](const FlopBin& row) {
+    return Figure(row.series->flop[row.bin], mark_if(row.series->at_least, Mark::kAtLeast));
+  });
+  return c;
 }
 
-Table device_time_table(const TimeReport& time) {
-  Table table{"device_time",
-              {{"trace", "process", Kind::kCount},
-               {"ordinal", "device", Kind::kCount},
-               {"name", "name"},
-               {"launches_placed", "placed", Kind::kCount},
-               {"launches_unplaced", "unplaced", Kind::kCount},
-               {"kernel_sum_ns", "kernels as recorded", Kind::kNanoseconds},
-               {"busy_ns", "busy", Kind::kNanoseconds},
-               {"idle_ns", "idle", Kind::kNanoseconds},
-               {"before_first_kernel_ns", "before", Kind::kNanoseconds},
-               {"after_last_kernel_ns", "after", Kind::kNanoseconds},
-               {"wall_ns", "wall", Kind::kNanoseconds}}};
-  const auto cell = [](const auto& ns) { return ns ? Cell(*ns) : Cell::none(); };
-  for (const auto& d : time.devices)
-    table.rows.push_back({uint64_t{d.trace}, ordinal(d), d.name, d.placed, d.unplaced,
-                          cell(d.kernel_ns), cell(d.busy_ns), cell(d.idle_ns), cell(d.before_ns),
-                          cell(d.after_ns), cell(d.wall_ns)});
-  return table;
+const std::vector<TimeReport::Device>& timed_devices(const Report& report) {
+  return report.time.devices;
 }
 
-Table gap_table(const TimeReport& time) {
-  Table table{"largest_gaps",
-              {{"trace", "process", Kind::kCount},
-               {"ordinal", "device", Kind::kCount},
-               {"begin_ns", "begin", Kind::kNanoseconds},
-               {"length_ns", "length", Kind::kNanoseconds},
-               {"before", "kernel before"},
-               {"after", "kernel after"}}};
-  for (const auto& d : time.devices)
-    for (const auto& gap : d.largest)
-      table.rows.push_back(
-          {uint64_t{d.trace}, ordinal(d), gap.begin_ns, gap.length_ns, gap.before, gap.after});
-  return table;
-}
-
-Table flop_table(const TimeReport& time) {
-  Table table{"flop_over_time",
-              {{"trace", "process", Kind::kCount},
-               {"ordinal", "device", Kind::kCount},
-               {"phase", "phase"},
-               {"begin_ns", "begin", Kind::kNanoseconds},
-               {"bin_ns", "bin", Kind::kNanoseconds},
-               {"flop", "FLOP", Kind::kFlop}}};
-  for (const auto& d : time.devices)
-    for (const auto& series : d.flop)
-      for (size_t i = 0; i < series.flop.size(); ++i)
-        table.rows.push_back(
-            {uint64_t{d.trace}, ordinal(d), series.phase, series.begin_ns + i * series.bin_ns,
-             series.bin_ns, Cell(series.flop[i], series.at_least ? Mark::kAtLeast : Mark::kNone)});
-  return table;
-}
-
-std::vector<Table> busy_time_tables(const Report& report) {
-  return {device_time_table(report.time), gap_table(report.time), flop_table(report.time)};
-}
+const TableSource kDeviceTimeTable("device_time", "the same by device", device_time_columns,
+                                   timed_devices);
+const TableSource kGapTable("largest_gaps", "the longest gaps, and what is beside them",
+                            gap_columns, gap_rows);
+const TableSource kFlopBinTable("flop_over_time", "FLOP by phase in bins of time", flop_bin_columns,
+                                flop_bins);
 
 }  // namespace
 
-const Subject kBusyTime = {busy_time_section, busy_time_fields, busy_time_tables};
-const Subject kIdleGaps = {idle_section, nullptr};
+const Subject kBusyTime = {busy_time_section,
+                           nullptr,
+                           nullptr,
+                           {&kTimeTable, &kDeviceTimeTable, &kGapTable, &kFlopBinTable}};
+const Subject kIdleGaps = {idle_section, nullptr, nullptr, {&kIdleTable, &kDeviceIdleTable}};
 
 }  // namespace flopinj::reduce
