@@ -351,7 +351,7 @@ PYTHON = harness.SOURCE / "build/python3.14"
 
 
 @unittest.skipUnless((PYTHON / "bin/python3.14").exists(),
-                     "no Python 3.14: tests/newest_python/fetch build/python3.14")
+                     "no Python 3.14; `tests/newest_python/fetch build/python3.14` brings it")
 class NewestPython(Entering):
     """CPython from 3.14 on has a way in of its own: its interpreter runs a script."""
 
