@@ -69,6 +69,8 @@ void WaitingStreams::forget_finished(const CudaApi& cuda) {
 bool WaitingStreams::stream_destroying(const CudaApi& cuda, CUcontext context, CUstream stream) {
   if (stream == nullptr || !any_.load(std::memory_order_relaxed)) return true;
   const MutexLock lock(mutex_);
+  // Of another context, then, which may be about to be destroyed: none of its streams is asked.
+  if (find(stream) == nullptr) return true;
   forget_finished(cuda);
   Stream* const going = find(stream);
   if (going == nullptr) return true;

@@ -240,11 +240,16 @@ bool serve_control(const ControlDuties& duties) noexcept {
     server->duties = duties;
     if (duties.listens) listen_for(*server);
     pthread_t thread{};
-    if (!start_thread(thread, [raw = server.get()] { run(*raw); })) return false;
+    current = server.get();  // from here on a forked child closes what it has open
+    if (!start_thread(thread, [raw = server.get()] { run(*raw); })) {
+      current = nullptr;
+      return false;
+    }
     pthread_detach(thread);
-    current = server.release();
+    static_cast<void>(server.release());
     return true;
   } catch (const std::exception&) {
+    current = nullptr;
     return false;
   }
 }
