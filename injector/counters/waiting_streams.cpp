@@ -6,7 +6,7 @@
 
 namespace flopinj {
 
-// Null where the driver has none: then nobody knows when the work has ended.
+// Null where the driver has none: then the end of the work is not known.
 CUevent WaitingStreams::event_behind(const CudaApi& cuda, CUcontext context, CUstream stream) {
   if (cuda.EventCreate == nullptr || cuda.EventRecord == nullptr || cuda.EventQuery == nullptr ||
       cuda.EventDestroy == nullptr)
