@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "projection/projection.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/peak_cells.h"
 #include "sections/parts/records.h"
@@ -161,31 +160,6 @@ void add_devices(std::vector<Line>& lines, const Report& report) {
   }
 }
 
-std::string percent(double low, double high) {
-  const auto one = [](double share) {
-    std::array<char, 16> text{};
-    std::snprintf(text.data(), text.size(), "%.3g", share * 100);
-    return std::string(text.data());
-  };
-  return low == high ? one(low) : one(low) + "-" + one(high);
-}
-
-// As many lines as it takes.
-void add_references(std::vector<Line>& lines) {
-  constexpr size_t kWidth = 100;
-  std::string text = "  For comparison, in %:";
-  for (const auto& r : kReferenceUtilizations) {
-    std::string one = percent(r.low, r.high) + " " + std::string(r.of);
-    if (&r != &kReferenceUtilizations.back()) one += ";";
-    if (text.size() + one.size() > kWidth) {
-      lines.emplace_back(std::move(text), Tone::kDim);
-      text = "   ";
-    }
-    text += " " + one;
-  }
-  lines.emplace_back(std::move(text), Tone::kDim);
-}
-
 Section utilization_section(const Report& report) {
   const UtilizationReport& u = report.utilization;
   Section out{"Utilization", {}, std::nullopt, {}};
@@ -215,7 +189,6 @@ Section utilization_section(const Report& report) {
                                  " is above the devices' peak: its FLOP, its time or the peak is "
                                  "wrong (--peak gives another)",
                              Tone::kBad);
-  add_references(out.below);
   return out;
 }
 
@@ -300,13 +273,6 @@ void utilization_fields(Fields& f, const Report& report) {
                    attained_fields(range, utilization_of(r.inclusive), bounds);
                    range.bounded("roof_share", Kind::kShare,
                                  number_cell(roofline_of(r.inclusive).share), bounds);
-                 });
-        all.list("references", kReferenceUtilizations, "what others reached",
-                 [](Fields& reference, const ReferenceUtilization& r) {
-                   reference.share("low", r.low);
-                   reference.share("high", r.high);
-                   reference("of", r.of);
-                   reference("source", r.source);
                  });
       });
 }

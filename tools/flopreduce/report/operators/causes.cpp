@@ -151,7 +151,8 @@ constexpr PossibleCause kBefore[] = {
     {"softmax", attention_once, 0.98, 1.1, "* of the products: the formula has no softmax"},
     {"complex numbers", [](auto& facts, u128) -> Ratio { return products(facts); }, 3.92, 4.08,
      "a complex multiply-add is four real ones", {"cgemm", "zgemm", "complex<"}},
-    {"bias", excess, 1, 1, "the difference is one addition per element of the result, # in all calls"},
+    {"bias", excess, 1, 1,
+     "the difference is one addition per element of the result, # in all calls"},
 };
 constexpr PossibleCause kAfter[] = {
     // A kernel that does the work of other operators too does more, never less.
@@ -188,8 +189,8 @@ std::optional<Cause> first_of(std::span<const PossibleCause> causes, const Opera
   return std::nullopt;
 }
 
-// One call is several kernels: harmless here, since calls are told apart; but a count of the formula
-// once per kernel is too high.
+// One call is several kernels: harmless here, since calls are told apart; but a count of the
+// formula once per kernel is too high.
 std::string per_kernel(const OperatorFacts& facts) {
   if (facts.kernels.empty() || facts.calls == 0) return {};
   const uint64_t each = facts.kernels[0].launches / facts.calls;
