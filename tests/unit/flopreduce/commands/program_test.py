@@ -270,7 +270,7 @@ class Program(unittest.TestCase):
         rules.write_text("mine range word x\n")
         files = {path: path.read_bytes() for path in (trace, rules)}
         for output in ("only.pb", "hard.pb", "soft.pb", "./set/../only.pb"):
-            for command in ((), ("merge",), ("--partial",), ("explain", "total"),
+            for command in ((), ("merge",), ("explain", "total"),
                             ("compare", self.trace["training"])):
                 for force in ((), ("--force",)):
                     self.one_line(run(*command, *force, "-o", self.folder / output, trace), 2,
@@ -659,9 +659,9 @@ class Program(unittest.TestCase):
         self.assertEqual(report["ledger"]["launches"], 25)
         self.assertEqual(len(report["errors"]), len(cases))
 
-    def merged(self, name, *inputs, command="merge", code=0):
+    def merged(self, name, *inputs, code=0):
         out = self.folder / name
-        done = run(*command.split(), "--force", "-o", out, *inputs)
+        done = run("merge", "--force", "-o", out, *inputs)
         self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
         return out
 
@@ -681,8 +681,6 @@ class Program(unittest.TestCase):
         both = (self.trace["training"], self.trace["other_rank"])
         expected = self.without_moments(*both)
         one = self.merged("a.sum", both[0])
-        self.assertEqual(one.read_bytes(),
-                         self.merged("b.sum", both[0], command="--partial").read_bytes())
         other = self.merged("c.sum", both[1])
         for name, inputs in (("whole", both), ("forth", (one, other)), ("back", (other, one)),
                              ("twice", (one, other, one)), ("mixed", (other, one, both[0])),
@@ -792,10 +790,6 @@ class Program(unittest.TestCase):
         torn.write_bytes(out.read_bytes()[:-20])
         done = run(torn)
         self.assertEqual(done.returncode, 3, done.stderr)
-        for arguments in (("--partial", "--format", "json"), ("--partial", "--fail-if",
-                                                              "ratio > 2")):
-            done = run(*arguments, self.trace["training"])
-            self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
 
     def test_explaining(self):
         trace = self.trace["training"]
