@@ -107,6 +107,7 @@ bool is_wait(uint64_t call, uint64_t second_argument) {
     case SYS_clock_nanosleep:
     case SYS_wait4:
     case SYS_waitid:
+    case SYS_restart_syscall:
       return true;
     case SYS_futex:
       return (second_argument & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -119,7 +120,7 @@ bool is_wait(uint64_t call, uint64_t second_argument) {
 constexpr std::array<unsigned char, 2> kSystemCall{0x0f, 0x05};
 
 // A wait that was interrupted before, by a debugger for instance, goes on in restart_syscall. Which
-// it is the C library's code says: mov $number, %eax; syscall. All bits set where it does not.
+// it is the code of C libraries before 2.41 says: mov $number, %eax; syscall.
 uint64_t call_behind(pid_t pid, uint64_t call, uint64_t next_instruction) {
   if (call != SYS_restart_syscall) return call;
   struct {
@@ -130,7 +131,7 @@ uint64_t call_behind(pid_t pid, uint64_t call, uint64_t next_instruction) {
   if (!read_memory(pid, next_instruction - sizeof code,
                    std::as_writable_bytes(std::span(&code, 1))) ||
       code.move != 0xb8 || !std::ranges::equal(code.call, kSystemCall))
-    return ~uint64_t{0};
+    return call;
   std::memcpy(&number, code.number, sizeof number);
   return number;
 }
@@ -140,6 +141,7 @@ bool is_for_ever(uint64_t call, const std::array<uint64_t, 6>& arguments) {
     case SYS_poll:
       return static_cast<int32_t>(arguments[2]) < 0;
     case SYS_nanosleep:
+    case SYS_restart_syscall:  // it may be
       return false;
     case SYS_clock_nanosleep:
       return arguments[1] != 0;  // until a time of the clock
