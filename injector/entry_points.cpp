@@ -1,16 +1,17 @@
 // The functions by which the world reaches us, and nothing else: exports.map names exactly these.
 //
-// CUDA: the driver loads CUDA_INJECTION64_PATH inside the program's cuInit and calls
-// InitializeInjection. NVTX: every copy of NVTX in the process (the executable and each library
-// have their own) loads
+// - CUDA: the driver loads CUDA_INJECTION64_PATH inside the program's cuInit and calls
+//   InitializeInjection.
+// - NVTX: every copy of NVTX in the process (the executable and each library have their own) loads
 //   NVTX_INJECTION64_PATH at its first call and calls InitializeInjectionNvtx2 (version 3) or
 //   InitializeInjectionNvtx (version 2, libnvToolsExt), so these run several times.
-// LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
-// nothing else: at that moment neither CUDA nor the program is ready.
-// flopinj attach: a thread of a program that was started without the library loads it, and calls
+// - LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
+//   nothing else: at that moment neither CUDA nor the program is ready.
+// - flopinj attach: a thread of a program that was started without the library loads it, and calls
 //   flopinj_listen(); all else is asked for by the control socket.
-// flopinj.torch: its observer of operators asks flopinj_operators() for the functions that
-//   it calls around each of them (operators.h).
+// - flopinj.torch: its observer of operators asks flopinj_operators() for the functions that it
+//   calls around each of them (operators.h).
+//
 // In a set-user-id program none of them does anything.
 #include <dlfcn.h>
 #include <injector/nvtx.h>

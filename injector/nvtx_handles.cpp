@@ -70,7 +70,7 @@ class KeptNames {
  private:
   struct Place {
     std::atomic<uint32_t>& slot;
-    uint32_t number;  // 0: the slot is free, and nobody has the name
+    uint32_t number;  // 0: the slot is free, and the name is new
   };
   // Takes no lock.
   Place place_of(std::string_view name, size_t hash) noexcept {

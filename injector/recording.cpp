@@ -158,7 +158,7 @@ bool Recording::connect(std::string& error) {
   began_ns_ = monotonic_ns();
   load_cuda(edge_.cuda);
   process_ = describe();
-  // The tracer is made before it takes over a subscription, which somebody has to end.
+  // The tracer is made before it takes over a subscription, which has to be ended.
   if (subscription_waits(edge_.cupti)) {
     tracer_.emplace(edge_);
     tracer_->adopt(take_subscription()->handle);

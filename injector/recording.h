@@ -1,6 +1,6 @@
 // One recording of the process, from its start to its end; a process may have several, one after
 // another, each with a trace and tables of its own. What is learned of handles, kernels and ranges
-// ends with it: while nothing is recorded nobody says what becomes of them.
+// ends with it: how they change while nothing is recorded is not seen.
 //
 // The session (session.h) makes it, publishes its edge, and frees it when no thread is inside.
 #pragma once

@@ -45,7 +45,7 @@ void let_go(Recording& recording) {
 // On the writer's thread, the last that is left to end.
 bool end_with_program() FLOPINJ_UNCHECKED_LOCKS {
   if (recording_edge() == nullptr || !only_helpers_left()) return false;
-  let_go(*session().current);  // nobody is left who could end it
+  let_go(*session().current);  // no other thread is left to end it
   return true;
 }
 
@@ -190,7 +190,7 @@ bool waits(const Settings& settings) {
   return settings.dormant || settings.start_after_s != 0 || settings.capture_range;
 }
 
-// Made at the first call, whoever makes it. Null: nothing is to be recorded now.
+// At the first call that asks. Null: nothing is to be recorded now.
 Recording* make_first() {
   std::vector<std::string> problems;
   const Settings settings = read_settings(environ, problems);
@@ -234,7 +234,7 @@ bool gpu_found() {
 
 Edge* first_edge() noexcept {
   SessionState& mine = session();
-  // Without the lock: who ends a recording holds it and waits for the caller.
+  // Without the lock: the thread that ends a recording holds it, and waits for the caller.
   if (mine.life.load(std::memory_order_acquire) != Life::kOpen) return nullptr;
   try {
     const MutexLock lock(mine.making);
@@ -314,8 +314,8 @@ bool listen_session() noexcept {
 }
 
 // exit() in a signal handler is not allowed, and done all the same. The signal may have interrupted
-// us or CUPTI on this thread, with a lock held that nobody can give back. What is surely so inside
-// is left at once; else the end is tried on another thread, and waited for only so long. Up to
+// us or CUPTI on this thread, with a lock held that no thread can give back. Where that is sure,
+// the end is left out; else it is tried on another thread, and waited for only so long. Up to
 // flush_ms of the trace may then be missing.
 void stop_session(EndReason reason) noexcept {
   constexpr auto kMostInHandler = std::chrono::seconds(2);
@@ -387,7 +387,7 @@ Outcome stop_recording() {
   return outcome;
 }
 
-// A recording that its launches end says so by end_recording_soon(), which wakes nobody: it is
+// A recording that its launches end says so by end_recording_soon(), which wakes no thread: it is
 // looked after.
 uint64_t next_session_event_ns() noexcept {
   constexpr uint64_t kLookEveryNs = 10'000'000;

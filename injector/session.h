@@ -27,7 +27,7 @@ bool handle_forks() noexcept;
 // Starts what the environment asks for. One line on stderr where it cannot.
 void start_session() noexcept;
 // Nothing is recorded until it is asked for, whatever the environment says. For a program that runs
-// already. False: nobody can ask.
+// already. False: no request can come.
 bool listen_session() noexcept;
 void stop_session(EndReason) noexcept;
 

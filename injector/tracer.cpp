@@ -75,7 +75,7 @@ constinit std::atomic<Tracer::State*> Tracer::State::current{nullptr};
 
 void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                       const void* data) noexcept {
-  // Our own calls are nobody's business, but for the modules that they cause to be loaded.
+  // Of our own calls only the modules count that they cause to be loaded.
   const bool module = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED;
   if (RecursionGuard::inside() && !module) return;
   const RecursionGuard guard;

@@ -1,4 +1,4 @@
-// The subscriber: receives CUPTI's callbacks and hands them to those who know what to do.
+// The subscriber: receives CUPTI's callbacks and hands each to the class that knows what to do.
 //
 //   launches   driver-API launch functions: ENTER and EXIT (launches.h)
 //   graphs     driver-API graph functions, and what CUPTI reports of nodes (graphs.h)
@@ -33,10 +33,11 @@ class Tracer {
   // The same, and the subscription ends. Records that are a subscriber's own end with it: the last
   // have to be there before.
   void end() noexcept;
-  // end() while the program goes on: CUPTI itself is let go of, where nobody else is known to use
-  // it. A launch would pay for it else. CUPTI says to do so at the EXIT of a call of the program's
-  // (guide, "Dynamic attach and detach"; PyTorch's profiler does so too): where no call comes for a
-  // second, the subscription ends and CUPTI stays. True: CUPTI has ended, or our own part of it.
+  // end() while the program goes on: CUPTI itself is let go of, where no other client is known to
+  // use it. A launch would pay for it else. CUPTI's guide ("Dynamic attach and detach") has this
+  // done at the EXIT of a call of the program's, as PyTorch's profiler does: where no call comes
+  // for a second, the subscription ends and CUPTI stays. True: CUPTI has ended, or our own part of
+  // it.
   bool end_and_finalize() noexcept;
   bool capturing() const;  // a stream is under capture
   // After disable(): false where the planner's thread is still at work.

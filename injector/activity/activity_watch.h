@@ -1,11 +1,11 @@
 // Notices that kernel times have stopped coming.
 //
 // Before CUPTI 13.3 a process has one pair of buffer callbacks and one switch for each kind of
-// record. Another client (torch.profiler) registers its own callbacks, whoever was there before,
-// and turns kernel records off when it is done. CUPTI reports neither; launches are made, and no
-// record comes. Asking for records while the other client is at work takes them
-// from it, so they are asked for only after kPatienceNs, longer than anybody profiles with records
-// of every kernel. A kernel that runs for long looks the same; for it asking changes nothing.
+// record. Another client (torch.profiler) registers its own callbacks in the place of ours, and
+// turns kernel records off when it is done. CUPTI reports neither; launches are made, and no record
+// comes. Asking for records while the other client is at work takes them from it, so they are asked
+// for only after kPatienceNs, longer than a profile with records of every kernel goes on. A kernel
+// that runs for long looks the same; for it asking changes nothing.
 //
 // Threads: the writer's.
 #pragma once

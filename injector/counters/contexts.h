@@ -30,13 +30,13 @@ struct Context {
   uint32_t ordinal = 0;  // of its device, as is the next
   DeviceId device;
 
-  // The measurement window; see windows.h for who may touch what.
+  // The measurement window; windows.h has which thread may touch what.
   TimedMutex lock;
   std::atomic<bool> gate{false};          // a window is open or about to be
   std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
   std::unique_ptr<OpenWindow> window FLOPINJ_GUARDED_BY(lock);
   std::unique_ptr<RangeProfiler> profiler FLOPINJ_GUARDED_BY(lock);  // made at the first window
-  // Whether the profiler is enabled; leases.h has who may change it.
+  // Whether the profiler is enabled; leases.h has which thread may change it.
   enum class Counters : uint8_t { kUntaken, kHeld, kSwitching, kReleased };
   std::atomic<Counters> counters{Counters::kUntaken};
   std::atomic<bool> counters_asked{false};  // a launch wants them

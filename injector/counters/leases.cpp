@@ -189,8 +189,8 @@ bool Leases::try_enable(Context& context, uint64_t now_ns) {
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
   Device& device = device_of(context);
-  Context* nobody = nullptr;
-  if (!current || !device.holder.compare_exchange_strong(nobody, &context)) return false;
+  Context* none = nullptr;
+  if (!current || !device.holder.compare_exchange_strong(none, &context)) return false;
   Problem problem;
   if (context.profiler->enable(problem)) return true;
   device.holder.store(nullptr);

@@ -10,8 +10,8 @@
 //                      Stop; DecodeData; number of ranges against the number of launches
 //   per image          EvaluateToGpuValues per range, on any thread     (evaluate_image)
 //
-// A configuration has one pass, so kernels are not replayed and their memory is not saved; but for
-// that of mode full, where CUPTI runs every kernel as often as there are passes, its memory saved
+// A configuration has one pass, so kernels are not replayed and their memory is not saved. The one
+// of mode full has more: CUPTI runs every kernel as often as there are passes, its memory saved
 // before and restored between.
 //
 // Threads: one at a time (the window's lock), with the context current. CUPTI is called in relaxed

@@ -6,7 +6,7 @@
 
 namespace flopinj {
 
-// Null where the driver has none: then nobody knows when the work has ended.
+// Null where the driver has none: then the end of the work is not known.
 CUevent WaitingStreams::event_behind(const CudaApi& cuda, CUcontext context, CUstream stream) {
   if (cuda.EventCreate == nullptr || cuda.EventRecord == nullptr || cuda.EventQuery == nullptr ||
       cuda.EventDestroy == nullptr)
@@ -69,6 +69,8 @@ void WaitingStreams::forget_finished(const CudaApi& cuda) {
 bool WaitingStreams::stream_destroying(const CudaApi& cuda, CUcontext context, CUstream stream) {
   if (stream == nullptr || !any_.load(std::memory_order_relaxed)) return true;
   const MutexLock lock(mutex_);
+  // Of another context, then, which may be about to be destroyed: none of its streams is asked.
+  if (find(stream) == nullptr) return true;
   forget_finished(cuda);
   Stream* const going = find(stream);
   if (going == nullptr) return true;

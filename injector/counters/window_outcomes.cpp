@@ -128,7 +128,7 @@ void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t>
   read(unread);
 }
 
-// True: somebody else is reading, and may have left some.
+// True: another thread is reading, and may have left some.
 bool Windows::read_closed() {
   if (!reading_.try_lock_for(kMostWaitForReading)) return true;
   const HeldLock lock(reading_);

@@ -24,8 +24,8 @@
 // Order of locks: context's window lock -> list of threads' contexts | the planner's, the
 // collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock while
 // holding another of ours.
-// Waiting for a window lock is bounded everywhere: who does not get it goes on, and the window,
-// which will have seen one range too many, is discarded.
+// Waiting for a window lock is bounded everywhere: a launch that does not get it goes on, and the
+// window, which will have seen one range too many, is discarded.
 #pragma once
 #include <collector/schedule/refusals.h>
 #include <collector/schedule/scheduler.h>

@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr int kLookEveryMs = 1'000;
 constexpr int kPatienceMs = 1'000;  // with a client
-// Anybody on the machine can connect, and each connection takes a descriptor of the program's.
+// Every user of the machine can connect, and each connection takes a descriptor of the program's.
 constexpr size_t kMostConnections = 8;
 constexpr int kMostWaiting = 64;  // for one of these: in the kernel
 constexpr int kPauseMs = 10;      // so that a flood of connections takes no core
@@ -205,7 +205,7 @@ int empty_memfd(const std::string& name) {
   return fd < 0 && errno == EINVAL ? memfd_create(name.c_str(), MFD_CLOEXEC) : fd;
 }
 
-// False and errno. The mark comes last: who finds it finds a socket that listens.
+// False and errno. The mark comes last: where it is found, the socket listens.
 bool listen_at(ControlServer& server, const ControlMark& mark) {
   if (mark.address.empty() || mark.secret.empty()) return false;
   sockaddr_un address;
@@ -240,11 +240,16 @@ bool serve_control(const ControlDuties& duties) noexcept {
     server->duties = duties;
     if (duties.listens) listen_for(*server);
     pthread_t thread{};
-    if (!start_thread(thread, [raw = server.get()] { run(*raw); })) return false;
+    current = server.get();  // from here on a forked child closes what it has open
+    if (!start_thread(thread, [raw = server.get()] { run(*raw); })) {
+      current = nullptr;
+      return false;
+    }
     pthread_detach(thread);
-    current = server.release();
+    static_cast<void>(server.release());
     return true;
   } catch (const std::exception&) {
+    current = nullptr;
     return false;
   }
 }

@@ -18,7 +18,7 @@ struct ControlDuties {
 };
 
 // Makes the thread; idempotent. Where the socket cannot be had, which is said at the level info,
-// nobody can ask, and times are kept all the same. False: no thread.
+// there are no requests, and times are kept all the same. False: no thread.
 bool serve_control(const ControlDuties&) noexcept;
 // In a forked child: what its parent's has open, if there is one. Async-signal-safe.
 void close_inherited(ControlServer*) noexcept;

@@ -1,10 +1,10 @@
 // Our voice on the user's stderr: one line per event, "flopinj: ..." in front. Not for the launch
 // path.
 //
-// A line is one write(2) that can neither signal, block nor be a point of cancellation. Where
-// stderr would take no line at once (a full pipe, a stopped terminal), or nobody reads it, the line
-// is dropped. Memory is needed once, at the first line or level: the parts of a line are put
-// together on the stack, and what does not fit in PIPE_BUF bytes is cut.
+// A line is one write(2) that can neither signal, block nor be a point of cancellation. It is
+// dropped where stderr would not take it at once (a full pipe, a stopped terminal), or has no
+// reader. Memory is needed once, at the first line or level: a line is put together on the stack,
+// and cut where it is longer than PIPE_BUF bytes.
 #pragma once
 #include <collector/options/settings.h>
 

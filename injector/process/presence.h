@@ -2,9 +2,9 @@
 // has ended and the program goes on.
 //
 // Every way in (a callback of CUPTI, a call of NVTX, the end of a thread) makes a Visit before it
-// looks for a recording. Who ends a recording hides it first, so that later visits do not find it,
-// and then waits for the earlier ones. A visit is a store to memory of the thread's own: the kernel
-// orders it for whoever waits (membarrier), and only where it cannot, the store itself does.
+// looks for a recording. A thread that ends one hides it first, so that later visits do not find
+// it, and then waits for the earlier ones. A visit is a store to memory of the thread's own: the
+// kernel orders it for the thread that waits (membarrier); only where it cannot, a fence does.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -38,8 +38,8 @@ class Visit {
   Presence* presence_;
 };
 
-// True once every visit that began before the call has ended; false after `at_most`, or where
-// nobody can know. The caller's own thread is not waited for.
+// True once every visit that began before the call has ended; false after `at_most`, or where that
+// cannot be known. The caller's own thread is not waited for.
 bool visits_ended(std::chrono::milliseconds at_most) noexcept;
 
 // The thread ends: it has no presence from now on.

@@ -48,9 +48,8 @@ struct SessionState {
   std::atomic<uint64_t> start_ns{0}, stop_ns{0};  // when a recording is to begin and to end
   std::atomic<bool> ends_itself{false};           // the current one, by its launches
   std::atomic<bool> range_awaited{false};         // --capture-range
-  // A recording that begins or ends, has a trace, and does not leave it as it is. Who takes it may
-  // use it: exit(), which then leaves it, or the thread that holds `changing`, which then may free
-  // it.
+  // A recording whose trace is being begun or ended. It belongs to the caller that exchanges it to
+  // null: exit(), which leaves it, or the holder of `changing`, which may free it.
   std::atomic<Recording*> unsettled{nullptr};
 
   Mutex changing;  // held while a recording starts or ends, which may wait for visits to end

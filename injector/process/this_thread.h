@@ -1,8 +1,9 @@
 // The calling thread as we know it: one thread-local record, reached without a call into the
 // loader, and one key of the C library that hands everything back when the thread ends.
 //
-// Whoever works on a thread's state is inside our own code, and proves it by a RecursionGuard: CUDA
-// calls that we make (or that CUPTI makes for us) are then not taken for the program's.
+// Functions that work on a thread's state ask for a RecursionGuard, the proof that the caller is
+// inside our own code: CUDA calls that we make (or that CUPTI makes for us) are then not taken for
+// the program's.
 //
 // Where the program has taken all keys of the C library, threads that end keep their memory and
 // their place in the collector's table. That is reported once (diagnostic process.thread_keys).

@@ -74,7 +74,7 @@ struct CuptiApi {
   std::string path;             // of the library
   bool range_profiler = false;  // all `range` functions are there
   std::string missing;          // first missing function, for the message
-  bool ours_only = false;       // nobody else in the process is known to use it
+  bool ours_only = false;       // no other client in the process is known
   CuptiSubscriberApi own;
 
   bool shared() const { return own.handle != nullptr; }

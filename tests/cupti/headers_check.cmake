@@ -1,6 +1,6 @@
 # Compiles headers_check.cpp against the headers of one CUPTI: COMPILER, HEADERS, CUDA, CRT, ROOT.
 if(NOT EXISTS ${HEADERS}/cupti_version.h)
-  message("SKIPPED: no headers in ${HEADERS}; `tools/dev cupti-matrix` brings them")
+  message("SKIPPED: no headers of this CUPTI; `tools/dev cupti-matrix` brings them")
   return()
 endif()
 execute_process(

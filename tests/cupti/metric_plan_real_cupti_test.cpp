@@ -77,7 +77,8 @@ std::unique_ptr<RealCupti> real_cupti() {
   auto real = std::make_unique<RealCupti>();
   std::string error;
   if (path.empty() || !load_cupti(path, CudaApi{}, real->api, error)) {
-    std::printf("SKIPPED: no libcupti with the profiler host API %s\n", error.c_str());
+    std::printf("%s\n", error.c_str());
+    std::puts("SKIPPED: no libcupti with its host API; `tools/dev cupti-matrix` brings them");
     return nullptr;
   }
   INFO(path << " has no " << real->api.missing);

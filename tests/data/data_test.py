@@ -50,6 +50,8 @@ def main(flopreduce, *options, folder=HERE):
     print(f"{len(traces)} traces, {failed + len(orphans)} problems")
     if failed or orphans:
         return 1
+    if not traces:
+        print("skipped: no trace of a GPU is here; `tests/gpu/run` records them")
     return 0 if traces else SKIPPED
 
 

@@ -21,7 +21,7 @@ import staged  # noqa: E402
 ENGINES = {"spark": "pyspark", "ray": "ray", "dask": "distributed"}
 HERE_ARE = [name for name, package in ENGINES.items() if importlib.util.find_spec(package)]
 if not HERE_ARE or not importlib.util.find_spec("duckdb"):
-    print("skipped: neither Spark nor Ray nor Dask is here, or no duckdb (tools/dev test-fleet)")
+    print("skipped: no Spark, Ray, Dask or duckdb; `tools/dev test-fleet` brings them")
     sys.exit(77)
 
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
@@ -170,4 +170,4 @@ class Engines(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

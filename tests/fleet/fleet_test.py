@@ -33,7 +33,7 @@ try:
     import fsspec  # noqa: F401
     import pyarrow
 except ImportError as missing:
-    print(f"skipped: {missing}")
+    print(f"skipped: {missing}; `tools/dev test` brings it")
     sys.exit(77)
 
 import flopinj  # noqa: E402
@@ -1009,4 +1009,4 @@ class Importing(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

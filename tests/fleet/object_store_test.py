@@ -19,7 +19,7 @@ try:
     import s3fs
     from moto.server import ThreadedMotoServer
 except ImportError as missing:
-    print(f"skipped: {missing}")
+    print(f"skipped: {missing}; `tools/dev test-fleet` brings it")
     sys.exit(77)
 
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()

@@ -427,5 +427,7 @@ class Programs(TestCase):
 if __name__ == "__main__":
     program = unittest.main(verbosity=2, exit=False)
     result = program.result
+    if result.skipped:
+        print(f"skipped: {result.skipped[0][1]}")
     sys.exit(1 if not result.wasSuccessful() or result.testsRun == 0 else
              77 if len(result.skipped) == result.testsRun else 0)

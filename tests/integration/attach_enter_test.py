@@ -1,5 +1,6 @@
 """flopinj attach enters programs that were started without flopinj: they are as without it."""
 
+import contextlib
 import ctypes
 import os
 import random
@@ -15,7 +16,7 @@ import harness
 from attaching import PATIENCE_S, Attach, ask
 from harness import CLIENTS, TRAINER
 
-SYSTEM_CALL_FUTEX = "202"
+SYSTEM_CALL_FUTEX, SYSTEM_CALL_RESTART = "202", "219"
 
 
 def may_trace():
@@ -170,16 +171,33 @@ class States(Entering):
         self.assert_attached(self.attach(program))
         self.assert_right(program, signals=1)  # SIGCONT itself
 
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # of ptrace
+
+    def let_go(self, program):
+        libc = ctypes.CDLL(None)
+        libc.ptrace(self.INTERRUPT, program.pid, 0, 0)
+        os.waitpid(program.pid, 0)
+        libc.ptrace(self.DETACH, program.pid, 0, 0)
+
     def test_a_process_that_a_debugger_holds(self):
         program = self.client("sleep")
-        libc = ctypes.CDLL(None)
-        seize, interrupt, detach = 0x4206, 0x4207, 17
-        self.assertEqual(libc.ptrace(seize, program.pid, 0, 0), 0)
+        self.assertEqual(ctypes.CDLL(None).ptrace(self.SEIZE, program.pid, 0, 0), 0)
         self.assert_refused(program.pid, f"is held by a debugger, process {os.getpid()}")
-        libc.ptrace(interrupt, program.pid, 0, 0)
-        os.waitpid(program.pid, 0)
-        libc.ptrace(detach, program.pid, 0, 0)
+        self.let_go(program)
         self.assert_right(program)
+
+    def test_a_wait_that_a_debugger_has_interrupted(self):
+        """The kernel goes on with it in a system call that has a number of its own."""
+        for case in ("poll_for_ever", "sleep_for_long"):
+            with self.subTest(case):
+                program = self.client(case)
+                first_thread = Path(f"/proc/{program.pid}/syscall")
+                self.wait_for(lambda: first_thread.read_text() != "running\n")
+                self.assertEqual(ctypes.CDLL(None).ptrace(self.SEIZE, program.pid, 0, 0), 0)
+                self.let_go(program)
+                self.wait_for(lambda: first_thread.read_text().split()[0] == SYSTEM_CALL_RESTART)
+                self.assert_attached(self.attach(program))
+                self.assert_right(program)
 
     def test_a_process_that_has_ended(self):
         program = self.client("sleep")
@@ -235,6 +253,27 @@ class Signals(Entering):
                 self.assertEqual(word, "right")
                 self.assertGreaterEqual(int(count), sent)
 
+    def test_no_signal_is_lost_where_the_command_is_killed(self):
+        """The kernel counts each signal of the real time."""
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        with self.subTest(seed=seed):
+            for _ in range(15):
+                program = self.client("sleep")
+                command = Command(program.pid, self.folder)
+                everyone, sent = [command.process.pid], 0
+                end_at = time.monotonic() + draw.uniform(0, 0.1)
+                while time.monotonic() < end_at:
+                    os.kill(program.pid, self.REAL_TIME)
+                    sent += 1
+                    if len(everyone) == 1:
+                        everyone = command.everyone()
+                for pid in everyone:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                command.end()
+                self.assert_right(program, signals=sent)
+
     def entering(self):
         """A program in which a call waits for the loader's lock, and the command that made it."""
         program = self.client("loader")
@@ -249,6 +288,7 @@ class Signals(Entering):
         program, command = self.entering()
         for number in self.SENT:
             program.send_signal(number)
+        time.sleep(0.5)  # so long they could be handled
         self.assertEqual(self.tell(program, ""), 0)
         self.tell(program, "load")
         self.assert_attached(command.end())
@@ -307,10 +347,8 @@ class Signals(Entering):
                                           signal.SIGKILL))
                     everyone = command.everyone()
                     for pid in everyone if draw.random() < 0.5 else everyone[:1]:
-                        try:
+                        with contextlib.suppress(ProcessLookupError):
                             os.kill(pid, number)
-                        except ProcessLookupError:
-                            pass
                     command.end()
                     self.assert_attached_or_recorded(program)
                     self.assert_right(program)
@@ -351,7 +389,7 @@ PYTHON = harness.SOURCE / "build/python3.14"
 
 
 @unittest.skipUnless((PYTHON / "bin/python3.14").exists(),
-                     "no Python 3.14: tests/newest_python/fetch build/python3.14")
+                     "no Python 3.14; `tests/newest_python/fetch build/python3.14` brings it")
 class NewestPython(Entering):
     """CPython from 3.14 on has a way in of its own: its interpreter runs a script."""
 

@@ -192,7 +192,8 @@ class NoMemory(Attach):
 
 class Valgrind(Attach):
     @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers and valgrind do not go together")
-    @unittest.skipIf(shutil.which("valgrind") is None, "no valgrind")
+    @unittest.skipIf(shutil.which("valgrind") is None,
+                     "no valgrind; `apt-get install valgrind` brings it")
     def test_no_access_is_wrong(self):
         # Without leaks: who looks for them reads all that simgpu reserves as memory of its GPU.
         client = self.start(["valgrind", "--quiet", "--leak-check=no", "--error-exitcode=99",

@@ -14,8 +14,8 @@ FORK = CLIENTS / "fork_client"
 LIMIT_S = 200
 SEED = int(os.environ.get("FLOPINJ_TEST_SEED", random.randrange(1, 1 << 30)))
 # NVTX's functions, threads that come and go, and the driver's.
-RANGES = ("push", "push_new", "mark", "range", "find", "register", "create", "thread")
-CALLS = ("launch", "graph", "wait", "module")
+RANGES = ("push", "push_new", "mark", "range", "find", "register", "create", "operators", "thread")
+CALLS = ("launch", "graph", "wait", "module", "copies")
 IN_CALLBACKS = ("push_new", "register", "launch", "module")
 if harness.SANITIZER_PRELOAD:
     # Its malloc() has locks, which a child finds as they were in the parent, and it would wait for
@@ -70,7 +70,7 @@ class Requests(attaching.Attach):
                 for verb in ("start", "status", "stop"):
                     try:
                         attaching.ask(client.pid, verb)
-                    except (OSError, attaching.Refused):
+                    except (OSError, ValueError, attaching.Refused):  # it ends
                         pass
         asking = threading.Thread(target=ask)
         asking.start()

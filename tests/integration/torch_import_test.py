@@ -17,7 +17,8 @@ print(torch.version.cuda, sorted(found))
 """
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+@unittest.skipUnless(importlib.util.find_spec("torch"),
+                     "no torch; `tools/dev test-frameworks` brings it")
 class ImportTorch(harness.TestCase):
     def test_it_links(self):
         env = harness.clean_environment()

@@ -191,7 +191,7 @@ custom_call_target="__cublas$gemm", metadata={op_name="jit(f)/third/dot_general"
     def test_jax_itself(self):
         """A module as the JAX at hand compiles it, by the call and from a dump."""
         if importlib.util.find_spec("jax") is None:
-            self.skipTest("not installed: jax")
+            self.skipTest("no jax; `tools/dev test-frameworks` brings it")
         dump = self.folder / "dump"
         env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT / "python"),
                "XLA_FLAGS": f"--xla_dump_to={dump}"}

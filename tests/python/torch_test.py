@@ -318,7 +318,8 @@ NO_COMPILER = ("flopinj: emit_nvtx names the operators, at a higher cost and wit
 
 
 def has(name):
-    return unittest.skipIf(importlib.util.find_spec(name) is None, f"not installed: {name}")
+    return unittest.skipIf(importlib.util.find_spec(name) is None,
+                           f"no {name}; `tools/dev test-frameworks` brings it")
 
 
 def folder_of_all():
@@ -572,6 +573,6 @@ class Callbacks(Recorded):
 
 if __name__ == "__main__":
     if importlib.util.find_spec("torch") is None:
-        print("skipped: torch is not installed")
+        print("skipped: no torch; `tools/dev test-frameworks` brings it")
         sys.exit(77)
     unittest.main(verbosity=2)

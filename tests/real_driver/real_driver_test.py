@@ -163,6 +163,6 @@ class Simulator(unittest.TestCase):
 
 if __name__ == "__main__":
     if not DRIVERS or not CUPTIS:
-        print("SKIPPED: no driver; `tools/dev test-real-driver` brings it", file=sys.stderr)
+        print("skipped: no driver; `tools/dev test-real-driver` brings it", file=sys.stderr)
         sys.exit(77)
     harness.main()

@@ -2,8 +2,8 @@
 // trace.
 //
 // Without it `flopinj run` becomes the program, so that nothing of ours outlives it; a scheduler
-// may end a job's processes as soon as the program has gone. Who makes summaries has to be there
-// then, and so stays the program's parent: it hands signals on, and ends as the program did.
+// may end a job's processes as soon as the program has gone. To make summaries then, it
+// stays the program's parent: it hands signals on, and ends as the program did.
 #pragma once
 #include <filesystem>
 #include <functional>

@@ -301,12 +301,9 @@ int flopinj_main(std::vector<std::string> arguments) {
   RunningOptions running;
   const auto line = command_line(options, running);
   const flopinj::manual::Program program = about(*line);
-  if (arguments.size() == 2 && arguments[0] == "--generate") {
-    if (arguments[1] == "options") return write_option_table();
-    const bool written =
-        flopinj::manual::write(std::cout, program, arguments[1]) && std::cout.flush();
-    return written ? flopinj::kExitOk : flopinj::kExitUsage;
-  }
+  if (arguments == std::vector<std::string>{"--generate", "options"}) return write_option_table();
+  if (const auto done = flopinj::manual::answer(std::cout, program, arguments))
+    return *done ? flopinj::kExitOk : flopinj::kExitUsage;
 
   bool has_separator = false;
   std::vector<std::string> after = split_off_program(arguments, has_separator);

@@ -1,4 +1,4 @@
-// What can be seen of an output before a program starts: hours later nobody is there to mend it.
+// What can be seen of an output before a program starts: hours later it is too late to mend it.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -108,8 +108,8 @@ void RunSocket::receive_last(RunRecord& record) {
   receive(record);
 }
 
-// Everything that has come. Anybody on the machine can write to the socket: who has not the secret
-// is not heard.
+// Everything that has come. Every user of the machine can write to the socket: a datagram
+// without the secret is passed over.
 void RunSocket::receive(RunRecord& record) {
   constexpr int kMostAtOnce = 1'000;  // more than the kernel keeps
   const std::string secret = name_.substr(std::min(name_.size(), name_.find(':') + 1));
@@ -206,7 +206,7 @@ std::string start_watcher() {
   if (socket.descriptor() < 0) return {};
   const pid_t program = getpid();
   const pid_t between = ::fork();
-  if (between == 0) {  // ends at once, so that the watcher is nobody's child
+  if (between == 0) {  // ends at once, so that the watcher is no child of the program's
     if (::fork() != 0) ::_exit(0);
     const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
     let_go_of_everything({socket.descriptor(), program_fd});

@@ -39,7 +39,7 @@ class RunRecord {
 // Where the processes of a run say what they record.
 class RunSocket {
  public:
-  RunSocket();  // a name that nobody else has
+  RunSocket();  // a name of its own
   ~RunSocket();
   RunSocket(RunSocket&& other) noexcept;
   RunSocket& operator=(RunSocket&&) = delete;
@@ -58,7 +58,7 @@ class RunSocket {
   int fd_ = -1;
 };
 
-// A process that has ended and that nobody has waited for does not run.
+// A process that has ended, and that its parent has not waited for, does not run.
 bool process_runs(pid_t process);
 // A line on standard error; a terminal that is gone is no matter.
 void say(const std::string& line);

@@ -87,9 +87,8 @@ int run(std::vector<std::string> arguments) {
   for (const Command* command : commands()) add(line, *command, actions);
   line.get_subcommand(kReport.name)->set_version_flag("--version", kProgram, "Show the version");
   const manual::Program program = about(line);
-  if (arguments.size() == 2 && arguments[0] == "--generate")
-    return manual::write(std::cout, program, arguments[1]) && std::cout.flush() ? kExitFine
-                                                                                : kExitUsage;
+  if (const auto done = manual::answer(std::cout, program, arguments))
+    return *done ? kExitFine : kExitUsage;
   put_command_first(line, arguments);
   const auto parsed = manual::parse(line, program, kReport.name, std::move(arguments), kExitUsage);
   if (!parsed.error.empty()) complain(printable(parsed.error));

@@ -124,18 +124,21 @@ void write_man(std::ostream& out, const Program& program) {
         << (i + 1 < program.see_also.size() ? " ," : "") << '\n';
 }
 
-bool write(std::ostream& out, const Program& program, const std::string& form) {
-  if (form == "man")
+std::optional<bool> answer(std::ostream& out, const Program& program,
+                           const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return std::nullopt;
+  const bool generate = arguments[0] == "--generate" && arguments.size() == 2;
+  if (arguments[0] == "--complete")
+    complete(out, program, {arguments.begin() + 1, arguments.end()});
+  else if (!generate)
+    return std::nullopt;
+  else if (arguments[1] == "man")
     write_man(out, program);
-  else if (form == "bash")
-    write_bash(out, program);
-  else if (form == "zsh")
-    write_zsh(out, program);
-  else if (form == "fish")
-    write_fish(out, program);
+  else if (arguments[1] == "bash" || arguments[1] == "zsh" || arguments[1] == "fish")
+    write_completion(out, program, arguments[1]);
   else
     return false;
-  return true;
+  return static_cast<bool>(out.flush());
 }
 
 }  // namespace flopinj::manual

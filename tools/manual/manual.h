@@ -2,6 +2,7 @@
 // definitions of its command line.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -44,16 +45,20 @@ struct Program {
   std::vector<std::string> see_also;
 };
 
-// Writes one of "man" (roff, for man(7)), "bash", "zsh" or "fish". False for another word.
-bool write(std::ostream& out, const Program& program, const std::string& form);
+// Answers `--generate FORM` ("man": roff, for man(7); "bash", "zsh", "fish": completion) and
+// `--complete WORD...`. Nothing where the arguments are neither; false for an unknown form.
+std::optional<bool> answer(std::ostream& out, const Program& program,
+                           const std::vector<std::string>& arguments);
 
 // What --help prints for one of the program's commands, in lines of at most `width` columns.
 void write_help(std::ostream& out, const Program& program, const Command& command, size_t width);
 
 void write_man(std::ostream& out, const Program& program);
-void write_bash(std::ostream& out, const Program& program);
-void write_zsh(std::ostream& out, const Program& program);
-void write_fish(std::ostream& out, const Program& program);
+void write_completion(std::ostream& out, const Program& program, const std::string& shell);
+
+// What may come as the last of the words behind the program's name: first a line "files", where a
+// file may come, too, or "words"; then one word a line, what it is for behind a tab.
+void complete(std::ostream& out, const Program& program, std::vector<std::string> words);
 
 // What follows an option's text in the help and on the manual page: the choices that the text does
 // not name, and the value where it is not given. Empty where nothing does.

@@ -121,6 +121,7 @@ void epoll() {
   expect(epoll_wait(all, &event, 1, 50) == 0, "epoll_wait ended with an error");
 }
 void sleep_for_a_while() { sleep_once(20ms); }
+void sleep_for_long() { sleep_once(900ms); }
 void sleep_until_a_time() {
   wait_once(20ms, [] {
     timespec time{};
@@ -380,6 +381,7 @@ const std::map<std::string, void (*)()> kCases{
     {"select_for_a_while", select_for_a_while},
     {"epoll", epoll},
     {"sleep_for_a_while", sleep_for_a_while},
+    {"sleep_for_long", sleep_for_long},
     {"sleep_until_a_time", sleep_until_a_time},
     {"condition_for_ever", condition_for_ever},
     {"condition_for_a_while", condition_for_a_while},

@@ -11,6 +11,7 @@
 // program prints how many children did not end with 0; one that hangs ends by SIGALRM.
 #include <cupti.h>
 #include <dlfcn.h>
+#include <injector/operators.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -40,6 +41,7 @@ constexpr int kRight = 0, kOtherHandle = 3;
 const char* program = nullptr;
 nvtxDomainHandle_t domain, numbers;
 nvtxStringHandle_t text;
+const FlopinjOperators* operators = nullptr;
 std::atomic<bool> done{false};
 
 nvtxEventAttributes_t registered() {
@@ -82,12 +84,28 @@ void find() {
   nvtxDomainRegisterStringA(domain, "text");
   nvtxDomainCreateA("domain");
 }
+// Operators as flopinj.torch tells them, one that is known and one that is new.
+void tell_operators() {
+  static thread_local uint64_t hash = uint64_t(getpid()) << 32;
+  for (const uint64_t one : {uint64_t{1}, ++hash}) {
+    if (operators->push(one, 5) != 0) operators->push_named(one, 5, "aten::add", 9);
+    operators->pop();
+  }
+}
+// A copy of NVTX that finds the library.
+void load_copy(const std::string& path) {
+  void* const copy = dlopen(path.c_str(), RTLD_NOW);
+  if (copy == nullptr) std::exit(2);
+  reinterpret_cast<void (*)()>(dlsym(copy, "nvtx_copy_ranges"))();
+  dlclose(copy);
+}
 
 // In a child. A call in a signal handler that interrupted the profiler does nothing.
 int use_nvtx(bool in_handler) {
   push();
   mark();
   range();
+  tell_operators();
   if (in_handler) return kRight;
   push_new();
   nvtxDomainRegisterStringA(domain, new_name().c_str());
@@ -123,6 +141,12 @@ const Busy kBusy[] = {
        return [] { nvtxDomainRegisterStringA(domain, new_name().c_str()); };
      }},
     {"create", [](const Gpu*) -> Step { return [] { nvtxDomainCreateA(new_name().c_str()); }; }},
+    {"operators", [](const Gpu*) -> Step { return tell_operators; }},
+    {"copies",
+     [](const Gpu*) -> Step {
+       const std::string here = program;
+       return [path = here.substr(0, here.rfind('/')) + "/nvtx_copy.so"] { load_copy(path); };
+     }},
     {"thread", [](const Gpu*) -> Step { return [] { std::thread([] { push(); }).join(); }; }},
     {"launch",
      [](const Gpu* gpu) -> Step {
@@ -194,8 +218,8 @@ void handle(int) {
   is_returning_child = true;
 }
 
-void* symbol(const char* name) {
-  void* const library = dlopen("libcupti.so.13", RTLD_LAZY);
+void* symbol(const char* file, const char* name) {
+  void* const library = dlopen(file, RTLD_LAZY);
   void* const found = library != nullptr ? dlsym(library, name) : nullptr;
   if (found == nullptr) std::exit(2);
   return found;
@@ -219,11 +243,12 @@ void CUPTIAPI callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void
 void subscribe() {
   CUpti_SubscriberHandle handle = nullptr;
   Params params;
-  const auto subscribe = reinterpret_cast<CUptiResult (*)(
-      CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, Params*)>(symbol("cuptiSubscribe_v2"));
-  const auto enable =
-      reinterpret_cast<CUptiResult (*)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
-                                       CUpti_CallbackId)>(symbol("cuptiEnableCallback"));
+  const auto subscribe =
+      reinterpret_cast<CUptiResult (*)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*,
+                                       Params*)>(symbol("libcupti.so.13", "cuptiSubscribe_v2"));
+  const auto enable = reinterpret_cast<CUptiResult (*)(uint32_t, CUpti_SubscriberHandle,
+                                                       CUpti_CallbackDomain, CUpti_CallbackId)>(
+      symbol("libcupti.so.13", "cuptiEnableCallback"));
   if (subscribe(&handle, callback, nullptr, &params) != CUPTI_SUCCESS ||
       enable(1, handle, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) !=
           CUPTI_SUCCESS)
@@ -241,6 +266,9 @@ int main(int argc, char** argv) {
   domain = nvtxDomainCreateA("domain");
   numbers = nvtxDomainCreateA("flopinj");
   text = nvtxDomainRegisterStringA(domain, "text");
+  const auto get_operators = reinterpret_cast<const FlopinjOperators* (*)()>(
+      symbol(std::getenv("NVTX_INJECTION64_PATH"), "flopinj_operators"));
+  operators = get_operators();
   const std::unique_ptr<const Gpu> gpu(from == "before" ? nullptr : new Gpu(program));
   if (from == "callback") subscribe();
 
@@ -250,12 +278,14 @@ int main(int argc, char** argv) {
   if (step == nullptr) return 2;
   std::vector<std::thread> threads;
   std::atomic<int> ready{0};
-  // Modules of simgpu are libraries: the C library may not start a thread in the child of a process
-  // that was loading one. The thread sanitizer ends every child that starts one.
+  // Modules of simgpu are libraries, as copies of NVTX are: the C library may not start a thread in
+  // the child of a process that was loading one. The thread sanitizer ends every child that starts
+  // one.
 #ifdef __SANITIZE_THREAD__
   const bool starts_threads = false;
 #else
-  const bool starts_threads = std::string_view(argv[1]) != "module";
+  const bool starts_threads =
+      std::string_view(argv[1]) != "module" && std::string_view(argv[1]) != "copies";
 #endif
   const int count = from == "handler" ? 1 : 2;  // that a child has no other thread to wait for
   for (int i = 0; i < count; ++i)

@@ -180,6 +180,19 @@ TEST_CASE("nothing of ours is locked while CUPTI is asked for a context") {
   CHECK(scene.gpu.measures());
 }
 
+// That context may be about to be destroyed by another thread, which waits for our lock while the
+// driver holds its own.
+TEST_CASE("a stream that is destroyed has no question asked about streams of other contexts") {
+  Scene scene;
+  const auto wait = scene.waits();
+  scene.gpu.enter(wait);
+  scene.gpu.exit(wait);
+  const CUstream other = reinterpret_cast<CUstream>(uintptr_t{0x2100});
+  const cuStreamDestroy_v2_params destroys{other};
+  scene.gpu.enter(scene.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, destroys));
+  CHECK(scene.gpu.streams_asked == 0);
+}
+
 TEST_CASE("what a callback says needs no time stamp of CUPTI") {
   Scene scene;
   const cuGraphLaunch_params unknown{reinterpret_cast<CUgraphExec>(uintptr_t{0x3000}), kStream};

@@ -27,6 +27,7 @@ class PlayedGpu {
   std::atomic<uint32_t> measured{0};  // launches that were made in a window
   std::atomic<bool> window_open{false};
   std::atomic<uint32_t> time_stamps{0};
+  std::atomic<uint32_t> streams_asked{0};  // whether their work has ended
   std::function<void()> asked_for_device;  // while CUPTI is asked which device a context has
 
   PlayedGpu() : collector(config(), hooks()) {
@@ -266,7 +267,10 @@ class PlayedGpu {
     cuda.MemGetInfo = [](size_t* free, size_t* total) {
       return *free = *total = size_t{1} << 34, CUDA_SUCCESS;
     };
-    cuda.StreamQuery = [](CUstream) { return CUDA_SUCCESS; };
+    cuda.StreamQuery = [](CUstream) {
+      ++played()->streams_asked;
+      return CUDA_SUCCESS;
+    };
     cuda.StreamIsCapturing = [](CUstream, CUstreamCaptureStatus* status) {
       return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
     };

@@ -15,6 +15,9 @@ COMMANDS = {
     "flopreduce": ("", "compare", "explain", "merge", "peaks", "project", "project train",
                    "project infer", "rules"), "flopinj": ("", "run", "doctor")
 }
+ENVIRONMENT = {
+    "PATH": ":".join([*{str(path.parent) for path in PROGRAMS.values()}, "/usr/bin:/bin"])
+}
 PLACES = [(program, command) for program, commands in COMMANDS.items() for command in commands]
 
 
@@ -98,7 +101,7 @@ class Bash(unittest.TestCase):
             f"COMP_CWORD={len(words) - 1}; "
             f"_{program}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
         done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
-                              timeout=60, cwd=folder)
+                              timeout=60, cwd=folder, env=ENVIRONMENT)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return [word for word in done.stdout.splitlines() if word]
 
@@ -143,8 +146,9 @@ class Bash(unittest.TestCase):
             (Path(folder) / "x trace.pb").touch()
             self.assertEqual(self.complete("flopreduce x", folder), ["x trace.pb"])
             self.assertEqual(self.complete("flopreduce compare x", folder), ["x trace.pb"])
-            self.assertEqual(self.complete("flopreduce -o x", folder),
-                             [])  # bash completes it as a file (-o default)
+            self.assertEqual(self.complete("flopreduce -o x", folder), ["x trace.pb"])
+            self.assertEqual(self.complete("flopreduce --output=x", folder), ["x trace.pb"])
+            self.assertEqual(self.complete("flopreduce --format x", folder), [])
 
     def test_the_profiled_program_is_left_alone(self):
         self.assertEqual(self.complete("flopinj run -- python --mo"), [])
@@ -152,11 +156,26 @@ class Bash(unittest.TestCase):
 
 class OtherShells(unittest.TestCase):
     @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
-    def test_zsh_reads_it(self):
-        for program in PROGRAMS:
-            done = subprocess.run(["zsh", "-n", FOLDER / "zsh" / f"_{program}"],
-                                  capture_output=True, text=True, timeout=60)
+    def test_zsh_offers_it(self):
+        def complete(*words):
+            """The words that are described, and a line "files" where these come, too."""
+            shown = 'print -rl -- "${(@)known%%:*}"'
+            script = (f"_describe() {{ {shown}; }}; _files() {{ print files; }}; "
+                      f"words=({' '.join(map(repr, words))}); CURRENT=$#words; "
+                      f"f() {{ source {FOLDER}/zsh/_{words[0]}; }}; f")
+            done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True,
+                                  timeout=60, env=ENVIRONMENT)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return done.stdout.splitlines()
+
+        self.assertEqual(complete("flopreduce", "comp"), ["compare", "files"])
+        self.assertEqual(complete("flopreduce", "--format", "ht"), ["html"])
+        self.assertEqual(complete("flopreduce", "--format=ht"), ["--format=html"])
+        self.assertEqual(complete("flopreduce", "project", "train", "--exam"), ["--examples"])
+        self.assertEqual(complete("flopreduce", "compare", "x"), ["files"])
+        for program, command in PLACES:
+            self.assertEqual(set(complete(program, *command.split(), "--")),
+                             options_of(program, command))
 
     @unittest.skipUnless(shutil.which("fish"), "no fish here")
     def test_fish_completes(self):
@@ -165,7 +184,7 @@ class OtherShells(unittest.TestCase):
             with tempfile.TemporaryDirectory() as home:
                 done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True,
                                       text=True, timeout=60,
-                                      env={"HOME": home, "PATH": "/usr/bin:/bin"}, cwd=home)
+                                      env=ENVIRONMENT | {"HOME": home}, cwd=home)
             self.assertEqual(done.stderr, "")
             return [row.split("\t")[0] for row in done.stdout.splitlines()]
 

@@ -20,7 +20,7 @@ REDUCER = [
     "writers", "sections/screens", "sections/explained", "sections/recording", "sections",
     "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/packets",
     "passes/rows",
-    "report/build", "report/operators", "report", "projection", "peaks", "phases", "analytic",
+    "report/build", "report/operators", "report", "peaks", "phases", "analytic",
     "tables", "reader", "support"
 ]
 

@@ -65,7 +65,7 @@ def read(clang, how, sources):
 def main():
     clang = shutil.which("clang++")
     if clang is None:
-        print("skipped: no clang++")
+        print("skipped: no clang++; `apt-get install clang` brings it")
         return 77
     groups = sources_with_locks(Path(sys.argv[1]))
     failed = []

@@ -79,7 +79,7 @@ std::vector<ControlMark> marks_of(pid_t pid, Clock::time_point give_up) {
   return marks;
 }
 
-// False: nobody listens there, or another process does.
+// False: no process listens there, or another one.
 bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
   sockaddr_un address;
   const socklen_t size = abstract_address(mark.socket(), address);

@@ -11,12 +11,12 @@
 
 namespace flopinj {
 
-// The process is there, and nobody in it listens.
+// The process is there, and does not listen.
 struct NotListening : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// Key to value, as a process has answered. The process may be anybody's: a text is for a terminal
+// Key to value, as a process has answered. The process may be hostile: a text is for a terminal
 // only as text() gives it, and a number is read with care.
 class Answer {
  public:

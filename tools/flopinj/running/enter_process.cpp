@@ -41,7 +41,7 @@ uint16_t machine_of(const fs::path& program) {
   return file ? header.e_machine : uint16_t{EM_NONE};
 }
 
-// 0: as ever; 1: only the parent, or a user who may trace all; 2: only such a user; 3: nobody.
+// 0: as ever; 1: only the parent, or a user who may trace all; 2: only such a user; 3: no user.
 int yama() {
   int scope = 0;
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;

@@ -28,9 +28,9 @@ HeldThread::HeldThread(pid_t tid) : tid_(tid) {
 }
 
 HeldThread::~HeldThread() {
-  // A thread that does not stop in time is inside the kernel. It is let go of when this program
-  // ends, which is soon.
-  constexpr auto kPatience = 1s;
+  // A thread that has not stopped yet does not run meanwhile: it is inside the kernel, or waits for
+  // a processor. Left behind, it would stop later and wait for the end of this program.
+  constexpr auto kPatience = 20s;
   if (held_ && !stopped_) stop(std::chrono::steady_clock::now() + kPatience);
   if (held_ && stopped_)
     ptrace(PTRACE_DETACH, tid_, nullptr, as_data(static_cast<uintptr_t>(signal_)));

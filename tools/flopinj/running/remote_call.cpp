@@ -107,6 +107,7 @@ bool is_wait(uint64_t call, uint64_t second_argument) {
     case SYS_clock_nanosleep:
     case SYS_wait4:
     case SYS_waitid:
+    case SYS_restart_syscall:
       return true;
     case SYS_futex:
       return (second_argument & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -115,11 +116,32 @@ bool is_wait(uint64_t call, uint64_t second_argument) {
   }
 }
 
+// The instruction that makes a system call.
+constexpr std::array<unsigned char, 2> kSystemCall{0x0f, 0x05};
+
+// A wait that was interrupted before, by a debugger for instance, goes on in restart_syscall. Which
+// it is the code of C libraries before 2.41 says: mov $number, %eax; syscall.
+uint64_t call_behind(pid_t pid, uint64_t call, uint64_t next_instruction) {
+  if (call != SYS_restart_syscall) return call;
+  struct {
+    unsigned char move, number[4], call[2];
+  } code{};
+  static_assert(sizeof code == 7);
+  uint32_t number = 0;
+  if (!read_memory(pid, next_instruction - sizeof code,
+                   std::as_writable_bytes(std::span(&code, 1))) ||
+      code.move != 0xb8 || !std::ranges::equal(code.call, kSystemCall))
+    return call;
+  std::memcpy(&number, code.number, sizeof number);
+  return number;
+}
+
 bool is_for_ever(uint64_t call, const std::array<uint64_t, 6>& arguments) {
   switch (call) {
     case SYS_poll:
       return static_cast<int32_t>(arguments[2]) < 0;
     case SYS_nanosleep:
+    case SYS_restart_syscall:  // it may be
       return false;
     case SYS_clock_nanosleep:
       return arguments[1] != 0;  // until a time of the clock
@@ -222,20 +244,20 @@ struct Entry {
 std::optional<Entry> entry_of(pid_t pid, const Place& place, const user_regs_struct& registers) {
   const std::array<uint64_t, 6> arguments{registers.rdi, registers.rsi, registers.rdx,
                                           registers.r10, registers.r8,  registers.r9};
-  const uint64_t call = registers.orig_rax;
+  const uint64_t call = call_behind(pid, registers.orig_rax, registers.rip);
   if (!is_wait(call, arguments[1]) || !is_c_library(mapping_at(place.mappings, registers.rip)) ||
       place.raw_call.holds(registers.rip) || !is_ordinary_stack(pid, place, registers))
     return std::nullopt;
-  std::array<unsigned char, 2> code{};
+  std::array<unsigned char, kSystemCall.size()> code{};
   if (!read_memory(pid, registers.rip - code.size(), std::as_writable_bytes(std::span(code))) ||
-      code != std::array<unsigned char, 2>{0x0f, 0x05})
+      code != kSystemCall)
     return std::nullopt;
   Entry entry{registers, registers};
   const auto result = static_cast<int64_t>(registers.rax);
-  if (result == kRestartBlock) {
-    if (!is_for_ever(call, arguments)) return std::nullopt;
-    entry.was.rax = static_cast<uint64_t>(kRestartNoHandler);
-  }
+  const bool goes_on = registers.orig_rax == SYS_restart_syscall && result == -ENOSYS;
+  if ((result == kRestartBlock || goes_on) && !is_for_ever(call, arguments)) return std::nullopt;
+  entry.was.orig_rax = call;
+  if (result == kRestartBlock) entry.was.rax = static_cast<uint64_t>(kRestartNoHandler);
   const bool is_left = result == kRestartBlock || result == kRestartSys ||
                        result == kRestartNoInterrupt || result == kRestartNoHandler;
   if (is_left || result == -ENOSYS) {
@@ -334,7 +356,10 @@ std::vector<WaitingThread> waiting_threads(pid_t pid) {
     std::array<uint64_t, 6> arguments{};
     if (!(words >> call)) continue;  // it runs
     words >> std::hex;
+    uint64_t stack = 0, next_instruction = 0;
     for (uint64_t& argument : arguments) words >> argument;
+    words >> stack >> next_instruction;
+    call = call_behind(pid, call, next_instruction);
     if (is_wait(call, arguments[1])) threads.push_back({tid, is_for_ever(call, arguments)});
   }
   std::ranges::stable_sort(threads, [](const WaitingThread& a, const WaitingThread& b) {

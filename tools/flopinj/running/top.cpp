@@ -104,7 +104,7 @@ void answer_http(int connection, const std::string& text) {
 }
 
 // A socket that listens, or -1, and the connections that have asked nothing yet, the oldest first:
-// they keep nobody waiting.
+// they keep no other waiting.
 class Page {
  public:
   explicit Page(int listening) : polled_{{listening, POLLIN, 0}} {}

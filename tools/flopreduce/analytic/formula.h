@@ -82,7 +82,6 @@ struct Formula {
 inline constexpr const char* kForwardProducts = "two products: scores and values";
 inline constexpr const char* kBackwardProducts =
     "four products: gradients by scores, values, queries and keys";
-inline constexpr const char* kBackwardExecutes = "five products for the formula's four";
 
 // What a product takes in backward.
 struct ProductGradients {

@@ -19,13 +19,11 @@ struct ReportArguments {
   OutputArguments output;
   UtilizationArguments utilization;
   GateArguments gates;
-  bool partial = false;
 };
 
 int run_report(ReportArguments& a) {
   a.input.finish();
   a.output.finish(a.input.files());
-  if (a.partial) return write_summary(a.input, a.output);
   check_report_form(a.output);
   a.output.time_range.parse();
   a.utilization.finish(a.input.reduce.utilization);
@@ -93,9 +91,6 @@ Action define_report(manual::CommandLine& app) {
                  "1.5s..2s, 250ms.. or ..3s (chrome-trace)")
       ->type_name("A..B");
   a->gates.add_to(app);
-  app.add_flag("--partial", a->partial,
-               "Write a summary instead of a report, to be joined by flopreduce merge")
-      ->excludes("--format", "--fail-if");
   return [a] { return run_report(*a); };
 }
 

@@ -63,7 +63,7 @@ class PhaseRules {
   // added.
   std::optional<std::string> add_rule_file(const std::string& name, std::string_view text);
 
-  // A line's rules, one for each of its patterns; nothing for a comment or an empty line. `error` is
+  // A line's rules, one for each of its patterns; none for a comment or an empty line. `error` is
   // set where it is neither.
   static std::vector<Rule> parse_line(std::string_view line, std::string& error);
   // The rule as a line of a rule file.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "projection/projection.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/peak_cells.h"
 #include "sections/parts/records.h"
@@ -124,31 +123,6 @@ void add_devices(std::vector<Line>& lines, const Report& report) {
   }
 }
 
-std::string percent(double low, double high) {
-  const auto one = [](double share) {
-    std::array<char, 16> text{};
-    std::snprintf(text.data(), text.size(), "%.3g", share * 100);
-    return std::string(text.data());
-  };
-  return low == high ? one(low) : one(low) + "-" + one(high);
-}
-
-// As many lines as it takes.
-void add_references(std::vector<Line>& lines) {
-  constexpr size_t kWidth = 100;
-  std::string text = "  For comparison, in %:";
-  for (const auto& r : kReferenceUtilizations) {
-    std::string one = percent(r.low, r.high) + " " + std::string(r.of);
-    if (&r != &kReferenceUtilizations.back()) one += ";";
-    if (text.size() + one.size() > kWidth) {
-      lines.emplace_back(std::move(text), Tone::kDim);
-      text = "   ";
-    }
-    text += " " + one;
-  }
-  lines.emplace_back(std::move(text), Tone::kDim);
-}
-
 using Method = UtilizationMethod;
 
 Columns<Method> method_columns() {
@@ -228,16 +202,6 @@ Columns<DevicePeaksReport> device_columns() {
   return c;
 }
 
-Columns<ReferenceUtilization> reference_columns() {
-  Columns<ReferenceUtilization> c;
-  using R = ReferenceUtilization;
-  c.text("program", "program", &R::of);
-  c.exact("low", "low", Kind::kShare, &R::low);
-  c.exact("high", "high", Kind::kShare, &R::high);
-  c.text("source", "source", &R::source);
-  return c;
-}
-
 const TableSource kMethodTable(
     "utilization", "HFU, MFU and other shares of peak", method_columns,
     [](const Report& report) -> const auto& { return report.utilization.methods; });
@@ -247,9 +211,6 @@ const TableSource kRangePeaks =
 const TableSource kPeakDevices(
     "peak_devices", "kinds of devices with launches, and where their peaks are from",
     device_columns, [](const Report& report) -> const auto& { return report.utilization.devices; });
-const TableSource kReferences(
-    "reference_utilizations", "shares of peak that others reached or assumed", reference_columns,
-    [](const Report&) -> const auto& { return kReferenceUtilizations; });
 
 Section utilization_section(const Report& report) {
   const UtilizationReport& u = report.utilization;
@@ -267,7 +228,6 @@ Section utilization_section(const Report& report) {
                                  " is above the devices' peak: its FLOP, its time or the peak is "
                                  "wrong (--peak gives another)",
                              Tone::kBad);
-  add_references(out.below);
   return out;
 }
 
@@ -279,7 +239,7 @@ Section peak_by_range_section(const Report& report) {
 }  // namespace
 
 const Subject kUtilization = {
-    utilization_section, nullptr, nullptr, {&kMethodTable, &kPeakDevices, &kReferences}};
+    utilization_section, nullptr, nullptr, {&kMethodTable, &kPeakDevices}};
 const Subject kPeakByRange = {peak_by_range_section, nullptr, nullptr, {&kRangePeaks}};
 
 }  // namespace flopinj::reduce

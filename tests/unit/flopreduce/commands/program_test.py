@@ -111,8 +111,8 @@ class Program(unittest.TestCase):
         names = self.folder / "my.names"
         names.write_text("kernel\t-\tdense_forward\tscope\n")
         self.one_line(run("--names", names, self.trace["training"], "-o", names), 2, "is an input")
-        self.one_line(run("project", "infer", "--forward-flop", "1", "--names", names), 2,
-                      "--names", "for traces")
+        self.one_line(run("project", "train", "--flop-per-step", "1", "--steps", "1", "--names",
+                          names), 2, "--names", "traces")
         names.write_text("scope\tdense_forward\n")
         self.one_line(run("--names", names, self.trace["training"]), 2, "my.names:1", "'scope'")
         self.one_line(run("--names", self.folder / "none", self.trace["training"]), 2, "none",
@@ -280,7 +280,7 @@ class Program(unittest.TestCase):
         rules.write_text("mine range word x\n")
         files = {path: path.read_bytes() for path in (trace, rules)}
         for output in ("only.pb", "hard.pb", "soft.pb", "./set/../only.pb"):
-            for command in ((), ("merge",), ("--partial",), ("explain", "total"),
+            for command in ((), ("merge",), ("explain", "total"),
                             ("compare", self.trace["training"])):
                 for force in ((), ("--force",)):
                     self.one_line(run(*command, *force, "-o", self.folder / output, trace), 2,
@@ -627,24 +627,18 @@ class Program(unittest.TestCase):
         self.assertIn("Executed", (self.folder / "merge").read_text())
 
     def test_a_projection_does_not_depend_on_what_a_multiply_add_counts(self):
-        traces = {name: self.folder / f"{name}.pb" for name in ("exact53", "job0")}
-        for name, path in traces.items():  # multiply-adds only
-            path.write_bytes(subprocess.run([MAKE_TRACES, name], capture_output=True,
-                                            check=True).stdout)
-        train = ("train", traces["exact53"], "--trace-steps", "1", "--steps", "10")
-        infer = ("infer", traces["job0"], "--trace-examples", "1")
+        trace = self.folder / "exact53.pb"  # multiply-adds only
+        trace.write_bytes(subprocess.run([MAKE_TRACES, "exact53"], capture_output=True,
+                                         check=True).stdout)
         for peak in (("--gpu", "H100 SXM5"), ("--peak", "10T")):
-            for words in (train, infer):
-                seconds = []
-                for fma in ("2", "1"):
-                    done = run("project", *words, *peak, "--utilization", "0.5", "--fma", fma,
-                               "--format", "json")
-                    self.assertEqual(done.returncode, 0, done.stderr)
-                    found = json.loads(done.stdout)
-                    seconds.append(found["inference"][0]["time_s"] if words is infer
-                                   else found["projected_s"])
-                with self.subTest(peak=peak, words=words):
-                    self.assertAlmostEqual(seconds[0] / seconds[1], 1, places=9)
+            seconds = []
+            for fma in ("2", "1"):
+                done = run("project", "train", trace, "--trace-steps", "1", "--steps", "10", *peak,
+                           "--utilization", "0.5", "--fma", fma, "--format", "json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                seconds.append(json.loads(done.stdout)["projected_s"])
+            with self.subTest(peak=peak):
+                self.assertAlmostEqual(seconds[0] / seconds[1], 1, places=9)
 
     def test_percent_in_gates(self):
         trace = self.trace["training"]  # backward / forward is 1.5117
@@ -672,9 +666,9 @@ class Program(unittest.TestCase):
         self.assertEqual(report["ledger"][-1]["launches"], 25)
         self.assertEqual(sum(row["kind"] == "not_used" for row in report["damage"]), len(cases))
 
-    def merged(self, name, *inputs, command="merge", code=0):
+    def merged(self, name, *inputs, code=0):
         out = self.folder / name
-        done = run(*command.split(), "--force", "-o", out, *inputs)
+        done = run("merge", "--force", "-o", out, *inputs)
         self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
         return out
 
@@ -694,8 +688,6 @@ class Program(unittest.TestCase):
         both = (self.trace["training"], self.trace["other_rank"])
         expected = self.without_moments(*both)
         one = self.merged("a.sum", both[0])
-        self.assertEqual(one.read_bytes(),
-                         self.merged("b.sum", both[0], command="--partial").read_bytes())
         other = self.merged("c.sum", both[1])
         for name, inputs in (("whole", both), ("forth", (one, other)), ("back", (other, one)),
                              ("twice", (one, other, one)), ("mixed", (other, one, both[0])),
@@ -805,10 +797,6 @@ class Program(unittest.TestCase):
         torn.write_bytes(out.read_bytes()[:-20])
         done = run(torn)
         self.assertEqual(done.returncode, 3, done.stderr)
-        for arguments in (("--partial", "--format", "json"), ("--partial", "--fail-if",
-                                                              "ratio > 2")):
-            done = run(*arguments, self.trace["training"])
-            self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
 
     def test_explaining(self):
         trace = self.trace["training"]

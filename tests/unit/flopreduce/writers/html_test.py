@@ -468,6 +468,6 @@ class Page(unittest.TestCase):
 
 if __name__ == "__main__":
     if chromium.PROGRAM is None:
-        print("skipped: no Chromium here (Debian: apt-get install chromium)")
+        print("skipped: no Chromium; on Debian `apt-get install chromium` brings it")
         sys.exit(77)
     unittest.main(argv=["html_test.py", "-v"])

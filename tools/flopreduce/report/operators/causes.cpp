@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <span>
 
 #include "report/operators/gradients.h"
 #include "report/operators/tile_padding.h"
@@ -15,23 +17,8 @@ namespace {
 // Smaller differences are not asked after.
 constexpr double kAgrees = 0.001;
 
-// The first kernel that did or may have done arithmetic whose name has one of the parts.
-template <class Parts>
-const OperatorKernel* kernel_with(const OperatorFacts& facts, const Parts& parts) {
-  for (const auto& kernel : facts.kernels)
-    for (const std::string_view part : parts)
-      if (contains_any_case(kernel.name, part)) return &kernel;
-  return nullptr;
-}
-
 std::string shown(const OperatorKernel& kernel) {
   return "kernel " + cut(demangle(kernel.name), 120);
-}
-
-// Of the product that an operator is; nothing for gradients and other operators.
-std::optional<Gemm> gemm_of(const OperatorFacts& facts) {
-  if (!facts.formula.flop || facts.formula.backward || facts.forms.size() > 1) return std::nullopt;
-  return gemm_of(*facts.name, facts.formula.flop->multiply_adds, Direction::kForward);
 }
 
 // Elements of the results of all calls; 0 where they are not known.
@@ -50,18 +37,6 @@ u128 result_elements(const OperatorFacts& facts) {
   return all;
 }
 
-// A product computed in whole tiles; where no name has the tile, this is sure only of tensor cores.
-std::optional<Cause> padding(const OperatorFacts& facts, double ratio) {
-  const auto gemm = gemm_of(facts);
-  if (!gemm) return std::nullopt;
-  for (const auto& kernel : facts.kernels)
-    if (auto text = explain_padding(*gemm, kernel.name, ratio))
-      return Cause{"tile padding", *text + ": " + shown(kernel)};
-  if (facts.tensor && facts.name->function().find("conv") == std::string_view::npos)
-    if (auto text = explain_padding_unnamed(*gemm, ratio)) return Cause{"tile padding", *text};
-  return std::nullopt;
-}
-
 const char* missing_gradient_word(const OperatorFacts& facts) {
   if (!facts.formula.backward) return nullptr;
   if (facts.gradients.shares) return "one gradient of some calls";
@@ -70,15 +45,18 @@ const char* missing_gradient_word(const OperatorFacts& facts) {
   return nullptr;
 }
 
-// Gradients, each against the product that its kernel's name says it is.
-std::optional<Cause> gradient_padding(const OperatorFacts& facts) {
-  if (!computes_both_gradients(facts.formula, *facts.name)) return std::nullopt;
-  const u128 one = facts.formula.flop->multiply_adds / 2;
+// Products in whole tiles, each kernel against the product that it computes: of two gradients the
+// one that its name says.
+std::optional<Cause> padding(const OperatorFacts& facts) {
+  const bool both = computes_both_gradients(facts.formula, *facts.name);
+  if (!facts.formula.flop || (!both && (facts.formula.backward || facts.forms.size() > 1)))
+    return std::nullopt;
+  const u128 one = facts.formula.flop->multiply_adds / (both ? 2 : 1);
   const u128 flop = times_saturating(OperatorFlop{one, 0, 0}.flop(facts.fma), facts.calls);
   std::string evidence;
   for (const auto& kernel : facts.kernels) {
     if (kernel.matrix_flop <= facts.work.matrix_flop / 100) continue;
-    const auto direction = gradient_direction(kernel.name);
+    const auto direction = both ? gradient_direction(kernel.name) : Direction::kForward;
     const auto gemm = direction ? gemm_of(*facts.name, one, *direction) : std::nullopt;
     if (!gemm || flop == 0) return std::nullopt;
     const double ratio = quotient(kernel.matrix_flop, flop);
@@ -87,28 +65,15 @@ std::optional<Cause> gradient_padding(const OperatorFacts& facts) {
     if (!text) return std::nullopt;
     evidence += (evidence.empty() ? "" : "; ") + *text + ": " + shown(kernel);
   }
-  if (evidence.empty()) return std::nullopt;
-  return Cause{"tile padding", std::move(evidence)};
+  return evidence.empty() ? std::nullopt : std::optional(Cause{"tile padding", evidence});
 }
 
-// Algorithms that need other numbers of operations than the formula.
-std::optional<Cause> algorithm(const OperatorFacts& facts) {
-  struct Algorithm {
-    const char* cause;
-    std::array<std::string_view, 2> parts;
-  };
-  static constexpr Algorithm kAlgorithms[] = {
-      {"Winograd", {"winograd", "winogrand"}},
-      {"FFT", {"fft2d", "fft_"}},
-  };
-  for (const auto& a : kAlgorithms)
-    if (const auto* kernel = kernel_with(facts, a.parts)) return Cause{a.cause, shown(*kernel)};
-  return std::nullopt;
-}
-
-bool differs_by_bias(const OperatorFacts& facts, u128 executed, u128 formula) {
+// Operations beyond the formula for each element of the result; nothing where there are none or the
+// result is not known.
+std::optional<double> excess(const OperatorFacts& facts, u128 formula) {
   const u128 result = result_elements(facts);
-  return executed > formula && result > 0 && executed - formula == result;
+  if (facts.work.flop <= formula || result == 0) return std::nullopt;
+  return quotient(facts.work.flop - formula, result);
 }
 
 // Of the formula of both gradients, those that were computed.
@@ -127,118 +92,130 @@ u128 of_computed(const OperatorFacts& facts, u128 both) {
 
 // Of a product's two gradients not both were computed, or not in all calls: less than the formula,
 // padded perhaps.
-std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 executed, u128 formula) {
+std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 formula) {
   const char* word = missing_gradient_word(facts);
   if (word == nullptr) return std::nullopt;
   const u128 computed = of_computed(facts, formula);
-  if (differs_by_bias(facts, executed, computed))
+  if (excess(facts, computed) == 1)
     return Cause{word, facts.gradients.text + "; and the bias gradient"};
-  if (computed > 0 && std::abs(quotient(executed, computed) - 1) <= 0.05)
+  if (computed > 0 && std::abs(quotient(facts.work.flop, computed) - 1) <= 0.05)
     return Cause{word, facts.gradients.text};
-  if (const auto padded = gradient_padding(facts))
+  if (const auto padded = padding(facts))
     return Cause{std::string(word) + ", tile padding",
                  facts.gradients.text + "; " + padded->evidence};
   return Cause{std::string(word) + ", unexplained", facts.gradients.text};
 }
 
-// The formula is of both gradients, and it may be that one was computed.
-std::optional<Cause> untold_gradients(const OperatorFacts& facts, u128 executed, u128 formula) {
-  if (!formula_is_at_most(facts) || executed >= formula) return std::nullopt;
-  return Cause{"unexplained", "the formula is of both gradients: " + facts.gradients.text};
-}
+using Ratio = std::optional<double>;
 
-// Of fused attention: what a mask leaves out, what backward computes again, what the formula lacks.
-std::optional<Cause> attention(const OperatorFacts& facts, u128 executed) {
-  if (!facts.formula.attention) return std::nullopt;
-  const double done = quotient(executed, facts.algorithm().flop(facts.fma));
-  const bool half = about_half_of_attention(facts), again = facts.formula.again > 0;
-  if (!half && (done < 0.98 || done > 1.1)) return std::nullopt;
-  std::array<char, 24> share{};
-  std::snprintf(share.data(), share.size(), "%.3f", done);
-  Cause cause;
-  const auto add = [&](const char* word, const std::string& why) {
-    cause.cause += (cause.cause.empty() ? "" : ", ") + std::string(word);
-    cause.evidence += (cause.evidence.empty() ? "" : "; ") + why;
-  };
-  if (half)
-    add("causal mask",
-        std::string(share.data()) +
-            " of the products without a mask: a causal mask is likely; no name says so");
-  if (again)
-    add("recompute inside the fused backward",
-        std::string("the scores are computed again: ") + kBackwardExecutes);
-  if (cause.cause.empty())
-    add("softmax", std::string(share.data()) + " of the products: the formula has no softmax");
-  return cause;
+double over(u128 executed, u128 formula) {
+  return formula == 0 ? std::numeric_limits<double>::infinity() : quotient(executed, formula);
 }
-
-// Types are in no range's name, and formulas are of real numbers: a complex multiply-add is four
-// real ones.
-// By matrix FLOP, so that a bias does not count.
-std::optional<Cause> complex_numbers(const OperatorFacts& facts, bool by_name) {
-  static constexpr std::array<std::string_view, 3> kKernels = {"cgemm", "zgemm", "complex<"};
-  const u128 products = OperatorFlop{facts.algorithm().multiply_adds, 0, 0}.flop(facts.fma);
-  if (products == 0 || std::abs(quotient(facts.work.matrix_flop, products) - 4) > 0.08)
-    return std::nullopt;
-  const auto* kernel = kernel_with(facts, kKernels);
-  if (by_name && kernel != nullptr)
-    return Cause{std::string(kComplexNumbers),
-                 "a complex multiply-add is four real ones: " + shown(*kernel)};
-  if (by_name || !facts.calls_counted) return std::nullopt;
-  return Cause{std::string(kComplexNumbers) + " likely",
-               "four times the formula of real numbers: no range's name has the type"};
+// Executed matrix FLOP, so that a bias does not count, over the formula's products.
+double products(const OperatorFacts& facts) {
+  return over(facts.work.matrix_flop,
+              OperatorFlop{facts.algorithm().multiply_adds, 0, 0}.flop(facts.fma));
 }
+// Of fused attention what it executed of its products without a mask.
+Ratio attention(const OperatorFacts& facts, bool again) {
+  if (!facts.formula.attention || (facts.formula.again > 0) != again) return std::nullopt;
+  return over(facts.work.flop, facts.algorithm().flop(facts.fma));
+}
+Ratio attention_once(const OperatorFacts& facts, u128) { return attention(facts, false); }
+Ratio attention_again(const OperatorFacts& facts, u128) { return attention(facts, true); }
 
-// A kernel that does the work of other operators too does more, never less; what the end of a
-// product does (a bias, a relu) is a few operations for each element of the result.
-std::optional<Cause> fused(const OperatorFacts& facts, u128 executed, u128 formula) {
-  static constexpr std::array<std::string_view, 2> kKernels = {"fused", "triton_"};
-  static constexpr std::array<std::string_view, 5> kEnds = {"epilogue", "gemm_relu", "gemm_bias",
-                                                            "_relu_", "gelu"};
-  constexpr u128 kMostAtEnd = 16;  // a gelu by its polynomial, the most of usual ones
-  if (executed <= formula) return std::nullopt;
-  if (const auto* kernel = kernel_with(facts, kKernels)) return Cause{"fused", shown(*kernel)};
-  const u128 results = result_elements(facts);
-  if (executed - formula > times_saturating(results, kMostAtEnd)) return std::nullopt;
-  if (const auto* kernel = kernel_with(facts, kEnds))
-    return Cause{"fused epilogue",
-                 "at most 16 operations per element of the result more: " + shown(*kernel)};
+// A cause whose measure is within a range, and one of whose parts a kernel's name has, if it has
+// any.
+struct PossibleCause {
+  const char* cause;
+  Ratio (*measure)(const OperatorFacts&, u128 formula);
+  double low, high;
+  const char* evidence = "";  // '*': the measure, '#': elements of the results
+  std::array<std::string_view, 5> kernels = {};
+};
+constexpr double kHalfLow = 0.495, kHalfHigh = 0.66;  // about_half_of_attention()
+
+// Tried in this order.
+// clang-format off
+constexpr PossibleCause kBefore[] = {
+    // Algorithms that need other numbers of operations than the formula.
+    {"Winograd", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"winograd", "winogrand"}},
+    {"FFT", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"fft2d", "fft_"}},
+    {"causal mask", attention_once, kHalfLow, kHalfHigh,
+     "* of the products without a mask: a causal mask is likely; no name says so"},
+    {"causal mask, recompute inside the fused backward", attention_again, kHalfLow, kHalfHigh,
+     "* of the products without a mask: a causal mask is likely; no name says so; "
+     "the scores are computed again: five products for the formula's four"},
+    {"recompute inside the fused backward", attention_again, 0.98, 1.1,
+     "the scores are computed again: five products for the formula's four"},
+    {"softmax", attention_once, 0.98, 1.1, "* of the products: the formula has no softmax"},
+    {"complex numbers", [](auto& facts, u128) -> Ratio { return products(facts); }, 3.92, 4.08,
+     "a complex multiply-add is four real ones", {"cgemm", "zgemm", "complex<"}},
+    {"bias", excess, 1, 1,
+     "the difference is one addition per element of the result, # in all calls"},
+};
+constexpr PossibleCause kAfter[] = {
+    // A kernel that does the work of other operators too does more, never less.
+    {"fused", [](auto& facts, u128 formula) -> Ratio { return over(facts.work.flop, formula); },
+     1, std::numeric_limits<double>::infinity(), "", {"fused", "triton_"}},
+    // The end of a product; 16: a gelu by its polynomial, the most of usual ones.
+    {"fused epilogue", excess, 0, 16, "at most 16 operations per element of the result more",
+     {"epilogue", "gemm_relu", "gemm_bias", "_relu_", "gelu"}},
+};
+// clang-format on
+
+std::optional<Cause> first_of(std::span<const PossibleCause> causes, const OperatorFacts& facts,
+                              u128 formula) {
+  for (const PossibleCause& possible : causes) {
+    const Ratio value = possible.measure(facts, formula);
+    if (!value || *value < possible.low || *value > possible.high) continue;
+    std::string evidence = possible.evidence;
+    std::array<char, 24> share{};
+    std::snprintf(share.data(), share.size(), "%.3f", *value);
+    if (const size_t at = evidence.find('*'); at != evidence.npos)
+      evidence.replace(at, 1, share.data());
+    if (const size_t at = evidence.find('#'); at != evidence.npos)
+      evidence.replace(at, 1, to_grouped(result_elements(facts)));
+    const auto is_named = [&](const OperatorKernel& kernel) {
+      return std::ranges::any_of(possible.kernels, [&](std::string_view part) {
+        return !part.empty() && contains_any_case(kernel.name, part);
+      });
+    };
+    const auto kernel = std::ranges::find_if(facts.kernels, is_named);
+    if (possible.kernels[0].empty()) return Cause{possible.cause, evidence};
+    if (kernel != facts.kernels.end())
+      return Cause{possible.cause, (evidence.empty() ? "" : evidence + ": ") + shown(*kernel)};
+  }
   return std::nullopt;
 }
 
-std::optional<Cause> bias(const OperatorFacts& facts, u128 executed, u128 formula) {
-  if (!differs_by_bias(facts, executed, formula)) return std::nullopt;
-  return Cause{facts.formula.backward ? "bias gradient" : "bias",
-               "the difference is one addition per element of the result, " +
-                   to_grouped(result_elements(facts)) + " in all calls"};
-}
-
-// One call is several kernels: harmless here, since calls are told apart, but whoever counts the
-// formula once per kernel counts too much.
+// One call is several kernels: harmless here, since calls are told apart; but a count of the
+// formula once per kernel is too high.
 std::string per_kernel(const OperatorFacts& facts) {
   if (facts.kernels.empty() || facts.calls == 0) return {};
   const uint64_t each = facts.kernels[0].launches / facts.calls;
   return each > 1 ? std::to_string(each) + " launches of one kernel per call" : std::string();
 }
 
-Cause explain(const OperatorFacts& facts, u128 executed, u128 formula) {
-  const double ratio = formula == 0 ? 0 : quotient(executed, formula);
-  if (auto cause = algorithm(facts)) return *cause;
-  if (auto cause = attention(facts, executed)) return *cause;
-  if (auto cause = complex_numbers(facts, true)) return *cause;
-  if (auto cause = bias(facts, executed, formula)) return *cause;
-  if (auto cause = missing_gradient(facts, executed, formula)) return *cause;
-  if (auto cause = padding(facts, ratio)) return *cause;
-  if (auto cause = gradient_padding(facts)) return *cause;
-  if (auto cause = fused(facts, executed, formula)) return *cause;
-  if (!facts.calls_counted && formula > 0 && ratio > 0) {
-    const double parts = 1 / ratio;
+Cause explain(const OperatorFacts& facts, u128 formula) {
+  if (auto cause = first_of(kBefore, facts, formula)) {
+    if (cause->cause == "bias" && facts.formula.backward) cause->cause += " gradient";
+    return *cause;
+  }
+  if (auto cause = missing_gradient(facts, formula)) return *cause;
+  if (auto cause = padding(facts)) return *cause;
+  if (auto cause = first_of(kAfter, facts, formula)) return *cause;
+  if (!facts.calls_counted && formula > 0 && facts.work.flop > 0) {
+    const double parts = quotient(formula, facts.work.flop);
     if (parts > 1.5 && std::abs(parts - std::round(parts)) < 0.01 * parts)
       return {"calls estimated", "each launch does 1/" + std::to_string(std::llround(parts)) +
                                      " of the formula: one call may be as many launches"};
   }
-  if (auto cause = complex_numbers(facts, false)) return *cause;
-  if (auto cause = untold_gradients(facts, executed, formula)) return *cause;
+  if (facts.calls_counted && std::abs(products(facts) - 4) <= 0.08)
+    return {std::string(kComplexNumbers) + " likely",
+            "four times the formula of real numbers: no range's name has the type"};
+  if (formula_is_at_most(facts) && facts.work.flop < formula)
+    return {"unexplained", "the formula is of both gradients: " + facts.gradients.text};
   return {"unexplained", ""};
 }
 
@@ -256,7 +233,7 @@ Cause cause_of(const OperatorFacts& facts) {
                                       " launches: " + facts.unmeasured_reason};
   } else if (work.flop != formula &&
              (formula == 0 || std::abs(quotient(work.flop, formula) - 1) > kAgrees)) {
-    cause = explain(facts, work.flop, formula);
+    cause = explain(facts, formula);
   }
   if (facts.phase == "recompute") {
     cause.evidence = cause.cause.empty() ? "runs inside backward, and ran in forward"
@@ -279,7 +256,7 @@ bool about_half_of_attention(const OperatorFacts& facts) {
   if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete()) return false;
   const u128 whole = facts.algorithm().flop(facts.fma);
   const double done = whole == 0 ? 0 : quotient(facts.work.flop, whole);
-  return done >= 0.495 && done <= 0.66;
+  return done >= kHalfLow && done <= kHalfHigh;
 }
 
 std::optional<u128> model_flop(const OperatorFacts& facts) {

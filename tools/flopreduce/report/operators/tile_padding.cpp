@@ -1,7 +1,10 @@
 #include "report/operators/tile_padding.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "analytic/formula.h"
@@ -14,43 +17,22 @@ struct Tile {
   uint64_t rows = 0, columns = 0, depth = 0;
 };
 
-// Runs of numbers with an x between: {128, 64}, {32, 3}; {128, 128, 16}.
-std::vector<std::vector<uint64_t>> sizes_in(const std::string& name) {
-  constexpr uint64_t kMost = 1024;
-  constexpr size_t kMostRuns = 8;
-  const auto digit = [&](size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
-  std::vector<std::vector<uint64_t>> runs;
-  for (size_t i = 0; i < name.size() && runs.size() < kMostRuns;) {
-    if (!digit(i)) {
-      ++i;
-      continue;
-    }
-    std::vector<uint64_t> run;
-    for (;;) {
-      uint64_t value = 0;
-      for (; digit(i); ++i)
-        if (value <= kMost) value = value * 10 + static_cast<uint64_t>(name[i] - '0');
-      run.push_back(value);
-      if (i >= name.size() || name[i] != 'x' || !digit(i + 1)) break;
-      ++i;
-    }
-    const bool small = std::all_of(run.begin(), run.end(), [](uint64_t v) { return v <= kMost; });
-    if (run.size() > 1 && small) runs.push_back(std::move(run));
-  }
-  return runs;
-}
-
+// Tiles that a kernel's name has, with the depth of a step where it has one: "128x128x16",
+// "128x64_32x3" (depth and stages). Either side of the result may be the tile's longer one.
 std::vector<Tile> tiles_in(const std::string& name) {
+  static const RE2 kTile(R"((?:^|\D)(\d{1,9})x(\d{1,9})(?:x(\d{1,9})|_(\d{1,9})x[1-7](?:\D|$))?)");
+  constexpr uint64_t kLeast = 8, kLargest = 1024;
   std::vector<Tile> tiles;
-  const auto runs = sizes_in(name);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const auto& run = runs[i];
-    if (run[0] < 8 || run[1] < 8) continue;
-    Tile tile{run[0], run[1], run.size() > 2 ? run[2] : 0};
-    // "_32x3": depth and stages
-    if (tile.depth == 0 && i + 1 < runs.size() && runs[i + 1].size() == 2 && runs[i + 1][1] < 8)
-      tile.depth = runs[i + 1][0];
-    tiles.push_back(tile);
+  re2::StringPiece rest(name);
+  uint64_t rows = 0, columns = 0;
+  std::string third, step;
+  while (tiles.size() < 32 && RE2::FindAndConsume(&rest, kTile, &rows, &columns, &third, &step)) {
+    const uint64_t depth = std::strtoull((third + step).c_str(), nullptr, 10);  // one at most
+    if (std::min(rows, columns) < kLeast || std::max({rows, columns, depth}) > kLargest) continue;
+    for (const uint64_t of_step : {uint64_t{0}, depth}) {
+      tiles.push_back({rows, columns, of_step});
+      tiles.push_back({columns, rows, of_step});
+    }
   }
   return tiles;
 }
@@ -59,30 +41,8 @@ uint64_t padded(uint64_t size, uint64_t tile) {
   return tile == 0 || size > UINT64_MAX - tile ? size : (size + tile - 1) / tile * tile;
 }
 
-std::optional<std::string> fits(const Gemm& gemm, const Tile& tile, double ratio) {
-  const uint64_t rows = padded(gemm.rows, tile.rows), columns = padded(gemm.columns, tile.columns),
-                 depth = padded(gemm.depth, tile.depth);
-  const double expected =
-      quotient(rows, gemm.rows) * quotient(columns, gemm.columns) * quotient(depth, gemm.depth);
-  if (std::abs(expected - ratio) > std::min(0.01 * ratio, 0.25 * (ratio - 1))) return std::nullopt;
-  const auto text = [](uint64_t a, uint64_t b, uint64_t c) {
-    return std::to_string(a) + " x " + std::to_string(b) +
-           (c > 0 ? " x " + std::to_string(c) : std::string());
-  };
-  const bool deep = tile.depth > 0;
-  return text(gemm.rows, gemm.columns, deep ? gemm.depth : 0) + " computed as " +
-         text(rows, columns, deep ? depth : 0) + ", tiles of " +
-         text(tile.rows, tile.columns, tile.depth);
-}
-
-// Either side of the result may be the tile's longer one.
-std::optional<std::string> fits_turned(const Gemm& gemm, const Tile& tile, double ratio) {
-  if (auto text = fits(gemm, tile, ratio)) return text;
-  return fits(gemm, {tile.columns, tile.rows, tile.depth}, ratio);
-}
-
-bool plausible(const Gemm& gemm, double ratio) {
-  return ratio > 1 && gemm.rows > 0 && gemm.columns > 0 && gemm.depth > 0;
+std::string text_of(uint64_t a, uint64_t b, uint64_t c) {
+  return std::to_string(a) + " x " + std::to_string(b) + (c > 0 ? " x " + std::to_string(c) : "");
 }
 
 std::optional<uint64_t> small(u128 value) {
@@ -165,20 +125,19 @@ std::optional<Gemm> gemm_of(const OperatorName& name, u128 multiply_adds, Direct
 
 std::optional<std::string> explain_padding(const Gemm& gemm, const std::string& kernel,
                                            double ratio) {
-  if (!plausible(gemm, ratio)) return std::nullopt;
+  if (ratio <= 1 || gemm.rows == 0 || gemm.columns == 0 || gemm.depth == 0) return std::nullopt;
   for (const Tile& tile : tiles_in(kernel)) {
-    if (auto text = fits_turned(gemm, {tile.rows, tile.columns, 0}, ratio)) return text;
-    if (tile.depth == 0) continue;
-    if (auto text = fits_turned(gemm, tile, ratio)) return text;
+    const uint64_t rows = padded(gemm.rows, tile.rows),
+                   columns = padded(gemm.columns, tile.columns),
+                   depth = padded(gemm.depth, tile.depth);
+    const double expected =
+        quotient(rows, gemm.rows) * quotient(columns, gemm.columns) * quotient(depth, gemm.depth);
+    if (std::abs(expected - ratio) > std::min(0.01 * ratio, 0.25 * (ratio - 1))) continue;
+    const bool deep = tile.depth > 0;
+    return text_of(gemm.rows, gemm.columns, deep ? gemm.depth : 0) + " computed as " +
+           text_of(rows, columns, deep ? depth : 0) + ", tiles of " +
+           text_of(tile.rows, tile.columns, tile.depth);
   }
-  return std::nullopt;
-}
-
-std::optional<std::string> explain_padding_unnamed(const Gemm& gemm, double ratio) {
-  if (!plausible(gemm, ratio)) return std::nullopt;
-  for (const uint64_t rows : {8U, 16U, 32U, 64U, 128U})
-    for (const uint64_t columns : {8U, 16U, 32U, 64U, 128U})
-      if (auto text = fits(gemm, {rows, columns, 0}, ratio)) return text;
   return std::nullopt;
 }
 

@@ -45,8 +45,4 @@ std::optional<Gemm> gemm_of(const OperatorName& name, u128 multiply_adds, Direct
 // no tile but fit; tiles that the name leaves out.
 std::optional<std::string> explain_padding(const Gemm& gemm, const std::string& kernel,
                                            double ratio);
-// The same of tensor cores' products where no name has a tile: the sizes of their instructions
-// and of usual tiles, 8 to 128.
-std::optional<std::string> explain_padding_unnamed(const Gemm& gemm, double ratio);
-
 }  // namespace flopinj::reduce
