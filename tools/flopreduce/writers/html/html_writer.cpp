@@ -119,7 +119,10 @@ Json ranks_json(PageData& page, const Report& report) {
 
 // Tables for programs that people want at hand where a figure is doubted.
 void add_processes(Json& sections, PageData& page, const Report& report) {
-  for (const Table& table : kProcesses.tables(report)) {
+  for (const TableSource* source : table_sources()) {
+    const std::string_view key = source->key();
+    if (key != "processes" && key != "diagnostics") continue;
+    const Table table = source->for_programs(report);
     if (table.rows.empty()) continue;
     sections.push_back(page.section({"Recorded " + std::string(table.key), {}, table, {}}));
     sections.back()["key"] = "recorded_" + std::string(table.key);
