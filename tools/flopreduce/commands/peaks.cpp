@@ -7,8 +7,7 @@
 
 #include "commands/arguments/command.h"
 #include "commands/result.h"
-#include "commands/schemas.h"
-#include "sections/parts/records.h"
+#include "sections/parts/columns.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -78,8 +77,8 @@ void add_peaks(Table& table, const Gpu& gpu, bool people) {
     const double dense = published_peak(gpu, name);
     const double sparse = published_peak(gpu, std::string(name) + "_sparse");
     if (dense <= 0) continue;
-    std::vector<Cell> row = {std::string(name), dense * 1e12,
-                             sparse > 0 ? Cell(sparse * 1e12) : Cell::none()};
+    std::vector<Cell> row = {std::string(name), Figure::exact(dense * 1e12),
+                             sparse > 0 ? Cell(Figure::exact(sparse * 1e12)) : Cell::none()};
     if (!people) {
       row.emplace(row.begin(), std::string(gpu.name));
       row.emplace_back(std::string(gpu.source));
@@ -116,47 +115,40 @@ Section details(const Gpu& gpu) {
   return {std::string(gpu.name), std::move(above), std::move(table), {}};
 }
 
-std::vector<std::pair<std::string, double>> all_rates(const Gpu& gpu) {
-  std::vector<std::pair<std::string, double>> rates;
-  for (const auto name : kPrecisionNames)
-    for (const std::string end : {"", "_sparse"})
-      if (const double peak = published_peak(gpu, std::string(name) + end); peak > 0)
-        rates.emplace_back(std::string(name) + end, peak * 1e12);
-  return rates;
-}
-
-void gpu_fields(Fields& f, const Gpu& gpu) {
-  const auto known = [](auto value) { return value > 0 ? std::optional(value) : std::nullopt; };
-  f("name", gpu.name);
-  f("chip", text_or_null(std::string(gpu.chip)), "as CUPTI names it");
-  f("cuda_names", parts_of(gpu.cuda_names, '|'),
-    "as CUDA names the device, without NVIDIA in front; empty for a board that is not one CUDA "
-    "device");
-  f("multiprocessors", known(gpu.multiprocessors));
-  f("clock_mhz", known(gpu.clock_mhz), "that the peaks are at");
-  f("tensor_clock_mhz", known(gpu.tensor_clock_mhz));
-  f("memory_byte_per_s", gpu.memory_gb_s * 1e9);
-  f.numbers_by_name("peak_flop_per_s", all_rates(gpu),
-                    "by precision as in the report; NAME_sparse with 2:4 structured sparsity. "
-                    "tensor_int: OP/s");
-  f.word(
-      "printed", std::string(gpu.printed),
-      {"dense", "dense; sparse is twice that", "sparse; dense is half of that", "dense and sparse"},
-      "which of the peaks the source prints");
-  f("source", gpu.source);
-  f("note", gpu.note);
-}
-
-void peaks_fields(Fields& f, const std::vector<const Gpu*>& gpus) {
-  f.version();
-  f.list("gpus", gpus, "", [](Fields& row, const Gpu* gpu) { gpu_fields(row, *gpu); });
+// For programs.
+Columns<const Gpu*> gpu_columns() {
+  Columns<const Gpu*> c;
+  const auto positive = [](auto number) {
+    return [number](const Gpu* gpu) {
+      const auto value = std::invoke(number, gpu);
+      return value > 0 ? std::optional(value) : std::nullopt;
+    };
+  };
+  c.text("gpu", "GPU", &Gpu::name);
+  c.text("chip", "chip", &Gpu::chip, "as CUPTI names it");
+  c.text(
+      "cuda_names", "CUDA names", &Gpu::cuda_names,
+      "as CUDA names the device, without NVIDIA in front, separated by |; empty for a board that "
+      "is not one CUDA device");
+  c.exact("multiprocessors", "multiprocessors", Kind::kRatio, positive(&Gpu::multiprocessors));
+  c.exact("clock_mhz", "MHz", Kind::kRatio, positive(&Gpu::clock_mhz), "that the peaks are at");
+  c.exact("tensor_clock_mhz", "MHz of tensor cores", Kind::kRatio,
+          positive(&Gpu::tensor_clock_mhz));
+  c.exact("memory_byte_per_s", "memory", Kind::kBandwidth,
+          [](const Gpu* gpu) { return gpu->memory_gb_s * 1e9; });
+  c.text("printed", "printed", &Gpu::printed, "which of the peaks the source prints");
+  c.text("source", "source", &Gpu::source);
+  c.text("note", "note", &Gpu::note);
+  return c;
 }
 
 Result result_of(const std::vector<const Gpu*>& found) {
   constexpr size_t kInDetail = 4;
   Result result;
-  result.json = [&found] { return Fields::json_of([&](Fields& f) { peaks_fields(f, found); }); };
-  result.tables = {peaks_table(false)};
+  const TableSource gpus(
+      "gpus", "GPUs with published peaks",
+      gpu_columns, [&found](const Report&) -> const auto& { return found; });
+  result.tables = {peaks_table(false), gpus.for_programs({})};
   for (const Gpu* gpu : found) add_peaks(result.tables[0], *gpu, false);
   if (found.size() > kInDetail)
     result.sections = overview(found);
@@ -184,12 +176,6 @@ Action define_peaks(manual::CommandLine& app) {
 }
 
 }  // namespace
-
-Json peaks_schema() {
-  return Fields::schema_of(
-      "flopreduce peaks", "Published peaks of GPUs. A fused multiply-add counts as two operations.",
-      [](Fields& f) { peaks_fields(f, search_gpus("")); });
-}
 
 const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
                         "Peaks that utilization is measured against, with their sources.",

@@ -14,9 +14,7 @@
 #include "commands/arguments/command.h"
 #include "commands/result.h"
 #include "commands/run.h"
-#include "commands/schemas.h"
 #include "peaks/peaks.h"
-#include "sections/parts/fields.h"
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -156,13 +154,13 @@ struct PeakArguments {
 
 // What a projection of training may say, in the order of its JSON.
 enum class Unit : uint8_t { kFlop, kRate, kSeconds, kNumber };
-struct Figure {
+struct Projected {
   const char* key;
   const char* name;
   Unit unit;
   const char* about;
 };
-constexpr Figure kFigures[] = {
+constexpr Projected kFigures[] = {
     {"flop_per_step", "FLOP of a step", Unit::kFlop, "given, or executed"},
     {"gpu_step_s", "GPU time of a step", Unit::kSeconds,
      "of traces: sum of kernels of a step, mean of the devices"},
@@ -185,23 +183,9 @@ class Projection {
  public:
   // The value, which must be a number above 0.
   double add(std::string_view key, double value, std::string from) {
-    const Figure& figure = *std::ranges::find(kFigures, key, &Figure::key);
+    const Projected& figure = *std::ranges::find(kFigures, key, &Projected::key);
     rows_.push_back({&figure, value, std::move(from)});
     return possible(figure.name, value);
-  }
-
-  void fields(Fields& f) const {
-    f.version();
-    for (const Figure& figure : kFigures) {
-      const Row* row = row_of(figure);
-      f(figure.key, row != nullptr ? Number(row->value) : std::nullopt, figure.about);
-    }
-    f.object("from", "where each comes from", [&](Fields& from) {
-      for (const Figure& figure : kFigures) {
-        const Row* row = row_of(figure);
-        from(figure.key, row != nullptr ? std::optional(row->from) : std::nullopt);
-      }
-    });
   }
 
   int write(const OutputArguments& output) const {
@@ -211,14 +195,13 @@ class Projection {
       result.sections[0].table = table(true);
     else
       result.sections[0].above = lines();
-    result.json = [this] { return Fields::json_of([this](Fields& f) { fields(f); }); };
     result.tables = {table(false)};
     return write_result(result, output);
   }
 
  private:
   struct Row {
-    const Figure* figure;
+    const Projected* figure;
     double value;
     std::string from;
 
@@ -236,11 +219,6 @@ class Projection {
       return plain(value);
     }
   };
-
-  const Row* row_of(const Figure& figure) const {
-    const auto found = std::ranges::find(rows_, &figure, &Row::figure);
-    return found == rows_.end() ? nullptr : &*found;
-  }
 
   // What a figure comes from is a sentence, and reads from the left.
   std::vector<Line> lines() const {
@@ -260,10 +238,11 @@ class Projection {
   }
 
   Table table(bool people) const {
-    Table table{"projection", {{"figure", "figure"}, {"value", "value"}, {"from", "from"}}};
+    Table table{"projection",
+                {{"figure", "figure"}, {"value", "value", Kind::kRatio}, {"from", "from"}}};
     for (const Row& row : rows_)
       table.rows.push_back({people ? row.figure->name : row.figure->key,
-                            people ? Cell(row.shown()) : Cell(row.value), row.from});
+                            people ? Cell(row.shown()) : Cell(Figure::exact(row.value)), row.from});
     return table;
   }
 
@@ -514,26 +493,6 @@ Action define_train(manual::CommandLine& app) {
   return [a, &app] { return run_train(*a, app); };
 }
 
-// Of one forward pass.
-struct Inference {
-  PeakArguments::Choice choice;
-  double seconds, per_second;
-};
-
-void inference_fields(Fields& f, double flop, double utilization,
-                      const std::vector<Inference>& rows) {
-  f.version();
-  f("forward_flop", flop, "of one example, all time steps");
-  f.share("utilization", utilization);
-  f.list("inference", rows, "", [](Fields& row, const Inference& i) {
-    row("precision", i.choice.precision);
-    row("peak_flop_per_s", i.choice.flop_per_s);
-    row("time_s", i.seconds, "of one example");
-    row("examples_per_s", i.per_second);
-    row("source", i.choice.source);
-  });
-}
-
 struct InferArguments {
   OutputArguments output;
   PeakArguments peak;
@@ -552,15 +511,18 @@ int run_infer(InferArguments& a) {
                 {"time_s", "time of one"},
                 {"examples_per_s", "per second"}}};
   Table programs = people;
+  for (Column& column : programs.columns)
+    if (column.kind == Kind::kText && &column != programs.columns.data())
+      column.kind = Kind::kRatio;
   programs.columns.push_back({"source", "source"});
   std::vector<Line> sources;
-  std::vector<Inference> rows;
   for (const auto& c : a.peak.choose(2)) {
     const double seconds = possible("the time of one example", flop / (c.flop_per_s * u));
     const double per_second = possible("examples per second", 1 / seconds);
-    rows.push_back({c, seconds, per_second});
-    people.rows.push_back({c.precision, c.flop_per_s, duration_text(seconds), plain(per_second)});
-    programs.rows.push_back({c.precision, c.flop_per_s, seconds, per_second, c.source});
+    const Figure peak = Figure::exact(c.flop_per_s);
+    people.rows.push_back({c.precision, peak, duration_text(seconds), plain(per_second)});
+    programs.rows.push_back(
+        {c.precision, peak, Figure::exact(seconds), Figure::exact(per_second), c.source});
     sources.emplace_back("  " + c.precision + ": " + c.source, Tone::kDim);
   }
   Result result;
@@ -570,9 +532,6 @@ int run_infer(InferArguments& a) {
        std::move(people),
        std::move(sources)}};
   result.tables = {std::move(programs)};
-  result.json = [&] {
-    return Fields::json_of([&](Fields& f) { inference_fields(f, flop, u, rows); });
-  };
   return write_result(result, a.output);
 }
 
@@ -597,21 +556,6 @@ constexpr Command kInfer = {"infer", "time and throughput of one forward pass",
 constexpr const Command* kWords[] = {&kTrain, &kInfer};
 
 }  // namespace
-
-Json training_schema() {
-  return Fields::schema_of(
-      "flopreduce project train",
-      "Projected training; null where a figure is not worked out from what was given. Times are "
-      "seconds; one fused multiply-add counts 2.",
-      [](Fields& f) { Projection().fields(f); });
-}
-
-Json inference_schema() {
-  return Fields::schema_of("flopreduce project infer",
-                           "Time and throughput of one forward pass. Times are seconds; one fused "
-                           "multiply-add counts 2.",
-                           [](Fields& f) { inference_fields(f, 0, 0, {}); });
-}
 
 const Command kProject = {"project", "compute of a whole training run, time of an inference",
                           "What a whole training run or an inference takes.", nullptr, kWords};

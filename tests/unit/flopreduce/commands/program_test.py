@@ -636,7 +636,8 @@ class Program(unittest.TestCase):
                 done = run("project", "train", trace, "--trace-steps", "1", "--steps", "10", *peak,
                            "--utilization", "0.5", "--fma", fma, "--format", "json")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                seconds.append(json.loads(done.stdout)["projected_s"])
+                projection = by(json.loads(done.stdout), "projection", "figure")
+                seconds.append(projection["projected_s"]["value"])
             with self.subTest(peak=peak):
                 self.assertAlmostEqual(seconds[0] / seconds[1], 1, places=9)
 

@@ -55,13 +55,20 @@ class Base(unittest.TestCase):
         self.assertIn(words, done.stderr)
         self.assertTrue(done.stderr.startswith("flopreduce: "), done.stderr)
 
+    def projected(self, *arguments):
+        """What `project train` works out, by figure."""
+        rows = self.json("project", "train", *arguments)["projection"]
+        return {row["figure"]: row["value"] for row in rows}
+
 
 class Peaks(Base):
     def test_all_with_their_sources(self):
-        gpus = {g["name"]: g for g in self.json("peaks")["gpus"]}
+        result = self.json("peaks")
+        gpus = {g["gpu"]: g for g in result["gpus"]}
+        peaks = {(p["gpu"], p["precision"]): p for p in result["peaks"]}
         self.assertTrue(all(g["source"] for g in gpus.values()))
-        self.assertEqual(gpus["V100 SXM2"]["peak_flop_per_s"]["tensor_fp16"], 125e12)
-        self.assertEqual(gpus["A100 SXM4 80GB"]["peak_flop_per_s"]["tensor_bf16_sparse"], 624e12)
+        self.assertEqual(peaks["V100 SXM2", "tensor_fp16"]["dense_flop_per_s"], 125e12)
+        self.assertEqual(peaks["A100 SXM4 80GB", "tensor_bf16"]["sparse_flop_per_s"], 624e12)
         self.assertIn("simulated", gpus["simgpu GH100 (simulated)"]["source"])
 
     def test_the_whole_table_fits_80_columns(self):
@@ -72,11 +79,10 @@ class Peaks(Base):
         # Every dense figure of the JSON is in it, in 1e12.
         rows = [line.split() for line in text.splitlines()]
         self.assertNotIn("no room", text)
-        for gpu in self.json("peaks")["gpus"]:
-            name, peaks = gpu["name"].split(), gpu["peak_flop_per_s"]
+        for peak in self.json("peaks")["peaks"]:
+            name = peak["gpu"].split()
             shown = sum((row[len(name):] for row in rows if row[:len(name)] == name), [])
-            for figure in (v for k, v in peaks.items() if not k.endswith("_sparse")):
-                self.assertIn(f"{figure / 1e12:.6g}", shown, gpu["name"])
+            self.assertIn(f"{peak['dense_flop_per_s'] / 1e12:.6g}", shown, peak["gpu"])
 
     def test_by_name(self):
         text = run("peaks", "h100 pcie").stdout
@@ -91,7 +97,7 @@ class Published(Base):
     docs/published-figures.md."""
 
     def train(self, *arguments):
-        return self.json("project", "train", *arguments)
+        return self.projected(*arguments)
 
     def test_k80_inference(self):
         """As the document prints them, all digits: a course report on PALEO and platform percent of
@@ -171,7 +177,7 @@ class Project(Base):
     def test_from_a_trace(self):
         vectors = self.trace["vectors"]
         total = 2 * (2 * 20000**2 - 20000)
-        result = self.json("project", "train", vectors, "--trace-steps", 3, "--steps", "1k",
+        result = self.projected(vectors, "--trace-steps", 3, "--steps", "1k",
                            "--peak", "1T", "--devices", 2, "--utilization", "0.5")
         self.assertAlmostEqual(result["operations_flop"], total / 3 * 1000, delta=1)
         self.assertAlmostEqual(result["projected_s"] * 1e12 / result["operations_flop"], 1)
@@ -186,8 +192,8 @@ class Project(Base):
         """`vectors`: 1200 us of kernels in 2400 us of wall time, on one H200 of 67 TFLOP/s in
         fp32."""
         flop = 2 * (2 * 20000**2 - 20000)
-        arguments = ("project", "train", self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
-        result = self.json(*arguments)
+        arguments = (self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
+        result = self.projected(*arguments)
         self.assertAlmostEqual(result["gpu_step_s"], 1200e-6 / 2)
         self.assertAlmostEqual(result["wall_step_s"], 2400e-6 / 2)
         self.assertAlmostEqual(result["utilization"], flop / 67e12 / 2400e-6)
@@ -196,7 +202,7 @@ class Project(Base):
         self.assertAlmostEqual(result["projected_s"], 1000 * 1200e-6)
         self.assertAlmostEqual(result["operations_flop"] / (67e12 * result["utilization"]),
                                result["projected_s"])
-        text = run(*arguments).stdout
+        text = run("project", "train", *arguments).stdout
         for words in ("wall time of a step x steps", "measured, over wall time",
                       "of the precisions that ran, on NVIDIA H200",
                       "sum of kernels, of 2 steps in the traces", "in the traces"):
@@ -204,20 +210,20 @@ class Project(Base):
         self.assertNotIn("assumed", text)
 
     def test_typed_options_go_over_what_was_measured(self):
-        arguments = ("project", "train", self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
+        arguments = (self.trace["vectors"], "--trace-steps", 2, "--steps", 1000)
         self.assertAlmostEqual(
-            self.json(*arguments, "--devices", 4)["projected_s"], 1000 * 1200e-6 / 4)
-        self.assertIn("x 1 / 4 devices", run(*arguments, "--devices", 4).stdout)
-        half = self.json(*arguments, "--utilization", "0.5")
+            self.projected(*arguments, "--devices", 4)["projected_s"], 1000 * 1200e-6 / 4)
+        self.assertIn("x 1 / 4 devices", run("project", "train", *arguments, "--devices", 4).stdout)
+        half = self.projected(*arguments, "--utilization", "0.5")
         self.assertEqual(half["utilization"], 0.5)
         self.assertAlmostEqual(half["projected_s"], half["operations_flop"] / (67e12 * 0.5))
-        self.assertIn("given", run(*arguments, "--utilization", "0.5").stdout)
-        measured = self.json(*arguments)["utilization"]
-        other = self.json(*arguments, "--gpu", "L4")
+        self.assertIn("given", run("project", "train", *arguments, "--utilization", "0.5").stdout)
+        measured = self.projected(*arguments)["utilization"]
+        other = self.projected(*arguments, "--gpu", "L4")
         self.assertEqual(other["utilization"], measured)
         self.assertAlmostEqual(other["projected_s"],
                                other["operations_flop"] / (other["peak_flop_per_s"] * measured))
-        both = self.json(*arguments, "--time", "2s")
+        both = self.projected(*arguments, "--time", "2s")
         self.assertAlmostEqual(both["time_flop"], 2 * 67e12 * measured, delta=1e3)
 
     def test_simulated_steps_have_gpu_time_alone(self):
@@ -250,7 +256,7 @@ class Project(Base):
                                  "--forward-flop 0: must be above 0"),
                                 ((*infer, "--forward-flop", "1e-300"), "beyond any number")):
             for form in ("text", "json"):
-                done = run(*arguments, "--format", form)
+                done = run("project", "train", *arguments, "--format", form)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertIn(word, done.stderr)
