@@ -88,8 +88,10 @@ Columns<Report> figure_columns() {
   c.figure(
       "formula_flop", "formula", Kind::kFlop,
       [](const Report& r) {
-        return Figure(r.operators.formula_flop,
-                      mark_if(r.operators.formula_at_most, Mark::kAtMost));
+        const OperatorsReport& o = r.operators;
+        return o.formula_flop > 0
+                   ? Figure(o.formula_flop, mark_if(o.formula_at_most, Mark::kAtMost))
+                   : Figure();
       },
       "what counts for MFU: of all operators with a formula, without recomputation, gradients that "
       "were not computed and what a causal mask leaves out");

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sections/parts/fields.h"
+#include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

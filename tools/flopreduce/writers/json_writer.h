@@ -9,8 +9,8 @@
 #include <ostream>
 #include <span>
 
-#include "sections/parts/fields.h"
-#include "sections/sections.h"
+#include "report/report.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 

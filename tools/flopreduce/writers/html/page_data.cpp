@@ -29,7 +29,9 @@ const char* kind_word(Kind kind) {
 
 Json column_json(const char* table, const Column& column) {
   Json j{{"key", column.key}, {"heading", column.heading}, {"kind", kind_word(column.kind)}};
-  if (const auto meaning = meaning_of_column(table, column.key); !meaning.empty())
+  const std::string_view said = column.meaning;
+  if (const auto meaning = said.empty() ? meaning_of_column(table, column.key) : said;
+      !meaning.empty())
     j["meaning"] = meaning;
   return j;
 }
