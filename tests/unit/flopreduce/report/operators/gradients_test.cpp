@@ -259,15 +259,15 @@ TEST_CASE(
     CHECK(r.ratio.verdict == verdict);
   }
   const Report inside = ratio(700), outside = ratio(600);
-  const auto ratio = [](const Report& r, const char* name) {
+  const auto row = [](const Report& r, const char* name) {
     return row_of(json_of(r), "ratio", "figure", name);
   };
-  CHECK(ratio(inside, "expected of matrix work, least")["value"] !=
-        ratio(inside, "expected of matrix work, most")["value"]);
-  CHECK(ratio(inside, "matrix work only")["verdict"] == "inside");
+  CHECK(row(inside, "expected of matrix work, least")["value"] !=
+        row(inside, "expected of matrix work, most")["value"]);
+  CHECK(row(inside, "matrix work only")["verdict"] == "inside");
   CHECK(text_of(inside).find("expected 1.7500 to 2.0000: inside the expected range") !=
         std::string::npos);
-  CHECK(ratio(outside, "matrix work only")["verdict"] == "outside");
+  CHECK(row(outside, "matrix work only")["verdict"] == "outside");
   // 1.5 of 1.75.
   CHECK(text_of(outside).find("OUTSIDE the expected range, below by 14.3 %") != std::string::npos);
 }
