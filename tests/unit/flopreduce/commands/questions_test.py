@@ -340,7 +340,7 @@ class Gates(Base):
         self.assertEqual(done.stderr.splitlines()[1:], ["    total.flop >", "                ^"])
         done = self.gate("total.flops > 1")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no figure 'total.flops'; near: total.flop", done.stderr)
+        self.assertIn("no figure 'total.flops'; near: flop", done.stderr)
 
 
 class Utilization(Base):
@@ -440,7 +440,7 @@ class Utilization(Base):
     def test_a_simulated_trace_is_never_measured_against_a_real_gpu(self):
         report = self.json(self.trace["simulated"])
         self.assertEqual(len(report["peak_devices"]), 1)
-        self.assertEqual({row["flop_per_s"] for row in report["peaks"]}, {None})
+        self.assertEqual(report["peaks"], [])
 
     def test_people_see_it(self):
         text = run("--all", self.trace["vectors"]).stdout
