@@ -40,7 +40,7 @@ def line(key, unit, meaning):
 def page(schema):
     tables = {key: table for key, table in schema["properties"].items() if key != "schema_version"}
     counts = Counter(column for table in tables.values() for column in columns_of(table))
-    shared = [column for column, count in counts.items() if count > SHARED]
+    shared = [column for column, count in counts.items() if count > SHARED and column[2]]
     yield HEAD
     yield "## Columns that many tables have\n"
     for column in shared:
