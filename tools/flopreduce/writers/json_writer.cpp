@@ -1,6 +1,7 @@
 #include "writers/json_writer.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "sections/parts/fields.h"
 #include "sections/sections.h"
@@ -147,23 +148,28 @@ Json tables_json(std::span<const Table> tables) {
 }
 
 void write_json(std::ostream& out, const Json& json) {
-  const auto text = [](const Json& value) {
-    return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  const auto write = [&](const Json& value, const std::string& margin) {
+    const std::string between = ",\n" + margin + "  ";
+    size_t written = 0;
+    if (!value.is_array() || value.empty())
+      out << value.dump(-1, ' ', true, Json::error_handler_t::replace);
+    else
+      for (const Json& row : value)
+        out << (written++ == 0 ? "[" + between.substr(1) : between)
+            << row.dump(-1, ' ', true, Json::error_handler_t::replace);
+    if (written > 0) out << "\n" << margin << "]";
   };
-  const char* before = "{\n  ";
-  for (const auto& [key, value] : json.items()) {
-    out << before << Json(key) << ": ";
-    before = ",\n  ";
-    if (!value.is_array() || value.empty()) {
-      out << (value.is_object() ? value.dump(2, ' ', true, Json::error_handler_t::replace)
-                                : text(value));
-      continue;
+  if (json.is_object()) {
+    const char* before = "{\n  ";
+    for (const auto& [key, value] : json.items()) {
+      out << std::exchange(before, ",\n  ") << Json(key) << ": ";
+      write(value, "  ");
     }
-    for (size_t i = 0; i < value.size(); ++i)
-      out << (i == 0 ? "[\n    " : ",\n    ") << text(value[i]);
-    out << "\n  ]";
+    out << "\n}";
+  } else {
+    write(json, "");
   }
-  out << "\n}\n";
+  out << '\n';
 }
 
 Json report_json(const Report& report) { return tables_json(report_tables(report)); }
