@@ -13,7 +13,7 @@ from pathlib import Path
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests" / "support"))
-from report_tables import by, exact, known  # noqa: E402, F401
+from report_tables import by, exact, figure, known  # noqa: E402, F401
 LIBRARY = BUILD / "lib" / "libflopinj.so"
 SIMGPU = BUILD / "lib" / "flopinj" / "simgpu"
 TRAINER = BUILD / "lib" / "flopinj" / "trainer" / "trainer"

@@ -12,7 +12,8 @@ from harness import CLIENTS, injected_environment, run
 
 def exclusive_flop(report):
     """Path (names joined) to FLOP of launches made right there, not below."""
-    return {row["range"]: row["flop"] for row in report["ranges_exclusive"] if row["flop"]}
+    return {row["range"]: row["flop"] for row in report["ranges_exclusive"]
+            if row["range"] is not None and row["flop"]}
 
 
 class Ranges(harness.TestCase):

@@ -103,7 +103,7 @@ class Numbers(TestCase):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as client:
             self.addCleanup(client.kill)
             give_up = time.monotonic() + PATIENCE_S
-            report = {"traces": []}
+            report = {"processes": []}
             while [t["end"] for t in report["processes"]] != ["detach"]:
                 self.assertLess(time.monotonic(), give_up)
                 time.sleep(0.1)

@@ -404,7 +404,8 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         # 64 MiB, and what the pipe gave beyond it.
         self.assertRegex(done.stderr.decode(), r"standard input: 67,1\d\d,\d{3} bytes")
-        self.assertEqual(known(json.loads(done.stdout)["figures"]), known(json_of(trace)["figures"]))
+        self.assertEqual(json.loads(done.stdout)["figures"]["flop_at_least"],
+                         json_of(trace)["figures"]["flop_at_least"])
 
     def test_a_long_stream_with_packets_is_read_to_its_end(self):
         # 40 MiB that damage cost, twice, with packets between.
