@@ -10,8 +10,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kPlain = "rows x inner x columns multiply-adds; bias not counted";
-
 u128 dimension(const Shape& shape, size_t from_end) {
   return static_cast<u128>(shape[shape.size() - from_end]);
 }
@@ -147,32 +145,28 @@ Formula integer_product(const OperatorCall&, const OperatorRow&) {
 }
 
 constexpr OperatorRow kProductRows[] = {
-    {"mm", product, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"addmm", product, 1, 2, 0, 0, kPlain, weight_and_input},
-    {"_addmm_activation", product, 1, 2, 0, 0, kPlain, weight_and_input},
-    {"_scaled_mm", product, 0, 1, 0, 0, kPlain},
-    {"_scaled_mm_v2", product, 0, 1, 0, 0, kPlain},
-    {"bmm", batched_product, 0, 1, 0, 0, kPlain, two_gradients},
-    {"baddbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
-    {"addbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
-    {"_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain, two_gradients},
-    {"_scaled_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
-    {"_scaled_grouped_mm_v2", grouped_product, 0, 1, 0, 0, kPlain},
-    {"matmul", general_product, 0, 1, 0, 0, kPlain, matrix_gradients},
-    {"linear", linear, 0, 1, 0, 0, kPlain, weight_and_input},
+    // rows x inner x columns multiply-adds; bias not counted
+    {"mm", product, 0, 1, 0, 0, weight_and_input},
+    {"addmm _addmm_activation", product, 1, 2, 0, 0, weight_and_input},
+    {"_scaled_mm _scaled_mm_v2", product, 0, 1, 0, 0},
+    {"bmm", batched_product, 0, 1, 0, 0, two_gradients},
+    {"baddbmm addbmm", batched_product, 1, 2, 0, 0, two_gradients},
+    {"_grouped_mm", grouped_product, 0, 1, 0, 0, two_gradients},
+    {"_scaled_grouped_mm _scaled_grouped_mm_v2", grouped_product, 0, 1, 0, 0},
+    {"matmul", general_product, 0, 1, 0, 0, matrix_gradients},
+    {"linear", linear, 0, 1, 0, 0, weight_and_input},
     // grad_output and weight are arguments too; input x weight is as large as either gradient.
-    {"linear_backward", linear, 0, 2, 0, 2, "twice the forward product"},
-    {"_weight_int8pack_mm", linear, 0, 1, 0, 0, kPlain},
-    {"bilinear", bilinear, 0, 1, 2, 0, "the first operand with the weights, that with the second",
-     three_gradients},
-    {"mv", vector_product, 0, 1, 0, 0, kPlain},
-    {"addmv", vector_product, 1, 2, 0, 0, kPlain},
-    {"dot", vector_product, 0, 1, 0, 0, kPlain},
-    {"vdot", vector_product, 0, 1, 0, 0, kPlain},
-    {"outer", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
-    {"ger", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
-    {"addr", outer_product, 1, 2, 1, 0, "one multiply-add per cell"},
-    {"_int_mm", integer_product, 0, 0, 0, 0, ""},
+    {"linear_backward", linear, 0, 2, 0, 2},  // twice the forward product
+    // rows x inner x columns multiply-adds; bias not counted
+    {"_weight_int8pack_mm", linear, 0, 1, 0, 0},
+    // the first operand with the weights, that with the second
+    {"bilinear", bilinear, 0, 1, 2, 0, three_gradients},
+    // rows x inner x columns multiply-adds; bias not counted
+    {"mv dot vdot", vector_product, 0, 1, 0, 0},
+    {"addmv", vector_product, 1, 2, 0, 0},
+    {"outer ger", outer_product, 0, 1, 0, 0},  // one multiplication per cell
+    {"addr", outer_product, 1, 2, 1, 0},       // one multiply-add per cell
+    {"_int_mm", integer_product, 0, 0, 0, 0},
 };
 
 }  // namespace
