@@ -151,8 +151,11 @@ class Nvtx(Attach):
 
 class Forks(Attach):
     def test_a_child_does_not_hold_the_socket(self):
-        client = self.start([CLIENTS / "attach_client", "forks"], stdout=subprocess.PIPE)
+        client = self.start([CLIENTS / "attach_client", "forks"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
         address, _ = mark(client.pid)
+        client.stdin.write("\n")
+        client.stdin.flush()
         child = int(client.stdout.readline())
         client.wait(PATIENCE_S)
         self.assertTrue(Path(f"/proc/{child}").exists())

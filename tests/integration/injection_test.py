@@ -91,7 +91,7 @@ class WaysOut(harness.TestCase):
         reader = threading.Thread(target=lambda: received.append(self.trace.read_bytes()))
         reader.start()
         self.run_profiled([LAUNCH, "same_grid"])
-        reader.join(20)
+        reader.join(60)
         copy = self.folder / "copy.pb"
         copy.write_bytes(received[0])
         self.assert_all_counted(harness.reduce(copy), 60)
@@ -306,8 +306,8 @@ class SuddenEnds(harness.TestCase):
                     late = max(late, time.monotonic() - killed - 0.02)
                     killed = time.monotonic()
                 child.kill()
-                child.wait(20)
-                reader.join(20)
+                child.wait(60)
+                reader.join(60)
                 child.stdout.close()
                 report = harness.reduce(self.trace, check=0)
                 self.assert_balanced(report)
@@ -325,7 +325,7 @@ class SuddenEnds(harness.TestCase):
                                  text=True)
         child.stdout.readline()
         child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(20), -signal.SIGTERM)
+        self.assertEqual(child.wait(60), -signal.SIGTERM)
         child.stdout.close()
 
     def test_fork(self):
@@ -343,7 +343,7 @@ class SuddenEnds(harness.TestCase):
         for _ in range(12):  # the program goes on
             self.assertTrue(child.stdout.readline())
         child.kill()
-        _, errors = child.communicate(timeout=20)
+        _, errors = child.communicate(timeout=60)
         self.assertEqual(len(errors.strip().splitlines()), 1, errors)
 
 
