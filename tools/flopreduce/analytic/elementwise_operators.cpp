@@ -108,9 +108,7 @@ Formula elementwise_formula(const OperatorCall& call, const ElementwiseRow& row)
   if (row.argument == kHalf) count /= 2;
   const Shape* second = call.shape(1);
   if (row.argument == kBroadcast && second != nullptr) count = broadcast(*first, *second);
-  Formula formula = Formula::of(0);
-  formula.flop = OperatorFlop{row.multiply_adds, row.arithmetic, row.uncounted}.times(count);
-  return formula;
+  return Formula::of(OperatorFlop{row.multiply_adds, row.arithmetic, row.uncounted}.times(count));
 }
 
 }  // namespace flopinj::reduce

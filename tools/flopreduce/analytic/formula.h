@@ -59,11 +59,12 @@ struct Formula {
   // the model.
   u128 again = 0;
 
-  static Formula of(u128 multiply_adds) {
+  static Formula of(const OperatorFlop& flop) {
     Formula formula;
-    formula.flop = OperatorFlop{multiply_adds, 0, 0};
+    formula.flop = flop;
     return formula;
   }
+  static Formula of(u128 multiply_adds) { return of(OperatorFlop{multiply_adds, 0, 0}); }
   static Formula none(const char* why) {
     Formula formula;
     formula.why_not = why;
@@ -94,6 +95,7 @@ struct OperatorRow {
   uint8_t backward = 0;
   // Of a forward operator that is a product; null for other operators.
   std::optional<ProductGradients> (*gradients)(const OperatorCall&, const OperatorRow&) = nullptr;
+  std::string_view shapes = "";  // of products: product_operators.cpp
 };
 
 // The gradient by each of two operands is a product as large as the forward one.

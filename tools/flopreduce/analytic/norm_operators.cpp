@@ -27,9 +27,7 @@ bool given(const OperatorCall& call, size_t argument) {
 
 // Multiply-adds and single operations of each element of argument `a`.
 Formula per_element(const OperatorCall& call, size_t a, u128 multiply_adds, u128 arithmetic) {
-  Formula formula = Formula::of(0);
-  formula.flop = OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(*call.shape(a)));
-  return formula;
+  return Formula::of(OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(*call.shape(a))));
 }
 
 // How gamma and beta add to `single` operations.

@@ -114,10 +114,8 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
       results = times_saturating(results, static_cast<u128>(w->output));
     }
   }
-  Formula formula = Formula::of(0);
-  formula.flop->arithmetic = taps;
-  add_saturating(formula.flop->arithmetic, results);
-  return formula;
+  add_saturating(taps, results);
+  return Formula::of(OperatorFlop{0, taps, 0});
 }
 
 Formula average_pool(const OperatorCall& call, const OperatorRow& row) {

@@ -49,11 +49,9 @@ Formula gates(const OperatorCall& call, const OperatorRow& row) {
       elements(*x) != times_saturating(elements(*state), count))
     return Formula::none(kMismatch);
   const u128 biases = bias->empty() ? 0 : 2U * count;
-  Formula formula = Formula::of(0);
-  formula.flop = count == 4 ? OperatorFlop{1, 4 + 3 * 2 + 2 + biases, 5}
-                            : OperatorFlop{2, 2 + 2 * 2 + 1 + biases, 3};
-  formula.flop = formula.flop->times(elements(*state));
-  return formula;
+  const auto per_unit = count == 4 ? OperatorFlop{1, 4 + 3 * 2 + 2 + biases, 5}
+                                   : OperatorFlop{2, 2 + 2 * 2 + 1 + biases, 3};
+  return Formula::of(per_unit.times(elements(*state)));
 }
 
 // Whether the forward cell had biases, of which the gradient is a sum over the samples: the flag
@@ -92,9 +90,7 @@ Formula gates_gradient(const OperatorCall& call, const OperatorRow& row) {
   const auto per_unit = lstm ? OperatorFlop{3, 16 + biases, 1} : OperatorFlop{1, 13 + biases, 0};
   if (elements(*saved) != times_saturating(elements(*grad), lstm ? 4 : 5))
     return Formula::none(kMismatch);
-  Formula formula = Formula::of(0);
-  formula.flop = per_unit.times(elements(*grad));
-  return formula;
+  return Formula::of(per_unit.times(elements(*grad)));
 }
 
 constexpr OperatorRow kRecurrentRows[] = {
