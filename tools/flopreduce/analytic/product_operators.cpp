@@ -1,12 +1,12 @@
-// Matrix and vector products. Arguments a and b are the operands, whose dimensions a row's `shapes`
-// name: "nk,km" is of [n, k] and [k, m]. Equal letters are equal sizes. '*' is any dimensions before
-// the others. A capital letter is dealt out: groups have parts of another dimension. Several forms
-// have a space between; the first that fits counts.
+// Matrix and vector products. Arguments a and b are the operands, whose dimensions `shapes` names:
+// "nk,km" is of [n, k] and [k, m]. Equal letters are equal sizes. '*' is any dimensions before the
+// others. A capital letter is dealt out: groups have parts of another dimension. Several forms have
+// a space between; the first that fits counts.
 //
 // Multiply-adds: all sizes multiplied, each letter once: rows x inner dimension x columns, for each
-// matrix of a batch. The same convention as torch.utils.flop_counter (mm_flop, addmm_flop, bmm_flop,
-// baddbmm_flop) and fvcore; both leave the bias out, and so does the hardware where the sum starts
-// at the bias.
+// matrix of a batch. The same convention as torch.utils.flop_counter (mm_flop, addmm_flop,
+// bmm_flop, baddbmm_flop) and fvcore; both leave the bias out, and so does the hardware where the
+// sum starts at the bias.
 #include <algorithm>
 #include <array>
 #include <utility>
