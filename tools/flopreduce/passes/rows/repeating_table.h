@@ -33,6 +33,8 @@ class RepeatingTable {
     last_ = found->second;
     return &entries_[last_].second;
   }
+  // The place among entries() of what at() gave last.
+  size_t last() const { return last_; }
   const std::vector<Entry>& entries() const { return entries_; }  // by first use
   // The same, which leaves none.
   std::vector<Entry> take() {
