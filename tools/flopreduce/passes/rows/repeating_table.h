@@ -18,20 +18,11 @@ class RepeatingTable {
   // Null where the key is new and there is no room. Valid until the next call.
   Value* at(const Key& key) {
     const size_t guess = last_ < next_.size() ? next_[last_] : 0;
-    if (guess < entries_.size() && entries_[guess].first == key) {
+    if (guess < entries_.size() && entries_[guess].first == key) [[likely]] {
       last_ = guess;
       return &entries_[guess].second;
     }
-    auto found = places_.find(key);
-    if (found == places_.end()) {
-      if (entries_.size() >= most_) return nullptr;
-      found = places_.emplace(key, static_cast<uint32_t>(entries_.size())).first;
-      entries_.emplace_back(key, Value{});
-      next_.push_back(0);
-    }
-    next_[last_] = found->second;
-    last_ = found->second;
-    return &entries_[last_].second;
+    return look_up(key);
   }
   // The place among entries() of what at() gave last.
   size_t last() const { return last_; }
@@ -45,6 +36,19 @@ class RepeatingTable {
   }
 
  private:
+  [[gnu::noinline]] Value* look_up(const Key& key) {
+    auto found = places_.find(key);
+    if (found == places_.end()) {
+      if (entries_.size() >= most_) return nullptr;
+      found = places_.emplace(key, static_cast<uint32_t>(entries_.size())).first;
+      entries_.emplace_back(key, Value{});
+      next_.push_back(0);
+    }
+    next_[last_] = found->second;
+    last_ = found->second;
+    return &entries_[last_].second;
+  }
+
   size_t most_;
   size_t last_ = 0;
   std::vector<Entry> entries_;

@@ -80,19 +80,18 @@ uint32_t SequencePass::path_of(uint32_t id) const {
   return path == kNoIndex || path <= PathTable::kLost ? kNoIndex : path;
 }
 
-// Nothing where there is no room for it.
-SequencePass::OnPlace* SequencePass::on_place(const LaunchPlace& place) {
-  OnPlace* const on = places_.at(place);
-  if (on == nullptr || !std::exchange(on->fresh, false)) return on;
-  on->path = path_of(place.path);
+// Of a new place.
+void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
+  on.fresh = false;
+  on.path = path_of(place.path);
   const auto calls = calls_of_.try_emplace(uint64_t{place.thread} << 32 | place.path,
                                            static_cast<uint32_t>(last_.size()));
   if (calls.second) last_.push_back(0);
-  on->calls = calls.first->second;
-  return on;
+  on.calls = calls.first->second;
 }
 
-void SequencePass::look_up(OnPlace& on, uint32_t thread) {
+// Of one with numbers.
+void SequencePass::look_up_part(OnPlace& on, uint32_t thread) {
   on.part = part_of(on.path, thread);
   // Nodes inside of others are of a backward pass of their own, of what ran again.
   on.in_pass = on.part == Part::kInNode && operators_.node_of(on.path)->inside == PathTable::kRoot;
@@ -101,16 +100,19 @@ void SequencePass::look_up(OnPlace& on, uint32_t thread) {
 }
 
 void SequencePass::launches(const Where& where, uint64_t sequence, uint64_t count) {
-  OnPlace* const on = on_place(where.place);
+  OnPlace* const on = places_.at(where.place);
+  if (on != nullptr && on->fresh) look_up(*on, where.place);
   const uint32_t path = on != nullptr ? on->path : path_of(where.place.path);
   if (path == kNoIndex) return;
   if (sequence == 0 || on == nullptr) {
     unknown_[path] = true;
+    if (sequence != 0 && part_of(path, where.place.thread) == Part::kInNode)
+      lose(path, Lost::kOutOfWindow, count);
     return;
   }
   calls_.calls[path] += last_[on->calls] != sequence ? 1 : 0;
   last_[on->calls] = sequence;
-  if (on->part == Part::kNotLookedUp) look_up(*on, where.place.thread);
+  if (on->part == Part::kNotLookedUp) look_up_part(*on, where.place.thread);
   if (where.own != nullptr) {
     if (on->part == Part::kOperator)
       own_numbers_.outside(*where.own);

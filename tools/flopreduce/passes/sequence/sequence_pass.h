@@ -98,8 +98,8 @@ class SequencePass {
   uint32_t thread_name(uint32_t id) const;
   Part part_of(uint32_t path, uint32_t thread) const;
   void launches(const Where& where, uint64_t sequence, uint64_t count);
-  OnPlace* on_place(const LaunchPlace& place);
-  void look_up(OnPlace& on, uint32_t thread);
+  void look_up(OnPlace& on, const LaunchPlace& place);
+  void look_up_part(OnPlace& on, uint32_t thread);
   uint32_t path_of(uint32_t id) const;  // kNoIndex where it is no range
   uint32_t device_of(uint32_t stream) const;
   void groups(const Packet& packet);

@@ -114,14 +114,20 @@ class SequenceWindow {
   };
 
   uint32_t after(uint32_t group, const Launches& more) {
+    if (group != kEmpty || more.place < first_.size()) {
+      const Next& next = group == kEmpty ? first_[more.place] : groups_[group].next;
+      if (next.launches == more && next.group != kNoGroup) [[likely]]
+        return next.group;
+    }
+    return look_up(group, more);
+  }
+  [[gnu::noinline]] uint32_t look_up(uint32_t group, const Launches& more) {
+    const uint32_t found = with(group, more);
     if (group == kEmpty && more.place >= first_.size()) first_.resize(size_t{more.place} + 1);
-    Next& next = group == kEmpty ? first_[more.place] : groups_[group].next;
-    if (next.launches == more && next.group != kNoGroup) return next.group;
-    const uint32_t found = look_up(group, more);  // which may move the groups
     (group == kEmpty ? first_[more.place] : groups_[group].next) = {more, found};
     return found;
   }
-  uint32_t look_up(uint32_t group, const Launches& more) {
+  uint32_t with(uint32_t group, const Launches& more) {
     Group launches = this->group(group);
     const auto known = std::ranges::find(launches, more.place, &Launches::place);
     if (known == launches.end())
