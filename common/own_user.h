@@ -24,9 +24,9 @@ inline bool is_own_user(uid_t user) {
 // Root reads everything anyway.
 inline bool is_own_user_or_root(uid_t user) { return user == 0 || is_own_user(user); }
 
-// In a folder that others write to, anybody can make a file by a name that we are going to write
-// to: a regular file must be ours, anything else ours or root's. What is written to /dev/null
-// nobody reads, and in a container it may be nobody's.
+// In a folder that others write to, any of them can make a file by a name that we are going to
+// write to: a regular file must be ours, anything else ours or root's. /dev/null has no reader, and
+// in a container it may have no owner.
 inline bool may_write_to(const struct stat& file) {
   if (S_ISREG(file.st_mode)) return is_own_user(file.st_uid);
   constexpr unsigned kMemory = 1, kNull = 3;

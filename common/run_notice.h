@@ -1,7 +1,7 @@
 // What a recorded process says to the watcher of its run (`flopinj run`): one datagram each, the
 // run's secret, a letter and the name of the trace. Which process says it the kernel adds
 // (SCM_CREDENTIALS). The secret is in the environment of the run's processes, which the kernel
-// shows to those only who may read them; the socket's name it shows to everybody.
+// shows only to processes that may read them; the socket's name it shows to all.
 #pragma once
 #include <sys/socket.h>
 #include <unistd.h>

@@ -28,8 +28,8 @@ namespace flopinj {
 
 class FLOPINJ_THREAD_SAFETY(capability("mutex")) Mutex {
  public:
-  // Who has got it makes a MutexLock with std::adopt_lock at once. Looks again and again: thread
-  // sanitizers do not understand a lock that is waited for by a clock that nobody can set.
+  // True is followed by a MutexLock with std::adopt_lock at once. Looks again and again: thread
+  // sanitizers do not understand a lock that is waited for by a clock that cannot be set.
   bool try_lock_for(std::chrono::milliseconds most) FLOPINJ_TRY_ACQUIRE(true) {
     constexpr auto kLookEvery = std::chrono::milliseconds(1);
     const auto give_up = std::chrono::steady_clock::now() + most;
@@ -64,7 +64,7 @@ class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexLock {
 };
 
 // One that is waited for only so long, and may be held from one function's end to another's start.
-// Who has got it makes a HeldLock at once, which gives it back.
+// A thread that has got it makes a HeldLock at once, which gives it back.
 class FLOPINJ_THREAD_SAFETY(capability("mutex")) TimedMutex {
  public:
   bool try_lock() FLOPINJ_TRY_ACQUIRE(true) { return mutex_.try_lock(); }

@@ -5,9 +5,8 @@
 namespace flopinj {
 namespace {
 
-// Mangled names hold one-letter type codes and lengths, so short patterns turn up where nobody
-// wrote them ("conv" and a long and a substitution make "convlS_"): these are as long as
-// they can be.
+// Mangled names hold one-letter type codes and lengths, so short patterns turn up where none was
+// written ("conv" and a long and a substitution make "convlS_"): these are as long as they can be.
 constexpr std::string_view kCommunication[] = {
     // NVIDIA's libraries. "nccl" covers ncclDevKernel_*, ncclKernel_*, ncclSymDevKernel_*, the
     // forks and RCCL's kernels.

@@ -30,7 +30,7 @@ struct ProcessInfo {
   int32_t rank = -1;
   std::string rank_source;
   uint32_t world_size = 0;  // ranks of the job; 0: no launcher says how many
-  std::string job_id;       // as a scheduler or the user names it; empty: nobody does
+  std::string job_id;       // as a scheduler or the user names it; empty: neither does
   std::string job_id_source;
   bool simulated = false;
   uint32_t cupti_version = 0, driver_version = 0;

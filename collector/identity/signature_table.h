@@ -51,8 +51,8 @@ struct Signature {
   const KernelFunction* function = nullptr;
   LaunchShape shape;
   uint64_t fingerprint = 0;
-  uint64_t stable_hash =
-      0;  // of mangled name, shape, fingerprint, code: the same in every process, run and rank
+  // Of mangled name, shape, fingerprint, code: the same in every process, run and rank.
+  uint64_t stable_hash = 0;
   ParameterClass parameter_class = ParameterClass::kExact;
   // Groups of the metric plan that still want samples of this signature, one bit per group. Read
   // relaxed on every launch; written by the scheduler.

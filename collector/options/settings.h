@@ -28,7 +28,7 @@ struct Settings {
   std::string job;               // the job's name; empty: as its scheduler says
   bool quiet = true;             // no line on stderr when a recording has ended
   bool dormant = false;          // nothing is recorded until it is asked for
-  bool no_control = false;       // nobody can ask
+  bool no_control = false;       // no requests are taken
   double start_after_s = 0;      // seconds after the program starts CUDA; 0: at once
   double duration_s = 0;         // seconds; 0: to the end
   // Which launches are recorded: those of kernels of this name (empty: of all) in these ranges

@@ -27,7 +27,7 @@ struct ProcessRanges::State {
   uint64_t unknown_ends FLOPINJ_GUARDED_BY(mutex) = 0;
   std::atomic<uint32_t> path{0};
 
-  // What is open first, then the version: who sees the new version sees the rest.
+  // What is open first, then the version: a reader of the new version sees the rest.
   void publish(ProcessRanges& of) noexcept FLOPINJ_REQUIRES(mutex) {
     PathId now;
     for (const Open& range : open)

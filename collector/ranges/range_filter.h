@@ -30,8 +30,8 @@ struct RangeExpression {
     std::string name;  // as a key (range_name.h)
   };
   std::string domain;  // empty: the default one
-  bool process =
-      false;  // start/end ranges, in any order; else push/pop ranges, the outermost first
+  // Start/end ranges, in any order; else push/pop ranges, the outermost first.
+  bool process = false;
   bool from_first = false, to_last = false;
   std::vector<Step> steps;
 };

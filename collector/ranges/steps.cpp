@@ -61,7 +61,7 @@ bool Steps::is_step(std::string_view name) const noexcept {
   return !names_.empty() && std::ranges::find(names_, without_number(name)) != names_.end();
 }
 
-// The step first, then the version: who sees the new version sees the new step.
+// The step first, then the version: a reader of the new version sees the new step.
 void Steps::change(uint32_t number) noexcept {
   of_process_.store(number, std::memory_order_relaxed);
   if (version_ != nullptr) version_->fetch_add(1, std::memory_order_release);

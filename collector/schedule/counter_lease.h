@@ -1,12 +1,12 @@
 // How long the counters of a device are held, and when they are taken again.
 //
-// While CUPTI's range profiler is enabled it owns the device's counters, and nobody else can read
-// them (DCGM, a profiler of another process). So it is enabled only while windows are opened: after
-// kIdleNs without one it is disabled. What wants a window then has to wait until the pause after
-// the last release is over. Pauses grow, so that a program that wants a window every few seconds
-// does not enable and disable for ever; after a lease of kLongNs they begin again.
+// While CUPTI's range profiler is enabled it owns the device's counters, and no other client can
+// read them (DCGM, a profiler of another process). So it is enabled only while windows are opened:
+// after kIdleNs without one it is disabled. A launch that wants a window then has to wait until the
+// pause after the last release is over. Pauses grow, so that a program that wants a window now and
+// then does not enable and disable for ever; after a lease of kLongNs they begin again.
 //
-// Whoever took the counters meanwhile makes CUPTI refuse them. They are asked for again after
+// A client that took the counters meanwhile makes CUPTI refuse them. They are asked for again after
 // kRefusalPauses, the last of which repeats: they may come back at any time.
 //
 // Threads: any; all functions lock.

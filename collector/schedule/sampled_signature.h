@@ -19,7 +19,7 @@
 // their work, is not met at the same point of it again and again: arming happens at a moment, the
 // launch is chosen by its number. Of a pattern of p launches no point is likelier than another by
 // more than p / skip_below. Of short stretches the launching threads count every launch, and arm
-// the next when one is over, where the budget allows and nobody waits for it: a writer that comes
+// the next when one is over, where the budget allows and none waits for it: a writer that comes
 // every 10 ms would miss most of them.
 #pragma once
 #include <collector/identity/signature_table.h>

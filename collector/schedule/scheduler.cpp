@@ -26,8 +26,8 @@ std::vector<GroupCondition> conditions_of(const std::vector<MetricGroupPlan>& pl
   return conditions;
 }
 
-// A window gives way when what it was opened for comes again, when one kernel follows itself, or
-// when it serves nobody.
+// A window gives way when the kernel that it was opened for comes again, when one kernel follows
+// itself, or when no kernel wants it.
 bool gives_way(const MeasurementWindow& window, const Signature& signature,
                const SchedulerConfig& config) {
   return window.unchosen >= config.switch_launches ||

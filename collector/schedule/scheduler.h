@@ -5,9 +5,9 @@
 //             good. Of a group with conditions (MetricGroupPlan::needed_if) only once a sample has
 //             shown one of them.
 //   when      measuring_budget.h: while the budget lasts. A signature it has no room for waits.
-//   windows   A window reads one group. One that is opened for first samples stays open for what
-//             is launched next on its context, until it is full or nobody in it wanted the group
-//             for a while; it gives way to another group when its first kernel comes again (a
+//   windows   A window reads one group. One that is opened for first samples stays open for the
+//             launches next on its context, until it is full or none in it wanted the group for
+//             a while; it gives way to another group when its first kernel comes again (a
 //             training step is over), when a kernel follows itself, when others have wanted
 //             another one for a while, or when a kernel lacks another one that has left it open
 //             once before: three launches suffice for two groups, wherever windows were cut short.

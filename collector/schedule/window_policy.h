@@ -8,7 +8,7 @@
 // After such a window, windows hold one launch each for a while: nothing can be between its ENTER
 // and its EXIT. The while grows eightfold with each further disagreement; the third is for good.
 //
-// Nobody is blamed for either: the launches are measured again. Only a window of one launch that
+// No kernel is blamed for either: the launches are measured again. Only a window of one launch that
 // disagrees is held against its kernel.
 //
 // Threads: any. site(), most_rows() and closes_from_outside() take no lock.

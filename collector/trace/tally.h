@@ -25,7 +25,7 @@ class Tally {
   const std::vector<TallyRow>& rows() const { return rows_; }
   void clear();
 
-  // The rows in blocks, in the order they came, for those who write again what has changed.
+  // The rows in blocks, in the order they came: a block that has changed is written again.
   static constexpr size_t kBlockRows = 1'024;
   size_t blocks() const { return changed_.size(); }
   std::span<const TallyRow> block(size_t i) const {

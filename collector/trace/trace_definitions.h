@@ -27,9 +27,8 @@ struct ThreadDefinition {
 };
 struct Definitions {
   std::vector<StringDefinition> strings;
-  std::vector<const KernelFunction*>
-      functions;  // their names are interned by the caller: see function_names
-  std::vector<StringId> function_names;  // parallel to functions
+  std::vector<const KernelFunction*> functions;
+  std::vector<StringId> function_names;  // parallel to functions; interned by the caller
   std::vector<const Signature*> signatures;
   std::vector<PathDefinition> paths;
   std::vector<StreamDefinition> streams;

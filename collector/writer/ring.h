@@ -1,5 +1,5 @@
-// A single-producer single-consumer queue of fixed capacity. The producer never
-// waits: when the ring is full, the record is dropped and counted.
+// A queue of fixed capacity with one producer and one consumer. The producer never waits: when the
+// ring is full, the record is dropped and counted.
 #pragma once
 #include <collector/identity/zero_pages.h>
 
@@ -75,8 +75,8 @@ class Ring {
 
   T* slots_ = nullptr;
   uint64_t mask_ = 0;
-  uint64_t seen_tail_ =
-      0;  // producer's copy: touches the consumer's line only when the ring looks full
+  // The producer's copy: the consumer's line is touched only when the ring looks full.
+  uint64_t seen_tail_ = 0;
   alignas(64) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> dropped_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};

@@ -1,4 +1,4 @@
-// The host threads that launch or push ranges: who is alive, and the sums of their counters. Locks;
+// The host threads that launch or push ranges: those alive, and the sums of their counters. Locks;
 // cold.
 #pragma once
 #include <collector/identity/mutex.h>

@@ -16,8 +16,8 @@ namespace flopinj {
 
 inline constexpr uint32_t kMaxDevices = 32;
 inline constexpr uint32_t kMaxThreads = 4'096;
-inline constexpr uint32_t kRingRecords = 16'384;  // 512 KiB per thread that launches more than
-inline constexpr uint32_t kFirstRecords = 32;     // these
+// A thread that launches more than the first records has a ring of 512 KiB.
+inline constexpr uint32_t kFirstRecords = 32, kRingRecords = 16'384;
 
 struct ThreadState {
   ThreadState(ThreadId thread, uint32_t tid, RangePathTable& paths, const ProcessRanges& process)

@@ -232,7 +232,7 @@ void WriterLoop::fail(const std::string& why) noexcept {
       if (state_.hooks.log_error)
         state_.hooks.log_error(why + "; recording stops here, the program goes on");
     });
-  } catch (...) {  // nobody is left to hear of it
+  } catch (...) {  // no memory, not even to say so
   }
 }
 

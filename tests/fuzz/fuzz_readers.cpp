@@ -43,13 +43,11 @@ void read_launches(const Packet& packet, const PatternTable& patterns, SequenceG
                    DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  static LaunchList list;  // kept for its memory, as in the passes
-  batch.read(patterns, list);
-  batch.read_times(list, damage);
-  uint64_t numbered = 0;
-  list.for_each_call([&](uint32_t, uint64_t, bool, uint64_t n) { numbered += n; });
-  check(list.size == batch.size() && numbered == list.size);
-  groups.launches(batch.thread(), batch.stream(), list, damage);
+  uint64_t numbered = 0, alike = 0;
+  batch.for_each_call(patterns, [&](uint32_t, uint64_t, bool, uint64_t n) { numbered += n; });
+  batch.for_each_stretch([&](const auto& stretch) { alike += stretch.end - stretch.begin; });
+  check(numbered == batch.size() && alike == batch.size());
+  groups.launches(batch, patterns, damage);
 }
 
 void read_tallies(const Packet& packet, DamageLog& damage) {

@@ -21,7 +21,12 @@ RUN = (str(FLOPINJ), "run", "--simulate", "-o", "t.pb", "--")
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def wait_for(condition, seconds=20):
+def has_launches(trace):
+    return (trace.exists() and trace.stat().st_size > 0 and
+            harness.reduce(trace, check=None)["ledger"]["launches"] > 0)
+
+
+def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
@@ -249,8 +254,7 @@ class TheProgramIsAsWithoutUs(RunCase):
         process = self.start(steps, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                              start_new_session=True)
         trace = self.folder / "t.pb"
-        self.assertTrue(wait_for(lambda: trace.exists() and trace.stat().st_size > 0))
-        time.sleep(1)
+        self.assertTrue(wait_for(lambda: has_launches(trace)))
         (os.killpg if process_group else os.kill)(process.pid, how)
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, -how)
@@ -357,8 +361,7 @@ class Summary(RunCase):
                     cwd=self.folder, env=harness.clean_environment(), stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE, text=True)
                 trace = self.folder / "t.pb"
-                self.assertTrue(wait_for(lambda: trace.exists() and trace.stat().st_size > 0))
-                time.sleep(1)
+                self.assertTrue(wait_for(lambda: has_launches(trace)))
                 process.send_signal(how)
                 _, err = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, -how, err)

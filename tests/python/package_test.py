@@ -8,7 +8,6 @@ import importlib.util
 import json
 import os
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -56,7 +55,7 @@ class Importing(unittest.TestCase):
         # Of the processor: what else runs on this machine does not matter.
         code = ("import time; begin = time.process_time(); import flopinj; "
                 "print(time.process_time() - begin)")
-        self.assertLess(statistics.median(float(self.python(code)) for _ in range(5)), 0.02)
+        self.assertLess(min(float(self.python(code)) for _ in range(5)), 0.02)
 
     def test_nothing_else_is_imported_before_it_is_asked_for(self):
         loaded = self.python("import sys, flopinj; flopinj.range, flopinj.reduce, flopinj.status;"

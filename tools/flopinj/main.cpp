@@ -164,6 +164,8 @@ int write_option_table() {
   return std::cout.flush() ? 0 : flopinj::kExitUsage;
 }
 
+flopinj::InstallTree tree() { return flopinj::InstallTree::of_this_program(); }
+
 // Commands for a process that runs already.
 struct RunningOptions {
   flopinj::AttachOptions attach;
@@ -189,6 +191,10 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
   add_recording_options(attach, options.attach.given, true);
   attach.add_flag("--never-enter", options.never_enter,
                   "Only ask: leave a program alone that was started without flopinj");
+  attach.action = [&options] {
+    options.attach.enter = !options.never_enter;
+    return flopinj::attach(options.attach, tree());
+  };
   attach.examples = {{"flopinj attach 4711", "begin; the trace is flop-4711.pb"},
                      {"flopinj attach --duration 30s -o now.pb 4711", "record for half a minute"}};
   CommandLine& detach = line.add_command(
@@ -196,12 +202,14 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
       "Ends the recording of a program, which goes on. Counters, callbacks and threads of the "
       "recording are given back.");
   takes_process(detach);
+  detach.action = [&options] { return flopinj::detach(options.attach.pid); };
   detach.examples = {{"flopinj detach 4711", "end it, and say how to read the trace"}};
   CommandLine& status = line.add_command(
       "status", "say what is recorded of a program",
       "Says whether a program is recorded, where to, and how far the recording is.");
   takes_process(status);
   status.add_flag("--json", options.json, "As one JSON object");
+  status.action = [&options] { return flopinj::status(options.attach.pid, tree(), options.json); };
   status.examples = {{"flopinj status 4711", "launches, coverage, FLOP and HFU so far, cost"}};
   const auto refreshes = [](CommandLine& command, double& seconds, const char* usual) {
     command.add_option("--every", seconds, "Seconds between two looks")
@@ -218,6 +226,10 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
   top.add_flag("--once", options.top.once, "Show it once");
   top.add_flag("--json", options.top.json,
                "Once, as JSON: {\"status\": as flopinj status, \"report\": as flopreduce}");
+  top.action = [&options] {
+    options.top.pid = options.attach.pid;
+    return flopinj::top(options.top, tree());
+  };
   top.examples = {{"flopinj top 4711", "HFU, phases and kernels so far"}};
   CommandLine& metrics = line.add_command(
       "metrics", "give figures of running programs to Prometheus",
@@ -236,27 +248,39 @@ void add_running_commands(CommandLine& line, RunningOptions& options) {
       ->type_name("PORT")
       ->check(CLI::Range(1u, 65'535u));
   refreshes(metrics, options.metrics.every_s, "15");
+  metrics.action = [&options] { return flopinj::metrics(options.metrics, tree()); };
   metrics.examples = {{"flopinj metrics 4711", "print them once"},
                       {"flopinj metrics --port 9178 4711 4712", "serve two processes' figures"}};
 }
 
-// Nothing: none of them was given.
-std::optional<int> do_running_command(const CommandLine& line, RunningOptions& options) {
-  const auto given = [&line](const char* name) { return line.get_subcommand(name)->parsed(); };
-  options.attach.enter = !options.never_enter;
+// The program is what run leaves of its words, and `after`, what is behind "--".
+int run_program(const CLI::App& run, RunOptions& options, const std::vector<std::string>& after,
+                bool has_separator) {
+  options.program = run.remaining();
+  if (!options.program.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : run.get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    if (options.program.front().starts_with("-")) {
+      const std::string given =
+          options.program.front().substr(0, options.program.front().find('='));
+      return usage_error("unknown option " + given + flopinj::manual::did_you_mean(given, names));
+    }
+    if (has_separator) options.program.emplace_back("--");  // the program's own
+  }
+  options.program.insert(options.program.end(), after.begin(), after.end());
+  if (options.program.empty() && !options.print_env) return usage_error("no program to run");
   try {
-    const flopinj::InstallTree tree = flopinj::InstallTree::of_this_program();
-    if (given("attach")) return flopinj::attach(options.attach, tree);
-    if (given("detach")) return flopinj::detach(options.attach.pid);
-    if (given("status")) return flopinj::status(options.attach.pid, tree, options.json);
-    options.top.pid = options.attach.pid;
-    if (given("top")) return flopinj::top(options.top, tree);
-    if (given("metrics")) return flopinj::metrics(options.metrics, tree);
+    return flopinj::run(options, tree());
+  } catch (const std::invalid_argument& error) {
+    return usage_error(error.what());
+  } catch (const flopinj::CannotRecord& error) {
+    std::cerr << "flopinj: " << error.what() << "\n";
+    return flopinj::kExitUsage;
   } catch (const std::exception& error) {
     std::cerr << "flopinj: " << error.what() << "\n";
-    return flopinj::kExitCheckFailed;
+    return flopinj::kExitCannotRun;
   }
-  return std::nullopt;
 }
 
 std::unique_ptr<CommandLine> command_line(RunOptions& options, RunningOptions& running) {
@@ -283,6 +307,7 @@ std::unique_ptr<CommandLine> command_line(RunOptions& options, RunningOptions& r
       "doctor", "say what a profiled program would find on this machine",
       "Says what a profiled program would find on this machine, and what to do about what is "
       "missing.");
+  doctor.action = [] { return flopinj::doctor(tree()); };
   doctor.examples = {{"flopinj doctor", "check driver, CUPTI and permission before a long job"}};
   CommandLine& fleet = line->add_command(
       "fleet", "many jobs at once (with the Python package)",
@@ -291,6 +316,12 @@ std::unique_ptr<CommandLine> command_line(RunOptions& options, RunningOptions& r
       "flopinj.fleet --help.");
   fleet.prefix_command();
   fleet.operands = "COMMAND [ARGUMENT...]";
+  fleet.action = [] {
+    // The package's own flopinj does not come here (python/flopinj/_programs.py).
+    std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', "
+                 "then python -m flopinj.fleet\n";
+    return flopinj::kExitCannotRun;
+  };
   fleet.examples = {{"flopinj fleet ingest runs/ --out lake", "take in all traces below runs/"},
                     {"flopinj fleet stragglers --lake lake", "ranks that are slower than others"}};
   return line;
@@ -312,43 +343,9 @@ int flopinj_main(std::vector<std::string> arguments) {
   if (!parsed.error.empty()) std::cerr << "flopinj: " << parsed.error << "\n";
   if (parsed.exit_code) return *parsed.exit_code;
   const CLI::App* const run = line->get_subcommand("run");
-  if (line->get_subcommand("fleet")->parsed()) {
-    // The package's own flopinj does not come here (python/flopinj/_programs.py).
-    std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', "
-                 "then python -m flopinj.fleet\n";
-    return flopinj::kExitCannotRun;
-  }
-  if (!run->parsed()) {
-    if (has_separator) return usage_error("only run takes a program");
-    if (const auto exit_code = do_running_command(*line, running)) return *exit_code;
-    return flopinj::doctor(flopinj::InstallTree::of_this_program());
-  }
-
-  options.program = run->remaining();
-  if (!options.program.empty()) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : run->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    if (options.program.front().starts_with("-")) {
-      const std::string given =
-          options.program.front().substr(0, options.program.front().find('='));
-      return usage_error("unknown option " + given + flopinj::manual::did_you_mean(given, names));
-    }
-    if (has_separator) options.program.emplace_back("--");  // the program's own
-  }
-  options.program.insert(options.program.end(), after.begin(), after.end());
-  if (options.program.empty() && !options.print_env) return usage_error("no program to run");
-  try {
-    return flopinj::run(options, flopinj::InstallTree::of_this_program());
-  } catch (const std::invalid_argument& error) {
-    return usage_error(error.what());
-  } catch (const flopinj::CannotRecord& error) {
-    std::cerr << "flopinj: " << error.what() << "\n";
-    return flopinj::kExitUsage;
-  } catch (const std::exception& error) {
-    std::cerr << "flopinj: " << error.what() << "\n";
-    return flopinj::kExitCannotRun;
-  }
+  if (parsed.command == run) return run_program(*run, options, after, has_separator);
+  if (has_separator) return usage_error("only run takes a program");
+  return parsed.command->action();
 }
 
 }  // namespace

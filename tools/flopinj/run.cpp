@@ -12,8 +12,7 @@
 
 #include "condense.h"
 #include "exit_codes.h"
-#include "output_check.h"
-#include "output_name.h"
+#include "output.h"
 #include "run_notice.h"
 #include "watch.h"
 

@@ -4,7 +4,6 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -15,13 +14,11 @@
 namespace flopinj::reduce {
 namespace {
 
-using Actions = std::map<const CLI::App*, Action>;
-
-void add(manual::CommandLine& to, const Command& command, Actions& actions) {
+void add(manual::CommandLine& to, const Command& command) {
   manual::CommandLine& line = to.add_command(command.name, command.purpose, command.text);
-  if (command.define != nullptr) actions[&line] = command.define(line);
+  if (command.define != nullptr) line.action = command.define(line);
   if (!command.words.empty()) line.require_subcommand(1);
-  for (const Command* below : command.words) add(line, *below, actions);
+  for (const Command* below : command.words) add(line, *below);
 }
 
 manual::Program about(const manual::CommandLine& line) {
@@ -74,17 +71,11 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
     arguments.insert(arguments.begin(), kReport.name);
 }
 
-const CLI::App* given(const CLI::App& line) {
-  const auto below = line.get_subcommands();
-  return below.empty() ? &line : given(*below.back());
-}
-
 int run(std::vector<std::string> arguments) {
   manual::CommandLine line("flopreduce", "", kReport.text);
   line.set_version_flag("--version", kProgram, "Show the version");
   line.require_subcommand(1);
-  Actions actions;
-  for (const Command* command : commands()) add(line, *command, actions);
+  for (const Command* command : commands()) add(line, *command);
   line.get_subcommand(kReport.name)->set_version_flag("--version", kProgram, "Show the version");
   const manual::Program program = about(line);
   if (const auto done = manual::answer(std::cout, program, arguments))
@@ -93,7 +84,7 @@ int run(std::vector<std::string> arguments) {
   const auto parsed = manual::parse(line, program, kReport.name, std::move(arguments), kExitUsage);
   if (!parsed.error.empty()) complain(printable(parsed.error));
   if (parsed.exit_code) return *parsed.exit_code;
-  return actions.at(given(line))();
+  return parsed.command->action();
 }
 
 }  // namespace

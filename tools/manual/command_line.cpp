@@ -190,7 +190,8 @@ Parsed parse(CommandLine& root, const Program& program, const std::string& usual
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them so
   try {
     root.parse(std::move(arguments));
-    return {};
+    std::string name;
+    return {std::nullopt, "", &innermost(root, name)};
   } catch (const CLI::CallForHelp&) {
     std::string name;
     innermost(root, name);

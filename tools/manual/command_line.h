@@ -1,6 +1,7 @@
 // A command line as one tree of commands, with what its help and its manual say beside the options.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ class CommandLine : public CLI::App {
   std::string purpose, operands, notes;
   std::vector<List> lists;
   std::vector<Entry> examples;
+  std::function<int()> action;  // what it does, after parsing; it returns the exit code
 };
 
 // All commands of the tree whose root is the program; the options of the command `usual` are the
@@ -37,6 +39,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 struct Parsed {
   std::optional<int> exit_code;  // the program ends: after --help or --version, or with an error
   std::string error;             // one line; empty where there is none
+  const CommandLine* command = nullptr;  // else: the one that was given
 };
 // Parses `arguments` (without the program's name). Help goes to stdout.
 Parsed parse(CommandLine& root, const Program& program, const std::string& usual,

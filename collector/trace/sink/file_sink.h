@@ -11,7 +11,7 @@ namespace flopinj {
 
 class FileSink : public DescriptorSink {
  public:
-  // `exclusive`: nobody else writes to it, so that it may be cut back after a partial write.
+  // `exclusive`: no other process writes to it: it may be cut back after a partial write.
   FileSink(std::string target, Descriptor fd, bool exclusive)
       : DescriptorSink(std::move(target), std::move(fd)), exclusive_(exclusive) {}
   bool write(std::string_view packets) override;

@@ -78,7 +78,7 @@ OpenedSink cannot_write(const std::string& name) {
 // A trace has command lines and names of the program: it is its owner's to show.
 constexpr mode_t kMode = 0600;
 
-// Where the file system knows no locks nobody has one.
+// Where the file system knows no locks no process has one.
 bool lock(const Descriptor& fd) {
   return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -104,7 +104,7 @@ int64_t changed_ns(const struct stat& status) {
 
 // A regular file only with `force`, and only where it is surely the one that the user means: in a
 // directory that others write to, a link may lead to any file of the user's, and a file may be one
-// of theirs. Opening waits for nobody: it may have become a FIFO.
+// of theirs. Opening does not wait: it may have become a FIFO.
 OpenedSink open_existing_file(const std::string& name, bool regular, const SinkOptions& options) {
   const int links = regular ? O_NOFOLLOW : 0;
   Descriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | links));

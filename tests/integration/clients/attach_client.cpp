@@ -119,7 +119,7 @@ void hidden() {
 }
 
 void forks() {
-  usleep(300'000);
+  std::cin.get();
   const pid_t child = fork();
   if (child == 0)
     for (;;) pause();

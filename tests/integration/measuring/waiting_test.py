@@ -15,7 +15,7 @@ WAITING = CLIENTS / "waiting_client"
 # Cases that launch dot(7) 10 times when nothing waits any more.
 THEN_MEASURED = ("destroyed_stream", "ended_thread", "only_captured")
 CASES = ("host_function", "callback", "kernel", "stream_wait", "graph", "pipeline", *THEN_MEASURED)
-LIMIT_S = 10  # they end within a second where nothing hangs
+LIMIT_S = 60  # they end within a second where nothing hangs
 
 
 class WaitingPrograms(harness.TestCase):

@@ -21,7 +21,16 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+constexpr auto kLong = std::chrono::seconds(30);  // which nothing takes, on a loaded machine either
+
 void pause(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+template <class Condition>
+bool comes_true(Condition condition) {
+  const auto end = Clock::now() + kLong;
+  while (!condition() && Clock::now() < end) pause(20);
+  return condition();
+}
 
 pb::Ledger last_ledger(const test::ReadTrace& trace) {
   pb::Ledger last;
@@ -104,8 +113,9 @@ TEST_CASE("every launch is in the trace, with its time, signature, path and thre
   CHECK(rows == (level == Level::kTally));
 }
 
-TEST_CASE("launches reach the trace while the program runs, within a second") {
+TEST_CASE("launches reach the trace while the program runs") {
   CollectorConfig config;
+  CHECK(config.flush_period_ms <= 1000);
   config.level = GENERATE(Level::kLaunches, Level::kTally);
   const test::Scratch dir;
   Recording r(config);
@@ -113,10 +123,10 @@ TEST_CASE("launches reach the trace while the program runs, within a second") {
   const KernelFunction* kernel = r.function("kernel");
   ThreadState* thread = r.collector.add_thread(1);
   r.launch(*thread, *kernel, 1, r.collector.add_stream(DeviceId{1}, 1, 1));
-  pause(1600);
-  const auto trace = test::read_trace(test::file_bytes(dir / "trace.pb"));
-  CHECK(first_fault(trace) == "");
-  CHECK(sums(trace).launches == 1);
+  CHECK(comes_true([&] {
+    const auto trace = test::read_trace(test::file_bytes(dir / "trace.pb"));
+    return first_fault(trace) == "" && sums(trace).launches == 1;
+  }));
 }
 
 TEST_CASE("eight threads launch while a ninth delivers times") {
@@ -498,7 +508,7 @@ TEST_CASE("a sink that hangs: close returns in time, and the writer calls no hoo
     const auto start = Clock::now();
     r.collector.flush();
     r.collector.close(EndReason::kExit);
-    CHECK(Clock::now() - start < std::chrono::seconds(2));
+    CHECK(Clock::now() - start < kLong);
   }  // the edge and the collector are gone
   *hang = false;
   pause(100);  // the writer wakes up, sees that and ends; a sanitizer tells if it touched what is
@@ -508,15 +518,15 @@ TEST_CASE("a sink that hangs: close returns in time, and the writer calls no hoo
 
 TEST_CASE("close is prompt") {
   CollectorConfig config;
-  config.drain_period_ms = 10'000;
-  config.flush_period_ms = 10'000;
+  config.drain_period_ms = 10'000'000;
+  config.flush_period_ms = 10'000'000;
   Recording r(config);
   r.start();
   pause(20);
   const auto start = Clock::now();
   r.collector.flush();
   r.collector.close(EndReason::kExit);
-  CHECK(Clock::now() - start < std::chrono::seconds(1));
+  CHECK(Clock::now() - start < kLong);
 }
 
 TEST_CASE("a forked child forgets, and the parent's trace is whole") {

@@ -1,4 +1,4 @@
-#include "output_name.h"
+#include "output.h"
 
 #include <cstdlib>
 

@@ -42,10 +42,15 @@ TEST_CASE("what is disabled may be taken by another client, for a while") {
     RangeClient client;
     const CUcontext context = FakeDriver::context(1);
     CHECK(client.enable(context) == CUPTI_SUCCESS);
+    const auto begin = std::chrono::steady_clock::now();
     CHECK(client.disable() == CUPTI_SUCCESS);
-    const bool taken = fault_is("taken_when_free");  // for 300 ms
-    CHECK(client.enable(context) == (taken ? CUPTI_ERROR_HARDWARE_BUSY : CUPTI_SUCCESS));
-    if (!taken) return;
+    const CUptiResult again = client.enable(context);
+    // Taken for 300 ms; a loaded machine may let as much pass between two calls.
+    const bool taken = fault_is("taken_when_free") &&
+                       std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(290);
+    if (taken || !fault_is("taken_when_free"))
+      CHECK(again == (taken ? CUPTI_ERROR_HARDWARE_BUSY : CUPTI_SUCCESS));
+    if (again == CUPTI_SUCCESS) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(320));
     CHECK(client.enable(context) == CUPTI_SUCCESS);
   });

@@ -87,9 +87,14 @@ TEST_CASE("counters are busy for a while, and contexts of one device exclude eac
   REQUIRE(initialize_profiler() == CUPTI_SUCCESS);
   RangeClient first, second;
   if (fault_is("hardware_busy_for")) {
+    const auto begin = std::chrono::steady_clock::now();
     CHECK(first.enable(FakeDriver::context(1)) == CUPTI_ERROR_HARDWARE_BUSY);
-    CHECK(first.enable(FakeDriver::context(1)) == CUPTI_ERROR_HARDWARE_BUSY);
-    std::this_thread::sleep_for(std::chrono::milliseconds(320));  // the fault is for 300
+    const CUptiResult again = first.enable(FakeDriver::context(1));
+    // The fault is for 300 ms; a loaded machine may let as much pass between two calls.
+    if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(290))
+      CHECK(again == CUPTI_ERROR_HARDWARE_BUSY);
+    if (again == CUPTI_SUCCESS) REQUIRE(first.disable() == CUPTI_SUCCESS);
+    std::this_thread::sleep_for(std::chrono::milliseconds(320));
   }
   CHECK(first.enable(FakeDriver::context(1)) == CUPTI_SUCCESS);
   CHECK(second.enable(FakeDriver::context(2)) ==

@@ -13,7 +13,7 @@
 
 #include "exit_codes.h"
 #include "number_text.h"
-#include "output_name.h"
+#include "output.h"
 #include "run.h"
 #include "running/control_client.h"
 #include "running/enter_process.h"

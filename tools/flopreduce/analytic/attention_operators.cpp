@@ -78,35 +78,25 @@ std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
   return ProductGradients{(3 * head + 2 * value) / (head + value), 0};
 }
 
-constexpr const char* kFused = kForwardProducts;
-constexpr const char* kFusedBack = kBackwardProducts;
 constexpr OperatorRow kAttentionRows[] = {
-    {"scaled_dot_product_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
-    {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, kFused, two_gradients},
-    {"_scaled_dot_product_flash_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
-    {"_scaled_dot_product_efficient_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
-    {"_scaled_dot_product_cudnn_attention", attention, 0, 1, 2, 0, kFused, attention_gradients},
-    {"_scaled_dot_product_flash_attention_backward", attention_gradient, 1, 1, 2, 1, kFusedBack},
-    {"_scaled_dot_product_efficient_attention_backward", attention_gradient, 1, 1, 2, 1,
-     kFusedBack},
-    {"_scaled_dot_product_cudnn_attention_backward", attention_gradient, 1, 1, 2, 1, kFusedBack},
-    {"_scaled_dot_product_fused_attention_overrideable", attention, 0, 1, 2, 0, kFused,
-     attention_gradients},
-    {"_scaled_dot_product_fused_attention_overrideable_backward", attention_gradient, 1, 1, 2, 1,
-     kFusedBack},
+    {"scaled_dot_product_attention _scaled_dot_product_flash_attention "
+     "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
+     "_scaled_dot_product_fused_attention_overrideable",
+     attention, 0, 1, 2, 0, attention_gradients},
+    {"_scaled_dot_product_attention_math", attention, 0, 1, 2, 0, two_gradients},
+    {"_scaled_dot_product_flash_attention_backward "
+     "_scaled_dot_product_efficient_attention_backward "
+     "_scaled_dot_product_cudnn_attention_backward "
+     "_scaled_dot_product_fused_attention_overrideable_backward",
+     attention_gradient, 1, 1, 2, 1},
     // [batch, length, heads, head size]
-    {"_flash_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"_efficient_attention_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"_flash_attn_forward", flash_attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"_flash_attn_varlen_forward", attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"flash_attn_3::fwd", flash_attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"efficient_attention_forward_cutlass", attention, 0, 2, 1, 0, kFused, attention_gradients},
-    {"_flash_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"_efficient_attention_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"_flash_attn_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"_flash_attn_varlen_backward", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"flash_attn_3::bwd", attention_gradient, 1, 2, 1, 1, kFusedBack},
-    {"efficient_attention_backward_cutlass", attention_gradient, 1, 2, 1, 1, kFusedBack},
+    {"_flash_attention_forward _efficient_attention_forward _flash_attn_varlen_forward "
+     "efficient_attention_forward_cutlass",
+     attention, 0, 2, 1, 0, attention_gradients},
+    {"_flash_attn_forward flash_attn_3::fwd", flash_attention, 0, 2, 1, 0, attention_gradients},
+    {"_flash_attention_backward _efficient_attention_backward _flash_attn_backward "
+     "_flash_attn_varlen_backward flash_attn_3::bwd efficient_attention_backward_cutlass",
+     attention_gradient, 1, 2, 1, 1},
 };
 
 }  // namespace

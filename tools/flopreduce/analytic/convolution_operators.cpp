@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "analytic/tables.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -21,10 +22,6 @@ constexpr const char* kNoOutput =
     "stride and padding are not in the range's name, nor is the output's size in another's";
 constexpr const char* kMaybeTransposed =
     "transposed or not: neither the sizes nor another range's name tell";
-constexpr const char* kConvolution =
-    "output elements x input channels of a group x kernel elements, padding included";
-
-constexpr const char* kTransposed = "input elements x weights of one channel";
 
 // Products for each of `outer`'s channels, dimension 0 of the weights.
 u128 multiply_adds(const Shape& outer, const Shape& weight) {
@@ -141,41 +138,28 @@ Formula gradient(const OperatorCall& call, const OperatorRow& row) {
   return of_either(*input, *output, *weight, call.forward, transposed_setting(call));
 }
 
-constexpr const char* kBoth = "twice the forward formula: gradients by input and by weight";
 constexpr OperatorRow kConvolutionRows[] = {
-    {"conv1d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"conv2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"conv3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"convolution", either, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"_convolution", either, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"convolution_overrideable", either, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"cudnn_convolution", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"cudnn_convolution_relu", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"cudnn_convolution_add_relu", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"thnn_conv2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"_slow_conv2d_forward", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"slow_conv3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"slow_conv_dilated2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"slow_conv_dilated3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"_conv_depthwise2d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"conv_depthwise3d", convolution, 0, 1, 0, 0, kConvolution, weight_and_input},
-    {"conv_transpose1d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
-    {"conv_transpose2d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
-    {"conv_transpose3d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
-    {"slow_conv_transpose2d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
-    {"slow_conv_transpose3d", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
-    {"cudnn_convolution_transpose", transposed, 0, 1, 0, 0, kTransposed, weight_and_input},
-    {"convolution_backward", gradient, 1, 2, 0, 2, kBoth},
-    {"convolution_backward_overrideable", gradient, 1, 2, 0, 2, kBoth},
-    {"cudnn_convolution_backward", gradient, 1, 2, 0, 2, kBoth},
-    {"_slow_conv2d_backward", gradient, 1, 2, 0, 2, kBoth},
+    // output elements x input channels of a group x kernel elements, padding included
+    {"conv1d conv2d conv3d cudnn_convolution cudnn_convolution_relu cudnn_convolution_add_relu "
+     "thnn_conv2d _slow_conv2d_forward slow_conv3d slow_conv_dilated2d slow_conv_dilated3d "
+     "_conv_depthwise2d conv_depthwise3d",
+     convolution, 0, 1, 0, 0, weight_and_input},
+    {"convolution _convolution convolution_overrideable", either, 0, 1, 0, 0, weight_and_input},
+    // input elements x weights of one channel
+    {"conv_transpose1d conv_transpose2d conv_transpose3d slow_conv_transpose2d "
+     "slow_conv_transpose3d cudnn_convolution_transpose",
+     transposed, 0, 1, 0, 0, weight_and_input},
+    // twice the forward formula: gradients by input and by weight
+    {"convolution_backward convolution_backward_overrideable cudnn_convolution_backward "
+     "_slow_conv2d_backward",
+     gradient, 1, 2, 0, 2},
 };
 
 bool is_plain(std::string_view function) {
-  return std::any_of(std::begin(kConvolutionRows), std::end(kConvolutionRows),
-                     [&](const OperatorRow& row) {
-                       return row.function == function && row.formula == convolution;
-                     });
+  return std::ranges::any_of(kConvolutionRows, [&](const OperatorRow& row) {
+    const auto names = parts_of(row.functions, ' ');
+    return row.formula == convolution && std::ranges::find(names, function) != names.end();
+  });
 }
 
 }  // namespace

@@ -59,11 +59,12 @@ struct Formula {
   // the model.
   u128 again = 0;
 
-  static Formula of(u128 multiply_adds) {
+  static Formula of(const OperatorFlop& flop) {
     Formula formula;
-    formula.flop = OperatorFlop{multiply_adds, 0, 0};
+    formula.flop = flop;
     return formula;
   }
+  static Formula of(u128 multiply_adds) { return of(OperatorFlop{multiply_adds, 0, 0}); }
   static Formula none(const char* why) {
     Formula formula;
     formula.why_not = why;
@@ -77,12 +78,6 @@ struct Formula {
   }
 };
 
-// Fused attention. Its formula has the products that the model needs; a fused kernel's backward
-// executes one more, the scores again (Formula::again).
-inline constexpr const char* kForwardProducts = "two products: scores and values";
-inline constexpr const char* kBackwardProducts =
-    "four products: gradients by scores, values, queries and keys";
-
 // What a product takes in backward.
 struct ProductGradients {
   double all = 0;       // multiply-adds of all its gradients together / its own
@@ -90,16 +85,17 @@ struct ProductGradients {
   bool whole = false;   // of the operator with the products inside of it, whatever these say
 };
 
-// A row of a table of operators.
+// A row of a table of operators. Names are without namespace, unless they are a library's own, and
+// have a space between two.
 struct OperatorRow {
-  std::string_view function;  // without namespace, unless the name is a library's own
+  std::string_view functions;
   Formula (*formula)(const OperatorCall&, const OperatorRow&);
   uint8_t a = 0, b = 0, c = 0;  // which arguments the formula reads; see each table
   // A gradient operator: times the forward formula for all gradients together (0: forward).
   uint8_t backward = 0;
-  const char* convention = "";  // what is counted and where it is from
   // Of a forward operator that is a product; null for other operators.
   std::optional<ProductGradients> (*gradients)(const OperatorCall&, const OperatorRow&) = nullptr;
+  std::string_view shapes = "";  // of products: product_operators.cpp
 };
 
 // The gradient by each of two operands is a product as large as the forward one.

@@ -9,8 +9,8 @@
 //   with momentum  v <- mu v + g; p <- p - lr v               2 multiply-adds
 //   Adam           m <- b1 m + (1 - b1) g                     1 product, 1 multiply-add
 //                  v <- b2 v + (1 - b2) g g                   2 products, 1 multiply-add
-//                  p <- p - lr m / (sqrt(v) / c + eps)        2 quotients, 1 sum, 1 multiply-add, 1
-//                  root
+//                  p <- p - lr m / (sqrt(v) / c + eps)        2 quotients, 1 sum, 1 root,
+//                                                             1 multiply-add
 //   AMSGrad        the same with the largest v so far         1 comparison more
 //   AdamW          the same after p <- (1 - lr wd) p          1 product more
 //   Adagrad        s <- s + g g; p <- p - lr g / (sqrt(s) + eps)
@@ -20,73 +20,52 @@
 #include <algorithm>
 
 #include "analytic/tables.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kSgd = "p - lr g, of each parameter";
-constexpr const char* kMomentum = "mu v + g; p - lr v, of each parameter";
-constexpr const char* kAdam = "two moments, quotient with a root, of each parameter";
-constexpr const char* kAdagrad = "s + g g; p - lr g / (sqrt(s) + eps), of each parameter";
-
 constexpr ListRow kListRows[] = {
     // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs (none without AMSGrad), state_steps;
     // lr, two betas, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf
-    {"_fused_adam", "PPPP.S.........", 3, 6, 1, kAdam},
-    {"_fused_adam", "PPPPPS.........", 3, 6, 2, kAdam},
-    {"_fused_adamw", "PPPP.S.........", 3, 7, 1, kAdam},
-    {"_fused_adamw", "PPPPPS.........", 3, 7, 2, kAdam},
+    // two moments, quotient with a root, of each parameter
+    {"_fused_adam", "PPPP.S.........", 3, 6, 1},
+    {"_fused_adam", "PPPPPS.........", 3, 6, 2},
+    {"_fused_adamw", "PPPP.S.........", 3, 7, 1},
+    {"_fused_adamw", "PPPPPS.........", 3, 7, 2},
     // params, grads, momentum_buffer_list (none without momentum); weight_decay, momentum, lr,
     // dampening, nesterov, maximize, is_first_step, grad_scale, found_inf
-    {"_fused_sgd", "PP..........", 1, 0, 0, kSgd},
-    {"_fused_sgd", "PPP.........", 2, 0, 0, kMomentum},
+    {"_fused_sgd", "PP..........", 1, 0, 0},  // p - lr g, of each parameter
+    {"_fused_sgd", "PPP.........", 2, 0, 0},  // mu v + g; p - lr v, of each parameter
     // params, grads, state_sums, state_steps; lr, lr_decay, weight_decay, eps, maximize,
     // grad_scale, found_inf
-    {"_fused_adagrad", "PPPS.......", 2, 2, 1, kAdagrad},
+    // s + g g; p - lr g / (sqrt(s) + eps), of each parameter
+    {"_fused_adagrad", "PPPS.......", 2, 2, 1},
 
     // A number or list of numbers for all; a tensor and alpha; a list and alpha. Two lists and
     // alpha look like one list, twice as long, and a number: those have no formula.
-    {"_foreach_add", "P.", 0, 1, 0, kOne},
-    {"_foreach_add", "P..", 0, 1, 0, kOne},
-    {"_foreach_add", "PP.", 0, 1, 0, kOne},
-    {"_foreach_sub", "P.", 0, 1, 0, kOne},
-    {"_foreach_sub", "PP.", 0, 1, 0, kOne},
-    {"_foreach_mul", "P.", 0, 1, 0, kOne},
-    {"_foreach_mul", "PP", 0, 1, 0, kOne},
-    {"_foreach_div", "P.", 0, 1, 0, kOne},
-    {"_foreach_div", "PP", 0, 1, 0, kOne},
-    {"_foreach_reciprocal", "P", 0, 1, 0, kOne},
-    {"_foreach_addcmul", "PPP.", 1, 1, 0, "self + value x a x b"},
-    {"_foreach_addcdiv", "PPP.", 1, 1, 0, "self + value x a / b"},
-    {"_foreach_lerp", "PP.", 1, 1, 0, "self + weight (end - self)"},
-    {"_foreach_lerp", "PPP", 1, 1, 0, "self + weight (end - self)"},
+    // one operation per element
+    {"_foreach_add _foreach_sub _foreach_mul _foreach_div", "P.", 0, 1, 0},
+    {"_foreach_add", "P..", 0, 1, 0},
+    {"_foreach_add _foreach_sub", "PP.", 0, 1, 0},
+    {"_foreach_mul _foreach_div", "PP", 0, 1, 0},
+    {"_foreach_reciprocal", "P", 0, 1, 0},
+    {"_foreach_addcmul", "PPP.", 1, 1, 0},  // self + value x a x b
+    {"_foreach_addcdiv", "PPP.", 1, 1, 0},  // self + value x a / b
+    {"_foreach_lerp", "PP. PPP", 1, 1, 0},  // self + weight (end - self)
     // ord, dtype (since PyTorch 2.3)
-    {"_foreach_norm", "P..", 1, 0, 0, "2-norm: one multiply-add per element"},
-    {"_foreach_sigmoid", "P", 0, 2, 1, "1 / (1 + exp(-x))"},
-    {"_foreach_sqrt", "P", 0, 0, 1, kSpecial},
-    {"_foreach_rsqrt", "P", 0, 0, 1, kSpecial},
-    {"_foreach_exp", "P", 0, 0, 1, kSpecial},
-    {"_foreach_log", "P", 0, 0, 1, kSpecial},
-    {"_foreach_tanh", "P", 0, 0, 1, kSpecial},
-    {"_foreach_pow", "P.", 0, 0, 1, kSpecial},
-    {"_foreach_pow", "PP", 0, 0, 1, kSpecial},
-    {"_foreach_pow", ".P", 0, 0, 1, kSpecial},
-    {"_foreach_neg", "P", 0, 0, 1, kSign},
-    {"_foreach_abs", "P", 0, 0, 1, kSign},
-    {"_foreach_sign", "P", 0, 0, 1, kSign},
-    {"_foreach_max", "P", 0, 0, 1, kCompare},
-    {"_foreach_maximum", "P.", 0, 0, 1, kCompare},
-    {"_foreach_maximum", "PP", 0, 0, 1, kCompare},
-    {"_foreach_minimum", "P.", 0, 0, 1, kCompare},
-    {"_foreach_minimum", "PP", 0, 0, 1, kCompare},
-    {"_foreach_clamp_max", "P.", 0, 0, 1, kCompare},
-    {"_foreach_clamp_max", "PP", 0, 0, 1, kCompare},
-    {"_foreach_clamp_min", "P.", 0, 0, 1, kCompare},
-    {"_foreach_clamp_min", "PP", 0, 0, 1, kCompare},
-    {"_foreach_copy", "PP.", 0, 0, 0, kMove},
-    {"_foreach_zero", "P", 0, 0, 0, kMove},
+    {"_foreach_norm", "P..", 1, 0, 0},   // 2-norm: one multiply-add per element
+    {"_foreach_sigmoid", "P", 0, 2, 1},  // 1 / (1 + exp(-x))
+    // one special function per element
+    {"_foreach_sqrt _foreach_rsqrt _foreach_exp _foreach_log _foreach_tanh", "P", 0, 0, 1},
+    {"_foreach_pow", "P. PP .P", 0, 0, 1},
+    {"_foreach_neg _foreach_abs _foreach_sign", "P", 0, 0, 1},  // only the sign
+    {"_foreach_max", "P", 0, 0, 1},                             // one comparison per element
+    {"_foreach_maximum _foreach_minimum _foreach_clamp_max _foreach_clamp_min", "P. PP", 0, 0, 1},
+    {"_foreach_copy", "PP.", 0, 0, 0},  // moves data
+    {"_foreach_zero", "P", 0, 0, 0},
     // found_inf, inv_scale
-    {"_amp_foreach_non_finite_check_and_unscale", "P..", 0, 1, 1, "check and scale"},
+    {"_amp_foreach_non_finite_check_and_unscale", "P..", 0, 1, 1},  // check and scale
 };
 
 bool single(const Shape& shape) {
@@ -114,18 +93,19 @@ std::optional<u128> elements_in(const std::vector<Shape>& sizes, std::string_vie
 
 std::span<const ListRow> list_operators() { return kListRows; }
 
-Formula list_formula(const OperatorCall& call, std::span<const ListRow> forms) {
+Formula list_formula(const OperatorCall& call, const std::vector<const ListRow*>& rows) {
   Formula found = Formula::none("the lists of tensors do not fit together");
-  for (const ListRow& form : forms) {
-    const auto count = elements_in(*call.sizes, form.arguments);
-    if (!count) continue;
-    const OperatorFlop flop =
-        OperatorFlop{form.multiply_adds, form.arithmetic, form.uncounted}.times(*count);
-    if (found.flop && *found.flop != flop)
-      return Formula::none("the sizes do not tell where one list of tensors ends");
-    found.flop = flop;
-    found.why_not = "";
-  }
+  for (const ListRow* row : rows)
+    for (const auto form : parts_of(row->arguments, ' ')) {
+      const auto count = elements_in(*call.sizes, form);
+      if (!count) continue;
+      const OperatorFlop flop =
+          OperatorFlop{row->multiply_adds, row->arithmetic, row->uncounted}.times(*count);
+      if (found.flop && *found.flop != flop)
+        return Formula::none("the sizes do not tell where one list of tensors ends");
+      found.flop = flop;
+      found.why_not = "";
+    }
   return found;
 }
 

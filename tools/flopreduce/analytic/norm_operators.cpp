@@ -3,15 +3,15 @@
 // b the scale, b + 1 the shift; backward: a the input, b the scale, c the shift (0: where the scale
 // is).
 //
-//   x^ = (x - mean) / sigma, y = gamma x^ + beta                    Ioffe and Szegedy, Batch
-//   normalization; dx = (g - mean(g) - x^ mean(g x^)) / sigma, g = gamma dy,       Ba, Kiros and
-//   Hinton, Layer dgamma = sum of dy x^, dbeta = sum of dy                        normalization; Wu
-//   and He, Group normalization
+//   x^ = (x - mean) / sigma, y = gamma x^ + beta                     Ioffe and Szegedy, Batch
+//   dx = (g - mean(g) - x^ mean(g x^)) / sigma, g = gamma dy,        normalization; Ba, Kiros and
+//   dgamma = sum of dy x^, dbeta = sum of dy                         Hinton, Layer normalization;
+//                                                                    Wu and He, Group normalization
 // Where gamma belongs to a channel, it is left out of the sums over that channel, which are then
-// those of dgamma and dbeta. In evaluation, batch norm takes running statistics: x^ as above, dx =
-// gamma dy / sigma.
-//   RMS norm: y = gamma x / r, r the root of the mean square        Zhang and Sennrich, Root mean
-//   square dx = (g - x^ mean(g x^)) / r                                    layer normalization
+// those of dgamma and dbeta. In evaluation, batch norm takes running statistics: x^ as above,
+// dx = gamma dy / sigma.
+//   RMS norm: y = gamma x / r, r the root of the mean square         Zhang and Sennrich, Root mean
+//   dx = (g - x^ mean(g x^)) / r                                     square layer normalization
 #include "analytic/tables.h"
 
 namespace flopinj::reduce {
@@ -27,9 +27,7 @@ bool given(const OperatorCall& call, size_t argument) {
 
 // Multiply-adds and single operations of each element of argument `a`.
 Formula per_element(const OperatorCall& call, size_t a, u128 multiply_adds, u128 arithmetic) {
-  Formula formula = Formula::of(0);
-  formula.flop = OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(*call.shape(a)));
-  return formula;
+  return Formula::of(OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(*call.shape(a))));
 }
 
 // How gamma and beta add to `single` operations.
@@ -124,48 +122,37 @@ Formula step(const OperatorCall& call, const OperatorRow& row) {
 constexpr auto kBatch = static_cast<uint8_t>(Statistics::kBatch);
 constexpr auto kRunning = static_cast<uint8_t>(Statistics::kRunning);
 
-constexpr const char* kNorm =
-    "mean, variance, scale and shift: 3 single operations, 2 multiply-adds";
-constexpr const char* kNormBack = "gradients by input, scale and shift: 7 single, 3 multiply-adds";
-constexpr const char* kGroupBack = "gradients by input, scale and shift: 6 single, 2 multiply-adds";
-constexpr const char* kBatchNorm =
-    "mean, variance, scale and shift: 3 single operations, 2 multiply-adds; with running "
-    "statistics 2, 1";
-constexpr const char* kBatchBack =
-    "gradients by input, scale and shift: 5 single operations, 2 multiply-adds; with running "
-    "statistics 3, 1";
-constexpr const char* kRms = "sum of squares, scale twice";
-constexpr const char* kRmsBack = "gradients by input and scale: 3 single, 3 multiply-adds";
-
 constexpr OperatorRow kNormRows[] = {
     // input, normalized_shape or groups, weight, bias
-    {"layer_norm", layer_norm, 0, 2, 0, 0, kNorm},
-    {"native_layer_norm", layer_norm, 0, 2, 0, 0, kNorm},
-    {"group_norm", layer_norm, 0, 2, 0, 0, kNorm},
-    {"native_group_norm", layer_norm, 0, 1, 0, 0, kNorm},
+    // mean, variance, scale and shift: 3 single operations, 2 multiply-adds
+    {"layer_norm native_layer_norm group_norm", layer_norm, 0, 2, 0, 0},
+    {"native_group_norm", layer_norm, 0, 1, 0, 0},
     // grad, input, normalized_shape, mean, rstd, weight, bias
-    {"native_layer_norm_backward", layer_norm_gradient, 1, 5, 6, 1, kNormBack},
+    // gradients by input, scale and shift: 7 single, 3 multiply-adds
+    {"native_layer_norm_backward", layer_norm_gradient, 1, 5, 6, 1},
     // grad, input, mean, rstd, weight
-    {"native_group_norm_backward", group_norm_gradient, 1, 4, 0, 1, kGroupBack},
-    {"rms_norm", rms_norm, 0, 2, 0, 0, kRms},
-    {"_fused_rms_norm", rms_norm, 0, 2, 0, 0, kRms},
+    // gradients by input, scale and shift: 6 single, 2 multiply-adds
+    {"native_group_norm_backward", group_norm_gradient, 1, 4, 0, 1},
+    {"rms_norm _fused_rms_norm", rms_norm, 0, 2, 0, 0},  // sum of squares, scale twice
     // grad, input, normalized_shape, rstd, weight
-    {"_fused_rms_norm_backward", rms_norm_gradient, 1, 4, 0, 1, kRmsBack},
+    // gradients by input and scale: 3 single, 3 multiply-adds
+    {"_fused_rms_norm_backward", rms_norm_gradient, 1, 4, 0, 1},
 
-    {"batch_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
-    {"instance_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
-    {"_batch_norm_impl_index", batch_norm, 0, 1, 0, 0, kBatchNorm},
-    {"native_batch_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
-    {"_native_batch_norm_legit", batch_norm, 0, 1, 0, 0, kBatchNorm},
-    {"cudnn_batch_norm", batch_norm, 0, 1, 0, 0, kBatchNorm},
-    {"_batch_norm_with_update", batch_norm, 0, 1, kBatch, 0, kBatchNorm},
-    {"_native_batch_norm_legit_no_training", batch_norm, 0, 1, kRunning, 0, kBatchNorm},
-    {"native_batch_norm_backward", batch_norm_gradient, 1, 2, 0, 1, kBatchBack},
-    {"cudnn_batch_norm_backward", batch_norm_gradient, 0, 2, kBatch, 1, kBatchBack},
-    {"batch_norm_stats", step, 0, 1, 2, 0, "mean and variance"},
-    {"batch_norm_elemt", step, 0, 1, 2, 0, "difference, product, scale and shift"},
-    {"batch_norm_backward_reduce", step, 1, 1, 2, 1, "two sums"},
-    {"batch_norm_backward_elemt", step, 1, 1, 3, 1, "gradient by input"},
+    // mean, variance, scale and shift: 3 single operations, 2 multiply-adds; with running
+    // statistics 2, 1
+    {"batch_norm instance_norm _batch_norm_impl_index native_batch_norm _native_batch_norm_legit "
+     "cudnn_batch_norm",
+     batch_norm, 0, 1, 0, 0},
+    {"_batch_norm_with_update", batch_norm, 0, 1, kBatch, 0},
+    {"_native_batch_norm_legit_no_training", batch_norm, 0, 1, kRunning, 0},
+    // gradients by input, scale and shift: 5 single operations, 2 multiply-adds; with running
+    // statistics 3, 1
+    {"native_batch_norm_backward", batch_norm_gradient, 1, 2, 0, 1},
+    {"cudnn_batch_norm_backward", batch_norm_gradient, 0, 2, kBatch, 1},
+    {"batch_norm_stats", step, 0, 1, 2, 0},            // mean and variance
+    {"batch_norm_elemt", step, 0, 1, 2, 0},            // difference, product, scale and shift
+    {"batch_norm_backward_reduce", step, 1, 1, 2, 1},  // two sums
+    {"batch_norm_backward_elemt", step, 1, 1, 3, 1},   // gradient by input
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "analytic/tables.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -13,35 +14,31 @@ constexpr const char* kNoSizes = "the range's name has no sizes";
 struct Entry {
   const OperatorRow* row = nullptr;
   const ElementwiseRow* elementwise = nullptr;
-  std::span<const ListRow> forms;
+  std::vector<const ListRow*> forms;
   const OperatorRow* table = nullptr;  // where row is
 
   bool known() const { return row != nullptr || elementwise != nullptr || !forms.empty(); }
 };
 
-void add_forms(std::unordered_map<std::string_view, Entry>& map) {
-  const auto rows = list_operators();
-  for (size_t i = 0, next = 0; i < rows.size(); i = next) {
-    for (next = i + 1; next < rows.size() && rows[next].function == rows[i].function;) ++next;
-    map[rows[i].function].forms = rows.subspan(i, next - i);
-  }
-}
-
-const std::unordered_map<std::string_view, Entry>& index() {
-  static const auto built = [] {
-    std::unordered_map<std::string_view, Entry> map;
+using Index = std::unordered_map<std::string_view, Entry>;
+const Index& index() {
+  static const Index kBuilt = [] {
+    Index map;
     for (const auto table : {product_operators(), convolution_operators(), pooling_operators(),
                              attention_operators(), recurrent_operators(), norm_operators()})
-      for (const auto& row : table) {
-        map[row.function].row = &row;
-        map[row.function].table = table.data();
-      }
+      for (const auto& row : table)
+        for (const auto name : parts_of(row.functions, ' ')) {
+          map[name].row = &row;
+          map[name].table = table.data();
+        }
     for (const auto table : {elementwise_operators(), activation_operators()})
-      for (const auto& row : table) map[row.function].elementwise = &row;
-    add_forms(map);
+      for (const auto& row : table)
+        for (const auto name : parts_of(row.functions, ' ')) map[name].elementwise = &row;
+    for (const auto& row : list_operators())
+      for (const auto name : parts_of(row.functions, ' ')) map[name].forms.push_back(&row);
     return map;
   }();
-  return built;
+  return kBuilt;
 }
 
 // Rows of a library's own names, such as "flash_attn_3::fwd", have its namespace.
@@ -93,6 +90,12 @@ OperatorFlop OperatorFlop::times(u128 count) const {
 }
 
 bool has_operator_formula(std::string_view name) { return find(name).known(); }
+
+std::vector<std::string_view> operators_with_formula() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, entry] : index()) names.push_back(name);
+  return names;
+}
 
 bool same_kind_of_work(std::string_view name, std::string_view other) {
   const Entry entry = find(name);

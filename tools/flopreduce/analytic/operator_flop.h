@@ -25,6 +25,7 @@
 #pragma once
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "analytic/formula.h"
 
@@ -32,6 +33,8 @@ namespace flopinj::reduce {
 
 // Of a function's name ("aten::conv2d", "mul"; an in-place "_" may follow).
 bool has_operator_formula(std::string_view name);
+// All names that the tables have, as they have them, in no order.
+std::vector<std::string_view> operators_with_formula();
 
 // Whether both are of one table: products, convolutions, pooling, attention, recurrent layers or
 // norms.

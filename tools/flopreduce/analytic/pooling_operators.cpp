@@ -114,10 +114,8 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
       results = times_saturating(results, static_cast<u128>(w->output));
     }
   }
-  Formula formula = Formula::of(0);
-  formula.flop->arithmetic = taps;
-  add_saturating(formula.flop->arithmetic, results);
-  return formula;
+  add_saturating(taps, results);
+  return Formula::of(OperatorFlop{0, taps, 0});
 }
 
 Formula average_pool(const OperatorCall& call, const OperatorRow& row) {
@@ -151,29 +149,25 @@ Formula grid_sample(const OperatorCall&, const OperatorRow&) {
   return Formula::none("nearest, linear or cubic: the interpolation is not in the range's name");
 }
 
-constexpr const char* kBag = "weights x rows, summed; rows of a padding index counted";
-constexpr const char* kPool = "one addition per element of each window, one scaling per window";
-constexpr const char* kBack = "one scaling per window, its gradient added to each of its elements";
 constexpr OperatorRow kPoolingRows[] = {
-    {"avg_pool1d", average_pool, 0, 0, 1, 0, kPool},
-    {"avg_pool2d", average_pool, 0, 0, 2, 0, kPool},
-    {"avg_pool3d", average_pool, 0, 0, 3, 0, kPool},
-    {"avg_pool2d_backward", average_pool_gradient, 1, 0, 2, 1, kBack},
-    {"avg_pool3d_backward", average_pool_gradient, 1, 0, 3, 1, kBack},
-    {"embedding_bag", bag, 0, 0, 0, 0, kBag},
-    {"_embedding_bag", bag, 0, 0, 0, 0, kBag},
-    {"_embedding_bag_forward_only", bag, 0, 0, 0, 0, kBag},
-    {"grid_sampler_2d", grid_sample},
-    {"grid_sampler_3d", grid_sample},
-    {"grid_sampler_2d_backward", grid_sample, 0, 0, 0, 1},
-    {"grid_sampler_3d_backward", grid_sample, 0, 0, 0, 1},
-    {"adaptive_avg_pool1d", average_pool, 0, 1, 1, 0, kPool},
-    {"adaptive_avg_pool2d", average_pool, 0, 1, 2, 0, kPool},
-    {"adaptive_avg_pool3d", average_pool, 0, 1, 3, 0, kPool},
-    {"_adaptive_avg_pool2d", average_pool, 0, 1, 2, 0, kPool},
-    {"_adaptive_avg_pool3d", average_pool, 0, 1, 3, 0, kPool},
-    {"_adaptive_avg_pool2d_backward", average_pool_gradient, 1, 1, 2, 1, kBack},
-    {"_adaptive_avg_pool3d_backward", average_pool_gradient, 1, 1, 3, 1, kBack},
+    // one addition per element of each window, one scaling per window
+    {"avg_pool1d", average_pool, 0, 0, 1, 0},
+    {"avg_pool2d", average_pool, 0, 0, 2, 0},
+    {"avg_pool3d", average_pool, 0, 0, 3, 0},
+    // one scaling per window, its gradient added to each of its elements
+    {"avg_pool2d_backward", average_pool_gradient, 1, 0, 2, 1},
+    {"avg_pool3d_backward", average_pool_gradient, 1, 0, 3, 1},
+    // weights x rows, summed; rows of a padding index counted
+    {"embedding_bag _embedding_bag _embedding_bag_forward_only", bag, 0, 0, 0, 0},
+    {"grid_sampler_2d grid_sampler_3d", grid_sample},
+    {"grid_sampler_2d_backward grid_sampler_3d_backward", grid_sample, 0, 0, 0, 1},
+    // one addition per element of each window, one scaling per window
+    {"adaptive_avg_pool1d", average_pool, 0, 1, 1, 0},
+    {"adaptive_avg_pool2d _adaptive_avg_pool2d", average_pool, 0, 1, 2, 0},
+    {"adaptive_avg_pool3d _adaptive_avg_pool3d", average_pool, 0, 1, 3, 0},
+    // one scaling per window, its gradient added to each of its elements
+    {"_adaptive_avg_pool2d_backward", average_pool_gradient, 1, 1, 2, 1},
+    {"_adaptive_avg_pool3d_backward", average_pool_gradient, 1, 1, 3, 1},
 };
 
 }  // namespace

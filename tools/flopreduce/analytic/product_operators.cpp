@@ -1,53 +1,59 @@
-// Matrix and vector products. Arguments a and b are the operands.
+// Matrix and vector products. Arguments a and b are the operands, whose dimensions `shapes` names:
+// "nk,km" is of [n, k] and [k, m]. Equal letters are equal sizes. '*' is any dimensions before the
+// others. A capital letter is dealt out: groups have parts of another dimension. Several forms have
+// a space between; the first that fits counts.
 //
-// Multiply-adds: (rows of a) x (inner dimension) x (columns of b), for each matrix of a batch. The
-// same convention as torch.utils.flop_counter (mm_flop, addmm_flop, bmm_flop, baddbmm_flop) and
-// fvcore; both leave the bias out, and so does the hardware where the sum starts at the bias.
+// Multiply-adds: all sizes multiplied, each letter once: rows x inner dimension x columns, for each
+// matrix of a batch. The same convention as torch.utils.flop_counter (mm_flop, addmm_flop,
+// bmm_flop, baddbmm_flop) and fvcore; both leave the bias out, and so does the hardware where the
+// sum starts at the bias.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "analytic/tables.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
-
-constexpr const char* kPlain = "rows x inner x columns multiply-adds; bias not counted";
 
 u128 dimension(const Shape& shape, size_t from_end) {
   return static_cast<u128>(shape[shape.size() - from_end]);
 }
 
-// [n, k] x [k, m]
+// By one form; nothing where the operands do not fit it.
+std::optional<u128> multiply_adds(std::string_view form, const Shape& first, const Shape& second) {
+  std::array<int64_t, 128> sizes;
+  sizes.fill(-1);
+  u128 product = 1;
+  const size_t comma = form.find(',');
+  for (auto [letters, shape] :
+       {std::pair{form.substr(0, comma), &first}, std::pair{form.substr(comma + 1), &second}}) {
+    const bool any = letters.starts_with('*');
+    if (any) letters.remove_prefix(1);
+    if (shape->size() < letters.size() || (!any && shape->size() > letters.size()))
+      return std::nullopt;
+    const size_t before = shape->size() - letters.size();
+    for (size_t i = 0; i < shape->size(); ++i) {
+      const char letter = i < before ? '*' : letters[i - before];
+      int64_t& known = sizes[static_cast<size_t>(letter)];
+      const int64_t size = (*shape)[i];
+      if (letter != '*' && known >= 0 && known != size) return std::nullopt;
+      if ((letter == '*' || known < 0) && (letter < 'A' || letter > 'Z'))
+        product = times_saturating(product, static_cast<u128>(size));
+      known = size;
+    }
+  }
+  return product;
+}
+
 Formula product(const OperatorCall& call, const OperatorRow& row) {
   const Shape* a = call.shape(row.a);
   const Shape* b = call.shape(row.b);
-  if (a == nullptr || b == nullptr || a->size() != 2 || b->size() != 2 || (*a)[1] != (*b)[0])
-    return Formula::none(kMismatch);
-  return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
-}
-
-// [batch, n, k] x [batch, k, m]
-Formula batched_product(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  if (a == nullptr || b == nullptr || a->size() != 3 || b->size() != 3 || (*a)[0] != (*b)[0] ||
-      (*a)[2] != (*b)[1])
-    return Formula::none(kMismatch);
-  return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
-}
-
-// One product for each group; a dimension that groups share is dealt out to them, whole:
-// [t, k] x [groups, k, m], [groups, n, k] x [k, t], [n, t] x [t, m], or a batch.
-Formula grouped_product(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  const bool fits = a != nullptr && b != nullptr && (a->size() == 2 || a->size() == 3) &&
-                    (b->size() == 2 || b->size() == 3) && dimension(*a, 1) == dimension(*b, 2) &&
-                    (a->size() + b->size() != 6 || (*a)[0] == (*b)[0]);
-  if (!fits) return Formula::none(kMismatch);
-  if (a->size() == 3 && b->size() == 2)
-    return Formula::of(
-        times_saturating(times_saturating(dimension(*a, 2), dimension(*a, 1)), dimension(*b, 1)));
-  return Formula::of(times_saturating(elements(*a), dimension(*b, 1)));
+  if (a != nullptr && b != nullptr)
+    for (const auto form : parts_of(row.shapes, ' '))
+      if (const auto found = multiply_adds(form, *a, *b)) return Formula::of(*found);
+  return Formula::none(kMismatch);
 }
 
 // torch.matmul: vectors are rows and columns, leading dimensions broadcast.
@@ -79,36 +85,10 @@ std::optional<ProductGradients> matrix_gradients(const OperatorCall& call, const
   return ProductGradients{2, 0};
 }
 
-// [..., k] x [m, k] transposed
-Formula linear(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* x = call.shape(row.a);
-  const Shape* weight = call.shape(row.b);
-  if (x == nullptr || weight == nullptr || x->empty() || weight->empty() || weight->size() > 2 ||
-      x->back() != weight->back())
-    return Formula::none(kMismatch);
-  return Formula::of(
-      times_saturating(elements(*x), weight->size() == 2 ? dimension(*weight, 2) : 1));
-}
-
-// [n, k] x [k], or [k] x [k]
-Formula vector_product(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  if (a == nullptr || b == nullptr || a->empty() || a->size() > 2 || b->size() != 1 ||
-      a->back() != (*b)[0])
-    return Formula::none(kMismatch);
-  return Formula::of(elements(*a));
-}
-
-// [n] x [m]: single multiplications, or multiply-adds where the product is added to something.
+// Single multiplications.
 Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  if (a == nullptr || b == nullptr || a->size() != 1 || b->size() != 1)
-    return Formula::none(kMismatch);
-  const u128 cells = times_saturating(elements(*a), elements(*b));
-  Formula formula = Formula::of(row.c != 0 ? cells : 0);
-  if (row.c == 0) formula.flop->arithmetic = cells;
+  Formula formula = product(call, row);
+  if (formula.flop) std::swap(formula.flop->multiply_adds, formula.flop->arithmetic);
   return formula;
 }
 
@@ -146,33 +126,28 @@ Formula integer_product(const OperatorCall&, const OperatorRow&) {
   return Formula::none("integer operations are no FLOP");
 }
 
+constexpr std::string_view kMatrices = "nk,km", kBatches = "bnk,bkm", kLinear = "*k,mk *k,k",
+                           kGroups = "tk,Gkm Gnk,kt nt,tm bnk,bkm", kVector = "nk,k k,k";
 constexpr OperatorRow kProductRows[] = {
-    {"mm", product, 0, 1, 0, 0, kPlain, weight_and_input},
-    {"addmm", product, 1, 2, 0, 0, kPlain, weight_and_input},
-    {"_addmm_activation", product, 1, 2, 0, 0, kPlain, weight_and_input},
-    {"_scaled_mm", product, 0, 1, 0, 0, kPlain},
-    {"_scaled_mm_v2", product, 0, 1, 0, 0, kPlain},
-    {"bmm", batched_product, 0, 1, 0, 0, kPlain, two_gradients},
-    {"baddbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
-    {"addbmm", batched_product, 1, 2, 0, 0, kPlain, two_gradients},
-    {"_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain, two_gradients},
-    {"_scaled_grouped_mm", grouped_product, 0, 1, 0, 0, kPlain},
-    {"_scaled_grouped_mm_v2", grouped_product, 0, 1, 0, 0, kPlain},
-    {"matmul", general_product, 0, 1, 0, 0, kPlain, matrix_gradients},
-    {"linear", linear, 0, 1, 0, 0, kPlain, weight_and_input},
+    {"mm", product, 0, 1, 0, 0, weight_and_input, kMatrices},
+    {"addmm _addmm_activation", product, 1, 2, 0, 0, weight_and_input, kMatrices},
+    {"_scaled_mm _scaled_mm_v2", product, 0, 1, 0, 0, nullptr, kMatrices},
+    {"bmm", product, 0, 1, 0, 0, two_gradients, kBatches},
+    {"baddbmm addbmm", product, 1, 2, 0, 0, two_gradients, kBatches},
+    {"_grouped_mm", product, 0, 1, 0, 0, two_gradients, kGroups},
+    {"_scaled_grouped_mm _scaled_grouped_mm_v2", product, 0, 1, 0, 0, nullptr, kGroups},
+    {"matmul", general_product, 0, 1, 0, 0, matrix_gradients},
+    {"linear", product, 0, 1, 0, 0, weight_and_input, kLinear},
     // grad_output and weight are arguments too; input x weight is as large as either gradient.
-    {"linear_backward", linear, 0, 2, 0, 2, "twice the forward product"},
-    {"_weight_int8pack_mm", linear, 0, 1, 0, 0, kPlain},
-    {"bilinear", bilinear, 0, 1, 2, 0, "the first operand with the weights, that with the second",
-     three_gradients},
-    {"mv", vector_product, 0, 1, 0, 0, kPlain},
-    {"addmv", vector_product, 1, 2, 0, 0, kPlain},
-    {"dot", vector_product, 0, 1, 0, 0, kPlain},
-    {"vdot", vector_product, 0, 1, 0, 0, kPlain},
-    {"outer", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
-    {"ger", outer_product, 0, 1, 0, 0, "one multiplication per cell"},
-    {"addr", outer_product, 1, 2, 1, 0, "one multiply-add per cell"},
-    {"_int_mm", integer_product, 0, 0, 0, 0, ""},
+    {"linear_backward", product, 0, 2, 0, 2, nullptr, kLinear},
+    {"_weight_int8pack_mm", product, 0, 1, 0, 0, nullptr, kLinear},
+    // The first operand with the weights, that with the second.
+    {"bilinear", bilinear, 0, 1, 2, 0, three_gradients},
+    {"mv dot vdot", product, 0, 1, 0, 0, nullptr, kVector},
+    {"addmv", product, 1, 2, 0, 0, nullptr, kVector},
+    {"outer ger", outer_product, 0, 1, 0, 0, nullptr, "n,m"},  // one multiplication per cell
+    {"addr", product, 1, 2, 0, 0, nullptr, "n,m"},             // one multiply-add per cell
+    {"_int_mm", integer_product},
 };
 
 }  // namespace

@@ -49,11 +49,9 @@ Formula gates(const OperatorCall& call, const OperatorRow& row) {
       elements(*x) != times_saturating(elements(*state), count))
     return Formula::none(kMismatch);
   const u128 biases = bias->empty() ? 0 : 2U * count;
-  Formula formula = Formula::of(0);
-  formula.flop = count == 4 ? OperatorFlop{1, 4 + 3 * 2 + 2 + biases, 5}
-                            : OperatorFlop{2, 2 + 2 * 2 + 1 + biases, 3};
-  formula.flop = formula.flop->times(elements(*state));
-  return formula;
+  const auto per_unit = count == 4 ? OperatorFlop{1, 4 + 3 * 2 + 2 + biases, 5}
+                                   : OperatorFlop{2, 2 + 2 * 2 + 1 + biases, 3};
+  return Formula::of(per_unit.times(elements(*state)));
 }
 
 // Whether the forward cell had biases, of which the gradient is a sum over the samples: the flag
@@ -92,32 +90,26 @@ Formula gates_gradient(const OperatorCall& call, const OperatorRow& row) {
   const auto per_unit = lstm ? OperatorFlop{3, 16 + biases, 1} : OperatorFlop{1, 13 + biases, 0};
   if (elements(*saved) != times_saturating(elements(*grad), lstm ? 4 : 5))
     return Formula::none(kMismatch);
-  Formula formula = Formula::of(0);
-  formula.flop = per_unit.times(elements(*grad));
-  return formula;
+  return Formula::of(per_unit.times(elements(*grad)));
 }
 
-constexpr const char* kGatesBack = "the gates' gradients, and the sums of those by biases";
-constexpr const char* kWeights = "every weight once per time step and sample; gates left out";
-constexpr const char* kGates = "sums, sigmoids, hyperbolic tangents and the new state";
 constexpr OperatorRow kRecurrentRows[] = {
-    {"lstm", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"gru", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"rnn_tanh", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"rnn_relu", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"_cudnn_rnn", recurrent, 0, 0, 0, 0, kWeights, two_gradients},
-    {"_cudnn_rnn_backward", recurrent, 0, 0, 0, 2, "twice forward"},
-    {"lstm_cell", cell, 3, 4, 0, 0, kWeights, two_gradients},
-    {"gru_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
-    {"rnn_tanh_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
-    {"rnn_relu_cell", cell, 2, 3, 0, 0, kWeights, two_gradients},
-    {"_thnn_fused_lstm_cell", gates, 4, 0, 0, 0, kGates},
-    {"_thnn_fused_gru_cell", gates, 3, 0, 0, 0, kGates},
+    // every weight once per time step and sample; gates left out
+    {"lstm gru rnn_tanh rnn_relu _cudnn_rnn", recurrent, 0, 0, 0, 0, two_gradients},
+    {"_cudnn_rnn_backward", recurrent, 0, 0, 0, 2},  // twice forward
+    // every weight once per time step and sample; gates left out
+    {"lstm_cell", cell, 3, 4, 0, 0, two_gradients},
+    {"gru_cell rnn_tanh_cell rnn_relu_cell", cell, 2, 3, 0, 0, two_gradients},
+    // sums, sigmoids, hyperbolic tangents and the new state
+    {"_thnn_fused_lstm_cell", gates, 4, 0, 0, 0},
+    {"_thnn_fused_gru_cell", gates, 3, 0, 0, 0},
     // grad of h and c, c before and after, saved gates
-    {"_thnn_fused_lstm_cell_backward", gates_gradient, 4, 4, 0, 1, kGatesBack},
-    {"_thnn_fused_lstm_cell_backward_impl", gates_gradient, 4, 4, 0, 1, kGatesBack},
+    // the gates' gradients, and the sums of those by biases
+    {"_thnn_fused_lstm_cell_backward _thnn_fused_lstm_cell_backward_impl", gates_gradient, 4, 4, 0,
+     1},
     // grad of h; saved: r, z, n, h and what the state gave to n
-    {"_thnn_fused_gru_cell_backward", gates_gradient, 3, 1, 0, 1, kGatesBack},
+    // the gates' gradients, and the sums of those by biases
+    {"_thnn_fused_gru_cell_backward", gates_gradient, 3, 1, 0, 1},
 };
 
 }  // namespace

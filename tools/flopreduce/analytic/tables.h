@@ -1,4 +1,4 @@
-// The tables that operator_flop.cpp searches. Of others only anonymous/ reads them, for the names.
+// The tables that operator_flop.cpp searches. A row's comment says what is counted.
 #pragma once
 #include <span>
 
@@ -15,11 +15,9 @@ std::span<const OperatorRow> norm_operators();
 
 // So many operations for each element of one argument.
 struct ElementwiseRow {
-  std::string_view function;
-  uint8_t argument;  // or one of those below
-  // Per element.
-  uint8_t multiply_adds, arithmetic, uncounted;
-  const char* convention;
+  std::string_view functions;                    // as in OperatorRow
+  uint8_t argument;                              // or one of those below
+  uint8_t multiply_adds, arithmetic, uncounted;  // per element
   bool backward = false;
 };
 inline constexpr uint8_t kBroadcast = 255;  // of what arguments 0 and 1 broadcast to
@@ -34,24 +32,17 @@ Formula elementwise_formula(const OperatorCall& call, const ElementwiseRow& row)
 //   P  a list as long as the first, of tensors of the same sizes
 //   S  a list as long as the first, of single values
 //   .  one argument: a number, a tensor of one value, or no tensor
-// Several rows of one function, next to each other, are the forms that it is called in.
+// Several of them, with spaces between, and several rows of one function are the forms that it is
+// called in.
 struct ListRow {
-  std::string_view function, arguments;
+  std::string_view functions, arguments;
   uint8_t multiply_adds, arithmetic, uncounted;  // per element
-  const char* convention;
 };
 std::span<const ListRow> list_operators();
-// By the rows of first->function. Nothing where forms that fit the sizes differ in the result.
-Formula list_formula(const OperatorCall& call, std::span<const ListRow> forms);
+// By all rows of one function. Nothing where forms that fit the sizes differ in the result.
+Formula list_formula(const OperatorCall& call, const std::vector<const ListRow*>& rows);
 
 inline constexpr const char* kMismatch = "the sizes do not fit the operator";
-
-// What several tables count alike.
-inline constexpr const char* kMove = "moves data";
-inline constexpr const char* kOne = "one operation per element";
-inline constexpr const char* kCompare = "one comparison per element";
-inline constexpr const char* kSpecial = "one special function per element";
-inline constexpr const char* kSign = "only the sign";
 
 // One dimension of a module's setting: a single number is for all.
 inline int64_t setting_at(const Shape& setting, size_t dimension, int64_t otherwise) {

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <vector>
 
+#include "analytic/operator_flop.h"
 #include "analytic/operator_name.h"
-#include "analytic/tables.h"
 #include "anonymous/mangled.h"
 #include "phases/phases.h"
 #include "support/data.h"
@@ -104,15 +104,8 @@ struct PublicNames {
   }
 
   void add_formulas() {
-    const auto add = [&](std::string_view function) {
+    for (const auto function : operators_with_formula())
       operators.insert(plain(function.substr(function.find_last_of(':') + 1)));
-    };
-    for (const auto table : {product_operators(), convolution_operators(), pooling_operators(),
-                             attention_operators(), recurrent_operators(), norm_operators()})
-      for (const auto& row : table) add(row.function);
-    for (const auto table : {elementwise_operators(), activation_operators()})
-      for (const auto& row : table) add(row.function);
-    for (const auto& row : list_operators()) add(row.function);
   }
 
   void add_phase_rules() {

@@ -1,18 +1,49 @@
 #include "passes/launches.h"
 
-#include <algorithm>
-
-#include "reader/launch_batch.h"
+#include <utility>
 
 namespace flopinj::reduce {
+namespace {
+
+class OneByOne final : public LaunchConsumer {
+ public:
+  OneByOne(const TraceTables& tables, const std::function<bool(const TimedLaunch&)>& visit)
+      : tables_(tables), visit_(visit) {}
+  void launches(const RowTable& rows, const LaunchPiece& piece) override;
+  bool goes_on() const override { return goes_on_; }
+
+ private:
+  const TraceTables& tables_;
+  const std::function<bool(const TimedLaunch&)>& visit_;
+  bool goes_on_ = true;
+};
+
+void OneByOne::launches(const RowTable& rows, const LaunchPiece& piece) {
+  const IdMap& streams = tables_.traces[rows.trace()].streams;
+  for (size_t i = 0; goes_on_ && i < piece.size; ++i) {
+    if (piece.duration_ns[i] == LaunchPiece::kNoTime || piece.start_ns[i] >= kLatestStart) continue;
+    const RowTable::Info& row = rows.info(piece.row[i]);
+    const uint32_t stream = rows.lane_of(row).stream;
+    goes_on_ = visit_({.start_ns = piece.start_ns[i],
+                       .duration_ns = piece.duration_ns[i],
+                       .trace = rows.trace(),
+                       .device = row.device,
+                       .stream = streams.get(stream) != kNoIndex ? stream : 0,
+                       .signature = row.signature,
+                       .path = row.path,
+                       .rule = row.rule,
+                       .step = piece.step,
+                       .windowed = piece.windowed,
+                       .graph = piece.graph});
+  }
+}
+
+}  // namespace
 
 Launches::Launches(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
-                   PhaseMap& phases, const NumberSource& numbers, Formulas& formulas,
-                   const std::vector<PeakOverride>& peaks, ReadBatches read)
+                   Formulas& formulas, const std::vector<PeakOverride>& peaks, Read read)
     : tables_(tables),
       rules_(rules),
-      phases_(phases),
-      split_(&numbers),
       formulas_(formulas),
       work_(tables, totals, formulas),
       roofs_(tables, totals, formulas, peaks),
@@ -20,55 +51,7 @@ Launches::Launches(const TraceTables& tables, const Totals& totals, const PhaseR
       read_(std::move(read)) {}
 
 void Launches::for_each(const std::function<bool(const TimedLaunch&)>& visit) {
-  read_([&](uint32_t trace, const Packet& packet) { return batch(trace, packet, visit); });
-}
-
-// Ids that no packet defined have the same places as in the totals.
-bool Launches::batch(uint32_t trace, const Packet& packet,
-                     const std::function<bool(const TimedLaunch&)>& visit) {
-  DamageLog told;
-  LaunchBatchReader batch;
-  if (!batch.open(packet.body, told)) return true;
-  const TraceState& state = tables_.traces[trace];
-  const auto known = [](uint32_t index, uint32_t otherwise) {
-    return index != kNoIndex ? index : otherwise;
-  };
-  const uint32_t thread_name = known(state.threads.get(batch.thread()), NamePool::kEmpty);
-  TimedLaunch launch;
-  launch.trace = trace;
-  const uint32_t device = state.streams.get(batch.stream());
-  launch.stream = device != kNoIndex ? batch.stream() : 0;
-  launch.device = state.device_of(batch.stream());
-  batch.read(state.patterns, list_);
-  batch.read_times(list_, told);
-  NumberCuts numbers(split_.of(trace, batch.thread(), list_));
-  launch.path = kNoIndex;  // none yet
-  NumberTells path_tells = NumberTells::kNothing;
-  uint32_t path_rule = 0;
-  bool more = true;
-  for (size_t i = 0; more && i < list_.size; ++i) {
-    const LaunchRow row = list_.row(i);
-    const NumberTells tells = numbers.next();
-    if (!row.timed || row.start_ns >= kLatestStart) continue;
-    launch.signature = known(state.signatures.get(row.signature), SignatureTable::kUndefined);
-    const uint32_t path = tables_.path_of(
-        row.range_path == 0 ? PathTable::kRoot
-                            : known(state.paths.get(row.range_path), PathTable::kLost),
-        launch.signature);
-    if (path != launch.path || tells != path_tells) {
-      launch.path = path;
-      path_tells = tells;
-      path_rule = phases_.rule_of(path, thread_name, tells);
-    }
-    launch.rule = phases_.rule_of_kernel(path_rule, launch.signature);
-    launch.start_ns = row.start_ns;
-    launch.duration_ns = row.duration_ns;
-    launch.windowed = row.windowed;
-    launch.graph = row.graph;
-    launch.step = row.step;
-    more = visit(launch);
-  }
-  return more;
+  read_(std::make_unique<OneByOne>(tables_, visit));
 }
 
 Launches::Share& Launches::share(const TimedLaunch& launch) {

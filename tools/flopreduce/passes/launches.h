@@ -3,14 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "passes/merged_classes.h"
-#include "passes/rows/number_split.h"
+#include "passes/rows/launch_consumer.h"
 #include "phases/phases.h"
-#include "reader/packet_reader.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 #include "tables/formulas.h"
@@ -36,14 +36,12 @@ inline constexpr uint64_t kLatestStart = uint64_t{1} << 62;  // 146 years; later
 
 class Launches {
  public:
-  // Hands every launch batch of all traces to a function, until that returns false.
-  using Visit = std::function<bool(uint32_t trace, const Packet&)>;
-  using ReadBatches = std::function<void(const Visit&)>;
+  // Shows all launches, in the order of the traces, to a consumer; rows are by RowsBy::kThread.
+  using Read = std::function<void(std::unique_ptr<LaunchConsumer>)>;
 
   // All must outlive this. `totals` are those of the report.
   Launches(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
-           PhaseMap& phases, const NumberSource& numbers, Formulas& formulas,
-           const std::vector<PeakOverride>& peaks, ReadBatches read);
+           Formulas& formulas, const std::vector<PeakOverride>& peaks, Read read);
 
   // Calls visit for each timed launch, in the order of the traces, until it returns false. Damage
   // was logged by the passes before.
@@ -70,20 +68,15 @@ class Launches {
     const SignatureResult* result = nullptr;
     uint64_t* from = nullptr;  // launches that had theirs, of the signature that they count with
   };
-  bool batch(uint32_t trace, const Packet& packet,
-             const std::function<bool(const TimedLaunch&)>& visit);
   Share& share(const TimedLaunch& launch);
 
   const TraceTables& tables_;
   const PhaseRules& rules_;
-  PhaseMap& phases_;
-  NumberSplit split_;
   const Formulas& formulas_;
   WorkTable work_;
   Roofs roofs_;
   MergedClasses classes_;
-  LaunchList list_;
-  ReadBatches read_;
+  Read read_;
   std::unordered_map<uint64_t, Share> shares_;         // by (signature, chip)
   std::unordered_map<uint64_t, uint64_t> handed_out_;  // likewise
   Flop flop_;                                          // what next_flop() said last

@@ -82,6 +82,15 @@ void fold_into_merged_classes(const TraceTables& tables, Totals& totals) {
     row.signature = classes.home(row.signature, tables.devices[row.device].chip);
   for (UntimedRow& row : totals.untimed_rows)
     row.signature = classes.home(row.signature, tables.devices[row.device].chip);
+  for (FactRow& row : totals.facts)
+    row.signature = classes.home(row.signature, tables.devices[row.device].chip);
+  sort_and_merge(
+      totals.facts,
+      [&](const FactRow& r) {
+        return std::tuple(tables.devices[r.device].trace, r.device, r.thread, r.stream, r.path,
+                          r.rule, r.signature);
+      },
+      [](FactRow& to, const FactRow& from) { to.counts.add(from.counts); });
   sort_and_merge(
       totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
       [](Row& to, const Row& from) { to.counts.add(from.counts); });

@@ -8,12 +8,11 @@
 
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
-#include "passes/duration_pass.h"
-#include "passes/fact_pass.h"
 #include "passes/launches.h"
 #include "passes/merged_classes.h"
 #include "passes/router.h"
 #include "passes/rows/device_times.h"
+#include "passes/rows/kernel_durations.h"
 #include "passes/sequence/sequence_pass.h"
 #include "passes/step_pass.h"
 #include "reader/message.h"
@@ -62,16 +61,6 @@ bool lacks_launches(const Report& report) {
     const bool cut = d.kind == Damage::kTornTail || d.kind == Damage::kStopped;
     return damage_text(d.kind).partial && !cut;
   });
-}
-
-bool is_batch(const Packet& packet) {
-  return packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch);
-}
-
-// What a summary keeps of launch batches beside their sums.
-bool is_groups(const Packet& packet) {
-  return packet.body_field ==
-         static_cast<uint32_t>(trace_fields::TracePacketField::sequence_groups);
 }
 
 }  // namespace
@@ -157,6 +146,7 @@ void Reducer::first_pass(TraceTables& tables) {
                 !kind_->second);
   }
   copies_ = router.copies();
+  segments_.sort_by_trace();
 }
 
 void Reducer::choose_copies() {
@@ -174,32 +164,30 @@ unsigned Reducer::jobs_wanted() const {
   return std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
 }
 
-Totals Reducer::second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers) {
-  SharedTables shared(tables, options_.rules, phases, options_.fma);
-  if (numbers.numbers.any()) shared.use_numbers(numbers);
-  SecondPass pass{shared, segments_, revisions_, files_, jobs_wanted(), options_.progress, {}};
+SecondPass Reducer::pass_over(SharedTables& shared) {
+  return {.shared = shared,
+          .segments = segments_,
+          .revisions = revisions_,
+          .files = files_,
+          .jobs = jobs_wanted()};
+}
+
+Totals Reducer::second_pass(TraceTables& tables, SharedTables& shared) {
+  SecondPass pass = pass_over(shared);
+  pass.progress = options_.progress;
+  if (options_.launch_times)
+    pass.consumer = [&] { return std::make_unique<KernelDurations>(tables); };
   Totals totals = pass.run();
   for (size_t i = 0; i < tables.traces.size(); ++i)
     tables.traces[i].damage.add(pass.damage_of_trace[i]);
+  for (size_t i = 0; i < files_.size(); ++i) files_[i].damage.add(pass.damage_of_file[i]);
   for (size_t i = 0; i < tables.devices.size(); ++i) {
     const Device& device = tables.devices[i];
     if (device.times && !read_device_times(*device.times, totals.devices[i]))
       tables.traces[device.trace].damage.add(Damage::kBadTime);
   }
+  if (options_.launch_times) pass.joined<KernelDurations>().give(totals);
   return totals;
-}
-
-// Damage was logged by the passes before.
-void Reducer::read_batches(const std::function<bool(uint32_t, const Packet&)>& visit) {
-  bool goes_on = true;
-  for (const Segment& segment : segments_.all()) {
-    if (!goes_on) return;
-    for_each_new_packet(segment, *files_[segment.file].input, [&](const Packet& packet) {
-      if ((is_batch(packet) || is_groups(packet)) && !packet.damaged)
-        goes_on = visit(segment.trace, packet);
-      return goes_on;
-    });
-  }
 }
 
 std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTables& tables,
@@ -207,34 +195,35 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
                                                                 const OperatorMap& operators) {
   if (!operators.any()) return {};
   SequencePass pass(tables, options_.rules, phases, operators);
-  read_batches([&](uint32_t trace, const Packet& packet) {
-    pass.packet(trace, packet);
-    return true;
-  });
+  for (const Segment& segment : segments_.all())
+    for_each_new_packet(segment, *files_[segment.file].input, [&](const Packet& packet) {
+      if (!packet.damaged) pass.packet(segment.trace, packet);
+      return true;
+    });
   OperatorCalls calls = pass.take();
   phases.use_again(pass.take_again());
   return {std::move(calls), pass.take_numbers(false)};
 }
 
-void Reducer::fact_pass(const TraceTables& tables, PhaseMap& phases, const NumberSource& numbers,
-                        Totals& totals) {
-  FactPass pass(tables, phases, numbers.numbers.any() ? &numbers : nullptr);
-  pass.run(segments_, revisions_, files_, totals);
-}
-
-void Reducer::step_pass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-                        Report& report) {
+void Reducer::step_pass(SharedTables& shared, Totals& totals, Formulas& formulas, Report& report) {
+  const TraceTables& tables = shared.tables();
   if (report.steps.processes == 0) return;
-  StepPass pass(tables, totals, formulas, options_.utilization.peaks);
-  const StepPass::Result work = pass.run(segments_, revisions_, files_, jobs_wanted());
-  add_step_work(tables, options_.utilization, work, report);
-  if (options_.facts && report.steps.processes > 0)
+  const StepLaunches each(tables, totals, formulas, options_.utilization.peaks);
+  SecondPass pass = pass_over(shared);
+  if (options_.facts) pass.jobs = 1;
+  pass.consumer = [&] { return std::make_unique<StepPass>(tables, each, options_.facts); };
+  pass.run();
+  StepPass& steps = pass.joined<StepPass>();
+  add_step_work(tables, options_.utilization, steps.work(), report);
+  if (options_.facts && report.steps.processes > 0) {
+    totals.step_times = steps.take_times();
     list_single_steps(
-        tables, totals, options_.utilization.skip_steps, work,
+        tables, totals, options_.utilization.skip_steps, steps.work(),
         [&](size_t trace, uint32_t device, uint32_t signature) -> const StepLaunch& {
-          return pass.launch_of(static_cast<uint32_t>(trace), device, signature);
+          return each.of(trace, device, signature);
         },
         report);
+  }
   add_step_numbers(report);
 }
 
@@ -337,16 +326,16 @@ Report Reducer::run() {
   const OperatorMap operators(tables, phases);
   const auto [calls, numbers] = sequence_pass(tables, phases, operators);
   const NumberSource source{tables, operators, numbers};
-  Totals totals = second_pass(tables, phases, source);
+  SharedTables shared(tables, options_.rules, phases, options_.fma,
+                      options_.facts ? RowsBy::kThread : RowsBy::kReport);
+  if (numbers.any()) shared.use_numbers(source);
+  Totals totals = second_pass(tables, shared);
   fold_into_merged_classes(tables, totals);
-  if (options_.facts) fact_pass(tables, phases, source, totals);
-  if (options_.launch_times)
-    duration_pass(tables, segments_, revisions_, files_, jobs_wanted(), totals);
   Formulas formulas(options_.fma);
   Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
                                options_.utilization, options_.keep_rows);
   report.with_facts = options_.facts;
-  step_pass(tables, totals, formulas, report);
+  step_pass(shared, totals, formulas, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;
   if (names.full) damage_of(tables.traces.front()).add(Damage::kTableFull);
@@ -355,11 +344,14 @@ Report Reducer::run() {
     damage_of(tables.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());
   name_sources(tables, report);
   if (options_.launches) {
-    Launches launches(tables, totals, options_.rules, phases, source, formulas,
-                      options_.utilization.peaks, [&](const Launches::Visit& visit) {
-                        read_batches([&](uint32_t trace, const Packet& packet) {
-                          return !is_batch(packet) || visit(trace, packet);
-                        });
+    SharedTables by_thread(tables, options_.rules, phases, options_.fma, RowsBy::kThread);
+    if (numbers.any()) by_thread.use_numbers(source);
+    Launches launches(tables, totals, options_.rules, formulas, options_.utilization.peaks,
+                      [&](std::unique_ptr<LaunchConsumer> consumer) {
+                        SecondPass pass = pass_over(by_thread);
+                        pass.jobs = 1;
+                        pass.consumer = [&] { return std::move(consumer); };
+                        pass.run();
                       });
     options_.launches(launches);
   }

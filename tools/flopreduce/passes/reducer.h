@@ -70,18 +70,14 @@ class Reducer {
   void first_pass(TraceTables& tables);
   // Of whole copies of one session, in some inputs, the most complete counts, as in a merge.
   void choose_copies();
-  Totals second_pass(TraceTables& tables, PhaseMap& phases, const NumberSource& numbers);
+  SecondPass pass_over(SharedTables& shared);
+  Totals second_pass(TraceTables& tables, SharedTables& shared);
   // Sequence numbers decide phases, so this comes first.
   std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const TraceTables& tables,
                                                          PhaseMap& phases,
                                                          const OperatorMap& operators);
-  // Hands launch batches, and what summaries keep of them, to visit() until it returns false.
-  void read_batches(const std::function<bool(uint32_t, const Packet&)>& visit);
-  void fact_pass(const TraceTables& tables, PhaseMap& phases, const NumberSource& numbers,
-                 Totals& totals);
   // What the launches of training steps did, where there are steps.
-  void step_pass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-                 Report& report);
+  void step_pass(SharedTables& shared, Totals& totals, Formulas& formulas, Report& report);
   void note_missing_ends(TraceTables& tables);
   std::string damage_line(const TraceState& trace) const;
   void name_sources(const TraceTables& tables, Report& report) const;

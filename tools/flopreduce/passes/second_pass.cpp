@@ -55,9 +55,7 @@ class TimesInOrder {
  private:
   void append_next(const SegmentTimes& times) {
     const uint32_t trace = segments_[appended_].trace;
-    for (const auto& [device, track] : times)
-      tracks_.try_emplace(device, most_open_intervals(tables_, trace), false)
-          .first->second.append(track);
+    append_times(tracks_, tables_, trace, times);
     if (last_of_trace_[trace] == appended_++)
       for (auto at = tracks_.begin(); at != tracks_.end();) {
         if (tables_.devices[at->first].trace != trace) {
@@ -92,17 +90,20 @@ class Readers {
         times_(pass.shared.tables(), segments_, size_t{2} * jobs),
         damage_(pass.files.size()),
         damage_of_trace_(pass.shared.tables().traces.size()) {
-    for (unsigned i = 0; i < jobs; ++i) totals_.emplace_back(pass.shared);
+    for (unsigned i = 0; i < jobs; ++i) {
+      if (pass.consumer) consumers_.push_back(pass.consumer());
+      totals_.emplace_back(pass.shared, pass.consumer ? consumers_.back().get() : nullptr);
+    }
   }
 
   void read() {
     std::vector<std::thread> threads;
     try {
       for (size_t i = 1; i < totals_.size(); ++i)
-        threads.emplace_back([this, i] { read_segments(totals_[i]); });
+        threads.emplace_back([this, i] { read_segments(i); });
     } catch (const std::system_error&) {  // no more threads can be made: the others do it
     }
-    read_segments(totals_[0]);
+    read_segments(0);
     for (auto& thread : threads) thread.join();
     if (failure_) std::rethrow_exception(failure_);
     for (size_t i = 1; i < totals_.size(); ++i) totals_[0].add(totals_[i]);
@@ -112,10 +113,11 @@ class Readers {
   // A table was too small, and rows without room may differ by the order of the threads.
   bool depends_on_threads() { return totals_[0].full(); }
   Totals take() {
-    for (size_t i = 0; i < damage_.size(); ++i) pass_.files[i].damage.add(damage_[i]);
-    pass_.damage_of_trace = std::move(damage_of_trace_);
     DamageLog of_nothing;  // without files there is nothing to damage either
-    Totals totals = totals_[0].take(pass_.files.empty() ? of_nothing : pass_.files.front().damage);
+    Totals totals = totals_[0].take(damage_.empty() ? of_nothing : damage_.front());
+    pass_.consumers = std::move(consumers_);
+    pass_.damage_of_trace = std::move(damage_of_trace_);
+    pass_.damage_of_file = std::move(damage_);
     for (size_t i = 0; i < totals.devices.size(); ++i)
       totals.devices[i].busy = std::move(times_.busy()[i]);
     return totals;
@@ -133,7 +135,8 @@ class Readers {
                                                            : damage_[file];
   }
 
-  void read_segments(TotalsPass& totals) noexcept {
+  void read_segments(size_t thread) noexcept {
+    TotalsPass& totals = totals_[thread];
     try {
       for (size_t i = next_++; i < segments_.size() && times_.wait_for_turn(i); i = next_++) {
         const Segment& segment = segments_[i];
@@ -142,6 +145,7 @@ class Readers {
         progress_.add(segment.end - segment.begin);
         const std::lock_guard lock(lock_);
         damage_of(segment.trace, segment.file).add(damage);
+        if (!consumers_.empty() && !consumers_[thread]->goes_on()) times_.stop();
       }
       totals.fold_rows();
     } catch (...) {
@@ -172,6 +176,7 @@ class Readers {
   const std::vector<Segment>& segments_;
   Progress progress_;
   TimesInOrder times_;
+  std::vector<std::unique_ptr<LaunchConsumer>> consumers_;  // none, or one for each thread
   std::deque<TotalsPass> totals_;
   std::atomic<size_t> next_{0};
   std::mutex lock_;

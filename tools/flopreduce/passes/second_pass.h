@@ -1,10 +1,13 @@
-// Pass two: all segments, on several threads.
+// Pass two, and each pass after it: all segments, on several threads.
 #pragma once
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
 #include "passes/packets/trace_file.h"
+#include "passes/rows/launch_consumer.h"
 #include "passes/rows/row_table.h"
 #include "reader/damage.h"
 #include "tables/totals.h"
@@ -20,10 +23,23 @@ struct SecondPass {
   std::vector<TraceFile>& files;
   unsigned jobs = 1;      // threads, at least 1
   bool progress = false;  // a bar, where standard error is a terminal
-  // Of recordings in summaries, by trace; that of others is added to their files'.
-  std::vector<DamageLog> damage_of_trace;
+  // Makes a consumer for each thread; may be empty. Only one thread reads segments in their order.
+  std::function<std::unique_ptr<LaunchConsumer>()> consumer = {};
+
+  // After run().
+  std::vector<std::unique_ptr<LaunchConsumer>> consumers = {};
+  // That of recordings in summaries by trace, that of others by file.
+  std::vector<DamageLog> damage_of_trace = {}, damage_of_file = {};
 
   Totals run();
+  // All consumers added up in the first one.
+  template <class Consumer>
+  Consumer& joined() {
+    auto& all = static_cast<Consumer&>(*consumers.front());
+    for (; consumers.size() > 1; consumers.pop_back())
+      all.add(static_cast<const Consumer&>(*consumers.back()));
+    return all;
+  }
 };
 
 }  // namespace flopinj::reduce

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "flop_trace_fields.h"
 #include "passes/merged_classes.h"
-#include "passes/packets/every_packet.h"
-#include "reader/launch_batch.h"
-#include "reader/tally_batch.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 
 namespace flopinj::reduce {
 
-StepPass::StepPass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-                   const std::vector<PeakOverride>& peaks)
+StepLaunches::StepLaunches(const TraceTables& tables, const Totals& totals, Formulas& formulas,
+                           const std::vector<PeakOverride>& peaks)
     : tables_(tables),
       chips_(std::max<size_t>(1, tables.chips.size())),
       each_(tables.signatures.size() * chips_) {
@@ -32,9 +28,9 @@ StepPass::StepPass(const TraceTables& tables, const Totals& totals, Formulas& fo
         each_[size_t{s} * chips_ + chip] = each_[size_t{home} * chips_ + chip];
 }
 
-void StepPass::value(uint32_t signature, uint32_t chip, const SignatureResult& result,
-                     Roofs& roofs) {
-  Each& each = each_[size_t{signature} * chips_ + chip];
+void StepLaunches::value(uint32_t signature, uint32_t chip, const SignatureResult& result,
+                         Roofs& roofs) {
+  StepLaunch& each = each_[size_t{signature} * chips_ + chip];
   if (std::exchange(each.known, true)) return;
   bool overflow = false;
   if (result.counts.timed > 0) {
@@ -54,96 +50,67 @@ void StepPass::value(uint32_t signature, uint32_t chip, const SignatureResult& r
   each.least_fs = static_cast<u128>(roof.compute_ns * 1e6 / static_cast<double>(of));
 }
 
-uint32_t StepPass::chip_of(uint32_t trace, uint32_t stream) const {
-  return tables_.devices[tables_.traces[trace].device_of(stream)].chip;
-}
-
-const StepPass::Each& StepPass::each(uint32_t trace, uint32_t signature, uint32_t chip) const {
-  const uint32_t index = tables_.traces[trace].signatures.get(signature);
-  return each_[size_t{index != kNoIndex ? index : SignatureTable::kUndefined} * chips_ + chip];
-}
-
-const StepLaunch& StepPass::launch_of(uint32_t trace, uint32_t device, uint32_t signature) const {
+const StepLaunch& StepLaunches::of(size_t trace, uint32_t device, uint32_t signature) const {
   const TraceState& state = tables_.traces[trace];
-  const uint32_t index = device == 0 ? kNoIndex : state.devices.get(device + 1);
-  const uint32_t known = index != kNoIndex ? index : state.unknown_device();
-  return each(trace, signature, tables_.devices[known].chip);
+  const uint32_t of_device = device == 0 ? kNoIndex : state.devices.get(device + 1);
+  const uint32_t of_signature = state.signatures.get(signature);
+  return of(of_signature != kNoIndex ? of_signature : SignatureTable::kUndefined,
+            of_device != kNoIndex ? of_device : state.unknown_device());
 }
 
-void StepPass::batch(uint32_t trace, const LaunchBatchReader& batch, LaunchList& list,
-                     Result& result) const {
-  const TraceState& state = tables_.traces[trace];
-  const uint32_t chip = chip_of(trace, batch.stream());
-  DamageLog told;
-  uint32_t number = 0;
-  StepWork* step = nullptr;  // null for one that did not end
-  batch.read(state.patterns, list);
-  if (!list.any_step) return;
-  batch.read_times(list, told);
-  for (size_t i = 0; i < list.size; ++i) {
-    const LaunchRow row = list.row(i);
-    if (row.step != number) {
-      number = row.step;
-      step = state.steps.steps().contains(number) ? &result[trace][number] : nullptr;
-    }
-    if (step == nullptr) continue;
-    const Each& one = each(trace, row.signature, chip);
-    step->add_launches(1, one);
-    if (row.timed && !row.windowed)
-      step->gpu_ns += row.duration_ns;
+StepPass::StepPass(const TraceTables& tables, const StepLaunches& each, bool single_steps)
+    : tables_(tables),
+      each_(each),
+      work_(tables.traces.size()),
+      times_(single_steps ? tables.traces.size() : 0) {}
+
+void StepPass::end_single_steps() {
+  if (single_) times_[trace_] = single_->take_times();
+  single_.reset();
+}
+
+void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
+  const StepTable& steps = tables_.traces[rows.trace()].steps;
+  if (rows.trace() != trace_ && !times_.empty()) {
+    end_single_steps();
+    single_.emplace(steps, SIZE_MAX);
+  }
+  trace_ = rows.trace();
+  // Steps that did not end are not counted.
+  if (piece.step == 0 || !steps.steps().contains(piece.step)) return;
+  StepWork& step = work_[trace_][piece.step];
+  for (size_t i = 0; i < piece.size; ++i) {
+    const RowTable::Info& row = rows.info(piece.row[i]);
+    const StepLaunch& one = each_.of(row.signature, row.device);
+    step.add_launches(1, one);
+    if (piece.duration_ns[i] != LaunchPiece::kNoTime && !piece.windowed)
+      step.gpu_ns += piece.duration_ns[i];
     else
-      step->add_untimed(1, one);
+      step.add_untimed(1, one);
   }
+  if (single_) single_->launches(tables_, rows, piece);
 }
 
-void StepPass::tally(uint32_t trace, TallyBatchReader& batch, Result& result) const {
-  if (!tables_.traces[trace].steps.steps().empty()) return;  // times that came late
-  TallyRow row;
-  while (batch.next(row)) {
-    if (!row.in_step || row.launches == 0) continue;
-    const Each& one = each(trace, row.signature, chip_of(trace, row.stream));
-    StepWork& all = result[trace][0];
-    all.add_launches(row.launches, one);
-    const uint64_t timed = row.windowed ? 0 : std::min(row.timed, row.launches);
-    if (timed > 0) add_saturating(all.gpu_ns, row.gpu_time_ns);
-    all.add_untimed(row.launches - timed, one);
-  }
+void StepPass::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
+  const StepTable& steps = tables_.traces[rows.trace()].steps;
+  if (!steps.any() || !steps.steps().empty()) return;  // the latter: times that came late
+  if (!tally.in_step || tally.launches == 0) return;
+  const StepLaunch& one = each_.of(rows.info(row).signature, rows.info(row).device);
+  StepWork& all = work_[rows.trace()][0];
+  all.add_launches(tally.launches, one);
+  const uint64_t timed = tally.windowed ? 0 : std::min(tally.timed, tally.launches);
+  if (timed > 0) add_saturating(all.gpu_ns, tally.gpu_time_ns);
+  all.add_untimed(tally.launches - timed, one);
 }
 
-void StepPass::packet(uint32_t trace, const Packet& packet, LaunchList& list,
-                      Result& result) const {
-  using Field = trace_fields::TracePacketField;
-  if (!tables_.traces[trace].steps.any()) return;
-  DamageLog told;
-  if (packet.body_field == static_cast<uint32_t>(Field::launch_batch)) {
-    LaunchBatchReader reader;
-    if (reader.open(packet.body, told)) batch(trace, reader, list, result);
-  } else if (packet.body_field == static_cast<uint32_t>(Field::tally_batch)) {
-    TallyBatchReader reader;
-    if (reader.open(packet.body, told)) tally(trace, reader, result);
-  }
+void StepPass::add(const StepPass& o) {
+  for (size_t trace = 0; trace < work_.size(); ++trace)
+    for (const auto& [number, work] : o.work_[trace]) work_[trace][number].add(work);
 }
 
-StepPass::Result StepPass::run(const Segments& segments, const Revisions& revisions,
-                               std::vector<TraceFile>& files, unsigned jobs) const {
-  struct OfThread {
-    Result sums;
-    LaunchList list;
-  };
-  return add_up_packets(
-             segments, revisions, files, jobs,
-             [&] {
-               return OfThread{Result(tables_.traces.size()), {}};
-             },
-             [&](uint32_t trace, const Packet& p, OfThread& mine) {
-               packet(trace, p, mine.list, mine.sums);
-             },
-             [](OfThread& all, const OfThread& mine) {
-               for (size_t trace = 0; trace < mine.sums.size(); ++trace)
-                 for (const auto& [number, work] : mine.sums[trace])
-                   all.sums[trace][number].add(work);
-             })
-      .sums;
+std::vector<std::map<uint32_t, StepGpuTime>> StepPass::take_times() {
+  end_single_steps();
+  return std::move(times_);
 }
 
 }  // namespace flopinj::reduce

@@ -1,13 +1,13 @@
-// What the launches of each training step did: a pass of its own, made where a trace has steps,
+// What the launches of each training step did: in a pass of its own, made where a trace has steps,
 // since it needs what one launch of each signature is worth.
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
-#include "passes/packets/revisions.h"
-#include "passes/packets/segments.h"
-#include "passes/packets/trace_file.h"
+#include "passes/rows/launch_consumer.h"
+#include "passes/rows/single_steps.h"
 #include "peaks/peaks.h"
 #include "report/steps.h"
 #include "tables/formulas.h"
@@ -16,41 +16,52 @@
 
 namespace flopinj::reduce {
 
-class LaunchBatchReader;
-struct LaunchList;
 class Roofs;
 struct SignatureResult;
-class TallyBatchReader;
 
-class StepPass {
+// What one launch counts as.
+class StepLaunches {
  public:
-  // All must outlive this. `totals` are those of the report.
-  StepPass(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-           const std::vector<PeakOverride>& peaks);
-
-  // By trace; within one by step, 0 for steps that are only summed up. The same whatever the number
-  // of threads: sums are of integers.
-  using Result = std::vector<std::map<uint32_t, StepWork>>;
-  Result run(const Segments& segments, const Revisions& revisions, std::vector<TraceFile>& files,
-             unsigned jobs) const;
-
-  // What a launch counts as, by the trace's ids.
-  const StepLaunch& launch_of(uint32_t trace, uint32_t device, uint32_t signature) const;
+  // `tables` must outlive this. `totals` are those of the report.
+  StepLaunches(const TraceTables& tables, const Totals& totals, Formulas& formulas,
+               const std::vector<PeakOverride>& peaks);
+  // By indices of the tables.
+  const StepLaunch& of(uint32_t signature, uint32_t device) const {
+    return each_[size_t{signature} * chips_ + tables_.devices[device].chip];
+  }
+  // By ids of a trace.
+  const StepLaunch& of(size_t trace, uint32_t device, uint32_t signature) const;
 
  private:
-  using Each = StepLaunch;
   void value(uint32_t signature, uint32_t chip, const SignatureResult& result, Roofs& roofs);
-  // By the signature's id in the trace.
-  const Each& each(uint32_t trace, uint32_t signature, uint32_t chip) const;
-  uint32_t chip_of(uint32_t trace, uint32_t stream) const;
-  void packet(uint32_t trace, const Packet& packet, LaunchList& list, Result& result) const;
-  void batch(uint32_t trace, const LaunchBatchReader& batch, LaunchList& list,
-             Result& result) const;
-  void tally(uint32_t trace, TallyBatchReader& batch, Result& result) const;
 
   const TraceTables& tables_;
   size_t chips_;
-  std::vector<Each> each_;  // by signature, then chip
+  std::vector<StepLaunch> each_;  // by signature, then chip
+};
+
+// Sums of integers: the same whatever the number of threads. With single steps, on one thread only.
+class StepPass final : public LaunchConsumer {
+ public:
+  // All must outlive this.
+  StepPass(const TraceTables& tables, const StepLaunches& each, bool single_steps);
+  void launches(const RowTable& rows, const LaunchPiece& piece) override;
+  void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
+  void add(const StepPass& o);
+  // By trace; within one by step, 0 for steps that are only summed up.
+  const std::vector<std::map<uint32_t, StepWork>>& work() const { return work_; }
+  // Likewise; nothing without single steps. Ends the launches.
+  std::vector<std::map<uint32_t, StepGpuTime>> take_times();
+
+ private:
+  void end_single_steps();
+
+  const TraceTables& tables_;
+  const StepLaunches& each_;
+  std::vector<std::map<uint32_t, StepWork>> work_;
+  std::vector<std::map<uint32_t, StepGpuTime>> times_;
+  std::optional<SingleSteps> single_;  // of the trace at hand
+  uint32_t trace_ = kNoIndex;
 };
 
 }  // namespace flopinj::reduce

@@ -19,15 +19,22 @@ size_t most_open_intervals(const TraceTables& tables, uint32_t trace) {
   return std::max<size_t>(1024, kMostOpenIntervals / static_cast<size_t>(devices + 1));
 }
 
+void append_times(SegmentTimes& to, const TraceTables& tables, uint32_t trace,
+                  const SegmentTimes& segment) {
+  for (const auto& [device, track] : segment)
+    to.try_emplace(device, most_open_intervals(tables, trace), false).first->second.append(track);
+}
+
 size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
   const uint64_t h = (k.signature_chip * kPrime) ^ ((k.path_rule + 1) * 0xC2B2AE3D27D4EB4FULL);
   return h ^ (h >> 29);
 }
 
-TotalsPass::TotalsPass(SharedTables& shared)
+TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer)
     : shared_(shared),
+      consumer_(consumer),
       rows_of_(shared),
-      counter_(shared, rows_of_),
+      counter_(shared, rows_of_, consumer),
       devices_(shared.tables().devices.size()) {
   for (auto& device : devices_) device.flop.resize(shared.phases().size());
 }
@@ -41,26 +48,31 @@ void TotalsPass::use_trace(uint32_t trace) {
 
 SegmentTimes TotalsPass::segment(const Segment& segment, Input& input, DamageLog& damage) {
   SegmentTimes times;
-  times_ = &times;
   use_trace(segment.trace);
   for_each_new_packet(segment, input, [&](const Packet& packet) {
-    if (!packet.is_batch()) return true;
-    if (packet.damaged) {
+    if (!packet.is_batch()) {
+      if (consumer_ != nullptr) consumer_->packet(segment.trace, packet);
+    } else if (packet.damaged) {
       damage.add(Damage::kBadFrame);
       damage.add(Damage::kSkippedBytes, packet.end - packet.offset);
       damage.add(Damage::kLostPackets);
-    } else if (packet.body_field ==
-               static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch)) {
-      launch_batch(packet, damage);
     } else {
-      tally_batch(packet, damage);
+      batch(segment.trace, packet, times, damage);
     }
-    return true;
+    return consumer_ == nullptr || consumer_->goes_on();
   });
   rows_of_.take_patterns();
   report_lost(damage);
-  times_ = nullptr;
   return times;
+}
+
+void TotalsPass::batch(uint32_t trace, const Packet& packet, SegmentTimes& times,
+                       DamageLog& damage) {
+  use_trace(trace);
+  if (packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch))
+    launch_batch(packet, times, damage);
+  else
+    tally_batch(packet, damage);
 }
 
 void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) {
@@ -69,14 +81,14 @@ void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) 
   report_lost(damage);
 }
 
-void TotalsPass::launch_batch(const Packet& packet, DamageLog& damage) {
+void TotalsPass::launch_batch(const Packet& packet, SegmentTimes& times, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
-  const uint32_t lane = rows_of_.lane(batch.thread(), batch.stream(), NumberTells::kNothing);
-  const uint32_t device = rows_of_.device(lane);
-  auto& track = times_->try_emplace(device, most_open_intervals(shared_.tables(), trace_), true)
-                    .first->second;
-  track.added(counter_.count(trace_, batch, devices_[device], track.room(batch.size()), damage));
+  const uint32_t device = rows_of_.device(rows_of_.lane({batch.thread(), batch.stream()}));
+  auto& track =
+      times.try_emplace(device, most_open_intervals(shared_.tables(), trace_), true).first->second;
+  track.added(counter_.count(batch, devices_[device], track.room(batch.size()), damage));
+  if (consumer_ != nullptr) consumer_->batch(trace_, batch);
 }
 
 void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
@@ -84,11 +96,17 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
   if (!batch.open(packet.body, damage)) return;
   TallyRow t;
   while (batch.next(t)) {
-    const uint32_t lane = rows_of_.lane(t.thread, t.stream, t.number_tells);
-    const uint32_t row = rows_of_.row(lane, t.range_path, t.signature);
+    LaunchLane lane{t.thread, t.stream, t.number_tells};
+    if (shared_.rows_by() == RowsBy::kSummary) {
+      lane.windowed = t.windowed;
+      lane.in_step = t.in_step;
+    }
+    const uint32_t index = rows_of_.lane(lane);
+    const uint32_t row = rows_of_.row(index, t.range_path, t.signature);
     if (!has_possible_time(t)) damage.add(Damage::kBadTime);
     overflow_ = !rows_of_.info()[row].other.add(counts_of(t)) || overflow_;
-    add_saturating(devices_[rows_of_.device(lane)].unplaced, t.launches);
+    add_saturating(devices_[rows_of_.device(index)].unplaced, t.launches);
+    if (consumer_ != nullptr) consumer_->tally(rows_of_, row, t);
   }
 }
 
@@ -148,6 +166,7 @@ void TotalsPass::fold_rows() {
     overflow_ = !device_rules_[{info.device, info.rule}].add(counts) || overflow_;
     if (counts.launches != counts.timed)
       add_timed({signature | info.device, info.rule}, {counts.launches, counts.timed});
+    if (shared_.rows_by() == RowsBy::kThread) add_fact(info, counts);
   }
   left_out_ += rows_of_.hot()[RowTable::kDiscard].timed;
   left_out_ += rows_of_.info()[RowTable::kDiscard].other.launches;
@@ -157,7 +176,26 @@ void TotalsPass::fold_rows() {
   trace_ = kNoIndex;
 }
 
+// Threads and streams that are not known are one.
+void TotalsPass::add_fact(const RowTable::Info& info, const Counts& counts) {
+  if (counts.launches == 0 && counts.timed == 0 && counts.windowed_timed == 0) return;
+  if (facts_.size() >= kMaxFacts) {
+    add_saturating(facts_left_out_, counts.launches);
+    return;
+  }
+  const TraceState& trace = shared_.tables().traces[rows_of_.trace()];
+  const LaunchLane& lane = rows_of_.lane_of(info);
+  facts_.push_back({info.device, trace.threads.get(lane.thread) != kNoIndex ? lane.thread : 0,
+                    trace.streams.get(lane.stream) != kNoIndex ? lane.stream : 0, info.path,
+                    info.rule, info.signature, counts});
+}
+
 void TotalsPass::add(TotalsPass& other) {
+  add_saturating(facts_left_out_, other.facts_left_out_);
+  if (facts_.size() + other.facts_.size() <= kMaxFacts)
+    facts_.insert(facts_.end(), other.facts_.begin(), other.facts_.end());
+  else
+    add_saturating(facts_left_out_, other.facts_.size());
   for (const auto& [key, counts] : other.totals_) add_counts(key, counts);
   for (const auto& [key, launches] : other.device_totals_) add_launches(key, launches);
   for (const auto& [key, timed] : other.timed_) add_timed(key, timed);
@@ -179,10 +217,33 @@ void TotalsPass::add(TotalsPass& other) {
   left_out_ += other.left_out_;
 }
 
+// By trace, then by all that they have in common.
+void TotalsPass::sort_facts() {
+  const auto order = [&](const FactRow& r) {
+    return std::tuple(shared_.tables().devices[r.device].trace, r.device, r.thread, r.stream,
+                      r.path, r.rule, r.signature);
+  };
+  std::sort(facts_.begin(), facts_.end(),
+            [&](const FactRow& a, const FactRow& b) { return order(a) < order(b); });
+  size_t size = 0;
+  for (const FactRow& row : facts_) {
+    if (size > 0 && order(facts_[size - 1]) == order(row))
+      facts_[size - 1].counts.add(row.counts);
+    else
+      facts_[size++] = row;
+  }
+  facts_.resize(size);
+}
+
 Totals TotalsPass::take(DamageLog& damage) {
   if (full_) damage.add(Damage::kTableFull, std::max<uint64_t>(1, left_out_));
   if (overflow_ || counter_.overflow()) damage.add(Damage::kOverflow);
   Totals totals;
+  sort_facts();
+  totals.facts = std::move(facts_);
+  totals.fact_launches_left_out = facts_left_out_;
+  if (shared_.rows_by() == RowsBy::kThread)
+    add_saturating(totals.fact_launches_left_out, left_out_);
   for (const auto& [key, counts] : totals_)
     totals.rows.push_back(
         {static_cast<uint32_t>(key.signature_chip >> 32), static_cast<uint32_t>(key.signature_chip),

@@ -1,5 +1,5 @@
-// Pass two: launches and tallies, streamed through tables of bounded size. One TotalsPass per
-// reading thread; what they have is added up at the end.
+// Launches and tallies, streamed through tables of bounded size. One TotalsPass per reading thread;
+// what they have is added up at the end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,41 +25,59 @@ using SegmentTimes = std::map<uint32_t, BusyTrack>;
 // quarter of a second after it ran.
 inline constexpr size_t kMostOpenIntervals = 1U << 16;
 size_t most_open_intervals(const TraceTables& tables, uint32_t trace);
+// Adds those of the next segment of a trace.
+void append_times(SegmentTimes& to, const TraceTables& tables, uint32_t trace,
+                  const SegmentTimes& segment);
 
 class TotalsPass {
  public:
   static constexpr size_t kMaxRows = RowTable::kMaxRows;  // per trace and in total
+  static constexpr size_t kMaxFacts = 1U << 24;           // of all traces: 2 GB
 
-  explicit TotalsPass(SharedTables& shared);
+  // Both must outlive this; the consumer may be null.
+  explicit TotalsPass(SharedTables& shared, LaunchConsumer* consumer = nullptr);
   // Reads the launches and tallies of a segment.
   SegmentTimes segment(const Segment& segment, Input& input, DamageLog& damage);
   // A tally by itself: the revision that counts.
   void tally(uint32_t trace, const Packet& packet, DamageLog& damage);
+  // A batch of launches or a tally, of a segment's.
+  void batch(uint32_t trace, const Packet& packet, SegmentTimes& times, DamageLog& damage);
+  // What batches of one trace have come to: by RowsBy::kSummary, which folds nothing.
+  RowTable& rows() {
+    rows_of_.take_patterns();
+    return rows_of_;
+  }
+  const DeviceTime& device(size_t index) const { return devices_[index]; }
+  bool overflow() const { return overflow_ || rows_of_.overflow() || counter_.overflow(); }
   // Ids of the trace at hand become indices of the joined tables. To be called after the last
   // segment and the last tally.
   void fold_rows();
   // Adds what another has counted.
   void add(TotalsPass& other);
   // True when a table was too small: then rows that are left out depend on the threads.
-  bool full() const { return full_; }
+  bool full() const { return full_ || facts_left_out_ > 0; }
   // In a fixed order. The union of kernel times is not in it.
   Totals take(DamageLog& damage);
 
  private:
-  void launch_batch(const Packet& packet, DamageLog& damage);
+  void launch_batch(const Packet& packet, SegmentTimes& times, DamageLog& damage);
   void tally_batch(const Packet& packet, DamageLog& damage);
   void report_lost(DamageLog& damage);
   void use_trace(uint32_t trace);
+  void add_fact(const RowTable::Info& info, const Counts& counts);
+  void sort_facts();
 
   SharedTables& shared_;
+  LaunchConsumer* const consumer_;
   RowTable rows_of_;
   BatchCounter counter_;
   uint32_t trace_ = kNoIndex;
   bool full_ = false, overflow_ = false;
   uint64_t left_out_ = 0;  // launches for which there was no row
 
-  SegmentTimes* times_ = nullptr;
   std::vector<DeviceTime> devices_;
+  std::vector<FactRow> facts_;   // by RowsBy::kThread
+  uint64_t facts_left_out_ = 0;  // launches
 
   struct RowKey {
     uint64_t signature_chip = 0, path_rule = 0;

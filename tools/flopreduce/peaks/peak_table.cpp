@@ -5,6 +5,7 @@
 #include <set>
 
 #include "support/data.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -106,14 +107,5 @@ double published_peak(const Gpu& gpu, std::string_view name) {
 }
 
 bool is_simulated_device(std::string_view name) { return name.starts_with("simgpu "); }
-
-std::vector<std::string_view> parts_of(std::string_view list, char separator) {
-  std::vector<std::string_view> parts;
-  while (!list.empty()) {
-    parts.push_back(list.substr(0, list.find(separator)));
-    list.remove_prefix(std::min(list.size(), parts.back().size() + 1));
-  }
-  return parts;
-}
 
 }  // namespace flopinj::reduce

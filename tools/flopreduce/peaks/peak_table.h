@@ -52,7 +52,4 @@ PeakTable read_peaks(std::string_view text);
 // The built-in table.
 const std::vector<Gpu>& gpus();
 
-// The parts of a list, empty ones too; of an empty list none.
-std::vector<std::string_view> parts_of(std::string_view list, char separator);
-
 }  // namespace flopinj::reduce

@@ -7,7 +7,6 @@
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
 #include "reader/packed_columns.h"
-#include "reader/unpack.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -130,83 +129,6 @@ bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage) {
   }
   damage.add(Damage::kBadColumns);
   return false;
-}
-
-void LaunchBatchReader::read(const PatternTable& patterns, LaunchList& to) const {
-  to.size = size_;
-  to.signature.resize(size_);
-  to.path.resize(size_);
-  to.sequence.resize(size_);
-  to.flags.resize(size_);
-  RunColumn sequences(views_.sequence);
-  SequenceSteps steps(sequence_base_);
-  LaunchOrder order = this->order();
-  size_t at = 0;
-  for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
-    for (const size_t end = at + run.launches; at < end; ++at) {
-      if (run.first_row == 0) {
-        const LaunchOrder::Named named = order.next_named();
-        to.signature[at] = named.signature;
-        to.path[at] = named.path;
-        to.sequence[at] = steps.is(sequences.next());
-      } else {
-        const PatternTable::Row pattern = patterns.get(run.first_row++);
-        to.signature[at] = pattern.signature;
-        to.path[at] = pattern.path;
-        to.sequence[at] = steps.after(pattern.sequence_step);
-      }
-    }
-  for_each_stretch([&](const Stretch& alike) {
-    const auto flags = static_cast<uint8_t>((alike.timed ? LaunchList::kTimed : 0) |
-                                            (alike.graph ? LaunchList::kGraph : 0) |
-                                            (alike.windowed ? LaunchList::kWindowed : 0));
-    std::fill_n(to.flags.begin() + static_cast<ptrdiff_t>(alike.begin), alike.end - alike.begin,
-                flags);
-  });
-  to.any_step = !views_.step.empty();
-  if (!to.any_step) return;
-  to.step.resize(size_);
-  RunColumn step(views_.step);
-  for (size_t i = 0; i < size_;) {
-    const auto value = static_cast<uint32_t>(step.peek());
-    const size_t run = step.run(size_ - i);
-    std::fill_n(to.step.begin() + static_cast<ptrdiff_t>(i), run, value);
-    step.skip(run);
-    i += run;
-  }
-}
-
-void LaunchBatchReader::read_times(LaunchList& to, DamageLog& damage) const {
-  to.start_ns.assign(size_, 0);
-  to.duration_ns.assign(size_, 0);
-  if (!has_times()) return;
-  to.gaps_.resize(size_ + kUnpackRoom);
-  to.longer_.resize(size_ + kUnpackRoom);
-  PackedColumn gaps = this->gaps(), durations = this->durations();
-  unpack_signed(gaps, durations, size_, to.gaps_.data(), to.longer_.data());
-  uint32_t highest = 0;
-  for (const uint32_t signature : to.signature)
-    highest = std::max(highest, std::min(signature, LaunchList::kSmall - 1));
-  if (to.last_small_.size() <= highest) to.last_small_.resize(size_t{highest} + 1);
-  uint64_t now = first_start_ns_;
-  for (size_t i = 0; i < size_; ++i) {
-    if (!to.is(i, LaunchList::kTimed)) continue;
-    const uint32_t signature = to.signature[i];
-    uint64_t& last =
-        signature < LaunchList::kSmall ? to.last_small_[signature] : to.last_large_[signature];
-    const uint64_t duration = last + static_cast<uint64_t>(to.longer_[i]);
-    if (duration > kLongestKernelNs) {
-      to.flags[i] &= static_cast<uint8_t>(~LaunchList::kTimed);
-      damage.add(Damage::kBadTime);
-      continue;
-    }
-    to.start_ns[i] = now + static_cast<uint64_t>(to.gaps_[i]);
-    to.duration_ns[i] = last = duration;
-    now = to.start_ns[i] + duration;
-  }
-  to.last_large_.clear();
-  for (const uint32_t signature : to.signature)
-    if (signature < LaunchList::kSmall) to.last_small_[signature] = 0;
 }
 
 }  // namespace flopinj::reduce

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <protozero/varint.hpp>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "reader/columns.h"
 #include "reader/damage.h"
@@ -61,18 +59,6 @@ class LaunchOrder {
   bool no_patterns_ = true;
 };
 
-// One launch.
-struct LaunchRow {
-  uint32_t signature = 0;
-  uint32_t range_path = 0;
-  uint64_t start_ns = 0;  // on the trace's clock; 0 with no time, as the duration
-  uint64_t duration_ns = 0;
-  uint32_t step = 0;  // number of the training step that it is in; 0: none
-  bool timed = false;
-  bool graph = false;
-  bool windowed = false;
-};
-
 // Sequence numbers of launches that follow each other; 0 for a launch without one.
 class SequenceSteps {
  public:
@@ -90,46 +76,6 @@ class SequenceSteps {
 
  private:
   uint64_t last_;
-};
-
-// The launches of a batch, column by column. Kept from one batch to the next, for its memory.
-struct LaunchList {
-  static constexpr uint8_t kTimed = 1, kGraph = 2, kWindowed = 4;
-  size_t size = 0;
-  bool any_step = false;            // otherwise the column of steps is not filled
-  std::vector<uint32_t> signature;  // ids of the trace
-  std::vector<uint32_t> path;
-  std::vector<uint64_t> sequence;  // of autograd, plus 1; 0 without one
-  std::vector<uint32_t> step;
-  std::vector<uint8_t> flags;
-  std::vector<uint64_t> start_ns, duration_ns;  // LaunchBatchReader::read_times()
-
-  bool is(size_t launch, uint8_t flag) const { return (flags[launch] & flag) != 0; }
-  LaunchRow row(size_t i) const {
-    return {signature[i],           path[i],       start_ns[i],   duration_ns[i],
-            any_step ? step[i] : 0, is(i, kTimed), is(i, kGraph), is(i, kWindowed)};
-  }
-  // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
-  // launches that are alike in these, in order.
-  template <typename Visit>
-  void for_each_call(Visit&& visit) const {
-    for (size_t begin = 0, end = 0; begin < size; begin = end) {
-      const auto alike = [&](size_t other) {
-        return path[other] == path[begin] && sequence[other] == sequence[begin] &&
-               is(other, kGraph) == is(begin, kGraph);
-      };
-      for (end = begin + 1; end < size && alike(end);) ++end;
-      visit(path[begin], sequence[begin], is(begin, kGraph), end - begin);
-    }
-  }
-
- private:
-  friend class LaunchBatchReader;
-  std::vector<int64_t> gaps_, longer_;
-  // Of the last launch by signature id; all 0 between batches. Most ids are small.
-  static constexpr uint32_t kSmall = 1U << 14;
-  std::vector<uint64_t> last_small_;
-  std::unordered_map<uint32_t, uint64_t> last_large_;
 };
 
 class LaunchBatchReader {
@@ -150,15 +96,16 @@ class LaunchBatchReader {
   struct Stretch {
     size_t begin = 0, end = 0;
     bool timed = false, graph = false, windowed = false;
+    uint32_t step = 0;  // number of the training step; 0: none
   };
   // Calls visit(const Stretch&) for stretches that follow each other and are all launches.
   template <typename Visit>
   void for_each_stretch(Visit&& visit) const;
 
-  // All launches into memory. What only totals need is in the functions above, which are faster.
-  void read(const PatternTable& patterns, LaunchList& to) const;
-  // When they ran, after read(). Launches with an impossible duration count as untimed.
-  void read_times(LaunchList& to, DamageLog& damage) const;
+  // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
+  // launches that are alike in these, in order. No times are looked at.
+  template <typename Visit>
+  void for_each_call(const PatternTable& patterns, Visit&& visit) const;
 
  private:
   struct Views {
@@ -184,10 +131,12 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
   PackedColumn untimed(views_.untimed);
   RunColumn graph(views_.graph);
   RunColumn windowed(views_.windowed);
+  RunColumn step(views_.step);
   size_t next_untimed = untimed.empty() ? size_ : static_cast<size_t>(untimed.next());
   for (size_t at = 0; at < size_;) {
     Stretch s{at, size_, has_times(), graph.peek() != 0, windowed.peek() != 0};
-    s.end = at + windowed.run(graph.run(size_ - at));
+    s.step = static_cast<uint32_t>(step.peek());
+    s.end = at + step.run(windowed.run(graph.run(size_ - at)));
     if (at == next_untimed) {
       s.timed = false;
       s.end = at + 1;
@@ -197,9 +146,48 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
     }
     graph.skip(s.end - at);
     windowed.skip(s.end - at);
+    step.skip(s.end - at);
     visit(static_cast<const Stretch&>(s));
     at = s.end;
   }
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visit) const {
+  RunColumn sequences(views_.sequence), graphs(views_.graph);
+  SequenceSteps steps(sequence_base_);
+  size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
+  bool graph = false, from_graph = false;
+  uint32_t path = 0;
+  uint64_t sequence = 0, count = 0;
+  const auto launch = [&](uint32_t of_path, uint64_t of_sequence) {
+    if (alike == 0) {
+      from_graph = graphs.peek() != 0;
+      alike = graphs.run(size_);
+      graphs.skip(alike);
+    }
+    --alike;
+    if (count > 0 && (of_path != path || of_sequence != sequence || from_graph != graph)) {
+      visit(path, sequence, graph, count);
+      count = 0;
+    }
+    path = of_path;
+    sequence = of_sequence;
+    graph = from_graph;
+    ++count;
+  };
+  LaunchOrder order = this->order();
+  for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
+    for (size_t i = 0; i < run.launches; ++i) {
+      if (run.first_row == 0) {
+        const LaunchOrder::Named named = order.next_named();
+        launch(named.path, steps.is(sequences.next()));
+      } else {
+        const PatternTable::Row row = patterns.get(run.first_row + i);
+        launch(row.path, steps.after(row.sequence_step));
+      }
+    }
+  if (count > 0) visit(path, sequence, graph, count);
 }
 
 }  // namespace flopinj::reduce

@@ -134,4 +134,13 @@ std::string cut(std::string_view text, size_t limit) {
   return std::string(text.substr(0, end)) + "...";
 }
 
+std::vector<std::string_view> parts_of(std::string_view list, char separator) {
+  std::vector<std::string_view> parts;
+  while (!list.empty()) {
+    parts.push_back(list.substr(0, list.find(separator)));
+    list.remove_prefix(std::min(list.size(), parts.back().size() + 1));
+  }
+  return parts;
+}
+
 }  // namespace flopinj::reduce

@@ -38,4 +38,7 @@ size_t display_width(std::string_view text);
 // cut.
 std::string cut(std::string_view text, size_t limit);
 
+// The parts of a list, empty ones too; of an empty list none.
+std::vector<std::string_view> parts_of(std::string_view list, char separator);
+
 }  // namespace flopinj::reduce

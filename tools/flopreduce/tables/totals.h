@@ -111,11 +111,11 @@ struct Totals {
   std::vector<DeviceRow> device_rows;
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
-  // Only where they were asked for (passes/fact_pass.h).
+  // Only where they were asked for (RowsBy::kThread).
   std::vector<FactRow> facts;                               // by trace, then device, thread, ...
   std::vector<std::map<uint32_t, StepGpuTime>> step_times;  // by trace, then number of the step
   uint64_t fact_launches_left_out = 0;
-  // Likewise (passes/duration_pass.h), by the kernel's name in the NamePool.
+  // Likewise (passes/rows/kernel_durations.h), by the kernel's name in the NamePool.
   std::unordered_map<uint32_t, LaunchTimes> launch_times;
   bool medians_left_out = false;  // the kernels were too many
 };

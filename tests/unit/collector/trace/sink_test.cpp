@@ -28,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr SinkOptions kQuick{false, 200};
+constexpr int kLongSeconds = 30;  // seconds that nothing takes, on a loaded machine either
 bool says(const std::string& text, const char* what) {
   return text.find(what) != std::string::npos;
 }
@@ -254,12 +255,12 @@ TEST_CASE("a FIFO without a reader opens at once and gives up within its time") 
   const std::string name = dir / "fifo";
   REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
   const auto start = Clock::now();
+  CHECK(open_sink(name, {false, 10 * 1000 * kLongSeconds}).sink);
   auto opened = open_sink(name, kQuick);
   REQUIRE(opened.sink);
-  CHECK(seconds_since(start) < 0.1);
   CHECK_FALSE(opened.sink->write("abc"));
   CHECK(says(opened.sink->error(), "no reader within 200 ms"));
-  CHECK(seconds_since(start) < 2);
+  CHECK(seconds_since(start) < kLongSeconds);
   CHECK_FALSE(opened.sink->write("abc"));
 }
 
@@ -301,7 +302,7 @@ TEST_CASE("a reader that leaves raises no signal; one that stops is given up on"
     const auto start = Clock::now();
     CHECK_FALSE(opened.sink->write(std::string(1 << 20, 'x')));
     CHECK(says(opened.sink->error(), "the reader took nothing for 200 ms"));
-    CHECK(seconds_since(start) < 2);
+    CHECK(seconds_since(start) < kLongSeconds);
     ::close(reader);
   }
 }
@@ -359,7 +360,7 @@ TEST_CASE("standard output: a pipe, though the program closes its own descriptor
   SECTION("is not read") {
     const auto start = Clock::now();
     CHECK_FALSE(opened.sink->write(std::string(1 << 20, 'x')));
-    CHECK(seconds_since(start) < 2);
+    CHECK(seconds_since(start) < kLongSeconds);
   }
   ::close(ends[0]);
 }

@@ -17,8 +17,8 @@ namespace {
 // Names with a space between.
 using Names = const char*;
 
-std::vector<std::string> each(Names names) {
-  std::istringstream words(names);
+std::vector<std::string> each(std::string_view names) {
+  std::istringstream words{std::string(names)};
   return {std::istream_iterator<std::string>(words), {}};
 }
 
@@ -306,8 +306,9 @@ TEST_CASE("operators that do one thing for each element, by their definitions") 
   const Shape x{3, 5};
   for (const auto table : {elementwise_operators(), activation_operators()})
     for (const ElementwiseRow& row : table)
-      if (const Definition* d = definition_of(row.function)) {
-        const std::string name(row.function);
+      for (const std::string& name : each(row.functions)) {
+        const Definition* d = definition_of(name);
+        if (d == nullptr) continue;
         CHECK(flop_of(range(name, {x, x, x, x})) == counted(*d).times(15));
         CHECK(formula_of(range(name, {x, x, x, x})).backward == name.ends_with("_backward"));
       }
@@ -315,25 +316,26 @@ TEST_CASE("operators that do one thing for each element, by their definitions") 
 
 TEST_CASE("list operators in each of their forms") {
   const std::vector<Shape> list{{3, 5}, {7}};
-  for (const ListRow& row : list_operators()) {
-    const Definition* d = definition_of(row.function);
-    if (d == nullptr) continue;
-    std::vector<Shape> sizes;
-    for (const char kind : row.arguments)
-      if (kind == 'P')
-        sizes.insert(sizes.end(), list.begin(), list.end());
-      else
-        sizes.resize(sizes.size() + (kind == 'S' ? list.size() : 1));
-    const std::string name(row.function);
-    INFO(name << " " << row.arguments);
-    // Two lists and alpha look like one list and a number, and so does a tensor of one value and
-    // alpha.
-    const bool alike = (name == "_foreach_add" || name == "_foreach_sub") && row.arguments != "P.";
-    if (alike)
-      CHECK_FALSE(formula_of(range(name, sizes)).flop);
-    else
-      CHECK(flop_of(range(name, sizes)) == counted(*d).times(15 + 7));
-  }
+  for (const ListRow& row : list_operators())
+    for (const std::string& name : each(row.functions))
+      for (const std::string& form : each(row.arguments)) {
+        const Definition* d = definition_of(name);
+        if (d == nullptr) continue;
+        std::vector<Shape> sizes;
+        for (const char kind : form)
+          if (kind == 'P')
+            sizes.insert(sizes.end(), list.begin(), list.end());
+          else
+            sizes.resize(sizes.size() + (kind == 'S' ? list.size() : 1));
+        INFO(name << " " << form);
+        // Two lists and alpha look like one list and a number, and so does a tensor of one value
+        // and alpha.
+        const bool alike = (name == "_foreach_add" || name == "_foreach_sub") && form != "P.";
+        if (alike)
+          CHECK_FALSE(formula_of(range(name, sizes)).flop);
+        else
+          CHECK(flop_of(range(name, sizes)) == counted(*d).times(15 + 7));
+      }
 }
 
 TEST_CASE("products, cells and layers under each of their names") {
@@ -411,12 +413,7 @@ TEST_CASE("every row of every table has a case") {
   add(kElsewhere);
   add(kNever);
   std::set<std::string> rows;
-  for (const auto table : {product_operators(), convolution_operators(), pooling_operators(),
-                           attention_operators(), recurrent_operators(), norm_operators()})
-    for (const OperatorRow& row : table) rows.emplace(row.function);
-  for (const auto table : {elementwise_operators(), activation_operators()})
-    for (const ElementwiseRow& row : table) rows.emplace(row.function);
-  for (const ListRow& row : list_operators()) rows.emplace(row.function);
+  for (const std::string_view name : operators_with_formula()) rows.emplace(name);
   for (const std::string& row : rows) {
     INFO(row);
     CHECK(cases.contains(row));

@@ -209,7 +209,7 @@ class Program(unittest.TestCase):
         with open(self.trace["training"], "rb") as source:
             writer = subprocess.Popen(["dd", f"of={fifo}", "status=none"], stdin=source)
             done = run("--format", "json", fifo)
-            writer.wait(20)
+            writer.wait(60)
         self.assertEqual(done.returncode, 0)
         self.assertEqual(json.loads(done.stdout)["figures"], json.loads(expected)["figures"])
 
@@ -373,7 +373,7 @@ class Program(unittest.TestCase):
         os.mkfifo(fifo)
         with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
             self.assertEqual(run("-o", fifo, self.trace["training"]).returncode, 0)
-            self.assertEqual(reader.communicate(timeout=20)[0], expected)
+            self.assertEqual(reader.communicate(timeout=60)[0], expected)
         self.assertTrue(stat.S_ISFIFO(fifo.stat().st_mode))
         self.assertEqual(run("-o", "/dev/null", self.trace["training"]).returncode, 0)
         self.one_line(run("-o", "/dev/full", self.trace["training"]), 2, "/dev/full",

@@ -177,15 +177,9 @@ TEST_CASE("steps: messages that cannot be are logged, and the rest is used") {
 
 namespace {
 
-LaunchRow timed_launch(uint32_t step, uint64_t start_ns, uint64_t duration_ns,
-                       uint32_t signature = 1) {
-  LaunchRow launch;
-  launch.step = step;
-  launch.signature = signature;
-  launch.start_ns = start_ns;
-  launch.duration_ns = duration_ns;
-  launch.timed = true;
-  return launch;
+SingleSteps::Launch timed_launch(uint32_t device, uint64_t start_ns, uint64_t duration_ns,
+                                 uint32_t signature = 1) {
+  return {device, signature, start_ns, duration_ns, true};
 }
 
 StepTable ended_steps(uint32_t count) {
@@ -206,15 +200,15 @@ StepTable ended_steps(uint32_t count) {
 TEST_CASE("single steps: busy time is the union of kernels, added up over devices") {
   const StepTable table = ended_steps(2);
   SingleSteps steps(table, 1024);
-  steps.launch(1, timed_launch(2, 100, 10));
+  steps.launch(2, timed_launch(1, 100, 10));
   steps.launch(1, timed_launch(1, 5, 10));
   steps.launch(1, timed_launch(1, 0, 10));  // 0 to 15 together
   steps.launch(1, timed_launch(1, 20, 5));
-  steps.launch(2, timed_launch(1, 0, 12));
-  LaunchRow windowed = timed_launch(1, 40, 3);
+  steps.launch(1, timed_launch(2, 0, 12));
+  SingleSteps::Launch windowed = timed_launch(1, 40, 3);
   windowed.windowed = true;
   steps.launch(1, windowed);
-  steps.launch(1, timed_launch(3, 0, 10));  // did not end
+  steps.launch(3, timed_launch(1, 0, 10));  // did not end
   const auto times = steps.take_times();
   REQUIRE(times.size() == 2);
   CHECK(times.at(1).busy_ns == 15 + 5 + 12 + 3);
@@ -228,7 +222,7 @@ TEST_CASE("single steps: a launch that comes after its step was closed is counte
   SingleSteps steps(table, 1024);
   steps.launch(1, timed_launch(1, 0, 10));
   for (uint64_t i = 0; i <= SingleSteps::kMostOpen; ++i)
-    steps.launch(1, timed_launch(2, 100 + i * 10, 10));
+    steps.launch(2, timed_launch(1, 100 + i * 10, 10));
   steps.launch(1, timed_launch(1, 50, 10));
   const auto message = steps.take_message();
   REQUIRE(message);
@@ -243,8 +237,8 @@ TEST_CASE("single steps: equal launches are one kind, and kinds have a bound") {
   const auto most = static_cast<uint32_t>(SingleSteps::kMostKinds);
   const StepTable table = ended_steps(most + 3);
   SingleSteps steps(table, 1024);
-  for (uint32_t n = 1; n <= most + 2; ++n) steps.launch(1, timed_launch(n, n, 1, n));
-  steps.launch(1, timed_launch(most + 3, 9999, 1, 1));  // as step 1
+  for (uint32_t n = 1; n <= most + 2; ++n) steps.launch(n, timed_launch(1, n, 1, n));
+  steps.launch(most + 3, timed_launch(1, 9999, 1, 1));  // as step 1
   const auto message = steps.take_message();
   REQUIRE(message);
   CHECK(message->kind(0) == message->kind(static_cast<int>(most) + 2));

@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "driver/execution/timing.h"
 #include "support/data.h"
+#include "support/text.h"
 
 using namespace flopinj::reduce;
 

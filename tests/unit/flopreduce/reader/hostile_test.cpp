@@ -217,9 +217,7 @@ TEST_CASE("patterns: sequence numbers count on from row to row") {
   bytes.append(kReadAhead, '\0');
   REQUIRE(batch.open({bytes.data(), size}, damage));
   std::vector<std::array<uint64_t, 3>> seen;
-  LaunchList list;
-  batch.read(patterns, list);
-  list.for_each_call([&](uint32_t path, uint64_t sequence, bool, uint64_t count) {
+  batch.for_each_call(patterns, [&](uint32_t path, uint64_t sequence, bool, uint64_t count) {
     seen.push_back({path, sequence, count});
   });
   CHECK(seen == std::vector<std::array<uint64_t, 3>>{

@@ -148,6 +148,7 @@ class Use(unittest.TestCase):
     def search(self, text):
         self.browser.click("#flame .filter")
         self.browser.call("Input.insertText", text=text)
+        self.browser.frames()
 
     def test_search_in_the_flame_view(self):
         self.open("training")
@@ -293,7 +294,7 @@ class Use(unittest.TestCase):
             scroller = "document.querySelector('#roofline .scroll')"
             more = f"{scroller}.parentElement.classList.contains('more-right')"
             wider = self.browser.run(f"{scroller}.scrollWidth > {scroller}.clientWidth + 2")
-            self.assertEqual(self.browser.run(more), wider)
+            self.browser.wait(f"{more} === {json.dumps(wider)}")
             if width == 390:
                 self.assertTrue(wider)
                 place = "document.querySelector('#roofline td').getBoundingClientRect().left"

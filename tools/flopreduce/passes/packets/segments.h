@@ -1,6 +1,7 @@
 // Stretches of the inputs that can be read apart from each other: pass one finds them, pass two
 // reads them in any order and on any number of threads.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -58,6 +59,8 @@ class Segments {
     if (open_) all_.push_back({file, trace, packet.offset, packet.end, last_sequence, before});
     return open_ || trace == kNoIndex;
   }
+  // After the last packet: those of one trace are together, in their order.
+  void sort_by_trace() { std::ranges::stable_sort(all_, {}, &Segment::trace); }
   const std::vector<Segment>& all() const { return all_; }
 
  private:

@@ -13,7 +13,19 @@ bool begins_before(const BusyInterval& a, const BusyInterval& b) { return a.begi
 
 }  // namespace
 
-size_t BatchCounter::count(uint32_t trace, const LaunchBatchReader& batch, DeviceTime& device,
+uint32_t BatchCounter::lane_of(const LaunchBatchReader& batch,
+                               const LaunchBatchReader::Stretch& alike, NumberTells tells) {
+  LaunchLane lane{batch.thread(), batch.stream(), tells};
+  if (shared_.rows_by() == RowsBy::kSummary) {
+    lane.windowed = alike.windowed;
+    // Steps that did not end are not counted, and neither are their launches.
+    lane.in_step = alike.step != 0 &&
+                   shared_.tables().traces[rows_of_.trace()].steps.steps().contains(alike.step);
+  }
+  return rows_of_.lane(lane);
+}
+
+size_t BatchCounter::count(const LaunchBatchReader& batch, DeviceTime& device,
                            BusyInterval* intervals, DamageLog& damage) {
   order_ = batch.order();
   run_ = {};
@@ -23,21 +35,19 @@ size_t BatchCounter::count(uint32_t trace, const LaunchBatchReader& batch, Devic
   now_ = batch.first_start_ns();
   device_ = &device;
   Columns columns{batch.gaps(), batch.durations()};
-  const std::vector<NumberSplit::Cut>& cuts = split_.of(trace, batch);
+  const std::vector<NumberSplit::Cut>& cuts = split_.of(rows_of_.trace(), batch);
   auto cut = cuts.begin();
-  uint32_t lane = rows_of_.lane(batch.thread(), batch.stream(), cut->tells);
   batch.for_each_stretch([&](const LaunchBatchReader::Stretch& alike) {
+    uint32_t lane = lane_of(batch, alike, cut->tells);
     for (size_t at = alike.begin; at < alike.end;) {
-      if (at == cut->end) {
-        ++cut;
-        lane = rows_of_.lane(batch.thread(), batch.stream(), cut->tells);
-      }
+      if (at == cut->end) lane = lane_of(batch, alike, (++cut)->tells);
       const size_t launches = std::min({kAtOnce, alike.end - at, cut->end - at});
       next_rows(lane, launches);
       if (alike.timed)
         timed(alike, launches, columns, damage);
       else
         untimed(alike, columns);
+      if (consumer_ != nullptr) show(alike, launches);
       if (named_rows_ > 0) rows_of_.take(named_, 0, named_rows_);
       at += launches;
     }
@@ -47,6 +57,15 @@ size_t BatchCounter::count(uint32_t trace, const LaunchBatchReader& batch, Devic
   device.unplaced += batch.size() - intervals_;
   if (!in_order_) std::stable_sort(intervals, intervals + intervals_, begins_before);
   return intervals_;
+}
+
+void BatchCounter::show(const LaunchBatchReader::Stretch& alike, size_t launches) {
+  piece_.graph = alike.graph;
+  piece_.windowed = alike.windowed;
+  piece_.step = alike.step;
+  piece_.size = launches;
+  for_each_row([&](size_t i, uint32_t row) { piece_.row[i] = row; });
+  consumer_->launches(rows_of_, piece_);
 }
 
 // Rows of the next launches, in pieces.
@@ -103,9 +122,10 @@ void BatchCounter::for_each_row(Visit&& visit) const {
 }
 
 void BatchCounter::untimed(const LaunchBatchReader::Stretch& alike, Columns& columns) {
-  for_each_row([&](size_t, uint32_t row) {
+  for_each_row([&](size_t i, uint32_t row) {
     columns.gaps.next();
     columns.durations.next();
+    piece_.duration_ns[i] = LaunchPiece::kNoTime;
     Counts& c = rows_of_.info()[row].other;
     ++c.launches;
     c.graph += alike.graph ? 1 : 0;
@@ -121,14 +141,15 @@ void BatchCounter::timed(const LaunchBatchReader::Stretch& alike, size_t launche
   if (alike.graph) for_each_row([&](size_t, uint32_t row) { ++rows_of_.info()[row].other.graph; });
   if (!alike.windowed && place(deltas, launches)) return;
   for_each_row([&](size_t i, uint32_t row) {
-    place_one(row, deltas.gaps[i], deltas.longer[i], alike.windowed, damage);
+    piece_.duration_ns[i] =
+        place_one(row, deltas.gaps[i], deltas.longer[i], alike.windowed, damage);
+    piece_.start_ns[i] = now_ - piece_.duration_ns[i];
   });
 }
 
 // Launches outside of windows. False, and nothing is added, where one of them has no place in time.
 bool BatchCounter::place(const Deltas& deltas, size_t launches) {
   const std::span<BusyInterval> placed(interval_ + intervals_, launches);
-  std::array<uint64_t, kAtOnce> durations;
   uint64_t* const last_duration = last_duration_.data();
   Placed found{.now = now_};
   size_t at = 0;
@@ -137,9 +158,10 @@ bool BatchCounter::place(const Deltas& deltas, size_t launches) {
     const size_t count = rows.count;
     const uint32_t* const place_of = block.duration.data() + rows.at;
     const int64_t* const longer = deltas.longer.data() + at;
+    uint64_t* const durations = piece_.duration_ns.data() + at;
     for (size_t i = 0; i < count; ++i)
       durations[i] = last_duration[place_of[i]] += static_cast<uint64_t>(longer[i]);
-    place_rows({durations.data(), deltas.gaps.data() + at, block.kernel.data() + rows.at,
+    place_rows({durations, deltas.gaps.data() + at, block.kernel.data() + rows.at,
                 block.time_ns.data() + rows.at, placed.data() + at},
                count, found);
     at += count;
@@ -158,6 +180,8 @@ bool BatchCounter::place(const Deltas& deltas, size_t launches) {
   in_order_ = in_order_ && follows &&
               (one_at_a_time || std::is_sorted(placed.begin(), placed.end(), begins_before));
   intervals_ += launches;
+  if (consumer_ != nullptr)
+    for (size_t i = 0; i < launches; ++i) piece_.start_ns[i] = placed[i].begin;
   add_flop(placed, one_at_a_time);
   return true;
 }
@@ -175,9 +199,9 @@ void BatchCounter::take_back(const Deltas& deltas, size_t launches) {
   }
 }
 
-// Any launch that has a time.
-void BatchCounter::place_one(uint32_t row, int64_t gap, int64_t longer, bool windowed,
-                             DamageLog& damage) {
+// Any launch that has a time. Its duration, or kNoTime where that is damaged.
+uint64_t BatchCounter::place_one(uint32_t row, int64_t gap, int64_t longer, bool windowed,
+                                 DamageLog& damage) {
   RowTable::Hot& h = rows_of_.hot()[row];
   Counts& other = rows_of_.info()[row].other;
   const uint64_t start = now_ + static_cast<uint64_t>(gap);
@@ -187,7 +211,7 @@ void BatchCounter::place_one(uint32_t row, int64_t gap, int64_t longer, bool win
   if (duration > kLongestKernelNs) {
     damage.add(Damage::kBadTime);
     ++other.launches;
-    return;
+    return LaunchPiece::kNoTime;
   }
   last = duration;
   now_ = start + duration;
@@ -199,17 +223,19 @@ void BatchCounter::place_one(uint32_t row, int64_t gap, int64_t longer, bool win
     ++h.timed;
     overflow_ = !add_saturating(h.time_ns, duration) || overflow_;
   }
-  if (!BusyInterval::has_place(start, duration)) return;
+  if (!BusyInterval::has_place(start, duration)) return duration;
   if (h.flop != 0) device_->flop[h.phase].add(start, now_, h.flop);
   BusyInterval* const to = interval_ + intervals_;
   *to = {start, h.kernel | duration};
   in_order_ = in_order_ && (intervals_ == 0 || to[-1].begin <= start);
   ++intervals_;
   device_->kernel_ns += duration;
+  return duration;
 }
 
 // To the device's FLOP over time. Most of the time all launches lie within one bin.
 void BatchCounter::add_flop(std::span<const BusyInterval> placed, bool ends_in_order) {
+  if (flop_.empty()) return;
   const bool together = ends_in_order && placed.size() <= rows_of_.flop_fit();
   if (together)
     sum_flop();

@@ -1,4 +1,5 @@
-// The launches of one batch: each is added to its row, and has its place in time.
+// The launches of one batch, decoded: each is added to its row, has its place in time, and is shown
+// to a consumer where there is one.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "passes/rows/busy_interval.h"
+#include "passes/rows/launch_consumer.h"
 #include "passes/rows/number_split.h"
 #include "passes/rows/row_table.h"
 #include "reader/damage.h"
@@ -19,13 +21,18 @@ namespace flopinj::reduce {
 // One per reading thread.
 class BatchCounter {
  public:
-  BatchCounter(SharedTables& shared, RowTable& rows)
-      : rows_of_(rows), split_(shared.numbers()), flop_(shared.phases().size()) {}
+  // All must outlive this; the consumer may be null.
+  BatchCounter(SharedTables& shared, RowTable& rows, LaunchConsumer* consumer)
+      : shared_(shared),
+        rows_of_(rows),
+        consumer_(consumer),
+        split_(shared.numbers()),
+        flop_(shared.phases().size()) {}
 
   // Writes to `intervals`, which has room for all launches, when those ran that have a time, in the
   // order of their beginnings. Returns how many. `device` is that of the batch's lanes.
-  size_t count(uint32_t trace, const LaunchBatchReader& batch, DeviceTime& device,
-               BusyInterval* intervals, DamageLog& damage);
+  size_t count(const LaunchBatchReader& batch, DeviceTime& device, BusyInterval* intervals,
+               DamageLog& damage);
   // A sum became too large.
   bool overflow() const { return overflow_; }
 
@@ -41,6 +48,8 @@ class BatchCounter {
     std::array<int64_t, kAtOnce + kUnpackRoom> gaps;
     std::array<int64_t, kAtOnce + kUnpackRoom> longer;
   };
+  uint32_t lane_of(const LaunchBatchReader& batch, const LaunchBatchReader::Stretch& alike,
+                   NumberTells tells);
   void next_rows(uint32_t lane, size_t launches);
   RowStretch name_rows(uint32_t lane, size_t most);
   void note_durations(const RowStretch& rows);
@@ -53,11 +62,14 @@ class BatchCounter {
              DamageLog& damage);
   bool place(const Deltas& deltas, size_t launches);
   void take_back(const Deltas& deltas, size_t launches);
-  void place_one(uint32_t row, int64_t gap, int64_t longer, bool windowed, DamageLog& damage);
+  uint64_t place_one(uint32_t row, int64_t gap, int64_t longer, bool windowed, DamageLog& damage);
+  void show(const LaunchBatchReader::Stretch& alike, size_t launches);
   void add_flop(std::span<const BusyInterval> placed, bool ends_in_order);
   void sum_flop();
 
+  SharedTables& shared_;
   RowTable& rows_of_;
+  LaunchConsumer* const consumer_;
   NumberSplit split_;
   bool overflow_ = false;
 
@@ -66,6 +78,7 @@ class BatchCounter {
   LaunchOrder::Run run_;  // what is left of it
   bool run_is_pattern_ = false;
   std::vector<RowStretch> rows_;  // of the launches at hand
+  LaunchPiece piece_;             // likewise; durations always, the rest for the consumer
   RowBlock named_;                // of those at hand that are in no pattern
   size_t named_rows_ = 0;
   BusyInterval* interval_ = nullptr;  // of those placed in time

@@ -6,17 +6,18 @@
 
 namespace flopinj::reduce {
 
-void Durations::use_page(size_t kernel, uint32_t page) {
-  Kernel& k = kernels_[kernel];
-  k.page_number = page;
-  k.page = full_ ? nullptr : &pages_[key(kernel, page)];
-  if (pages_.size() > kMostPages) give_up();
+uint64_t* Durations::new_place(Kernel& kernel, uint32_t bucket) {
+  if (!full_ && ++pages_ > kMostPages) give_up();
+  if (full_) return nullptr;
+  if (!kernel.pages) kernel.pages = std::make_unique<std::array<std::unique_ptr<Page>, kPages>>();
+  auto& page = (*kernel.pages)[bucket / kPage];
+  page = std::make_unique<Page>();
+  return &(*page)[bucket % kPage];
 }
 
 void Durations::give_up() {
   full_ = true;
-  pages_.clear();
-  for (Kernel& kernel : kernels_) kernel.page = nullptr;
+  for (Kernel& kernel : kernels_) kernel.pages.reset();
 }
 
 void Durations::add(size_t kernel, uint64_t launches, const ShortestLongest& times) {
@@ -25,7 +26,7 @@ void Durations::add(size_t kernel, uint64_t launches, const ShortestLongest& tim
 }
 
 void Durations::add_bucket(size_t kernel, uint32_t bucket, uint64_t launches) {
-  if (uint64_t* const count = place(kernel, bucket)) add_saturating(*count, launches);
+  if (uint64_t* const count = place(kernels_[kernel], bucket)) add_saturating(*count, launches);
 }
 
 void Durations::add(const Durations& o) {

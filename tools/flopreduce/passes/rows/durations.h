@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -16,8 +16,8 @@ namespace flopinj::reduce {
 
 class Durations {
  public:
-  // Of 64 buckets, of one kernel: 36 MB. A table that needs more keeps no buckets at all: which
-  // kernels found room would depend on the order.
+  // Of 64 buckets, of one kernel: 66 MB with their places. A table that needs more keeps no
+  // buckets at all: which kernels found room would depend on the order.
   static constexpr size_t kMostPages = 1U << 16;
 
   explicit Durations(size_t kernels) : kernels_(kernels) {}
@@ -32,11 +32,7 @@ class Durations {
     Kernel& k = kernels_[kernel];
     ++k.launches;
     k.times.add(ShortestLongest::of_one(ns));
-    add_to_bucket(kernel, ns);
-  }
-  // The same, of which only the bucket is asked for later.
-  void add_to_bucket(size_t kernel, uint64_t ns) {
-    if (uint64_t* const count = place(kernel, step_bucket(ns))) ++*count;
+    if (uint64_t* const count = place(k, step_bucket(ns))) ++*count;
   }
   // Launches of which no more is known.
   void add(size_t kernel, uint64_t launches, const ShortestLongest& times);
@@ -49,36 +45,34 @@ class Durations {
   // Calls visit(bucket, launches) for each bucket of a kernel with launches, in rising order.
   template <typename Visit>
   void for_each_bucket(size_t kernel, Visit&& visit) const {
-    for (auto at = pages_.lower_bound(key(kernel, 0));
-         at != pages_.end() && at->first >> 8 == kernel; ++at)
-      for (uint32_t i = 0; i < kPage; ++i)
-        if (at->second[i] > 0)
-          visit(static_cast<uint32_t>(at->first & 0xFF) * kPage + i, at->second[i]);
+    if (!kernels_[kernel].pages) return;
+    for (uint32_t page = 0; page < kPages; ++page)
+      if (const auto& counts = (*kernels_[kernel].pages)[page])
+        for (uint32_t i = 0; i < kPage; ++i)
+          if ((*counts)[i] > 0) visit(page * kPage + i, (*counts)[i]);
   }
 
  private:
   static constexpr uint32_t kPage = 64;
-  static constexpr uint32_t kNoPage = UINT32_MAX;
+  static constexpr uint32_t kPages = (kStepBuckets + kPage - 1) / kPage;
   using Page = std::array<uint64_t, kPage>;
   struct Kernel {
     uint64_t launches = 0;
     ShortestLongest times;
-    Page* page = nullptr;  // that was used last; null where there is no room
-    uint32_t page_number = kNoPage;
+    std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages;
   };
-  static uint64_t key(size_t kernel, uint32_t page) { return uint64_t{kernel} << 8 | page; }
   // Null where there is no room.
-  uint64_t* place(size_t kernel, uint32_t bucket) {
-    Kernel& k = kernels_[kernel];
-    if (k.page_number != bucket / kPage) use_page(kernel, bucket / kPage);
-    return k.page == nullptr ? nullptr : &(*k.page)[bucket % kPage];
+  uint64_t* place(Kernel& kernel, uint32_t bucket) {
+    if (kernel.pages != nullptr)
+      if (Page* const page = (*kernel.pages)[bucket / kPage].get()) return &(*page)[bucket % kPage];
+    return new_place(kernel, bucket);
   }
-  void use_page(size_t kernel, uint32_t page);
+  uint64_t* new_place(Kernel& kernel, uint32_t bucket);
   void give_up();
   std::optional<double> median_ns(size_t kernel) const;
 
   std::vector<Kernel> kernels_;
-  std::map<uint64_t, Page> pages_;
+  size_t pages_ = 0;
   bool full_ = false;
 };
 

@@ -1,36 +1,94 @@
 #include "passes/rows/kernel_durations.h"
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "flop_trace_fields.h"
+#include "passes/rows/tally_counts.h"
+#include "reader/message.h"
+#include "step_buckets.h"
 
 namespace flopinj::reduce {
+namespace {
 
-KernelDurations::KernelDurations(const TraceTables& tables, uint32_t trace)
-    : trace_(tables.traces[trace]),
-      kernels_(tables),
-      durations_(kernels_.size()),
-      signature_(kernels_.size()) {}
-
-void KernelDurations::add(const LaunchList& list) {
-  for (size_t i = 0; i < list.size; ++i) {
-    if (!list.is(i, LaunchList::kTimed) || list.is(i, LaunchList::kWindowed)) continue;
-    const uint32_t kernel = kernels_.of(trace_, list.signature[i]);
-    durations_.add_to_bucket(kernel, list.duration_ns[i]);
-    uint32_t& lowest = signature_[kernel];
-    lowest = lowest == 0 ? list.signature[i] : std::min(lowest, list.signature[i]);
+// Calls visit(signature, bucket, launches) for each bucket. What cannot be ends the message.
+template <typename Visit>
+void for_each_bucket(const trace::KernelDurations& message, Visit&& visit) {
+  const auto& all = message.kernel();
+  for (int i = 0; i + 1 < all.size();) {
+    const uint64_t signature = all[i++];
+    const uint64_t buckets = all[i++];
+    if (signature > UINT32_MAX || buckets > static_cast<uint64_t>(all.size() - i) / 2) return;
+    uint64_t bucket = 0;
+    for (uint64_t n = 0; n < buckets; ++n, i += 2) {
+      bucket += std::min<uint64_t>(all[i], kStepBuckets);
+      if (bucket >= kStepBuckets) return;
+      visit(static_cast<uint32_t>(signature), static_cast<uint32_t>(bucket), all[i + 1]);
+    }
   }
 }
 
-std::vector<trace::KernelDurations> KernelDurations::messages() const {
+}  // namespace
+
+KernelDurations::KernelDurations(const TraceTables& tables) : tables_(tables), durations_(0) {
+  std::unordered_map<uint32_t, uint32_t> number_of;
+  for (uint32_t s = 0; s < tables.signatures.size(); ++s) {
+    const uint32_t name = s == SignatureTable::kUndefined ? kNoIndex : tables.signatures[s].name;
+    const auto [known, fresh] = number_of.try_emplace(name, static_cast<uint32_t>(names_.size()));
+    if (fresh) names_.push_back(name);
+    kernel_.push_back(known->second);
+  }
+  durations_ = Durations(names_.size());
+}
+
+void KernelDurations::launches(const RowTable& rows, const LaunchPiece& piece) {
+  if (piece.windowed) return;
+  for (size_t i = 0; i < piece.size; ++i)
+    if (piece.duration_ns[i] != LaunchPiece::kNoTime)
+      durations_.add(kernel_[rows.signature(piece.row[i])], piece.duration_ns[i]);
+}
+
+void KernelDurations::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
+  if (tally.timed > 0 && !tally.windowed && has_possible_time(tally))
+    durations_.add(kernel_[rows.signature(row)], tally.timed, tally.times);
+}
+
+void KernelDurations::packet(uint32_t trace, const Packet& packet) {
+  trace::KernelDurations message;
+  if (packet.body_field !=
+          static_cast<uint32_t>(trace_fields::TracePacketField::kernel_durations) ||
+      !parse_message(message, packet.body))
+    return;
+  for_each_bucket(message, [&](uint32_t id, uint32_t bucket, uint64_t launches) {
+    const uint32_t signature = tables_.traces[trace].signatures.get(id);
+    durations_.add_bucket(kernel_[signature != kNoIndex ? signature : SignatureTable::kUndefined],
+                          bucket, launches);
+  });
+}
+
+void KernelDurations::give(Totals& totals) const {
+  totals.medians_left_out = durations_.full();
+  for (size_t kernel = 0; kernel < names_.size(); ++kernel)
+    totals.launch_times[names_[kernel]] = durations_.of(kernel);
+}
+
+// A kernel is named by the lowest id of its signatures.
+std::vector<trace::KernelDurations> KernelDurations::messages(RowTable& rows) const {
   constexpr int kMostValues = 1 << 16;  // and those of one kernel more: far below kMaxPacketBytes
-  std::vector<size_t> order;
-  for (size_t kernel = 0; kernel < signature_.size(); ++kernel)
-    if (signature_[kernel] != 0 && !durations_.full()) order.push_back(kernel);
-  std::ranges::sort(order, {}, [&](size_t kernel) { return signature_[kernel]; });
   std::vector<trace::KernelDurations> all;
-  for (const size_t kernel : order) {
+  if (durations_.full()) return all;
+  std::vector<std::pair<uint32_t, uint32_t>> named;  // id, kernel
+  for (uint32_t row = 1; row < rows.size(); ++row)
+    if (rows.hot()[row].timed > 0)
+      named.emplace_back(rows.info(row).signature_id, kernel_[rows.signature(row)]);
+  std::ranges::sort(named);
+  std::vector<bool> done(names_.size());
+  for (const auto& [signature, kernel] : named) {
+    if (done[kernel]) continue;
+    done[kernel] = true;
     if (all.empty() || all.back().kernel_size() >= kMostValues) all.emplace_back();
     trace::KernelDurations& message = all.back();
-    message.add_kernel(signature_[kernel]);
+    message.add_kernel(signature);
     const int buckets_at = message.kernel_size();
     message.add_kernel(0);
     uint32_t last = 0;

@@ -46,25 +46,14 @@ void NumberSplit::add(const Cut& cut) {
     cuts_.push_back(cut);
 }
 
-const ForwardNumbers::Passes* NumberSplit::passes(uint32_t trace, uint32_t thread) const {
-  return source_ == nullptr ? nullptr : source_->numbers.of(trace, thread);
-}
-
 // Where no number says anything, the launches are not looked at.
 const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
                                                      const LaunchBatchReader& batch) {
-  list_.size = batch.size();
-  if (passes(trace, batch.thread()) != nullptr)
-    batch.read(source_->tables.traces[trace].patterns, list_);
-  return of(trace, batch.thread(), list_);
-}
-
-const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace, uint32_t thread,
-                                                     const LaunchList& list) {
   cuts_.clear();
-  const ForwardNumbers::Passes* const passes = this->passes(trace, thread);
+  const ForwardNumbers::Passes* const passes =
+      source_ == nullptr ? nullptr : source_->numbers.of(trace, batch.thread());
   if (passes == nullptr) {
-    cuts_.push_back({list.size});
+    cuts_.push_back({batch.size()});
     return cuts_;
   }
   NumberReader reader(passes);
@@ -76,22 +65,24 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace, uint32_t th
       if (!cuts_[waiting].numbered) cuts_[waiting].tells = tells;
     waiting = SIZE_MAX;
   };
-  list.for_each_call([&](uint32_t path_id, uint64_t number, bool graph, uint64_t launches) {
-    end += static_cast<size_t>(launches);
-    if (graph || number == 0) {
-      add({end, NumberTells::kNothing, graph});
-      if (!graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
-      return;
-    }
-    Before now{number, {}, {}};
-    now.tells = reader.tells(number, [&](const ForwardNumbers::Pass& pass) {
-      return is_of(*source_, trace, pass, path_id);
-    });
-    now.pass = reader.pass();
-    if (waiting != SIZE_MAX) settle(between(before, now));
-    before = now;
-    add({end, now.tells, true});
-  });
+  const PatternTable& patterns = source_->tables.traces[trace].patterns;
+  batch.for_each_call(patterns,
+                      [&](uint32_t path_id, uint64_t number, bool graph, uint64_t launches) {
+                        end += static_cast<size_t>(launches);
+                        if (graph || number == 0) {
+                          add({end, NumberTells::kNothing, graph});
+                          if (!graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
+                          return;
+                        }
+                        Before now{number, {}, {}};
+                        now.tells = reader.tells(number, [&](const ForwardNumbers::Pass& pass) {
+                          return is_of(*source_, trace, pass, path_id);
+                        });
+                        now.pass = reader.pass();
+                        if (waiting != SIZE_MAX) settle(between(before, now));
+                        before = now;
+                        add({end, now.tells, true});
+                      });
   if (waiting != SIZE_MAX) settle(behind(before));
   if (cuts_.empty()) cuts_.push_back({});
   return cuts_;

@@ -35,29 +35,12 @@ class NumberSplit {
   // Of all launches of a batch, in order: one cut or more, and the last one ends where the batch
   // does. Valid until the next call.
   const std::vector<Cut>& of(uint32_t trace, const LaunchBatchReader& batch);
-  const std::vector<Cut>& of(uint32_t trace, uint32_t thread, const LaunchList& list);
 
  private:
-  const ForwardNumbers::Passes* passes(uint32_t trace, uint32_t thread) const;
   void add(const Cut& cut);
 
   const NumberSource* source_;
   std::vector<Cut> cuts_;
-  LaunchList list_;
-};
-
-// Of one launch after another of a batch.
-class NumberCuts {
- public:
-  explicit NumberCuts(const std::vector<NumberSplit::Cut>& cuts) : cut_(cuts.begin()) {}
-  NumberTells next() {
-    if (at_++ == cut_->end) ++cut_;
-    return cut_->tells;
-  }
-
- private:
-  std::vector<NumberSplit::Cut>::const_iterator cut_;
-  size_t at_ = 0;
 };
 
 }  // namespace flopinj::reduce

@@ -18,10 +18,25 @@ class RepeatingTable {
   // Null where the key is new and there is no room. Valid until the next call.
   Value* at(const Key& key) {
     const size_t guess = last_ < next_.size() ? next_[last_] : 0;
-    if (guess < entries_.size() && entries_[guess].first == key) {
+    if (guess < entries_.size() && entries_[guess].first == key) [[likely]] {
       last_ = guess;
       return &entries_[guess].second;
     }
+    return look_up(key);
+  }
+  // The place among entries() of what at() gave last.
+  size_t last() const { return last_; }
+  const std::vector<Entry>& entries() const { return entries_; }  // by first use
+  // The same, which leaves none.
+  std::vector<Entry> take() {
+    next_.clear();
+    places_.clear();
+    last_ = 0;
+    return std::exchange(entries_, {});
+  }
+
+ private:
+  [[gnu::noinline]] Value* look_up(const Key& key) {
     auto found = places_.find(key);
     if (found == places_.end()) {
       if (entries_.size() >= most_) return nullptr;
@@ -33,16 +48,7 @@ class RepeatingTable {
     last_ = found->second;
     return &entries_[last_].second;
   }
-  const std::vector<Entry>& entries() const { return entries_; }  // by first use
-  // The same, which leaves none.
-  std::vector<Entry> take() {
-    next_.clear();
-    places_.clear();
-    last_ = 0;
-    return std::exchange(entries_, {});
-  }
 
- private:
   size_t most_;
   size_t last_ = 0;
   std::vector<Entry> entries_;

@@ -21,8 +21,9 @@ uint64_t flop_per_launch(const SignatureFlop& flop) {
 }  // namespace
 
 SharedTables::SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
-                           int fma)
-    : tables_(tables), phases_(phases) {
+                           int fma, RowsBy rows_by)
+    : tables_(tables), phases_(phases), rows_by_(rows_by) {
+  if (rows_by == RowsBy::kSummary) return;
   for (const auto& rule : rules.rules()) {
     const auto known = std::find(phase_names_.begin(), phase_names_.end(), rule.phase);
     phase_of_rule_.push_back(static_cast<uint32_t>(known - phase_names_.begin()));
@@ -55,8 +56,8 @@ void RowTable::clear() {
   info_.assign(1, {});
   lost_.clear();
   rows_.clear();
-  cache_.fill({});
-  lanes_.clear();
+  cache_.fill(kDiscard);
+  lanes_.assign(1, {});
   for (auto& lanes : lane_of_ids_) lanes.clear();
   lane_of_what_.clear();
   patterns_.clear();
@@ -75,29 +76,37 @@ void RowTable::use_trace(uint32_t trace) {
   trace_ = trace;
 }
 
-uint32_t RowTable::lane(uint32_t thread, uint32_t stream, NumberTells tells) {
+uint32_t RowTable::lane(LaunchLane of) {
   constexpr size_t kMostIds = 1U << 16;  // hostile ones: looked up again each time
-  const uint64_t ids = static_cast<uint64_t>(thread) << 32 | stream;
-  auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(tells)];
+  const uint64_t ids = static_cast<uint64_t>(of.thread) << 32 | of.stream;
+  auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(of.tells) | (of.windowed ? 4U : 0U) |
+                                   (of.in_step ? 8U : 0U)];
   if (const auto found = lane_of_ids.find(ids); found != lane_of_ids.end()) return found->second;
   const TraceState& trace = shared_.tables().traces[trace_];
   const uint32_t unknown_device = trace.unknown_device();
-  const uint32_t device = stream == 0 ? unknown_device : trace.streams.get(stream);
-  const uint32_t thread_name = thread == 0 ? NamePool::kEmpty : trace.threads.get(thread);
-  Lane lane;
+  const uint32_t device = of.stream == 0 ? unknown_device : trace.streams.get(of.stream);
+  const uint32_t thread_name = of.thread == 0 ? NamePool::kEmpty : trace.threads.get(of.thread);
+  Lane lane{.of = of};
   lane.lost = device == kNoIndex || thread_name == kNoIndex;
   lane.device = device != kNoIndex ? device : unknown_device;
   lane.thread_name = thread_name != kNoIndex ? thread_name : NamePool::kEmpty;
-  lane.tells = tells;
-  lane.green = trace.green_streams.contains(stream);
-  static_assert(NamePool::kMaxNames <= 1U << 28 && kNumberTells <= 4);
-  const uint64_t what = static_cast<uint64_t>(lane.device) << 32 |
-                        static_cast<uint64_t>(lane.thread_name) << 4 | (lane.green ? 8 : 0) |
-                        static_cast<uint64_t>(tells) << 1 | (lane.lost ? 1 : 0);
-  const auto [entry, fresh] = lane_of_what_.try_emplace(what, static_cast<uint32_t>(lanes_.size()));
-  if (fresh) lanes_.push_back(std::move(lane));
-  if (lane_of_ids.size() < kMostIds) lane_of_ids.emplace(ids, entry->second);
-  return entry->second;
+  lane.green = trace.green_streams.contains(of.stream);
+  auto index = static_cast<uint32_t>(lanes_.size());
+  if (shared_.rows_by() == RowsBy::kReport) {
+    static_assert(NamePool::kMaxNames <= 1U << 28 && kNumberTells <= 4);
+    const uint64_t what = static_cast<uint64_t>(lane.device) << 32 |
+                          static_cast<uint64_t>(lane.thread_name) << 4 | (lane.green ? 8 : 0) |
+                          static_cast<uint64_t>(of.tells) << 1 | (lane.lost ? 1 : 0);
+    index = lane_of_what_.try_emplace(what, index).first->second;
+    if (lane_of_ids.size() < kMostIds) lane_of_ids.emplace(ids, index);
+  } else if (index < kMaxRows) {
+    lane_of_ids.emplace(ids, index);
+  } else {
+    lanes_[kDiscard].device = unknown_device;
+    return kDiscard;
+  }
+  if (index == lanes_.size()) lanes_.push_back(lane);
+  return index;
 }
 
 // Ids count from 1 and are few; the deltas of a batch are between launches of one id.
@@ -109,32 +118,38 @@ uint32_t RowTable::duration_of(uint32_t signature) {
 }
 
 uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
-  if (hot_.size() >= kMaxRows) {
+  const auto lane_index = static_cast<uint32_t>(key.lane_path >> 32);
+  if (hot_.size() >= kMaxRows || lane_index == kDiscard) {
     full_ = true;
     return kDiscard;
   }
   const TraceTables& tables = shared_.tables();
   const TraceState& trace = tables.traces[trace_];
-  const Lane& lane = lanes_[static_cast<size_t>(key.lane_path >> 32)];
+  const Lane& lane = lanes_[lane_index];
   const uint32_t path = path_id == 0 ? PathTable::kRoot : trace.paths.get(path_id);
   const uint32_t signature = trace.signatures.get(key.signature);
   Info info;
+  info.lane = lane_index;
+  info.signature_id = key.signature;
+  info.path_id = path_id;
   info.device = lane.device;
   info.green = lane.green;
   info.lost = lane.lost || path == kNoIndex || signature == kNoIndex;
   info.signature = signature != kNoIndex ? signature : SignatureTable::kUndefined;
   info.path = tables.path_of(path != kNoIndex ? path : PathTable::kLost, info.signature);
-  info.rule = shared_.rule_of_kernel(shared_.rule_of(info.path, lane.thread_name, lane.tells),
-                                     info.signature);
   Hot hot;
   hot.kernel = BusyInterval::packed_kernel(info.signature);
-  hot.flop = shared_.flop_of(info.signature, tables.devices[info.device].chip);
+  hot.duration = duration_of(key.signature);
+  if (shared_.rows_by() != RowsBy::kSummary) {
+    info.rule = shared_.rule_of_kernel(shared_.rule_of(info.path, lane.thread_name, lane.of.tells),
+                                       info.signature);
+    hot.flop = shared_.flop_of(info.signature, tables.devices[info.device].chip);
+    hot.phase = shared_.phase_of(info.rule);
+  }
   if (hot.flop > most_flop_) {
     most_flop_ = hot.flop;
     flop_fit_ = static_cast<size_t>(UINT64_MAX / most_flop_);
   }
-  hot.duration = duration_of(key.signature);
-  hot.phase = shared_.phase_of(info.rule);
   const auto row = static_cast<uint32_t>(hot_.size());
   if (info.lost) lost_.push_back(row);
   hot_.push_back(hot);
@@ -144,8 +159,11 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
 
 uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature) {
   const Key key{static_cast<uint64_t>(lane) << 32 | path, signature};
-  Cached& cached = cache_[(KeyHash{}(key)*kPrime) >> 52];
-  if (cached.key == key) return cached.row;
+  uint32_t& cached = cache_[(KeyHash{}(key)*kPrime) >> 52];
+  const Info& known = info_[cached];
+  if (cached != kDiscard && known.lane == lane && known.path_id == path &&
+      known.signature_id == signature)
+    return cached;
   const auto found = rows_.find(key);
   uint32_t row = kDiscard;
   if (found != rows_.end()) {
@@ -155,8 +173,7 @@ uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature) {
     if (row == kDiscard) return row;
     rows_.emplace(key, row);
   }
-  cached = {key, row};
-  return row;
+  return cached = row;
 }
 
 void RowTable::make_room(size_t blocks) {

@@ -1,5 +1,5 @@
-// Rows of (signature, range path, phase rule, device) of one trace, and what pass two adds up in
-// them. One per reading thread.
+// Rows of one trace, and what is added up in them: its launches by signature, range path, phase
+// rule and device, or by finer places. One per reading thread.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -20,14 +20,24 @@
 
 namespace flopinj::reduce {
 
+// What launches of one row have in common beside what the first three say.
+enum class RowsBy : uint8_t {
+  kReport,   // nothing
+  kThread,   // their thread and stream, too
+  kSummary,  // and whether counters were read, and whether they are in a training step that ended;
+             // phase rules and FLOP are not looked up
+};
+
 // What all reading threads share.
 class SharedTables {
  public:
   // The tables must be joined, and must outlive this.
-  SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases, int fma);
+  SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases, int fma,
+               RowsBy rows_by = RowsBy::kReport);
   // Without a source, sequence numbers are not used. It must outlive this.
   void use_numbers(const NumberSource& source) { numbers_ = &source; }
   const TraceTables& tables() const { return tables_; }
+  RowsBy rows_by() const { return rows_by_; }
   const NumberSource* numbers() const { return numbers_; }
   const std::vector<std::string>& phases() const { return phase_names_; }
   uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells);
@@ -41,6 +51,7 @@ class SharedTables {
  private:
   const TraceTables& tables_;
   PhaseMap& phases_;
+  const RowsBy rows_by_;
   const NumberSource* numbers_ = nullptr;
   std::mutex phases_lock_;
   std::vector<std::string> phase_names_;
@@ -48,10 +59,18 @@ class SharedTables {
   std::unordered_map<uint64_t, uint64_t> flop_;
 };
 
+// A thread on a stream, as a batch names them, and what its launches have in common.
+struct LaunchLane {
+  uint32_t thread = 0, stream = 0;
+  NumberTells tells = NumberTells::kNothing;
+  bool windowed = false, in_step = false;  // RowsBy::kSummary only
+  auto operator<=>(const LaunchLane&) const = default;
+};
+
 class RowTable {
  public:
   static constexpr size_t kMaxRows = 1U << 20;
-  static constexpr uint32_t kDiscard = 0;  // of all rows beyond kMaxRows
+  static constexpr uint32_t kDiscard = 0;  // the row of all beyond kMaxRows, and their lane
 
   // What a launch outside windows touches, and nothing else.
   struct Hot {
@@ -65,19 +84,23 @@ class RowTable {
   struct Info {
     uint32_t signature = 0;  // TraceTables::signatures
     uint32_t device = 0, path = 0, rule = 0;
-    bool lost = false;      // some id of it was never defined
-    bool green = false;     // launched on green contexts
-    uint64_t reported = 0;  // of its launches, those that are in the damage log
-    Counts other;           // all that Hot does not hold
+    uint32_t lane = 0;                       // lane_of()
+    uint32_t signature_id = 0, path_id = 0;  // of the trace
+    bool lost = false;                       // some id of it was never defined
+    bool green = false;                      // launched on green contexts
+    uint64_t reported = 0;                   // of its launches, those that are in the damage log
+    Counts other;                            // all that Hot does not hold
   };
 
   explicit RowTable(SharedTables& shared) : shared_(shared) { clear(); }
   // Ids change their meaning with the trace.
   void use_trace(uint32_t trace);
+  uint32_t trace() const { return trace_; }
   void clear();
 
-  // A thread on a stream; its launches whose numbers tell the same have a lane of their own.
-  uint32_t lane(uint32_t thread, uint32_t stream, NumberTells tells);
+  // By RowsBy::kReport several threads and streams share a lane.
+  uint32_t lane(LaunchLane of);
+  const LaunchLane& lane_of(const Info& row) const { return lanes_[row.lane].of; }
   uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
   uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
   // Rows of the first launches of a run, at most `most`: one or more. They stay where they are
@@ -106,6 +129,9 @@ class RowTable {
   size_t size() const { return hot_.size(); }
   Hot* hot() { return hot_.data(); }
   Info* info() { return info_.data(); }
+  const Info& info(uint32_t row) const { return info_[row]; }
+  // TraceTables::signatures
+  uint32_t signature(uint32_t row) const { return BusyInterval{0, hot_[row].kernel}.kernel(); }
   size_t durations() const { return durations_; }
   // So many launches have FLOP that fit into a number.
   size_t flop_fit() const { return flop_fit_; }
@@ -115,8 +141,8 @@ class RowTable {
 
  private:
   struct Lane {
+    LaunchLane of;  // by kReport: that of its first launches
     uint32_t device = 0, thread_name = 0;
-    NumberTells tells = NumberTells::kNothing;
     bool green = false, lost = false;
   };
   struct Key {
@@ -126,10 +152,6 @@ class RowTable {
   };
   struct KeyHash {
     size_t operator()(const Key& k) const;
-  };
-  struct Cached {
-    Key key{UINT64_MAX, 0};
-    uint32_t row = 0;
   };
   static constexpr size_t kCached = 4096;
   // Over all lanes: 10 MiB, and four times as many rows as our writer makes patterns of.
@@ -146,11 +168,11 @@ class RowTable {
   std::vector<Info> info_;
   std::vector<uint32_t> lost_;
   std::unordered_map<Key, uint32_t, KeyHash> rows_;
-  std::array<Cached, kCached> cache_;
+  std::array<uint32_t, kCached> cache_;  // rows by a hash of their keys
   std::vector<Lane> lanes_;
-  // By (thread id, stream id), for each that numbers tell; and by (device, thread name, green,
-  // that, lost).
-  std::array<std::unordered_map<uint64_t, uint32_t>, kNumberTells> lane_of_ids_;
+  // By (thread id, stream id), for each other kind of LaunchLane; and, by kReport, by (device,
+  // thread name, green, what numbers tell, lost).
+  std::array<std::unordered_map<uint64_t, uint32_t>, 4 * kNumberTells> lane_of_ids_;
   std::unordered_map<uint64_t, uint32_t> lane_of_what_;
   std::unordered_map<uint64_t, RowBlock> patterns_;  // by lane and number of the block
   RowBlock* recent_ = nullptr;                       // the last one used

@@ -30,21 +30,32 @@ SingleSteps::SingleSteps(const StepTable& table, size_t most) : table_(table) {
   for (size_t left = table.steps().size(); left > most; left = (left + 1) / 2) every_ *= 2;
 }
 
-void SingleSteps::launch(uint32_t device, const LaunchRow& launch) {
-  if (!is_kept(launch.step)) return;
-  if (launch.step != current_number_) {
-    current_number_ = launch.step;
-    const bool ended = table_.steps().contains(launch.step);
-    current_ = ended ? &steps_[launch.step] : nullptr;  // elements of a map stay where they are
-    current_launches_ = ended && !current_->closed ? &open_[launch.step] : nullptr;
+void SingleSteps::launches(const TraceTables& tables, const RowTable& rows,
+                           const LaunchPiece& piece) {
+  if (!is_kept(piece.step)) return;
+  for (size_t i = 0; i < piece.size; ++i) {
+    const RowTable::Info& row = rows.info(piece.row[i]);
+    const bool timed = piece.duration_ns[i] != LaunchPiece::kNoTime;
+    launch(piece.step,
+           {tables.devices[row.device].id, row.signature_id, timed ? piece.start_ns[i] : 0,
+            timed ? piece.duration_ns[i] : 0, timed, piece.windowed});
+  }
+}
+
+void SingleSteps::launch(uint32_t number, const Launch& launch) {
+  if (!is_kept(number)) return;
+  if (number != current_number_) {
+    current_number_ = number;
+    const bool ended = table_.steps().contains(number);
+    current_ = ended ? &steps_[number] : nullptr;  // elements of a map stay where they are
+    current_launches_ = ended && !current_->closed ? &open_[number] : nullptr;
     if (current_launches_ != nullptr && current_launches_->empty())
       current_launches_->reserve(launches_of_last_);
   }
   if (current_ == nullptr) return;
   Step& step = *current_;
   add_saturating(step.launches, 1);
-  const bool timed = launch.timed && !launch.windowed;
-  if (timed)
+  if (launch.timed && !launch.windowed)
     add_saturating(step.times.gpu_ns, launch.duration_ns);
   else
     add_saturating(step.times.untimed, 1);
@@ -54,7 +65,7 @@ void SingleSteps::launch(uint32_t device, const LaunchRow& launch) {
     return;
   }
   const bool placed = launch.timed && BusyInterval::has_place(launch.start_ns, launch.duration_ns);
-  OneLaunch one{device, launch.signature};
+  OneLaunch one{launch.device, launch.signature};
   if (placed) one.begin = launch.start_ns, one.end = launch.start_ns + launch.duration_ns;
   current_launches_->push_back(one);
   if (++launches_open_ > kMostOpen) close_first();

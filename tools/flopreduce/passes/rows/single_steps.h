@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
-#include "reader/launch_batch.h"
+#include "passes/rows/launch_consumer.h"
 #include "tables/steps.h"
 #include "tables/totals.h"
+#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 
@@ -22,12 +23,18 @@ class SingleSteps {
  public:
   // Of the steps that have ended, at most `most`: each one, or every second, fourth, ...
   SingleSteps(const StepTable& table, size_t most);
-  // `device`: a number for each device; with launches of no step, too.
-  void launch(uint32_t device, const LaunchRow& launch);
+  struct Launch {
+    uint32_t device = 0, signature = 0;  // ids in the trace
+    uint64_t start_ns = 0, duration_ns = 0;
+    bool timed = false, windowed = false;
+  };
+  void launch(uint32_t step, const Launch& launch);
+  // Those of a piece.
+  void launches(const TraceTables& tables, const RowTable& rows, const LaunchPiece& piece);
 
   // Each ends the steps.
   std::map<uint32_t, StepGpuTime> take_times();
-  // Nothing where there are no steps. Devices are as launch() was given them.
+  // Nothing where there are no steps.
   std::optional<trace::SingleSteps> take_message();
 
   // Launches of open steps.

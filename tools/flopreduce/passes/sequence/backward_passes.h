@@ -44,6 +44,7 @@ class BackwardPasses {
     uint32_t thread = 0;
     uint32_t of = kNoIndex;  // none
     uint32_t function = kNoIndex;
+    bool known = false;
   };
   void joined(uint32_t pass, uint64_t number, const Own& own) {
     if (pass == kNone || own.of == kNoIndex) return;

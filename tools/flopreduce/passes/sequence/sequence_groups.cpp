@@ -8,22 +8,8 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr size_t kMaxPaths = 1U << 18;  // as many as a trace can have
-constexpr int kInMessage = 1 << 16;     // numbers of at most 10 bytes: far below kMaxPacketBytes
-
-template <typename Group>
-void add_launches(Group& group, const NumberedLaunches& more, DamageLog& damage) {
-  const auto same = std::find_if(group.begin(), group.end(), [&](const NumberedLaunches& l) {
-    return l.thread == more.thread && l.stream == more.stream && l.path == more.path;
-  });
-  if (same != group.end()) {
-    add_saturating(same->launches, more.launches);
-    std::rotate(same, same + 1, group.end());  // the last one now
-  } else if (group.size() < SequenceGroups::kMaxInGroup) {
-    group.push_back(more);
-  } else {
-    damage.add(Damage::kTableFull);
-  }
-}
+constexpr size_t kMaxGroups = 1U << 19;
+constexpr int kInMessage = 1 << 16;  // numbers of at most 10 bytes: far below kMaxPacketBytes
 
 // Threads write their batches when they are full: in which order of threads and streams says
 // nothing.
@@ -33,66 +19,61 @@ bool before(const NumberedLaunches& a, const NumberedLaunches& b) {
 
 }  // namespace
 
-size_t SequenceGroups::Hash::operator()(const SequenceGroup& group) const {
-  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
-  uint64_t hash = group.size();
-  for (const NumberedLaunches& l : group)
-    hash = (hash ^ hash >> 32 ^ (uint64_t{l.path} << 32 | l.thread << 16 | l.stream)) * kPrime +
-           l.launches;
-  return static_cast<size_t>(hash ^ hash >> 29);
-}
-
-void SequenceGroups::launches(uint32_t thread, uint32_t stream, const LaunchList& list,
+void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable& patterns,
                               DamageLog& damage) {
-  list.for_each_call([&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
+  LaunchPlace place{batch.thread(), batch.stream()};
+  batch.for_each_call(patterns, [&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
     if (path == 0) return;  // outside all ranges: no operator
+    place.path = path;
+    WithoutNumber* const known = places_.at(place);
+    if (known == nullptr) return damage.add(Damage::kTableFull);
     if (sequence == 0 || graph) {
+      if (std::exchange(known->noted, true)) return;
       if (without_.size() < kMaxPaths || without_.contains(path))
         without_.insert(path);
       else
         damage.add(Damage::kTableFull);
       return;
     }
-    const NumberedLaunches launches{thread, stream, path, count};
-    Slot& slot = open_[sequence % kWindow];
-    if (slot.sequence > sequence) {  // too late to be joined
-      closing_.assign(1, launches);
-      return close(closing_, 1, damage);
-    }
-    if (slot.sequence != sequence) {
-      close(slot.group, damage);
-      slot.group.clear();
-      slot.sequence = sequence;
-    }
-    add_launches(slot.group, launches, damage);
+    const SequenceWindow::Launches launches{static_cast<uint32_t>(places_.last()),
+                                            static_cast<uint32_t>(count)};
+    const auto added = window_.add(
+        sequence, launches, [] { return BackwardPasses::kNone; }, [](const auto&) {});
+    if (added == SequenceWindow::Added::kLate)
+      this->count({launches}, 1, damage);
+    else if (added == SequenceWindow::Added::kFull)
+      damage.add(Damage::kTableFull);
   });
 }
 
 bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage) {
   for (const uint32_t path : message.path_without())
     if (without_.size() < kMaxPaths) without_.insert(path);
-  return for_each_group(message,
-                        [&](uint64_t times, SequenceGroup& group) { close(group, times, damage); });
+  return for_each_group(
+      message, [&](uint64_t times, const SequenceGroup& group) { count(group, times, damage); });
 }
 
-void SequenceGroups::close(const OpenGroup& open, DamageLog& damage) {
-  closing_.assign(open.begin(), open.end());
-  close(closing_, 1, damage);
+void SequenceGroups::count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage) {
+  SequenceGroup named;
+  for (const SequenceWindow::Launches& l : group) {
+    const LaunchPlace& place = places_.entries()[l.place].first;
+    named.push_back({place.thread, place.stream, place.path, l.count});
+  }
+  count(std::move(named), times, damage);
 }
 
-void SequenceGroups::close(SequenceGroup& group, uint64_t times, DamageLog& damage) {
-  if (group.empty()) return;
+void SequenceGroups::count(SequenceGroup group, uint64_t times, DamageLog& damage) {
+  if (groups_.size() >= kMaxGroups) return damage.add(Damage::kTableFull);
   if (!std::is_sorted(group.begin(), group.end(), before))
     std::stable_sort(group.begin(), group.end(), before);
-  if (uint64_t* const all = times_.at(group))
-    add_saturating(*all, times);
-  else
-    damage.add(Damage::kTableFull);
+  groups_.emplace_back(std::move(group), times);
 }
 
 std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
-  open_.for_each([&](const Slot& slot) { close(slot.group, damage); });
-  open_ = {};
+  window_.end([](const auto&) {});
+  for (uint32_t group = 1; group < window_.groups(); ++group)
+    if (window_.times(group) > 0) count(window_.group(group), window_.times(group), damage);
+  std::ranges::sort(groups_);
   std::vector<trace::SequenceGroups> messages;
   const auto room = [&]() -> trace::SequenceGroups& {
     if (messages.empty() ||
@@ -100,10 +81,11 @@ std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
       messages.emplace_back();
     return messages.back();
   };
-  auto all = times_.take();
-  std::ranges::sort(
-      all, {}, [](const auto& each) -> const auto& { return each.first; });
-  for (const auto& [group, times] : all) {
+  for (size_t i = 0; i < groups_.size();) {
+    const SequenceGroup& group = groups_[i].first;
+    uint64_t times = 0;
+    for (; i < groups_.size() && groups_[i].first == group; ++i)
+      add_saturating(times, groups_[i].second);
     trace::SequenceGroups& m = room();
     m.add_group(times);
     m.add_group(group.size());

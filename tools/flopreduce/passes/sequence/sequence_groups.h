@@ -4,14 +4,13 @@
 #pragma once
 #include <cstdint>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "flop_trace.pb.h"
-#include "passes/rows/repeating_table.h"
+#include "passes/sequence/sequence_window.h"
 #include "reader/damage.h"
 #include "reader/launch_batch.h"
-#include "support/few_list.h"
-#include "support/paged.h"
 
 namespace flopinj::reduce {
 
@@ -24,35 +23,27 @@ struct NumberedLaunches {
 // By thread and stream; of one, in the order of their last launches.
 using SequenceGroup = std::vector<NumberedLaunches>;
 
-// Of one recording. As in the pass for reports (sequence_pass.h), a number is looked up by its
-// remainder, and a smaller one in its place is complete.
+// Of one recording.
 class SequenceGroups {
  public:
-  static constexpr size_t kWindow = 1U << 16;  // numbers that may still get launches
-  static constexpr size_t kMaxInGroup = 256;
-  static constexpr size_t kMaxGroups = 1U << 18;
+  static constexpr size_t kMaxInGroup = SequenceWindow::kMaxInGroup;
 
-  void launches(uint32_t thread, uint32_t stream, const LaunchList& list, DamageLog& damage);
+  void launches(const LaunchBatchReader& batch, const PatternTable& patterns, DamageLog& damage);
   // Those of a summary. False where they are malformed.
   bool add(const trace::SequenceGroups& message, DamageLog& damage);
   // All of it, in messages that fit a packet. Ends the groups.
   std::vector<trace::SequenceGroups> take(DamageLog& damage);
 
  private:
-  using OpenGroup = FewList<NumberedLaunches, 4>;  // in the order of their last launches
-  struct Slot {
-    uint64_t sequence = 0;  // plus 1; 0: free
-    OpenGroup group;
-  };
-  struct Hash {
-    size_t operator()(const SequenceGroup& group) const;
-  };
-  void close(const OpenGroup& open, DamageLog& damage);
-  void close(SequenceGroup& group, uint64_t times, DamageLog& damage);
+  void count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage);
+  void count(SequenceGroup group, uint64_t times, DamageLog& damage);
 
-  Paged<Slot, kWindow, 64> open_;
-  SequenceGroup closing_;  // kept for its memory
-  RepeatingTable<SequenceGroup, uint64_t, Hash> times_{kMaxGroups};
+  struct WithoutNumber {
+    bool noted = false;
+  };
+  LaunchPlaces<WithoutNumber> places_{1U << 20};
+  SequenceWindow window_;
+  std::vector<std::pair<SequenceGroup, uint64_t>> groups_;  // times; some more than once
   std::unordered_set<uint32_t> without_;  // range paths of which some launches have no number
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "flop_trace_fields.h"
 #include "reader/launch_batch.h"
@@ -31,10 +32,7 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
 
 void SequencePass::packet(uint32_t trace, const Packet& packet) {
   using Field = trace_fields::TracePacketField;
-  if (trace != trace_) {
-    threads_.clear();
-    pages_ = 0;
-  }
+  if (trace != trace_) end_trace();
   trace_ = trace;
   const auto field = static_cast<Field>(packet.body_field);
   if (field == Field::sequence_groups) return groups(packet);
@@ -43,49 +41,31 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, told)) return;
   const uint32_t device = device_of(batch.stream());
-  const Where where{&thread_of(batch.thread()), batch.stream(),
-                    device == kNoIndex ? nullptr : window(device),
-                    backward_passes_.lane(trace, batch.thread(), batch.stream()),
-                    own_numbers_.lane(trace, batch.thread(), batch.stream())};
-  batch.read(tables_.traces[trace].patterns, list_);
-  list_.for_each_call([&](uint32_t path_id, uint64_t sequence, bool graph, uint64_t count) {
-    launches(where, path_id, graph ? 0 : sequence, count);
-  });
+  Where where{{batch.thread(), batch.stream()},
+              device == kNoIndex ? nullptr : window(device),
+              backward_passes_.lane(trace, batch.thread(), batch.stream()),
+              own_numbers_.lane(trace, batch.thread(), batch.stream())};
+  batch.for_each_call(tables_.traces[trace].patterns,
+                      [&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
+                        where.place.path = path;
+                        launches(where, graph ? 0 : sequence, count);
+                      });
 }
 
-SequencePass::Thread& SequencePass::thread_of(uint32_t id) {
-  const auto found = threads_.find(id);
-  if (found != threads_.end()) return found->second;
-  const bool listed = threads_.size() < kMaxThreads;
-  Thread& thread = listed ? threads_[id] : unlisted_;
-  const uint32_t name = id == 0 ? NamePool::kEmpty : tables_.traces[trace_].threads.get(id);
-  thread.id = id;
-  thread.name = name == kNoIndex ? NamePool::kEmpty : name;
-  if (listed) thread.pages.resize(tables_.paths.size() / kPage + 1);
-  return thread;
-}
-
-// Nothing where there is no room for it.
-SequencePass::OnPath* SequencePass::on_path(Thread& thread, uint32_t path) {
-  if (thread.pages.empty()) return nullptr;
-  auto& page = thread.pages[path / kPage];
-  if (!page) {
-    if (pages_ == kMaxPages) return nullptr;
-    ++pages_;
-    page = std::make_unique<std::array<OnPath, kPage>>();
-  }
-  return &(*page)[path % kPage];
+uint32_t SequencePass::thread_name(uint32_t id) const {
+  const uint32_t name = id == 0 ? kNoIndex : tables_.traces[trace_].threads.get(id);
+  return name == kNoIndex ? NamePool::kEmpty : name;
 }
 
 // Whatever the phase, operators outside of nodes may have gradients, and what runs inside of nodes
 // is theirs, but for operators that checkpointing runs again.
-SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread_name) {
+SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread) const {
   const AutogradNode* node = operators_.node_of(path);
   if (node == nullptr) return Part::kOperator;
   if (node->of_a_leaf) return Part::kNone;
   // The number is not the node's.
   if (operators_.own_number_of(path) != kNoIndex) return Part::kAgain;
-  const std::string& phase = rules_.rules()[phases_.rule_of(path, thread_name)].phase;
+  const std::string& phase = rules_.rules()[phases_.rule_of(path, thread_name(thread))].phase;
   return phase == "recompute" ? Part::kAgain : Part::kInNode;
 }
 
@@ -100,48 +80,74 @@ uint32_t SequencePass::path_of(uint32_t id) const {
   return path == kNoIndex || path <= PathTable::kLost ? kNoIndex : path;
 }
 
-void SequencePass::launches(const Where& where, uint32_t path_id, uint64_t sequence,
-                            uint64_t count) {
-  const uint32_t path = path_of(path_id);
+// Of a new place.
+void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
+  on.fresh = false;
+  on.path = path_of(place.path);
+  const auto calls = calls_of_.try_emplace(uint64_t{place.thread} << 32 | place.path,
+                                           static_cast<uint32_t>(last_.size()));
+  if (calls.second) last_.push_back(0);
+  on.calls = calls.first->second;
+}
+
+// Of one with numbers.
+void SequencePass::look_up_part(OnPlace& on, uint32_t thread) {
+  on.part = part_of(on.path, thread);
+  // Nodes inside of others are of a backward pass of their own, of what ran again.
+  on.in_pass = on.part == Part::kInNode && operators_.node_of(on.path)->inside == PathTable::kRoot;
+  if (on.part == Part::kOperator && phases_.number_matters(on.path, thread_name(thread)))
+    open_.emplace(trace_, thread);
+}
+
+void SequencePass::launches(const Where& where, uint64_t sequence, uint64_t count) {
+  OnPlace* const on = places_.at(where.place);
+  if (on != nullptr && on->fresh) look_up(*on, where.place);
+  const uint32_t path = on != nullptr ? on->path : path_of(where.place.path);
   if (path == kNoIndex) return;
-  OnPath* const on = on_path(*where.thread, path);
-  count_call(on, path, sequence);
-  if (sequence == 0) return;
-  Part part = on == nullptr ? Part::kNotLookedUp : on->part;
-  bool in_pass = on != nullptr && on->in_pass;
-  if (part == Part::kNotLookedUp) {
-    part = part_of(path, where.thread->name);
-    // Nodes inside of others are of a backward pass of their own, of what ran again.
-    in_pass = part == Part::kInNode && operators_.node_of(path)->inside == PathTable::kRoot;
-    if (part == Part::kOperator && phases_.number_matters(path, where.thread->name))
-      open_.emplace(trace_, where.thread->id);
-    if (on != nullptr) on->part = part;
-    if (on != nullptr) on->in_pass = in_pass;
+  if (sequence == 0 || on == nullptr) {
+    unknown_[path] = true;
+    if (sequence != 0 && part_of(path, where.place.thread) == Part::kInNode)
+      lose(path, Lost::kOutOfWindow, count);
+    return;
   }
+  calls_.calls[path] += last_[on->calls] != sequence ? 1 : 0;
+  last_[on->calls] = sequence;
+  if (on->part == Part::kNotLookedUp) look_up_part(*on, where.place.thread);
   if (where.own != nullptr) {
-    if (part == Part::kOperator)
+    if (on->part == Part::kOperator)
       own_numbers_.outside(*where.own);
     else
       own_numbers_.launch(*where.own, path);
   }
-  if (part == Part::kNone) return;
-  Slot* slot = where.slots == nullptr ? nullptr : &(*where.slots)[sequence % kWindow];
-  if (slot == nullptr || slot->sequence > sequence) {
-    if (part == Part::kInNode) lose(path, Lost::kOutOfWindow, count);
-    return;
+  if (on->part == Part::kNone) return;
+  const bool in_pass = on->in_pass && where.lane != nullptr;
+  auto added = SequenceWindow::Added::kLate;
+  if (where.window != nullptr)
+    added = where.window->add(
+        sequence, {static_cast<uint32_t>(places_.last()), static_cast<uint32_t>(count)},
+        [&] {
+          return in_pass ? backward_passes_.node(*where.lane, sequence) : BackwardPasses::kNone;
+        },
+        [&](const SequenceWindow::Complete& number) { complete(*where.window, number); });
+  if (added != SequenceWindow::Added::kYes && on->part == Part::kInNode)
+    lose(path, Lost::kOutOfWindow, count);
+}
+
+SequencePass::Group SequencePass::named(const SequenceWindow::Group& group) {
+  Group all;
+  for (const SequenceWindow::Launches& l : group) {
+    const auto& [place, on] = places_.entries()[l.place];
+    add(all, on.part, {on.path, place.thread, place.stream}, l.count);
   }
-  if (slot->sequence != sequence) {
-    close(*slot);
-    slot->sequence = sequence;
-  }
-  if (part == Part::kOperator) {
-    add_operator(slot->group, {path, where.thread->id, where.stream});
-    return;
-  }
-  add_in_node(slot->group, {path, part == Part::kAgain, count});
-  if (!in_pass || where.lane == nullptr) return;
-  const uint32_t pass = backward_passes_.node(*where.lane, sequence);
-  if (slot->backward_pass == BackwardPasses::kNone) slot->backward_pass = pass;
+  return all;
+}
+
+void SequencePass::complete(SequenceWindow& window, const SequenceWindow::Complete& number) {
+  if (number.pass == BackwardPasses::kNone) return;
+  BackwardPasses::Own& own = window.own(number.group);
+  if (!own.known) own = own_of(named(window.group(number.group)));
+  own.known = true;
+  backward_passes_.joined(number.pass, number.sequence, own);
 }
 
 // A summary has the launches of one number together, and how many numbers had the same ones.
@@ -170,88 +176,40 @@ void SequencePass::group(uint64_t times, const SequenceGroup& group) {
     const uint32_t path = path_of(l.path);
     if (path == kNoIndex) continue;
     const uint32_t device = device_of(l.stream);
-    const Part part = part_of(path, thread_of(l.thread).name);
-    if (part == Part::kNone) continue;
-    if (device == kNoIndex) {
-      if (part == Part::kInNode) lose(path, Lost::kOutOfWindow, all_of(l.launches, times));
-      continue;
-    }
-    if (part == Part::kOperator)
-      add_operator(groups[device], {path, l.thread, l.stream});
-    else
-      add_in_node(groups[device], {path, part == Part::kAgain, l.launches});
+    const Part part = part_of(path, l.thread);
+    if (device != kNoIndex)
+      add(groups[device], part, {path, l.thread, l.stream}, l.launches);
+    else if (part == Part::kInNode)
+      lose(path, Lost::kOutOfWindow, all_of(l.launches, times));
   }
-  for (auto& [device, of_device] : groups) {
-    waiting_ -= of_device.in_nodes.size();
-    join_group(of_device, times);
-  }
+  for (const auto& [device, of_device] : groups) join_group(of_device, times);
 }
 
-void SequencePass::count_call(OnPath* on, uint32_t path, uint64_t sequence) {
-  if (sequence == 0 || on == nullptr || unknown_[path]) {
-    unknown_[path] = true;
+void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t launches) {
+  if (part == Part::kNone) return;
+  if (part != Part::kOperator) {
+    const bool again = part == Part::kAgain;
+    for (InNode& known : group.in_nodes) {
+      if (known.path != of.path || known.again != again) continue;
+      add_saturating(known.launches, launches);
+      return;
+    }
+    if (group.in_nodes.size() < kMaxInNode)
+      group.in_nodes.push_back({of.path, again, launches});
+    else if (!again)
+      lose(of.path, Lost::kOutOfWindow, launches);
     return;
   }
-  if (on->last != sequence) ++calls_.calls[path];
-  on->last = sequence;
-}
-
-void SequencePass::add_operator(Group& group, const Operator& added) {
   auto& list = group.operators;
-  const auto same = [&](const Operator& o) {
-    return o.path == added.path && o.thread == added.thread && o.stream == added.stream;
-  };
-  if (!list.empty() && same(list.back())) return;
   // An operator that comes again is the last one now.
-  list.erase_if(same);
+  list.erase_if([&](const Operator& o) {
+    return o.path == of.path && o.thread == of.thread && o.stream == of.stream;
+  });
   if (list.size() == kMaxOperators) {
     list.pop_front();
     group.crowded = true;
   }
-  list.push_back(added);
-}
-
-void SequencePass::add_in_node(Group& group, const InNode& added) {
-  for (InNode& known : group.in_nodes) {
-    if (known.path != added.path || known.again != added.again) continue;
-    add_saturating(known.launches, added.launches);
-    return;
-  }
-  if (group.in_nodes.size() == kMaxInNode || waiting_ == kMaxWaiting) {
-    if (!added.again) lose(added.path, Lost::kOutOfWindow, added.launches);
-    return;
-  }
-  ++waiting_;
-  group.in_nodes.push_back(added);
-}
-
-// Most groups differ in their first entries; a group that does not is joined at once.
-size_t SequencePass::Group::hash() const {
-  const uint64_t of_operator = operators.empty() ? 0 : operators.front().path + 1;
-  const uint64_t key = of_operator << 32 | in_nodes.front().path;
-  return static_cast<size_t>((key + in_nodes.size()) * 0x9e3779b97f4a7c15U >> 40);
-}
-
-void SequencePass::close(Slot& slot) {
-  Group& group = slot.group;
-  waiting_ -= group.in_nodes.size();
-  if (!group.in_nodes.empty()) {
-    Repeated& known = repeated_[group.hash() % kRepeated];
-    if (known.times > 0 && known.group == group) {
-      ++known.times;
-    } else {
-      if (known.times > 0) join_group(known.group, known.times);
-      std::swap(known.group, group);
-      known.times = 1;
-      known.own = own_of(known.group);
-    }
-    backward_passes_.joined(slot.backward_pass, slot.sequence, known.own);
-  }
-  slot.sequence = 0;
-  slot.backward_pass = BackwardPasses::kNone;
-  group.crowded = false;
-  group.operators.clear();
-  group.in_nodes.clear();
+  list.push_back(of);
 }
 
 BackwardPasses::Own SequencePass::own_of(const Group& group) const {
@@ -371,31 +329,26 @@ ForwardNumbers SequencePass::take_numbers(bool all) {
   return numbers;
 }
 
-SequencePass::Window* SequencePass::window(uint32_t device) {
+SequenceWindow* SequencePass::window(uint32_t device) {
   const auto found = windows_.find(device);
   if (found != windows_.end()) return &found->second;
-  if (windows_.size() >= kMaxWindows) end_windows_of_others();
-  if (windows_.size() >= kMaxWindows) return nullptr;
-  return &windows_[device];
+  return windows_.size() < kMaxWindows ? &windows_[device] : nullptr;
 }
 
-// Traces come one after another, as a rule; parts of one trace are read together.
-void SequencePass::end_windows_of_others() {
-  for (auto at = windows_.begin(); at != windows_.end();) {
-    if (tables_.devices[at->first].trace == trace_) {
-      ++at;
-      continue;
-    }
-    at->second.for_each([this](Slot& slot) { close(slot); });
-    at = windows_.erase(at);
+void SequencePass::end_trace() {
+  for (auto& [device, window] : windows_) {
+    window.end([&](const SequenceWindow::Complete& number) { complete(window, number); });
+    for (uint32_t group = 1; group < window.groups(); ++group)
+      if (window.times(group) > 0) join_group(named(window.group(group)), window.times(group));
   }
+  windows_.clear();
+  (void)places_.take();
+  calls_of_.clear();
+  last_.clear();
 }
 
 OperatorCalls SequencePass::take() {
-  for (auto& [device, slots] : windows_) slots.for_each([this](Slot& slot) { close(slot); });
-  repeated_.for_each([this](const Repeated& known) {
-    if (known.times > 0) join_group(known.group, known.times);
-  });
+  end_trace();
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
   again_ = own_numbers_.take(tables_.paths.size());

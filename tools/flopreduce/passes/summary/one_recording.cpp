@@ -1,5 +1,6 @@
 #include "passes/summary/one_recording.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "flop_trace_fields.h"
@@ -25,11 +26,11 @@ bool names_something(const Packet& packet) {
 // neither twice nor out of order.
 template <typename Visit>
 void for_each_new_packet(std::span<const Found> parts, std::span<Input* const> inputs,
-                         DamageLog& damage, Visit&& visit) {
+                         Batches batches, DamageLog& damage, Visit&& visit) {
   uint32_t last = 0;
   for (const Found& part : parts) {
     Input& input = *inputs[part.at.input];
-    PacketReader reader(input, damage, Batches::kCheck, part.at.begin, part.at.end);
+    PacketReader reader(input, damage, batches, part.at.begin, part.at.end);
     Packet packet;
     while (reader.next(packet)) {
       if (packet.sequence <= last) {
@@ -55,10 +56,14 @@ Recording condense_recording(std::span<const Found> parts, std::span<Input* cons
   Revisions revisions;
   DefinitionPass definitions(tables, &damage);  // a summary has no patterns to find damaged again
   DamageLog told_by_readers;                    // of the summary
-  for_each_new_packet(parts, inputs, damage, [&](uint32_t input, Packet& packet, uint32_t) {
-    if (!revisions.newest_so_far(0, input, packet, damage)) return;
-    if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
-  });
+  // Where all check sums were right, batches need not be read to be passed over.
+  const bool sound = std::ranges::all_of(parts, [](const Found& f) { return f.damage == 0; });
+  const auto batches = sound ? Batches::kSkip : Batches::kCheck;
+  for_each_new_packet(parts, inputs, batches, damage,
+                      [&](uint32_t input, Packet& packet, uint32_t) {
+                        if (!revisions.newest_so_far(0, input, packet, damage)) return;
+                        if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
+                      });
   tables.join();
   known.operators.make_room();
   PhaseMap phases(rules, tables, &known.matches);
@@ -69,23 +74,28 @@ Recording condense_recording(std::span<const Found> parts, std::span<Input* cons
   // user's come later, and may only say otherwise what is recomputed.
   if (operators.any()) {
     SequencePass pass(tables, rules, phases, operators);
-    for_each_new_packet(parts, inputs, said_before, [&](uint32_t, Packet& packet, uint32_t) {
-      if (!packet.damaged) pass.packet(0, packet);
-    });
+    for_each_new_packet(parts, inputs, Batches::kCheck, said_before,
+                        [&](uint32_t, Packet& packet, uint32_t) { pass.packet(0, packet); });
     pass.take();
     phases.use_again(pass.take_again());
     numbers = pass.take_numbers(true);
   }
   const NumberSource source{tables, operators, numbers};
+  SharedTables shared(tables, rules, phases, 0, RowsBy::kSummary);
+  shared.use_numbers(source);
+  RecordedLaunches launches(shared, phases);
   Recording recording;
   Segments segments;
-  for_each_new_packet(
-      parts, inputs, said_before, [&](uint32_t input, Packet& packet, uint32_t before) {
-        segments.note(input, 0, before, packet);
-        if (revisions.counts(0, input, packet))
-          recording.packet(packet, 0, segments.all().size(), source, phases, damage);
-      });
-  recording.finish(damage);
+  for_each_new_packet(parts, inputs, Batches::kCheck, said_before,
+                      [&](uint32_t input, Packet& packet, uint32_t before) {
+                        segments.note(input, 0, before, packet);
+                        if (!revisions.counts(0, input, packet)) return;
+                        if (packet.is_batch())
+                          launches.batch(packet, segments.all().size(), damage);
+                        else
+                          recording.packet(packet, launches, damage);
+                      });
+  recording.finish(launches, damage);
   return recording;
 }
 

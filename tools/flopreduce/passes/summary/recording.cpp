@@ -7,12 +7,13 @@
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
+#include <tuple>
 
 #include "crc32c.h"
 #include "passes/router.h"
-#include "reader/launch_batch.h"
+#include "passes/rows/device_times.h"
+#include "passes/rows/tally_counts.h"
 #include "reader/message.h"
-#include "reader/tally_batch.h"
 #include "support/wide.h"
 #include "tables/trace_tables.h"
 
@@ -32,8 +33,109 @@ uint64_t hash_more(uint64_t hash, const void* data, size_t size) {
 
 }  // namespace
 
-void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
-                       const NumberSource& numbers, const PhaseMap& phases, DamageLog& damage) {
+RecordedLaunches::RecordedLaunches(SharedTables& shared, const PhaseMap& phases)
+    : tables_(shared.tables()),
+      phases_(phases),
+      pass_(shared, this),
+      durations_(tables_),
+      steps_(tables_.traces[0].steps, kMostSingleSteps) {}
+
+void RecordedLaunches::batch(const Packet& packet, size_t segment, DamageLog& damage) {
+  if (segment != segment_) {
+    append_times(times_, tables_, 0, segment_times_);
+    segment_times_.clear();
+  }
+  segment_ = segment;
+  pass_.batch(0, packet, segment_times_, damage);
+}
+
+void RecordedLaunches::launches(const RowTable& rows, const LaunchPiece& piece) {
+  if (of_rows_.size() < rows.size()) of_rows_.resize(rows.size());
+  for (size_t i = 0; i < piece.size; ++i)
+    if (piece.duration_ns[i] != LaunchPiece::kNoTime)
+      of_rows_[piece.row[i]].add(ShortestLongest::of_one(piece.duration_ns[i]));
+  durations_.launches(rows, piece);
+  steps_.launches(tables_, rows, piece);
+}
+
+void RecordedLaunches::batch(uint32_t trace, const LaunchBatchReader& batch) {
+  any_batch_ = true;
+  groups_.launches(batch, tables_.traces[trace].patterns, damage_);
+}
+
+void RecordedLaunches::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
+  if (of_rows_.size() < rows.size()) of_rows_.resize(rows.size());
+  if (has_possible_time(tally)) of_rows_[row].add(tally.times);
+}
+
+std::vector<RecordedLaunches::Row> RecordedLaunches::rows(DamageLog& damage) {
+  const auto place = [](const Row& r) {
+    const LaunchLane& lane = r.lane;
+    return std::tuple(lane.thread, lane.stream, r.path, r.signature, lane.windowed, lane.in_step,
+                      lane.tells);
+  };
+  RowTable& table = pass_.rows();
+  std::vector<Row> rows;
+  rows.reserve(table.size());
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    const RowTable::Hot& hot = table.hot()[i];
+    const RowTable::Info& info = table.info(i);
+    const Counts& other = info.other;
+    const uint64_t launches = hot.timed + other.launches;
+    if (i == RowTable::kDiscard) {
+      damage.add(Damage::kTableFull, launches);
+      continue;
+    }
+    Row row{table.lane_of(info), info.path_id, info.signature_id, launches,
+            hot.timed,           hot.time_ns,  other.graph,       of_rows_[i]};
+    row.lane.tells = phases_.told(tables_.traces[0].paths.get(info.path_id), row.lane.tells);
+    for (const uint64_t timed : {other.timed, other.windowed_timed})
+      add_saturating(row.timed, timed);
+    for (const uint64_t ns : {other.time_ns, other.windowed_time_ns})
+      add_saturating(row.time_ns, ns);
+    rows.push_back(row);
+  }
+  if (pass_.overflow()) damage.add(Damage::kOverflow);
+  std::ranges::sort(rows, {}, place);
+  std::vector<Row> joined;  // numbers may tell of several what their path tells
+  for (const Row& row : rows) {
+    if (joined.empty() || place(joined.back()) != place(row)) {
+      joined.push_back(row);
+      continue;
+    }
+    Row& to = joined.back();
+    add_saturating(to.launches, row.launches);
+    add_saturating(to.timed, row.timed);
+    add_saturating(to.time_ns, row.time_ns);
+    add_saturating(to.graph, row.graph);
+    to.times.add(row.times);
+  }
+  return joined;
+}
+
+std::map<uint32_t, trace::DeviceTimes> RecordedLaunches::device_times() {
+  append_times(times_, tables_, 0, segment_times_);
+  std::map<uint32_t, trace::DeviceTimes> all;
+  for (auto& [device, track] : times_) {
+    DeviceTime time = pass_.device(device);
+    if (time.placed == 0) continue;
+    time.busy = track.take();
+    const uint32_t id = tables_.devices[device].id;
+    all[id] = device_times_message(id, time);
+  }
+  return all;
+}
+
+std::optional<trace::SingleSteps> RecordedLaunches::single_steps() {
+  return any_batch_ ? steps_.take_message() : std::nullopt;
+}
+
+std::vector<trace::SequenceGroups> RecordedLaunches::sequence_groups(DamageLog& damage) {
+  damage.add(damage_);
+  return groups_.take(damage);
+}
+
+void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
   switch (const auto field = static_cast<PacketField>(packet.body_field)) {
     case PacketField::header:
@@ -43,15 +145,9 @@ void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
     case PacketField::summary:
       parse_message(summary_, packet.body);
       break;
-    case PacketField::launch_batch:
-      launches(packet, trace, segment, numbers, phases, damage);
-      break;
-    case PacketField::tally_batch:
-      tally(packet, damage);
-      break;
     case PacketField::sequence_groups: {
       trace::SequenceGroups message;
-      if (!parse_message(message, packet.body) || !groups_.add(message, damage))
+      if (!parse_message(message, packet.body) || !launches.groups(message))
         damage.add(Damage::kMalformedPacket);
       break;
     }
@@ -66,16 +162,16 @@ void Recording::packet(const Packet& packet, uint32_t trace, size_t segment,
       break;
     }
     case PacketField::single_steps:
-      known_single_steps_ = body;
+      single_steps_ = body;
       break;
     case PacketField::device_times: {
       trace::DeviceTimes message;
-      if (parse_message(message, packet.body)) times_.add(message);
+      if (parse_message(message, packet.body)) times_[message.device()] = message;
       break;
     }
     case PacketField::kernel_durations: {
       trace::KernelDurations message;
-      if (parse_message(message, packet.body)) duration_messages_.push_back(std::move(message));
+      if (parse_message(message, packet.body)) durations_.push_back(std::move(message));
       break;
     }
     case PacketField::ledger:
@@ -132,78 +228,6 @@ void Recording::ledger(const Packet& packet, DamageLog& damage) {
   last_[PacketField::ledger] = std::move(body);
 }
 
-Recording::Sums* Recording::row(const LaunchKey& key, DamageLog& damage) {
-  Sums* const found = rows_.at(key);
-  if (found == nullptr) damage.add(Damage::kTableFull);
-  return found;
-}
-
-void Recording::launches(const Packet& packet, uint32_t trace, size_t segment,
-                         const NumberSource& numbers, const PhaseMap& phases, DamageLog& damage) {
-  LaunchBatchReader batch;
-  if (!batch.open(packet.body, damage)) return;
-  const TraceTables& tables = numbers.tables;
-  const TraceState& state = tables.traces[trace];
-  batch.read(state.patterns, list_);
-  batch.read_times(list_, damage);
-  groups_.launches(batch.thread(), batch.stream(), list_, damage);
-  if (!durations_) durations_.emplace(tables, trace);
-  durations_->add(list_);
-  times_.add(tables, trace, batch.stream(), segment, list_);
-  if (!single_steps_) single_steps_.emplace(state.steps, kMostSingleSteps);
-  if (list_.any_step) {
-    const uint32_t device = tables.devices[state.device_of(batch.stream())].id;
-    for (size_t i = 0; i < list_.size; ++i) single_steps_->launch(device, list_.row(i));
-  }
-  NumberSplit split(&numbers);
-  NumberCuts tells_of(split.of(trace, batch.thread(), list_));
-  // Steps that did not end are not counted, and neither are their launches.
-  const auto& steps = state.steps.steps();
-  uint32_t number = 0;
-  bool in_step = false;
-  for (size_t i = 0; i < list_.size; ++i) {
-    const LaunchRow launch = list_.row(i);
-    const NumberTells tells = phases.told(state.paths.get(launch.range_path), tells_of.next());
-    if (launch.step != number) {
-      number = launch.step;
-      in_step = number != 0 && steps.contains(number);
-    }
-    Sums* sums = row({{batch.thread(), batch.stream(), launch.range_path, launch.signature},
-                      tells,
-                      launch.windowed,
-                      in_step},
-                     damage);
-    if (sums == nullptr) continue;
-    ++sums->launches;
-    if (launch.graph) ++sums->graph;
-    if (!launch.timed) continue;
-    ++sums->timed;
-    sums->times.add(ShortestLongest::of_one(launch.duration_ns));
-    if (!add_saturating(sums->time_ns, launch.duration_ns)) damage.add(Damage::kOverflow);
-  }
-}
-
-void Recording::tally(const Packet& packet, DamageLog& damage) {
-  TallyBatchReader batch;
-  if (!batch.open(packet.body, damage)) return;
-  TallyRow t;
-  while (batch.next(t)) {
-    Sums* sums = row(
-        {{t.thread, t.stream, t.range_path, t.signature}, t.number_tells, t.windowed, t.in_step},
-        damage);
-    if (sums == nullptr) continue;
-    bool fits = add_saturating(sums->launches, t.launches);
-    fits = add_saturating(sums->graph, std::min(t.graph_launches, t.launches)) && fits;
-    const bool possible =
-        t.timed == 0 ? t.gpu_time_ns == 0 : t.gpu_time_ns / t.timed <= kLongestKernelNs;
-    if (!possible) damage.add(Damage::kBadTime);
-    if (possible) fits = add_saturating(sums->timed, t.timed) && fits;
-    if (possible) fits = add_saturating(sums->time_ns, t.gpu_time_ns) && fits;
-    if (possible) sums->times.add(t.times);
-    if (!fits) damage.add(Damage::kOverflow);
-  }
-}
-
 // Beside what a damaged summary says already. What was given twice is not damaged by that.
 void Recording::add_damage(const DamageLog& damage) {
   trace::Summary::Source* source = nullptr;
@@ -238,7 +262,7 @@ TraceOrder Recording::order() const {
 
 uint64_t Recording::launches() const {
   uint64_t all = 0;
-  for (const auto& [key, sums] : rows_.entries()) add_saturating(all, sums.launches);
+  for (const auto& row : rows_) add_saturating(all, row.launches);
   return all;
 }
 
@@ -247,13 +271,6 @@ uint64_t Recording::damage() const {
   for (const auto& source : summary_.source())
     for (const auto& line : source.damage()) add_saturating(all, line.count());
   return all;
-}
-
-std::vector<std::pair<LaunchKey, Recording::Sums>> Recording::rows_in_order() const {
-  std::vector<std::pair<LaunchKey, Sums>> rows = rows_.entries();
-  std::sort(rows.begin(), rows.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  return rows;
 }
 
 void Recording::write(PacketField field, std::string_view body) {
@@ -269,15 +286,11 @@ void Recording::write(PacketField field, std::string_view body) {
 
 void Recording::write_rows() {
   trace::TallyBatch batch;
-  const auto rows = rows_in_order();
-  const bool told = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
-    return row.first.number_tells() != NumberTells::kNothing;
-  });
-  const bool any_step =
-      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.first.in_step(); });
-  const bool any_times =
-      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.second.times.any(); });
-  const auto size = static_cast<int>(std::min(rows.size(), kRowsInPacket));
+  const auto any = [this](auto&& has) { return std::any_of(rows_.begin(), rows_.end(), has); };
+  const bool told = any([](const auto& r) { return r.lane.tells != NumberTells::kNothing; });
+  const bool any_step = any([](const auto& r) { return r.lane.in_step; });
+  const bool any_times = any([](const auto& r) { return r.times.any(); });
+  const auto size = static_cast<int>(std::min(rows_.size(), kRowsInPacket));
   for (auto* column : {batch.mutable_thread(), batch.mutable_stream(), batch.mutable_signature(),
                        batch.mutable_range_path()})
     column->Reserve(size);
@@ -285,22 +298,22 @@ void Recording::write_rows() {
                        batch.mutable_graph_launches(), batch.mutable_shortest_below(),
                        batch.mutable_longest_above()})
     column->Reserve(size);
-  for (const auto& [key, sums] : rows) {
-    batch.add_thread(key.thread());
-    batch.add_stream(key.stream());
-    batch.add_signature(key.signature());
-    batch.add_range_path(key.range_path());
-    batch.add_launches(sums.launches);
-    batch.add_timed(sums.timed);
-    batch.add_gpu_time_ns(sums.time_ns);
-    batch.add_graph_launches(sums.graph);
-    batch.add_windowed(key.windowed() ? 1 : 0);
-    if (told) batch.add_number_tells(static_cast<uint32_t>(key.number_tells()));
-    if (any_step) batch.add_in_step(key.in_step() ? 1 : 0);
+  for (const auto& row : rows_) {
+    batch.add_thread(row.lane.thread);
+    batch.add_stream(row.lane.stream);
+    batch.add_signature(row.signature);
+    batch.add_range_path(row.path);
+    batch.add_launches(row.launches);
+    batch.add_timed(row.timed);
+    batch.add_gpu_time_ns(row.time_ns);
+    batch.add_graph_launches(row.graph);
+    batch.add_windowed(row.lane.windowed ? 1 : 0);
+    if (told) batch.add_number_tells(static_cast<uint32_t>(row.lane.tells));
+    if (any_step) batch.add_in_step(row.lane.in_step ? 1 : 0);
     if (any_times) {
-      const uint64_t mean = sums.time_ns / std::max<uint64_t>(1, sums.timed);
-      batch.add_shortest_below(sums.times.below_mean(mean));
-      batch.add_longest_above(sums.times.above_mean(mean));
+      const uint64_t mean = row.time_ns / std::max<uint64_t>(1, row.timed);
+      batch.add_shortest_below(row.times.below_mean(mean));
+      batch.add_longest_above(row.times.above_mean(mean));
     }
     if (static_cast<size_t>(batch.thread_size()) < kRowsInPacket) continue;
     write(PacketField::tally_batch, batch.SerializeAsString());
@@ -325,19 +338,15 @@ void Recording::write_steps() {
     message.add_bucket_steps(count);
   }
   write(PacketField::step_sums, message.SerializeAsString());
-  if (!single_steps_message_.empty()) write(PacketField::single_steps, single_steps_message_);
+  if (!single_steps_.empty()) write(PacketField::single_steps, single_steps_);
 }
 
-void Recording::finish(DamageLog& damage) {
-  group_messages_ = groups_.take(damage);
-  single_steps_message_ = std::move(known_single_steps_);
-  if (single_steps_)
-    if (const auto message = single_steps_->take_message())
-      single_steps_message_ = message->SerializeAsString();
-  if (durations_)
-    for (auto& message : durations_->messages()) duration_messages_.push_back(std::move(message));
-  single_steps_.reset();  // they look at tables that end before this
-  durations_.reset();
+void Recording::finish(RecordedLaunches& launches, DamageLog& damage) {
+  rows_ = launches.rows(damage);
+  groups_ = launches.sequence_groups(damage);
+  if (const auto message = launches.single_steps()) single_steps_ = message->SerializeAsString();
+  for (auto& message : launches.kernel_durations()) durations_.push_back(std::move(message));
+  for (auto& [device, message] : launches.device_times()) times_[device] = std::move(message);
   add_damage(damage);
   if (header_.session_id() == 0) invent_session();
 }
@@ -347,11 +356,11 @@ void Recording::finish(DamageLog& damage) {
 void Recording::invent_session() {
   uint64_t hash = 0;
   for (const auto& [field, body] : definitions_) hash = hash_more(hash, body.data(), body.size());
-  for (const auto& [key, sums] : rows_in_order()) {
-    const std::array counts{sums.launches, sums.timed, sums.time_ns, sums.graph};
+  for (const auto& row : rows_) {
+    const std::array counts{row.launches, row.timed, row.time_ns, row.graph};
     hash = hash_more(hash, counts.data(), sizeof counts);
   }
-  for (const auto& message : group_messages_) {
+  for (const auto& message : groups_) {
     const std::string bytes = message.SerializeAsString();
     hash = hash_more(hash, bytes.data(), bytes.size());
   }
@@ -364,7 +373,7 @@ void Recording::invent_session() {
 
 std::string Recording::bytes() {
   constexpr uint32_t kVersion = 1;
-  size_t about = kPacketBytes + rows_.entries().size() * kRowBytes;
+  size_t about = kPacketBytes + rows_.size() * kRowBytes;
   for (const auto& [field, body] : definitions_) about += body.size();
   bytes_.reserve(about);
   header_.set_summary(true);
@@ -374,11 +383,11 @@ std::string Recording::bytes() {
   for (const auto& [field, body] : definitions_) write(field, body);
   write_rows();
   write_steps();
-  for (const auto& message : times_.take())
+  for (const auto& [device, message] : times_)
     write(PacketField::device_times, message.SerializeAsString());
-  for (const auto& message : duration_messages_)
+  for (const auto& message : durations_)
     write(PacketField::kernel_durations, message.SerializeAsString());
-  for (const auto& message : group_messages_)
+  for (const auto& message : groups_)
     write(PacketField::sequence_groups, message.SerializeAsString());
   if (header_.level() != trace::LEVEL_LAUNCHES) ledgers_.clear();  // they replace each other
   const auto last_ledger = last_.find(PacketField::ledger);

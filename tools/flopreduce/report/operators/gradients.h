@@ -5,18 +5,17 @@
 //
 // Evidence, in this order:
 //   products   autograd ran products of their own (aten::mm in AddmmBackward0): whose result has
-//   the
-//              sizes of the input, whose those of the weights. Joined by sequence number.
+//              the sizes of the input, whose those of the weights. Joined by sequence number.
 //   kernels    one operator computed both (aten::convolution_backward): kernels named for one or
-//   the
-//              other. A single one is found only where every kernel that did FLOP is named for it.
+//              the other. A single one is found only where every kernel that did FLOP is named for
+//              it.
 //   FLOP       backward's matrix FLOP against the forward formula and the executed forward FLOP,
-//   both where
-//              both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One alone is told
-//              only of the first operator in the order of forward whose number any backward work
-//              has: nothing before it has a gradient, so none is needed by its input. Layers that
-//              share a range may differ: each gradient counts for the calls that have it, by their
-//              numbers (products) or launches (kernels, where each call has at most one of a kind).
+//              both where both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One
+//              alone is told only of the first operator in the order of forward whose number any
+//              backward work has: nothing before it has a gradient, so none is needed by its input.
+//              Layers that share a range may differ: each gradient counts for the calls that have
+//              it, by their numbers (products) or launches (kernels, where each call has at most
+//              one of a kind).
 //   nothing    no backward work has the operator's number, though others' was found: no gradient.
 // Where more than a tenth of backward's launches that do matrix work found no forward operator,
 // what is missing is no evidence. Others do not count: views have nodes whose operators launch

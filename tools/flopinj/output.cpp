@@ -1,4 +1,4 @@
-#include "output_check.h"
+#include "output.h"
 
 #include <collector/trace/sink/output_name.h>
 #include <fcntl.h>
@@ -14,6 +14,22 @@
 
 namespace flopinj {
 namespace {
+
+constexpr std::string_view kSocketPrefix = "unix:";
+
+std::string escape_percent(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '%') escaped += '%';
+    escaped += c;
+  }
+  return escaped;
+}
+
+// Without the socket prefix.
+std::string_view path_of(std::string_view name) {
+  return name.starts_with(kSocketPrefix) ? name.substr(kSocketPrefix.size()) : name;
+}
 
 // The name as it will be; nothing where that depends on the process.
 std::optional<std::string> known(std::string_view pattern) {
@@ -63,8 +79,28 @@ int64_t clock_ns(int fd) {
 
 }  // namespace
 
+std::string output_name_problem(std::string_view name) {
+  OutputNameContext context;  // any process, host and rank will do: only the patterns are checked
+  context.host = "host";
+  context.environment = [](const char* variable) -> const char* { return std::getenv(variable); };
+  return expand_output_name(path_of(name), context).error;
+}
+
+std::string absolute_output_name(std::string_view name, const std::filesystem::path& folder) {
+  if (name == "-") return "-";
+  const bool socket = name.starts_with(kSocketPrefix);
+  const std::string_view path = path_of(name);
+  std::string absolute(path);
+  if (!path.starts_with('/')) {
+    absolute = escape_percent(folder.string());
+    if (!absolute.ends_with('/')) absolute += '/';
+    absolute += path;
+  }
+  return (socket ? std::string(kSocketPrefix) : std::string()) + absolute;
+}
+
 std::string output_problem(const std::string& name, bool force) {
-  if (name.starts_with("unix:")) return {};
+  if (name.starts_with(kSocketPrefix)) return {};
   if (name == "-")
     return ::isatty(STDOUT_FILENO) == 0
                ? ""
@@ -79,7 +115,7 @@ std::string output_problem(const std::string& name, bool force) {
 int64_t output_clock_ns(const std::string& name) {
   constexpr int kMostTries = 100;
   constexpr timespec kPause{0, 1'000'000};
-  const auto folder = name.starts_with("unix:") ? std::nullopt : known(folder_of(name));
+  const auto folder = name.starts_with(kSocketPrefix) ? std::nullopt : known(folder_of(name));
   const int fd = folder ? ::open(folder->c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
   const int64_t first = clock_ns(fd);
   int64_t now = first;

@@ -1,0 +1,45 @@
+// Consumers of the one decoding of launch batches: what is not a sum of rows looks at each launch
+// while it is read.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "passes/rows/row_block.h"
+#include "passes/rows/row_table.h"
+#include "reader/launch_batch.h"
+#include "reader/packet_reader.h"
+#include "reader/tally_batch.h"
+
+namespace flopinj::reduce {
+
+// Launches of one batch that follow each other and are alike in the first three.
+struct LaunchPiece {
+  static constexpr size_t kMost = RowBlock::kRows;
+  static constexpr uint64_t kNoTime = UINT64_MAX;
+  bool graph = false, windowed = false;
+  uint32_t step = 0;  // number of the training step; 0: none
+  size_t size = 0;
+  std::array<uint32_t, kMost> row;          // of the RowTable
+  std::array<uint64_t, kMost> start_ns;     // on the trace's clock
+  std::array<uint64_t, kMost> duration_ns;  // kNoTime: neither is known
+};
+
+// One per reading thread. Launches and tallies are of rows.trace().
+class LaunchConsumer {
+ public:
+  LaunchConsumer() = default;
+  LaunchConsumer(const LaunchConsumer&) = delete;
+  LaunchConsumer& operator=(const LaunchConsumer&) = delete;
+  virtual ~LaunchConsumer() = default;
+  virtual void launches(const RowTable& rows, const LaunchPiece& piece) = 0;
+  // After the launches of a batch.
+  virtual void batch(uint32_t /*trace*/, const LaunchBatchReader&) {}
+  virtual void tally(const RowTable&, uint32_t /*row*/, const TallyRow&) {}
+  // A packet of another kind. Damage in it was logged before.
+  virtual void packet(uint32_t /*trace*/, const Packet&) {}
+  // False once no more launches are asked for.
+  virtual bool goes_on() const { return true; }
+};
+
+}  // namespace flopinj::reduce
