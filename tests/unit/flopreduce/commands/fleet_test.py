@@ -62,7 +62,7 @@ class Fleet(unittest.TestCase):
         return out, done.stderr.decode()
 
     def report(self, *inputs):
-        return json.loads(run("--format", "json", "--no-signatures", *inputs).stdout)
+        return json.loads(run("--format", "json", *inputs).stdout)
 
     def tree(self, inputs, width):
         while len(inputs) > 1:
@@ -90,15 +90,15 @@ class Fleet(unittest.TestCase):
         one_pipe = b"".join(path.read_bytes() for path in shuffled)
         self.assertEqual(self.merged("-", input=one_pipe)[0].read_bytes(), expected)
         report = self.report(self.flat)
-        self.assertEqual(report["total"]["launches"], RANKS * LAUNCHES)
-        self.assertEqual([trace["rank"] for trace in report["traces"]], list(range(RANKS)))
+        self.assertEqual(report["figures"]["launches"], RANKS * LAUNCHES)
+        self.assertEqual([row["rank"] for row in report["processes"]], list(range(RANKS)))
 
     def test_more_inputs_than_open_files(self):
         summary, _ = self.merged(self.traces, preexec_fn=few_open_files)
         self.assertEqual(summary.read_bytes(), self.flat.read_bytes())
-        done = run("--format", "json", "--no-signatures", self.traces, preexec_fn=few_open_files)
+        done = run("--format", "json", self.traces, preexec_fn=few_open_files)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout)["total"]["launches"], RANKS * LAUNCHES)
+        self.assertEqual(json.loads(done.stdout)["figures"]["launches"], RANKS * LAUNCHES)
 
     @unittest.skipIf(ADDRESS_SANITIZER, "the address sanitizer's memory is not flopreduce's")
     def test_memory_does_not_grow_with_the_recordings(self):
@@ -139,7 +139,7 @@ class Fleet(unittest.TestCase):
         expected = self.merged(*good)[0].read_bytes()
         self.assertEqual(summary.read_bytes()[:len(expected)], expected)
         report = self.report(summary)
-        self.assertEqual([trace["rank"] for trace in report["traces"]],
+        self.assertEqual([row["rank"] for row in report["processes"]],
                          [*range(100), 200, 201])
         self.assertEqual({(d["file"], d["kind"]) for d in report["damage"]} & {
             ("rank 200, node25 pid 500", "bad_frame"),
@@ -175,7 +175,7 @@ class Fleet(unittest.TestCase):
             for summary in (path, again):
                 report = self.report(summary)
                 self.assertTrue(report["partial"])
-                self.assertEqual(report["total"]["launches"], RANKS * LAUNCHES, place)
+                self.assertEqual(report["figures"]["launches"], RANKS * LAUNCHES, place)
                 self.assertEqual(len(report["traces"]), RANKS)
                 damaged = {d["file"] for d in report["damage"]} - {str(path)}
                 self.assertLessEqual(len(damaged), 2, damaged)
