@@ -174,9 +174,9 @@ class Fleet(unittest.TestCase):
             self.assertIn("broken.sum: ", said)
             for summary in (path, again):
                 report = self.report(summary)
-                self.assertTrue(report["partial"])
+                self.assertTrue(report["figures"]["partial"])
                 self.assertEqual(report["figures"]["launches"], RANKS * LAUNCHES, place)
-                self.assertEqual(len(report["traces"]), RANKS)
+                self.assertEqual(len(report["processes"]), RANKS)
                 damaged = {d["file"] for d in report["damage"]} - {str(path)}
                 self.assertLessEqual(len(damaged), 2, damaged)
             self.assertEqual(self.merged(again)[0].read_bytes(), again.read_bytes())
