@@ -1,6 +1,5 @@
 // Forward and backward side by side: by layer, and by forward operator.
 #include "sections/parts/cells.h"
-#include "sections/parts/expected.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
@@ -24,6 +23,12 @@ Mark forward_mark(const Pair& row) { return mark_if(row.forward_at_least, Mark::
 
 Figure flop_where_any(const Work& work) { return work.launches > 0 ? flop_of(work) : Figure(); }
 Figure time_where_any(const Work& work) { return work.launches > 0 ? gpu_time_of(work) : Figure(); }
+
+// An upper bound where it is a range.
+Figure expected_figure(const std::optional<ExpectedRatio>& expected) {
+  if (!expected) return {};
+  return {expected->most, mark_if(!expected->certain(), Mark::kAtMost)};
+}
 
 Columns<Pair> pair_columns(const char* name, const char* of_name) {
   Columns<Pair> c;
@@ -54,7 +59,14 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
        "backward / forward of matrix work (fused multiply-adds and tensor cores); null where a "
        "part is unmeasured or missing")
       .main();
-  c.figure(said::kExpectedRatio, [](const Pair& r) { return expected_figure(r.expected); });
+  c.figure(
+      "expected_ratio", "expected", Kind::kRatio,
+      [](const Pair& r) { return expected_figure(r.expected); },
+      "backward / forward of matrix work, by theory and by evidence of which gradients were "
+      "computed, never by the ratio that it is to judge: 2 for products and convolutions, 1 "
+      "without "
+      "input gradient, 2.5 for fused attention with keys as wide as values, 0 where nothing is "
+      "computed backward, and their mean by forward matrix FLOP");
   c.figure(
        "forward_formula_flop", "formula fwd", Kind::kFlop,
        [](const Pair& r) {
@@ -79,7 +91,25 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
       "backward_gpu_time_ns", "time bwd", Kind::kNanoseconds,
       [](const Pair& r) { return time_where_any(r.backward); }, "GPU time of backward");
   c.for_programs();
-  add_expected_details(c, &Pair::expected);
+  c.exact(
+      "expected_ratio_low", "expected, low", Kind::kRatio,
+      [](const Pair& r) { return r.expected ? std::optional(r.expected->least) : std::nullopt; },
+      "lower end of expected_ratio: below it where it is not known whether a gradient was "
+      "computed, else the same");
+  c.flag(
+      "expected_ratio_assumed", "assumed",
+      [](const Pair& r) { return r.expected && r.expected->assumed; },
+      "nothing shows which gradients of some products were computed, and both are assumed, or it "
+      "is "
+      "of a part of the matrix work; the basis says so");
+  c.text(
+      "expected_ratio_basis", "basis",
+      [](const Pair& r) {
+        return r.expected && !r.expected->basis.empty() ? std::optional(r.expected->basis)
+                                                        : std::nullopt;
+      },
+      "what expected_ratio is taken from, where it is not two gradients for each product; what is "
+      "assumed is named so");
   return c;
 }
 Columns<Pair> layer_columns() {

@@ -51,13 +51,6 @@ inline constexpr Column kNearerRoof{
 inline constexpr Column kDramBytes{
     "dram_bytes", "DRAM", Kind::kBytes, Worth::kUsual,
     "read and written, as measured when kernels ran alone; null where a launch has none"};
-inline constexpr Column kExpectedRatio{
-    "expected_ratio", "expected", Kind::kRatio, Worth::kUsual,
-    "backward / forward of matrix work, by theory and by evidence of which gradients were "
-    "computed, "
-    "never by the ratio that it is to judge: 2 for products and convolutions, 1 without input "
-    "gradient, 2.5 for fused attention with keys as wide as values, 0 where nothing is computed "
-    "backward, and their mean by forward matrix FLOP"};
 inline constexpr Column kMangled{"mangled", "mangled", Kind::kText, Worth::kUsual,
                                  "at most 2,048 bytes of it: several kernels may look alike "
                                  "demangled"};
