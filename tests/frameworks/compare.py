@@ -10,7 +10,7 @@ from pathlib import Path
 import as_gpu
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
-from report_tables import by, exact, figure, known  # noqa: E402
+from report_tables import by, figure, known  # noqa: E402
 
 
 def write_trace(build, gpu, path):
@@ -68,9 +68,9 @@ def said(found, names):
     figures = {}
     for phase in set(PHASES.values()):
         parts = [row for row in found["phases"] if PHASES.get(row["phase"]) == phase]
-        figures[f"phase {phase}: FLOP"] = sum(map(exact, parts))
-        figures[f"phase {phase}: matrix FLOP"] = sum(exact(p, "matrix_flop") for p in parts)
-    figures["backward / forward, matrix work"] = found["figures"]["matrix_ratio"]
+        figures[f"phase {phase}: FLOP"] = sum(map(known, parts))
+        figures[f"phase {phase}: matrix FLOP"] = sum(known(p, "matrix_flop") for p in parts)
+    figures["backward / forward, matrix work"] = figure(found["figures"], "matrix_ratio")
     if not any(name.startswith("operator ") for name in names):
         return figures  # nothing names operators: it is not said which gradients there are
     least, most = expected(found)
@@ -79,12 +79,12 @@ def said(found, names):
     # Where some launches are unclear: at least so much.
     theory, forward = figure(methods["theory"]), names.get("phase forward: matrix FLOP", 0)
     figures[THEORY] = None if theory is None else theory >= 3 * forward
-    lacking = any(figure(place, "formula_flop") is None and exact(place) not in (None, 0)
+    lacking = any(figure(place, "formula_flop") is None and known(place)
                   for place in found["operator_places"])
     figures[ALL_COVERED] = lacking and "all covered" in methods["formula"]["basis"]
     for row in found["operator_passes"]:
-        figures[f"operator {row['operator']}: {row['pass']} matrix FLOP"] = exact(row,
-                                                                                  "matrix_flop")
+        name = f"operator {row['operator']}: {row['pass']} matrix FLOP"
+        figures[name] = figure(row, "matrix_flop")
     formulas = defaultdict(int)
     for row in found["operators"]:
         key = f"formula of {row['operator']}: {PHASES.get(row['phase'], row['phase'])}"

@@ -20,9 +20,9 @@ def exact(row, key="flop"):
 def figure(row, key="flop"):
     """The figure, or its bound; None where nothing is known."""
     for bound in ("", "_at_least", "_at_most"):
-        value = row.get(f"{key}{bound}_exact", row.get(f"{key}{bound}"))
-        if value is not None:
-            return int(value) if isinstance(value, str) else value
+        for name in (f"{key}{bound}_exact", f"{key}{bound}"):  # a mean has no exact integer
+            if (value := row.get(name)) is not None:
+                return int(value) if isinstance(value, str) else value
     return None
 
 
