@@ -96,6 +96,7 @@ class Anonymous(unittest.TestCase):
                 done = subprocess.run([self.build / "bin/flopreduce", "--format", "json", path],
                                       capture_output=True, check=False, timeout=60)
                 totals.append(json.loads(done.stdout)["figures"])
+                del totals[-1]["partial"]
             self.assertEqual(*totals)
 
     def test_no_name_of_the_users_stays(self):

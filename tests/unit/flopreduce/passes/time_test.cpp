@@ -431,13 +431,13 @@ TEST_CASE("utilization of busy time: kernels that overlap take their time once")
   options.utilization.peaks.push_back({"", "fp32", 4e9});  // 4 FLOP in a ns
   const Report r = reduce_bytes({t.bytes()}, options);
   const auto& executed = r.utilization.methods.at(0);
-  REQUIRE(executed.gpu_time.share);
-  REQUIRE(executed.busy.share);
-  CHECK(*executed.gpu_time.share == Approx(2 * 1000 / (4 * 2000.0)));
-  CHECK(*executed.busy.share == Approx(2 * 1000 / (4 * 1500.0)));
+  REQUIRE(executed.gpu_time.known());
+  REQUIRE(executed.busy.known());
+  CHECK(*executed.gpu_time.number() == Approx(2 * 1000 / (4 * 2000.0)));
+  CHECK(*executed.busy.number() == Approx(2 * 1000 / (4 * 1500.0)));
   const auto step = std::find_if(r.utilization.methods.begin(), r.utilization.methods.end(),
                                  [](const auto& m) { return m.name == "batch"; });
-  CHECK_FALSE(step->busy.share);
+  CHECK_FALSE(step->busy.known());
 }
 
 TEST_CASE("before and after the longest gap stand the kernels that ran there") {
