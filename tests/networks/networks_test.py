@@ -165,9 +165,9 @@ class Reports(unittest.TestCase):
                 ]
                 phases = json.loads(
                     subprocess.run(command, capture_output=True, check=True,
-                                   timeout=60).stdout)["phases"]
+                                   timeout=60).stdout)["compared_phases"]
                 forward = next(phase for phase in phases if phase["name"] == "forward")
-                self.assertEqual((forward["change"], forward["flop"]["normalized_ratio"]),
+                self.assertEqual((forward["change"], forward["flop_ratio"]),
                                  ("same", 1.0))
 
 

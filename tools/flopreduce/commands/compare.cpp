@@ -6,7 +6,6 @@
 #include "commands/arguments/gate_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"
-#include "report/comparison.h"
 #include "sections/screens/comparison.h"
 #include "support/text.h"
 
@@ -40,16 +39,11 @@ int run_compare(CompareArguments& a) {
   const Reduced right = reduce_one(a.input, a.second);
   if (!right.report) return right.exit_code;
   Comparison comparison = compare(*left.report, *right.report, normalization);
-  if (a.gates.any()) {
-    std::vector<Table> tables;
-    for (const Section& section : comparison_sections(comparison, *left.report, *right.report))
-      if (section.table) tables.push_back(*section.table);
-    comparison.gates = a.gates.results(tables);
-  }
+  if (a.gates.any()) comparison.gates = a.gates.results(comparison_tables(comparison));
   if (a.gates.lists()) return GateArguments::check(comparison.gates);
   const int code = write_result({comparison_sections(comparison, *left.report, *right.report),
-                                 [&] { return comparison_json(comparison); },
                                  {},
+                                 comparison_tables(comparison),
                                  "FLOP of A against B"},
                                 a.output);
   if (code != kExitFine) return code;

@@ -88,6 +88,22 @@ class Figure {
     return figure;
   }
   const std::optional<u128>& least() const { return least_; }
+  // What is not known of one is missing from the sum.
+  Figure& operator+=(const Figure& other) {
+    if (!other.known()) return *this = with(Mark::kAtLeast);
+    if (!known()) return *this = other.with(Mark::kAtLeast);
+    const auto *a = std::get_if<u128>(&value_), *b = std::get_if<u128>(&other.value_);
+    if (a != nullptr && b != nullptr) {
+      u128 sum = *a;
+      add_saturating(sum, *b);
+      value_ = sum;
+    } else {
+      value_ = *number() + *other.number();
+    }
+    marks_ = marks_ | other.marks_;
+    least_.reset();
+    return *this;
+  }
   // `factor` is above 0.
   friend Figure operator*(const Figure& a, double factor) {
     const auto number = a.number();

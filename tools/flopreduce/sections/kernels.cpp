@@ -52,7 +52,7 @@ Columns<KernelReport> kernel_columns() {
       .detail();
   c.text("note", "note", note_of).detail();
   c.for_programs();
-  c.text(said::kMangled, shown_mangled);
+  c.text(said::kMangled, &KernelReport::mangled);
   c.count("signatures", "signatures", &KernelReport::signatures,
           "launch shapes and parameters that differ");
   c.count("merged_parameter_launches", "merged", &KernelReport::merged_launches,
@@ -67,7 +67,7 @@ using KernelFormat = FormatOf<KernelReport>;
 Columns<KernelFormat> kernel_format_columns() {
   Columns<KernelFormat> c;
   c.text("kernel", "kernel", [](const KernelFormat& f) { return f.row.name; });
-  c.text(said::kMangled, [](const KernelFormat& f) { return shown_mangled(f.row); });
+  c.text(said::kMangled, [](const KernelFormat& f) { return f.row.mangled; });
   add_format(c);
   return c;
 }

@@ -33,7 +33,7 @@ Columns<Kernel> roofline_columns() {
   c.main();
   add_share_of_peak(c, work);
   c.for_programs();
-  c.text(said::kMangled, [](Kernel k) { return shown_mangled(*k); });
+  c.text(said::kMangled, [](Kernel k) { return k->mangled; });
   c.figure(said::kDramBytes, [](Kernel k) { return dram_bytes_of(k->work); });
   return c;
 }

@@ -94,19 +94,25 @@ std::vector<Section> chosen_sections(const Report& report, const std::vector<std
   return sections;
 }
 
+std::vector<Table> subject_tables(const Subject& subject, const Report& report) {
+  std::vector<Table> tables;
+  for (const TableSource* source : subject.sources)
+    if (report.with_facts || !source->facts()) tables.push_back(source->for_programs(report));
+  return tables;
+}
+
 std::vector<Table> report_tables(const Report& report) {
   std::vector<Table> tables;
-  for (const Subject* subject : subjects()) {
-    for (const TableSource* source : subject->sources)
-      if (report.with_facts || !source->facts()) tables.push_back(source->for_programs(report));
-    if (!subject->sources.empty()) continue;
-    if (subject->section != nullptr)
-      if (Section section = subject->section(report); section.table)
-        tables.push_back(std::move(*section.table));
-    if (subject->tables != nullptr)
-      for (Table& table : subject->tables(report)) tables.push_back(std::move(table));
-  }
+  for (const Subject* subject : subjects())
+    for (Table& table : subject_tables(*subject, report)) tables.push_back(std::move(table));
   return tables;
+}
+
+Table report_table(const Report& report, std::string_view key) {
+  const auto sources = table_sources();
+  const auto found =
+      std::ranges::find(sources, key, [](const TableSource* source) { return source->key(); });
+  return (*found)->for_programs(report);
 }
 
 std::vector<const TableSource*> table_sources() {

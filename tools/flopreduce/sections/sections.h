@@ -52,6 +52,9 @@ std::vector<ShownFigure> screen_figures(const Report&);
 void add_warnings(const Report&, std::vector<Line>&);
 // Every table of the report, in order: those of the sections, and those for programs only.
 std::vector<Table> report_tables(const Report&);
+std::vector<Table> subject_tables(const Subject&, const Report&);
+// One of them, by a key that there is.
+Table report_table(const Report&, std::string_view key);
 
 // Whether a table, or where `key` is empty one of all, needs ReduceOptions::facts.
 bool needs_facts(std::string_view key);

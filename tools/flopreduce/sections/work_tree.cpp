@@ -31,7 +31,7 @@ Columns<StackReport> stack_columns() {
   c.count(said::kUnmeasured, [](const StackReport& s) { return s.work.unmeasured; });
   add_gpu_time(c, &StackReport::work);
   c.text(said::kMangled, [kernel](const auto& s, const Report& report) {
-    return shown_mangled(kernel(s, report));
+    return kernel(s, report).mangled;
   });
   c.text(
       "phase", "phase",

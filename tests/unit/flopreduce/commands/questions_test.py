@@ -457,34 +457,36 @@ class Compare(Base):
     def test_the_same_twice_is_the_same(self):
         result = self.compare()
         self.assertEqual(result["kernel_counts"],
-                         {"appeared": 0, "vanished": 0, "changed": 0, "same": 3})
-        self.assertEqual(result["total"]["flop"]["ratio"], 1)
-        self.assertIsNone(result["normalization"])
+                         [{"appeared": 0, "vanished": 0, "changed": 0, "same": 3}])
+        self.assertEqual(by(result, "total")["flop"]["ratio"], 1)
+        self.assertIsNone(result["comparison"][0]["normalization"])
 
     def test_normalized_by_batch(self):
-        total = self.compare("--normalize", "batch=64,128")["total"]
+        total = by(self.compare("--normalize", "batch=64,128"), "total")
         self.assertEqual((total["flop"]["ratio"], total["flop"]["normalized_ratio"]), (1, 0.5))
         self.assertEqual(
-            self.compare("--normalize", "batch=1:64")["normalization"],
-            {"name": "batch", "a": 1, "b": 64})
+            self.compare("--normalize", "batch=1:64")["comparison"],
+            [{"simulated": False, "normalization": "batch", "normalization_a": 1,
+              "normalization_b": 64}])
         for wrong in ("batch", "batch=1", "=1,2", "batch=0,1", "batch=1,x"):
             self.refused(2, "must be NAME=A,B", "compare", self.trace["vectors"],
                          self.trace["vectors"], "--normalize", wrong)
 
     def test_kernels_that_appear_and_vanish(self):
         result = self.json("compare", self.trace["vectors"], self.trace["simulated"])
-        words = {k["name"]: k["change"] for k in result["kernels"]}
+        words = {k["name"]: k["change"] for k in result["compared_kernels"]}
         self.assertEqual(words["matrix_vector"], "vanished")
         self.assertEqual(words["dense_forward(int, float const*, float*)"], "appeared")
-        self.assertEqual(result["kernel_counts"]["same"], 0)
-        self.assertTrue(result["simulated"])
-        self.assertIsNone(result["total"]["flop"]["ratio"])  # one side has unmeasured launches
+        self.assertEqual(result["kernel_counts"][0]["same"], 0)
+        self.assertTrue(result["comparison"][0]["simulated"])
+        # One side has unmeasured launches.
+        self.assertIsNone(by(result, "total")["flop"]["ratio"])
         self.assertIn("SIMULATED",
                       run("compare", self.trace["vectors"], self.trace["simulated"]).stdout)
 
     def changed(self, a, b, *options):
         result = self.json("compare", self.trace[a], self.trace[b], *options)
-        kernels = {k["name"]: k for k in result["kernels"]}
+        kernels = {k["name"]: k for k in result["compared_kernels"]}
         return kernels["counted"], {name: k["change"] for name, k in kernels.items()}
 
     def test_from_0_to_something_is_a_change(self):
@@ -492,11 +494,12 @@ class Compare(Base):
             for options in ((), ("--normalize", "batch=64,128")):
                 kernel, words = self.changed(a, b, *options)
                 self.assertEqual(words, {"counted": "changed", "zero": "same"})
-                self.assertEqual(kernel["flop"]["ratio"], None if a == "exact0" else 0)
+                self.assertEqual(kernel["flop_ratio"], None if a == "exact0" else 0)
 
     def test_integers_beyond_2_to_53_are_exact(self):
         kernel, words = self.changed("exact53", "exact53_1")
-        self.assertEqual((kernel["flop"]["a"], kernel["flop"]["b"]), (2**53, 2**53 + 1))
+        self.assertEqual((kernel["flop_a_exact"], kernel["flop_b_exact"]),
+                         (str(2**53), str(2**53 + 1)))
         self.assertEqual(words["counted"], "changed")
         kernel, words = self.changed("exact53", "exact53_1", "--normalize", "batch=1,1")
         self.assertEqual(words["counted"], "same")  # divided: as exact as a division
@@ -542,19 +545,19 @@ class Compare(Base):
     def test_gates(self):
         both = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
         self.assertEqual(run(*both, "total.flop.ratio > 1.01").returncode, 0)
-        self.assertEqual(run(*both, "kernels.row_sum.gpu_time_ns.ratio >= 1").returncode, 1)
+        self.assertEqual(run(*both, "compared_kernels.row_sum.gpu_time_ratio >= 1").returncode, 1)
 
     def test_tables_are_those_of_the_json(self):
         both = (self.trace["vectors"], self.trace["simulated"])
         done = run("compare", *both, "--format", "csv", "--table", "compared_kernels")
         rows = {r["name"]: r for r in csv.DictReader(io.StringIO(done.stdout))}
-        kernels = self.json("compare", *both)["kernels"]
+        kernels = self.json("compare", *both)["compared_kernels"]
         self.assertEqual(set(rows), {k["name"] for k in kernels})
         for k in kernels:
             row = rows[k["name"]]
             self.assertEqual(row["change"], k["change"])
             for side in "ab":
-                self.assertEqual(row[f"launches_{side}"], str(k["launches"][side] or ""))
+                self.assertEqual(row[f"launches_{side}"], str(k[f"launches_{side}"] or ""))
         self.refused(2, "compared_phases, compared_kernels", "compare", *both, "--format", "csv")
         self.refused(2, "for --format csv only", "compare", *both, "--table", "compared_phases")
         markdown = run("compare", *both, "--format", "markdown").stdout
@@ -601,22 +604,21 @@ class Compare(Base):
 
     def test_a_phase_that_a_side_lacks_is_0_launches_and_0_flop_there(self):
         neither = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
-        for condition, code in (("phases.recompute.launches.b > 0",
-                                 0), ("phases.recompute.flop.a == 0", 1),
-                                ("phases.recompute.launches.b > phases.recompute.launches.a", 0)):
+        recompute = "compared_phases.recompute"
+        for condition, code in ((f"{recompute}.launches_b > 0", 0), (f"{recompute}.flop_a == 0", 1),
+                                (f"{recompute}.launches_b > {recompute}.launches_a", 0)):
             self.assertEqual(run(*neither, condition).returncode, code, condition)
         # 0 / 0 is no number: a gate on it fails, as on any figure that is not known.
-        done = run(*neither, "phases.recompute.flop.ratio > 1.01")
+        done = run(*neither, f"{recompute}.flop_ratio > 1.01")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("cannot be decided: phases.recompute.flop.ratio", done.stderr)
-        self.assertEqual(run(*neither, "phases.evaluation.launches.b > 0").returncode,
+        self.assertIn(f"cannot be decided: {recompute}.flop_ratio", done.stderr)
+        self.assertEqual(run(*neither, "compared_phases.evaluation.launches_b > 0").returncode,
                          2)  # no rule has it
-        # Not among the phases that are listed.
-        listed = [p["name"] for p in self.compare()["phases"]]
-        self.assertNotIn("recompute", listed)
-        one = self.json("compare", self.trace["vectors"], self.trace["simulated"])["phases"]
-        appeared = next(p for p in one if p["name"] == "backward")
-        self.assertEqual((appeared["change"], appeared["launches"]["a"], appeared["flop"]["a"]),
+        # Not among the phases that people see.
+        self.assertNotIn("recompute", run(*neither[:-1]).stdout)
+        one = self.json("compare", self.trace["vectors"], self.trace["simulated"])
+        appeared = by(one, "compared_phases")["backward"]
+        self.assertEqual((appeared["change"], appeared["launches_a"], appeared["flop_a"]),
                          ("appeared", 0, 0))
 
 

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "reduce_bytes.h"
+#include "support/text.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;
@@ -114,10 +115,13 @@ Report kernels_of(const std::vector<Named>& kernels) {
 // "a::k(int) 10/20 changed", sorted.
 std::vector<std::string> compared(const std::vector<Named>& a, const std::vector<Named>& b) {
   std::vector<std::string> lines;
-  const auto count = [](const std::optional<u128>& n) { return n ? to_decimal(*n) : "-"; };
-  for (const ComparedWork& k : compare(kernels_of(a), kernels_of(b), {}).kernels)
-    lines.push_back(k.name.substr(0, 20) + " " + count(k.launches.a) + "/" + count(k.launches.b) +
-                    " " + change_word(k.change));
+  const auto count = [](const Figure& n) {
+    return n.known() ? to_decimal(std::get<u128>(n.value())) : "-";
+  };
+  const Comparison comparison = compare(kernels_of(a), kernels_of(b), {});
+  for (const ComparedRow& k : compared_rows(comparison, "compared_kernels"))
+    lines.push_back(k.names[0].substr(0, 20) + " " + count(k.figures[0].a) + "/" +
+                    count(k.figures[0].b) + " " + change_word(k.change));
   std::ranges::sort(lines);
   return lines;
 }
@@ -143,4 +147,75 @@ TEST_CASE("a comparison holds every kernel, whatever its name is shown as") {
             .size() == 1);
   CHECK(compared({{"_ZN1aL1kEi", 10}, {"_ZN1a1kEi", 1000}}, {{"_Z5otheri", 1}}) ==
         Lines{"a::k(int) 1010/- vanished", "other(int) -/1 appeared"});
+}
+
+namespace {
+
+// gemm, 128 FLOP and 10 ns a launch: in layers fc1 and fc2 of forward, and in backward.
+Report layers_of(uint64_t fc1, uint64_t fc2, uint64_t backward, uint64_t lost = 0) {
+  TraceBuilder t = started(1);
+  t.kernel(1, "gemm", 11);
+  t.kernel(2, "lost", 12);
+  t.path(1, 0, "forward");
+  t.path(2, 1, "fc1");
+  t.path(3, 1, "fc2");
+  t.path(4, 0, "backward");
+  t.samples(1, 1, {sass(0, 0, 64)});
+  t.tally({{1, fc1, fc1, 10 * fc1, 2},
+           {1, fc2, fc2, 10 * fc2, 3},
+           {1, backward, backward, 10 * backward, 4}});
+  if (lost > 0) t.tally({{2, lost, lost, 10 * lost, 2}});
+  t.ledger(fc1 + fc2 + backward + lost, fc1 + fc2 + backward, lost);
+  t.end();
+  return reduce_bytes({t.bytes()});
+}
+
+const ComparedRow& row_of(const Comparison& comparison, const char* table, const char* name) {
+  const auto& rows = compared_rows(comparison, table);
+  const auto found = std::ranges::find(rows, name, [](const auto& row) { return row.names[0]; });
+  REQUIRE(found != rows.end());
+  return *found;
+}
+
+std::string text_of(const Comparison& comparison, const Report& a, const Report& b) {
+  std::ostringstream out;
+  write_text(out, comparison_sections(comparison, a, b), {});
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("a comparison joins layers and ranges, and shows the ones that changed") {
+  const Report a = layers_of(10, 20, 30), b = layers_of(10, 25, 30);
+  const Comparison c = compare(a, b, {});
+  CHECK(row_of(c, "compared_ranges", "forward/fc1").change == Change::kSame);
+  const ComparedRow& fc2 = row_of(c, "compared_ranges", "forward/fc2");
+  CHECK(fc2.change == Change::kChanged);
+  CHECK(fc2.figures[2].a.value() == Figure::Value(u128{20 * 128}));
+  CHECK(fc2.figures[2].b.value() == Figure::Value(u128{25 * 128}));
+  CHECK(fc2.figures[2].ratio.number() == 1.25);
+  CHECK(row_of(c, "compared_layers", "fc1").change == Change::kSame);
+  CHECK(row_of(c, "compared_layers", "fc2").figures[0].ratio.number() == 1.25);
+  const std::string text = text_of(c, a, b);
+  INFO(text);
+  CHECK(text.find("Ranges that changed") != std::string::npos);
+  CHECK(text.find("forward/fc2") != std::string::npos);
+  CHECK(text.find("forward/fc1") == std::string::npos);
+  CHECK(text_of(compare(a, a, {}), a, a).find("that changed") == std::string::npos);
+  // After normalization the other way round: fc2 has the same for each, fc1 has not.
+  const Comparison each = compare(a, layers_of(10, 40, 60), {"batch", 1, 2});
+  CHECK(row_of(each, "compared_ranges", "forward/fc2").change == Change::kSame);
+  CHECK(row_of(each, "compared_ranges", "forward/fc1").change == Change::kChanged);
+  CHECK(row_of(each, "compared_ranges", "forward/fc1").figures[2].ratio.number() == 0.5);
+}
+
+TEST_CASE("a bound stays a bound in a comparison: of the figure, and of its ratio") {
+  const Comparison c = compare(layers_of(10, 20, 30), layers_of(15, 20, 30, 5), {});
+  const Compared& flop = row_of(c, "compared_ranges", "forward/fc1").figures[2];
+  CHECK(flop.a.marks() == Mark::kNone);
+  CHECK(flop.b.marks() == Mark::kAtLeast);
+  CHECK(flop.ratio.marks() == Mark::kAtLeast);
+  CHECK(flop.ratio.number() == 1.5);
+  const Comparison back = compare(layers_of(15, 20, 30, 5), layers_of(10, 20, 30), {});
+  CHECK(row_of(back, "compared_ranges", "forward/fc1").figures[2].ratio.marks() == Mark::kAtMost);
 }

@@ -361,7 +361,7 @@ class Use(unittest.TestCase):
         rows = self.browser.run(
             "[...document.querySelectorAll('[data-key=compared_kernels] tbody tr:not(.space)')]"
             ".map((r) => [r.cells[0].title, r.cells[1].textContent])")
-        self.assertEqual(rows, [[k["name"], k["change"]] for k in sides["kernels"]])
+        self.assertEqual(rows, [[k["name"], k["change"]] for k in sides["compared_kernels"]])
         self.assertEqual(self.text("h1"), "FLOP of A against B")
         screen = run("compare", one, other, "--color", "never").stdout.decode()
         for name, note in self.browser.run(
@@ -370,7 +370,7 @@ class Use(unittest.TestCase):
             self.assertRegex(screen, rf"(?m)^  {name} .* {re.escape(note)}$")
         widths = self.browser.run("[...document.querySelectorAll('.bar')].map((b) => "
                                   "b.getBoundingClientRect().width)")
-        times = [sides["total"]["gpu_time_ns"][side] for side in "ab"]
+        times = [by(sides, "total")["gpu_time_ns"][side] for side in "ab"]
         self.assertAlmostEqual(widths[0] / widths[1], times[0] / times[1],
                                delta=0.02 * times[0] / times[1])
 

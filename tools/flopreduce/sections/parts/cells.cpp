@@ -72,7 +72,6 @@ std::optional<std::string> bound_by(const Work& work, const std::string& slowest
   return work.time.windowed > 0 ? std::nullopt : std::optional<std::string>("latency");
 }
 
-std::string shown_mangled(const KernelReport& kernel) { return cut(kernel.mangled, 2048); }
 
 Cell flop_cell(const Work& work) { return flop_of(work); }
 
@@ -145,6 +144,13 @@ std::string fixed(double value, int decimals) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
   return text.data();
+}
+
+Figure figure_of(const Cell& cell) {
+  Figure figure = Figure::unknown(cell.absent == "-" ? "" : cell.absent);
+  if (const auto* whole = std::get_if<u128>(&cell.value)) figure = {*whole, cell.marks};
+  if (const auto* real = std::get_if<double>(&cell.value)) figure = {*real, cell.marks};
+  return cell.least ? figure.no_less_than(*cell.least) : figure;
 }
 
 Cell marked(Cell cell, Mark mark) {

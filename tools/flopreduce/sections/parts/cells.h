@@ -24,7 +24,6 @@ Figure dram_bytes_of(const Work& work);
 std::optional<std::string> bound_by(const Work& work, const std::string& slowest);
 std::optional<std::string> nearer_roof(const Work& work, const std::string& slowest);
 
-std::string shown_mangled(const KernelReport& kernel);  // at most 2 KiB
 
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
 Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
@@ -48,6 +47,7 @@ std::optional<uint32_t> rank_of(const TraceReport& trace);
 std::optional<uint32_t> pid_of(const TraceReport& trace);
 
 Cell marked(Cell cell, Mark mark);  // where it holds something
+Figure figure_of(const Cell& cell);  // not known where it is a text
 
 // ">=", ">", "<=", "~" or several; empty for none.
 std::string marks_text(Mark marks);

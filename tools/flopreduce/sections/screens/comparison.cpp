@@ -1,10 +1,14 @@
 #include "sections/screens/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <set>
+#include <span>
 
+#include "phases/phases.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 #include "support/text.h"
@@ -12,111 +16,391 @@
 namespace flopinj::reduce {
 namespace {
 
-Cell cell(const auto& value) { return value ? Cell(*value) : Cell::none(); }
+// A column of both tables, and the columns that the comparison has of it: KEY_a, KEY_b, KEY_ratio.
+struct ComparedFigure {
+  const char* of;
+  const char* per;  // divided by this column; null: as it is
+  const char *key, *heading;
+  Worth sides, ratio;
 
-Table work_table(const char* key, const char* heading, const std::vector<ComparedWork>& works,
+  Kind kind() const {
+    const std::string_view name = of;
+    return name.ends_with("_ns")    ? Kind::kNanoseconds
+           : name.ends_with("flop") ? Kind::kFlop
+                                    : Kind::kCount;
+  }
+};
+
+constexpr Worth kHidden = Worth::kProgram, kUsual = Worth::kUsual, kMain = Worth::kMain,
+                kDetail = Worth::kDetail;
+// clang-format off
+constexpr ComparedFigure kOfLaunches[] = {
+    {"launches",    nullptr,    "launches",        "launches", kUsual, kHidden},
+    {"flop",        "launches", "flop_per_launch", "FLOP/launch", kUsual, kHidden},
+    {"flop",        nullptr,    "flop",            "FLOP", kHidden, kMain},
+    {"gpu_time_ns", nullptr,    "gpu_time",        "time", kDetail, kMain},
+};
+constexpr size_t kFlopOfLaunches = 2, kTimeOfLaunches = 3;
+constexpr ComparedFigure kOfLayers[] = {
+    {"forward_flop",         nullptr, "forward_flop",      "forward", kUsual, kMain},
+    {"backward_flop",        nullptr, "backward_flop",     "backward", kUsual, kMain},
+    {"forward_gpu_time_ns",  nullptr, "forward_gpu_time",  "time fwd", kDetail, kUsual},
+    {"backward_gpu_time_ns", nullptr, "backward_gpu_time", "time bwd", kDetail, kUsual},
+};
+constexpr ComparedFigure kOfSteps[] = {
+    {"median_ns", nullptr, "median", "median", kUsual, kMain},
+    {"mean_ns",   nullptr, "mean",   "mean", kUsual, kMain},
+};
+// clang-format on
+
+// A column's texts have to outlive it.
+const char* kept(std::string text) {
+  static std::set<std::string> all;
+  return all.insert(std::move(text)).first->c_str();
+}
+std::array<Column, 3> columns_of(const ComparedFigure& f) {
+  const char* unit = f.kind() == Kind::kNanoseconds ? "_ns" : "";
+  const auto side = [&](const char* key, const char* heading) {
+    return Column{kept(std::string(f.key) + key + unit), kept(f.heading + std::string(heading)),
+                  f.kind(), f.sides};
+  };
+  return {side("_a", " A"), side("_b", " B"),
+          Column{kept(f.key + std::string("_ratio")), kept(f.heading + std::string(" B/A")),
+                 Kind::kRatio, f.ratio, "B / A, after --normalize"}};
+}
+
+// A column that says which row of A and which of B are the same.
+struct ComparedName {
+  const char* of;
+  Column column;
+};
+struct ComparedTable {
+  const char* of;     // the report's table
+  const char* title;  // for people
+  const char* key;
+  std::vector<ComparedName> names;
+  std::span<const ComparedFigure> figures;
+  // A row that the other side lacks is matched by its first name alone, and several of that name
+  // are added up. Kernels: what the compiler makes of an anonymous namespace differs from build to
+  // build.
+  bool by_first_name = false;
+  bool zero_where_absent = false;  // the side without the row has 0 launches and 0 FLOP there
+  bool by_difference = true;       // rows are in the order of it
+};
+
+const std::vector<ComparedTable>& compared_tables() {
+  static const std::vector<ComparedTable> kTables = {
+      {"phases",
+       "Total and phases",
+       "compared_phases",
+       {{"phase", {"name", "phase"}}},
+       kOfLaunches,
+       false,
+       true,
+       false},
+      {"kernels",
+       "Kernels",
+       "compared_kernels",
+       {{"kernel", {"name", "kernel"}},
+        {"mangled",
+         {"mangled", "mangled", Kind::kText, kHidden,
+          "null where it is another on each side, or there are several of that name"}}},
+       kOfLaunches,
+       true},
+      {"layers",
+       "Layers that changed",
+       "compared_layers",
+       {{"layer", {"name", "layer"}}},
+       kOfLayers},
+      {"operators",
+       "Operators that changed",
+       "compared_operators",
+       {{"operator", {"name", "operator"}}, {"phase", {"phase", "phase"}}},
+       kOfLaunches},
+      {"ranges",
+       "Ranges that changed",
+       "compared_ranges",
+       {{"range", {"name", "range"}}},
+       kOfLaunches},
+      {"steps",
+       "Steps that changed",
+       "compared_steps",
+       {{"what", {"name", "of a step"}}},
+       kOfSteps,
+       false,
+       false,
+       false},
+  };
+  return kTables;
+}
+
+// Of the whole run, from the reports' tables `figures`.
+struct RunFigure {
+  const char* key;
+  const char* shown;  // on the first lines; null: not there
+  Kind kind;
+};
+constexpr std::array kRunFigures = {
+    RunFigure{"launches", nullptr, Kind::kCount},
+    RunFigure{"flop", "Executed", Kind::kFlop},
+    RunFigure{"step_time", "Per step", Kind::kNanoseconds},  // in seconds
+    RunFigure{"hfu", "HFU", Kind::kShare},
+    RunFigure{"mfu", "MFU", Kind::kShare},
+    RunFigure{"hfu_kernel_time", nullptr, Kind::kShare},
+    RunFigure{"gpu_time_ns", "Kernel time", Kind::kNanoseconds},
+    RunFigure{"ratio", "Backward/fwd", Kind::kRatio},
+    RunFigure{"matrix_ratio", nullptr, Kind::kRatio},
+    RunFigure{"coverage", "Coverage", Kind::kShare},
+    RunFigure{"tokens_per_s", nullptr, Kind::kRatio},
+};
+
+// Larger batches and longer runs have more of it.
+bool is_amount(Kind kind) {
+  return kind == Kind::kCount || kind == Kind::kFlop || kind == Kind::kNanoseconds;
+}
+
+Compared compared(Figure a, Figure b, Kind kind, const Normalization& n) {
+  Compared out{std::move(a), std::move(b), {}};
+  out.ratio = out.b / out.a;
+  if (const auto ratio = out.ratio.number(); ratio && is_amount(kind))
+    out.ratio = {*ratio * n.a / n.b, out.ratio.marks()};
+  return out;
+}
+
+// Integers differ in the last digit, normalised ones by more than their division rounds. What is
+// not known to be another on a side does not.
+bool differ(const Compared& c, Kind kind, const Normalization& n) {
+  constexpr double kSame = 1e-9;
+  if (!c.a.known() || !c.b.known()) return false;
+  if (c.a.bound() || c.b.bound()) return c.a.bound() != c.b.bound();
+  if (n.name.empty() || !is_amount(kind)) return c.a.value() != c.b.value();
+  const double a = *c.a.number() / n.a, b = *c.b.number() / n.b;
+  return std::fabs(a - b) > kSame * std::max(a, b);
+}
+
+// A difference in time alone makes no row another: times differ from run to run. Nor does a mean of
+// launches, whose launches and sum are compared.
+bool row_differs(const std::span<const ComparedFigure>& of, const std::vector<Compared>& figures,
                  const Normalization& n) {
-  Table table{key,
-              {{"name", heading},
-               {"change", "change", Kind::kText, Worth::kMain},
-               {"launches_a", "launches A", Kind::kCount},
-               {"launches_b", "launches B", Kind::kCount},
-               {"flop_per_launch_a", "FLOP/launch A", Kind::kFlop},
-               {"flop_per_launch_b", "FLOP/launch B", Kind::kFlop},
-               {"flop_ratio", "FLOP B/A", Kind::kRatio, Worth::kMain},
-               {"gpu_time_a_ns", "time A", Kind::kNanoseconds, Worth::kDetail},
-               {"gpu_time_b_ns", "time B", Kind::kNanoseconds, Worth::kDetail},
-               {"gpu_time_ratio", "time B/A", Kind::kRatio, Worth::kMain}}};
+  for (size_t i = 0; i < of.size(); ++i) {
+    const Kind kind = of[i].kind();
+    const bool counts = kind == Kind::kFlop || (kind == Kind::kCount && n.name.empty());
+    if (!counts || of[i].per != nullptr) continue;
+    if (figures[i].a.known() != figures[i].b.known() || differ(figures[i], kind, n)) return true;
+  }
+  return false;
+}
+
+// How much normalised time, or FLOP where times agree, a row moved.
+double moved(const std::span<const ComparedFigure>& of, const ComparedRow& row,
+             const Normalization& n) {
+  double sum = 0;
+  for (size_t i = 0; i < of.size(); ++i) {
+    if (of[i].per != nullptr || of[i].kind() == Kind::kCount) continue;
+    const double by = std::fabs(row.figures[i].b.number().value_or(0) / n.b -
+                                row.figures[i].a.number().value_or(0) / n.a);
+    sum += of[i].kind() == Kind::kNanoseconds ? by : by * 1e-15;
+  }
+  return sum;
+}
+
+// One side's row, or several that are one here. Figures by ComparedTable::figures, not yet divided.
+struct Item {
+  std::vector<std::string> names;
+  std::vector<Figure> figures;
+};
+using Items = std::map<std::string, Item>;
+
+size_t column_of(const Table& table, std::string_view key) {
+  const auto found = std::ranges::find(table.columns, key, [](const Column& c) { return c.key; });
+  return static_cast<size_t>(found - table.columns.begin());
+}
+
+std::string name_at(const TableRow& row, size_t column) {
+  const auto* text = column < row.size() ? std::get_if<std::string>(&row[column].value) : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+Figure figure_at(const TableRow& row, size_t column) {
+  return column < row.size() ? figure_of(row[column]) : Figure();
+}
+
+std::vector<Item> items_of(const ComparedTable& of, const Table& table) {
+  std::vector<size_t> names, figures;
+  for (const ComparedName& name : of.names) names.push_back(column_of(table, name.of));
+  for (const ComparedFigure& figure : of.figures) figures.push_back(column_of(table, figure.of));
+  std::vector<Item> items;
+  table.for_each_row([&](const TableRow& row) {
+    Item& item = items.emplace_back();
+    for (const size_t column : names) item.names.push_back(name_at(row, column));
+    for (const size_t column : figures) item.figures.push_back(figure_at(row, column));
+  });
+  return items;
+}
+
+std::string identity(const Item& item) {
+  std::string text;
+  for (const std::string& name : item.names) text += name + '\0';
+  return text;
+}
+
+// By identity; those that the other side lacks by their first name, where that will do.
+Items by_identity(const ComparedTable& of, const std::vector<Item>& items,
+                  const std::vector<Item>& others) {
+  std::set<std::string> there;
+  for (const Item& item : others) there.insert(identity(item));
+  Items out;
+  for (const Item& item : items) {
+    const bool whole = !of.by_first_name || there.contains(identity(item));
+    const auto [entry, fresh] = out.try_emplace(whole ? identity(item) : item.names[0], item);
+    if (fresh) continue;
+    Item& sum = entry->second;
+    for (size_t i = 0; i < sum.figures.size(); ++i) sum.figures[i] += item.figures[i];
+    for (size_t i = 1; i < sum.names.size(); ++i)
+      if (sum.names[i] != item.names[i]) sum.names[i].clear();
+  }
+  return out;
+}
+
+ComparedRow join(const ComparedTable& of, const Item* a, const Item* b, const Normalization& n) {
+  const Item& shown = a != nullptr ? *a : *b;
+  ComparedRow row{shown.names, Change::kSame, {}};
+  for (size_t i = 1; i < row.names.size(); ++i)
+    if (a != nullptr && b != nullptr && a->names[i] != b->names[i]) row.names[i].clear();
+  const auto side = [&](const Item* item, size_t i) {
+    if (item == nullptr) return of.zero_where_absent ? Figure::exact(u128{0}) : Figure();
+    return item->figures[i];
+  };
+  const auto figure = [&](const Item* item, size_t i) {
+    const char* per = of.figures[i].per;
+    if (per == nullptr) return side(item, i);
+    const auto divisor = std::ranges::find_if(of.figures, [&](const ComparedFigure& f) {
+      return f.per == nullptr && std::string_view(f.of) == per;
+    });
+    return side(item, i) / side(item, static_cast<size_t>(divisor - of.figures.begin()));
+  };
+  for (size_t i = 0; i < of.figures.size(); ++i)
+    row.figures.push_back(compared(figure(a, i), figure(b, i), of.figures[i].kind(), n));
+  if (a == nullptr)
+    row.change = Change::kAppeared;
+  else if (b == nullptr)
+    row.change = Change::kVanished;
+  else if (row_differs(of.figures, row.figures, n))
+    row.change = Change::kChanged;
+  return row;
+}
+
+std::vector<ComparedRow> joined(const ComparedTable& of, const Report& a, const Report& b,
+                                const Normalization& n) {
+  const auto left = items_of(of, report_table(a, of.of)),
+             right = items_of(of, report_table(b, of.of));
+  const Items of_a = by_identity(of, left, right), of_b = by_identity(of, right, left);
+  std::vector<ComparedRow> rows;
+  for (const auto& [key, item] : of_a) {
+    const auto other = of_b.find(key);
+    rows.push_back(join(of, &item, other == of_b.end() ? nullptr : &other->second, n));
+  }
+  for (const auto& [key, item] : of_b)
+    if (!of_a.contains(key)) rows.push_back(join(of, nullptr, &item, n));
+  if (of.by_difference)
+    std::ranges::stable_sort(rows, std::greater<>(),
+                             [&](const ComparedRow& row) { return moved(of.figures, row, n); });
+  return rows;
+}
+
+// Phases of the rules that are not among these.
+std::vector<ComparedRow> absent_phases(const Report& a, const Report& b,
+                                       const std::vector<ComparedRow>& present) {
+  std::set<std::string> names;
+  for (const Report* report : {&a, &b})
+    for (const RuleReport& rule : report->rules)
+      if (rule.phase != kNoPhase) names.insert(rule.phase);
+  for (const ComparedRow& phase : present) names.erase(phase.names[0]);
+  const ComparedTable& phases = compared_tables().front();
+  std::vector<ComparedRow> out;
+  for (const auto& name : names) {
+    const Item none{{name}, std::vector(phases.figures.size(), Figure::exact(u128{0}))};
+    out.push_back(join(phases, &none, &none, {}));
+  }
+  return out;
+}
+
+Table table_of(const ComparedTable& of, const std::vector<ComparedRow>& rows) {
+  Table table{of.key, {}};
+  for (const ComparedName& name : of.names) table.columns.push_back(name.column);
+  table.columns.insert(table.columns.begin() + 1,
+                       {"change", "change", Kind::kText, Worth::kMain,
+                        "appeared, vanished, same or changed: in FLOP or, without --normalize, in "
+                        "launches, never in time only"});
+  for (const ComparedFigure& figure : of.figures)
+    for (const Column& column : columns_of(figure)) table.columns.push_back(column);
   table.long_list = true;
-  for (const auto& w : works)
-    table.rows.push_back({w.name, change_word(w.change), cell(w.launches.a), cell(w.launches.b),
-                          cell(w.flop_per_launch.a), cell(w.flop_per_launch.b),
-                          cell(w.flop.normalized(n)), cell(w.gpu_time_ns.a), cell(w.gpu_time_ns.b),
-                          cell(w.gpu_time_ns.normalized(n))});
+  for (const ComparedRow& row : rows) {
+    TableRow& cells = table.rows.emplace_back();
+    for (const std::string& name : row.names) cells.push_back(name.empty() ? Cell() : Cell(name));
+    cells.insert(cells.begin() + 1, change_word(row.change));
+    for (const auto& [a, b, ratio] : row.figures) cells.insert(cells.end(), {a, b, ratio});
+  }
   return table;
 }
 
-std::string count_text(const std::vector<ComparedWork>& kernels, Change change) {
-  const auto n = std::count_if(kernels.begin(), kernels.end(),
-                               [&](const auto& k) { return k.change == change; });
-  return std::to_string(n) + " " + change_word(change);
+// The run's figures, one a row: total.flop.ratio.
+Table total_table(const Comparison& c) {
+  Table table{
+      "total",
+      {{"figure", "figure"},
+       {"a", "A", Kind::kRatio},
+       {"b", "B", Kind::kRatio},
+       {"ratio", "B/A", Kind::kRatio, Worth::kUsual, "null where a side is not known, or 0"},
+       {"normalized_ratio", "normalized", Kind::kRatio, Worth::kUsual,
+        "the same after --normalize, where it is of launches, FLOP or times"}}};
+  for (size_t i = 0; i < kRunFigures.size(); ++i) {
+    const Compared& figure = c.run.figures[i];
+    table.rows.push_back(
+        {kRunFigures[i].key, figure.a, figure.b, figure.b / figure.a, figure.ratio});
+  }
+  return table;
 }
 
-template <typename Value>
-void plain_sides(Fields& f, const Pair<Value>& pair) {
-  f("a", pair.a);
-  f("b", pair.b);
-}
-void flop_sides(Fields& f, const Pair<u128>& pair) {
-  f.flop("a", pair.a);
-  f.flop("b", pair.b);
-}
-
-template <typename Value>
-void pair_object(Fields& f, const char* key, const Pair<Value>& pair, const Normalization& n,
-                 const char* about = "", void (*sides)(Fields&, const Pair<Value>&) = plain_sides) {
-  f.object(key, about, [&](Fields& object) {
-    sides(object, pair);
-    object("ratio", pair.ratio(), "B / A; null where either is null or A is 0");
-    object("normalized_ratio", pair.normalized(n),
-           "the same after normalization; without one, and of figures per launch, equal to ratio");
-  });
-}
-
-void compared_fields(Fields& f, const ComparedWork& w, const Normalization& n) {
-  f("name", w.name);
-  f("mangled", text_or_null(cut(w.mangled, 2048)),
-    "of a kernel; null where it has another on each side, or is several of that name");
-  f.word("change", change_word(w.change), {"appeared", "vanished", "changed", "same"},
-         "changed: in FLOP or, without normalization, in launches; never in time only");
-  pair_object(f, "launches", w.launches, n);
-  pair_object(f, "flop", w.flop, n, "null while a launch is unmeasured", flop_sides);
-  pair_object(f, "flop_per_launch", w.flop_per_launch, {});
-  pair_object(f, "gpu_time_ns", w.gpu_time_ns, n);
-  pair_object(f, "time_per_launch_ns", w.time_per_launch_ns, {});
-}
-
-void compared_list(Fields& f, const char* key, const std::vector<ComparedWork>& works,
-                   const Normalization& n) {
-  f.list(key, works, "", [&](Fields& row, const ComparedWork& w) {
-    row.part("compared", [&](Fields& part) { compared_fields(part, w, n); });
-  });
-}
-
-void run_fields(Fields& f, const Comparison& c) {
-  pair_object(f, "hfu", c.hfu, {}, "executed FLOP / (wall time x peak), a share of 1");
-  pair_object(f, "mfu", c.mfu, {}, "FLOP by formula / (wall time x peak), a share of 1");
-  pair_object(f, "coverage", c.coverage, {}, "share of launches that have a FLOP count");
-  pair_object(f, "backward_forward_ratio", c.backward_forward_ratio, {},
-              "executed FLOP of backward / those of forward, of each side");
-  pair_object(f, "step_time_ns", c.step_time_ns, c.normalization,
-              "median wall time of a training step");
-}
-
-void comparison_fields(Fields& f, const Comparison& c) {
+// What the figures of the others are to be read by.
+Table comparison_table(const Comparison& c) {
   const Normalization& n = c.normalization;
-  f.version();
-  f("simulated", c.simulated, "at least one side was recorded on simgpu");
-  f.object_if(!n.name.empty(), "normalization",
-              "--normalize NAME=A,B: what A's and B's figures are divided by in normalized_ratio",
-              [&](Fields& by) {
-                by("name", n.name);
-                by("a", n.a);
-                by("b", n.b);
-              });
-  f.object("total", "", [&](Fields& total) {
-    total.part("compared", [&](Fields& part) { compared_fields(part, c.total, n); });
-  });
-  run_fields(f, c);
-  compared_list(f, "phases", c.phases, n);
-  compared_list(f, "kernels", c.kernels, n);
-  f.object("kernel_counts", "kernels by what changed", [&](Fields& counts) {
-    for (const Change change :
-         {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame})
-      counts(change_word(change),
-             static_cast<uint64_t>(std::ranges::count(c.kernels, change, &ComparedWork::change)));
-  });
-  gate_fields(f, c.gates);
+  const auto if_any = [&](Cell cell) { return n.name.empty() ? Cell::none() : std::move(cell); };
+  return {
+      "comparison",
+      {{"simulated", "simulated", Kind::kFlag, Worth::kUsual,
+        "at least one side was recorded on simgpu"},
+       {"normalization", "normalization", Kind::kText, Worth::kUsual, "--normalize NAME=A,B"},
+       {"normalization_a", "of A", Kind::kRatio, Worth::kUsual, "what A's figures are divided by"},
+       {"normalization_b", "of B", Kind::kRatio}},
+      {{Figure::exact(u128{c.simulated}), if_any(n.name), if_any(Figure::exact(n.a)),
+        if_any(Figure::exact(n.b))}}};
+}
+
+uint64_t count_of(const std::vector<ComparedRow>& rows, Change change) {
+  return static_cast<uint64_t>(std::ranges::count(rows, change, &ComparedRow::change));
+}
+
+Table counts_table(const std::vector<ComparedRow>& kernels) {
+  Table table{"kernel_counts", {}, {{}}};
+  for (const Change change :
+       {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame}) {
+    table.columns.push_back({change_word(change), change_word(change), Kind::kCount});
+    table.rows[0].emplace_back(Figure::exact(count_of(kernels, change)));
+  }
+  return table;
+}
+
+// Without what is for programs only, and without reasons: a dash is enough here.
+Table for_people(const Table& all) {
+  Table table{all.key, {}, {}, all.long_list};
+  for (const Column& column : all.columns)
+    if (column.worth != kHidden) table.columns.push_back(column);
+  for (const TableRow& row : all.rows) {
+    TableRow& cells = table.rows.emplace_back();
+    for (size_t i = 0; i < row.size(); ++i)
+      if (all.columns[i].worth != kHidden) cells.push_back(row[i].empty() ? Cell::none() : row[i]);
+  }
+  return table;
 }
 
 // "1.2 % more", of a ratio that is not 1.
@@ -126,50 +410,55 @@ std::string change_text(double ratio, const char* more, const char* less) {
 
 // The answer in one sentence. Ratios are after normalization.
 std::string verdict(const Comparison& c) {
-  const auto flop = c.total.flop.normalized(c.normalization);
-  const auto time = c.total.gpu_time_ns.normalized(c.normalization);
-  if (!c.total.flop.a || !c.total.flop.b)
-    return std::string("FLOP cannot be compared: ") + (c.total.flop.a ? "B" : "A") +
+  const auto complete = [](const Figure& figure) {
+    return figure.known() && !has(figure.marks(), Mark::kAtLeast);
+  };
+  const Compared& flop = c.total.figures[kFlopOfLaunches];
+  const Compared& time = c.total.figures[kTimeOfLaunches];
+  if (!complete(flop.a) || !complete(flop.b))
+    return std::string("FLOP cannot be compared: ") + (complete(flop.a) ? "B" : "A") +
            " has launches without a FLOP count";
   std::string text = "B executes ";
-  if (!flop)
-    text += *c.total.flop.b == 0 ? "no FLOP, like A" : "FLOP, A none";
-  else if (same_flop(c.total, c.normalization))
+  const auto more = flop.ratio.number(), longer = time.ratio.number();
+  if (!more)
+    text += *flop.b.number() == 0 ? "no FLOP, like A" : "FLOP, A none";
+  else if (!differ(flop, Kind::kFlop, c.normalization))
     text += "the same FLOP as A";
   else
-    text += change_text(*flop, " more FLOP than A", " fewer FLOP than A");
-  if (!time) return text + "; GPU time cannot be compared";
-  text += *time == 1 ? " in the same GPU time"
-                     : " in " + change_text(*time, " more GPU time", " less GPU time");
-  if (flop) text += ": " + fixed(*flop / *time, 4) + " times the FLOP/s";
+    text += change_text(*more, " more FLOP than A", " fewer FLOP than A");
+  if (!longer || !complete(time.a) || !complete(time.b))
+    return text + "; GPU time cannot be compared";
+  text += *longer == 1 ? " in the same GPU time"
+                       : " in " + change_text(*longer, " more GPU time", " less GPU time");
+  if (more) text += ": " + fixed(*more / *longer, 4) + " times the FLOP/s";
   return text;
 }
 
-// "0.9990", "A 118.8 MFLOP, B 118.7 MFLOP". Nothing where neither side has the figure.
-template <typename Value>
-void add_figure(std::vector<ShownFigure>& figures, const char* name, const Pair<Value>& pair,
-                const Normalization& n, std::string (*text)(Value)) {
-  if (!pair.a && !pair.b) return;
-  const auto ratio = pair.normalized(n);
-  const auto side = [&](const auto& value) { return value ? text(*value) : "-"; };
-  figures.push_back({name, ratio ? fixed(*ratio, 4) : "-",
-                     "A " + side(pair.a) + ", B " + side(pair.b),
-                     ratio ? Tone::kTitle : Tone::kDim});
+std::string side_text(const RunFigure& of, const Figure& figure) {
+  const auto number = figure.number();
+  if (!number) return "-";
+  const auto text = [&]() -> std::string {
+    if (of.kind == Kind::kShare) return percent_text(*number);
+    if (of.kind == Kind::kRatio) return fixed(*number, 3);
+    if (of.kind == Kind::kFlop) return to_human(std::get<u128>(figure.value()), "FLOP");
+    if (const auto* ns = std::get_if<u128>(&figure.value())) return to_human_time(*ns);
+    return to_human_time(static_cast<u128>(*number * 1e9 + 0.5));
+  };
+  return marked_text(figure.marks(), text());
 }
-std::string flop_text(u128 flop) { return to_human(flop, "FLOP"); }
-std::string median_text(double ns) { return to_human_time(static_cast<u128>(ns)); }
-std::string ratio_text(double ratio) { return fixed(ratio, 3); }
 
+// "0.9990", "A 118.8 MFLOP, B 118.7 MFLOP". Without those that neither side has.
 std::vector<ShownFigure> comparison_figures(const Comparison& c) {
-  const Normalization& n = c.normalization;
   std::vector<ShownFigure> figures;
-  add_figure(figures, "Executed", c.total.flop, n, flop_text);
-  add_figure(figures, "Per step", c.step_time_ns, n, median_text);
-  add_figure(figures, "HFU", c.hfu, {}, percent_text);
-  add_figure(figures, "MFU", c.mfu, {}, percent_text);
-  add_figure(figures, "Kernel time", c.total.gpu_time_ns, n, to_human_time);
-  add_figure(figures, "Backward/fwd", c.backward_forward_ratio, {}, ratio_text);
-  add_figure(figures, "Coverage", c.coverage, {}, percent_text);
+  for (size_t i = 0; i < kRunFigures.size(); ++i) {
+    const RunFigure& of = kRunFigures[i];
+    const Compared& figure = c.run.figures[i];
+    if (of.shown == nullptr || (!figure.a.known() && !figure.b.known())) continue;
+    const auto ratio = figure.ratio.number();
+    figures.push_back({of.shown, ratio ? marked_text(figure.ratio.marks(), fixed(*ratio, 4)) : "-",
+                       "A " + side_text(of, figure.a) + ", B " + side_text(of, figure.b),
+                       ratio ? Tone::kTitle : Tone::kDim});
+  }
   return figures;
 }
 
@@ -192,9 +481,49 @@ void add_sides(std::vector<Line>& lines, const Report& a, const Report& b) {
 
 }  // namespace
 
+bool parse_normalization(const std::string& text, Normalization& out) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return false;
+  const std::string_view values = std::string_view(text).substr(equals + 1);
+  const size_t comma = values.find_first_of(",:");
+  if (comma == std::string_view::npos) return false;
+  const auto a = parse_si(values.substr(0, comma));
+  const auto b = parse_si(values.substr(comma + 1));
+  if (!a || !b || *a <= 0 || *b <= 0) return false;
+  out = {text.substr(0, equals), *a, *b};
+  return true;
+}
+
+const char* change_word(Change change) {
+  constexpr std::array kWords = {"same", "appeared", "vanished", "changed"};
+  return kWords[static_cast<size_t>(change)];
+}
+
+Comparison compare(const Report& a, const Report& b, const Normalization& n) {
+  Comparison out;
+  out.normalization = n;
+  out.simulated = a.simulated.value_or(false) || b.simulated.value_or(false);
+  const Table left = report_table(a, "figures"), right = report_table(b, "figures");
+  for (const RunFigure& figure : kRunFigures)
+    out.run.figures.push_back(compared(figure_at(left.rows[0], column_of(left, figure.key)),
+                                       figure_at(right.rows[0], column_of(right, figure.key)),
+                                       figure.kind, n));
+  const ComparedTable& phases = compared_tables().front();
+  Item total_a = items_of(phases, left).front(), total_b = items_of(phases, right).front();
+  total_a.names = total_b.names = {"total"};
+  out.total = join(phases, &total_a, &total_b, n);
+  for (const ComparedTable& table : compared_tables()) out.tables.push_back(joined(table, a, b, n));
+  out.absent_phases = absent_phases(a, b, out.tables.front());
+  return out;
+}
+
+const std::vector<ComparedRow>& compared_rows(const Comparison& c, std::string_view key) {
+  const auto found = std::ranges::find(compared_tables(), key, [](const auto& t) { return t.key; });
+  return c.tables[static_cast<size_t>(found - compared_tables().begin())];
+}
+
 std::vector<Section> comparison_sections(const Comparison& c, const Report& a, const Report& b) {
   const Normalization& n = c.normalization;
-  std::vector<Section> sections;
   Section head;
   if (c.simulated)
     head.above.emplace_back("SIMULATED: at least one side was recorded on simgpu.", Tone::kWarn);
@@ -205,38 +534,42 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
                                                format_si(n.a) + " and " + format_si(n.b) + ".");
   head.above.emplace_back("");
   head.figures = comparison_figures(c);
-  sections.push_back(std::move(head));
-  std::vector<ComparedWork> phases = {c.total};
-  phases.insert(phases.end(), c.phases.begin(), c.phases.end());
-  sections.push_back(
-      {"Total and phases", {}, work_table("compared_phases", "phase", phases, n), {}});
-  sections.push_back(
-      {"Kernels",
-       {"  " + count_text(c.kernels, Change::kAppeared) + ", " +
-        count_text(c.kernels, Change::kVanished) + ", " + count_text(c.kernels, Change::kChanged) +
-        ", " + count_text(c.kernels, Change::kSame)},
-       work_table("compared_kernels", "kernel", c.kernels, n),
-       {}});
+  std::vector<Section> sections{std::move(head)};
+  for (size_t i = 0; i < c.tables.size(); ++i) {
+    const ComparedTable& of = compared_tables()[i];
+    const bool all = i < 2;  // phases and kernels; of the others the rows that changed
+    std::vector<ComparedRow> rows = c.tables[i];
+    if (i == 0) rows.insert(rows.begin(), c.total);
+    if (!all) std::erase_if(rows, [](const auto& row) { return row.change == Change::kSame; });
+    if (!all && rows.empty()) continue;
+    Section& section =
+        sections.emplace_back(Section{of.title, {}, for_people(table_of(of, rows)), {}});
+    if (!of.by_first_name) continue;
+    std::string counts;
+    for (const Change change :
+         {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame})
+      counts += (counts.empty() ? "  " : ", ") + std::to_string(count_of(rows, change)) + " " +
+                change_word(change);
+    section.above.emplace_back(std::move(counts));
+  }
   return sections;
 }
 
-Json comparison_json(const Comparison& c) {
-  return Fields::json_of([&](Fields& f) { comparison_fields(f, c); });
-}
-
-Json comparison_schema() {
-  return Fields::schema_of(
-      "flopreduce compare",
-      "What changed from recording A to recording B: null where a side has none of a name, or its "
-      "figure is not known. Times are nanoseconds.",
-      [](Fields& f) { comparison_fields(f, {}); });
-}
-
-Json comparison_gate_json(const Comparison& c) {
-  Comparison with_absent = c;
-  with_absent.phases.insert(with_absent.phases.end(), c.absent_phases.begin(),
-                            c.absent_phases.end());
-  return comparison_json(with_absent);
+std::vector<Table> comparison_tables(const Comparison& c) {
+  std::vector<Table> tables{comparison_table(c), total_table(c),
+                            counts_table(compared_rows(c, "compared_kernels"))};
+  for (size_t i = 0; i < c.tables.size(); ++i) {
+    std::vector<ComparedRow> rows = c.tables[i];
+    if (i == 0) {
+      rows.insert(rows.begin(), c.total);
+      rows.insert(rows.end(), c.absent_phases.begin(), c.absent_phases.end());
+    }
+    tables.push_back(table_of(compared_tables()[i], rows));
+  }
+  Report gates;
+  gates.gates = c.gates;
+  for (const TableSource* source : kGates.sources) tables.push_back(source->for_programs(gates));
+  return tables;
 }
 
 }  // namespace flopinj::reduce
