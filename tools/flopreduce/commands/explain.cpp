@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/utilization_arguments.h"
@@ -60,7 +59,8 @@ int run_explain(ExplainArguments& a) {
                                   : "'" + printable(a.asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
   const int code = write_result({explanation_sections(report, explanation, a.output.top),
-                                 [&] { return explanation_json(report, explanation); }},
+                                 {},
+                                 explanation_tables(report, explanation)},
                                 a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }

@@ -2,8 +2,7 @@
 #include "sections/explained/explanation.h"
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
-#include "sections/parts/records.h"
+#include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -107,12 +106,6 @@ Section expectation_section(const Report& report) {
   return s;
 }
 
-void side_fields(Fields& f, const SidePart& part) {
-  f.word("side", std::string(part.side), {"backward", "forward"});
-  f("name", part.name);
-  work_part(f, part.work);
-}
-
 }  // namespace
 
 std::vector<Section> explained_ratio(const Report& report) {
@@ -124,27 +117,6 @@ std::vector<Section> explained_ratio(const Report& report) {
                                 expectation_section(report)};
   std::erase_if(sections, [](const Section& s) { return s.empty(); });
   return sections;
-}
-
-void explained_ratio_fields(Fields& f, const Report& report) {
-  const RatioReport& r = report.ratio;
-  work_object(f, "backward", phase_work(report, "backward"));
-  work_object(f, "forward", phase_work(report, "forward"));
-  f.bounded("ratio", Kind::kRatio, r.ratio, r.ratio.marks(),
-            "of all FLOP; null where launches of a side are unmeasured");
-  f("ratio_partial", r.ratio_partial, "then of the measured launches only");
-  f("matrix_ratio", r.matrix_ratio.number(),
-    "of fused multiply-adds and tensor work: compare it with expected_ratio");
-  expected_fields(f, r.expected);
-  verdict_field(f, r.verdict);
-  f.share("first_layer_share", r.first_layer_share,
-          "first_layers_matrix_flop / layered_matrix_flop");
-  f.flop("first_layers_matrix_flop", r.first_layers_flop);
-  f.flop("layered_matrix_flop", r.layered_flop, "of the forward ranges that have layers");
-  f.list("layers", r.layers, "", first_layer_fields);
-  f.list("kernels", sides_by_kernel(report), "that each side is made of", side_fields);
-  f.list("operators", sides_by_operator(report),
-         "the same by operator, of launches that belong to one", side_fields);
 }
 
 }  // namespace flopinj::reduce

@@ -1,8 +1,6 @@
 // Utilization explained: numerators, time bases, and what they come to.
 #include "sections/explained/explanation.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
-#include "sections/parts/records.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
@@ -72,21 +70,6 @@ std::vector<Section> explained_utilization(const Report& report) {
   const auto& methods = report.utilization.methods;
   return {method_section(report, methods.at(0), "Executed", "HFU"),
           method_section(report, methods.at(1), "By formula", "MFU"), times_section(report)};
-}
-
-void explained_utilization_fields(Fields& f, const Report& report) {
-  const UtilizationReport& u = report.utilization;
-  f.ns("gpu_time_ns", time_cell(report.total), "sum of kernels");
-  f("busy_ns", u.busy_ns.number(), "union of kernels on each device, devices added up");
-  f("first_to_last_kernel_ns", u.span_ns.number(), "busy_ns and the gaps between kernels");
-  f("wall_device_ns", u.wall_ns.number(),
-    "of each recording, once for each device that it launched on");
-  f.list("methods", u.methods, "executed (HFU), formula (MFU), theory, one, batch, epoch",
-         [](Fields& method, const UtilizationMethod& m) {
-           method_fields(method, m);
-           method.bounded("least_ns", Kind::kRatio, m.least_ns, m.least_ns.marks(),
-                          "that the peaks allow for its FLOP");
-         });
 }
 
 }  // namespace flopinj::reduce

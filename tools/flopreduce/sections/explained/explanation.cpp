@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
+#include "sections/parts/work_columns.h"
+#include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -253,65 +255,60 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
 
 namespace {
 
-void explanation_fields(Fields& f, const Report& report, const Explanation& e) {
-  const auto known = [&](const Work& work) {
-    return Known{.interval = e.mixed_estimates == 0 || work.varying == 0};
-  };
-  f.version();
-  f.word("kind", word(e.kind),
-         {"total", "ratio", "utilization", "precision", "phase", "layer", "operator", "kernel",
-          "range"});
-  f("name", e.name);
-  f("simulated", report.simulated, "null where a header is lost");
-  f("fma", report.fma, "what a fused multiply-add counts");
-  work_object(f, "work", e.work, "the figure", Known{.interval = e.mixed_estimates == 0});
-  f.object_if(e.kind == FigureKind::kBackwardForward, "ratio",
-              "of kind ratio: backward / forward; `work` and signatures are of both sides",
-              [&](Fields& ratio) { explained_ratio_fields(ratio, report); });
-  f.object_if(e.kind == FigureKind::kShareOfPeak, "utilization",
-              "of kind utilization: least time at peak / time; `peaks` derives it for what was "
-              "executed",
-              [&](Fields& utilization) { explained_utilization_fields(utilization, report); });
-  f.list("rules", e.rules,
-         "the rules that told the phases of the figure's launches, most FLOP first; their work "
-         "adds up to the figure's",
-         [&](Fields& rule, const ByRule& by) {
-           rule("rule", by.rule->rule);
-           rule("phase", by.rule->phase);
-           work_object(rule, "work", by.work, "", known(by.work));
-         });
-  f.list("signatures", e.contributions, "that the figure adds up, most FLOP first",
-         [&](Fields& part, const Contribution& c) {
-           work_object(part, "work", c.work,
-                       "of the launches that belong to the figure; of a precision, its FLOP only",
-                       known(c.work));
-           part("ranges", c.ranges, "they were launched in, most FLOP first, at most three");
-           part("ranges_left_out", c.ranges_left_out);
-           part.object("signature", "samples, counts over all launches and weights by metric",
-                       [&](Fields& signature) { signature_fields(signature, *c.signature); });
-         });
-  explained_peaks_fields(f, report, e);
-  f.object("ledger", "of all launches in the traces",
-           [&](Fields& ledger) { ledger_line_fields(ledger, report.ledger.total); });
+Columns<Explanation> explained_columns() {
+  Columns<Explanation> c;
+  c.text(
+      "kind", "kind", [](const Explanation& e) { return word(e.kind); },
+      "total, ratio, utilization, precision, phase, layer, operator, kernel or range");
+  c.text("name", "name", &Explanation::name);
+  add_flop(c, &Explanation::work);
+  add_launches(c, &Explanation::work);
+  add_gpu_time(c, &Explanation::work);
+  add_work_details(c, &Explanation::work);
+  return c;
+}
+
+// A report of the launches that belong to the figure.
+Report part_of(const Report& report, const Explanation& e) {
+  Report part;
+  part.precisions = report.precisions;
+  part.total = e.work;
+  for (const Contribution& c : e.contributions) {
+    part.signatures.push_back(*c.signature);
+    part.signatures.back().work = c.work;
+  }
+  for (const ByRule& by : e.rules) part.rules.push_back({by.rule->rule, by.rule->phase, by.work});
+  return part;
+}
+
+// Intervals are of all precisions together, not of one.
+void leave_out_intervals(Table& table) {
+  for (size_t c = 0; c < table.columns.size(); ++c)
+    if (const std::string_view key = table.columns[c].key; key == "flop_low" || key == "flop_high")
+      for (TableRow& row : table.rows) row[c] = Cell::none();
 }
 
 }  // namespace
 
-Json explanation_json(const Report& report, const Explanation& e) {
-  return Fields::json_of([&](Fields& f) { explanation_fields(f, report, e); });
-}
-
-Json explanation_schema() {
-  const SignatureReport signature;
-  const RuleReport rule;
-  const DevicePeaksReport peaks;
-  Explanation sample;
-  sample.contributions.push_back({&signature, {}, {}, 0});
-  sample.rules.push_back({&rule, {}});
-  sample.devices.push_back({&peaks, {}, {}});
-  return Fields::schema_of("flopreduce explain",
-                           "The derivation of one figure. Fields are as in the report's schema.",
-                           [&](Fields& f) { explanation_fields(f, {}, sample); });
+std::vector<Table> explanation_tables(const Report& report, const Explanation& e) {
+  const TableSource explained("explained", "the figure that was asked for", explained_columns,
+                              [&](const Report&) { return std::span(&e, 1); });
+  const Report part = part_of(report, e);
+  std::vector<Table> tables{explained.for_programs(part)};
+  const auto append = [&](const Subject& subject, const Report& of) {
+    for (Table& table : subject_tables(subject, of)) tables.push_back(std::move(table));
+  };
+  append(kSignatures, part);
+  append(kPhaseRules, part);
+  tables.push_back(explained_peaks_table(report, e));
+  if (e.kind == FigureKind::kBackwardForward) {
+    for (Section& section : explained_ratio(report))
+      if (section.table) tables.push_back(std::move(*section.table));
+    append(kRatio, report);
+  }
+  if (e.kind == FigureKind::kShareOfPeak) append(kUtilization, report);
+  if (e.mixed_estimates > 0) std::ranges::for_each(tables, leave_out_intervals);
+  return tables;
 }
 
 }  // namespace flopinj::reduce
