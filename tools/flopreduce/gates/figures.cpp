@@ -51,19 +51,22 @@ std::string joined(const FigurePath& path) {
   return printable(cut(text, 300));
 }
 
-// The names of all figures, of a table's first row only; bounded, as tables may have any number.
+// The names of all figures, of a table's first row only: it may have any number. In `total`, which
+// a comparison has, each row is a figure.
 std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Table> tables) {
   std::vector<std::pair<std::string, const Cell*>> list;
   for (const Table& table : tables) {
-    if (table.rows.empty()) continue;
-    const bool short_names = table.key == kFigures;
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      if (table.columns[c].kind == Kind::kText) continue;
-      const std::string key = table.columns[c].key;
-      const Cell* const cell = &table.rows[0][c];
-      list.emplace_back(short_names ? key : std::string(table.key) + ".0." + key, cell);
-      for (const auto& [also, column] : kAlso)
-        if (short_names && key == column) list.emplace_back(also, cell);
+    const bool short_names = table.key == kFigures, named = table.key == kTotal;
+    for (const TableRow& row : table.rows) {
+      const std::string of_row = named ? std::get<std::string>(row[0].value) : "0";
+      for (size_t c = 0; c < table.columns.size(); ++c) {
+        if (table.columns[c].kind == Kind::kText) continue;
+        const std::string key = table.columns[c].key;
+        list.emplace_back(short_names ? key : table.key + ("." + of_row + ".") + key, &row[c]);
+        for (const auto& [also, column] : kAlso)
+          if (short_names && key == column) list.emplace_back(also, &row[c]);
+      }
+      if (!named) break;
     }
   }
   return list;

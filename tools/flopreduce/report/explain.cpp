@@ -37,21 +37,64 @@ std::set<std::string> operators_of(const Report& report) {
   return operators;
 }
 
+// Of each range, in tree order, the first one that is not below it: by their places, since names may
+// hold "/" themselves.
+std::vector<size_t> ends_of(const std::vector<RangeReport>& ranges) {
+  std::vector<size_t> ends(ranges.size());
+  for (size_t i = ranges.size(); i-- > 0;)
+    for (ends[i] = i + 1; ends[i] < ranges.size() && ranges[ends[i]].depth > ranges[i].depth;)
+      ends[i] = ends[ends[i]];
+  return ends;
+}
+
+// A layer is itself and what is below it.
+bool below(const std::string& path, const std::string& layer) {
+  return path.starts_with(layer) && (path.size() == layer.size() || path[layer.size()] == '/');
+}
+
+u128 flop_of(const RowReport& row, size_t precision) {
+  for (const auto& [of, flop] : row.flop)
+    if (of == precision) return flop;
+  return 0;
+}
+
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
-  visit(NamedFigure{FigureKind::kTotal, "total"});
-  for (const auto kind : {FigureKind::kBackwardForward, FigureKind::kShareOfPeak})
-    visit(NamedFigure{kind, word(kind)});
+  const auto all = [](const RowReport&) { return true; };
+  visit(NamedFigure{FigureKind::kTotal, "total", {}, all});
+  visit(NamedFigure{FigureKind::kBackwardForward, "ratio", {}, [](const RowReport& row) {
+                      return row.phase == "forward" || row.phase == "backward";
+                    }});
+  visit(NamedFigure{FigureKind::kShareOfPeak, "utilization", {}, all});
   for (size_t i = 0; i < report.precisions.size(); ++i)
-    if (report.flop.by_precision[i] > 0)
-      visit(NamedFigure{FigureKind::kPrecision, report.precisions[i]});
-  for (const auto& p : report.phases) visit(NamedFigure{FigureKind::kPhase, p.name});
-  for (const auto& layer : layers_of(report)) visit(NamedFigure{FigureKind::kLayer, layer});
-  for (const auto& name : operators_of(report)) visit(NamedFigure{FigureKind::kOperator, name});
+    if (report.flop.by_precision[i] > 0)  // what was not measured may have any precision
+      visit(NamedFigure{
+          FigureKind::kPrecision,
+          report.precisions[i],
+          {},
+          [i](const RowReport& row) { return row.work.unmeasured > 0 || flop_of(row, i) > 0; },
+          i});
+  for (const auto& p : report.phases)
+    visit(NamedFigure{FigureKind::kPhase, p.name, {}, [&p](const RowReport& row) {
+                        return row.phase == p.name;
+                      }});
+  for (const auto& layer : layers_of(report))
+    visit(NamedFigure{FigureKind::kLayer, layer, {}, [layer](const RowReport& row) {
+                        return below(row.layer, layer);
+                      }});
+  for (const auto& name : operators_of(report))
+    visit(NamedFigure{FigureKind::kOperator, name, {}, [name](const RowReport& row) {
+                        return row.operator_name == name;
+                      }});
   for (const auto& k : report.kernels)
-    visit(NamedFigure{FigureKind::kKernel, k.name, kNoRange, k.id, k.mangled});
-  for (uint32_t i = 0; i < report.ranges.size(); ++i)
-    visit(NamedFigure{FigureKind::kRange, report.ranges[i].path, i, {}, report.ranges[i].name});
+    visit(NamedFigure{FigureKind::kKernel, k.name, k.mangled, [&](const RowReport& row) {
+                        return report.signatures[row.signature].kernel_id == k.id;
+                      }});
+  const auto ends = ends_of(report.ranges);
+  for (size_t i = 0; i < report.ranges.size(); ++i)
+    visit(NamedFigure{
+        FigureKind::kRange, report.ranges[i].path, report.ranges[i].name,
+        [i, end = ends[i]](const RowReport& row) { return row.range >= i && row.range < end; }});
 }
 
 // Of launches that have another name too: only asked for in full.
@@ -65,58 +108,6 @@ size_t distance(std::string_view a, std::string_view b) {
   return edit_distance(a.substr(0, kMost), b.substr(0, kMost));
 }
 
-// A layer is itself and what is below it.
-bool below(const std::string& path, const std::string& layer) {
-  return path.starts_with(layer) && (path.size() == layer.size() || path[layer.size()] == '/');
-}
-
-// Which rows a figure is of. A range is itself and those below it: by their places in the tree,
-// since names may hold "/" themselves.
-class Members {
- public:
-  Members(const Report& report, const NamedFigure& figure)
-      : report_(report), figure_(figure), first_(figure.range) {
-    if (figure.kind != FigureKind::kRange) return;
-    const auto& ranges = report.ranges;
-    if (first_ == kNoRange)
-      for (first_ = 0; first_ < ranges.size() && ranges[first_].path != figure.name;) ++first_;
-    end_ = std::min<size_t>(first_ + 1, ranges.size());
-    while (end_ < ranges.size() && ranges[end_].depth > ranges[first_].depth) ++end_;
-  }
-  // Of the figure's precision, where it is one.
-  u128 flop_of(const RowReport& row) const {
-    for (const auto& [precision, flop] : row.flop)
-      if (report_.precisions[precision] == figure_.name) return flop;
-    return 0;
-  }
-  u128 doubtful_of(const RowReport& row) const {
-    for (size_t i = 0; i < row.doubtful.size(); ++i)
-      if (report_.precisions[i] == figure_.name) return row.doubtful[i];
-    return 0;
-  }
-  bool holds(const RowReport& row) const {
-    if (figure_.kind == FigureKind::kPhase) return row.phase == figure_.name;
-    if (figure_.kind == FigureKind::kKernel) {
-      const SignatureReport& signature = report_.signatures[row.signature];
-      return figure_.kernel ? signature.kernel_id == *figure_.kernel
-                            : signature.kernel == figure_.name;
-    }
-    if (figure_.kind == FigureKind::kOperator) return row.operator_name == figure_.name;
-    if (figure_.kind == FigureKind::kRange) return row.range >= first_ && row.range < end_;
-    if (figure_.kind == FigureKind::kLayer) return below(row.layer, figure_.name);
-    if (figure_.kind == FigureKind::kBackwardForward)
-      return row.phase == "forward" || row.phase == "backward";
-    // What was not measured may have any precision.
-    if (figure_.kind == FigureKind::kPrecision) return row.work.unmeasured > 0 || flop_of(row) > 0;
-    return true;
-  }
-
- private:
-  const Report& report_;
-  const NamedFigure& figure_;
-  size_t first_ = 0, end_ = 0;  // of Report::ranges, which are in tree order
-};
-
 // Leaves one of figures that are of the same launches: a phase and its only range.
 std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>& figures) {
   constexpr size_t kMost = 8;  // more are no answer anyway
@@ -124,10 +115,9 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
   std::set<std::pair<bool, std::vector<size_t>>>
       seen;  // a precision has a part of its launches' FLOP
   std::erase_if(figures, [&](const NamedFigure& figure) {
-    const Members members(report, figure);
     std::vector<size_t> rows;
     for (size_t i = 0; i < report.rows.size(); ++i)
-      if (members.holds(report.rows[i])) rows.push_back(i);
+      if (figure.holds(report.rows[i])) rows.push_back(i);
     return !seen.emplace(figure.kind == FigureKind::kPrecision, std::move(rows)).second;
   });
   return std::move(figures);
@@ -135,14 +125,15 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
 
 // The work of a row that a precision's figure has. Estimates of several precisions have one
 // interval for them all: then there is none, and `mixed` counts the launches.
-Work of_precision(const RowReport& row, u128 flop, u128 doubtful, uint64_t& mixed) {
+Work of_precision(const RowReport& row, size_t precision, uint64_t& mixed) {
   Work work = row.work;
+  const u128 flop = flop_of(row, precision);
   if (work.varying > 0 && flop != work.flop) {
     add_saturating(mixed, work.varying);
     work.uncertainty = {};
   }
   work.flop = flop;
-  work.doubtful = doubtful;
+  work.doubtful = precision < row.doubtful.size() ? row.doubtful[precision] : 0;
   work.left_out = 0;
   work.matrix_flop = std::min(work.matrix_flop, flop);
   work.roof = {};
@@ -231,19 +222,21 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
   return out;
 }
 
-Explanation explain(const Report& report, const NamedFigure& figure) {
+Explanation explain(const Report& report, const NamedFigure& asked) {
   constexpr size_t kRanges = 3;
+  NamedFigure figure = asked;
+  if (!figure.holds)
+    for_each_figure(report, [&](const NamedFigure& known) {
+      if (known.kind == asked.kind && known.name == asked.name) figure = known;
+    });
   Explanation out{figure.kind, figure.name, {}, {}, {}, {}, 0};
-  const bool one_precision = figure.kind == FigureKind::kPrecision;
   std::map<uint32_t, OnDevice> devices;                                  // by kind
   std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
   std::map<size_t, Work> rules;
-  const Members members(report, figure);
   for (const RowReport& row : report.rows) {
-    if (!members.holds(row)) continue;
-    const Work of_row = one_precision ? of_precision(row, members.flop_of(row),
-                                                     members.doubtful_of(row), out.mixed_estimates)
-                                      : row.work;
+    if (!figure.holds || !figure.holds(row)) continue;
+    const Work of_row =
+        figure.precision ? of_precision(row, *figure.precision, out.mixed_estimates) : row.work;
     out.work.add(of_row);
     rules[row.rule].add(of_row);
     auto& [work, ranges] = parts[row.signature];
@@ -251,7 +244,7 @@ Explanation explain(const Report& report, const NamedFigure& figure) {
     ranges[row.range == kNoRange ? "(no range)" : report.ranges[row.range].path].add(of_row);
     devices[row.chip].work.add(of_row);
     for (const auto& [precision, flop] : row.flop)
-      if (!one_precision || report.precisions[precision] == figure.name)
+      if (!figure.precision || precision == *figure.precision)
         add_saturating(devices[row.chip].flop[precision], flop);
   }
   for (const auto& peaks : report.utilization.devices) {

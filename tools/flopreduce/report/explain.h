@@ -2,6 +2,7 @@
 // and the peaks behind its share of peak.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,9 +69,10 @@ struct Explanation {
 struct NamedFigure {
   FigureKind kind = FigureKind::kTotal;
   std::string name;
-  uint32_t range = kNoRange;            // Report::ranges, of kind kRange
-  std::optional<uint32_t> kernel = {};  // KernelReport::id, of kind kKernel; else all of that name
-  std::string also = {};                // another name that means the same; may be empty
+  std::string also = {};  // another name that means the same; may be empty
+  // Whether the figure is of these launches. Empty: of the report's figure of this kind and name.
+  std::function<bool(const RowReport&)> holds = {};
+  std::optional<size_t> precision = {};  // Report::precisions: then only FLOP of it
 };
 // "kernel:sgemm": the other name, where one of `others` has the same.
 std::string asked_by(const NamedFigure& figure, const std::vector<NamedFigure>& others);
@@ -84,7 +86,7 @@ std::vector<NamedFigure> figures_named(const Report& report, std::string_view na
 // The names nearest to one that is not known, at most three.
 std::vector<NamedFigure> figures_near(const Report& report, std::string_view name);
 
-// The report must hold its rows (ReduceOptions::keep_rows), and outlive the explanation.
+// The report must hold its rows (ReduceOptions::keep_rows), and outlive figures and explanation.
 Explanation explain(const Report& report, const NamedFigure& figure);
 
 // What the ratio of backward to forward work is made of.

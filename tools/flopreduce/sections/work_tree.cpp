@@ -30,9 +30,8 @@ Columns<StackReport> stack_columns() {
   add_launches(c, &StackReport::work);
   c.count(said::kUnmeasured, [](const StackReport& s) { return s.work.unmeasured; });
   add_gpu_time(c, &StackReport::work);
-  c.text(said::kMangled, [kernel](const auto& s, const Report& report) {
-    return kernel(s, report).mangled;
-  });
+  c.text(said::kMangled,
+         [kernel](const auto& s, const Report& report) { return kernel(s, report).mangled; });
   c.text(
       "phase", "phase",
       [](const StackReport& s) { return s.phase.empty() ? std::nullopt : std::optional(s.phase); },

@@ -815,11 +815,11 @@ class Program(unittest.TestCase):
             done = run("explain", "--format", "json", name, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
             j = json.loads(done.stdout)
-            known = [p["work"]["flop"] or p["work"]["flop_partial"] or 0 for p in j["signatures"]]
-            self.assertEqual(sum(known), j["work"]["flop"] or j["work"]["flop_partial"], name)
+            parts = [known(part) for part in j["signatures"]]
+            self.assertEqual(sum(parts), known(j["explained"][0]), name)
         backward = json.loads(run("explain", "--format", "json", "phase:backward", trace).stdout)
         phase = by(report, "phases")["backward"]
-        self.assertEqual(backward["work"]["launches"], phase["launches"])
+        self.assertEqual(backward["explained"][0]["launches"], phase["launches"])
         for name, words in (("dense", ("may mean", "kernel:dense_forward")),
                             ("dens_forward", ("nothing is named",))):
             done = run("explain", name, trace)

@@ -569,7 +569,8 @@ class Compare(Base):
             self.assertEqual(float(row["dense_flop_per_s"]),
                              gpus[row["gpu"]]["peak_flop_per_s"][row["precision"]])
             self.assertEqual(row["source"], gpus[row["gpu"]]["source"])
-        explained = run("explain", "total", both[1], "--format", "csv").stdout
+        explained = run("explain", "total", both[1], "--format", "csv", "--table",
+                        "signatures").stdout
         self.assertEqual(len(list(csv.DictReader(io.StringIO(explained)))),
                          len(self.json("explain", "total", both[1])["signatures"]))
 

@@ -41,6 +41,20 @@ std::string said(const Report& report, const Explanation& e) {
   return out.str();
 }
 
+using Json = nlohmann::ordered_json;
+
+Json tables_of(const Report& report, const Explanation& e) {
+  return tables_json(explanation_tables(report, e));
+}
+
+// The row of a table that has this text there.
+const Json& row_of(const Json& rows, const char* column, const std::string& text) {
+  const auto found =
+      std::ranges::find_if(rows, [&](const Json& row) { return row[column] == text; });
+  REQUIRE(found != rows.end());
+  return *found;
+}
+
 }  // namespace
 
 TEST_CASE("an explanation says which rules told its launches' phases") {
@@ -91,8 +105,16 @@ TEST_CASE("a kernel's derivation names samples, metric, weight and ranges") {
   CHECK(said(r, explain(r, {FigureKind::kKernel, "lost"}))
             .find("not measured: not_sampled:sass: their kernels have no sample of the counters "
                   "'sass'") != std::string::npos);
-  const auto json = explanation_json(r, e);
-  CHECK(json["work"]["flop"] == 20480);
+  const auto json = tables_of(r, e);
+  CHECK(json["explained"][0]["flop"] == 20480);
+  // The same for programs: FLOP are counted x weight, and all signatures' together the figure's.
+  const Json& sample = row_of(json["samples"], "metric", ffma->metric);
+  CHECK(sample["mean"] == 64);
+  CHECK(sample["counted"] == 10'240);
+  CHECK(sample["weight_numerator"] == 2);
+  CHECK(sample["flop"] == 20'480);
+  CHECK(json["signatures"].size() == 1);
+  CHECK(json["signatures"][0]["flop"] == 20480);
 }
 
 TEST_CASE("what a sample counted can be multiplied again: whole numbers are in full") {
@@ -216,12 +238,13 @@ TEST_CASE("the peaks of a figure: row, clock, source, least time") {
   const Report r = with_rows(t.bytes());
   const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   REQUIRE(e.devices.size() == 1);
-  const auto j = explanation_json(r, e)["peaks"][0];
-  CHECK(j["row"] == "H100 PCIe 80GB");
-  CHECK(j["precision"]["fp32"]["per_second"] == 51.2e12);
-  CHECK(j["precision"]["fp32"]["least_ns"].get<double>() == Approx(2'000));
-  CHECK(j["utilization"].get<double>() == Approx(0.25));
-  CHECK_FALSE(j["precision"]["fp32"]["source"].get<std::string>().empty());
+  const auto j = tables_of(r, e)["explained_peaks"];
+  const Json& fp32 = row_of(j, "of", "fp32");
+  CHECK(fp32["row"] == "H100 PCIe 80GB");
+  CHECK(fp32["per_second"] == 51.2e12);
+  CHECK(fp32["least_ns"].get<double>() == Approx(2'000));
+  CHECK(row_of(j, "of", "all")["utilization"].get<double>() == Approx(0.25));
+  CHECK_FALSE(fp32["source"].get<std::string>().empty());
   const std::string text = said(r, e);
   for (const char* part : {"peaks of H100 PCIe 80GB, at 1755 MHz", "take 2.000 us", "25.00 %"}) {
     INFO(part << " in\n" << text);
@@ -371,13 +394,13 @@ TEST_CASE("a precision is its part of every kernel's FLOP, with its own metrics 
   CHECK(text.find("op_ffma") == std::string::npos);
   // 60 FLOP at the 25.6 TFLOP/s of NVIDIA's data sheet; the launches' time is not that of fp64
   // alone.
-  const auto peaks = explanation_json(r, fp64)["peaks"][0];
-  CHECK(peaks["precision"].size() == 1);
-  const auto& at_peak = peaks["precision"]["fp64"];  // at least, without what "lost" did
-  CHECK(at_peak["work_partial"] == 60);
+  const auto peaks = tables_of(r, fp64)["explained_peaks"];
+  CHECK(peaks.size() == 2);                           // fp64, and all of it
+  const Json& at_peak = row_of(peaks, "of", "fp64");  // at least, without what "lost" did
+  CHECK(at_peak["flop_at_least"] == 60);
   CHECK(at_peak["least_ns"].is_null());
   CHECK(at_peak["least_ns_at_least"].get<double>() == Approx(60 / 25.6e3));
-  CHECK(peaks["utilization"].is_null());
+  CHECK(row_of(peaks, "of", "all")["utilization"].is_null());
   CHECK(text.find("of peak") == std::string::npos);
 }
 
@@ -396,11 +419,13 @@ TEST_CASE("an estimate of two precisions at once has no interval for one of them
   const Report r = with_rows(t.bytes());
   const Explanation fp64 = explain(r, {FigureKind::kPrecision, "fp64"});
   CHECK(fp64.mixed_estimates == 100);
-  CHECK(explanation_json(r, fp64)["work"]["flop_interval_95"].is_null());
+  CHECK(tables_of(r, fp64)["explained"][0]["flop_low"].is_null());
+  CHECK(tables_of(r, fp64)["signatures"][0]["flop_high"].is_null());
   CHECK(said(r, fp64).find("intervals are of all precisions together") != std::string::npos);
   const Explanation kernel = explain(r, {FigureKind::kKernel, "single"});
   CHECK(kernel.mixed_estimates == 0);
-  CHECK_FALSE(explanation_json(r, kernel)["work"]["flop_interval_95"].is_null());
+  CHECK_FALSE(tables_of(r, kernel)["explained"][0]["flop_low"].is_null());
+  CHECK_FALSE(tables_of(r, kernel)["explained"][0]["flop_high"].is_null());
 }
 
 TEST_CASE("the ratio: what makes each side, and the expectation") {
@@ -420,23 +445,31 @@ TEST_CASE("the ratio: what makes each side, and the expectation") {
   const Report r = with_rows(t.bytes());
   REQUIRE(figures_named(r, "ratio").size() == 1);
   const Explanation e = explain(r, figures_named(r, "ratio")[0]);
-  const auto j = explanation_json(r, e)["ratio"];
-  CHECK(j["backward"]["flop"] == 8960);  // 70 * 128
-  CHECK(j["forward"]["flop"] == 5160);   // 40 * 128 + 5 * 8
-  CHECK(j["forward"]["matrix_flop"] == 5120);
-  CHECK(j["ratio"].get<double>() == Approx(8960.0 / 5160));
-  CHECK(j["matrix_ratio"].get<double>() == Approx(1.75));
+  const auto j = tables_of(r, e);
+  CHECK(row_of(j["ratio_sides"], "side", "backward")["flop"] == 8960);  // 70 * 128
+  const Json& forward = row_of(j["ratio_sides"], "side", "forward");
+  CHECK(forward["flop"] == 5160);  // 40 * 128 + 5 * 8
+  CHECK(forward["matrix_flop"] == 5120);
+  CHECK(*r.ratio.ratio.number() == Approx(8960.0 / 5160));
+  CHECK(*r.ratio.matrix_ratio.number() == Approx(1.75));
+  const auto figure = [&](const char* name) {
+    return row_of(j["ratio"], "figure", name)["value"].get<double>();
+  };
+  CHECK(figure("backward / forward") == Approx(8960.0 / 5160));
+  CHECK(figure("matrix work only") == Approx(1.75));
   // The first layer has 1280 of the 5120; no gradient for its input: (2 * 5120 - 1280) / 5120.
-  CHECK(j["first_layers_matrix_flop"] == 1280);
-  CHECK(j["layered_matrix_flop"] == 5120);
-  CHECK(j["expected_ratio"].is_null());
-  CHECK(j["expected_ratio_range"] == nlohmann::ordered_json{{"low", 1.75}, {"high", 2.0}});
-  CHECK(j["ratio_verdict"] == "inside");
-  REQUIRE(j["kernels"].size() == 3);  // gemm on both sides, bias in forward
-  CHECK(j["kernels"][0]["side"] == "backward");
-  CHECK(j["kernels"][0]["launches"] == 70);
-  CHECK(j["kernels"][2]["name"] == "bias");
-  CHECK(j["kernels"][2]["flop"] == 40);
+  CHECK(r.ratio.first_layers_flop == 1280);
+  CHECK(r.ratio.layered_flop == 5120);
+  CHECK_FALSE(r.ratio.expected->certain());
+  CHECK(figure("expected of matrix work, least") == 1.75);
+  CHECK(figure("expected of matrix work, most") == 2);
+  CHECK(r.ratio.verdict == RatioVerdict::kInside);
+  const Json& kernels = j["ratio_kernels"];
+  REQUIRE(kernels.size() == 3);  // gemm on both sides, bias in forward
+  CHECK(kernels[0]["side"] == "backward");
+  CHECK(kernels[0]["launches"] == 70);
+  CHECK(kernels[2]["kernel"] == "bias");
+  CHECK(kernels[2]["flop"] == 40);
   CHECK(e.work.launches == 115);  // without the loss
   const std::string text = said(r, e);
   for (const char* part :
@@ -470,22 +503,22 @@ TEST_CASE("utilization: least time at peak over each time, as executed and by fo
   options.utilization.formula_flop = 2 * 51.2e6;  // half of what was executed
   const Report r = reduce_bytes({t.bytes()}, std::move(options));
   const Explanation e = explain(r, {FigureKind::kShareOfPeak, "utilization"});
-  const auto j = explanation_json(r, e)["utilization"];
-  const auto& hfu = j["methods"][0];
+  const auto j = tables_of(r, e)["utilization"];
+  const Json& hfu = j[0];
   CHECK(hfu["name"] == "executed");
   CHECK(hfu["least_ns"].get<double>() == Approx(4'000));
-  CHECK(j["gpu_time_ns"] == 16'000);
-  CHECK(hfu["gpu_time"]["utilization"].get<double>() == Approx(0.25));
-  CHECK(j["busy_ns"] == 16'000);  // 8 us on each of the two
-  CHECK(hfu["busy"]["utilization"].get<double>() == Approx(0.25));
-  const auto& mfu = j["methods"][1];
+  CHECK(hfu["gpu_time_ns"] == 16'000);
+  CHECK(hfu["utilization_gpu_time"].get<double>() == Approx(0.25));
+  CHECK(r.utilization.busy_ns.number() == 16'000);  // 8 us on each of the two
+  CHECK(hfu["utilization_busy"].get<double>() == Approx(0.25));
+  const Json& mfu = j[1];
   CHECK(mfu["name"] == "formula");
   CHECK(mfu["least_ns"].get<double>() == Approx(2'000));
-  CHECK(mfu["gpu_time"]["utilization"].get<double>() == Approx(0.125));
+  CHECK(mfu["utilization_gpu_time"].get<double>() == Approx(0.125));
   // The recording's wall time is one, whatever the number of devices: utilization has it for each
   // device, our own cost is a share of the one.
-  CHECK(j["wall_device_ns"] == 200'000);
-  CHECK(hfu["wall"]["utilization"].get<double>() == Approx(0.02));
+  CHECK(hfu["wall_device_ns"] == 200'000);
+  CHECK(hfu["utilization_wall"].get<double>() == Approx(0.02));
   const auto report = json_of(r);
   CHECK(report["ranks"][0]["wall_ns"] == 100'000);
   const std::string whole = text_of(r);

@@ -58,9 +58,8 @@ std::string interval_text(const Work& work, uint64_t mixed_estimates = 0) {
 }
 
 std::string flop_text(const Work& work) {
-  if (!work.flop_known()) return "not measured";
-  return std::string(work.flop_complete() ? "" : ">= ") + (work.flop_at_most() ? "<= " : "") +
-         (work.varying > 0 ? "~ " : "") + to_grouped(work.flop) + " FLOP";
+  const Figure flop = flop_of(work);
+  return flop.known() ? marked_text(flop.marks(), to_grouped(work.flop) + " FLOP") : flop.why();
 }
 
 bool is_precision(const Explanation& e) { return e.kind == FigureKind::kPrecision; }
@@ -107,11 +106,11 @@ Section sum_section(const Explanation& e) {
   table.long_list = true;
   for (const Contribution& c : e.contributions) {
     const SignatureReport& s = *c.signature;
-    Cell each = Cell::none();
-    if (s.flop_per_launch) each = *s.flop_per_launch;
-    if (s.flop_mean) each = Cell(static_cast<u128>(*s.flop_mean + 0.5), Mark::kEstimate);
+    const Mark estimate = mark_if(s.flop_mean.has_value(), Mark::kEstimate);
+    Figure each = Figure::exact(s.flop_per_launch);
+    if (s.flop_mean) each = {static_cast<u128>(*s.flop_mean + 0.5), estimate};
     if (is_precision(e) && c.work.flop_known() && c.work.launches > 0)
-      each = Cell(c.work.flop / c.work.launches, s.flop_mean ? Mark::kEstimate : Mark::kNone);
+      each = {c.work.flop / c.work.launches, estimate};
     const std::string from =
         !s.unmeasured_reason.empty() ? s.unmeasured_reason
         : s.rounded                  ? "rounded by the counter"
@@ -123,8 +122,8 @@ Section sum_section(const Explanation& e) {
             ? "; " + (s.graph_samples == s.samples ? "all" : to_grouped(s.graph_samples)) +
                   " in graphs"
             : "";
-    table.rows.push_back({s.kernel, shape_of(s), c.work.launches, std::move(each),
-                          flop_cell(c.work), exact_cell(c.work), from + in_graphs});
+    table.rows.push_back({s.kernel, shape_of(s), c.work.launches, each, flop_cell(c.work),
+                          exact_cell(c.work), from + in_graphs});
   }
   return {"Sum over signatures", {}, std::move(table), {}};
 }

@@ -72,7 +72,6 @@ std::optional<std::string> bound_by(const Work& work, const std::string& slowest
   return work.time.windowed > 0 ? std::nullopt : std::optional<std::string>("latency");
 }
 
-
 Cell flop_cell(const Work& work) { return flop_of(work); }
 
 Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) : Cell::none(); }

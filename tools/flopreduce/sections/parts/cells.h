@@ -24,7 +24,6 @@ Figure dram_bytes_of(const Work& work);
 std::optional<std::string> bound_by(const Work& work, const std::string& slowest);
 std::optional<std::string> nearer_roof(const Work& work, const std::string& slowest);
 
-
 Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
 Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
 Cell time_cell(const Work& work);

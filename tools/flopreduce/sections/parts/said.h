@@ -52,8 +52,7 @@ inline constexpr Column kDramBytes{
     "dram_bytes", "DRAM", Kind::kBytes, Worth::kUsual,
     "read and written, as measured when kernels ran alone; null where a launch has none"};
 inline constexpr Column kMangled{"mangled", "mangled", Kind::kText, Worth::kUsual,
-                                 "at most 2,048 bytes of it: several kernels may look alike "
-                                 "demangled"};
+                                 "which kernel it is: several may look alike demangled"};
 inline constexpr Column kProcess{"process", "process", Kind::kText, Worth::kUsual,
                                  "name of the process: processes.name"};
 inline constexpr Column kSession{"session", "session", Kind::kText, Worth::kUsual,

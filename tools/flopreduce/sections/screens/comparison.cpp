@@ -159,11 +159,18 @@ bool is_amount(Kind kind) {
   return kind == Kind::kCount || kind == Kind::kFlop || kind == Kind::kNanoseconds;
 }
 
+// Not known where both sides are bounds, such that it may be more and may be less.
+Figure quotient_of(const Compared& of) {
+  const Figure ratio = of.b / of.a;
+  const bool open = has(ratio.marks(), Mark::kAtLeast) && has(ratio.marks(), Mark::kAtMost);
+  return ratio.known() && !open ? ratio : Figure();
+}
+
 Compared compared(Figure a, Figure b, Kind kind, const Normalization& n) {
   Compared out{std::move(a), std::move(b), {}};
-  out.ratio = out.b / out.a;
-  if (const auto ratio = out.ratio.number(); ratio && is_amount(kind))
-    out.ratio = {*ratio * n.a / n.b, out.ratio.marks()};
+  const Figure ratio = quotient_of(out);
+  if (const auto number = ratio.number())
+    out.ratio = {is_amount(kind) ? *number * n.a / n.b : *number, ratio.marks()};
   return out;
 }
 
@@ -238,8 +245,8 @@ std::vector<Item> items_of(const ComparedTable& of, const Table& table) {
 }
 
 std::string identity(const Item& item) {
-  std::string text;
-  for (const std::string& name : item.names) text += name + '\0';
+  std::string text = "=";
+  for (auto name = item.names.rbegin(); name != item.names.rend(); ++name) text += *name + '\0';
   return text;
 }
 
@@ -251,7 +258,7 @@ Items by_identity(const ComparedTable& of, const std::vector<Item>& items,
   Items out;
   for (const Item& item : items) {
     const bool whole = !of.by_first_name || there.contains(identity(item));
-    const auto [entry, fresh] = out.try_emplace(whole ? identity(item) : item.names[0], item);
+    const auto [entry, fresh] = out.try_emplace(whole ? identity(item) : "~" + item.names[0], item);
     if (fresh) continue;
     Item& sum = entry->second;
     for (size_t i = 0; i < sum.figures.size(); ++i) sum.figures[i] += item.figures[i];
@@ -279,7 +286,9 @@ ComparedRow join(const ComparedTable& of, const Item* a, const Item* b, const No
     return side(item, i) / side(item, static_cast<size_t>(divisor - of.figures.begin()));
   };
   for (size_t i = 0; i < of.figures.size(); ++i)
-    row.figures.push_back(compared(figure(a, i), figure(b, i), of.figures[i].kind(), n));
+    row.figures.push_back(
+        compared(figure(a, i), figure(b, i),
+                 of.figures[i].per != nullptr ? Kind::kRatio : of.figures[i].kind(), n));
   if (a == nullptr)
     row.change = Change::kAppeared;
   else if (b == nullptr)
@@ -356,7 +365,7 @@ Table total_table(const Comparison& c) {
   for (size_t i = 0; i < kRunFigures.size(); ++i) {
     const Compared& figure = c.run.figures[i];
     table.rows.push_back(
-        {kRunFigures[i].key, figure.a, figure.b, figure.b / figure.a, figure.ratio});
+        {kRunFigures[i].key, figure.a, figure.b, quotient_of(figure), figure.ratio});
   }
   return table;
 }
