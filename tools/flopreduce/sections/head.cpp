@@ -1,7 +1,6 @@
 // What the whole is: launches, FLOP, GPU time, and what to know before believing them.
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/records.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

@@ -4,7 +4,6 @@
 
 #include "sections/parts/cells.h"
 #include "sections/parts/peak_cells.h"
-#include "sections/parts/records.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
@@ -17,38 +16,6 @@ bool executed(const Report& report, const std::string& precision) {
   for (size_t i = 0; i < report.precisions.size(); ++i)
     if (report.precisions[i] == precision) return report.flop.by_precision[i] > 0;
   return false;
-}
-
-Mark share_mark(const Work& work) {
-  return flop_mark(work) | mark_if(work.time.windowed > 0, Mark::kMoreThan);
-}
-
-void attained_fields(Fields& f, const Figure& of_peak, const std::string& error) {
-  f.bounded("utilization", Kind::kShare, of_peak, of_peak.marks());
-  const bool wrong = above_peak(of_peak);
-  const auto why = text_or_null(of_peak.why());
-  f("missing", wrong ? std::nullopt : why, "why there is no utilization");
-  f("error", error.empty() && wrong ? why : text_or_null(error),
-    "above peak: FLOP, time or peak is wrong");
-}
-
-void attained_object(Fields& f, const char* key, const Figure& of_peak, const char* about) {
-  f.object(key, about, [&](Fields& object) {
-    object.part("attained", [&](Fields& part) { attained_fields(part, of_peak); });
-  });
-}
-
-void method_fields(Fields& f, const UtilizationMethod& m) {
-  f("name", m.name, "executed, formula, theory, one, batch or epoch");
-  f("basis", m.flop_basis, "what was counted");
-  f.bounded("flop", Kind::kRatio, m.flop * 1, m.flop.marks());
-  f("gpu_time_ns", m.gpu_time_ns.number().value_or(0), "sum of kernels");
-  attained_object(f, "gpu_time", m.gpu_time, "over GPU time, the sum of kernels");
-  attained_object(f, "busy", m.busy, "over the union of the kernels' times, as recorded");
-  attained_object(f, "first_to_last_kernel", m.span,
-                  "over the time from each device's first kernel to its last, as recorded: "
-                  "without start-up");
-  attained_object(f, "wall", m.wall, "over wall time: of executed HFU, of formula MFU");
 }
 
 namespace {
