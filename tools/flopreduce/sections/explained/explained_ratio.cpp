@@ -8,8 +8,8 @@
 namespace flopinj::reduce {
 namespace {
 
-Cell matrix_cell(const Work& work) {
-  if (!work.flop_known() || work.launches == 0) return Cell::none();
+Figure matrix_flop_of(const Work& work) {
+  if (!work.flop_known() || work.launches == 0) return {};
   return {work.matrix_flop, flop_mark(work)};
 }
 
@@ -31,8 +31,8 @@ Section quotient_section(const Report& report) {
                {"matrix_flop", "matrix work", Kind::kFlop, Worth::kMain},
                {"matrix_flop_exact", "exact", Kind::kExactFlop}}};
   for (const auto& [name, work] : {std::pair{"backward", backward}, std::pair{"forward", forward}})
-    table.rows.push_back({name, work.launches, flop_cell(work), exact_cell(work), matrix_cell(work),
-                          matrix_cell(work)});
+    table.rows.push_back({name, Figure::exact(work.launches), flop_cell(work), exact_cell(work),
+                          matrix_flop_of(work), matrix_flop_of(work)});
   Section s{"Sides", {}, std::move(table), {}};
   s.below.emplace_back("  all FLOP: " +
                        quotient_text(backward.flop, forward.flop,
@@ -66,8 +66,8 @@ Section parts_section(const char* title, const char* key, Column name,
                {"matrix_flop", "matrix work", Kind::kFlop}}};
   table.long_list = true;
   for (const auto& part : parts)
-    table.rows.push_back({part.name, std::string(part.side), part.work.launches,
-                          flop_cell(part.work), exact_cell(part.work), matrix_cell(part.work)});
+    table.rows.push_back({part.name, std::string(part.side), Figure::exact(part.work.launches),
+                          flop_cell(part.work), exact_cell(part.work), matrix_flop_of(part.work)});
   return {title, {}, std::move(table), {}};
 }
 
@@ -89,8 +89,8 @@ Section expectation_section(const Report& report) {
                {"first", "first"}}};
   table.long_list = true;
   for (const auto& l : r.layers)
-    table.rows.push_back(
-        {l.path, l.forward_matrix_flop, l.forward_matrix_flop, l.first ? "first" : ""});
+    table.rows.push_back({l.path, Figure::exact(l.forward_matrix_flop),
+                          Figure::exact(l.forward_matrix_flop), l.first ? "first" : ""});
   if (!table.rows.empty()) s.table = std::move(table);
   if (r.first_layer_share)
     s.below.emplace_back("  f1 = " + to_grouped(r.first_layers_flop) + " / " +

@@ -122,8 +122,8 @@ Section sum_section(const Explanation& e) {
             ? "; " + (s.graph_samples == s.samples ? "all" : to_grouped(s.graph_samples)) +
                   " in graphs"
             : "";
-    table.rows.push_back({s.kernel, shape_of(s), c.work.launches, each, flop_cell(c.work),
-                          exact_cell(c.work), from + in_graphs});
+    table.rows.push_back({s.kernel, shape_of(s), Figure::exact(c.work.launches), each,
+                          flop_cell(c.work), exact_cell(c.work), from + in_graphs});
   }
   return {"Sum over signatures", {}, std::move(table), {}};
 }

@@ -169,11 +169,11 @@ class Fields {
   static Value value_of(const V& value) {
     Cell cell;
     if constexpr (std::floating_point<V>)
-      cell = static_cast<double>(value);
+      cell = Figure::exact(value);
     else if constexpr (std::convertible_to<V, std::string_view>)
       cell = std::string(value);
     else
-      cell = static_cast<u128>(value);
+      cell = Figure::exact(value);
     return {type_of(value), false, std::move(cell)};
   }
   template <typename V>

@@ -46,9 +46,6 @@ struct Cell {
   Cell() = default;
   Cell(std::string text) : value(std::move(text)) {}
   Cell(const char* text) : value(std::string(text)) {}
-  Cell(u128 number, Mark m = Mark::kNone) : value(number), marks(m) {}
-  Cell(uint64_t number, Mark m = Mark::kNone) : value(static_cast<u128>(number)), marks(m) {}
-  Cell(double number, Mark m = Mark::kNone) : value(number), marks(m) {}
   Cell(const Figure& figure) : marks(figure.marks()), least(figure.least()) {
     if (!figure.why().empty()) absent = figure.why();
     if (const auto* whole = std::get_if<u128>(&figure.value())) value = *whole;

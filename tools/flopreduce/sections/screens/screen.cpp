@@ -133,10 +133,11 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
     const Work& w = kernels[i]->work;
     const uint64_t timed = w.launches - w.time.unknown;
     const auto bound = bound_by(w, kernels[i]->slowest_precision);
-    table.rows.push_back(
-        {names[i], time_share_cell(w, report.total), flop_share_cell(w, report.total), w.launches,
-         timed > 0 ? Cell(w.time.ns / timed, time_cell(w).marks) : Cell::none(), dashed(rate_of(w)),
-         dashed(intensity_of(w)), bound ? Cell(*bound) : Cell::none()});
+    table.rows.push_back({names[i], time_share_cell(w, report.total),
+                          flop_share_cell(w, report.total), Figure::exact(w.launches),
+                          timed > 0 ? Figure(w.time.ns / timed, time_cell(w).marks) : Figure(),
+                          dashed(rate_of(w)), dashed(intensity_of(w)),
+                          bound ? Cell(*bound) : Cell::none()});
   }
   const std::string count =
       shown < kernels.size() ? " (" + to_grouped(shown) + " of " + to_grouped(kernels.size()) + ")"

@@ -64,11 +64,11 @@ Cell cell_of(sqlite3_stmt* row, int column) {
     case SQLITE_NULL:
       return Cell::none();
     case SQLITE_FLOAT:
-      return sqlite3_column_double(row, column);
+      return Figure::exact(sqlite3_column_double(row, column));
     case SQLITE_INTEGER: {
       const sqlite3_int64 value = sqlite3_column_int64(row, column);
-      if (value >= 0) return static_cast<uint64_t>(value);
-      return static_cast<double>(value);
+      if (value >= 0) return Figure::exact(static_cast<u128>(value));
+      return Figure::exact(static_cast<double>(value));
     }
     default: {
       const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, column));
