@@ -1,8 +1,7 @@
-#include "output.h"
-
 #include <cstdlib>
 
 #include "catch.h"
+#include "output.h"
 
 using flopinj::absolute_output_name;
 using flopinj::output_name_problem;

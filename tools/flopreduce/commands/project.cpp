@@ -153,29 +153,26 @@ struct PeakArguments {
 };
 
 // What a projection of training may say, in the order of its JSON.
-enum class Unit : uint8_t { kFlop, kRate, kSeconds, kNumber };
 struct Projected {
   const char* key;
   const char* name;
-  Unit unit;
+  std::string_view unit;
   const char* about;
 };
 constexpr Projected kFigures[] = {
-    {"flop_per_step", "FLOP of a step", Unit::kFlop, "given, or executed"},
-    {"gpu_step_s", "GPU time of a step", Unit::kSeconds,
+    {"flop_per_step", "FLOP of a step", "FLOP", "given, or executed"},
+    {"gpu_step_s", "GPU time of a step", "s",
      "of traces: sum of kernels of a step, mean of the devices"},
-    {"wall_step_s", "wall time of a step", Unit::kSeconds,
-     "of traces that say how long they recorded"},
-    {"devices", "devices", Unit::kNumber, "given, or those of the traces that had launches"},
-    {"operations_flop", "by operations", Unit::kFlop, "method 1: by operations"},
-    {"peak_flop_per_s", "peak", Unit::kRate,
+    {"wall_step_s", "wall time of a step", "s", "of traces that say how long they recorded"},
+    {"devices", "devices", "", "given, or those of the traces that had launches"},
+    {"operations_flop", "by operations", "FLOP", "method 1: by operations"},
+    {"peak_flop_per_s", "peak", "FLOP/s",
      "of one device: of a GPU, given, or of the precisions that ran in the traces"},
-    {"utilization", "utilization", Unit::kNumber, "given, measured in the traces, or assumed"},
-    {"time_flop", "by device time", Unit::kFlop, "method 2: time x devices x peak x utilization"},
-    {"factor", "factor between", Unit::kNumber, "larger / smaller of the two methods"},
-    {"implied_utilization", "implied utilization", Unit::kNumber,
-     "operations_flop / (time x devices x peak)"},
-    {"projected_s", "projected time", Unit::kSeconds,
+    {"utilization", "utilization", "", "given, measured in the traces, or assumed"},
+    {"time_flop", "by device time", "FLOP", "method 2: time x devices x peak x utilization"},
+    {"factor", "factor between", "", "larger / smaller of the two methods"},
+    {"implied_utilization", "implied utilization", "", "operations_flop / (time x devices x peak)"},
+    {"projected_s", "projected time", "s",
      "from the traces' time of a step, or operations_flop / (devices x peak x utilization)"}};
 
 // Those that were worked out, each with what it comes from, for people and for programs.
@@ -206,17 +203,9 @@ class Projection {
     std::string from;
 
     std::string shown() const {
-      switch (figure->unit) {
-        case Unit::kFlop:
-          return scientific(value) + " FLOP";
-        case Unit::kRate:
-          return scientific(value) + " FLOP/s";
-        case Unit::kSeconds:
-          return duration_text(value);
-        case Unit::kNumber:
-          break;
-      }
-      return plain(value);
+      if (figure->unit.empty()) return plain(value);
+      return figure->unit == "s" ? duration_text(value)
+                                 : scientific(value) + " " + std::string(figure->unit);
     }
   };
 

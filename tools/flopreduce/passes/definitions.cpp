@@ -28,6 +28,12 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
   trace_ = &tables_.traces[trace];
   damage_ = &damage;
   bool ok = true;
+  // Calls use(message) where the packet holds one.
+  const auto read = [&](auto message, auto&& use) {
+    ok = parse_message(message, packet.body);
+    if (ok) use(message);
+  };
+  const auto add_steps = [&](auto& message) { trace_->steps.add(message, damage); };
   try {
     switch (static_cast<Field>(packet.body_field)) {
       case Field::interned: {
@@ -53,68 +59,41 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         trace_->has_summary = ok = parse_message(trace_->summary, packet.body);
         if (trace_->summary.header_lost()) trace_->has_header = false;
         break;
-      case Field::device: {
-        trace::Device facts;
-        ok = parse_message(facts, packet.body);
-        if (ok) device(facts);
+      case Field::device:
+        read(trace::Device(), [&](const auto& message) { device(message); });
         break;
-      }
-      case Field::metric_group: {
-        trace::MetricGroup group;
-        ok = parse_message(group, packet.body);
-        if (ok) metric_group(group);
+      case Field::metric_group:
+        read(trace::MetricGroup(), [&](const auto& message) { metric_group(message); });
         break;
-      }
-      case Field::ledger: {
-        trace::Ledger message;
-        ok = parse_message(message, packet.body);
-        if (ok) ledger(message);
+      case Field::ledger:
+        read(trace::Ledger(), [&](auto& message) { ledger(message); });
         break;
-      }
-      case Field::sequence_groups: {  // of use in a later pass
-        trace::SequenceGroups message;
-        ok = parse_message(message, packet.body) &&
-             for_each_group(message, [](uint64_t, const SequenceGroup&) {});
+      case Field::sequence_groups:  // of use in a later pass
+        read(trace::SequenceGroups(), [&](const auto& message) {
+          ok = for_each_group(message, [](uint64_t, const SequenceGroup&) {});
+        });
         break;
-      }
-      case Field::steps: {
-        trace::Steps message;
-        ok = parse_message(message, packet.body);
-        if (ok) trace_->steps.add(message, damage);
+      case Field::steps:
+        read(trace::Steps(), add_steps);
         break;
-      }
-      case Field::step_sums: {
-        trace::StepSums message;
-        ok = parse_message(message, packet.body);
-        if (ok) trace_->steps.add(message, damage);
+      case Field::step_sums:
+        read(trace::StepSums(), add_steps);
         break;
-      }
-      case Field::single_steps: {
-        trace::SingleSteps message;
-        ok = !single_steps_ || parse_message(message, packet.body);
-        if (ok && single_steps_) trace_->steps.add(message, damage);
+      case Field::single_steps:
+        if (single_steps_) read(trace::SingleSteps(), add_steps);
         break;
-      }
-      case Field::range_numbers: {
-        trace::RangeNumbers message;
-        ok = parse_message(message, packet.body);
-        if (ok) range_numbers(message);
+      case Field::range_numbers:
+        read(trace::RangeNumbers(), [&](const auto& message) { range_numbers(message); });
         break;
-      }
-      case Field::device_times: {
-        trace::DeviceTimes message;
-        ok = parse_message(message, packet.body);
-        if (!ok) break;
-        Device& of = tables_.devices[tables_.device_index(trace, message.device())];
-        of.times = std::move(message);
+      case Field::device_times:
+        read(trace::DeviceTimes(), [&](auto& message) {
+          Device& of = tables_.devices[tables_.device_index(trace, message.device())];
+          of.times = std::move(message);
+        });
         break;
-      }
-      case Field::diagnostic: {
-        trace::Diagnostic message;
-        ok = parse_message(message, packet.body);
-        if (ok) diagnostic(message);
+      case Field::diagnostic:
+        read(trace::Diagnostic(), [&](auto& message) { diagnostic(message); });
         break;
-      }
       default:
         break;  // launches and tallies are for pass two
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_message.hpp>
+#include <utility>
 
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
@@ -16,30 +17,20 @@ using Field = trace_fields::LaunchBatchField;
 }  // namespace
 
 protozero::data_view* LaunchBatchReader::view_of(uint32_t field) {
-  switch (static_cast<Field>(field)) {
-    case Field::signature:
-      return &views_.signature;
-    case Field::range_path_run:
-      return &views_.range_path;
-    case Field::sequence_run:
-      return &views_.sequence;
-    case Field::gap_ns:
-      return &views_.gap;
-    case Field::duration_delta_ns:
-      return &views_.duration;
-    case Field::untimed_delta:
-      return &views_.untimed;
-    case Field::graph_run:
-      return &views_.graph;
-    case Field::windowed_run:
-      return &views_.windowed;
-    case Field::pattern_run:
-      return &views_.pattern;
-    case Field::step_run:
-      return &views_.step;
-    default:
-      return nullptr;
-  }
+  constexpr std::pair<Field, protozero::data_view Views::*> kColumns[] = {
+      {Field::signature, &Views::signature},
+      {Field::range_path_run, &Views::range_path},
+      {Field::sequence_run, &Views::sequence},
+      {Field::gap_ns, &Views::gap},
+      {Field::duration_delta_ns, &Views::duration},
+      {Field::untimed_delta, &Views::untimed},
+      {Field::graph_run, &Views::graph},
+      {Field::windowed_run, &Views::windowed},
+      {Field::pattern_run, &Views::pattern},
+      {Field::step_run, &Views::step}};
+  for (const auto& [of, view] : kColumns)
+    if (static_cast<uint32_t>(of) == field) return &(views_.*view);
+  return nullptr;
 }
 
 // Sets packed_once to false where a column came in several pieces or unpacked, which protobuf

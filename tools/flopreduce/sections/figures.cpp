@@ -127,6 +127,6 @@ const TableSource kNoticeTable("notices", "what to know before any figure", noti
 
 }  // namespace
 
-const Subject kFigureRow = {nullptr, nullptr, nullptr, {&kFigureTable, &kNoticeTable}};
+const Subject kFigureRow = {nullptr, {&kFigureTable, &kNoticeTable}};
 
 }  // namespace flopinj::reduce

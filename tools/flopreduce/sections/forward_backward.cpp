@@ -201,8 +201,7 @@ Section operator_work_section(const Report& report) {
 
 }  // namespace
 
-const Subject kLayers = {layers_section, nullptr, nullptr, {&kLayerTable, &kLayerPasses}};
-const Subject kOperatorWork = {
-    operator_work_section, nullptr, nullptr, {&kOperatorWorkTable, &kOperatorPasses}};
+const Subject kLayers = {layers_section, {&kLayerTable, &kLayerPasses}};
+const Subject kOperatorWork = {operator_work_section, {&kOperatorWorkTable, &kOperatorPasses}};
 
 }  // namespace flopinj::reduce

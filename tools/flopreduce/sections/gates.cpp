@@ -70,6 +70,6 @@ const TableSource kGateFigures("gate_figures", "the figures that these condition
 
 }  // namespace
 
-const Subject kGates = {nullptr, nullptr, nullptr, {&kGateTable, &kGateFigures}};
+const Subject kGates = {nullptr, {&kGateTable, &kGateFigures}};
 
 }  // namespace flopinj::reduce

@@ -116,6 +116,6 @@ Section head_section(const Report& report) {
 
 }  // namespace
 
-const Subject kHead = {head_section, nullptr};
+const Subject kHead = {head_section};
 
 }  // namespace flopinj::reduce

@@ -93,6 +93,6 @@ Section kernels_section(const Report& report) {
 
 }  // namespace
 
-const Subject kKernels = {kernels_section, nullptr, nullptr, {&kKernelTable, &kKernelFormats}};
+const Subject kKernels = {kernels_section, {&kKernelTable, &kKernelFormats}};
 
 }  // namespace flopinj::reduce

@@ -88,6 +88,6 @@ Section numbers_section(const Report& report) {
 
 }  // namespace
 
-const Subject kNumbers = {numbers_section, nullptr, nullptr, {&kNumberTable}};
+const Subject kNumbers = {numbers_section, {&kNumberTable}};
 
 }  // namespace flopinj::reduce

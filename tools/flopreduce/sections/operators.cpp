@@ -166,7 +166,7 @@ Section operators_section(const Report& report) {
 
 }  // namespace
 
-const Subject kOperators = {
-    operators_section, nullptr, nullptr, {&kOperatorTable, &kOperatorPlaces, &kJoinedNumbers}};
+const Subject kOperators = {operators_section,
+                            {&kOperatorTable, &kOperatorPlaces, &kJoinedNumbers}};
 
 }  // namespace flopinj::reduce

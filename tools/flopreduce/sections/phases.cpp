@@ -111,7 +111,6 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {
-    phases_section, nullptr, nullptr, {&kPhaseTable, &kPhaseFormats, &kPhaseParts}};
+const Subject kPhases = {phases_section, {&kPhaseTable, &kPhaseFormats, &kPhaseParts}};
 
 }  // namespace flopinj::reduce

@@ -93,7 +93,7 @@ std::vector<OneFormat> by_format(const Report& report, const Flop& flop, const W
   return all;
 }
 
-const Subject kPrecisions = {precisions_section, nullptr, nullptr, {&kPrecisionTable}};
-const Subject kIntegerOperations = {integer_section, nullptr, nullptr, {&kIntegerTable}};
+const Subject kPrecisions = {precisions_section, {&kPrecisionTable}};
+const Subject kIntegerOperations = {integer_section, {&kIntegerTable}};
 
 }  // namespace flopinj::reduce

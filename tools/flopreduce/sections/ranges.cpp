@@ -73,6 +73,6 @@ Section ranges_section(const Report& report) {
 
 }  // namespace
 
-const Subject kRanges = {ranges_section, nullptr, nullptr, {&kRangeTable, &kOwnWork}};
+const Subject kRanges = {ranges_section, {&kRangeTable, &kOwnWork}};
 
 }  // namespace flopinj::reduce

@@ -183,6 +183,6 @@ std::string ratio_missing(const Report& report) {
   return text;
 }
 
-const Subject kRatio = {ratio_section, nullptr, nullptr, {&kRatioTable, &kFirstLayers}};
+const Subject kRatio = {ratio_section, {&kRatioTable, &kFirstLayers}};
 
 }  // namespace flopinj::reduce

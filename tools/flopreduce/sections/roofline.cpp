@@ -148,6 +148,6 @@ const TableSource kPeaks("peaks", "all peaks of the devices, and formats that ra
 
 }  // namespace
 
-const Subject kRoofline = {roofline_section, nullptr, nullptr, {&kRooflineTable, &kRoofs, &kPeaks}};
+const Subject kRoofline = {roofline_section, {&kRooflineTable, &kRoofs, &kPeaks}};
 
 }  // namespace flopinj::reduce

@@ -1,5 +1,5 @@
 // The subjects of a report, in the order in which people read them. Each has a file here that says
-// it: as a Section for people, as fields of the JSON object for programs.
+// it: as a Section for people, as tables for programs.
 #pragma once
 #include <optional>
 #include <span>
@@ -9,17 +9,12 @@
 
 #include "report/report.h"
 #include "sections/parts/columns.h"
-#include "sections/parts/fields.h"
 #include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
-// Any function may be null: then the subject is only for programs, or only for people.
 struct Subject {
-  Section (*section)(const Report&);
-  void (*fields)(Fields&, const Report&);
-  // Tables for programs that people do not see in a report.
-  std::vector<Table> (*tables)(const Report&) = nullptr;
+  Section (*section)(const Report&);  // null where people see none
   std::vector<const TableSource*> sources = {};
 };
 extern const Subject kHead, kFigureRow, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,

@@ -241,7 +241,6 @@ Section steps_section(const Report& report) {
 
 }  // namespace
 
-const Subject kSteps = {
-    steps_section, nullptr, nullptr, {&kStepTimes, &kStepSummary, &kSlowSteps, &kStepList}};
+const Subject kSteps = {steps_section, {&kStepTimes, &kStepSummary, &kSlowSteps, &kStepList}};
 
 }  // namespace flopinj::reduce

@@ -311,9 +311,7 @@ const TableSource kFlopBinTable("flop_over_time", "FLOP by phase in bins of time
 }  // namespace
 
 const Subject kBusyTime = {busy_time_section,
-                           nullptr,
-                           nullptr,
                            {&kTimeTable, &kDeviceTimeTable, &kGapTable, &kFlopBinTable}};
-const Subject kIdleGaps = {idle_section, nullptr, nullptr, {&kIdleTable, &kDeviceIdleTable}};
+const Subject kIdleGaps = {idle_section, {&kIdleTable, &kDeviceIdleTable}};
 
 }  // namespace flopinj::reduce

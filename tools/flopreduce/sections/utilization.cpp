@@ -205,8 +205,7 @@ Section peak_by_range_section(const Report& report) {
 
 }  // namespace
 
-const Subject kUtilization = {
-    utilization_section, nullptr, nullptr, {&kMethodTable, &kPeakDevices}};
-const Subject kPeakByRange = {peak_by_range_section, nullptr, nullptr, {&kRangePeaks}};
+const Subject kUtilization = {utilization_section, {&kMethodTable, &kPeakDevices}};
+const Subject kPeakByRange = {peak_by_range_section, {&kRangePeaks}};
 
 }  // namespace flopinj::reduce

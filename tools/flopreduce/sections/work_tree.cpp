@@ -58,6 +58,6 @@ std::vector<WorkNode> work_tree(const Report& report) {
   return nodes;
 }
 
-const Subject kStacks = {nullptr, nullptr, nullptr, {&kStackTable}};
+const Subject kStacks = {nullptr, {&kStackTable}};
 
 }  // namespace flopinj::reduce

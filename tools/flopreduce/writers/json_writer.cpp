@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sections/parts/fields.h"
 #include "sections/sections.h"
 #include "support/text.h"
 

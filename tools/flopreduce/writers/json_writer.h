@@ -14,6 +14,8 @@
 
 namespace flopinj::reduce {
 
+inline constexpr int kSchemaVersion = 3;
+
 nlohmann::ordered_json report_json(const Report& report);
 nlohmann::ordered_json tables_json(std::span<const Table> tables);
 

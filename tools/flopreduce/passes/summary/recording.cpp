@@ -137,6 +137,10 @@ std::vector<trace::SequenceGroups> RecordedLaunches::sequence_groups(DamageLog& 
 
 void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageLog& damage) {
   const std::string_view body(packet.body.data(), packet.body.size());
+  // Calls use(message) where the packet holds one.
+  const auto read = [&](auto message, auto&& use) {
+    if (parse_message(message, packet.body)) use(message);
+  };
   switch (const auto field = static_cast<PacketField>(packet.body_field)) {
     case PacketField::header:
       header_body_ = body;
@@ -151,29 +155,22 @@ void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageL
         damage.add(Damage::kMalformedPacket);
       break;
     }
-    case PacketField::steps: {
-      trace::Steps message;
-      if (parse_message(message, packet.body)) steps_.add(message, damage);
+    case PacketField::steps:
+      read(trace::Steps(), [&](const auto& message) { steps_.add(message, damage); });
       break;
-    }
-    case PacketField::step_sums: {
-      trace::StepSums message;
-      if (parse_message(message, packet.body)) steps_.add(message, damage);
+    case PacketField::step_sums:
+      read(trace::StepSums(), [&](const auto& message) { steps_.add(message, damage); });
       break;
-    }
     case PacketField::single_steps:
       single_steps_ = body;
       break;
-    case PacketField::device_times: {
-      trace::DeviceTimes message;
-      if (parse_message(message, packet.body)) times_[message.device()] = message;
+    case PacketField::device_times:
+      read(trace::DeviceTimes(), [&](auto& message) { times_[message.device()] = message; });
       break;
-    }
-    case PacketField::kernel_durations: {
-      trace::KernelDurations message;
-      if (parse_message(message, packet.body)) durations_.push_back(std::move(message));
+    case PacketField::kernel_durations:
+      read(trace::KernelDurations(),
+           [&](auto& message) { durations_.push_back(std::move(message)); });
       break;
-    }
     case PacketField::ledger:
       ledger(packet, damage);
       break;

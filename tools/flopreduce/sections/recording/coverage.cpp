@@ -92,6 +92,6 @@ Figure counted_gpu_time_share(const Report& report) {
   return share_figure(c.counted_ns, c.time_ns);
 }
 
-const Subject kCoverage = {coverage_section, nullptr, nullptr, {&kUncounted}};
+const Subject kCoverage = {coverage_section, {&kUncounted}};
 
 }  // namespace flopinj::reduce

@@ -46,6 +46,6 @@ const TableSource kDamageTable("damage", "what is missing from the traces", dama
 
 }  // namespace
 
-const Subject kDamage = {damage_section, nullptr, nullptr, {&kDamageTable}};
+const Subject kDamage = {damage_section, {&kDamageTable}};
 
 }  // namespace flopinj::reduce

@@ -65,6 +65,6 @@ const TableSource kDiagnosticTable("diagnostics", "messages of the recorders", d
 
 }  // namespace
 
-const Subject kDiagnostics = {diagnostics_section, nullptr, nullptr, {&kDiagnosticTable}};
+const Subject kDiagnostics = {diagnostics_section, {&kDiagnosticTable}};
 
 }  // namespace flopinj::reduce

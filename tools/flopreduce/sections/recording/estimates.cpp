@@ -74,6 +74,6 @@ Section estimates_section(const Report& report) {
 
 }  // namespace
 
-const Subject kEstimates = {estimates_section, nullptr, nullptr, {&kEstimateTable}};
+const Subject kEstimates = {estimates_section, {&kEstimateTable}};
 
 }  // namespace flopinj::reduce

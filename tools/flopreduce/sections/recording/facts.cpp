@@ -105,6 +105,6 @@ const TableSource kFactTable =
 
 }  // namespace
 
-const Subject kFacts = {nullptr, nullptr, nullptr, {&kPathTable, &kFactTable}};
+const Subject kFacts = {nullptr, {&kPathTable, &kFactTable}};
 
 }  // namespace flopinj::reduce

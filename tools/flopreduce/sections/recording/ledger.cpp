@@ -195,8 +195,6 @@ const TableSource kDisagreements("ledger_disagreements",
 }  // namespace
 
 const Subject kLedger = {ledger_section,
-                         nullptr,
-                         nullptr,
                          {&kLedgerTable, &kDeviceTable, &kReasonTable, &kDisagreements}};
 
 }  // namespace flopinj::reduce

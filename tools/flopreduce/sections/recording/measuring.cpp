@@ -155,6 +155,6 @@ const TableSource kGrowthTable("coverage_growth", "how the share with a count gr
 
 }  // namespace
 
-const Subject kMeasuring = {measuring_section, nullptr, nullptr, {&kMeasuringTable, &kGrowthTable}};
+const Subject kMeasuring = {measuring_section, {&kMeasuringTable, &kGrowthTable}};
 
 }  // namespace flopinj::reduce

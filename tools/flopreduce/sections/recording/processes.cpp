@@ -173,7 +173,6 @@ const TableSource kRecorderTable("recorders", "what each process's recorder coun
 
 }  // namespace
 
-const Subject kProcesses = {
-    processes_section, nullptr, nullptr, {&kOverheadTable, &kProcessTable, &kRecorderTable}};
+const Subject kProcesses = {processes_section, {&kOverheadTable, &kProcessTable, &kRecorderTable}};
 
 }  // namespace flopinj::reduce

@@ -112,6 +112,6 @@ Section rank_spread_section(const Report& report) {
 
 }  // namespace
 
-const Subject kRankSpread = {rank_spread_section, nullptr, nullptr, {&kRankSpreadTable}};
+const Subject kRankSpread = {rank_spread_section, {&kRankSpreadTable}};
 
 }  // namespace flopinj::reduce

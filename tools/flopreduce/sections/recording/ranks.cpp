@@ -164,7 +164,7 @@ const TableSource kRuns("runs", "which processes belong together, in the order o
 
 }  // namespace
 
-const Subject kRanks = {
-    ranks_section, nullptr, nullptr, {&kRankTable, &kRankPhases, &kStragglers, &kOddRanks, &kRuns}};
+const Subject kRanks = {ranks_section,
+                        {&kRankTable, &kRankPhases, &kStragglers, &kOddRanks, &kRuns}};
 
 }  // namespace flopinj::reduce

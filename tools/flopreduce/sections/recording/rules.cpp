@@ -40,6 +40,6 @@ Section rules_section(const Report& report) {
 
 }  // namespace
 
-const Subject kPhaseRules = {rules_section, nullptr, nullptr, {&kUsedRules, &kAllRules}};
+const Subject kPhaseRules = {rules_section, {&kUsedRules, &kAllRules}};
 
 }  // namespace flopinj::reduce

@@ -119,6 +119,6 @@ const TableSource kSampleTable =
 
 }  // namespace
 
-const Subject kSignatures = {nullptr, nullptr, nullptr, {&kSignatureTable, &kSampleTable}};
+const Subject kSignatures = {nullptr, {&kSignatureTable, &kSampleTable}};
 
 }  // namespace flopinj::reduce

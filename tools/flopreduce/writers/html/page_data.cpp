@@ -4,7 +4,6 @@
 
 #include "sections/parts/cells.h"
 #include "sections/parts/short_name.h"
-#include "sections/parts/terms.h"
 #include "support/text.h"
 #include "writers/cell_text.h"
 #include "writers/html/html_page.h"
@@ -27,12 +26,9 @@ const char* kind_word(Kind kind) {
   return kWords[static_cast<size_t>(kind)];
 }
 
-Json column_json(const char* table, const Column& column) {
+Json column_json(const Column& column) {
   Json j{{"key", column.key}, {"heading", column.heading}, {"kind", kind_word(column.kind)}};
-  const std::string_view said = column.meaning;
-  if (const auto meaning = said.empty() ? meaning_of_column(table, column.key) : said;
-      !meaning.empty())
-    j["meaning"] = meaning;
+  if (*column.meaning != '\0') j["meaning"] = column.meaning;
   return j;
 }
 
@@ -75,7 +71,7 @@ Json PageData::table(const Table& table) {
   j["columns"] = Json::array();
   for (const Column& c : table.columns)
     if (c.kind != Kind::kExactFlop)  // each number shows its exact value when it is pointed at
-      j["columns"].push_back(column_json(table.key, c));
+      j["columns"].push_back(column_json(c));
   Json& rows = j["rows"] = Json::array();
   for (const auto& row : table.rows) {
     Json cells = Json::array();
