@@ -12,7 +12,7 @@ from collections import Counter
 
 import chromium
 from made_traces import FOLDER, report, run, trace
-from report_tables import exact, known
+from report_tables import by, exact, known
 
 KERNELS = "table[data-key=kernels]"
 
@@ -111,7 +111,8 @@ class Page(unittest.TestCase):
     def test_frames_are_as_wide_as_their_work_and_zoom(self):
         self.open("training")
         width = {text: w for text, w, _ in frames(self.browser)}
-        work = {row["range"].split("/")[-1]: known(row) for row in report("training")["ranges"]}
+        ranges = by(report("training"), "ranges")
+        work = {path.split("/")[-1]: known(row) for path, row in ranges.items()}
         for name in ("forward", "backward", "layer:fc1"):
             self.assertAlmostEqual((width[name] + 1) / (width["step"] + 1),
                                    work[name] / work["step"], delta=0.01)
@@ -137,7 +138,7 @@ class Page(unittest.TestCase):
 
     def circles(self):
         """Of the roofline, by kernel: place in the drawing, radius and class."""
-        rows = [k["name"] for k in self.by_time]
+        rows = [k["kernel"] for k in self.by_time]
         return {
             rows[int(row)]: rest for row, *rest in self.browser.run(
                 "[...document.querySelectorAll('#roofline .point')].map((p) => [p.dataset.row, "
@@ -224,7 +225,7 @@ class Page(unittest.TestCase):
             "'visibility') === 'visible' ? [r.cx.baseVal.value, r.cy.baseVal.value] : null; })()")
         self.assertEqual((chosen(), ring()), ([], None))
         for name, (flop, size, ns) in theory.items():
-            mark = f"#roofline .point[data-row='{[k['name'] for k in self.by_time].index(name)}']"
+            mark = f"#roofline .point[data-row='{[k['kernel'] for k in self.by_time].index(name)}']"
             self.browser.point(mark)
             tip = self.text("#roofline .tip")
             self.assertEqual(tip.splitlines()[0], name)
@@ -243,7 +244,7 @@ class Page(unittest.TestCase):
         self.browser.press("ArrowLeft")
         self.assertEqual(chosen(), [order[-2]])
         self.browser.click("#roofline tbody tr[aria-rowindex='4']")  # from the table to the drawing
-        self.assertEqual(ring(), circles[self.by_time[2]["name"]][:2])
+        self.assertEqual(ring(), circles[self.by_time[2]["kernel"]][:2])
 
     def test_why_there_is_no_roofline_is_said(self):
         self.open("training")
