@@ -227,10 +227,8 @@ class Project(Base):
         self.assertAlmostEqual(both["time_flop"], 2 * 67e12 * measured, delta=1e3)
 
     def test_simulated_steps_have_gpu_time_alone(self):
-        done = run("project", "train", self.trace["exact1"], "--trace-steps", 1, "--steps", 2,
-                   "--format", "json")
-        result = json.loads(done.stdout)
-        self.assertIsNone(result["wall_step_s"])  # nothing says how long the process recorded
+        result = self.projected(self.trace["exact1"], "--trace-steps", 1, "--steps", 2)
+        self.assertNotIn("wall_step_s", result)  # nothing says how long the process recorded
         self.assertAlmostEqual(result["gpu_step_s"], 2e-6)
         self.assertAlmostEqual(result["projected_s"], 4e-6)
 
@@ -256,7 +254,7 @@ class Project(Base):
                                  "--forward-flop 0: must be above 0"),
                                 ((*infer, "--forward-flop", "1e-300"), "beyond any number")):
             for form in ("text", "json"):
-                done = run("project", "train", *arguments, "--format", form)
+                done = run(*arguments, "--format", form)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertIn(word, done.stderr)
@@ -562,13 +560,14 @@ class Compare(Base):
         self.refused(2, "for --format csv only", "compare", *both, "--table", "compared_phases")
         markdown = run("compare", *both, "--format", "markdown").stdout
         self.assertIn("| kernel | change |", markdown)
-        gpus = {g["name"]: g for g in self.json("peaks")["gpus"]}
-        peaks = list(csv.DictReader(io.StringIO(run("peaks", "--format", "csv").stdout)))
-        self.assertEqual({r["gpu"] for r in peaks}, set(gpus))
-        for row in peaks:
-            self.assertEqual(float(row["dense_flop_per_s"]),
-                             gpus[row["gpu"]]["peak_flop_per_s"][row["precision"]])
-            self.assertEqual(row["source"], gpus[row["gpu"]]["source"])
+        result = self.json("peaks")
+        peaks = list(csv.DictReader(io.StringIO(
+            run("peaks", "--format", "csv", "--table", "peaks").stdout)))
+        self.assertEqual({r["gpu"] for r in peaks}, {g["gpu"] for g in result["gpus"]})
+        for row, peak in zip(peaks, result["peaks"], strict=True):
+            self.assertEqual(float(row["dense_flop_per_s"]), peak["dense_flop_per_s"])
+            for key in ("gpu", "precision", "source"):
+                self.assertEqual(row[key], peak[key])
         explained = run("explain", "total", both[1], "--format", "csv", "--table",
                         "signatures").stdout
         self.assertEqual(len(list(csv.DictReader(io.StringIO(explained)))),
@@ -581,14 +580,10 @@ class Compare(Base):
             r["figure"]: r
             for r in csv.DictReader(io.StringIO(run(*train, "--format", "csv").stdout))
         }
-        figures = self.json(*train)
-        where = figures.pop("from")
-        del figures["schema_version"]
-        for values, column in ((figures, "value"), (where, "from")):
-            self.assertEqual({k: r[column] if column == "from" else float(r[column])
-                              for k, r in rows.items()},
-                             {k: v for k, v in values.items() if v is not None})
-        self.assertEqual(where["operations_flop"], "FLOP of a step x 10 steps")
+        figures = by(self.json(*train), "projection")
+        self.assertEqual({k: (float(r["value"]), r["from"]) for k, r in rows.items()},
+                         {k: (row["value"], row["from"]) for k, row in figures.items()})
+        self.assertEqual(rows["operations_flop"]["from"], "FLOP of a step x 10 steps")
         markdown = run(*train, "--format", "markdown").stdout
         self.assertIn("| by operations | 1e13 FLOP | FLOP of a step x 10 steps |", markdown)
         infer = ("project", "infer", "--forward-flop", "15503M", "--gpu", "K80 board",
