@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <streambuf>
 
