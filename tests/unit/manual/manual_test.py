@@ -188,7 +188,8 @@ class OtherShells(unittest.TestCase):
 
         self.assertEqual(complete("flopreduce comp"), ["compare"])
         self.assertEqual(complete("flopreduce --format ht"), ["html"])
-        self.assertEqual(complete("flopreduce --table phase_p"), ["phase_parts", "phase_precisions"])
+        self.assertEqual(complete("flopreduce --table phase_p"),
+                         ["phase_parts", "phase_precisions"])
         self.assertEqual(complete("flopreduce project train --exam"), ["--examples"])
         for program, command in PLACES:
             self.assertLessEqual(options_of(program, command),

@@ -1,7 +1,7 @@
 // Figures by name in the tables of a report: what conditions of --fail-if name.
 //
-//   NAME              a column of the table `figures`: hfu, ratio, flop, ...; total.NAME is the same
-//   TABLE.ROW.KEY     the column KEY of the row ROW: phases.backward.flop, kernels."sgemm".launches.
+//   NAME              a column of the table `figures`: hfu, ratio, flop; total.NAME is the same
+//   TABLE.ROW.KEY     the column KEY of the row ROW: phases.backward.flop, kernels."a".launches.
 //                     ROW is the text in the row's first column where no other row has it, or the
 //                     row's number, from 0
 //   TABLE.KEY         of a table of one row

@@ -37,8 +37,8 @@ std::set<std::string> operators_of(const Report& report) {
   return operators;
 }
 
-// Of each range, in tree order, the first one that is not below it: by their places, since names may
-// hold "/" themselves.
+// Of each range, in tree order, the first one that is not below it: by their places, since names
+// may hold "/" themselves.
 std::vector<size_t> ends_of(const std::vector<RangeReport>& ranges) {
   std::vector<size_t> ends(ranges.size());
   for (size_t i = ranges.size(); i-- > 0;)

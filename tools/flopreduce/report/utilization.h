@@ -18,8 +18,8 @@ namespace flopinj::reduce {
 struct Work;
 struct Report;
 
-// The least time at peak / the time taken, or why it is not known. A time that is an upper bound was
-// taken while counters were read: the share is more.
+// The least time at peak / the time taken, or why it is not known. A time that is an upper bound
+// was taken while counters were read: the share is more.
 Figure share_of_peak(const Figure& least_ns, const Figure& time_ns);
 // It is not known because the figures contradict each other: FLOP, time or peak is wrong.
 inline constexpr const char* kAbovePeak = "above peak";

@@ -45,7 +45,7 @@ std::optional<std::string> session_of(const TraceReport& trace);
 std::optional<uint32_t> rank_of(const TraceReport& trace);
 std::optional<uint32_t> pid_of(const TraceReport& trace);
 
-Cell marked(Cell cell, Mark mark);  // where it holds something
+Cell marked(Cell cell, Mark mark);   // where it holds something
 Figure figure_of(const Cell& cell);  // not known where it is a text
 
 // ">=", ">", "<=", "~" or several; empty for none.

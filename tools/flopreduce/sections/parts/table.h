@@ -41,7 +41,7 @@ struct Cell {
   std::variant<std::monostate, std::string, u128, double> value;
   Mark marks = Mark::kNone;
   std::optional<u128> least = {};  // as of Figure
-  std::string absent = "-";  // what people see where there is no value
+  std::string absent = "-";        // what people see where there is no value
 
   Cell() = default;
   Cell(std::string text) : value(std::move(text)) {}

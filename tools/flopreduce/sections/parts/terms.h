@@ -1,5 +1,5 @@
-// What the figures of the first screen mean: for help, manual pages and the HTML page. A column of a
-// table says its meaning itself (parts/columns.h).
+// What the figures of the first screen mean: for help, manual pages and the HTML page. A column
+// says its meaning itself (parts/columns.h).
 #pragma once
 #include <span>
 #include <string_view>
