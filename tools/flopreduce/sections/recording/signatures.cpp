@@ -107,6 +107,8 @@ Columns<SampleRow> sample_columns() {
   c.exact("flop", "FLOP", Kind::kFlop, of(&Metric::flop),
           "counted times the weight; integer operations where the precision is an integer format");
   c.text("precision", "precision", of(&Metric::precision));
+  c.text("parameters", "parameters", through(&SampleRow::signature, &SignatureReport::parameters),
+         "of the signature: two that differ in this alone share name, hash and chip");
   return c;
 }
 
