@@ -13,6 +13,8 @@ class Paged {
   static_assert(kSize % kPage == 0);
 
   Value& operator[](size_t index) {
+    if (pages_.empty()) [[unlikely]]
+      pages_.resize(kSize / kPage);
     auto& page = pages_[index / kPage];
     if (!page) page = std::make_unique<std::array<Value, kPage>>();
     return (*page)[index % kPage];
@@ -26,7 +28,7 @@ class Paged {
   }
 
  private:
-  std::vector<std::unique_ptr<std::array<Value, kPage>>> pages_{kSize / kPage};
+  std::vector<std::unique_ptr<std::array<Value, kPage>>> pages_;  // none before the first is used
 };
 
 }  // namespace flopinj::reduce
