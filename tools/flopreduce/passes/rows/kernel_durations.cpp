@@ -77,13 +77,14 @@ std::vector<trace::KernelDurations> KernelDurations::messages(RowTable& rows) co
   constexpr int kMostValues = 1 << 16;  // and those of one kernel more: far below kMaxPacketBytes
   std::vector<trace::KernelDurations> all;
   if (durations_.full()) return all;
-  std::vector<std::pair<uint32_t, uint32_t>> named;  // id, kernel
+  std::vector<uint64_t> named;  // id above kernel
   for (uint32_t row = 1; row < rows.size(); ++row)
     if (rows.hot()[row].timed > 0)
-      named.emplace_back(rows.info(row).signature_id, kernel_[rows.signature(row)]);
+      named.push_back(uint64_t{rows.info(row).signature_id} << 32 | kernel_[rows.signature(row)]);
   std::ranges::sort(named);
   std::vector<bool> done(names_.size());
-  for (const auto& [signature, kernel] : named) {
+  for (const uint64_t each : named) {
+    const auto signature = static_cast<uint32_t>(each >> 32), kernel = static_cast<uint32_t>(each);
     if (done[kernel]) continue;
     done[kernel] = true;
     if (all.empty() || all.back().kernel_size() >= kMostValues) all.emplace_back();

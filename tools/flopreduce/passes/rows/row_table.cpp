@@ -46,17 +46,29 @@ uint64_t SharedTables::flop_of(uint32_t signature, uint32_t chip) const {
   return found == flop_.end() ? 0 : found->second;
 }
 
-size_t RowTable::KeyHash::operator()(const Key& k) const {
-  const uint64_t h = (k.lane_path ^ uint64_t{k.signature} << 20) * kPrime;
-  return static_cast<size_t>(h ^ (h >> 32));
+// Where the row is, or belongs.
+uint32_t& RowTable::place(uint32_t lane, uint32_t path, uint32_t signature) {
+  const uint64_t hash = ((uint64_t{lane} << 32 | path) * kPrime) ^ signature;
+  const size_t last = places_.size() - 1;
+  for (size_t at = ((hash ^ hash >> 32) * kPrime >> 8) & last;; at = (at + 1) & last) {
+    const Info& known = info_[places_[at]];
+    if (places_[at] == kDiscard ||
+        (known.lane == lane && known.path_id == path && known.signature_id == signature))
+      return places_[at];
+  }
+}
+
+void RowTable::more_places() {
+  places_.assign(2 * places_.size(), kDiscard);
+  for (uint32_t row = 1; row < info_.size(); ++row)
+    place(info_[row].lane, info_[row].path_id, info_[row].signature_id) = row;
 }
 
 void RowTable::clear() {
   hot_.assign(1, {});
   info_.assign(1, {});
   lost_.clear();
-  rows_.clear();
-  cache_.fill(kDiscard);
+  places_.assign(kFirstPlaces, kDiscard);
   lanes_.assign(1, {});
   for (auto& lanes : lane_of_ids_) lanes.clear();
   lane_of_what_.clear();
@@ -117,8 +129,7 @@ uint32_t RowTable::duration_of(uint32_t signature) {
   return entry->second;
 }
 
-uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
-  const auto lane_index = static_cast<uint32_t>(key.lane_path >> 32);
+uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signature_id) {
   if (hot_.size() >= kMaxRows || lane_index == kDiscard) {
     full_ = true;
     return kDiscard;
@@ -127,10 +138,10 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   const TraceState& trace = tables.traces[trace_];
   const Lane& lane = lanes_[lane_index];
   const uint32_t path = path_id == 0 ? PathTable::kRoot : trace.paths.get(path_id);
-  const uint32_t signature = trace.signatures.get(key.signature);
+  const uint32_t signature = trace.signatures.get(signature_id);
   Info info;
   info.lane = lane_index;
-  info.signature_id = key.signature;
+  info.signature_id = signature_id;
   info.path_id = path_id;
   info.device = lane.device;
   info.green = lane.green;
@@ -139,7 +150,7 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
   info.path = tables.path_of(path != kNoIndex ? path : PathTable::kLost, info.signature);
   Hot hot;
   hot.kernel = BusyInterval::packed_kernel(info.signature);
-  hot.duration = duration_of(key.signature);
+  hot.duration = duration_of(signature_id);
   if (shared_.rows_by() != RowsBy::kSummary) {
     info.rule = shared_.rule_of_kernel(shared_.rule_of(info.path, lane.thread_name, lane.of.tells),
                                        info.signature);
@@ -158,22 +169,12 @@ uint32_t RowTable::add_row(const Key& key, uint32_t path_id) {
 }
 
 uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature) {
-  const Key key{static_cast<uint64_t>(lane) << 32 | path, signature};
-  uint32_t& cached = cache_[(KeyHash{}(key)*kPrime) >> 52];
-  const Info& known = info_[cached];
-  if (cached != kDiscard && known.lane == lane && known.path_id == path &&
-      known.signature_id == signature)
-    return cached;
-  const auto found = rows_.find(key);
-  uint32_t row = kDiscard;
-  if (found != rows_.end()) {
-    row = found->second;
-  } else {
-    row = add_row(key, path);
-    if (row == kDiscard) return row;
-    rows_.emplace(key, row);
-  }
-  return cached = row;
+  uint32_t& known = place(lane, path, signature);
+  if (known != kDiscard) return known;
+  const uint32_t row = add_row(lane, path, signature);
+  known = row;
+  if (2 * info_.size() > places_.size()) more_places();
+  return row;
 }
 
 void RowTable::make_room(size_t blocks) {
@@ -219,7 +220,7 @@ void RowTable::describe(RowBlock& block, size_t begin, size_t end) const {
     flop += hot.flop;
   }
   const uint64_t more = flop - block.flop_to[end];
-  for (size_t i = end; i <= RowBlock::kRows; ++i) block.flop_to[i] += more;
+  for (size_t i = end; more != 0 && i <= RowBlock::kRows; ++i) block.flop_to[i] += more;
   for (size_t i = end; i-- > 0;) {
     const bool goes_on = i + 1 < RowBlock::kRows && block.phase[i] == block.phase[i + 1];
     const auto to = goes_on ? block.phase_to[i + 1] : static_cast<uint8_t>(i + 1);

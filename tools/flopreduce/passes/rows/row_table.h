@@ -145,19 +145,13 @@ class RowTable {
     uint32_t device = 0, thread_name = 0;
     bool green = false, lost = false;
   };
-  struct Key {
-    uint64_t lane_path = 0;
-    uint32_t signature = 0;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& k) const;
-  };
-  static constexpr size_t kCached = 4096;
+  static constexpr size_t kFirstPlaces = 64;  // of a table that is made for each short recording
   // Over all lanes: 10 MiB, and four times as many rows as our writer makes patterns of.
   static constexpr size_t kMaxBlocks = 2048;
 
-  uint32_t add_row(const Key& key, uint32_t path);
+  uint32_t& place(uint32_t lane, uint32_t path, uint32_t signature);
+  void more_places();
+  uint32_t add_row(uint32_t lane, uint32_t path, uint32_t signature);
   void use_block(uint64_t key);
   void look_up(uint32_t lane, uint64_t first, const RowStretch& stretch);
   uint32_t duration_of(uint32_t signature);
@@ -167,8 +161,8 @@ class RowTable {
   std::vector<Hot> hot_;
   std::vector<Info> info_;
   std::vector<uint32_t> lost_;
-  std::unordered_map<Key, uint32_t, KeyHash> rows_;
-  std::array<uint32_t, kCached> cache_;  // rows by a hash of their keys
+  // Rows by a hash of what add_row() takes, or behind it; kDiscard: none. At most half are taken.
+  std::vector<uint32_t> places_;
   std::vector<Lane> lanes_;
   // By (thread id, stream id), for each other kind of LaunchLane; and, by kReport, by (device,
   // thread name, green, what numbers tell, lost).
