@@ -147,7 +147,8 @@ TEST_CASE("the table has no bad row, and says which row of another is bad") {
   for (size_t i = 0; i < kPrecisionNames.size(); ++i) CHECK(columns[7 + i] == kPrecisionNames[i]);
   const std::string good =
       "Z9\tGZ900\tZ9\t10\t1000\t900\t300\t1\t2\t4\t-\t-\t8\t-\t-\t-\t-\t-\t-\tdense\t-\tpaper\t-\n";
-  const auto one = read_peaks(header + good);
+  const std::string text = header + good;  // its rows are parts of it
+  const auto one = read_peaks(text);
   REQUIRE(one.gpus.size() == 1);
   CHECK(one.gpus[0].name == "Z9");
   CHECK(tera(one.gpus[0], "tensor_fp16") == 8);
@@ -155,7 +156,8 @@ TEST_CASE("the table has no bad row, and says which row of another is bad") {
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string row = good;
     row.replace(row.find(from), from.size(), to);
-    const auto table = read_peaks(header + good + row);
+    const std::string rows = header + good + row;
+    const auto table = read_peaks(rows);
     CHECK(table.gpus.empty());
     return table.error;
   };
