@@ -336,7 +336,8 @@ SequenceWindow* SequencePass::window(uint32_t device) {
 }
 
 void SequencePass::end_trace() {
-  for (auto& [device, window] : windows_) {
+  for (auto& entry : windows_) {
+    SequenceWindow& window = entry.second;
     window.end([&](const SequenceWindow::Complete& number) { complete(window, number); });
     for (uint32_t group = 1; group < window.groups(); ++group)
       if (window.times(group) > 0) join_group(named(window.group(group)), window.times(group));
