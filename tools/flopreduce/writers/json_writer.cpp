@@ -5,6 +5,7 @@
 
 #include "sections/sections.h"
 #include "support/text.h"
+#include "writers/cell_text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -14,10 +15,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOneRow = "figures";
 
 bool has_exact_text(Kind kind) { return kind == Kind::kFlop || kind == Kind::kOperations; }
-bool may_be_bound(const Column& column) {
-  return column.kind != Kind::kText && column.kind != Kind::kCount && column.kind != Kind::kFlag &&
-         !column.exact;
-}
 
 // Many readers of JSON round larger integers.
 constexpr u128 kMostWhole = u128{1} << 53;
@@ -126,7 +123,7 @@ Json record_schema(const std::vector<Column>& columns) {
     const std::string key = column.key;
     add_schema(record, key, column.kind, column.meaning, true);
     add_schema(record, key + "_why", Kind::kText, "", false);
-    if (!may_be_bound(column)) continue;
+    if (!can_be_marked(column)) continue;
     for (const char* bound : {"_at_least", "_at_most"})
       add_schema(record, key + bound, column.kind, "", false);
     record["properties"][key + "_estimated"] = {{"const", true}};
