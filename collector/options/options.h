@@ -19,9 +19,9 @@ struct RecordingOption {
   bool many = false;  // may be given several times; the variable takes them with commas between
   // False, and nothing is changed, where the text is not understood.
   bool (*read)(Settings&, std::string_view text);
-  // A program that runs already takes it from a request (flopinj attach), too. Those that may ask
-  // may read the process, and no more: an option marked so loads no code, changes no file that is
-  // there, and has no kernel measured that the start forbids.
+  // A running program takes it from a request (flopinj attach), too. Who may ask needs only the
+  // right to read the process, so such an option loads no code, changes no existing file, and has
+  // no kernel measured that was excluded at the start.
   bool by_request = false;
 };
 

@@ -4,7 +4,7 @@
 // read them (DCGM, a profiler of another process). So it is enabled only while windows are opened:
 // after kIdleNs without one it is disabled. A launch that wants a window then has to wait until the
 // pause after the last release is over. Pauses grow, so that a program that wants a window now and
-// then does not enable and disable for ever; after a lease of kLongNs they begin again.
+// then rarely enables and disables; after a lease of kLongNs they begin again.
 //
 // A client that took the counters meanwhile makes CUPTI refuse them. They are asked for again after
 // kRefusalPauses, the last of which repeats: they may come back at any time.
