@@ -118,7 +118,9 @@ class OnSimulatedGpu(TestCase):
         flopreduce = BUILD / "bin/flopreduce"
         self.assertEqual(data_test.main(flopreduce, folder=folder), 0)
         expected = folder / "trainer.cnn.graph.json"
-        expected.write_text(expected.read_text().replace('"launches": ', '"launches": 1', 1))
+        report = json.loads(expected.read_text())
+        report["figures"]["launches"] += 1
+        expected.write_text(json.dumps(report))
         self.assertEqual(data_test.main(flopreduce, folder=folder), 1)
         expected.unlink()
         self.assertEqual(data_test.main(flopreduce, folder=folder), 1)
