@@ -1,36 +1,29 @@
-#include "doctor.h"
-
 #include <collector/identity/never_measured.h>
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 #include <string>
+#include <utility>
 
-#include "exit_codes.h"
+#include "commands.h"
 #include "permissions.h"
+#include "process.h"
 
 namespace flopinj {
 namespace {
 
-enum class Verdict { kOk, kFailed, kNoPermission };
+struct Finding {
+  int exit_code;
+  std::string text, advice;
+};
 
-Verdict report(Verdict verdict, const std::string& what, const std::string& finding,
-               const std::string& advice = {}) {
-  std::cout << (verdict == Verdict::kOk ? "ok    " : "FAIL  ") << what << ": " << finding << "\n";
-  if (!advice.empty()) std::cout << "      " << advice << "\n";
-  return verdict;
-}
-
-std::string read_file(const char* path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+Finding fine(const std::string& text) { return {kExitOk, text, ""}; }
+Finding failed(const std::string& text, const std::string& advice = "") {
+  return {kExitCheckFailed, text, advice};
 }
 
 std::string path_of(void* library) {
@@ -65,116 +58,107 @@ void list_never_measured() {
   std::cout << line << "\n      More of them: flopinj run --never-measure PATTERN\n";
 }
 
-Verdict check_library(const InstallTree& tree) {
-  void* library = dlopen(tree.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return report(Verdict::kFailed, "libflopinj.so", dlerror(), "Build or install all of flopinj.");
-  }
+Finding check_library() {
+  const std::string ours = install_tree().library;
+  void* library = dlopen(ours.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return failed(dlerror(), "Build or install all of flopinj.");
   for (const char* name : {"InitializeInjection", "InitializeInjectionNvtx2"}) {
-    if (dlsym(library, name) == nullptr) {
-      return report(Verdict::kFailed, "libflopinj.so", tree.library.string() + " has no " + name);
-    }
+    if (dlsym(library, name) == nullptr) return failed(ours + " has no " + name);
   }
-  return report(Verdict::kOk, "libflopinj.so", tree.library.string());
+  return fine(ours);
 }
 
-Verdict check_driver() {
+Finding check_driver() {
   void* cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (cuda == nullptr) {
-    return report(Verdict::kFailed, "CUDA driver", "libcuda.so.1 not found",
+  if (cuda == nullptr)
+    return failed("libcuda.so.1 not found",
                   "Install the NVIDIA driver; in a container, start it with the NVIDIA runtime "
                   "(docker run --gpus all). Without a GPU: flopinj run --simulate.");
-  }
   const std::string path = path_of(cuda);
   auto* init = symbol<int(unsigned)>(cuda, "cuInit");
   auto* get_version = symbol<int(int*)>(cuda, "cuDriverGetVersion");
   auto* get_count = symbol<int(int*)>(cuda, "cuDeviceGetCount");
-  if (init == nullptr || get_version == nullptr || get_count == nullptr) {
-    return report(Verdict::kFailed, "CUDA driver", path + " is not a CUDA driver library");
-  }
+  if (init == nullptr || get_version == nullptr || get_count == nullptr)
+    return failed(path + " is not a CUDA driver library");
   int version = 0;
   get_version(&version);
   const std::string found = path + ", CUDA " + cuda_version_text(version);
-  if (const int error = init(0); error != 0) {
-    return report(Verdict::kFailed, "CUDA driver", found + ", cuInit says " + std::to_string(error),
+  if (const int error = init(0); error != 0)
+    return failed(found + ", cuInit says " + std::to_string(error),
                   "No usable GPU: see nvidia-smi and CUDA_VISIBLE_DEVICES.");
-  }
   int devices = 0;
   get_count(&devices);
-  if (devices == 0) return report(Verdict::kFailed, "CUDA driver", found + ", no GPU");
-  return report(Verdict::kOk, "CUDA driver",
-                found + ", " + std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs"));
+  if (devices == 0) return failed(found + ", no GPU");
+  return fine(found + ", " + std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs"));
 }
 
 // A program that has its own CUPTI loaded is profiled with that one. What is said here holds for
 // the others.
-Verdict check_cupti() {
+Finding check_cupti() {
   void* cupti = nullptr;
   const char* chosen = std::getenv("FLOPINJ_CUPTI");
   if (chosen != nullptr && *chosen != '\0') {
     cupti = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
-    if (cupti == nullptr) {
-      return report(Verdict::kFailed, "CUPTI", dlerror(), "Mend or unset FLOPINJ_CUPTI.");
-    }
+    if (cupti == nullptr) return failed(dlerror(), "Mend or unset FLOPINJ_CUPTI.");
   }
   for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
     if (cupti == nullptr) cupti = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
-  if (cupti == nullptr) {
-    return report(
-        Verdict::kFailed, "CUPTI", "libcupti.so not found",
+  if (cupti == nullptr)
+    return failed(
+        "libcupti.so not found",
         "Programs that bring their own (PyTorch) are profiled nevertheless. For others, put a CUDA "
         "toolkit's extras/CUPTI/lib64 on LD_LIBRARY_PATH or name the file in FLOPINJ_CUPTI.");
-  }
   const std::string path = path_of(cupti);
   auto* get_version = symbol<int(uint32_t*)>(cupti, "cuptiGetVersion");
   uint32_t version = 0;
-  if (get_version == nullptr || get_version(&version) != 0) {
-    return report(Verdict::kFailed, "CUPTI", path + " does not tell its version");
-  }
-  if (dlsym(cupti, "cuptiRangeProfilerEnable") == nullptr) {
-    return report(Verdict::kFailed, "CUPTI",
-                  path + ", API version " + std::to_string(version) + ", has no range profiler",
+  if (get_version == nullptr || get_version(&version) != 0)
+    return failed(path + " does not tell its version");
+  if (dlsym(cupti, "cuptiRangeProfilerEnable") == nullptr)
+    return failed(path + ", API version " + std::to_string(version) + ", has no range profiler",
                   "Launches are counted and timed but no FLOP are. CUDA 12.6 or later has it.");
-  }
-  return report(Verdict::kOk, "CUPTI", path + ", API version " + std::to_string(version));
+  return fine(path + ", API version " + std::to_string(version));
 }
 
-Verdict check_permission() {
-  const std::string params = read_file("/proc/driver/nvidia/params");
-  const uint64_t capabilities = effective_capabilities(read_file("/proc/self/status"));
-  const unsigned release = driver_release(read_file("/proc/driver/nvidia/version"));
+Finding check_permission() {
+  const std::string params = file_text("/proc/driver/nvidia/params");
+  const uint64_t capabilities = effective_capabilities(file_text("/proc/self/status"));
+  const unsigned release = driver_release(file_text("/proc/driver/nvidia/version"));
   switch (counter_access(params, capabilities, release)) {
     case CounterAccess::kOpen:
-      return report(Verdict::kOk, "counters", "open to every user");
+      return fine("open to every user");
     case CounterAccess::kPrivileged:
-      return report(Verdict::kOk, "counters", "open to privileged users, as this process is");
+      return fine("open to privileged users, as this process is");
     case CounterAccess::kUnknown:
-      return report(Verdict::kOk, "counters", "no NVIDIA driver here that restricts them");
+      return fine("no NVIDIA driver here that restricts them");
     case CounterAccess::kClosed:
       break;
   }
-  return report(
-      Verdict::kNoPermission, "counters", "closed to this user (RmProfilingAdminOnly: 1)",
+  return {
+      kExitPermission, "closed to this user (RmProfilingAdminOnly: 1)",
       "Run as root, grant CAP_SYS_ADMIN (CAP_PERFMON from driver 565 on), or put the line "
       "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/nvidia.conf and "
-      "reboot.");
+      "reboot."};
 }
 
 }  // namespace
 
-int doctor(const InstallTree& tree) {
+int doctor(const Options&) {
   unsetenv("CUDA_INJECTION64_PATH");  // cuInit would load a profiler into this process
-  bool failed = false;
-  bool closed = false;
-  for (const Verdict verdict :
-       {check_library(tree), check_driver(), check_cupti(), check_permission()}) {
-    failed |= verdict == Verdict::kFailed;
-    closed |= verdict == Verdict::kNoPermission;
+  constexpr std::pair<const char*, Finding (*)()> kChecks[] = {{"libflopinj.so", check_library},
+                                                               {"CUDA driver", check_driver},
+                                                               {"CUPTI", check_cupti},
+                                                               {"counters", check_permission}};
+  int worst = kExitOk;
+  for (const auto& [name, check] : kChecks) {
+    const Finding found = check();
+    std::cout << (found.exit_code == kExitOk ? "ok    " : "FAIL  ") << name << ": " << found.text
+              << "\n";
+    if (!found.advice.empty()) std::cout << "      " << found.advice << "\n";
+    worst = std::max(worst, found.exit_code);
   }
   list_never_measured();
-  if (closed) return kExitPermission;
-  return failed ? kExitCheckFailed : kExitOk;
+  return worst;
 }
 
 }  // namespace flopinj

@@ -1,55 +1,52 @@
 #include <collector/options/options.h>
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "doctor.h"
-#include "exit_codes.h"
-#include "install_tree.h"
+#include "commands.h"
 #include "manual/command_line.h"
-#include "run.h"
-#include "running/attach.h"
-#include "running/top.h"
 #include "simgpu/driver/chip.h"
 
 namespace {
 
-using flopinj::RunOptions;
+using flopinj::Options;
+using flopinj::RecordingOption;
 using flopinj::manual::CommandLine;
 
+std::string long_name(const RecordingOption& setting) {
+  return std::string(setting.option.substr(setting.option.find(',') + 1));
+}
+
 // Not shown, and refused with what to do instead.
-void add_refusal(CommandLine& attach, const flopinj::RecordingOption& setting) {
-  const std::string name(setting.option);
-  const std::string text = "a program that runs takes no " + name.substr(name.find(',') + 1) +
+void add_refusal(CommandLine& attach, const RecordingOption& setting) {
+  const std::string text = "a program that runs takes no " + long_name(setting) +
                            (setting.variable == "FLOPINJ_FORCE"
                                 ? ": name a file that is not there yet"
                                 : ": give it as the program starts, to flopinj run --dormant");
   const auto refuse = [text](const CLI::results_t&) -> bool { throw CLI::ValidationError(text); };
-  attach.add_option(name, refuse)->expected(0, 1)->group("");
+  attach.add_option(std::string(setting.option), refuse)->expected(0, 1)->group("");
 }
 
 // One option for each setting of the library.
-using Given = std::map<std::string, std::vector<std::string>>;
-void add_recording_options(CommandLine& run, Given& all_given, bool of_running = false) {
-  for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
+void add_recording_options(CommandLine& line, Options& options, bool of_running) {
+  for (const RecordingOption& setting : flopinj::recording_options()) {
     const std::string name(setting.option), help(setting.help);
     if (name.empty()) continue;
     if (of_running && !setting.by_request) {
-      add_refusal(run, setting);
+      add_refusal(line, setting);
       continue;
     }
-    std::vector<std::string>& given = all_given[std::string(setting.variable)];
+    std::vector<std::string>& given = options.given[std::string(setting.variable)];
     if (setting.value.empty()) {
-      run.add_flag_callback(
+      line.add_flag_callback(
           name, [&given] { given = {"1"}; }, help);
       continue;
     }
-    CLI::Option* const option = run.add_option(name, given, help)->allow_extra_args(false);
+    CLI::Option* const option = line.add_option(name, given, help)->allow_extra_args(false);
     if (!setting.many) option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     if (!setting.choices.empty()) {
       option->type_name(std::string(setting.value));
@@ -66,8 +63,10 @@ void add_recording_options(CommandLine& run, Given& all_given, bool of_running =
   }
 }
 
-void add_run_options(CommandLine& run, RunOptions& options) {
-  add_recording_options(run, options.given);
+void add_run_options(CommandLine& run, Options& options) {
+  run.prefix_command();
+  run.operands = "[--] PROGRAM [ARGUMENT...]";
+  add_recording_options(run, options, false);
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
   run.add_flag("--torch", options.torch,
@@ -94,68 +93,190 @@ void add_run_options(CommandLine& run, RunOptions& options) {
                "Run nothing; print the environment as shell exports, to paste into a job script");
 }
 
-// Everything after the first "--" is the program's, untouched. Without one, the program starts at
-// the first word that is not an option of ours.
-std::vector<std::string> split_off_program(std::vector<std::string>& arguments,
-                                           bool& has_separator) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] != "--") continue;
-    const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(i);
-    std::vector<std::string> program(at + 1, arguments.end());
-    arguments.erase(at, arguments.end());
-    has_separator = true;
-    return program;
-  }
-  has_separator = false;
-  return {};
+void add_processes(CommandLine& line, Options& options, const char* help) {
+  line.add_option("PID", options.processes, help)
+      ->type_name("")
+      ->required()
+      ->check(CLI::PositiveNumber);
 }
+
+void add_process(CommandLine& line, Options& options) {
+  add_processes(line, options, "The process");
+  line.get_option("PID")->expected(1);
+}
+
+void add_attach_options(CommandLine& attach, Options& options) {
+  add_process(attach, options);
+  add_recording_options(attach, options, true);
+  attach.add_flag("--never-enter", options.never_enter,
+                  "Only ask: leave a program alone that was started without flopinj");
+}
+
+void add_status_options(CommandLine& status, Options& options) {
+  add_process(status, options);
+  status.add_flag("--json", options.json, "As one JSON object");
+}
+
+void add_every(CommandLine& line, Options& options, double usual) {
+  options.every_s = usual;
+  line.add_option("--every", options.every_s, "Seconds between two looks")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 86'400.0));
+}
+
+void add_top_options(CommandLine& top, Options& options) {
+  add_process(top, options);
+  add_every(top, options, 2);
+  top.add_flag("--once", options.once, "Show it once");
+  top.add_flag("--json", options.json,
+               "Once, as JSON: {\"status\": as flopinj status, \"report\": as flopreduce}");
+}
+
+void add_metrics_options(CommandLine& metrics, Options& options) {
+  add_processes(metrics, options, "The processes");
+  metrics
+      .add_option("-o,--output", options.file,
+                  "Write them to this file again and again, for the textfile collector of "
+                  "node_exporter; it is removed at the end")
+      ->type_name("FILE");
+  metrics.add_option("--port", options.port, "Serve them by HTTP on 127.0.0.1")
+      ->type_name("PORT")
+      ->check(CLI::Range(1u, 65'535u));
+  add_every(metrics, options, 15);
+}
+
+void add_fleet_options(CommandLine& fleet, Options&) {
+  fleet.prefix_command();
+  fleet.operands = "COMMAND [ARGUMENT...]";
+}
+
+// The package's own flopinj does not come here (python/flopinj/_programs.py).
+int fleet(const Options&) {
+  std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', "
+               "then python -m flopinj.fleet\n";
+  return flopinj::kExitCannotRun;
+}
+
+struct Command {
+  const char *name, *purpose, *text;
+  void (*add_options)(CommandLine&, Options&);
+  int (*action)(const Options&);
+  std::vector<flopinj::manual::Entry> examples;
+};
+const Command kCommands[] = {
+    {"run",
+     "run a program under the profiler",
+     "Runs a program under the profiler. It keeps its process id, signals and exit code; when it "
+     "has ended, one line says what was recorded and how to read it. Words behind \"--\" are the "
+     "program and its arguments.",
+     add_run_options,
+     flopinj::run,
+     {{"flopinj run -- python train.py", "profile a training script; the trace is flop-PID.pb"},
+      {"flopinj run -o job-%r.pb -- python train.py", "one trace for each rank of a job"},
+      {"flopinj run --simulate -- ./trainer", "try it without a GPU"},
+      {"flopinj run --print-env -o job-%r.pb > env.sh", "the same as variables for a job script"}}},
+    {"attach",
+     "record a program that runs already",
+     "Begins to record a program that runs already. One that was started with flopinj run "
+     "--dormant is asked; another one is entered by one of its threads that waits: its "
+     "NVTX ranges are not seen then. The program goes on as before when it is let go of, and may "
+     "be attached to again.",
+     add_attach_options,
+     flopinj::attach,
+     {{"flopinj attach 4711", "begin; the trace is flop-4711.pb"},
+      {"flopinj attach --duration 30s -o now.pb 4711", "record for half a minute"}}},
+    {"detach",
+     "let go of a program that is recorded",
+     "Ends the recording of a program, which goes on. Counters, callbacks and threads of the "
+     "recording are given back.",
+     add_process,
+     flopinj::detach,
+     {{"flopinj detach 4711", "end it, and say how to read the trace"}}},
+    {"status",
+     "say what is recorded of a program",
+     "Says whether a program is recorded, where to, and how far the recording is.",
+     add_status_options,
+     flopinj::status,
+     {{"flopinj status 4711", "launches, coverage, FLOP and HFU so far, cost"}}},
+    {"top",
+     "show the report of a program while it runs",
+     "Shows the status of a recording and the report of its trace so far, again and again until "
+     "the program ends. A trace that takes long to read is read less often.",
+     add_top_options,
+     flopinj::top,
+     {{"flopinj top 4711", "HFU, phases and kernels so far"}}},
+    {"metrics",
+     "give figures of running programs to Prometheus",
+     "Prints the figures of recordings as metrics of Prometheus, or serves them until the "
+     "programs have ended.",
+     add_metrics_options,
+     flopinj::metrics,
+     {{"flopinj metrics 4711", "print them once"},
+      {"flopinj metrics --port 9178 4711 4712", "serve two processes' figures"}}},
+    {"doctor",
+     "say what a profiled program would find on this machine",
+     "Says what a profiled program would find on this machine, and what to do about what is "
+     "missing.",
+     [](CommandLine&, Options&) {},
+     flopinj::doctor,
+     {{"flopinj doctor", "check driver, CUPTI and permission before a long job"}}},
+    {"fleet",
+     "many jobs at once (with the Python package)",
+     "Takes the traces of many jobs into tables, and asks these with SQL. It is a part of the "
+     "Python package: pip install 'flopinj[fleet]', then flopinj fleet --help or python -m "
+     "flopinj.fleet --help.",
+     add_fleet_options,
+     fleet,
+     {{"flopinj fleet ingest runs/ --out lake", "take in all traces below runs/"},
+      {"flopinj fleet stragglers --lake lake", "ranks that are slower than others"}}}};
 
 int usage_error(const std::string& problem) {
   std::cerr << "flopinj: " << problem << " (see flopinj run --help)\n";
   return flopinj::kExitUsage;
 }
 
-flopinj::manual::Program about(const CommandLine& line) {
-  flopinj::manual::Program program;
-  program.name = "flopinj";
-  program.version = FLOPINJ_VERSION;
-  program.purpose = "profile the floating-point operations of a CUDA program";
-  program.commands = flopinj::manual::describe(line, "");
-  program.exit_status = {
-      {"the program's", "run: its exit code, or its signal, as without flopinj"},
-      {"0", "doctor: all is well"},
-      {"0", "attach, detach, status, top, metrics: it is done"},
-      {"1", "doctor: something is missing"},
-      {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
-      {"2", "the options are wrong, or the trace could not be written: nothing was started"},
-      {"4", "doctor: no permission to read the counters"},
-      {"125", "run: files of flopinj are missing; fleet: the Python package is missing"},
-      {"126", "run: the program cannot be executed"},
-      {"127", "run: there is no such program"}};
-  for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
-    std::string text(setting.option.empty() ? setting.help
-                                            : "as run " + std::string(setting.option));
-    if (const size_t comma = text.find(','); !setting.option.empty() && comma != text.npos)
-      text = "as run " + text.substr(comma + 1);
-    if (!setting.option.empty()) text += ": it takes " + std::string(setting.takes);
-    program.environment.push_back({std::string(setting.variable), text});
-  }
+flopinj::manual::Program about(CommandLine& line) {
+  flopinj::manual::Program program{
+      .line = line,
+      .usual = "",
+      .version = FLOPINJ_VERSION,
+      .purpose = "profile the floating-point operations of a CUDA program",
+      .exit_status =
+          {{"the program's", "run: its exit code, or its signal, as without flopinj"},
+           {"0", "doctor: all is well"},
+           {"0", "attach, detach, status, top, metrics: it is done"},
+           {"1", "doctor: something is missing"},
+           {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
+           {"2", "the options are wrong, or the trace could not be written: nothing was started"},
+           {"4", "doctor: no permission to read the counters"},
+           {"125", "run: files of flopinj are missing; fleet: the Python package is missing"},
+           {"126", "run: the program cannot be executed"},
+           {"127", "run: there is no such program"}},
+      .environment = {},
+      .files = {{"flop-PID.pb", "a trace, where no other name is given"},
+                {"lib/libflopinj.so",
+                 "the library, beside bin/flopinj in the tree that both are "
+                 "in"},
+                {"lib/flopinj/simgpu", "the simulated GPU's libcuda.so.1 and libcupti.so.13"}},
+      .see_also = "flopreduce"};
+  for (const RecordingOption& setting : flopinj::recording_options())
+    program.environment.push_back(
+        {std::string(setting.variable),
+         setting.option.empty()
+             ? std::string(setting.help)
+             : "as run " + long_name(setting) + ": it takes " + std::string(setting.takes)});
   program.environment.push_back(
       {"CUDA_INJECTION64_PATH", "the library that CUDA loads into a program; run sets it to ours"});
   program.environment.push_back(
       {"NVTX_INJECTION64_PATH", "the library that has the program's NVTX ranges; run sets it too"});
-  program.files = {
-      {"flop-PID.pb", "a trace, where no other name is given"},
-      {"lib/libflopinj.so", "the library, beside bin/flopinj in the tree that both are in"},
-      {"lib/flopinj/simgpu", "the simulated GPU's libcuda.so.1 and libcupti.so.13"}};
-  program.see_also = {"flopreduce"};
   return program;
 }
 
 // The table of options and variables in docs/options.md.
 int write_option_table() {
   std::cout << "| option | variable |\n|---|---|\n";
-  for (const flopinj::RecordingOption& setting : flopinj::recording_options()) {
+  for (const RecordingOption& setting : flopinj::recording_options()) {
     std::string names(setting.option);
     if (names.empty()) continue;
     if (const size_t comma = names.find(','); comma != names.npos) names.replace(comma, 1, "`, `");
@@ -164,186 +285,62 @@ int write_option_table() {
   return std::cout.flush() ? 0 : flopinj::kExitUsage;
 }
 
-flopinj::InstallTree tree() { return flopinj::InstallTree::of_this_program(); }
-
-// Commands for a process that runs already.
-struct RunningOptions {
-  flopinj::AttachOptions attach;
-  flopinj::TopOptions top;
-  flopinj::MetricsOptions metrics;
-  bool never_enter = false, json = false;
-};
-
-void add_running_commands(CommandLine& line, RunningOptions& options) {
-  const auto takes_process = [&options](CommandLine& command) {
-    command.add_option("PID", options.attach.pid, "The process")
-        ->type_name("")
-        ->required()
-        ->check(CLI::PositiveNumber);
-  };
-  CommandLine& attach = line.add_command(
-      "attach", "record a program that runs already",
-      "Begins to record a program that runs already. One that was started with flopinj run "
-      "--dormant is asked; another one is entered by one of its threads that waits: its "
-      "NVTX ranges are not seen then. The program goes on as before when it is let go of, and may "
-      "be attached to again.");
-  takes_process(attach);
-  add_recording_options(attach, options.attach.given, true);
-  attach.add_flag("--never-enter", options.never_enter,
-                  "Only ask: leave a program alone that was started without flopinj");
-  attach.action = [&options] {
-    options.attach.enter = !options.never_enter;
-    return flopinj::attach(options.attach, tree());
-  };
-  attach.examples = {{"flopinj attach 4711", "begin; the trace is flop-4711.pb"},
-                     {"flopinj attach --duration 30s -o now.pb 4711", "record for half a minute"}};
-  CommandLine& detach = line.add_command(
-      "detach", "let go of a program that is recorded",
-      "Ends the recording of a program, which goes on. Counters, callbacks and threads of the "
-      "recording are given back.");
-  takes_process(detach);
-  detach.action = [&options] { return flopinj::detach(options.attach.pid); };
-  detach.examples = {{"flopinj detach 4711", "end it, and say how to read the trace"}};
-  CommandLine& status = line.add_command(
-      "status", "say what is recorded of a program",
-      "Says whether a program is recorded, where to, and how far the recording is.");
-  takes_process(status);
-  status.add_flag("--json", options.json, "As one JSON object");
-  status.action = [&options] { return flopinj::status(options.attach.pid, tree(), options.json); };
-  status.examples = {{"flopinj status 4711", "launches, coverage, FLOP and HFU so far, cost"}};
-  const auto refreshes = [](CommandLine& command, double& seconds, const char* usual) {
-    command.add_option("--every", seconds, "Seconds between two looks")
-        ->type_name("SECONDS")
-        ->default_str(usual)
-        ->check(CLI::Range(0.1, 86'400.0));
-  };
-  CommandLine& top = line.add_command(
-      "top", "show the report of a program while it runs",
-      "Shows the status of a recording and the report of its trace so far, again and again until "
-      "the program ends. A trace that takes long to read is read less often.");
-  takes_process(top);
-  refreshes(top, options.top.every_s, "2");
-  top.add_flag("--once", options.top.once, "Show it once");
-  top.add_flag("--json", options.top.json,
-               "Once, as JSON: {\"status\": as flopinj status, \"report\": as flopreduce}");
-  top.action = [&options] {
-    options.top.pid = options.attach.pid;
-    return flopinj::top(options.top, tree());
-  };
-  top.examples = {{"flopinj top 4711", "HFU, phases and kernels so far"}};
-  CommandLine& metrics = line.add_command(
-      "metrics", "give figures of running programs to Prometheus",
-      "Prints the figures of recordings as metrics of Prometheus, or serves them until the "
-      "programs have ended.");
-  metrics.add_option("PID", options.metrics.processes, "The processes")
-      ->type_name("")
-      ->required()
-      ->check(CLI::PositiveNumber);
-  metrics
-      .add_option("-o,--output", options.metrics.file,
-                  "Write them to this file again and again, for the textfile collector of "
-                  "node_exporter; it is removed at the end")
-      ->type_name("FILE");
-  metrics.add_option("--port", options.metrics.port, "Serve them by HTTP on 127.0.0.1")
-      ->type_name("PORT")
-      ->check(CLI::Range(1u, 65'535u));
-  refreshes(metrics, options.metrics.every_s, "15");
-  metrics.action = [&options] { return flopinj::metrics(options.metrics, tree()); };
-  metrics.examples = {{"flopinj metrics 4711", "print them once"},
-                      {"flopinj metrics --port 9178 4711 4712", "serve two processes' figures"}};
-}
-
-// The program is what run leaves of its words, and `after`, what is behind "--".
-int run_program(const CLI::App& run, RunOptions& options, const std::vector<std::string>& after,
+// The program is what run leaves of its words, and what is behind the first "--", untouched.
+int run_program(const CLI::App& run, Options& options, const std::vector<std::string>& words,
                 bool has_separator) {
   options.program = run.remaining();
   if (!options.program.empty()) {
+    const std::string& first = options.program.front();
     std::vector<std::string> names;
     for (const CLI::Option* option : run.get_options())
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    if (options.program.front().starts_with("-")) {
-      const std::string given =
-          options.program.front().substr(0, options.program.front().find('='));
+    if (first.starts_with("-")) {
+      const std::string given = first.substr(0, first.find('='));
       return usage_error("unknown option " + given + flopinj::manual::did_you_mean(given, names));
     }
     if (has_separator) options.program.emplace_back("--");  // the program's own
   }
-  options.program.insert(options.program.end(), after.begin(), after.end());
+  options.program.insert(options.program.end(), words.begin(), words.end());
   if (options.program.empty() && !options.print_env) return usage_error("no program to run");
   try {
-    return flopinj::run(options, tree());
+    return flopinj::run(options);
   } catch (const std::invalid_argument& error) {
     return usage_error(error.what());
-  } catch (const flopinj::CannotRecord& error) {
-    std::cerr << "flopinj: " << error.what() << "\n";
-    return flopinj::kExitUsage;
   } catch (const std::exception& error) {
     std::cerr << "flopinj: " << error.what() << "\n";
-    return flopinj::kExitCannotRun;
+    return dynamic_cast<const flopinj::CannotRecord*>(&error) != nullptr ? flopinj::kExitUsage
+                                                                         : flopinj::kExitCannotRun;
   }
 }
 
-std::unique_ptr<CommandLine> command_line(RunOptions& options, RunningOptions& running) {
-  auto line = std::make_unique<CommandLine>(
+int flopinj_main(std::vector<std::string> arguments) {
+  CommandLine line(
       "flopinj", "",
       "Profiles the floating-point operations of a CUDA program, without a change to it.");
-  line->set_version_flag("--version", "flopinj " FLOPINJ_VERSION, "Show the version");
-  line->require_subcommand(1);
-  CommandLine& run = line->add_command(
-      "run", "run a program under the profiler",
-      "Runs a program under the profiler. It keeps its process id, signals and exit code; when it "
-      "has ended, one line says what was recorded and how to read it. Words behind \"--\" are the "
-      "program and its arguments.");
-  run.prefix_command();
-  run.operands = "[--] PROGRAM [ARGUMENT...]";
-  add_run_options(run, options);
-  run.examples = {
-      {"flopinj run -- python train.py", "profile a training script; the trace is flop-PID.pb"},
-      {"flopinj run -o job-%r.pb -- python train.py", "one trace for each rank of a job"},
-      {"flopinj run --simulate -- ./trainer", "try it without a GPU"},
-      {"flopinj run --print-env -o job-%r.pb > env.sh", "the same as variables for a job script"}};
-  add_running_commands(*line, running);
-  CommandLine& doctor = line->add_command(
-      "doctor", "say what a profiled program would find on this machine",
-      "Says what a profiled program would find on this machine, and what to do about what is "
-      "missing.");
-  doctor.action = [] { return flopinj::doctor(tree()); };
-  doctor.examples = {{"flopinj doctor", "check driver, CUPTI and permission before a long job"}};
-  CommandLine& fleet = line->add_command(
-      "fleet", "many jobs at once (with the Python package)",
-      "Takes the traces of many jobs into tables, and asks these with SQL. It is a part of the "
-      "Python package: pip install 'flopinj[fleet]', then flopinj fleet --help or python -m "
-      "flopinj.fleet --help.");
-  fleet.prefix_command();
-  fleet.operands = "COMMAND [ARGUMENT...]";
-  fleet.action = [] {
-    // The package's own flopinj does not come here (python/flopinj/_programs.py).
-    std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', "
-                 "then python -m flopinj.fleet\n";
-    return flopinj::kExitCannotRun;
-  };
-  fleet.examples = {{"flopinj fleet ingest runs/ --out lake", "take in all traces below runs/"},
-                    {"flopinj fleet stragglers --lake lake", "ranks that are slower than others"}};
-  return line;
-}
-
-int flopinj_main(std::vector<std::string> arguments) {
-  RunOptions options;
-  RunningOptions running;
-  const auto line = command_line(options, running);
-  const flopinj::manual::Program program = about(*line);
+  line.set_version_flag("--version", "flopinj " FLOPINJ_VERSION, "Show the version");
+  line.require_subcommand(1);
+  std::map<std::string, Options> options;  // by command
+  for (const Command& command : kCommands) {
+    CommandLine& one = line.add_command(command.name, command.purpose, command.text);
+    Options& given = options[command.name];
+    command.add_options(one, given);
+    one.action = [&command, &given] { return command.action(given); };
+    one.examples = command.examples;
+  }
+  const flopinj::manual::Program program = about(line);
   if (arguments == std::vector<std::string>{"--generate", "options"}) return write_option_table();
   if (const auto done = flopinj::manual::answer(std::cout, program, arguments))
     return *done ? flopinj::kExitOk : flopinj::kExitUsage;
 
-  bool has_separator = false;
-  std::vector<std::string> after = split_off_program(arguments, has_separator);
-  const auto parsed =
-      flopinj::manual::parse(*line, program, "", std::move(arguments), flopinj::kExitUsage);
+  const auto separator = std::ranges::find(arguments, "--");
+  const bool has_separator = separator != arguments.end();
+  const std::vector<std::string> behind(has_separator ? separator + 1 : separator, arguments.end());
+  arguments.erase(separator, arguments.end());
+  const auto parsed = flopinj::manual::parse(program, std::move(arguments), flopinj::kExitUsage);
   if (!parsed.error.empty()) std::cerr << "flopinj: " << parsed.error << "\n";
   if (parsed.exit_code) return *parsed.exit_code;
-  const CLI::App* const run = line->get_subcommand("run");
-  if (parsed.command == run) return run_program(*run, options, after, has_separator);
+  if (parsed.command->get_name() == "run")
+    return run_program(*parsed.command, options["run"], behind, has_separator);
   if (has_separator) return usage_error("only run takes a program");
   return parsed.command->action();
 }

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "process.h"
+
 namespace flopinj {
 namespace {
 
@@ -15,19 +17,6 @@ Number number_or_zero(std::string_view text, int base) {
 }
 
 }  // namespace
-
-std::string_view value_of(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    if (!line.starts_with(key)) continue;
-    line.remove_prefix(key.size());
-    const size_t first = line.find_first_not_of(" \t");
-    return first == std::string_view::npos ? std::string_view() : line.substr(first);
-  }
-  return {};
-}
 
 CounterAccess counter_access(std::string_view params, uint64_t capabilities, unsigned release) {
   const std::string_view admin_only = value_of(params, "RmProfilingAdminOnly:");

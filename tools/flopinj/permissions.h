@@ -23,9 +23,6 @@ CounterAccess counter_access(std::string_view params, uint64_t capabilities,
 // /proc/driver/nvidia/version; 0 if there is none.
 unsigned driver_release(std::string_view version_text);
 
-// What follows `key` in its line, without leading blanks; empty if no line starts with it.
-std::string_view value_of(std::string_view text, std::string_view key);
-
 // The filters of system calls that a process has, from the text of its /proc/PID/status.
 struct Seccomp {
   unsigned mode = 0;  // 0: none, 1: hardly any system call is allowed, 2: as the filters say

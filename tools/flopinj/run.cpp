@@ -1,19 +1,28 @@
-#include "run.h"
-
 #include <collector/options/options.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <iostream>
-#include <stdexcept>
 #include <string_view>
+#include <system_error>
 
-#include "condense.h"
-#include "exit_codes.h"
+#include "commands.h"
 #include "output.h"
+#include "process.h"
 #include "run_notice.h"
+#include "shell_word.h"
 #include "watch.h"
 
 namespace flopinj {
@@ -26,6 +35,35 @@ constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN";
+
+// --- The program's environment -------------------------------------------------------------------
+
+// A variable of the program to run. `is_list`: its value goes before what the variable holds, with
+// a colon between.
+struct Variable {
+  std::string name, value;
+  bool is_list = false;
+};
+
+void apply(const std::vector<Variable>& environment) {
+  for (const Variable& variable : environment) {
+    const char* old = variable.is_list ? std::getenv(variable.name.c_str()) : nullptr;
+    const bool any = old != nullptr && *old != '\0';
+    setenv(variable.name.c_str(), (variable.value + (any ? ":" : "") + (any ? old : "")).c_str(),
+           1);
+  }
+}
+
+// Lines for a POSIX shell that make the same changes there.
+std::string shell_exports(const std::vector<Variable>& environment) {
+  std::string lines;
+  for (const auto& [name, value, is_list] : environment)
+    lines += "export " + name + "=" + shell_quoted(value) +
+             (is_list ? "\"${" + name + ":+:$" + name + "}\"" : "") + "\n";
+  return lines;
+}
+
+// --- What was asked for, and whether it can be ---------------------------------------------------
 
 // The readers of these variables split them at such characters and know no quoting.
 void require_plain(const fs::path& path, const char* separators, const char* option) {
@@ -52,7 +90,7 @@ void warn_if_taken(const char* variable, const fs::path& ours) {
 }
 
 // As the library will read it: what was given, else what the environment has.
-std::string setting(const RunOptions& options, std::string_view variable) {
+std::string setting(const Options& options, std::string_view variable) {
   std::string value;
   if (const auto given = options.given.find(std::string(variable)); given != options.given.end())
     for (const std::string& one : given->second) value += (value.empty() ? "" : ",") + one;
@@ -61,19 +99,19 @@ std::string setting(const RunOptions& options, std::string_view variable) {
   return inherited != nullptr ? inherited : "";
 }
 
-std::string output_name(const RunOptions& options, const fs::path& folder) {
+std::string output_name(const Options& options) {
   std::string name = setting(options, kOutput);
   if (name.empty()) name = Settings{}.output;
   if (const std::string problem = output_name_problem(name); !problem.empty())
     throw std::invalid_argument(problem);
-  return absolute_output_name(name, folder);  // whatever folder the program changes to
+  return absolute_output_name(name, fs::current_path());  // whatever folder the program changes to
 }
 
-bool quiet(const RunOptions& options) { return setting(options, kQuiet) == "1"; }
+bool quiet(const Options& options) { return setting(options, kQuiet) == "1"; }
 
 // What would leave the program unprofiled is found now, and not after hours. Returns the socket of
 // the run's watcher, empty where there is none.
-std::string prepare_recording(const RunOptions& options, const std::string& output,
+std::string prepare_recording(const Options& options, const std::string& output,
                               const RunSocket* listener) {
   if (setting(options, kMode) == "off") {
     if (!quiet(options)) std::cerr << "flopinj: mode off: nothing is recorded\n";
@@ -93,12 +131,7 @@ std::string prepare_recording(const RunOptions& options, const std::string& outp
 }
 
 int exec_program(const std::vector<std::string>& program, const std::string& watcher) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : program) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));  // exec does not write to them
-  }
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
+  execvp(program.front().c_str(), exec_words(program).data());
   const int error = errno;
   if (!watcher.empty()) send_run_notice(watcher, {RunEvent::kRefused, {}});
   std::cerr << "flopinj: cannot run '" << program.front() << "': ";
@@ -110,87 +143,225 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
   return kExitNotExecutable;
 }
 
-// Its summaries say what was recorded, so that the library need not.
-int run_with_summary(const RunOptions& options, const InstallTree& tree, Environment environment) {
-  const std::string output = output_name(options, fs::current_path());
+// --- With a summary ------------------------------------------------------------------------------
+
+// `flopinj run --summary`: the program as a child, and at its end a summary in the place of each
+// trace.
+//
+// Without it `flopinj run` becomes the program, so that nothing of ours outlives it; a scheduler
+// may end a job's processes as soon as the program has gone. To make summaries then, it
+// stays the program's parent: it hands signals on, and ends as the program did.
+
+constexpr std::array kHandedOn = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
+// A terminal sends these to the program, too.
+constexpr std::array kFromTerminal = {SIGINT, SIGQUIT};
+
+std::atomic<pid_t> g_program{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free);
+
+void hand_on(int signal) {
+  const int before = errno;
+  if (const pid_t program = g_program; program > 0) ::kill(program, signal);
+  errno = before;
+}
+
+// The program is started with the signals as we were.
+pid_t start(const std::function<int()>& become_program) {
+  struct sigaction handler {};
+  handler.sa_handler = hand_on;
+  handler.sa_flags = SA_RESTART;
+  sigset_t all, before;
+  sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, &before);  // none is lost between here and the program's start
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    ::_exit(become_program());
+  }
+  g_program = program;
+  for (const int signal : kHandedOn) ::sigaction(signal, &handler, nullptr);
+  handler.sa_handler = SIG_IGN;
+  for (const int signal : kFromTerminal) ::sigaction(signal, &handler, nullptr);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return program;
+}
+
+int wait_and_listen(pid_t program, RunSocket& socket, RunRecord& record) {
+  int status = 0;
+  const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
+  for (;;) {
+    const pid_t ended = ::waitpid(program, &status, WNOHANG);
+    socket.receive(record);
+    if (ended == program || (ended < 0 && errno != EINTR)) break;
+    socket.wait(program_fd);
+  }
+  if (program_fd >= 0) ::close(program_fd);
+  g_program = 0;
+  socket.receive_last(record);
+  return status;
+}
+
+// Whether flopreduce has written the summary. What is wrong it says itself.
+bool merge(const std::string& trace, const std::string& summary, bool force) {
+  std::vector<std::string> words = {install_tree().reducer.string(), "merge", "-o", summary, trace};
+  if (force) words.emplace_back("--force");
+  const pid_t reducer = ::fork();
+  if (reducer < 0) return false;
+  if (reducer == 0) {
+    ::umask(077);  // a summary is its owner's, as a trace is
+    ::execv(words.front().c_str(), exec_words(words).data());
+    say("cannot run " + words.front() + ": " + std::strerror(errno));
+    ::_exit(127);
+  }
+  const int status = wait_for(reducer);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// "job/rank0.sum" of "job/rank0.pb".
+std::string summary_name(const std::string& trace) {
+  constexpr std::string_view kTrace = ".pb";
+  const bool usual = trace.ends_with(kTrace);
+  return trace.substr(0, trace.size() - (usual ? kTrace.size() : 0)) + ".sum";
+}
+
+// A trace is removed when its summary is whole, and else is kept.
+void condense(const RunRecord& record, bool force, bool quiet) {
+  std::vector<std::string> made, kept;
+  for (const std::string& trace : record.traces(process_runs)) {
+    const std::string summary = summary_name(trace);
+    std::error_code error;
+    if (!fs::is_regular_file(trace, error) || !merge(trace, summary, force)) {
+      kept.push_back(trace);
+      continue;
+    }
+    made.push_back(summary);
+    if (!fs::remove(trace, error)) say("cannot remove " + trace + ": " + error.message());
+  }
+  if (!kept.empty())
+    say("no summary could be made of" + names_text(kept) + ", which is kept. Next: flopreduce" +
+        names_text(kept));
+  if (!made.empty() && !quiet)
+    say((made.size() == 1 ? "condensed the trace"
+                          : "condensed " + std::to_string(made.size()) + " traces") +
+        ". Next: flopreduce" + names_text(made));
+}
+
+// As the program ended.
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  const rlimit no_core{0, 0};  // the program's own is enough
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  std::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+  return 128 + signal;
+}
+
+// Its summaries say what was recorded, so that the library need not. The traces are condensed when
+// the program has ended, and the processes of the run have said so to the socket.
+int run_with_summary(const Options& options, std::vector<Variable> environment) {
+  const std::string output = output_name(options);
   std::error_code error;
   if (output == "-" || output.starts_with("unix:") || fs::is_fifo(output, error) ||
       fs::is_character_file(output, error))
     throw std::invalid_argument("--summary needs traces in files, and -o " + output + " is none");
-  require_file(tree.reducer, "--summary");
+  require_file(install_tree().reducer, "--summary");
   RunSocket socket;
   if (socket.name().empty())
     throw std::runtime_error("no socket can be opened, which --summary needs");
   const std::string name = prepare_recording(options, output, &socket);
-  environment.set(std::string(kQuiet), "1");
-  const auto become_program = [&] {
-    environment.apply();
+  environment.push_back({std::string(kQuiet), "1"});
+  const pid_t program = start([&] {
+    apply(environment);
     return exec_program(options.program, name);
-  };
-  return run_and_condense(std::move(socket), become_program,
-                          {tree.reducer, setting(options, kForce) == "1", quiet(options)});
+  });
+  if (program < 0)
+    throw std::system_error(errno, std::generic_category(), "cannot start a process");
+  RunRecord record;
+  const int status = wait_and_listen(program, socket, record);
+  condense(record, setting(options, kForce) == "1", quiet(options));
+  if (!quiet(options))
+    for (const std::string& line : record.last_words(process_runs, false)) say(line);
+  return end_as(status);
+}
+
+// --- The environment that the options ask for ----------------------------------------------------
+
+std::vector<Variable> injection_environment(const Options& options) {
+  const InstallTree& tree = install_tree();
+  require_file(tree.library, "run");
+  std::vector<Variable> environment = {{kCudaInjection, tree.library},
+                                       {kNvtxInjection, tree.library}};
+  for (auto& [name, value] : recording_variables(options)) environment.push_back({name, value});
+  if (options.preload) {
+    require_plain(tree.library, " :", "--preload");
+    environment.push_back({"LD_PRELOAD", tree.library, true});
+  }
+  if (options.torch) {
+    require_plain(tree.torch, ":", "--torch");
+    require_file(tree.torch / "sitecustomize.py", "--torch");
+    environment.push_back({"PYTHONPATH", tree.torch, true});
+  }
+  if (options.simulate) {
+    require_plain(tree.simgpu, ":;", "--simulate");
+    require_file(tree.simgpu / "libcuda.so.1", "--simulate");
+    environment.push_back({"LD_LIBRARY_PATH", tree.simgpu, true});
+  }
+  if (options.sim_devices)
+    environment.push_back({"SIMGPU_DEVICES", std::to_string(*options.sim_devices)});
+  if (!options.sim_chip.empty()) environment.push_back({"SIMGPU_CHIP", options.sim_chip});
+  return environment;
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> recording_variables(const RunOptions& options,
-                                                                     const fs::path& folder) {
+const InstallTree& install_tree() {
+  static const InstallTree tree = [] {
+    std::error_code error;
+    const fs::path self = fs::read_symlink("/proc/self/exe", error);
+    if (error) throw std::runtime_error("cannot read /proc/self/exe: " + error.message());
+    const fs::path root = self.parent_path().parent_path();
+    return InstallTree{.library = fs::weakly_canonical(root / "lib" / "libflopinj.so"),
+                       .reducer = root / "bin" / "flopreduce",
+                       .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu"),
+                       .torch = fs::weakly_canonical(root / "lib" / "flopinj" / "torch")};
+  }();
+  return tree;
+}
+
+std::vector<std::pair<std::string, std::string>> recording_variables(const Options& options) {
   std::vector<std::pair<std::string, std::string>> variables;
   for (const RecordingOption& option : recording_options()) {
     const auto given = options.given.find(std::string(option.variable));
     std::string value = given != options.given.end() ? setting(options, option.variable) : "";
     if (option.variable == kOutput) {
-      value = output_name(options, folder);
+      value = output_name(options);
     } else if (option.variable == kQuiet) {
       if (value.empty() && !quiet(options)) value = "0";
     } else if (option.variable == kCupti && value.find('/') != value.npos) {
-      value = (folder / value).string();  // else a name for the dynamic loader
+      value = (fs::current_path() / value).string();  // else a name for the dynamic loader
     }
     if (!value.empty()) variables.emplace_back(option.variable, value);
   }
   return variables;
 }
 
-Environment injection_environment(const RunOptions& options, const InstallTree& tree,
-                                  const fs::path& folder) {
-  require_file(tree.library, "run");
-  Environment environment;
-  environment.set(kCudaInjection, tree.library);
-  environment.set(kNvtxInjection, tree.library);
-  for (auto& [name, value] : recording_variables(options, folder)) environment.set(name, value);
-  if (options.preload) {
-    require_plain(tree.library, " :", "--preload");
-    environment.prepend("LD_PRELOAD", tree.library);
-  }
-  if (options.torch) {
-    require_plain(tree.torch, ":", "--torch");
-    require_file(tree.torch / "sitecustomize.py", "--torch");
-    environment.prepend("PYTHONPATH", tree.torch);
-  }
-  if (options.simulate) {
-    require_plain(tree.simgpu, ":;", "--simulate");
-    require_file(tree.simgpu / "libcuda.so.1", "--simulate");
-    environment.prepend("LD_LIBRARY_PATH", tree.simgpu);
-  }
-  if (options.sim_devices) environment.set("SIMGPU_DEVICES", std::to_string(*options.sim_devices));
-  if (!options.sim_chip.empty()) environment.set("SIMGPU_CHIP", options.sim_chip);
-  return environment;
-}
-
-int run(const RunOptions& options, const InstallTree& tree) {
-  const Environment environment = injection_environment(options, tree, fs::current_path());
+int run(const Options& options) {
+  const std::vector<Variable> environment = injection_environment(options);
   if (options.print_env) {
-    std::cout << environment.shell_exports() << std::flush;
+    std::cout << shell_exports(environment) << std::flush;
     return kExitOk;
   }
-  warn_if_taken(kCudaInjection, tree.library);
-  warn_if_taken(kNvtxInjection, tree.library);
+  warn_if_taken(kCudaInjection, install_tree().library);
+  warn_if_taken(kNvtxInjection, install_tree().library);
   if (options.summary && setting(options, kMode) != "off")
-    return run_with_summary(options, tree, environment);
-  environment.apply();
-  const std::string watcher =
-      prepare_recording(options, output_name(options, fs::current_path()), nullptr);
-  return exec_program(options.program, watcher);
+    return run_with_summary(options, environment);
+  apply(environment);
+  return exec_program(options.program, prepare_recording(options, output_name(options), nullptr));
 }
 
 }  // namespace flopinj

@@ -6,22 +6,19 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstddef>
-#include <fstream>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "abstract_socket.h"
-#include "printable_text.h"
+#include "process.h"
 #include "shell_word.h"
 
 namespace flopinj {
@@ -70,18 +67,11 @@ void let_go_of_everything(std::array<int, 2> keep) {
 
 }  // namespace
 
-bool process_runs(pid_t process) {
-  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
   std::string text;
-  if (!std::getline(stat, text, '\0')) return false;  // a name may have a line break
-  const size_t name_ends = text.rfind(") ");
-  return name_ends != text.npos && text[name_ends + 2] != 'Z' && text[name_ends + 2] != 'X';
-}
-
-// One write for each line.
-void say(const std::string& line) {
-  const std::string text = "flopinj: " + printable(line) + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  for (size_t i = 0; i < names.size() && i < kMost; ++i) text += " " + shell_quoted(names[i]);
+  return names.size() > kMost ? text + " ..." : text;
 }
 
 RunSocket::RunSocket() : fd_(open_socket(name_)) {
@@ -155,7 +145,6 @@ void RunRecord::take(pid_t process, const RunNotice& notice) {
 }
 
 std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t), bool cut_too) const {
-  constexpr size_t kMostNames = 8;
   if (traces_.empty() && !refused_ && waited_)
     return {
         "nothing was recorded: nobody asked for it, or the time or range that was to be recorded "
@@ -165,28 +154,19 @@ std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t), bool cut_too
         "nothing was recorded: no process of this run started CUDA where the profiler could see "
         "it. If the program uses a GPU, it may clear its environment (try --preload), or run it in "
         "a container or on another machine; flopinj doctor checks this one"};
-  std::string cut, going_on;
-  size_t cut_short = 0, running = 0;
-  for (const Trace& trace : traces_) {
-    if (trace.ended) continue;
-    const bool is_running = runs(trace.process);
-    size_t& count = is_running ? running : cut_short;
-    std::string& names = is_running ? going_on : cut;
-    if (++count <= kMostNames) names += " " + shell_quoted(trace.name);
-    if (count == kMostNames + 1) names += " ...";
-  }
-  std::vector<std::string> lines;
-  if (cut_short != 0 && cut_too)
-    lines.push_back(
-        (cut_short == 1 ? std::string("a process") : std::to_string(cut_short) + " processes") +
-        " ended without closing the trace (by a signal, say); all but the last "
-        "second is there. Next: flopreduce" +
-        cut);
-  if (running != 0)
-    lines.push_back(
-        (running == 1 ? std::string("a process of this run goes on, and records to")
-                      : std::to_string(running) + " processes of this run go on, and record to") +
-        going_on);
+  std::vector<std::string> cut, going_on, lines;
+  for (const Trace& trace : traces_)
+    if (!trace.ended) (runs(trace.process) ? going_on : cut).push_back(trace.name);
+  if (!cut.empty() && cut_too)
+    lines.push_back((cut.size() == 1 ? "a process" : std::to_string(cut.size()) + " processes") +
+                    " ended without closing the trace (by a signal, say); all but the last second "
+                    "is there. Next: flopreduce" +
+                    names_text(cut));
+  if (!going_on.empty())
+    lines.push_back((going_on.size() == 1 ? "a process of this run goes on, and records to"
+                                          : std::to_string(going_on.size()) +
+                                                " processes of this run go on, and record to") +
+                    names_text(going_on));
   return lines;
 }
 
@@ -214,8 +194,7 @@ std::string start_watcher() {
     ::_exit(0);
   }
   if (between < 0) return {};
-  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  wait_for(between);
   return socket.name();
 }
 

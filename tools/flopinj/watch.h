@@ -58,10 +58,8 @@ class RunSocket {
   int fd_ = -1;
 };
 
-// A process that has ended, and that its parent has not waited for, does not run.
-bool process_runs(pid_t process);
-// A line on standard error; a terminal that is gone is no matter.
-void say(const std::string& line);
+// " a.pb b.pb", as words for a shell; of many the first ones.
+std::string names_text(const std::vector<std::string>& names);
 
 // Opens the socket, and starts the watcher of this process. The name of the socket; empty where
 // there is no watcher, and the program runs all the same.

@@ -21,21 +21,22 @@ void add(manual::CommandLine& to, const Command& command) {
   for (const Command* below : command.words) add(line, *below);
 }
 
-manual::Program about(const manual::CommandLine& line) {
-  manual::Program program;
-  program.name = "flopreduce";
-  program.version = FLOPINJ_VERSION;
-  program.purpose = "turn traces of libflopinj.so into a FLOP report";
-  program.commands = manual::describe(line, kReport.name);
+manual::Program about(manual::CommandLine& line) {
+  manual::Program program{
+      .line = line,
+      .usual = kReport.name,
+      .version = FLOPINJ_VERSION,
+      .purpose = "turn traces of libflopinj.so into a FLOP report",
+      .exit_status = {},
+      .environment = {{"COLUMNS", "columns of a line where the output is no terminal"},
+                      {"NO_COLOR", "no colours, whatever the terminal can show"},
+                      {"TERM", "no colours where it is dumb"}},
+      .files = {{"*.pb", "a trace, as flopinj writes it"},
+                {"*.sum", "a summary of traces, as flopreduce merge writes it"},
+                {"share/flopinj/*.schema.json", "JSON schemas of the output"}},
+      .see_also = "flopinj"};
   for (const ExitCode& exit : kExitCodes)
     program.exit_status.push_back({std::to_string(exit.code), exit.meaning});
-  program.environment = {{"COLUMNS", "columns of a line where the output is no terminal"},
-                         {"NO_COLOR", "no colours, whatever the terminal can show"},
-                         {"TERM", "no colours where it is dumb"}};
-  program.files = {{"*.pb", "a trace, as flopinj writes it"},
-                   {"*.sum", "a summary of traces, as flopreduce merge writes it"},
-                   {"share/flopinj/*.schema.json", "JSON schemas of the output"}};
-  program.see_also = {"flopinj"};
   return program;
 }
 
@@ -81,7 +82,7 @@ int run(std::vector<std::string> arguments) {
   if (const auto done = manual::answer(std::cout, program, arguments))
     return *done ? kExitFine : kExitUsage;
   put_command_first(line, arguments);
-  const auto parsed = manual::parse(line, program, kReport.name, std::move(arguments), kExitUsage);
+  const auto parsed = manual::parse(program, std::move(arguments), kExitUsage);
   if (!parsed.error.empty()) complain(printable(parsed.error));
   if (parsed.exit_code) return *parsed.exit_code;
   return parsed.command->action();

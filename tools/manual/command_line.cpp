@@ -1,9 +1,12 @@
 #include "manual/command_line.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "edit_distance.h"
@@ -11,38 +14,49 @@
 namespace flopinj::manual {
 namespace {
 
+// --- The commands and options, as every page has them --------------------------------------------
+
+struct Option {
+  std::vector<std::string> names;  // "-o", "--output"; empty for a positional argument
+  std::string value;               // what it takes: "FILE", "N"; empty for a flag
+  std::vector<std::string> choices;
+  std::string text, preset;  // what it is for; its value where it is not given
+  bool required = false, many = false;
+};
+
+struct Command {
+  std::string name;  // "compare", "project train"; empty for what a program does without a command
+  const CommandLine* line;
+  std::vector<Option> options;
+  std::vector<const CommandLine*> below;
+};
+
 // What an option takes, from CLI11's words for it: "TEXT:{a,b}", "UINT:INT in [1 - 9]",
-// "TEXT:LIST", or with names for values "ENUM:value in {a->0,b->1} OR {0,1}".
+// "TEXT:LIST".
 void describe_value(const std::string& type, Option& option) {
+  static const std::map<std::string, const char*> kKinds = {
+      {"TEXT", "VALUE"}, {"", "VALUE"}, {"UINT", "N"}, {"INT", "N"}, {"FLOAT", "N"}};
   // CLI11's own kinds and rules have a colon between; so may a name that we gave.
-  const bool own_kind = type.starts_with("TEXT:") || type.starts_with("UINT:") ||
-                        type.starts_with("INT:") || type.starts_with("FLOAT:");
+  const bool own_kind = kKinds.contains(type.substr(0, type.find(':')));
   const size_t colon = own_kind ? type.find(':') : type.find(":{");
-  const std::string kind = type.substr(0, colon);
-  const std::string rule = colon == std::string::npos ? "" : type.substr(colon + 1);
-  const bool number = kind == "INT" || kind == "UINT" || kind == "FLOAT";
-  option.value = number ? "N" : kind == "TEXT" || kind == "ENUM" || kind.empty() ? "VALUE" : kind;
-  const size_t open = rule.find('{');
-  if (open == std::string::npos) {
-    if (!rule.empty() && rule.find(' ') == std::string::npos) option.value = rule;
-    return;
-  }
-  std::string choice;
-  for (size_t i = open + 1; i < rule.size(); ++i) {
-    if (rule[i] == ',' || rule[i] == '}') {
-      option.choices.push_back(choice.substr(0, choice.find("->")));
-      choice.clear();
-      if (rule[i] == '}') return;
-    } else {
-      choice += rule[i];
-    }
-  }
+  const std::string rule = colon == type.npos ? "" : type.substr(colon + 1);
+  option.value = own_kind ? kKinds.at(type.substr(0, colon)) : type.substr(0, colon);
+  if (rule.starts_with("{"))
+    option.choices = CLI::detail::split(rule.substr(1, rule.find('}') - 1), ',');
+  else if (!rule.empty() && rule.find(' ') == rule.npos)
+    option.value = rule;
+}
+
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
 }
 
 Option describe(const CLI::Option& from) {
   Option option;
-  for (const auto& name : from.get_snames()) option.names.push_back("-" + name);
-  for (const auto& name : from.get_lnames()) option.names.push_back("--" + name);
+  option.names = names_of(from);
   option.text = from.get_description();
   option.preset = from.get_default_str();
   option.required = from.get_required();
@@ -52,81 +66,360 @@ Option describe(const CLI::Option& from) {
   return option;
 }
 
-Command describe_one(const CommandLine& line, std::string name) {
-  Command command;
-  command.name = std::move(name);
-  command.purpose = line.purpose;
-  command.text = line.get_description();
-  command.operands = line.operands;
-  command.notes = line.notes;
-  command.lists = line.lists;
-  command.examples = line.examples;
-  for (const CLI::Option* option : line.get_options())
-    if (!option->get_group().empty()) command.options.push_back(describe(*option));
-  return command;
+std::vector<const CommandLine*> below(const CommandLine& line) {
+  std::vector<const CommandLine*> commands;
+  for (const CLI::App* child : line.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(dynamic_cast<const CommandLine*>(child));
+  return commands;
 }
 
-void describe_tree(const CommandLine& line, const std::string& name, const std::string& usual,
-                   std::vector<Command>& all) {
-  for (const CLI::App* child : line.get_subcommands([](const CLI::App*) { return true; })) {
-    const auto& command = dynamic_cast<const CommandLine&>(*child);
-    const std::string full = (name.empty() ? "" : name + " ") + command.get_name();
-    all.push_back(describe_one(command, full == usual ? "" : full));
-    describe_tree(command, full, usual, all);
+void add_commands(const Program& program, const CommandLine& line, const std::string& name,
+                  std::vector<Command>& all) {
+  const bool usual = name == program.usual;
+  Command command{usual ? "" : name, &line, {}, below(usual ? program.line : line)};
+  std::erase_if(command.below, [&](const CommandLine* one) { return one == &line; });
+  for (const CLI::Option* option : line.get_options())
+    if (!option->get_group().empty()) command.options.push_back(describe(*option));
+  if (usual || &line != &program.line) all.push_back(std::move(command));
+  for (const CommandLine* child : below(line))
+    add_commands(program, *child, (name.empty() ? "" : name + " ") + child->get_name(), all);
+}
+
+// Each before those below it.
+std::vector<Command> commands_of(const Program& program) {
+  std::vector<Command> all;
+  add_commands(program, program.line, "", all);
+  return all;
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between = ", ") {
+  return CLI::detail::join(words, between);
+}
+
+std::string full_name(const Program& program, const Command& command) {
+  return program.line.get_name() + (command.name.empty() ? "" : " " + command.name);
+}
+
+// What follows an option's text: the choices that the text does not name, and the value where it is
+// not given. Empty where nothing does.
+std::string values_text(const Option& o) {
+  constexpr size_t kMost = 30;  // that help has room for; completion knows them all
+  const bool named =
+      o.choices.size() > kMost || std::ranges::all_of(o.choices, [&](const std::string& choice) {
+        return o.text.find(choice) != o.text.npos;
+      });
+  std::string text;
+  if (!named)
+    for (size_t i = 0; i < o.choices.size(); ++i)
+      text += (i == 0 ? "" : i + 1 < o.choices.size() ? ", " : " or ") + o.choices[i];
+  if (!o.preset.empty()) text += (text.empty() ? "" : "; ") + o.preset + " if not given";
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+// The positional arguments, as in a synopsis; `styled` is what a page makes of a name.
+template <class Style>
+std::string arguments_text(const Command& command, const Style& styled) {
+  std::string text;
+  for (const Option& o : command.options)
+    if (o.names.empty())
+      text += (o.required ? " " : " [") + styled(o.value) + (o.many ? "..." : "") +
+              (o.required ? "" : "]");
+  return text;
+}
+
+// --- Help ----------------------------------------------------------------------------------------
+
+constexpr size_t kIndent = 2;  // of terms
+constexpr size_t kTextColumn = 26;
+
+std::string spaces(size_t n) { return std::string(n, ' '); }
+
+// Words of `text` from column `at` on, in lines from `left` on. Lines of the text stay lines.
+void wrapped(std::ostream& out, const std::string& text, size_t at, size_t left, size_t width) {
+  std::istringstream lines(text);
+  bool line_begins = true;
+  const auto break_line = [&] {
+    out << '\n' << spaces(left);
+    at = left;
+    line_begins = true;
+  };
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    for (std::string word; words >> word; line_begins = false) {
+      if (!line_begins && at + 1 + word.size() > width) break_line();
+      if (!line_begins) out << ' ', ++at;
+      out << word;
+      at += word.size();
+    }
+    if (!lines.eof()) break_line();
+  }
+  out << '\n';
+}
+
+// The texts begin in one column, near to the terms but not before `column`.
+void entries(std::ostream& out, const std::string& title, const std::vector<Entry>& list,
+             size_t width, size_t column = 0) {
+  if (list.empty()) return;
+  for (const Entry& e : list) column = std::max(column, kIndent + e.term.size() + 2);
+  column = std::min(column, kTextColumn);
+  out << '\n' << title << ":\n";
+  for (const Entry& e : list) {
+    out << spaces(kIndent) << e.term;
+    const size_t at = kIndent + e.term.size();
+    out << (at + 2 > column ? "\n" + spaces(column) : spaces(column - at));
+    wrapped(out, e.text, column, column, width);
   }
 }
+
+// "-o, --output FILE"; an option without a short name is under the other long names.
+std::string names_text(const Option& o) {
+  if (o.names.empty()) return o.value + (o.many ? "..." : "");
+  return (o.names.front().starts_with("--") ? "    " : "") + joined(o.names) +
+         (o.value.empty() ? "" : " " + o.value);
+}
+
+std::vector<Entry> exit_status_of(const Program& program, const Command& command) {
+  const auto commands = below(program.line);
+  std::vector<Entry> list;
+  for (const Entry& e : program.exit_status) {
+    const std::string name = e.text.substr(0, e.text.find(": "));
+    if (std::ranges::find(commands, name, &CommandLine::get_name) == commands.end())
+      list.push_back(e);
+    else if (name == command.name)
+      list.push_back({e.term, e.text.substr(name.size() + 2)});
+  }
+  return list;
+}
+
+void write_help(std::ostream& out, const Program& program, const Command& command, size_t width) {
+  const CommandLine& line = *command.line;
+  const std::string name = full_name(program, command);
+  const std::string arguments = arguments_text(command, std::identity());
+  wrapped(out,
+          "Usage: " + name + " [OPTION...]" + arguments +
+              (arguments.empty() && !command.below.empty() ? " COMMAND" : "") +
+              (line.operands.empty() ? "" : " " + line.operands),
+          0, 7, width);
+  out << '\n';
+  wrapped(out, line.get_description(), 0, 0, width);
+  std::vector<Entry> next, positional, named;
+  for (const CommandLine* child : command.below)
+    next.push_back({child->get_name(), child->purpose});
+  for (const Option& o : command.options)
+    (o.names.empty() ? positional : named).push_back({names_text(o), o.text + values_text(o)});
+  entries(out, "Commands (" + name + " COMMAND --help)", next, width);
+  entries(out, "Arguments", positional, width, kTextColumn);
+  entries(out, "Options", named, width, kTextColumn);
+  for (const List& list : line.lists) entries(out, list.title, list.entries, width);
+  if (!line.notes.empty()) {
+    out << '\n';
+    wrapped(out, line.notes, 0, 0, width);
+  }
+  if (!line.examples.empty()) out << "\nExamples:\n";
+  for (const Entry& e : line.examples) {
+    out << spaces(kIndent) << e.term << '\n' << spaces(2 * kIndent + 2);
+    wrapped(out, e.text, 2 * kIndent + 2, 2 * kIndent + 2, width);
+  }
+  entries(out, "Exit status", exit_status_of(program, command), width);
+}
+
+// --- The manual page -----------------------------------------------------------------------------
+
+// Text for roff: nothing in it is a request or an escape. Quotes that are only quotes, and
+// hyphens that can be copied and searched for.
+std::string roff(const std::string& text) {
+  static const std::map<char, const char*> kEscapes = {
+      {'\\', "\\e"}, {'-', "\\-"}, {'\'', "\\(aq"}, {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
+  std::string out;
+  for (const char c : text) {
+    if ((out.empty() || out.back() == '\n') && (c == '.' || c == '\'')) out += "\\&";
+    const auto escape = kEscapes.find(c);
+    out += escape != kEscapes.end() ? escape->second : std::string(1, c);
+  }
+  return out;
+}
+
+std::string capitals(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
+std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
+
+void roff_entries(std::ostream& out, const char* section, const std::string& title,
+                  const std::vector<Entry>& list) {
+  if (list.empty()) return;
+  out << section << roff(title) << '\n';
+  for (const Entry& e : list) out << ".TP\n" << bold(e.term) << '\n' << roff(e.text) << '\n';
+}
+
+void details(std::ostream& out, const Command& command) {
+  out << roff(command.line->get_description()) << '\n';
+  for (const Option& o : command.options) {
+    out << ".TP\n";
+    for (const std::string& name : o.names) out << (name == o.names[0] ? "" : ", ") << bold(name);
+    if (!o.value.empty()) out << (o.names.empty() ? "" : " ") << italic(o.value);
+    out << '\n' << roff((o.text.empty() ? "-" : o.text) + values_text(o)) << ".\n";
+  }
+  for (const List& list : command.line->lists) roff_entries(out, ".SS ", list.title, list.entries);
+  if (!command.line->notes.empty()) out << ".PP\n" << roff(command.line->notes) << '\n';
+}
+
+void write_man(std::ostream& out, const Program& program) {
+  const std::vector<Command> commands = commands_of(program);
+  const std::string name = program.line.get_name();
+  out << ".\\\" Made from the definitions of the command line.\n.TH " << capitals(name)
+      << " 1 \"\" \"flopinj " << roff(program.version) << "\" \"flopinj\"\n.nh\n.ad l\n.SH NAME\n"
+      << roff(name) << " \\- " << roff(program.purpose) << "\n.SH SYNOPSIS\n";
+  for (const Command& command : commands) {
+    const std::string& operands = command.line->operands;
+    out << (&command == &commands.front() ? "" : ".br\n") << ".B "
+        << roff(full_name(program, command)) << "\n[" << italic("OPTION") << "...]"
+        << arguments_text(command, italic) << (operands.empty() ? "" : " " + roff(operands))
+        << '\n';
+  }
+  for (const Command& command : commands) {
+    out << ".SH "
+        << (command.name.empty() ? "DESCRIPTION" : capitals(roff(full_name(program, command))))
+        << '\n';
+    details(out, command);
+  }
+  roff_entries(out, ".SH ", "EXIT STATUS", program.exit_status);
+  roff_entries(out, ".SH ", "ENVIRONMENT", program.environment);
+  roff_entries(out, ".SH ", "FILES", program.files);
+  out << ".SH EXAMPLES\n";
+  for (const Command& command : commands)
+    for (const Entry& e : command.line->examples)
+      out << ".PP\n"
+          << roff(capitals(e.text.substr(0, 1)) + e.text.substr(1)) << ":\n.PP\n.RS 4\n.nf\n"
+          << roff(e.term) << "\n.fi\n.RE\n";
+  out << ".SH SEE ALSO\n.BR " << roff(program.see_also) << " (1)\n";
+}
+
+// --- Completion ----------------------------------------------------------------------------------
+
+// The program itself says what may come next, so that the shells' own scripts only ask it:
+// `PROGRAM --complete WORD...`.
+constexpr const char* kBash = R"(# Completion of PROGRAM for bash.
+_PROGRAM() {
+  local current=${COMP_WORDS[COMP_CWORD]} mode
+  { read -r mode; mapfile -t COMPREPLY; } < <(
+    "${COMP_WORDS[0]}" --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+  COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
+  if [[ $mode == files ]]; then
+    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${current#=}")
+  fi
+}
+complete -o filenames -o bashdefault -o default -F _PROGRAM PROGRAM
+)";
+
+constexpr const char* kZsh = R"(#compdef PROGRAM
+local -a lines=("${(@f)$($words[1] --complete "${(@)words[2,CURRENT]}" 2> /dev/null)}")
+local -a known=("${(@)${(@)lines[2,-1]//:/\\:}/$'\t'/:}")
+(( $#lines < 2 )) || _describe PROGRAM known
+[[ $lines[1] != files ]] || _files
+)";
+
+constexpr const char* kFish = R"(# Completion of PROGRAM for fish.
+function __complete_PROGRAM
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -l lines ($words[1] --complete $words[2..] "$current" 2> /dev/null)
+  test "$lines[1]" = files; and __fish_complete_path "$current"
+  printf '%s\n' $lines[2..]
+end
+complete -c PROGRAM -f -a '(__complete_PROGRAM)'
+)";
+
+// One line, as long as a menu of a shell has room for.
+std::string brief(std::string text) {
+  constexpr size_t kMost = 100;
+  std::ranges::replace(text, '\n', ' ');
+  return text.size() > kMost ? text.substr(0, text.rfind(' ', kMost)) + " ..." : text;
+}
+
+// What may come as the last of the words behind the program's name: first a line "files", where a
+// file may come, too, or "words"; then one word a line, what it is for behind a tab.
+void complete(std::ostream& out, const Program& program, std::vector<std::string> words) {
+  // bash gives --option=value as three words.
+  if (!words.empty() && words.back() == "=") words.back().clear();
+  std::erase(words, "=");
+  std::string current = words.empty() ? "" : words.back();
+  if (!words.empty()) words.pop_back();
+  const bool others = std::ranges::find(words, "--") != words.end();  // words of another program
+  const std::vector<Command> commands = commands_of(program);
+  auto command = std::ranges::find(commands, "", &Command::name);
+  std::string name;
+  for (const std::string& word : words) {  // commands stand first
+    name += (name.empty() ? "" : " ") + word;
+    const auto named = std::ranges::find(commands, name, &Command::name);
+    if (named == commands.end()) break;
+    command = named;
+  }
+  std::string before = words.empty() ? "" : words.back(), glued;
+  if (const size_t equals = current.find('=');
+      current.starts_with("--") && equals != current.npos) {
+    before = current.substr(0, equals);
+    glued = before + "=";
+  }
+  std::vector<Entry> known;
+  bool files = true;
+  const auto add_values = [&](const Option& option) {
+    for (const std::string& choice : option.choices) known.push_back({glued + choice, ""});
+  };
+  const std::vector<Option> options = others ? std::vector<Option>() : command->options;
+  const auto valued = std::ranges::find_if(options, [&](const Option& o) {
+    return !o.value.empty() && std::ranges::find(o.names, before) != o.names.end();
+  });
+  if (valued != options.end()) {
+    add_values(*valued);
+    files = known.empty();
+  } else if (current.starts_with("-")) {
+    files = false;
+    for (const Option& o : options)
+      for (const std::string& option : o.names) known.push_back({option, brief(o.text)});
+  } else if (!others) {
+    for (const CommandLine* next : command->below)
+      known.push_back({next->get_name(), next->purpose});
+    for (const Option& o : options)
+      if (o.names.empty()) add_values(o);
+  }
+  out << (files ? "files" : "words") << '\n';
+  for (const Entry& e : known)
+    if (e.term.starts_with(current)) out << e.term << (e.text.empty() ? "" : "\t" + e.text) << '\n';
+}
+
+// --- Parsing -------------------------------------------------------------------------------------
 
 // The command that was given last, and its name in full.
 const CommandLine& innermost(const CommandLine& root, std::string& name) {
   const CommandLine* line = &root;
-  for (auto below = line->get_subcommands(); !below.empty(); below = line->get_subcommands()) {
-    line = dynamic_cast<const CommandLine*>(below.back());
+  for (auto given = line->get_subcommands(); !given.empty(); given = line->get_subcommands()) {
+    line = dynamic_cast<const CommandLine*>(given.back());
     name += (name.empty() ? "" : " ") + line->get_name();
   }
   return *line;
 }
 
-std::vector<std::string> command_names(const CommandLine& line) {
-  std::vector<std::string> names;
-  for (const CLI::App* child : line.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(child->get_name());
-  return names;
-}
-
-std::vector<std::string> option_names(const CommandLine& line) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : line.get_options())
-    for (const std::string& name : describe(*option).names) names.push_back(name);
-  return names;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 // What is wrong, in words that say what to do.
-std::string words_of(const CLI::ParseError& error, const CommandLine& root) {
-  std::string name;
-  const CommandLine& line = innermost(root, name);
+std::string words_of(const CLI::ParseError& error, const CommandLine& root,
+                     const CommandLine& line) {
+  std::vector<std::string> commands, options;
+  for (const CommandLine* command : below(line)) commands.push_back(command->get_name());
+  for (const CLI::Option* option : line.get_options())
+    for (const std::string& name : names_of(*option)) options.push_back(name);
   const std::vector<std::string> left = root.remaining(true);
-  const bool needs_command = !command_names(line).empty();
-  const auto unknown = std::find_if(left.begin(), left.end(), [&](const std::string& word) {
-    return needs_command || word.starts_with("-");
-  });
-  if (unknown == left.end()) {
-    if (needs_command) return "which command? There are " + joined(command_names(line));
-    return error.what();
-  }
+  const auto unknown = std::ranges::find_if(
+      left, [&](const std::string& word) { return !commands.empty() || word.starts_with("-"); });
+  if (unknown == left.end())
+    return commands.empty() ? error.what() : "which command? There are " + joined(commands);
   const std::string word = unknown->substr(0, unknown->find('='));
-  if (word.starts_with("-")) {
-    const std::string near = did_you_mean(word, option_names(line));
-    return "unknown option " + word + near;
-  }
-  const std::string near = did_you_mean(word, command_names(line));
+  if (word.starts_with("-")) return "unknown option " + word + did_you_mean(word, options);
+  const std::string near = did_you_mean(word, commands);
   return "unknown command '" + word + "'" +
-         (near.empty() ? "; there are " + joined(command_names(line)) : near);
+         (near.empty() ? "; there are " + joined(commands) : near);
 }
 
 size_t help_width() {
@@ -150,28 +443,18 @@ CommandLine& CommandLine::add_command(const std::string& name, std::string purpo
   return *command;
 }
 
-std::vector<Command> describe(const CommandLine& root, const std::string& usual) {
-  std::vector<Command> all;
-  if (usual.empty()) all.push_back(describe_one(root, ""));
-  describe_tree(root, "", usual, all);
-  return all;
-}
-
 CLI::Validator one_of(std::vector<std::string> words) {
-  std::string choices;
-  for (const std::string& word : words) choices += (choices.empty() ? "" : ",") + word;
+  const std::string choices = "{" + joined(words, ",") + "}";
   return CLI::Validator(
-      [words](std::string& given) {
-        if (std::find(words.begin(), words.end(), given) != words.end()) return std::string();
+      [words = std::move(words)](std::string& given) {
+        if (std::ranges::find(words, given) != words.end()) return std::string();
         return "'" + given + "' is none of " + joined(words) + did_you_mean(given, words);
       },
-      "{" + choices + "}");
+      choices);
 }
 
 CLI::Validator such_as(const std::vector<std::string>& words) {
-  std::string choices;
-  for (const std::string& word : words) choices += (choices.empty() ? "" : ",") + word;
-  return CLI::Validator([](std::string&) { return std::string(); }, "{" + choices + "}");
+  return CLI::Validator([](std::string&) { return std::string(); }, "{" + joined(words, ",") + "}");
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
@@ -185,30 +468,47 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
              : ": did you mean " + best.second + "?";
 }
 
-Parsed parse(CommandLine& root, const Program& program, const std::string& usual,
-             std::vector<std::string> arguments, int usage_code) {
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them so
+Parsed parse(const Program& program, std::vector<std::string> arguments, int usage_code) {
+  std::string name;
+  const auto given = [&]() -> const CommandLine& {
+    const CommandLine& line = innermost(program.line, name);
+    if (name == program.usual) name.clear();
+    return line;
+  };
+  std::ranges::reverse(arguments);  // CLI11 takes them so
   try {
-    root.parse(std::move(arguments));
-    std::string name;
-    return {std::nullopt, "", &innermost(root, name)};
+    program.line.parse(std::move(arguments));
+    return {std::nullopt, "", &given()};
   } catch (const CLI::CallForHelp&) {
-    std::string name;
-    innermost(root, name);
-    if (name == usual) name.clear();
-    for (const Command& command : program.commands)
+    given();
+    for (const Command& command : commands_of(program))
       if (command.name == name) write_help(std::cout, program, command, help_width());
-    return {std::cout.flush() ? 0 : usage_code, ""};
   } catch (const CLI::CallForVersion& version) {
     std::cout << version.what() << '\n';
-    return {std::cout.flush() ? 0 : usage_code, ""};
   } catch (const CLI::ParseError& error) {
-    std::string name;
-    innermost(root, name);
-    if (name == usual) name.clear();
-    return {usage_code, words_of(error, root) + " (see " + program.name +
+    const std::string words = words_of(error, program.line, given());
+    return {usage_code, words + " (see " + program.line.get_name() +
                             (name.empty() ? "" : " " + name) + " --help)"};
   }
+  return {std::cout.flush() ? 0 : usage_code, ""};
+}
+
+std::optional<bool> answer(std::ostream& out, const Program& program,
+                           const std::vector<std::string>& arguments) {
+  static const std::map<std::string, const char*> kShells = {
+      {"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
+  if (!arguments.empty() && arguments[0] == "--complete") {
+    complete(out, program, {arguments.begin() + 1, arguments.end()});
+  } else if (arguments.size() != 2 || arguments[0] != "--generate") {
+    return std::nullopt;
+  } else if (arguments[1] == "man") {
+    write_man(out, program);
+  } else if (const auto shell = kShells.find(arguments[1]); shell != kShells.end()) {
+    out << CLI::detail::find_and_replace(shell->second, "PROGRAM", program.line.get_name());
+  } else {
+    return false;
+  }
+  return static_cast<bool>(out.flush());
 }
 
 }  // namespace flopinj::manual

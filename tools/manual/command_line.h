@@ -1,14 +1,23 @@
-// A command line as one tree of commands, with what its help and its manual say beside the options.
+// A command line as one tree of commands, and what a program says of itself, all from that tree:
+// --help, a manual page and shell completion.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
-#include "manual/manual.h"
-
 namespace flopinj::manual {
+
+// A term and what it is: an exit code, a variable, a file, an example.
+struct Entry {
+  std::string term, text;
+};
+struct List {
+  std::string title;  // "Formats (--format)"
+  std::vector<Entry> entries;
+};
 
 class CommandLine : public CLI::App {
  public:
@@ -17,15 +26,23 @@ class CommandLine : public CLI::App {
   // Owned by this one, and alive as long as it.
   CommandLine& add_command(const std::string& name, std::string purpose, const std::string& text);
 
-  std::string purpose, operands, notes;
+  std::string purpose;
+  std::string operands;  // what follows the options, where they do not say it: "[--] PROGRAM"
+  std::string notes;     // a paragraph behind the options
   std::vector<List> lists;
-  std::vector<Entry> examples;
+  std::vector<Entry> examples;  // a command line and what it does
   std::function<int()> action;  // what it does, after parsing; it returns the exit code
 };
 
-// All commands of the tree whose root is the program; the options of the command `usual` are the
-// program's own ("" : there is no such command).
-std::vector<Command> describe(const CommandLine& root, const std::string& usual);
+// The root of the tree, with what is said beside its commands.
+struct Program {
+  CommandLine& line;
+  std::string usual;             // the command whose options are the program's own; "": none
+  std::string version, purpose;  // purpose: one line, as in the list of a manual's pages
+  // An exit status is of one command where its text begins with the name and ": ".
+  std::vector<Entry> exit_status, environment, files;
+  std::string see_also;  // another program
+};
 
 // What a choice among words must be: "'jsn' is none of text, json, csv; did you mean json?"
 CLI::Validator one_of(std::vector<std::string> words);
@@ -42,7 +59,11 @@ struct Parsed {
   const CommandLine* command = nullptr;  // else: the one that was given
 };
 // Parses `arguments` (without the program's name). Help goes to stdout.
-Parsed parse(CommandLine& root, const Program& program, const std::string& usual,
-             std::vector<std::string> arguments, int usage_code);
+Parsed parse(const Program& program, std::vector<std::string> arguments, int usage_code);
+
+// Answers `--generate FORM` ("man": roff, for man(7); "bash", "zsh", "fish": completion) and
+// `--complete WORD...`. Nothing where the arguments are neither; false for an unknown form.
+std::optional<bool> answer(std::ostream& out, const Program& program,
+                           const std::vector<std::string>& arguments);
 
 }  // namespace flopinj::manual

@@ -99,6 +99,15 @@ TEST_CASE("A notice without the secret of the run is not heard") {
   CHECK(record.traces(nobody) == std::vector<std::string>{"/t/b.pb"});
 }
 
+TEST_CASE("A word is quoted only where a shell would read it otherwise") {
+  CHECK(flopinj::shell_quoted("/opt/a-b_c.d:e=f,%p@1") == "/opt/a-b_c.d:e=f,%p@1");
+  CHECK(flopinj::shell_quoted("") == "''");
+  CHECK(flopinj::shell_quoted("a b") == "'a b'");
+  CHECK(flopinj::shell_quoted("$x`y`\\") == "'$x`y`\\'");
+  CHECK(flopinj::shell_quoted("~") == "'~'");
+  CHECK(flopinj::shell_quoted("%q{A}") == "'%q{A}'");
+}
+
 TEST_CASE("A pattern keeps its star outside of quotes") {
   CHECK(flopinj::shell_quoted("/t/job.rank*.pb", "*") == "/t/job.rank*.pb");
   CHECK(flopinj::shell_quoted("/a b/job.rank*.pb", "*") == "'/a b/job.rank'*'.pb'");

@@ -16,7 +16,7 @@
 #include "abstract_socket.h"
 #include "control_address.h"
 #include "printable_text.h"
-#include "watch.h"
+#include "process.h"
 
 namespace flopinj {
 namespace {
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kAnswerTime(30);
 
 struct Socket {
   int fd = -1;
@@ -37,10 +37,6 @@ struct Socket {
     fd = to;
   }
 };
-
-fs::path proc(pid_t pid) { return fs::path("/proc") / std::to_string(pid); }
-
-std::string process_name(pid_t pid) { return "process " + std::to_string(pid); }
 
 ino_t inode_of(const fs::path& path) {
   struct stat status {};
@@ -64,7 +60,7 @@ std::runtime_error silent(pid_t pid) {
 std::vector<ControlMark> marks_of(pid_t pid, Clock::time_point give_up) {
   std::vector<ControlMark> marks;
   std::error_code error;
-  fs::directory_iterator file(proc(pid) / "fd", error);
+  fs::directory_iterator file(proc_path(pid, "fd"), error);
   for (; !error && file != fs::directory_iterator(); file.increment(error)) {
     char text[256];
     const ssize_t size = readlink(file->path().c_str(), text, sizeof text);
@@ -84,7 +80,7 @@ bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
   sockaddr_un address;
   const socklen_t size = abstract_address(mark.socket(), address);
   connection.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{kPatience.count(), 0};  // for connect(), too
+  const timeval patience{kAnswerTime.count(), 0};  // for connect(), too
   setsockopt(connection.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (connect(connection.fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
     if (errno == EAGAIN) throw silent(pid);
@@ -99,8 +95,8 @@ bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
 // The secret of the process that is connected to.
 std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up) {
   if (!process_runs(pid))
-    throw std::runtime_error(fs::exists(proc(pid)) ? process_name(pid) + " has ended"
-                                                   : "there is no " + process_name(pid));
+    throw std::runtime_error(fs::exists(proc_path(pid, "")) ? process_name(pid) + " has ended"
+                                                            : "there is no " + process_name(pid));
   const std::vector<ControlMark> marks = marks_of(pid, give_up);
   for (const ControlMark& mark : marks)
     if (mark.version == kControlVersion && connect_to(connection, mark, pid)) return mark.secret;
@@ -110,7 +106,7 @@ std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up)
           process_name(pid) + " has a libflopinj.so of " +
           (mark.version > kControlVersion ? "a newer" : "an older") +
           " flopinj than this one: ask it with the flopinj that belongs to that library");
-  if (!marks.empty() && inode_of(proc(pid) / "ns/net") != inode_of("/proc/self/ns/net"))
+  if (!marks.empty() && inode_of(proc_path(pid, "ns/net")) != inode_of("/proc/self/ns/net"))
     throw std::runtime_error(
         process_name(pid) +
         " is in a network namespace of its own (a container): run flopinj inside of it, or as "
@@ -191,7 +187,7 @@ double Answer::number(const std::string& key) const {
 }
 
 Answer ask(pid_t pid, const std::vector<std::string>& request) {
-  const auto give_up = Clock::now() + kPatience;
+  const auto give_up = Clock::now() + kAnswerTime;
   std::string text;
   for (const std::string& line : request) {
     if (line.find('\n') != line.npos)

@@ -2,7 +2,9 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,14 +13,16 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <regex>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "permissions.h"
+#include "process.h"
 #include "running/process_image.h"
-#include "running/python_entry.h"
 #include "running/remote_call.h"
 
 namespace flopinj {
@@ -28,8 +32,10 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+// --- Whether it may be entered -------------------------------------------------------------------
+
 [[noreturn]] void refuse(pid_t pid, const std::string& why) {
-  throw std::runtime_error("process " + std::to_string(pid) + " " + why);
+  throw std::runtime_error(process_name(pid) + " " + why);
 }
 
 const std::string kInstead = "; start it with flopinj run --dormant instead";
@@ -88,7 +94,7 @@ void check_state(pid_t pid) {
   }
 }
 
-void check(pid_t pid, const InstallTree& tree) {
+void check(pid_t pid, const std::string& library) {
   check_state(pid);
   const std::vector<Mapping> mappings = mappings_of(pid);
   if (mappings.empty()) refuse(pid, "cannot be looked at: run flopinj as root");
@@ -98,8 +104,8 @@ void check(pid_t pid, const InstallTree& tree) {
     refuse(pid, "is linked statically, or with another C library than glibc" + kInstead);
   if (machine_of(proc_path(pid, "exe")) != machine_of("/proc/self/exe"))
     refuse(pid, "is of another architecture than this flopinj");
-  if (!fs::exists(proc_path(pid, "root") + tree.library.string()))
-    refuse(pid, "is in a container that does not see " + tree.library.string() +
+  if (!fs::exists(proc_path(pid, "root") + library))
+    refuse(pid, "is in a container that does not see " + library +
                     ": install flopinj there, and attach from inside");
   const std::string status = proc_text(pid, "status");
   if (is_filtered(pid, status))
@@ -126,10 +132,140 @@ void check(pid_t pid, const InstallTree& tree) {
                kInstead);
 }
 
+// --- By the interpreter --------------------------------------------------------------------------
+
+// The way into a process that CPython has since version 3.14 (PEP 768): sys.remote_exec asks the
+// process's interpreter to run a script where it next may, between two instructions of Python. No
+// thread is held. Only an interpreter of the same version knows how, so that the process's own
+// program is run for it, as the process's user.
+
+// The process's program, where it is a CPython that knows how.
+std::string interpreter_of(pid_t pid) {
+  constexpr int kFirst = 14;
+  std::error_code error;
+  const std::string program = fs::read_symlink(proc_path(pid, "exe"), error);
+  std::smatch version;
+  if (error || !std::regex_search(program, version, std::regex(R"(/python3\.(\d{1,3})t?$)")) ||
+      std::stoi(version[1]) < kFirst)
+    return "";
+  for (const char* space : {"ns/mnt", "root"})
+    if (fs::read_symlink(proc_path(pid, space), error) !=
+        fs::read_symlink(proc_path(getpid(), space), error))
+      return "";  // another file has that name here
+  return program;
+}
+
+struct User {
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+// False: it is not one user alone, as in a set-user-id program.
+bool user_of(std::string_view status, User& found) {
+  const auto only = [&](std::string_view key, auto& id) {
+    std::istringstream ids{std::string(value_of(status, key))};
+    auto effective = id, saved = id;
+    return static_cast<bool>(ids >> id >> effective >> saved) && id == effective && id == saved;
+  };
+  return only("Uid:", found.user) && only("Gid:", found.group);
+}
+
+// What a dynamic program, and Python in it, need to find their files.
+std::vector<std::string> environment_of(pid_t pid) {
+  std::vector<std::string> environment;
+  std::istringstream all(proc_text(pid, "environ"));
+  for (std::string variable; std::getline(all, variable, '\0');)
+    if (variable.starts_with("LD_LIBRARY_PATH=") || variable.starts_with("PYTHONHOME="))
+      environment.push_back(variable);
+  return environment;
+}
+
+// As a text of Python.
+std::string python_text(const std::string& text) {
+  std::string result = "'";
+  for (const char letter : text) {
+    if (letter == '\'' || letter == '\\') result += '\\';
+    result += letter;
+  }
+  return result + "'";
+}
+
+// A file that the process's user may read. The script removes it, whenever it runs.
+std::string script_file(const User& user, const std::string& library) {
+  std::string name = "/tmp/flopinj-XXXXXX";
+  const int file = mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0) return "";
+  const std::string script = "import os\ntry:\n    os.unlink(" + python_text(name) +
+                             ")\n    import ctypes\n    ctypes.CDLL(" + python_text(library) +
+                             ").flopinj_listen()\nexcept Exception:\n    pass\n";
+  const bool written =
+      write(file, script.data(), script.size()) == static_cast<ssize_t>(script.size()) &&
+      (geteuid() == user.user || fchown(file, user.user, user.group) == 0);
+  close(file);
+  if (written) return name;
+  unlink(name.c_str());
+  return "";
+}
+
+// Runs a program as that user, without a word. Whether it ended well in time.
+bool run_as(const User& user, const std::vector<std::string>& command,
+            const std::vector<std::string>& environment, Moment until) {
+  constexpr auto kPause = 2ms;
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool is_other = geteuid() != user.user || getegid() != user.group;
+    if (is_other && (setgroups(0, nullptr) != 0 || setgid(user.group) != 0 || setuid(user.user)))
+      _exit(126);
+    const int nothing = open("/dev/null", O_RDWR);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, stream);
+    execve(command.front().c_str(), exec_words(command).data(), exec_words(environment).data());
+    _exit(127);
+  }
+  int status = -1;
+  while (child > 0 && waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() > until) kill(child, SIGKILL);
+    std::this_thread::sleep_for(kPause);
+  }
+  return status == 0;
+}
+
+// Has the process's interpreter load the library and call its flopinj_listen(). False where it has
+// not done so by `until`: it is no CPython, is older, does not take requests
+// (PYTHON_DISABLE_REMOTE_DEBUG), is in a mount namespace of its own, or its first thread has run no
+// Python since. In that last case it does both when it does, which is not too late: to load the
+// library twice changes nothing.
+bool enter_by_interpreter(pid_t pid, const std::string& library, Moment until) {
+  constexpr auto kPause = 5ms;
+  const std::string program = interpreter_of(pid);
+  User user;
+  if (program.empty() || !user_of(proc_text(pid, "status"), user)) return false;
+  const std::string script = script_file(user, library);
+  if (script.empty()) return false;
+  if (!run_as(
+          user,
+          {program, "-S", "-P", "-c", "import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])",
+           std::to_string(pid), script},
+          environment_of(pid), until)) {
+    unlink(script.c_str());
+    return false;
+  }
+  for (; Clock::now() < until; std::this_thread::sleep_for(kPause)) {
+    struct stat found {};
+    if (stat(script.c_str(), &found) == 0) continue;
+    // It has begun to load the library, or failed: then there is another way.
+    const std::vector<Mapping> mappings = mappings_of(pid);
+    for (const Mapping& mapping : mappings)
+      if (mapping.name == library && mapping.executable) return true;
+  }
+  return false;
+}
+
+// --- By one of its threads -----------------------------------------------------------------------
+
 // dlopen() of the library, then its flopinj_listen().
 class Calls {
  public:
-  Calls(pid_t pid, const InstallTree& tree) : pid_(pid), library_(tree.library.string()) {}
+  Calls(pid_t pid, const std::string& library) : pid_(pid), library_(library) {}
 
   std::optional<RemoteCall> next() {
     constexpr uint64_t kNow = 2;  // RTLD_NOW
@@ -158,14 +294,14 @@ class Calls {
   int done_ = 0;
 };
 
-void enter(pid_t pid, const InstallTree& tree, const std::function<bool()>& goes_on) {
+void enter(pid_t pid, const std::string& library, const std::function<bool()>& goes_on) {
   constexpr auto kAll = 20s;
   constexpr auto kOneThread = 500ms;
   constexpr auto kPause = 5ms;
   constexpr auto kCalls = 10s;
   constexpr auto kInterpreter = 3s;
   const auto give_up = Clock::now() + kAll;
-  if (enter_by_interpreter(pid, tree.library.string(), Clock::now() + kInterpreter)) return;
+  if (enter_by_interpreter(pid, library, Clock::now() + kInterpreter)) return;
   if (!can_call_remotely())
     refuse(pid, "was started without flopinj, and can be entered on x86-64 only" + kInstead);
   while (Clock::now() < give_up && goes_on()) {
@@ -173,13 +309,13 @@ void enter(pid_t pid, const InstallTree& tree, const std::function<bool()>& goes
     for (const WaitingThread& thread : waiting_threads(pid)) {
       if (is_filtered(pid, proc_text(pid, "task/" + std::to_string(thread.tid) + "/status")))
         continue;
-      Calls calls(pid, tree);
+      Calls calls(pid, library);
       const Moment now = Clock::now();
       switch (call_in_thread(pid, thread, std::min(give_up, now + kOneThread), now + kCalls,
                              [&calls] { return calls.next(); })) {
         case CallEnd::kDone:
           if (calls.are_done()) return;
-          refuse(pid, "could not load " + tree.library.string() + kInstead);
+          refuse(pid, "could not load " + library + kInstead);
         case CallEnd::kStopped:
           check_state(pid);
           break;
@@ -227,17 +363,16 @@ std::string apart(const std::function<void(const std::function<bool()>& goes_on)
   for (ssize_t count = 0; child > 0 && (count = read(ends[0], bytes.data(), bytes.size())) > 0;)
     line.append(bytes.data(), static_cast<size_t>(count));
   close(ends[0]);
-  int status = -1;
-  if (child > 0) waitpid(child, &status, 0);
+  const int status = child > 0 ? wait_for(child) : -1;
   return status != 0 && line.empty() ? "the process that was to enter it has been ended" : line;
 }
 
 }  // namespace
 
-void enter_process(pid_t pid, const InstallTree& tree) {
-  check(pid, tree);
+void enter_process(pid_t pid, const std::string& library) {
+  check(pid, library);
   const std::string line =
-      apart([&](const std::function<bool()>& goes_on) { enter(pid, tree, goes_on); });
+      apart([&](const std::function<bool()>& goes_on) { enter(pid, library, goes_on); });
   if (!line.empty()) throw std::runtime_error(line);
 }
 

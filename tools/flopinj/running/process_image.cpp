@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "process.h"
+
 namespace flopinj {
 namespace {
 
@@ -64,16 +66,6 @@ bool is_named(pid_t pid, uint64_t address, std::string_view name) {
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
-
-std::string proc_path(pid_t pid, std::string_view file) {
-  return "/proc/" + std::to_string(pid) + "/" + std::string(file);
-}
-
-std::string proc_text(pid_t pid, std::string_view file) {
-  std::ostringstream text;
-  text << std::ifstream(proc_path(pid, file)).rdbuf();
-  return text.str();
-}
 
 std::vector<Mapping> mappings_of(pid_t pid) {
   std::vector<Mapping> all;

@@ -11,10 +11,6 @@
 
 namespace flopinj {
 
-// "/proc/PID/FILE"; `file` may be "task/TID/status". Empty where it cannot be read.
-std::string proc_path(pid_t, std::string_view file);
-std::string proc_text(pid_t, std::string_view file);
-
 struct Mapping {
   uint64_t begin = 0, end = 0;
   bool writable = false, executable = false;

@@ -3,8 +3,14 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
+#include <elf.h>
 #include <linux/futex.h>
+#include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
@@ -15,8 +21,9 @@
 #include <span>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
-#include "permissions.h"
+#include "process.h"
 #include "running/process_image.h"
 
 namespace flopinj {
@@ -90,6 +97,130 @@ std::vector<std::byte> extended_frame(std::vector<std::byte> area) {
   area.insert(area.end(), end_mark.begin(), end_mark.end());
   return area;
 }
+
+// --- A thread that is held -----------------------------------------------------------------------
+
+using namespace std::chrono_literals;
+
+// Of a stop's code, as the kernel documents them with ptrace: the signal, and what the stop is for.
+constexpr int kSystemCallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
+int signal_of(int code) { return code & 0xff; }
+bool is_event(int code) { return code >> 8 == PTRACE_EVENT_STOP; }
+
+void* as_data(uintptr_t value) { return reinterpret_cast<void*>(value); }
+
+// A thread of another process that this program stops and lets go on, by ptrace.
+//
+// The end of this program at any moment, by SIGKILL too, lets the thread go on as if it had never
+// been stopped: no breakpoint is set, and a stop is looked at without taking its code away
+// (WNOWAIT). The kernel itself then delivers a signal that came meanwhile.
+class HeldThread {
+ public:
+  enum class Stop {
+    kRefused,     // the kernel does not let this program hold the thread
+    kEnded,       // the thread has ended
+    kLate,        // the time is over; the thread runs
+    kAsked,       // where stop() has stopped it
+    kSystemCall,  // it begins or ends a system call
+    kProcess      // the whole process is stopped, by SIGSTOP for instance
+  };
+
+  // It runs on.
+  explicit HeldThread(pid_t tid) : tid_(tid) {
+    held_ = ptrace(PTRACE_SEIZE, tid, nullptr, as_data(PTRACE_O_TRACESYSGOOD)) == 0;
+  }
+  // Lets go of it. One that was stopped goes on, one in a stopped process stays stopped.
+  ~HeldThread() {
+    // A thread that has not stopped yet does not run meanwhile: it is inside the kernel, or waits
+    // for a processor. Left behind, it would stop later and wait for the end of this program.
+    constexpr auto kPatience = 20s;
+    if (held_ && !stopped_) stop(std::chrono::steady_clock::now() + kPatience);
+    if (held_ && stopped_)
+      ptrace(PTRACE_DETACH, tid_, nullptr, as_data(static_cast<uintptr_t>(signal_)));
+  }
+  HeldThread(const HeldThread&) = delete;
+  HeldThread& operator=(const HeldThread&) = delete;
+
+  // Stops it where it is, or goes on from a stop to where it would leave the kernel. The registers
+  // of a thread that waited in a system call say how the kernel would go on with that call.
+  Stop stop(Moment until) {
+    if (!held_) return Stop::kRefused;
+    if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) return Stop::kEnded;
+    Stop stop = stopped_ ? resume_and_wait(until, false) : wait(until);
+    while (stop == Stop::kAsked && signal_ != 0) stop = resume_and_wait(until, false);
+    return stop;
+  }
+  // From a stop to where it next begins or ends a system call. Signals reach it meanwhile.
+  Stop go_to_system_call(Moment until) {
+    Stop stop = resume_and_wait(until, true);
+    while (stop == Stop::kAsked) stop = resume_and_wait(until, true);
+    return stop;
+  }
+
+  // While it is stopped. False: it has ended.
+  bool read(user_regs_struct& registers) const {
+    iovec vector{&registers, sizeof registers};
+    return ptrace(PTRACE_GETREGSET, tid_, as_data(NT_PRSTATUS), &vector) == 0 &&
+           vector.iov_len == sizeof registers;
+  }
+  bool write(const user_regs_struct& registers) const {
+    user_regs_struct copy = registers;
+    iovec vector{&copy, sizeof copy};
+    return ptrace(PTRACE_SETREGSET, tid_, as_data(NT_PRSTATUS), &vector) == 0;
+  }
+  bool read_blocked_signals(uint64_t& mask) const {
+    return ptrace(PTRACE_GETSIGMASK, tid_, as_data(sizeof mask), &mask) == 0;
+  }
+  // All other registers, as the instruction XSAVE writes them. Empty where the kernel does not say.
+  std::vector<std::byte> extended_registers() const {
+    constexpr size_t kMost = size_t{64} << 10;  // of every CPU so far: 11 KiB
+    std::vector<std::byte> bytes(kMost);
+    iovec vector{bytes.data(), bytes.size()};
+    if (ptrace(PTRACE_GETREGSET, tid_, as_data(NT_X86_XSTATE), &vector) != 0) return {};
+    bytes.resize(vector.iov_len);
+    return bytes;
+  }
+
+ private:
+  Stop wait(Moment until) {
+    constexpr auto kPause = 200us;
+    for (;;) {
+      siginfo_t info{};
+      const auto id = static_cast<id_t>(tid_);
+      if (waitid(P_PID, id, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 ||
+          (info.si_pid != 0 && info.si_code != CLD_TRAPPED)) {
+        // exec in another thread waits until this one is taken away.
+        waitid(P_PID, id, &info, WEXITED | WNOHANG | __WALL);
+        held_ = false;
+        return Stop::kEnded;
+      }
+      if (info.si_pid != 0) {
+        stopped_ = true;
+        const int code = info.si_status;
+        if (code == kSystemCallStop) return Stop::kSystemCall;
+        if (is_event(code)) return signal_of(code) == SIGTRAP ? Stop::kAsked : Stop::kProcess;
+        signal_ = signal_of(code);
+        return Stop::kAsked;
+      }
+      if (std::chrono::steady_clock::now() > until) return Stop::kLate;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  Stop resume_and_wait(Moment until, bool to_system_call) {
+    if (!held_ || !stopped_) return Stop::kEnded;
+    if (ptrace(to_system_call ? PTRACE_SYSCALL : PTRACE_CONT, tid_, nullptr,
+               as_data(static_cast<uintptr_t>(signal_))) != 0)
+      return Stop::kEnded;
+    stopped_ = false;
+    signal_ = 0;
+    return wait(until);
+  }
+
+  pid_t tid_;
+  bool held_ = false;     // this program is the thread's tracer
+  bool stopped_ = false;  // and it is stopped
+  int signal_ = 0;        // that it is about to be given
+};
 
 // --- Where a thread may be entered ---------------------------------------------------------------
 

@@ -19,15 +19,16 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "running/held_thread.h"
-
 namespace flopinj {
+
+using Moment = std::chrono::steady_clock::time_point;
 
 // What a thread may be asked to call: a function with at most two arguments, the first of which is
 // a text where `text` is not empty.

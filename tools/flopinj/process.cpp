@@ -1,0 +1,67 @@
+#include "process.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include "printable_text.h"
+
+namespace flopinj {
+
+std::string file_text(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string proc_path(pid_t pid, std::string_view file) {
+  return "/proc/" + std::to_string(pid) + "/" + std::string(file);
+}
+
+std::string proc_text(pid_t pid, std::string_view file) { return file_text(proc_path(pid, file)); }
+
+std::string_view value_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    return line.substr(std::min(line.size(), line.find_first_not_of(" \t")));
+  }
+  return {};
+}
+
+std::string process_name(pid_t pid) { return "process " + std::to_string(pid); }
+
+bool process_runs(pid_t pid) {
+  const std::string status = proc_text(pid, "status");
+  const std::string_view state = value_of(status, "State:");
+  return !state.empty() && state[0] != 'Z' && state[0] != 'X';
+}
+
+std::vector<char*> exec_words(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// One write for each line.
+void say(const std::string& line) {
+  const std::string text = "flopinj: " + printable(line) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+}  // namespace flopinj

@@ -1,0 +1,34 @@
+// Processes: what /proc says of one, its name in messages, its start and its end.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flopinj {
+
+// The text is empty where it cannot be read. "/proc/PID/FILE": `file` may be "task/TID/status".
+std::string file_text(const std::string& path);
+std::string proc_path(pid_t, std::string_view file);
+std::string proc_text(pid_t, std::string_view file);
+
+// What follows `key` in its line, without leading blanks; empty if no line starts with it.
+std::string_view value_of(std::string_view text, std::string_view key);
+
+// "process 4711".
+std::string process_name(pid_t);
+
+// A process that has ended, and that its parent has not waited for, does not run.
+bool process_runs(pid_t);
+
+// As execv() takes them, which does not write to them.
+std::vector<char*> exec_words(const std::vector<std::string>&);
+
+// The end of a child, as waitpid() has it.
+int wait_for(pid_t child);
+
+// A line on standard error; a terminal that is gone is no matter.
+void say(const std::string& line);
+
+}  // namespace flopinj
