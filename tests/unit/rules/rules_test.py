@@ -17,7 +17,7 @@ INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handle
             "injector/counters", "injector/process", "injector/vendor"]
 REDUCER = [
     "", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers/sql",
-    "writers", "sections/screens", "sections/explained", "sections/recording", "sections",
+    "writers", "sections/screens", "sections/recording", "sections",
     "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/packets",
     "passes/rows",
     "report/build", "report/operators", "report", "peaks", "phases", "analytic",

@@ -8,7 +8,7 @@
 #include "commands/arguments/utilization_arguments.h"
 #include "commands/result.h"
 #include "commands/run.h"
-#include "sections/explained/explanation.h"
+#include "sections/screens/explanation.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -58,10 +58,9 @@ int run_explain(ExplainArguments& a) {
                                         "'; the nearest:" + listed(figures_near(report, a.asked))
                                   : "'" + printable(a.asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
-  const int code = write_result({explanation_sections(report, explanation, a.output.top),
-                                 {},
-                                 explanation_tables(report, explanation)},
-                                a.output);
+  const int code = write_result(
+      {explanation_sections(report, explanation), {}, explanation_tables(report, explanation)},
+      a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }
 

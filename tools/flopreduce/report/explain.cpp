@@ -123,55 +123,83 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
   return std::move(figures);
 }
 
-// The work of a row that a precision's figure has. Estimates of several precisions have one
-// interval for them all: then there is none, and `mixed` counts the launches.
-Work of_precision(const RowReport& row, size_t precision, uint64_t& mixed) {
-  Work work = row.work;
+// What a precision's figure has of a row. Estimates of several precisions have one interval for
+// them all: then there is none.
+void keep_only(RowReport& row, size_t precision, Explanation& out) {
+  Work& work = row.work;
   const u128 flop = flop_of(row, precision);
   if (work.varying > 0 && flop != work.flop) {
-    add_saturating(mixed, work.varying);
+    add_saturating(out.mixed_estimates, work.varying);
     work.uncertainty = {};
+    work.uncertainty.add_unknown(work.varying);
   }
   work.flop = flop;
   work.doubtful = precision < row.doubtful.size() ? row.doubtful[precision] : 0;
   work.left_out = 0;
   work.matrix_flop = std::min(work.matrix_flop, flop);
   work.roof = {};
-  return work;
+  std::erase_if(row.flop, [&](const auto& of) { return of.first != precision; });
+}
+void keep_only(SignatureReport& signature, const std::string& precision) {
+  std::erase_if(signature.metrics, [&](const auto& m) { return m.precision != precision; });
+  const Work& work = signature.work;
+  if (signature.flop_per_launch && work.launches > 0)
+    signature.flop_per_launch = work.flop / work.launches;
+  signature.flop_mean.reset();  // of all precisions
+  signature.flop_spread.reset();
 }
 
-bool more_flop(const Work& a, const Work& b) {
-  return a.flop != b.flop ? a.flop > b.flop : a.launches > b.launches;
-}
+const auto kMoreFlop = [](const auto& a, const auto& b) {
+  return a.work.flop != b.work.flop ? a.work.flop > b.work.flop : a.work.launches > b.work.launches;
+};
 
-// `key_of`: a name, and a number that tells equal names apart.
-template <typename KeyOf>
-std::vector<SidePart> sides_by(const Report& report, KeyOf&& key_of) {
-  std::map<std::pair<bool, std::pair<std::string, uint32_t>>, Work> parts;
-  for (const RowReport& row : report.rows)
-    if (auto key = key_of(row);
-        !key.first.empty() && (row.phase == "forward" || row.phase == "backward"))
-      parts[{row.phase == "forward", std::move(key)}].add(row.work);
-  std::vector<SidePart> out;
-  for (auto& [key, work] : parts)
-    out.push_back({key.first ? "forward" : "backward", key.second.first, std::move(work)});
-  std::stable_sort(out.begin(), out.end(), [](const SidePart& a, const SidePart& b) {
-    return a.side != b.side ? a.side < b.side : more_flop(a.work, b.work);
-  });
-  return out;
+// What the part's rows add up to.
+void add_up(const Report& whole, Report& part) {
+  std::map<size_t, Work> signatures, rules;
+  std::map<uint32_t, Work> kernels;  // by their ids
+  std::map<std::pair<uint32_t, uint32_t>, StackReport> stacks;
+  for (const RowReport& row : part.rows) {
+    const uint32_t kernel = whole.signatures[row.signature].kernel_id;
+    const auto [entry, fresh] = stacks.try_emplace({row.range, kernel});
+    StackReport& stack = entry->second;
+    if (fresh) stack = {row.range, 0, {}, row.phase};
+    if (stack.phase != row.phase) stack.phase.clear();
+    for (Work* sum :
+         {&part.total, &signatures[row.signature], &rules[row.rule], &kernels[kernel], &stack.work})
+      sum->add(row.work);
+    for (const auto& [precision, flop] : row.flop)
+      add_saturating(part.flop.by_precision[precision], flop);
+  }
+  for (const KernelReport& named : whole.kernels)
+    if (const auto found = kernels.find(named.id); found != kernels.end()) {
+      part.kernels.push_back(named);
+      part.kernels.back().work = found->second;
+    }
+  std::ranges::stable_sort(part.kernels, kMoreFlop);
+  std::map<uint32_t, uint32_t> places;
+  for (uint32_t i = 0; i < part.kernels.size(); ++i) places[part.kernels[i].id] = i;
+  for (auto& [key, stack] : stacks) {
+    stack.kernel = places[key.second];
+    part.stacks.push_back(std::move(stack));
+  }
+  for (const auto& [rule, work] : rules)
+    part.rules.push_back({whole.rules[rule].rule, whole.rules[rule].phase, work});
+  std::map<std::string, uint64_t> reasons;
+  for (const auto& [signature, work] : signatures) {
+    part.signatures.push_back(whole.signatures[signature]);
+    part.signatures.back().work = work;
+    if (work.unmeasured > 0)
+      add_saturating(reasons[part.signatures.back().unmeasured_reason], work.unmeasured);
+  }
+  for (const auto& [reason, launches] : reasons)
+    part.ledger.unmeasured.push_back({reason, launches});
+  std::ranges::stable_sort(part.ledger.unmeasured, std::greater<>(), &Reason::launches);
+  std::ranges::stable_sort(part.stacks, kMoreFlop);
+  std::ranges::stable_sort(part.rules, kMoreFlop);
+  std::ranges::stable_sort(part.signatures, kMoreFlop);
 }
 
 }  // namespace
-
-std::vector<SidePart> sides_by_kernel(const Report& report) {
-  return sides_by(report, [&](const RowReport& row) {
-    const SignatureReport& signature = report.signatures[row.signature];
-    return std::pair(signature.kernel, signature.kernel_id);
-  });
-}
-std::vector<SidePart> sides_by_operator(const Report& report) {
-  return sides_by(report, [](const RowReport& row) { return std::pair(row.operator_name, 0U); });
-}
 
 std::string asked_by(const NamedFigure& figure, const std::vector<NamedFigure>& others) {
   const auto alike = std::ranges::count_if(others, [&](const NamedFigure& other) {
@@ -223,52 +251,30 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
 }
 
 Explanation explain(const Report& report, const NamedFigure& asked) {
-  constexpr size_t kRanges = 3;
   NamedFigure figure = asked;
   if (!figure.holds)
     for_each_figure(report, [&](const NamedFigure& known) {
       if (known.kind == asked.kind && known.name == asked.name) figure = known;
     });
-  Explanation out{figure.kind, figure.name, {}, {}, {}, {}, 0};
-  std::map<uint32_t, OnDevice> devices;                                  // by kind
-  std::map<size_t, std::pair<Work, std::map<std::string, Work>>> parts;  // by signature
-  std::map<size_t, Work> rules;
+  Explanation out{figure.kind, figure.name, {}, 0};
+  Report& part = out.part;
+  part.fma = report.fma;
+  part.precisions = report.precisions;
+  part.ranges = report.ranges;
   for (const RowReport& row : report.rows) {
     if (!figure.holds || !figure.holds(row)) continue;
-    const Work of_row =
-        figure.precision ? of_precision(row, *figure.precision, out.mixed_estimates) : row.work;
-    out.work.add(of_row);
-    rules[row.rule].add(of_row);
-    auto& [work, ranges] = parts[row.signature];
-    work.add(of_row);
-    ranges[row.range == kNoRange ? "(no range)" : report.ranges[row.range].path].add(of_row);
-    devices[row.chip].work.add(of_row);
-    for (const auto& [precision, flop] : row.flop)
-      if (!figure.precision || precision == *figure.precision)
-        add_saturating(devices[row.chip].flop[precision], flop);
+    part.rows.push_back(row);
+    if (figure.precision) keep_only(part.rows.back(), *figure.precision, out);
   }
-  for (const auto& peaks : report.utilization.devices) {
-    const auto found = devices.find(peaks.chip);
-    if (found == devices.end()) continue;
-    found->second.peaks = &peaks;
-    out.devices.push_back(std::move(found->second));
+  add_up(report, part);
+  if (figure.precision)
+    for (SignatureReport& signature : part.signatures) keep_only(signature, figure.name);
+  for (DevicePeaksReport device : report.utilization.devices) {
+    device.launches = 0;
+    for (const RowReport& row : part.rows)
+      if (row.chip == device.chip) add_saturating(device.launches, row.work.launches);
+    if (device.launches > 0) part.utilization.devices.push_back(std::move(device));
   }
-  for (auto& [signature, part] : parts) {
-    Contribution c{&report.signatures[signature], part.first, {}, 0};
-    std::vector<std::pair<Work, std::string>> ranges;
-    for (auto& [path, work] : part.second) ranges.emplace_back(work, path);
-    std::stable_sort(ranges.begin(), ranges.end(),
-                     [](const auto& a, const auto& b) { return more_flop(a.first, b.first); });
-    for (size_t i = 0; i < std::min(kRanges, ranges.size()); ++i)
-      c.ranges.push_back(ranges[i].second);
-    c.ranges_left_out = ranges.size() - c.ranges.size();
-    out.contributions.push_back(std::move(c));
-  }
-  for (auto& [rule, work] : rules) out.rules.push_back({&report.rules[rule], std::move(work)});
-  std::stable_sort(out.rules.begin(), out.rules.end(),
-                   [](const auto& a, const auto& b) { return more_flop(a.work, b.work); });
-  std::stable_sort(out.contributions.begin(), out.contributions.end(),
-                   [](const auto& a, const auto& b) { return more_flop(a.work, b.work); });
   return out;
 }
 

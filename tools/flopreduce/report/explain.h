@@ -1,9 +1,8 @@
-// The derivation of one figure: which signatures it is made of, what each of them was counted from,
-// and the peaks behind its share of peak.
+// One figure's launches as a report of their own: which signatures it is made of, what each of them
+// was counted from, by which rules and in which ranges.
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,25 +12,9 @@
 
 namespace flopinj::reduce {
 
-// A signature's part of the figure.
-struct Contribution {
-  const SignatureReport* signature = nullptr;
-  Work work;                        // of the launches that belong to the figure
-  std::vector<std::string> ranges;  // they were launched in, most FLOP first, a few
-  size_t ranges_left_out = 0;
-};
-
-// The figure's part on one kind of device.
-struct OnDevice {
-  const DevicePeaksReport* peaks = nullptr;
-  Work work;
-  std::map<size_t, u128> flop;  // by precision (Report::precisions)
-};
-
 // A total, phase, layer, operator, kernel and range are of launches. A precision has the FLOP of
-// one number format in all launches: `work` and contributions hold no others, and no share of peak,
-// for launches that do several have one time. Ratio and utilization are of figures: their
-// explanations begin with those.
+// one number format in all launches, and no share of peak, for launches that do several have one
+// time. Ratio and utilization are of figures: their explanations begin with those.
 enum class FigureKind : uint8_t {
   kTotal,
   kBackwardForward,  // "ratio"
@@ -47,19 +30,12 @@ enum class FigureKind : uint8_t {
 const char* word(FigureKind kind);
 std::optional<FigureKind> figure_kind(std::string_view word);
 
-// The figure's launches that have their phase from one rule.
-struct ByRule {
-  const RuleReport* rule = nullptr;
-  Work work;
-};
-
 struct Explanation {
   FigureKind kind = FigureKind::kTotal;
   std::string name;
-  Work work;
-  std::vector<Contribution> contributions;  // most FLOP first; they add up to `work`
-  std::vector<OnDevice> devices;
-  std::vector<ByRule> rules;  // most FLOP first; they add up to `work`
+  // Of the figure's launches: rows, and what they add up to: total, and most FLOP first signatures,
+  // kernels, stacks and rules; why launches are unmeasured.
+  Report part;
   // Of a precision: launches whose FLOP of several precisions are an estimate. Intervals are of all
   // precisions together, so there is none.
   uint64_t mixed_estimates = 0;
@@ -88,15 +64,5 @@ std::vector<NamedFigure> figures_near(const Report& report, std::string_view nam
 
 // The report must hold its rows (ReduceOptions::keep_rows), and outlive figures and explanation.
 Explanation explain(const Report& report, const NamedFigure& figure);
-
-// What the ratio of backward to forward work is made of.
-struct SidePart {
-  std::string_view side;  // "backward", "forward"
-  std::string name;
-  Work work;
-};
-// By side, most FLOP first. Operators: of those launches that belong to one.
-std::vector<SidePart> sides_by_kernel(const Report& report);
-std::vector<SidePart> sides_by_operator(const Report& report);
 
 }  // namespace flopinj::reduce

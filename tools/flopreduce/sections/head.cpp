@@ -90,13 +90,13 @@ std::string time_text(const Work& total) {
          to_human_time(total.time.ns);
 }
 
-Section head_section(const Report& report) {
-  Section s;
+}  // namespace
+
+void add_total(const Report& report, std::vector<Line>& lines) {
   const Work& total = report.total;
-  add_warnings(report, s.above);
-  s.above.push_back(Line("FLOP of " + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
-                        .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
-  s.above.emplace_back("");
+  lines.push_back(Line("FLOP of " + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
+                      .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
+  lines.emplace_back("");
   const std::string mark =
       std::string(total.flop_complete() ? "" : ">= ") + (total.flop_at_most() ? "<= " : "");
   Line flop("  total     ");
@@ -105,12 +105,20 @@ Section head_section(const Report& report) {
   if (known)
     flop.then((total.flop_exact() ? "   exactly " : "   ") + mark +
               (total.varying > 0 ? "~ " : "") + to_grouped(total.flop));
-  s.above.push_back(std::move(flop));
-  s.above.emplace_back("  GPU time  " + time_text(total) + "   sum of kernels");
+  lines.push_back(std::move(flop));
+  lines.emplace_back("  GPU time  " + time_text(total) + "   sum of kernels");
   if (const auto interval = total.interval())
-    s.above.emplace_back("  95 % interval of FLOP " + to_human(interval->low, "FLOP") + " to " +
-                         to_human(interval->high, "FLOP"));
-  add_caveats(report, s.above);
+    lines.emplace_back("  95 % interval of FLOP " + to_human(interval->low, "FLOP") + " to " +
+                       to_human(interval->high, "FLOP"));
+  add_caveats(report, lines);
+}
+
+namespace {
+
+Section head_section(const Report& report) {
+  Section s;
+  add_warnings(report, s.above);
+  add_total(report, s.above);
   return s;
 }
 

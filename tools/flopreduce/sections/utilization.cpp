@@ -155,7 +155,7 @@ Columns<DevicePeaksReport> device_columns() {
   c.text("device", "device", &D::name, "kind of device, as CUDA names it");
   c.count(said::kLaunches, &D::launches);
   c.text(
-      "row", "row", [](const D& d) { return d.row.empty() ? std::nullopt : std::optional(d.row); },
+      "row", "row", [](const D& d) { return text_or_null(d.row); },
       "of the table of peaks (flopreduce peaks); null where all are given by --peak");
   c.text("notes", "notes", [](const D& d) {
     std::string all;
@@ -163,8 +163,7 @@ Columns<DevicePeaksReport> device_columns() {
     return all;
   });
   c.text(
-      "error", "error",
-      [](const D& d) { return d.error.empty() ? std::nullopt : std::optional(d.error); },
+      "error", "error", [](const D& d) { return text_or_null(d.error); },
       "why there are no peaks, and what to do");
   return c;
 }

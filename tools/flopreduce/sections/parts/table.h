@@ -95,6 +95,11 @@ struct Table {
   // `rows` is empty. What it is made of must outlive it.
   std::function<void(const std::function<void(const TableRow&)>&)> each = {};
 
+  std::optional<size_t> place_of(std::string_view column) const {
+    for (size_t i = 0; i < columns.size(); ++i)
+      if (columns[i].key == column) return i;
+    return std::nullopt;
+  }
   template <typename Visit>
   void for_each_row(Visit&& visit) const {
     for (const TableRow& row : rows) visit(row);

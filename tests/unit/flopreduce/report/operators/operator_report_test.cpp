@@ -360,9 +360,9 @@ TEST_CASE("operators: one backward range of two forward operators is shared out,
   // No product of backward has the weights' sizes: as if these were frozen.
   check_pair(by_forward(r, "aten::linear"), 3 * 512, 3 * 512, 1, 1);
   check_pair(by_forward(r, "aten::addmm"), 256, 512, 2, 1);
-  CHECK(explain(r, {FigureKind::kOperator, "aten::linear"}).work.flop == 6 * 512);
-  CHECK(explain(r, {FigureKind::kOperator, "aten::addmm"}).work.flop == 256 + 512);
-  CHECK(explain(r, {FigureKind::kTotal, "total"}).work.flop == r.total.flop);
+  CHECK(explain(r, {FigureKind::kOperator, "aten::linear"}).part.total.flop == 6 * 512);
+  CHECK(explain(r, {FigureKind::kOperator, "aten::addmm"}).part.total.flop == 256 + 512);
+  CHECK(explain(r, {FigureKind::kTotal, "total"}).part.total.flop == r.total.flop);
   REQUIRE(figures_named(r, "aten::linear").size() == 1);
   CHECK(figures_named(r, "aten::linear")[0].kind == FigureKind::kOperator);
 }
