@@ -5,9 +5,8 @@
 #include <streambuf>
 
 #include "crc32c.h"
-#include "writers/json_writer.h"
-#include "writers/text_writer.h"
-#include "writers/trace_event_writer.h"
+#include "sections/sections.h"
+#include "writers/writers.h"
 
 namespace flopinj::test {
 namespace {
@@ -32,7 +31,7 @@ void show(reduce::Launches& launches) {
 void show(const reduce::Report& report, std::string_view input) {
   NullBuffer buffer;
   std::ostream nowhere(&buffer);
-  reduce::write_text(nowhere, report, reduce::TextOptions{});
+  reduce::write_text(nowhere, reduce::report_sections(report), {});
   if (wants_json(input)) reduce::write_json(nowhere, reduce::report_json(report));
 }
 

@@ -14,6 +14,9 @@
 namespace flopinj::reduce {
 namespace {
 
+constexpr const Command* kCommands[] = {&kReport, &kAnonymize, &kCompare, &kExplain, &kMerge,
+                                        &kPeaks,  &kProject,   &kQuery,   &kRules,   &kSchema};
+
 void add(manual::CommandLine& to, const Command& command) {
   manual::CommandLine& line = to.add_command(command.name, command.purpose, command.text);
   if (command.define != nullptr) line.action = command.define(line);
@@ -60,7 +63,7 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
     at += arguments[at].size() > 1 && takes_next(line, arguments[at]) ? 2 : 1;
   const bool any = at < arguments.size();
   if (any &&
-      std::ranges::any_of(commands(), [&](const Command* c) { return arguments[at] == c->name; })) {
+      std::ranges::any_of(kCommands, [&](const Command* c) { return arguments[at] == c->name; })) {
     std::rotate(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(at),
                 arguments.begin() + static_cast<ptrdiff_t>(at) + 1);
     return;
@@ -76,7 +79,7 @@ int run(std::vector<std::string> arguments) {
   manual::CommandLine line("flopreduce", "", kReport.text);
   line.set_version_flag("--version", kProgram, "Show the version");
   line.require_subcommand(1);
-  for (const Command* command : commands()) add(line, *command);
+  for (const Command* command : kCommands) add(line, *command);
   line.get_subcommand(kReport.name)->set_version_flag("--version", kProgram, "Show the version");
   const manual::Program program = about(line);
   if (const auto done = manual::answer(std::cout, program, arguments))

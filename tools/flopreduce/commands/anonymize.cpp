@@ -14,7 +14,7 @@
 #include "commands/arguments/output_file.h"
 #include "commands/run.h"
 #include "support/text.h"
-#include "writers/json_writer.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/gate_arguments.h"
-#include "commands/result.h"
+#include "commands/forms.h"
 #include "commands/run.h"
 #include "sections/screens/comparison.h"
 #include "support/text.h"
@@ -42,9 +42,7 @@ int run_compare(CompareArguments& a) {
   if (a.gates.any()) comparison.gates = a.gates.results(comparison_tables(comparison));
   if (a.gates.lists()) return GateArguments::check(comparison.gates);
   const int code = write_result({comparison_sections(comparison, *left.report, *right.report),
-                                 {},
-                                 comparison_tables(comparison),
-                                 "FLOP of A against B"},
+                                 comparison_tables(comparison), "FLOP of A against B"},
                                 a.output);
   if (code != kExitFine) return code;
   if (const int failed = GateArguments::check(comparison.gates); failed != kExitFine) return failed;

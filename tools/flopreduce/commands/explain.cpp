@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/utilization_arguments.h"
-#include "commands/result.h"
+#include "commands/forms.h"
 #include "commands/run.h"
 #include "sections/screens/explanation.h"
 #include "support/text.h"
@@ -40,18 +39,15 @@ struct ExplainArguments {
   std::string asked;
   InputArguments input;
   OutputArguments output;
-  UtilizationArguments utilization;
 };
 
 int run_explain(ExplainArguments& a) {
   a.input.finish();
   a.output.finish(a.input.files());
-  a.utilization.finish(a.input.reduce.utilization);
   a.input.reduce.keep_rows = true;
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   const Report& report = *reduced.report;
-  UtilizationArguments::check(report);
   const auto figures = find(report, a.asked);
   if (figures.size() != 1)
     throw Failure(figures.empty() ? "nothing is named '" + printable(a.asked) +
@@ -59,7 +55,7 @@ int run_explain(ExplainArguments& a) {
                                   : "'" + printable(a.asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
   const int code = write_result(
-      {explanation_sections(report, explanation), {}, explanation_tables(report, explanation)},
+      {explanation_sections(report, explanation), explanation_tables(report, explanation)},
       a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }
@@ -77,7 +73,7 @@ Action define_explain(manual::CommandLine& app) {
   const auto a = std::make_shared<ExplainArguments>();
   app.add_option("NAME", a->asked, "What to explain")->required();
   a->input.add_to(app);
-  a->utilization.add_peaks_to(app);
+  a->input.add_peaks_to(app);
   a->output.add_to(app, result_forms());
   return [a] { return run_explain(*a); };
 }

@@ -3,130 +3,150 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
-#include "commands/result.h"
+#include "passes/launches.h"
 #include "sections/sections.h"
 #include "support/text.h"
-#include "writers/folded_writer.h"
-#include "writers/html/html_writer.h"
-#include "writers/json_writer.h"
-#include "writers/markdown_writer.h"
-#include "writers/sql/sqlite_writer.h"
-#include "writers/text_writer.h"
-#include "writers/trace_event_writer.h"
+#include "writers/sqlite.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {
 
-int to_stream(const Report& report, const OutputArguments& output,
-              void (*write)(std::ostream&, const Report&, const OutputArguments&)) {
-  return write_output(output, [&](std::ostream& out) { write(out, report, output); });
-}
-
-constexpr std::array kKernelOrders = {
-    std::pair{"time", KernelOrder::kTime}, std::pair{"flop", KernelOrder::kFlop},
-    std::pair{"launches", KernelOrder::kLaunches}, std::pair{"each", KernelOrder::kEach},
-    std::pair{"name", KernelOrder::kName}};
-
-KernelOrder order_named(const std::string& word) {
-  for (const auto& [name, order] : kKernelOrders)
-    if (word == name) return order;
-  return KernelOrder::kTime;
-}
-
-std::vector<Section> asked_sections(const Report& report, const OutputArguments& output) {
-  if (output.all) return report_sections(report);
-  if (!output.sections.empty()) return chosen_sections(report, output.sections);
-  return screen(report, output.given_top, order_named(output.sort));
-}
-
-int text(const Report& report, const OutputArguments& output) {
-  const auto sections = asked_sections(report, output);
-  return write_output(output,
-                      [&](std::ostream& out) { write_text(out, sections, output.text_options()); });
-}
-
-int json(const Report& report, const OutputArguments& output) {
-  const std::vector<Table> tables = report_tables(report);
-  std::span<const Table> asked = tables;
-  if (!output.table.empty()) {
-    const Table* const one = table_named(tables, output.table);
-    if (one == nullptr) return kExitUsage;
-    asked = {one, 1};
-  }
-  return write_output(output, [&](std::ostream& out) { write_json(out, tables_json(asked)); });
-}
-
-int markdown(const Report& report, const OutputArguments& output) {
-  const auto sections = asked_sections(report, output);
-  return write_output(output,
-                      [&](std::ostream& out) { write_markdown(out, sections, output.top); });
-}
-
-int html(const Report& report, const OutputArguments& output) {
-  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto&) {
-    write_html(out, r, kProgram);
-  });
-}
-
-constexpr std::array kWeights = {std::pair{"flop", StackWeight::kFlop},
-                                 std::pair{"time", StackWeight::kTime},
-                                 std::pair{"launches", StackWeight::kLaunches}};
-
-StackWeight weight_named(const std::string& name) {
-  for (const auto& [word, weight] : kWeights)
-    if (word == name) return weight;
-  return StackWeight::kFlop;
-}
-
-int folded(const Report& report, const OutputArguments& output) {
-  const StackWeight weight = weight_named(output.weight);
-  const uint64_t missing = weight == StackWeight::kFlop   ? report.total.unmeasured
-                           : weight == StackWeight::kTime ? report.total.time.unknown
-                                                          : 0;
-  if (missing > 0)
-    complain(to_grouped(missing) + " launches are in no stack: what they weigh is not known");
-  return write_output(output, [&](std::ostream& out) { write_folded(out, report, weight); });
-}
-
-int sqlite(const Report& report, const OutputArguments& output) {
-  return to_stream(report, output, [](std::ostream& out, const Report& r, const auto&) {
-    write_sqlite(out, report_tables(r), kProgram);
-  });
-}
-
-int csv(const Report& report, const OutputArguments& output) {
-  return write_tables(report_tables(report), output);
-}
-
 struct Form {
   const char* name;
   const char* purpose;
-  int (*write)(const Report&, const OutputArguments&);  // null for kLaunchForm
+  bool of_all = false;  // of every command's answer, not of a report only
 };
 constexpr const char* kLaunchForm = "chrome-trace";
-constexpr std::array kForms = {
-    Form{"text", "tables for a terminal", text},
-    Form{"json", "everything, for programs; schema: flopreduce schema", json},
-    Form{"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", csv},
-    Form{"markdown", "tables for a pull request", markdown},
-    Form{"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)",
-         folded},
-    Form{"sqlite", "every table as a table of a database (-o FILE)", sqlite},
-    Form{"html", "one page with flame view and sortable tables; needs nothing else", html},
-    Form{kLaunchForm,
-         "every launch on a time line, for ui.perfetto.dev and chrome://tracing; -o FILE.json.gz: "
-         "compressed",
-         nullptr},
-};
+constexpr Form kForms[] = {
+    {"text", "tables for a terminal", true},
+    {"json", "everything, for programs; schema: flopreduce schema", true},
+    {"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", true},
+    {"markdown", "tables for a pull request", true},
+    {"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)"},
+    {"sqlite", "every table as a table of a database (-o FILE)"},
+    {"html", "one page with flame view and sortable tables; needs nothing else", true},
+    {kLaunchForm,
+     "every launch on a time line, for ui.perfetto.dev and chrome://tracing; -o FILE.json.gz: "
+     "compressed"}};
+
+bool is_for_people(const std::string& form) { return form == "text" || form == "markdown"; }
+
+constexpr std::pair<const char*, KernelOrder> kKernelOrders[] = {
+    {"time", KernelOrder::kTime},
+    {"flop", KernelOrder::kFlop},
+    {"launches", KernelOrder::kLaunches},
+    {"each", KernelOrder::kEach},
+    {"name", KernelOrder::kName}};
+
+constexpr std::pair<const char*, StackWeight> kWeights[] = {{"flop", StackWeight::kFlop},
+                                                            {"time", StackWeight::kTime},
+                                                            {"launches", StackWeight::kLaunches}};
+
+// The first where none is named.
+template <typename Value, size_t kSize>
+Value named(const std::pair<const char*, Value> (&values)[kSize], const std::string& word) {
+  const auto* found = std::ranges::find(values, word, &std::pair<const char*, Value>::first);
+  return found == std::end(values) ? values[0].second : found->second;
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
+}
+
+// Every table as a file of its own.
+int write_folder(const std::vector<Table>& tables, const OutputArguments& output) {
+  std::error_code error;
+  std::filesystem::create_directories(output.file, error);
+  if (error) {
+    complain(printable(output.file) + ": cannot be made: " + error.message());
+    return error == std::errc::permission_denied ? kExitPermission : kExitUsage;
+  }
+  const auto of_table = [&](const Table& table) {
+    OutputArguments one = output;
+    one.file = std::filesystem::path(output.file) / (std::string(table.key) + ".csv");
+    return one;
+  };
+  // All or none.
+  for (const Table& table : tables) refuse_to_overwrite(of_table(table));
+  for (const Table& table : tables)
+    if (const int code =
+            write_output(of_table(table), [&](std::ostream& out) { write_csv(out, table); });
+        code != kExitFine)
+      return code;
+  return kExitFine;
+}
+
+// The table that --table names.
+const Table& table_named(const std::vector<Table>& tables, const std::string& key) {
+  const auto found = std::ranges::find(tables, key, &Table::key);
+  if (found != tables.end()) return *found;
+  std::string keys;
+  for (const Table& table : tables) keys += (keys.empty() ? "" : ", ") + std::string(table.key);
+  throw Failure(key.empty() ? "CSV holds one table: choose one with --table (" + keys +
+                                  "), or give a folder for all of them: -o FOLDER/"
+                            : "--table " + printable(key) +
+                                  ": this report has no such table; it has " + keys);
+}
+
+int write_csv_of(const std::vector<Table>& tables, const OutputArguments& output) {
+  if (output.table.empty() && is_folder(output.file)) return write_folder(tables, output);
+  const bool only = output.table.empty() && tables.size() == 1;
+  const Table& table = only ? tables[0] : table_named(tables, output.table);
+  return write_output(output, [&](std::ostream& out) { write_csv(out, table); });
+}
+
+nlohmann::ordered_json json_of(const Result& result, const std::vector<Table>& tables,
+                               const std::string& asked) {
+  if (!asked.empty()) return tables_json({&table_named(tables, asked), 1});
+  auto json = tables_json(tables);
+  return result.rows_only ? std::move(json[tables[0].key]) : json;
+}
+
+std::vector<Table> tables_of(const Result& result) {
+  std::vector<Table> tables = result.tables;
+  for (const Section& section : result.sections)
+    if (result.tables.empty() && section.table) tables.push_back(*section.table);
+  return tables;
+}
+
+void check_table_option(const OutputArguments& output) {
+  if (output.format != "csv" && output.format != "json" && !output.table.empty())
+    throw Failure("--table goes with --format csv and json only");
+}
 
 }  // namespace
+
+std::vector<std::string> result_forms() {
+  std::vector<std::string> names;
+  for (const Form& form : kForms)
+    if (form.of_all) names.emplace_back(form.name);
+  return names;
+}
+
+int write_result(const Result& result, const OutputArguments& output) {
+  check_table_option(output);
+  if (output.format == "csv") return write_csv_of(tables_of(result), output);
+  if (output.format == "json") {
+    const auto json = json_of(result, tables_of(result), output.table);
+    return write_output(output, [&](std::ostream& out) { write_json(out, json); });
+  }
+  return write_output(output, [&](std::ostream& out) {
+    if (output.format == "markdown")
+      write_markdown(out, result.sections, output.top);
+    else if (output.format == "html")
+      write_html(out, result.title, result.sections, kProgram);
+    else
+      write_text(out, result.sections, output.text_options());
+  });
+}
 
 std::vector<std::string> kernel_orders() {
   std::vector<std::string> words;
@@ -141,11 +161,9 @@ std::vector<manual::Entry> report_forms() {
 }
 
 void check_report_form(const OutputArguments& output) {
-  const bool is_csv = output.format == "csv";
-  if (!is_csv && output.format != "json" && !output.table.empty())
-    throw Failure("--table goes with --format csv and json only");
-  const bool for_people = output.format == "text" || output.format == "markdown";
-  if ((!output.sections.empty() || output.all || !output.sort.empty()) && !for_people)
+  check_table_option(output);
+  if ((!output.sections.empty() || output.all || !output.sort.empty()) &&
+      !is_for_people(output.format))
     throw Failure("--all, --sections and --sort go with --format text and markdown only");
   if (!output.sort.empty() && (output.all || !output.sections.empty()))
     throw Failure("--sort is of the kernels on the first screen: not with --all or --sections");
@@ -155,10 +173,37 @@ void check_report_form(const OutputArguments& output) {
     throw Failure("--time-range goes with --format chrome-trace only");
   if (!output.weight.empty() && output.format != "folded")
     throw Failure("--weight goes with --format folded only");
-  if (is_csv && output.table.empty() && !is_folder(output.file))
+  if (output.format == "csv" && output.table.empty() && !is_folder(output.file))
     throw Failure(
         "CSV holds one table: choose one with --table (kernels, phases, ranges ...), or give a "
         "folder for all of them: -o FOLDER/");
+}
+
+int write_report(const Report& report, const OutputArguments& output) {
+  if (output.format == "html")
+    return write_output(output, [&](std::ostream& out) { write_html(out, report, kProgram); });
+  if (output.format == "sqlite")
+    return write_output(
+        output, [&](std::ostream& out) { write_sqlite(out, report_tables(report), kProgram); });
+  if (output.format == "folded") {
+    const StackWeight weight = named(kWeights, output.weight);
+    const uint64_t missing = weight == StackWeight::kFlop   ? report.total.unmeasured
+                             : weight == StackWeight::kTime ? report.total.time.unknown
+                                                            : 0;
+    if (missing > 0)
+      complain(to_grouped(missing) + " launches are in no stack: what they weigh is not known");
+    return write_output(output, [&](std::ostream& out) { write_folded(out, report, weight); });
+  }
+  Result result;
+  if (!is_for_people(output.format))
+    result.tables = report_tables(report);
+  else if (output.all)
+    result.sections = report_sections(report);
+  else if (!output.sections.empty())
+    result.sections = chosen_sections(report, output.sections);
+  else
+    result.sections = screen(report, output.given_top, named(kKernelOrders, output.sort));
+  return write_result(result, output);
 }
 
 bool shows_facts(const OutputArguments& output) {
@@ -168,7 +213,7 @@ bool shows_facts(const OutputArguments& output) {
 bool shows_launch_times(const OutputArguments& output) {
   const auto& f = output.format;
   if (f == "csv") return output.table.empty() || output.table == "kernels";
-  if (f == "text" || f == "markdown")
+  if (is_for_people(f))
     return output.all || std::ranges::find(output.sections, "kernels") != output.sections.end();
   return f == "json" || f == "html" || f == "sqlite";
 }
@@ -192,11 +237,6 @@ WrittenLaunches write_launches(Launches& launches, const OutputArguments& output
         out, launches, {kProgram, fma, output.time_range.begin_ns, output.time_range.end_ns});
   });
   return written;
-}
-
-int write_report(const Report& report, const OutputArguments& output) {
-  const auto named = [&](const Form& form) { return form.name == output.format; };
-  return std::find_if(kForms.begin(), kForms.end(), named)->write(report, output);
 }
 
 }  // namespace flopinj::reduce

@@ -1,17 +1,34 @@
-// The forms in which a report can be written: `--format`.
+// What commands answer, and the forms in which they write it: `--format`.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "commands/arguments/arguments.h"
 #include "report/report.h"
+#include "sections/parts/table.h"
 
 namespace flopinj::reduce {
 
 class Launches;
 
-std::vector<std::string> kernel_orders();   // words of --sort
+// An answer in the forms that sections and tables have: text, JSON, CSV, Markdown, HTML.
+struct Result {
+  std::vector<Section> sections;   // for people
+  std::vector<Table> tables = {};  // for programs; empty: those of the sections
+  std::string title = "FLOP";      // of the HTML page
+  bool rows_only = false;          // its JSON is the list of rows of its table
+};
+std::vector<std::string> result_forms();
+// Writes where `output` says. The exit code; errors were said on standard error.
+int write_result(const Result& result, const OutputArguments& output);
+
+// Of a report there are more forms.
 std::vector<manual::Entry> report_forms();  // name and purpose of each
+std::vector<std::string> kernel_orders();   // words of --sort
+// Fails where the output arguments are wrong, before any trace is read.
+void check_report_form(const OutputArguments& output);
+// The same as of a result.
+int write_report(const Report& report, const OutputArguments& output);
 
 // True for a form that has a table of what single processes did (ReduceOptions::facts).
 bool shows_facts(const OutputArguments& output);
@@ -26,10 +43,5 @@ struct WrittenLaunches {
   uint64_t count = 0;
 };
 WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma);
-
-// Fails where the output arguments are wrong, before any trace is read.
-void check_report_form(const OutputArguments& output);
-// Writes the report where `output` says. The exit code; errors were said on standard error.
-int write_report(const Report& report, const OutputArguments& output);
 
 }  // namespace flopinj::reduce

@@ -1,23 +1,17 @@
 // flopreduce peaks [NAME]: the table of peaks, or all about the GPUs that NAME fits.
 #include "peaks/peaks.h"
 
-#include <array>
-#include <cstdio>
 #include <memory>
 
 #include "commands/arguments/command.h"
-#include "commands/result.h"
+#include "commands/forms.h"
 #include "sections/parts/columns.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-std::string number(double value) {
-  std::array<char, 32> text{"-"};
-  if (value > 0) std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
-}
+std::string number(double value) { return value > 0 ? printed("%.6g", value) : "-"; }
 
 // One line for each GPU, in 1e12 operations per second: what is outside the tensor cores, and
 // theirs. Both together are wider than a terminal.

@@ -2,16 +2,13 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/utilization_arguments.h"
-#include "commands/result.h"
+#include "commands/forms.h"
 #include "commands/run.h"
 #include "sections/sections.h"
 #include "support/text.h"
-#include "writers/json_writer.h"
-#include "writers/sql/sql_query.h"
+#include "writers/sqlite.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -20,7 +17,6 @@ struct QueryArguments {
   std::string sql;
   InputArguments input;
   OutputArguments output;
-  UtilizationArguments utilization;
 };
 
 // Some tables take one more pass through the traces. It is made where the statement may name them,
@@ -38,11 +34,9 @@ void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
 int run_query(QueryArguments& a) {
   a.input.finish();
   a.output.finish(a.input.files());
-  a.utilization.finish(a.input.reduce.utilization);
   read_what_is_needed(a.sql, a.input.reduce);
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
-  UtilizationArguments::check(*reduced.report);
   QueryResult result;
   try {
     result = query(report_tables(*reduced.report), a.sql);
@@ -50,8 +44,7 @@ int run_query(QueryArguments& a) {
     throw Failure(printable(cut(error.what(), 500)) +
                   "; the tables are in: flopreduce query --help");
   }
-  const auto rows = [&] { return tables_json({&result.table, 1})[result.table.key]; };
-  const int code = write_result({{{"", {}, result.table, {}}}, rows}, a.output);
+  const int code = write_result({{{"", {}, result.table, {}}}, {}, "FLOP", true}, a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }
 
@@ -72,7 +65,7 @@ Action define_query(manual::CommandLine& app) {
   const auto a = std::make_shared<QueryArguments>();
   app.add_option("SQL", a->sql, "The statement")->required();
   a->input.add_to(app);
-  a->utilization.add_peaks_to(app);
+  a->input.add_peaks_to(app);
   a->output.add_to(app, result_forms());
   return [a] { return run_query(*a); };
 }

@@ -4,7 +4,6 @@
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/gate_arguments.h"
-#include "commands/arguments/utilization_arguments.h"
 #include "commands/forms.h"
 #include "commands/run.h"
 #include "sections/parts/terms.h"
@@ -17,7 +16,6 @@ namespace {
 struct ReportArguments {
   InputArguments input;
   OutputArguments output;
-  UtilizationArguments utilization;
   GateArguments gates;
 };
 
@@ -26,7 +24,6 @@ int run_report(ReportArguments& a) {
   a.output.finish(a.input.files());
   check_report_form(a.output);
   a.output.time_range.parse();
-  a.utilization.finish(a.input.reduce.utilization);
   a.gates.finish();
 
   WrittenLaunches written;
@@ -39,7 +36,6 @@ int run_report(ReportArguments& a) {
   a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
   Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
-  UtilizationArguments::check(*reduced.report);
   if (a.gates.any()) reduced.report->gates = a.gates.results(gate_tables(*reduced.report));
   if (a.gates.lists()) return GateArguments::check(reduced.report->gates);
   if (!launches) written.exit_code = write_report(*reduced.report, a.output);
@@ -82,7 +78,7 @@ Action define_report(manual::CommandLine& app) {
          "or name (time)")
       ->type_name("ORDER")
       ->check(manual::one_of(kernel_orders()));
-  a->utilization.add_to(app);
+  a->input.add_utilization_to(app);
   app.add_option("--weight", a->output.weight, "What --format folded adds up (flop)")
       ->type_name("WEIGHT")
       ->check(manual::one_of({"flop", "time", "launches"}));

@@ -31,6 +31,18 @@ int open_traces(Reducer& reducer, const InputArguments& input) {
   return permission ? kExitPermission : kExitPartial;
 }
 
+// Fails where a --peak is of no device in the report.
+void check_peaks(const Report& report) {
+  const auto& unused = report.utilization.unused_overrides;
+  if (unused.empty()) return;
+  std::string names;
+  for (const auto& device : report.utilization.devices)
+    names += (names.empty() ? "" : ", ") + printable(cut(device.name, 100));
+  throw Failure("--peak '" + printable(cut(unused[0], 100)) +
+                ":...': no device in these traces is named so; they have " +
+                (names.empty() ? "none" : names));
+}
+
 // What was damaged, as far as a reader wants to know.
 void say_some(const std::vector<std::string>& lines) {
   constexpr size_t kMost = 10;
@@ -62,6 +74,7 @@ Reduced reduce_traces(InputArguments& input) {
     complain("the report is partial: " + printable(damage_words(*result.report, 4)));
     result.exit_code = kExitPartial;
   }
+  check_peaks(*result.report);
   return result;
 }
 

@@ -5,7 +5,7 @@
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
-#include "writers/json_writer.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {

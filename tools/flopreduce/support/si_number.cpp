@@ -3,7 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
+#include <utility>
+
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -50,6 +52,18 @@ std::optional<double> parse_si(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
+std::optional<double> parse_seconds(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"min", 60},  {"m", 60},    {"h", 3600},  {"d", 86400},
+      {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}};
+  for (const auto& [unit, seconds] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const auto value = parse_si(text.substr(0, text.size() - unit.size()));
+    return value ? std::optional(*value * seconds) : std::nullopt;
+  }
+  return parse_si(text);
+}
+
 std::optional<u128> parse_whole(std::string_view text) {
   if (!parse_si(text)) return std::nullopt;
   // Digits as an integer, and the power of ten to multiply it by.
@@ -84,17 +98,11 @@ std::optional<u128> parse_whole(std::string_view text) {
 }
 
 std::string format_si(double value) {
-  std::array<char, 64> text{};
   const double size = std::fabs(value);
-  if (size < 1000 || !std::isfinite(value)) {
-    std::snprintf(text.data(), text.size(), "%.4g", value);
-    return text.data();
-  }
+  if (size < 1000 || !std::isfinite(value)) return printed("%.4g", value);
   size_t prefix = 0;
   while (prefix < kPrefixes.size() && size / power_of_1000(prefix) >= 999.95) ++prefix;
-  std::snprintf(text.data(), text.size(), "%.4g %c", value / power_of_1000(prefix),
-                kPrefixes[prefix - 1]);
-  return text.data();
+  return printed("%.4g %c", value / power_of_1000(prefix), kPrefixes[prefix - 1]);
 }
 
 }  // namespace flopinj::reduce

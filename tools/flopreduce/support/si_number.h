@@ -12,7 +12,10 @@ namespace flopinj::reduce {
 // E, Z, Y (K is k). Nothing for anything else, "1e12T" too.
 std::optional<double> parse_si(std::string_view text);
 
-// The same read from the front of `text`, which loses what was read. Letters that follow directly
+// Seconds of "1.5", "12s", "5ms", "3us", "7ns", "2m", "30min", "84h" and "3.5d".
+std::optional<double> parse_seconds(std::string_view text);
+
+// As parse_si(), read from the front of `text`, which loses what was read. Letters that follow directly
 // make it no number.
 std::optional<double> take_si(std::string_view& text);
 

@@ -3,7 +3,10 @@
 #include <libiberty/demangle.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 
 #include "printable_text.h"
@@ -132,6 +135,15 @@ std::string cut(std::string_view text, size_t limit) {
   size_t end = limit >= 3 ? limit - 3 : 0;
   while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
   return std::string(text.substr(0, end)) + "...";
+}
+
+std::string printed(const char* format, ...) {
+  std::array<char, 64> text{};
+  std::va_list values;
+  va_start(values, format);
+  std::vsnprintf(text.data(), text.size(), format, values);
+  va_end(values);
+  return text.data();
 }
 
 std::vector<std::string_view> parts_of(std::string_view list, char separator) {

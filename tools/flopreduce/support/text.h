@@ -38,6 +38,9 @@ size_t display_width(std::string_view text);
 // cut.
 std::string cut(std::string_view text, size_t limit);
 
+// As printf() writes it, in less than 64 characters.
+[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...);
+
 // The parts of a list, empty ones too; of an empty list none.
 std::vector<std::string_view> parts_of(std::string_view list, char separator);
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include "support/text.h"
 
 namespace flopinj::reduce {
 
@@ -43,10 +44,8 @@ std::string to_grouped(u128 value) {
 namespace {
 
 std::string four_digits(double value) {
-  std::array<char, 32> text{};
   const int decimals = value >= 999.95 ? 0 : value >= 99.995 ? 1 : value >= 9.9995 ? 2 : 3;
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
+  return printed("%.*f", decimals, value);
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 #include "writers/cell_text.h"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 
-#include "sections/parts/cells.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -50,7 +47,17 @@ std::string human_number(double value, Kind kind) {
 
 }  // namespace
 
-Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c) {
+std::vector<std::pair<std::string, Kind>> flat_columns(const Table& table) {
+  std::vector<std::pair<std::string, Kind>> columns;
+  for (const Column& column : table.columns) {
+    if (column.kind == Kind::kExactFlop) continue;
+    columns.emplace_back(column.key, column.kind);
+    if (can_be_marked(column)) columns.emplace_back(std::string(column.key) + "_mark", Kind::kText);
+  }
+  return columns;
+}
+
+Mark exact_marks(const Table& table, const TableRow& row, size_t c) {
   const bool second = c + 1 < row.size() && table.columns[c + 1].kind == Kind::kExactFlop;
   return second ? row[c].marks | row[c + 1].marks : row[c].marks;
 }
@@ -68,11 +75,7 @@ std::string human(const Cell& cell, Kind kind) {
 std::string exact(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell.value)) return *text;
   if (const auto* number = std::get_if<u128>(&cell.value)) return to_decimal(*number);
-  if (const auto* number = std::get_if<double>(&cell.value)) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", *number);
-    return text.data();
-  }
+  if (const auto* number = std::get_if<double>(&cell.value)) return printed("%.17g", *number);
   return {};
 }
 

@@ -1,7 +1,10 @@
 // How a cell looks to a person, and what it holds exactly.
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "sections/parts/cells.h"
 #include "sections/parts/table.h"
 
 namespace flopinj::reduce {
@@ -21,6 +24,19 @@ constexpr bool can_be_marked(const Column& column) {
 }
 
 // The marks of the cell in column c, and of its second look in the next column where it has one.
-Mark exact_marks(const Table& table, const std::vector<Cell>& row, size_t c);
+Mark exact_marks(const Table& table, const TableRow& row, size_t c);
+
+// The columns of forms whose cells hold one value each, without second looks (Kind::kExactFlop): of
+// each that can be marked the next one, KEY_mark, has its marks.
+std::vector<std::pair<std::string, Kind>> flat_columns(const Table& table);
+// Calls visit(cell) for each of them.
+template <typename Visit>
+void for_each_flat_cell(const Table& table, const TableRow& row, Visit&& visit) {
+  for (size_t c = 0; c < row.size(); ++c) {
+    if (table.columns[c].kind == Kind::kExactFlop) continue;
+    visit(row[c]);
+    if (can_be_marked(table.columns[c])) visit(Cell(marks_text(exact_marks(table, row, c))));
+  }
+}
 
 }  // namespace flopinj::reduce

@@ -1,11 +1,10 @@
-#include "writers/csv_writer.h"
-
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "sections/parts/cells.h"
 #include "support/text.h"
 #include "writers/cell_text.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -25,42 +24,24 @@ std::string text_field(const std::string& raw) {
   return quoted((guarded ? "'" : "") + printable(raw));
 }
 
-class CsvRow {
- public:
-  explicit CsvRow(std::ostream& out) : out_(out) {}
-  void field(const std::string& text) {
-    if (!first_) out_ << ',';
-    first_ = false;
-    out_ << text;
-  }
-  ~CsvRow() { out_ << "\r\n"; }
-  CsvRow(const CsvRow&) = delete;
-  CsvRow& operator=(const CsvRow&) = delete;
-
- private:
-  std::ostream& out_;
-  bool first_ = true;
-};
-
 }  // namespace
 
 void write_csv(std::ostream& out, const Table& table) {
-  {
-    CsvRow header(out);
-    for (const Column& column : table.columns) {
-      if (column.kind == Kind::kExactFlop) continue;
-      header.field(text_field(column.key));  // of a query they are whatever the user wrote
-      if (can_be_marked(column)) header.field(std::string(column.key) + "_mark");
-    }
-  }
-  table.for_each_row([&](const TableRow& cells) {
-    CsvRow row(out);
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      if (table.columns[c].kind == Kind::kExactFlop) continue;
-      const auto* text = std::get_if<std::string>(&cells[c].value);
-      row.field(text != nullptr ? text_field(*text) : exact(cells[c]));
-      if (can_be_marked(table.columns[c])) row.field(marks_text(exact_marks(table, cells, c)));
-    }
+  const char* before = "";
+  const auto field = [&](const std::string& text) { out << std::exchange(before, ",") << text; };
+  const auto end_line = [&] {
+    out << "\r\n";
+    before = "";
+  };
+  // Of a query keys are whatever the user wrote.
+  for (const auto& [key, kind] : flat_columns(table)) field(text_field(key));
+  end_line();
+  table.for_each_row([&](const TableRow& row) {
+    for_each_flat_cell(table, row, [&](const Cell& cell) {
+      const auto* text = std::get_if<std::string>(&cell.value);
+      field(text != nullptr ? text_field(*text) : exact(cell));
+    });
+    end_line();
   });
 }
 

@@ -1,7 +1,6 @@
-#include "writers/folded_writer.h"
-
 #include "sections/work_tree.h"
 #include "support/text.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -1,17 +1,17 @@
-#include "writers/json_writer.h"
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sections/sections.h"
 #include "support/text.h"
 #include "writers/cell_text.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kSchemaVersion = 3;
 constexpr std::string_view kOneRow = "figures";
 
 bool has_exact_text(Kind kind) { return kind == Kind::kFlop || kind == Kind::kOperations; }

@@ -1,11 +1,10 @@
-#include "writers/markdown_writer.h"
-
 #include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "support/text.h"
 #include "writers/cell_text.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -1,36 +1,22 @@
-#include "writers/text_writer.h"
-
 #include <algorithm>
 
-#include "sections/sections.h"
 #include "support/text.h"
 #include "writers/cell_text.h"
-#include "writers/text_table.h"
-#include "writers/wrap.h"
+#include "writers/fit.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {
 
-std::string painted(const std::string& text, Tone tone, const Style& style) {
-  switch (tone) {
-    case Tone::kTitle:
-      return style.bold(text);
-    case Tone::kWarn:
-      return style.warn(text);
-    case Tone::kBad:
-      return style.bad(text);
-    case Tone::kDim:
-      return style.dim(text);
-    case Tone::kPlain:
-      break;
-  }
-  return text;
+std::string painted(const std::string& text, Tone tone, bool color) {
+  static constexpr const char* kCodes[] = {"", "1", "1;33", "1;31", "2"};  // by Tone
+  if (!color || tone == Tone::kPlain) return text;
+  return std::string("\033[") + kCodes[static_cast<size_t>(tone)] + "m" + text + "\033[0m";
 }
 
 class TextWriter {
  public:
-  TextWriter(std::ostream& out, const TextOptions& options)
-      : out_(out), options_(options), style_{options.color} {}
+  TextWriter(std::ostream& out, const TextOptions& options) : out_(out), options_(options) {}
 
   void write(const Section& section) {
     if (!section.title.empty()) write(Line(section.title, Tone::kTitle));
@@ -57,7 +43,7 @@ class TextWriter {
       for (const auto& [end, tone] : ends) {
         const size_t until = std::min(end, lines[i].end);
         if (until <= at) continue;
-        out_ << painted(text.substr(at, until - at), tone, style_);
+        out_ << painted(text.substr(at, until - at), tone, options_.color);
         at = until;
       }
       out_ << '\n';
@@ -69,26 +55,57 @@ class TextWriter {
       if (*table.when_empty != '\0') write(Line("  " + std::string(table.when_empty)));
       return;
     }
-    TextTable text(table.columns);
     const size_t shown =
         table.long_list ? std::min(options_.top, table.rows.size()) : table.rows.size();
-    for (size_t r = 0; r < shown; ++r) {
-      std::vector<std::string> row;
-      for (size_t c = 0; c < table.columns.size(); ++c)
-        row.push_back(human(table.rows[r][c], table.columns[c].kind));
-      text.add(std::move(row));
+    std::vector<std::vector<std::string>> rows(1 + shown);  // the first are the headings
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      rows[0].emplace_back(table.columns[c].heading);
+      for (size_t r = 0; r < shown; ++r)
+        rows[1 + r].push_back(human(table.rows[r][c], table.columns[c].kind));
     }
+    const auto widths = widths_of(table.columns, rows);
+    write(rows, widths);
     std::string left_out;
-    for (const auto& heading : text.print(out_, options_.width, options_.fit, style_))
-      left_out += (left_out.empty() ? "  left out, too wide: " : ", ") + heading;
+    for (size_t c = 0; c < widths.size(); ++c)
+      if (widths[c] == 0)
+        left_out += (left_out.empty() ? "  left out, too wide: " : ", ") + rows[0][c];
     if (!left_out.empty()) write(Line(left_out, Tone::kDim));
     if (shown < table.rows.size())
       write(Line("  and " + to_grouped(table.rows.size() - shown) + " more: --top N", Tone::kDim));
   }
 
+  // Where lines must fit, columns of no room have width 0; else only the name is cut.
+  std::vector<size_t> widths_of(const std::vector<Column>& columns,
+                                const std::vector<std::vector<std::string>>& rows) const {
+    std::vector<size_t> content(columns.size(), 1);
+    for (const auto& row : rows)
+      for (size_t c = 0; c < row.size(); ++c)
+        content[c] = std::max(content[c], display_width(row[c]));
+    return options_.fit ? fit_columns(columns, std::move(content), options_.width)
+                        : fit_name(std::move(content), options_.width);
+  }
+
+  // The first column is the name, to the left; all others are to the right.
+  void write(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& widths) {
+    std::vector<std::string> names;
+    for (const auto& row : rows) names.push_back(row[0]);
+    names = shorten_apart(names, widths[0]);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      std::string line;
+      for (size_t c = 0; c < rows[r].size(); ++c) {
+        if (widths[c] == 0) continue;
+        const std::string cell = c == 0 ? names[r] : shorten(rows[r][c], widths[c]);
+        const std::string pad(widths[c] - std::min(widths[c], display_width(cell)), ' ');
+        line.append(kColumnGap, ' ');
+        line += c == 0 ? cell + pad : pad + cell;
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out_ << painted(line, r == 0 ? Tone::kDim : Tone::kPlain, options_.color) << '\n';
+    }
+  }
+
   std::ostream& out_;
   const TextOptions& options_;
-  Style style_;
 };
 
 }  // namespace
@@ -102,10 +119,6 @@ void write_text(std::ostream& out, std::span<const Section> sections, const Text
     first = false;
     writer.write(section);
   }
-}
-
-void write_text(std::ostream& out, const Report& report, const TextOptions& options) {
-  write_text(out, report_sections(report), options);
 }
 
 }  // namespace flopinj::reduce

@@ -282,9 +282,9 @@ class Project(Base):
     def test_what_is_wrong_is_said(self):
         train = ("project", "train")
         self.refused(2, "--examples", *train, "--forward-flop", "1G")
-        self.refused(2, "--steps is missing", *train, "--flop-per-step", "1G")
+        self.refused(2, "--flop-per-step and --steps", *train, "--flop-per-step", "1G")
         self.refused(2, "must be a duration", *train, "--time", "3x", "--peak", "1T")
-        self.refused(2, "--time needs --gpu or --peak", *train, "--time", "3d")
+        self.refused(2, "--time and --gpu or --peak", *train, "--time", "3d")
         self.refused(2, "ambiguous", *train, "--time", "3d", "--gpu", "a100")
         self.refused(2, "no peak for 'fp7'", *train, "--time", "3d", "--gpu", "L4", "--precision",
                      "fp7")
@@ -557,7 +557,10 @@ class Compare(Base):
             for side in "ab":
                 self.assertEqual(row[f"launches_{side}"], str(k[f"launches_{side}"] or ""))
         self.refused(2, "compared_phases, compared_kernels", "compare", *both, "--format", "csv")
-        self.refused(2, "for --format csv only", "compare", *both, "--table", "compared_phases")
+        self.refused(2, "--format csv and json only", "compare", *both, "--table", "compared_phases")
+        table = self.json("compare", *both, "--table", "compared_kernels")
+        self.assertEqual(table["compared_kernels"], kernels)
+        self.assertNotIn("compared_phases", table)
         markdown = run("compare", *both, "--format", "markdown").stdout
         self.assertIn("| kernel | change |", markdown)
         result = self.json("peaks")

@@ -7,8 +7,7 @@
 #include "sections/parts/short_name.h"
 #include "support/trace_builder.h"
 #include "support/wide.h"
-#include "writers/table_widths.h"
-#include "writers/wrap.h"
+#include "writers/fit.h"
 
 using namespace flopinj::reduce;
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,11 +13,11 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
+#include "support/si_number.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -64,19 +63,6 @@ std::string text_of(const std::string& name, size_t most) {
   return text;
 }
 
-// "1.5s", "250ms", "3": nanoseconds; nothing for other text.
-std::optional<uint64_t> nanoseconds(std::string_view text) {
-  static constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}};
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || !(value >= 0) || value > 1e9) return std::nullopt;
-  for (const auto& [unit, ns] : kUnits)
-    if (text.substr(static_cast<size_t>(end - text.data())) == unit)
-      return static_cast<uint64_t>(value * ns + 0.5);
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::string> lines_of(const std::string& list, const char* option) {
@@ -92,20 +78,34 @@ std::vector<std::string> lines_of(const std::string& list, const char* option) {
   return lines;
 }
 
+void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
+                const char* help, bool may_be_zero) {
+  app.add_option_function<std::string>(
+         name,
+         [name, &value, may_be_zero](const std::string& text) {
+           value = parse_si(text);
+           const std::string given = std::string(name) + " " + printable(cut(text, 60));
+           if (!value) throw CLI::ValidationError(given + ": must be a number such as 1.2M or 3e8");
+           if (*value == 0 && !may_be_zero) throw CLI::ValidationError(given + ": must be above 0");
+         },
+         help)
+      ->type_name("NUMBER");
+}
+
 void TimeRange::parse() {
   if (text.empty()) return;
-  const std::string_view whole = text;
-  const size_t dots = whole.find("..");
-  bool right = dots != whole.npos && whole.size() > 2;
-  if (right && dots > 0) {
-    const auto begin = nanoseconds(whole.substr(0, dots));
-    right = begin.has_value();
-    begin_ns = begin.value_or(0);
-  }
-  if (right && dots + 2 < whole.size()) {
-    const auto end = nanoseconds(whole.substr(dots + 2));
-    right = end.has_value();
-    end_ns = end.value_or(0);
+  const size_t dots = text.find("..");
+  bool right = dots != text.npos && text.size() > 2;
+  const auto read = [&](const std::string& part, uint64_t& ns) {
+    if (part.empty() || !right) return;
+    constexpr double kMost = 1e9;
+    const auto seconds = parse_seconds(part);
+    right = seconds && *seconds <= kMost;
+    if (right) ns = static_cast<uint64_t>(*seconds * 1e9 + 0.5);
+  };
+  if (right) {
+    read(text.substr(0, dots), begin_ns);
+    read(text.substr(dots + 2), end_ns);
   }
   if (!right || begin_ns >= end_ns)
     throw Failure("--time-range " + printable(cut(text, 60)) +
@@ -143,7 +143,45 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
   app.add_flag("-q,--quiet", quiet, "No progress bar");
 }
 
+void InputArguments::add_peaks_to(manual::CommandLine& app) {
+  app.add_option_function<std::vector<std::string>>(
+         "--peak",
+         [this](const std::vector<std::string>& texts) {
+           for (const auto& text : texts) {
+             auto parsed = parse_peak(text);
+             if (!parsed.error.empty()) throw CLI::ValidationError(parsed.error);
+             reduce.utilization.peaks.push_back(std::move(parsed.value));
+           }
+         },
+         "A peak for utilization, such as tensor_bf16=989T or memory=4.8T (FLOP/s, B/s). DEVICE is "
+         "a device's whole name, or a part of it that is no other product's name")
+      ->type_name("[DEVICE:]PRECISION=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void InputArguments::add_utilization_to(manual::CommandLine& app) {
+  UtilizationOptions& to = reduce.utilization;
+  add_peaks_to(app);
+  add_number(app, "--formula-flop", to.formula_flop,
+             "FLOP by formula of everything that the traces hold, for MFU");
+  add_number(app, "--forward-flop", to.forward_flop,
+             "FLOP by formula of the forward passes that the traces hold, for method theory");
+  add_number(app, "--batch-size", to.batch_size, "Examples in one batch; 1 gives method one");
+  app.add_option("--skip-steps", to.skip_steps,
+                 "Leave the first N training steps of each process out of the figures per step and "
+                 "of the steady state (0)")
+      ->type_name("N");
+  add_number(app, "--tokens-per-step", to.tokens_per_step,
+             "Tokens that all processes in the traces train on in one step, for tokens/s");
+  add_number(app, "--parameters", to.parameters,
+             "Parameters of the model: with --tokens-per-step, MFU is 6 x parameters x tokens "
+             "(6ND) of all steps");
+}
+
 void InputArguments::finish() {
+  if (reduce.utilization.parameters && !reduce.utilization.tokens_per_step)
+    throw Failure("--parameters needs --tokens-per-step: 6ND is of the tokens of a step");
   reduce.progress = !quiet;
   rules.finish(reduce.rules);
   for (const std::string& name : names)
@@ -217,7 +255,7 @@ size_t terminal_width(const OutputArguments& output) {
 
 void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> formats) {
   if (std::find(formats.begin(), formats.end(), "csv") != formats.end())
-    app.add_option("--table", table, "The table that --format csv writes, by its key")
+    app.add_option("--table", table, "The table that --format csv or json writes, by its key")
         ->type_name("KEY");
   app.add_option("--format", format, "Form of the output")
       ->type_name("FORM")

@@ -6,7 +6,7 @@
 
 #include "manual/command_line.h"
 #include "passes/reducer.h"
-#include "writers/text_writer.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 
@@ -16,6 +16,10 @@ void complain(const std::string& text);
 // The lines of a file that a user names, without empty ones; "-": of standard input. Throws
 // Failure.
 std::vector<std::string> lines_of(const std::string& list, const char* option);
+
+// An option whose value is a number with an SI prefix, above 0 or 0: --examples 1.2M.
+void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
+                const char* help, bool may_be_zero = false);
 
 // Rules for phases: --phase and --rules.
 struct RuleArguments {
@@ -39,6 +43,8 @@ struct InputArguments {
   void add_traces_to(manual::CommandLine& app);  // `TRACE...` and --files-from
   // Both are left out where the command names its traces otherwise.
   void add_to(manual::CommandLine& app, bool positional = true);
+  void add_peaks_to(manual::CommandLine& app);        // --peak
+  void add_utilization_to(manual::CommandLine& app);  // --peak, and formulas' FLOP
   void finish();                           // after parsing: a folder's traces take its place
   std::vector<std::string> files() const;  // traces and rule files
 };

@@ -54,8 +54,8 @@ struct Command {
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
-extern const Command kAnonymize, kReport, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
+// One for each file of commands/; main.cpp has the list.
+extern const Command kReport, kAnonymize, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
     kRules, kSchema;
-std::span<const Command* const> commands();
 
 }  // namespace flopinj::reduce

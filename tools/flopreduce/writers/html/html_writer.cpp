@@ -1,11 +1,10 @@
-#include "writers/html/html_writer.h"
-
 #include "sections/parts/peak_cells.h"
 #include "sections/parts/terms.h"
 #include "sections/sections.h"
 #include "sections/work_tree.h"
 #include "support/text.h"
 #include "writers/html/page_data.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {
