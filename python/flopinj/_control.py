@@ -12,16 +12,12 @@ import socket
 
 from flopinj._programs import Error
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Optional
-
 _PATIENCE_S = 60
 _VERSION = 1
 _MARK = re.compile(r"/memfd:flopinj-control-(\d+)-(?:([0-9a-f]{16})-([0-9a-f]{32}) \(deleted\)$)?")
 
 
-def _mark() -> Optional[tuple[str, str]]:
+def _mark() -> tuple[str, str] | None:
     """The library's address and secret; None where it is not in this process."""
     for number in os.listdir("/proc/self/fd"):
         try:
@@ -36,7 +32,7 @@ def _mark() -> Optional[tuple[str, str]]:
     return None
 
 
-def _ask(*request: str) -> Optional[dict[str, str]]:
+def _ask(*request: str) -> dict[str, str] | None:
     """The answer's keys and values; None where the library is not in this process."""
     mark = _mark()
     if mark is None:
@@ -56,7 +52,7 @@ def _ask(*request: str) -> Optional[dict[str, str]]:
     return dict(line.split(" ", 1) for line in lines)
 
 
-def start(output: Optional[str] = None, **settings: object) -> Optional[str]:
+def start(output: str | None = None, **settings: object) -> str | None:
     """Begins a recording of this process, which was started by `flopinj run --dormant`. Keywords
     are options of `flopinj attach`. Returns the trace's name, or None where nothing was injected.
 
@@ -70,13 +66,13 @@ def start(output: Optional[str] = None, **settings: object) -> Optional[str]:
     return answer["output"] if answer else None
 
 
-def stop() -> Optional[str]:
+def stop() -> str | None:
     """Ends the recording, and returns the trace's name; None where nothing was injected."""
     answer = _ask("stop")
     return answer["output"] if answer else None
 
 
-def status() -> Optional[dict[str, object]]:
+def status() -> dict[str, object] | None:
     """How far the recording is, as `flopinj status --json` says it; None where nothing was
     injected."""
     answer = _ask("status")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
     from typing import Union
 
@@ -55,15 +56,19 @@ def options(given: dict[str, Option]) -> list[str]:
     return words
 
 
-def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,)) -> str:
-    """What the program prints. Raises Error with its own sentence where its exit code is not fine,
-    or where it printed nothing."""
+def call(name: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     import subprocess
 
     # This process may be under the profiler; the program is no part of what is recorded.
     variables = {k: v for k, v in os.environ.items() if not k.endswith("_INJECTION64_PATH")}
-    done = subprocess.run([path(name), *arguments], env=variables, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.run([path(name), *arguments], env=variables, stdin=subprocess.DEVNULL,
+                          capture_output=True)
+
+
+def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,)) -> str:
+    """What the program prints. Raises Error with its own sentence where its exit code is not fine,
+    or where it printed nothing."""
+    done = call(name, *arguments)
     if done.returncode in fine and (done.returncode == 0 or done.stdout):
         return done.stdout.decode(errors="replace")
     said = done.stderr.decode(errors="replace").strip()

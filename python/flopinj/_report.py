@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
-    from typing import Any, Optional, Union
+    from typing import Any, Union
 
     import pandas
     import pyarrow
@@ -39,19 +39,34 @@ def _traces(given: tuple[Any, ...]) -> Iterator[str]:
             yield from _traces(tuple(one))
 
 
-class Report:
-    """What traces hold, as flopreduce reports it.
+class _Output:
+    """What flopreduce says of some traces, by the keys of its JSON form."""
 
-    A figure that was not measured is None, never 0. `report[key]` is a figure of the whole by its
-    name in `flopreduce --format json`, or a table there; every table is a data frame, too.
-    """
-
-    def __init__(self, arguments: list[str]) -> None:
+    def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
         self._json = json.loads(self._run("--format=json"))
 
     def _run(self, *options: str) -> str:
-        return _programs.run("flopreduce", "--quiet", *options, *self._arguments, fine=_FINE)
+        return _programs.run("flopreduce", *self._arguments, *options, fine=_FINE)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._json[key]
+
+    def keys(self) -> list[str]:
+        return list(self._json)
+
+    def __str__(self) -> str:
+        return self._run("--color=never")
+
+
+class Report(_Output):
+    """What traces hold, as flopreduce reports it.
+
+    A figure that was not measured is None, never 0. One that is a bound is None, too: then
+    report["hfu_at_least"], say, is known. `report[key]` is a figure of the whole by its name in
+    `flopreduce --format json`, or the rows of a table there; `report.hfu` is a figure as well, and
+    `report.kernels` a table as a data frame.
+    """
 
     def __getitem__(self, key: str) -> Any:
         figures = self._json["figures"]
@@ -59,55 +74,36 @@ class Report:
             return figures.get(key)
         return self._json[key]
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self:
+            raise AttributeError(f"a report has no '{name}'")
+        value = self[name]
+        return self.table(name) if isinstance(value, list) else value
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and (
+            key in self._json or _BESIDE.sub("", key, 1) in self._json["figures"])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.keys()]
+
     def keys(self) -> list[str]:
         return list({**self._json["figures"], **self._json})
 
     @property
-    def flop(self) -> Optional[int]:
+    def flop(self) -> int | None:
         """Operations that were executed, exactly; None where a launch was not measured."""
         exact = self["flop_exact"]
         return None if exact is None else int(exact)
 
     @property
-    def launches(self) -> int:
-        return self["launches"]
-
-    @property
-    def gpu_time(self) -> Optional[float]:
+    def gpu_time(self) -> float | None:
         """Seconds, the sum of all kernels."""
         ns = self["gpu_time_ns"]
         return None if ns is None else int(ns) / 1e9
 
     @property
-    def hfu(self) -> Optional[float]:
-        """Hardware FLOP utilization: executed FLOP over what the GPUs' peak allows in the time.
-        None where launches are unmeasured: then report["hfu_at_least"] is known."""
-        return self["hfu"]
-
-    @property
-    def mfu(self) -> Optional[float]:
-        """Model FLOP utilization: the same of the FLOP by formula. None where it is a bound:
-        report["mfu_at_least"] or report["mfu_at_most"]."""
-        return self["mfu"]
-
-    @property
-    def ratio(self) -> Optional[float]:
-        """FLOP of the backward pass over those of the forward pass. None where launches are
-        unmeasured, or where it is a bound: report["ratio_at_most"]."""
-        return self["ratio"]
-
-    @property
-    def coverage(self) -> Optional[float]:
-        """Share of launches that have a FLOP count."""
-        return self["coverage"]
-
-    @property
-    def step_time(self) -> Optional[float]:
-        """Seconds of a training step."""
-        return self["step_time"]
-
-    @property
-    def operator_share(self) -> Optional[float]:
+    def operator_share(self) -> float | None:
         """Share of launches that belong to the range of a framework's operator."""
         if not self.launches:
             return None
@@ -115,14 +111,8 @@ class Report:
         return (named or 0) / self.launches
 
     @property
-    def simulated(self) -> Optional[bool]:
-        """Whether the traces were recorded on the simulated GPU."""
-        return self["simulated"]
-
-    @property
-    def partial(self) -> bool:
-        """Whether something is missing from the traces."""
-        return self["partial"]
+    def operators(self) -> pandas.DataFrame:
+        return self.table("operator_places")
 
     @property
     def notices(self) -> list[str]:
@@ -176,26 +166,6 @@ class Report:
             raise KeyError(f"there is no table '{name}': there are {', '.join(self.tables)}")
         return f'SELECT * FROM "{name}"'
 
-    @property
-    def kernels(self) -> pandas.DataFrame:
-        return self.table("kernels")
-
-    @property
-    def phases(self) -> pandas.DataFrame:
-        return self.table("phases")
-
-    @property
-    def ranges(self) -> pandas.DataFrame:
-        return self.table("ranges")
-
-    @property
-    def layers(self) -> pandas.DataFrame:
-        return self.table("layers")
-
-    @property
-    def operators(self) -> pandas.DataFrame:
-        return self.table("operator_places")
-
     # --- for people ---
 
     def text(self, *, all: bool = False, color: str = "never") -> str:  # noqa: A002
@@ -212,14 +182,11 @@ class Report:
 
         _show.show(self)
 
-    def plot(self, what: str = "kernels", ax: Optional[Axes] = None) -> Axes:
+    def plot(self, what: str = "kernels", ax: Axes | None = None) -> Axes:
         """A figure with matplotlib: kernels, phases, ranges or layers by GPU time; roofline."""
         from flopinj import _show
 
         return _show.plot(self, what, ax)
-
-    def __str__(self) -> str:
-        return self.text()
 
     def __repr__(self) -> str:
         flop = "FLOP not known" if self.flop is None else f"{self.flop:,} FLOP"
@@ -232,24 +199,8 @@ class Report:
         return _show.summary(self)
 
 
-class Comparison:
+class Comparison(_Output):
     """What changed from one recording to another, as `flopreduce compare` reports it."""
-
-    def __init__(self, arguments: list[str]) -> None:
-        self._arguments = ["compare", *arguments]
-        self._json = json.loads(self._run("--format=json"))
-
-    def _run(self, *options: str) -> str:
-        return _programs.run("flopreduce", *self._arguments, *options, fine=_FINE)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._json[key]
-
-    def keys(self) -> list[str]:
-        return list(self._json)
-
-    def __str__(self) -> str:
-        return self._run("--color=never")
 
 
 def reduce(*traces: Any, **options: _programs.Option) -> Report:
@@ -266,7 +217,7 @@ def reduce(*traces: Any, **options: _programs.Option) -> Report:
     >>> print(report.mfu)  # no operator ranges, and no FLOP by formula given
     None
     """
-    return Report([*_programs.options(options), *_traces(traces)])
+    return Report("--quiet", *_programs.options(options), *_traces(traces))
 
 
 def compare(before: Trace, after: Trace, **options: _programs.Option) -> Comparison:
@@ -276,7 +227,7 @@ def compare(before: Trace, after: Trace, **options: _programs.Option) -> Compari
     >>> {row["figure"]: row["ratio"] for row in compared["total"]}["flop"]
     1.0
     """
-    return Comparison([*_programs.options(options), os.fspath(before), os.fspath(after)])
+    return Comparison("compare", *_programs.options(options), os.fspath(before), os.fspath(after))
 
 
 def merge(*traces: Any, out: Trace, **options: _programs.Option) -> Path:

@@ -8,7 +8,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Optional
 
     from matplotlib.axes import Axes
 
@@ -21,7 +20,7 @@ _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3
 _BARS = {"kernels": "kernel", "phases": "phase", "ranges": "range", "layers": "layer"}
 
 
-def si(value: Optional[float], unit: str) -> str:
+def si(value: float | None, unit: str) -> str:
     """
     >>> si(118767120, "FLOP"), si(0.25, "s"), si(None, "FLOP")
     ('118.8 MFLOP', '0.25 s', '-')
@@ -34,7 +33,7 @@ def si(value: Optional[float], unit: str) -> str:
     return f"{value:.4g} {unit}"
 
 
-def share(value: Optional[float]) -> str:
+def share(value: float | None) -> str:
     """Two digits, and never all of what is not.
 
     >>> share(1.0), share(0.9996), share(0.412), share(0.0009), share(None)
@@ -48,7 +47,7 @@ def share(value: Optional[float]) -> str:
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-def marked(value: object, mark: Optional[str], text: Callable[[float], str]) -> str:
+def marked(value: object, mark: str | None, text: Callable[[float], str]) -> str:
     """A figure with its mark in front; text where it is wider than 64 bits.
 
     >>> marked(str(2**70), "~", "{:.0e}".format), marked(None, None, str)
@@ -128,7 +127,7 @@ def show(report: Report) -> None:
         print(report.text(color="auto"))
 
 
-def plot(report: Report, what: str, ax: Optional[Axes]) -> Axes:
+def plot(report: Report, what: str, ax: Axes | None) -> Axes:
     if what not in (*_BARS, "roofline"):
         raise ValueError(f"no plot '{what}': there are {', '.join(_BARS)} and roofline")
     import matplotlib.pyplot as plt
@@ -136,10 +135,7 @@ def plot(report: Report, what: str, ax: Optional[Axes]) -> Axes:
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
     (_roofline if what == "roofline" else _bars)(report, what, ax)
-    if report.simulated:
-        ax.set_title(f"{what} (simulated)")
-    else:
-        ax.set_title(what)
+    ax.set_title(f"{what} (simulated)" if report.simulated else what)
     return ax
 
 

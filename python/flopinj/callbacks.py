@@ -15,16 +15,16 @@ from flopinj import _marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Any
 
 
 class _Training:
     """What is open of one training."""
 
-    def __init__(self, steps: Optional[int]) -> None:
+    def __init__(self, steps: int | None) -> None:
         self._steps = steps
         self._annotation: Any = None
-        self._step: Optional[_marks.range] = None
+        self._step: _marks.range | None = None
 
     def begin(self, model: Any) -> None:
         from flopinj import torch
@@ -52,7 +52,7 @@ class _Training:
             self._annotation = None
 
 
-def lightning(steps: Optional[int] = 20) -> Any:
+def lightning(steps: int | None = 20) -> Any:
     """A Callback for Lightning: names in the first `steps` steps, and a range for each batch."""
     try:
         from lightning.pytorch.callbacks import Callback
@@ -79,7 +79,7 @@ def lightning(steps: Optional[int] = 20) -> Any:
     return Flopinj()
 
 
-def hugging_face(steps: Optional[int] = 20) -> Any:
+def hugging_face(steps: int | None = 20) -> Any:
     """A TrainerCallback for transformers: names in the first `steps` steps, and a range for each
     step of the optimizer."""
     from transformers import TrainerCallback

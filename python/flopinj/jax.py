@@ -22,7 +22,7 @@ from pathlib import Path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, Optional, Union
+    from typing import Any
 
 __all__ = ["save_names"]
 
@@ -44,7 +44,7 @@ _PRODUCTS = {"dot", "convolution", "ragged-dot"}
 _TRANSFORM = re.compile(r"(jvp|transpose|vmap)\((.*)\)$")
 
 
-def save_names(file: Union[str, os.PathLike[str]], *modules: Any) -> int:
+def save_names(file: str | os.PathLike[str], *modules: Any) -> int:
     """Writes the file for `flopreduce --names`, and returns how many names are in it.
 
     A module is what `jax.jit(f).lower(...).compile()` returns, or XLA's text of one.
@@ -53,7 +53,7 @@ def save_names(file: Union[str, os.PathLike[str]], *modules: Any) -> int:
     return _write(file, (line for text in texts for line in _lines(text)))
 
 
-def _write(file: Union[str, os.PathLike[str]], lines: Iterable[str]) -> int:
+def _write(file: str | os.PathLike[str], lines: Iterable[str]) -> int:
     once = list(dict.fromkeys(lines))
     Path(file).write_text("# flopreduce --names FILE: kind, module, name, scopes\n" +
                           "".join(line + "\n" for line in once), encoding="utf-8")
@@ -81,7 +81,7 @@ class _Module:
         self.name = name[1]
         self.entry = ""
         self.computations: dict[str, list[_Instruction]] = {}
-        instructions: Optional[list[_Instruction]] = None
+        instructions: list[_Instruction] | None = None
         for line in text.splitlines():
             header = _COMPUTATION.match(line)
             if header is not None:

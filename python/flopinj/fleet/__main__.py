@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import NoReturn
 
 from flopinj._programs import Error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn, Optional
 
 _SHOWN = 10  # problems; the lake has all
 _LONGEST = 300  # characters of a name
@@ -111,7 +108,7 @@ def _ask(given: argparse.Namespace) -> int:
     return 0
 
 
-def main(words: Optional[list[str]] = None) -> int:
+def main(words: list[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     at = words.index("--") if "--" in words else len(words)
     try:

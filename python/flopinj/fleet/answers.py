@@ -8,6 +8,7 @@ import re
 import sys
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 _LARGE = re.compile("flop|launches|_ns$|bytes")  # columns whose figures have many digits
 
@@ -15,8 +16,6 @@ _NUMBERS = (int, float, Decimal)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     import duckdb
 
 

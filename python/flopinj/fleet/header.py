@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Optional
+from typing import Any
 
 #: So much of a trace's beginning has its header, unless its command line is huge.
 ENOUGH = 1 << 16
@@ -26,12 +23,12 @@ _SESSION, _JOB = 17 << 3 | _FIXED64, 24 << 3 | _BYTES
 class Header:
     session: int
     job: str  # empty where no launcher says one
-    rank: Optional[int]
+    rank: int | None
     simulated: bool
     begin_ns: int  # by the host's clock
 
 
-def read_header(begins: Callable[[int], bytes]) -> Optional[Header]:
+def read_header(begins: Callable[[int], bytes]) -> Header | None:
     """Of the trace whose first bytes, as many as asked for, begins() gives. None where the first
     packet is no header of a recording, or is damaged. What begins() raises goes through."""
     for size in (ENOUGH, MOST):
@@ -45,7 +42,7 @@ def read_header(begins: Callable[[int], bytes]) -> Optional[Header]:
     return None
 
 
-def _header_in(beginning: bytes) -> Optional[Header]:
+def _header_in(beginning: bytes) -> Header | None:
     tag, packet = next(_fields(beginning))
     if tag != _PACKET or _crc32c(packet[:-5]) != int.from_bytes(packet[-4:], "little"):
         return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from flopinj._programs import Error
 from flopinj.fleet import layout
@@ -12,9 +14,6 @@ from flopinj.fleet.place import Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     import duckdb
     import pyarrow
 

@@ -20,14 +20,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from flopinj._programs import Error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Optional
 
 #: Tables of flopreduce that a lake has, and the one that is made here.
 REPORTED = ("rows", "step_list", "processes", "paths")
@@ -37,10 +33,10 @@ TRACES = re.compile(r"(?s).*\.(pb|sum)(\.gz|\.zst)?")
 #: Columns by name: of what kind they are, as Arrow calls it. What is in none of these is text.
 _KINDS = {
     "decimal128": r"flop",
-    "bool_": r"simulated|skipped",
-    "float64": r"coverage|hfu|.*_share",
+    "bool_": r"simulated|partial|skipped",
+    "float64": r"coverage|hfu|mfu|hfu_kernel_time|ratio|step_time|.*_share",
     "int64": r"(.*_)?(ns|launches|version)|rank|pid|device|devices|thread|stream|number|every"
-             r"|world_size|bytes",
+             r"|world_size|bytes|traces|problems|processes|ranks_missing",
 }
 
 
@@ -98,7 +94,7 @@ class JobPattern:
         parts = re.split(r"(\{job\}|\{rank\}|\*)", text)
         self._names = re.compile("".join(self._PARTS.get(part, re.escape(part)) for part in parts))
 
-    def of(self, name: str) -> Optional[tuple[str, Optional[int]]]:
+    def of(self, name: str) -> tuple[str, int | None] | None:
         found = self._names.fullmatch(name)
         if not found:
             return None

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from flopinj._programs import Error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Optional
 
 #: What a file system says of a file that changes with its content, the best first.
 _VERSIONS = ("ETag", "etag", "md5Hash", "contentHash", "mtime", "LastModified", "last_modified",
@@ -52,7 +50,7 @@ class Place:
     def url(self, name: str) -> str:
         return self.path(name) if self.is_local else self.fs.unstrip_protocol(self.path(name))
 
-    def files(self, folder: str = "", without: Optional[Place] = None,
+    def files(self, folder: str = "", without: Place | None = None,
               problem: Callable[[str, str], None] = lambda name, why: None) -> list[File]:
         """All that are below, in the order of their names; but for another place there. What is no
         file, or cannot be looked at, goes to problem()."""
@@ -60,7 +58,7 @@ class Place:
         path = self.path(folder)
         self.fs.invalidate_cache()
         try:
-            found = dict(_walk(path, lambda name, why: problem(name[len(self.root) + 1:], why))
+            found = dict(_walk(path or "/", lambda name, why: problem(name[len(self.root) + 1:], why))
                          if self.is_local else self.fs.find(path, detail=True))
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -88,7 +86,7 @@ class Place:
         self.fs.put_file(file, beside)
         self.fs.mv(beside, path)
 
-    def read(self, name: str) -> Optional[bytes]:
+    def read(self, name: str) -> bytes | None:
         """None where it is not there."""
         try:
             return self.fs.cat_file(self.path(name))
@@ -101,44 +99,34 @@ class Place:
 
     def remove(self, *names: str) -> None:
         for name in names:
-            try:
+            with suppress(FileNotFoundError):  # somebody was first
                 self.fs.rm_file(self.path(name))
-            except FileNotFoundError:  # somebody was first
-                pass
 
     def remove_folder(self, name: str) -> None:
-        try:
+        with suppress(FileNotFoundError):
             self.fs.rm(self.path(name), recursive=True)
-        except FileNotFoundError:
-            pass
 
 
 def _walk(top: str,
           problem: Callable[[str, str], None]) -> Iterator[tuple[str, dict[str, Any]]]:
     """All files below, of this machine. Links to folders are not followed."""
-    left = [top or "/"]
-    while left:
-        folder = left.pop()
-        try:
-            entries = list(os.scandir(folder))
-        except OSError as error:
-            if folder == top:
-                raise
-            problem(folder, f"cannot be listed: {error.strerror}")
-            continue
-        for entry in entries:
+
+    def not_listed(error: OSError) -> None:
+        if error.filename == top:
+            raise error
+        problem(error.filename, f"cannot be listed: {error.strerror}")
+
+    for folder, _, names in os.walk(top, onerror=not_listed):
+        for path in (os.path.join(folder, name) for name in names):
             try:
-                if entry.is_dir():
-                    left += [] if entry.is_symlink() else [entry.path]
-                    continue
-                info = entry.stat()
+                info = os.stat(path)
             except OSError as error:
-                problem(entry.path, f"cannot be read: {error.strerror}")
+                problem(path, f"cannot be read: {error.strerror}")
                 continue
             if stat.S_ISREG(info.st_mode):
-                yield entry.path, {"size": info.st_size, "mtime": info.st_mtime_ns}
+                yield path, {"size": info.st_size, "mtime": info.st_mtime_ns}
             else:
-                problem(entry.path, "is no file but a pipe, a socket or a device: left out")
+                problem(path, "is no file but a pipe, a socket or a device: left out")
 
 
 def _version(info: dict[str, Any]) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from flopinj import _programs
 from flopinj.fleet import engines, layout, work
 from flopinj.fleet.place import File, Place
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, Optional
-
-    Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 _FILES_IN_PART = 64
 _FILES_TO_LOOK_AT = 256
@@ -33,8 +30,8 @@ class Outcome:
     passed_over: int = 0  # files that are no traces by their names
 
 
-def ingest(source: str, out: str, engine: str = "local", *, job: Optional[str] = None,
-           job_from: Optional[str] = None, workers: Optional[int] = None, session: Any = None,
+def ingest(source: str, out: str, engine: str = "local", *, job: str | None = None,
+           job_from: str | None = None, workers: int | None = None, session: Any = None,
            options: Sequence[str] = ()) -> Outcome:
     """Takes all traces below `source` into the lake `out`, and those jobs only whose traces have
     changed since. What was taken in stays, whatever becomes of the traces. `job`: of all of them.
@@ -86,8 +83,8 @@ def _as_they_are(lake: Place, jobs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _jobs(source: str, lake: Place, job: Optional[str], job_from: Optional[str], run: Run,
-          outcome: Outcome) -> dict[str, list[tuple[File, Optional[int]]]]:
+def _jobs(source: str, lake: Place, job: str | None, job_from: str | None, run: Run,
+          outcome: Outcome) -> dict[str, list[tuple[File, int | None]]]:
     """The traces of each job, with the ranks that their names have."""
     if job and job_from:
         raise _programs.Error("--job and --job-from: one of them says which job a trace is of", 2)
@@ -100,7 +97,7 @@ def _jobs(source: str, lake: Place, job: Optional[str], job_from: Optional[str],
 
     outcome.problems += [("", layout.shown(name), why) for name, why in odd
                          if is_trace(name) or why.startswith("cannot be listed")]
-    jobs: dict[str, list[tuple[File, Optional[int]]]] = defaultdict(list)
+    jobs: dict[str, list[tuple[File, int | None]]] = defaultdict(list)
     traces = [file for file in found if is_trace(file.name)]
     if pattern:
         how = f"none of the {len(found)} files has a name like '{job_from}'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from dataclasses import fields, replace
-from pathlib import Path
+from typing import Any
 
 from flopinj._programs import Error
 from flopinj.fleet import layout
@@ -20,28 +20,19 @@ except ImportError:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
-
     from flopinj.fleet.place import Place
     from flopinj.fleet.work import Input, Worth
-
-_FIGURES = ("hfu", "mfu", "hfu_kernel_time", "ratio", "coverage", "step_time")
-_BOUNDS = ("hfu", "mfu", "hfu_kernel_time", "ratio")  # that may be at least or at most something
-_JOB = pa.schema([
-    ("begin", pa.timestamp("us")), ("simulated", pa.bool_()), ("partial", pa.bool_()),
-    ("traces", pa.int64()), ("problems", pa.int64()), ("processes", pa.int64()),
-    ("world_size", pa.int64()), ("ranks_missing", pa.int64()), ("launches", pa.int64()),
-    ("unmeasured_launches", pa.int64()), ("flop", pa.decimal128(38)), ("flop_mark", pa.string()),
-    ("gpu_time_ns", pa.int64()), ("gpu_time_ns_mark", pa.string()),
-    *((name, pa.float64()) for name in _FIGURES),
-    *((f"{name}_mark", pa.string()) for name in _BOUNDS)
-])
-_INPUT = {"bytes": pa.int64(), "rank": pa.int64(), "simulated": pa.bool_(), "begin_ns": pa.int64()}
-
 
 def _type_of(column: str) -> pa.DataType:
     kind = layout.kind_of(column)
     return pa.decimal128(38) if kind == "decimal128" else getattr(pa, kind)()
+
+
+_FIGURES = ("hfu", "mfu", "hfu_kernel_time", "ratio", "coverage", "step_time")
+_JOB = pa.schema([("begin", pa.timestamp("us")), *((name, _type_of(name)) for name in (
+    "simulated", "partial", "traces", "problems", "processes", "world_size", "ranks_missing",
+    "launches", "unmeasured_launches", "flop", "flop_mark", "gpu_time_ns", "gpu_time_ns_mark",
+    *_FIGURES, *(f"{name}_mark" for name in _FIGURES if name not in ("coverage", "step_time"))))])
 
 
 def read(file: str) -> tuple[pa.Table, int]:
@@ -73,7 +64,7 @@ def _read(file: str, types: dict[str, pa.DataType], block: int = 0) -> pa.Table:
             column_types=types, null_values=[""], strings_can_be_null=True))
 
 
-def _fitting(texts: list[Optional[str]], kind: pa.DataType) -> tuple[pa.Array, int]:
+def _fitting(texts: list[str | None], kind: pa.DataType) -> tuple[pa.Array, int]:
     values = [None if text is None else float(text) if kind == pa.float64() else int(text)
               for text in texts]
     least, most = {pa.int64(): (-1 << 63, (1 << 63) - 1), pa.bool_(): (0, 1)}.get(
@@ -89,7 +80,7 @@ def column(content: bytes, name: str) -> list[Any]:
     return _rows_of(content, [name])[name].to_pylist()
 
 
-def _rows_of(content: bytes, names: Optional[list[str]] = None) -> pa.Table:
+def _rows_of(content: bytes, names: list[str] | None = None) -> pa.Table:
     """Read by this thread alone. A thread of Arrow's that still has Python's bytes when the
     interpreter ends is ended in the middle of C++, and that aborts the process."""
     return pa.parquet.ParquetFile(pa.BufferReader(content)).read(names, use_threads=False)
@@ -113,11 +104,7 @@ def of_before(lake: Place, job: str, version: str) -> tuple[dict[str, Worth], li
 
 def figures(folder: str) -> dict[str, Any]:
     """The job's own, from flopreduce's table of the whole."""
-    with open(Path(folder, "figures.csv"), newline="", encoding="utf-8") as lines:
-        whole = next(csv.DictReader(lines))
-    numbers = {pa.float64(): float, pa.bool_(): lambda text: text == "1", pa.string(): str}
-    return {field.name: numbers.get(field.type, int)(whole[field.name])
-            for field in _JOB if whole.get(field.name)}
+    return read(f"{folder}/figures.csv")[0].to_pylist()[0]
 
 
 def judged(inputs: list[Input]) -> list[Input]:
@@ -140,8 +127,7 @@ def of_inputs(inputs: list[Input]) -> pa.Table:
     from flopinj.fleet.work import Input
 
     return pa.table({
-        field.name: pa.array([getattr(one, field.name) for one in inputs],
-                             _INPUT.get(field.name, pa.string()))
+        field.name: pa.array([getattr(one, field.name) for one in inputs], _type_of(field.name))
         for field in fields(Input)})
 
 

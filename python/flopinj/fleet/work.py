@@ -19,17 +19,14 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from flopinj import _programs
 from flopinj.fleet import layout
 from flopinj.fleet.header import Header, read_header
 from flopinj.fleet.place import File, Place
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    Problem = tuple[str, str]  # a trace, "" for the whole job, and what is wrong with it
+Problem = tuple[str, str]  # a trace, "" for the whole job, and what is wrong with it
 
 _AT_ONCE = 8  # files that are fetched at the same time
 _TRIES = 3  # of a program that was killed
@@ -44,24 +41,24 @@ class Input:
 
     file: str
     bytes: int
-    rank: Optional[int]
-    session: Optional[str] = None
-    simulated: Optional[bool] = None
-    begin_ns: Optional[int] = None
-    source: Optional[str] = None
-    problem: Optional[str] = None
+    rank: int | None
+    session: str | None = None
+    simulated: bool | None = None
+    begin_ns: int | None = None
+    source: str | None = None
+    problem: str | None = None
 
-    def but(self, problem: Optional[str]) -> Input:
+    def but(self, problem: str | None) -> Input:
         """With a problem more."""
         both = "; ".join(filter(None, (self.problem, problem)))
         return replace(self, problem=both or None)
 
 
-def look(task: tuple[str, list[File]]) -> list[tuple[str, Optional[str]]]:
+def look(task: tuple[str, list[File]]) -> list[tuple[str, str | None]]:
     """The job in each trace's header: '' where it has none, None where it cannot be read."""
     place = Place(task[0])
 
-    def job_of(file: File) -> Optional[str]:
+    def job_of(file: File) -> str | None:
         try:
             header = read_header(
                 lambda size: place.fs.cat_file(place.path(file.name), end=size))
@@ -79,10 +76,10 @@ class Part:
     lake: str
     job: str
     name: str
-    files: list[tuple[File, Optional[int]]]  # with the rank that its name has
+    files: list[tuple[File, int | None]]  # with the rank that its name has
 
 
-def condense(part: Part) -> Optional[str]:
+def condense(part: Part) -> str | None:
     """Writes a summary of the part's traces, and the list of them. Returns why it cannot be."""
     try:
         _condensed(part)
@@ -107,7 +104,7 @@ def _condensed(part: Part) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
 
-        def fetch(numbered: tuple[int, tuple[File, Optional[int]]]) -> tuple[str, Any]:
+        def fetch(numbered: tuple[int, tuple[File, int | None]]) -> tuple[str, Any]:
             number, (file, _) = numbered
             try:
                 path = source.get(file.name, f"{folder}/{number}")
@@ -143,7 +140,7 @@ def _beginning(path: str, size: int) -> bytes:
         return trace.read(size)
 
 
-def _cause(error: Optional[OSError]) -> Optional[str]:
+def _cause(error: OSError | None) -> str | None:
     if error is None:
         return None
     return ("is there no more" if isinstance(error, FileNotFoundError) else
@@ -172,11 +169,8 @@ class _Killed(_programs.Error):
 
 def _flopreduce(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     """It is run again where something has killed it."""
-    variables = {k: v for k, v in os.environ.items() if not k.endswith("_INJECTION64_PATH")}
     for _ in range(_TRIES):
-        done = subprocess.run([_programs.path("flopreduce"), *arguments], env=variables,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
+        done = _programs.call("flopreduce", *arguments)
         if done.returncode >= 0:
             return done
     raise _Killed(f"flopreduce was ended by signal {-done.returncode}, {_TRIES} times", 1)
@@ -240,7 +234,9 @@ class Summary:
     @staticmethod
     def of(file: str, options: list[str]) -> Summary:
         folder = f"{file}.tables"
-        _checked("--format=csv", f"--output={folder}/", "--quiet", *options, file)
+        done = _flopreduce("--format=csv", f"--output={folder}/", "--quiet", *options, file)
+        if done.returncode not in _FINE:
+            raise _programs.Error(done.stderr.decode(errors="replace").strip(), done.returncode)
         with open(f"{folder}/processes.csv", newline="", encoding="utf-8") as lines:
             rows = list(csv.DictReader(lines))
         return Summary(file, folder, {row["session"]: worth_of(row) for row in rows},
@@ -302,7 +298,7 @@ def _more_in(lake: Place, job: str, others: set[str], worth: dict[str, Worth]) -
 
 @dataclass(frozen=True)
 class _Made:
-    version: Optional[str]  # None: the job stays as it was
+    version: str | None  # None: the job stays as it was
     worth: dict[str, Worth]
     problems: list[Problem]
 
@@ -383,7 +379,7 @@ def _placed(one: Input, worth: dict[str, Worth], others: set[str], shrunk: set[s
     return one
 
 
-def _joined(files: list[str], out: str, options: list[str], *more: str) -> Optional[Summary]:
+def _joined(files: list[str], out: str, options: list[str], *more: str) -> Summary | None:
     if files:
         _merge(files, out, *more)
     return Summary.of(out, options) if os.path.exists(out) else None
@@ -397,7 +393,7 @@ def _fetched(lake: Place, name: str, to: str) -> str:
     return to
 
 
-def _write(lake: Place, job: str, version: str, whole: Optional[Summary], inputs: list[Input],
+def _write(lake: Place, job: str, version: str, whole: Summary | None, inputs: list[Input],
            problems: list[Problem], folder: str) -> None:
     from flopinj.fleet import tables
 
@@ -425,7 +421,7 @@ def _remove(lake: Place, job: str, of: list[str]) -> None:
                     layout.file_of("summaries", job, version, "sum.gz"))
 
 
-def version_that_counts(lake: Place, job: str) -> Optional[str]:
+def version_that_counts(lake: Place, job: str) -> str | None:
     from flopinj.fleet import tables
 
     content = lake.read(layout.job_file(job))
@@ -439,9 +435,3 @@ def _inputs(lake: Place, part: Part) -> list[Input]:
         if content is not None:
             return [Input(**one) for one in json.loads(content)]
     raise _programs.Error("is taken in by others at the same time: do it again", 1)
-
-
-def _checked(*arguments: str) -> None:
-    done = _flopreduce(*arguments)
-    if done.returncode not in _FINE:
-        raise _programs.Error(done.stderr.decode(errors="replace").strip(), done.returncode)

@@ -23,7 +23,7 @@ from flopinj._marks import _nvtx
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from typing import Any, Callable
 
     import torch
 
@@ -45,13 +45,13 @@ class _Open(threading.local):
 class Annotation:
     """Ranges that are there until it is closed, or until so many steps are done."""
 
-    def __init__(self, steps: Optional[int]) -> None:
+    def __init__(self, steps: int | None) -> None:
         self.steps = steps
         self.steps_done = 0
         self._handles: list[Any] = []
         self._here = _Open()
-        self._operators: Optional[Any] = None
-        self._optimizer: Optional[int] = None
+        self._operators: Any | None = None
+        self._optimizer: int | None = None
 
     @property
     def active(self) -> bool:
@@ -117,7 +117,7 @@ class Annotation:
 def annotate(
     model: torch.nn.Module,
     *,
-    steps: Optional[int] = 20,
+    steps: int | None = 20,
     modules: bool = True,
     operators: bool = True,
 ) -> Annotation:
@@ -157,7 +157,7 @@ def _operator_names() -> tuple[Any, bool]:
     return torch.autograd.profiler.emit_nvtx(record_shapes=True), False
 
 
-def annotate_first(steps: Optional[int] = 20) -> None:
+def annotate_first(steps: int | None = 20) -> None:
     """Annotates the first network that trains, once it does: `flopinj run --torch`. Of a module
     with others inside that is the outermost."""
     if not os.environ.get("NVTX_INJECTION64_PATH"):

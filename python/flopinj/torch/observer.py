@@ -15,10 +15,6 @@ from pathlib import Path
 
 from flopinj._programs import TREE
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Optional
-
 _SOURCE = Path(__file__).with_name("observer.cpp")
 _HEADERS = TREE / "lib" / "flopinj"
 _MOST_SECONDS = 600
@@ -54,7 +50,7 @@ class Observer:
         self._library.flopinj_observer_end(self._handle)
 
 
-def observer() -> Optional[Observer]:
+def observer() -> Observer | None:
     """None where the tool that is injected is another than flopinj, or records nothing."""
     try:
         operators = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"]).flopinj_operators
@@ -98,7 +94,7 @@ def build(source: Path = _SOURCE) -> Path:
     return library
 
 
-def _compiler() -> Optional[list[str]]:
+def _compiler() -> list[str] | None:
     if os.environ.get("CXX"):
         return os.environ["CXX"].split()
     found = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
