@@ -122,20 +122,23 @@ std::vector<const TableSource*> table_sources() {
   return all;
 }
 
+Table all_phases(const Report& report) {
+  Table table = report_table(report, "phases");
+  Report absent;
+  for (const RuleReport& rule : report.rules) {
+    const auto named = [&](const auto& list) {
+      return std::ranges::find(list, rule.phase, &PhaseReport::name) != list.end();
+    };
+    if (rule.phase != kNoPhase && !named(report.phases) && !named(absent.phases))
+      absent.phases.push_back({rule.phase, {}, {}});
+  }
+  std::ranges::move(report_table(absent, "phases").rows, std::back_inserter(table.rows));
+  return table;
+}
+
 std::vector<Table> gate_tables(const Report& report) {
   std::vector<Table> tables = report_tables(report);
-  Report absent;
-  for (const RuleReport& rule : report.rules)
-    if (const auto named =
-            [&](const auto& list) {
-              return std::ranges::find(list, rule.phase, &PhaseReport::name) != list.end();
-            };
-        rule.phase != kNoPhase && !named(report.phases) && !named(absent.phases))
-      absent.phases.push_back({rule.phase, {}, {}});
-  for (const TableSource* source : kPhases.sources)
-    if (const auto table = std::ranges::find(tables, std::string_view(source->key()), &Table::key);
-        table != tables.end())
-      for (TableRow& row : source->for_programs(absent).rows) table->rows.push_back(std::move(row));
+  *std::ranges::find(tables, std::string_view("phases"), &Table::key) = all_phases(report);
   return tables;
 }
 

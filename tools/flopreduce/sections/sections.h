@@ -58,8 +58,10 @@ bool needs_facts(std::string_view key);
 
 // All tables that a report can have; one that the traces give no row for may be missing.
 std::vector<const TableSource*> table_sources();
-// What conditions on figures are looked up in: the report's tables, and in that of phases also
-// those that the rules know and no launch had, with 0 launches and 0 FLOP.
+// The table of phases, and in it also those that the rules know and no launch had, with 0 launches
+// and 0 FLOP.
+Table all_phases(const Report&);
+// What conditions on figures are looked up in: the report's tables, with all_phases().
 std::vector<Table> gate_tables(const Report&);
 
 }  // namespace flopinj::reduce

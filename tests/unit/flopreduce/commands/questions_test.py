@@ -601,6 +601,11 @@ class Compare(Base):
                       run(*infer, "--format", "markdown").stdout)
         self.refused(2, "projection", *train, "--format", "csv", "--table", "kernels")
 
+    def test_each_row_of_phase_parts_can_be_named_by_a_gate(self):
+        for part in ("unclear", "products"):
+            done = run(self.trace["vectors"], "--fail-if", f"phase_parts.{part}.launches > 0")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_phase_that_a_side_lacks_is_0_launches_and_0_flop_there(self):
         neither = ("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if")
         recompute = "compared_phases.recompute"

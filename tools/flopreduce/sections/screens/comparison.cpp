@@ -7,7 +7,6 @@
 #include <set>
 #include <span>
 
-#include "phases/phases.h"
 #include "sections/parts/cells.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
@@ -16,123 +15,70 @@
 namespace flopinj::reduce {
 namespace {
 
+// Texts of tables and columns have to outlive them.
+const char* kept(std::string text) {
+  static std::set<std::string> all;
+  return all.insert(std::move(text)).first->c_str();
+}
+
+// A figure of both sides.
+struct Compared {
+  Figure a, b;
+  Figure ratio;  // b / a, after normalization where it is of counts, FLOP and times
+};
+
 // A column of both tables, and the columns that the comparison has of it: KEY_a, KEY_b, KEY_ratio.
-struct ComparedFigure {
+struct ComparedColumn {
   const char* of;
   const char* per;  // divided by this column; null: as it is
   const char *key, *heading;
   Worth sides, ratio;
-
-  Kind kind() const {
-    const std::string_view name = of;
-    return name.ends_with("_ns")    ? Kind::kNanoseconds
-           : name.ends_with("flop") ? Kind::kFlop
-                                    : Kind::kCount;
-  }
 };
 
 constexpr Worth kHidden = Worth::kProgram, kUsual = Worth::kUsual, kMain = Worth::kMain,
                 kDetail = Worth::kDetail;
 // clang-format off
-constexpr ComparedFigure kOfLaunches[] = {
+constexpr ComparedColumn kOfLaunches[] = {
     {"launches",    nullptr,    "launches",        "launches", kUsual, kHidden},
     {"flop",        "launches", "flop_per_launch", "FLOP/launch", kUsual, kHidden},
     {"flop",        nullptr,    "flop",            "FLOP", kHidden, kMain},
     {"gpu_time_ns", nullptr,    "gpu_time",        "time", kDetail, kMain},
 };
-constexpr size_t kFlopOfLaunches = 2, kTimeOfLaunches = 3;
-constexpr ComparedFigure kOfLayers[] = {
+constexpr ComparedColumn kOfLayers[] = {
     {"forward_flop",         nullptr, "forward_flop",      "forward", kUsual, kMain},
     {"backward_flop",        nullptr, "backward_flop",     "backward", kUsual, kMain},
     {"forward_gpu_time_ns",  nullptr, "forward_gpu_time",  "time fwd", kDetail, kUsual},
     {"backward_gpu_time_ns", nullptr, "backward_gpu_time", "time bwd", kDetail, kUsual},
 };
-constexpr ComparedFigure kOfSteps[] = {
+constexpr ComparedColumn kOfSteps[] = {
     {"median_ns", nullptr, "median", "median", kUsual, kMain},
     {"mean_ns",   nullptr, "mean",   "mean", kUsual, kMain},
 };
-// clang-format on
 
-// A column's texts have to outlive it.
-const char* kept(std::string text) {
-  static std::set<std::string> all;
-  return all.insert(std::move(text)).first->c_str();
-}
-std::array<Column, 3> columns_of(const ComparedFigure& f) {
-  const char* unit = f.kind() == Kind::kNanoseconds ? "_ns" : "";
-  const auto side = [&](const char* key, const char* heading) {
-    return Column{kept(std::string(f.key) + key + unit), kept(f.heading + std::string(heading)),
-                  f.kind(), f.sides};
-  };
-  return {side("_a", " A"), side("_b", " B"),
-          Column{kept(f.key + std::string("_ratio")), kept(f.heading + std::string(" B/A")),
-                 Kind::kRatio, f.ratio, "B / A, after --normalize"}};
-}
-
-// A column that says which row of A and which of B are the same.
-struct ComparedName {
-  const char* of;
-  Column column;
-};
 struct ComparedTable {
   const char* of;     // the report's table
   const char* title;  // for people
-  const char* key;
-  std::vector<ComparedName> names;
-  std::span<const ComparedFigure> figures;
+  // The columns that say which row of A and which of B are the same; null: there is no second one.
+  const char* names[2];
+  std::span<const ComparedColumn> columns;
+  bool changed_only;   // people see no row that is the same
+  bool by_difference;  // rows are in the order of it
   // A row that the other side lacks is matched by its first name alone, and several of that name
   // are added up. Kernels: what the compiler makes of an anonymous namespace differs from build to
   // build.
   bool by_first_name = false;
-  bool zero_where_absent = false;  // the side without the row has 0 launches and 0 FLOP there
-  bool by_difference = true;       // rows are in the order of it
-};
 
-const std::vector<ComparedTable>& compared_tables() {
-  static const std::vector<ComparedTable> kTables = {
-      {"phases",
-       "Total and phases",
-       "compared_phases",
-       {{"phase", {"name", "phase"}}},
-       kOfLaunches,
-       false,
-       true,
-       false},
-      {"kernels",
-       "Kernels",
-       "compared_kernels",
-       {{"kernel", {"name", "kernel"}},
-        {"mangled",
-         {"mangled", "mangled", Kind::kText, kHidden,
-          "null where it is another on each side, or there are several of that name"}}},
-       kOfLaunches,
-       true},
-      {"layers",
-       "Layers that changed",
-       "compared_layers",
-       {{"layer", {"name", "layer"}}},
-       kOfLayers},
-      {"operators",
-       "Operators that changed",
-       "compared_operators",
-       {{"operator", {"name", "operator"}}, {"phase", {"phase", "phase"}}},
-       kOfLaunches},
-      {"ranges",
-       "Ranges that changed",
-       "compared_ranges",
-       {{"range", {"name", "range"}}},
-       kOfLaunches},
-      {"steps",
-       "Steps that changed",
-       "compared_steps",
-       {{"what", {"name", "of a step"}}},
-       kOfSteps,
-       false,
-       false,
-       false},
-  };
-  return kTables;
-}
+  const char* key() const { return kept("compared_" + std::string(of)); }
+};
+constexpr ComparedTable kTables[] = {
+    {"phases", "Total and phases", {"phase"}, kOfLaunches, false, false},
+    {"kernels", "Kernels", {"kernel", "mangled"}, kOfLaunches, false, true, true},
+    {"layers", "Layers that changed", {"layer"}, kOfLayers, true, true},
+    {"operators", "Operators that changed", {"operator", "phase"}, kOfLaunches, true, true},
+    {"ranges", "Ranges that changed", {"range"}, kOfLaunches, true, true},
+    {"steps", "Steps that changed", {"what"}, kOfSteps, true, false},
+};
+// clang-format on
 
 // Of the whole run, from the reports' tables `figures`.
 struct RunFigure {
@@ -185,175 +131,186 @@ bool differ(const Compared& c, Kind kind, const Normalization& n) {
   return std::fabs(a - b) > kSame * std::max(a, b);
 }
 
-// A difference in time alone makes no row another: times differ from run to run. Nor does a mean of
-// launches, whose launches and sum are compared.
-bool row_differs(const std::span<const ComparedFigure>& of, const std::vector<Compared>& figures,
-                 const Normalization& n) {
-  for (size_t i = 0; i < of.size(); ++i) {
-    const Kind kind = of[i].kind();
-    const bool counts = kind == Kind::kFlop || (kind == Kind::kCount && n.name.empty());
-    if (!counts || of[i].per != nullptr) continue;
-    if (figures[i].a.known() != figures[i].b.known() || differ(figures[i], kind, n)) return true;
-  }
-  return false;
-}
-
-// How much normalised time, or FLOP where times agree, a row moved.
-double moved(const std::span<const ComparedFigure>& of, const ComparedRow& row,
-             const Normalization& n) {
-  double sum = 0;
-  for (size_t i = 0; i < of.size(); ++i) {
-    if (of[i].per != nullptr || of[i].kind() == Kind::kCount) continue;
-    const double by = std::fabs(row.figures[i].b.number().value_or(0) / n.b -
-                                row.figures[i].a.number().value_or(0) / n.a);
-    sum += of[i].kind() == Kind::kNanoseconds ? by : by * 1e-15;
-  }
-  return sum;
-}
-
-// One side's row, or several that are one here. Figures by ComparedTable::figures, not yet divided.
-struct Item {
+// One side's row, or several that are one here. Figures by ComparedTable::columns, not yet divided.
+struct Side {
   std::vector<std::string> names;
   std::vector<Figure> figures;
+
+  std::string identity() const {
+    std::string text = "=";
+    for (auto name = names.rbegin(); name != names.rend(); ++name) text += *name + '\0';
+    return text;
+  }
 };
-using Items = std::map<std::string, Item>;
 
-size_t column_of(const Table& table, std::string_view key) {
-  const auto found = std::ranges::find(table.columns, key, [](const Column& c) { return c.key; });
-  return static_cast<size_t>(found - table.columns.begin());
-}
-
-std::string name_at(const TableRow& row, size_t column) {
-  const auto* text = column < row.size() ? std::get_if<std::string>(&row[column].value) : nullptr;
-  return text != nullptr ? *text : std::string();
-}
-Figure figure_at(const TableRow& row, size_t column) {
-  return column < row.size() ? figure_of(row[column]) : Figure();
-}
-
-std::vector<Item> items_of(const ComparedTable& of, const Table& table) {
-  std::vector<size_t> names, figures;
-  for (const ComparedName& name : of.names) names.push_back(column_of(table, name.of));
-  for (const ComparedFigure& figure : of.figures) figures.push_back(column_of(table, figure.of));
-  std::vector<Item> items;
+// The rows of the report's table `of`, or of another one with the same columns and one name.
+std::vector<Side> sides_of(const ComparedTable& of, const Table& table) {
+  const auto cell = [&](const TableRow& row, const char* key) {
+    const auto place = table.place_of(key);
+    return place ? row[*place] : Cell();
+  };
+  std::vector<Side> sides;
   table.for_each_row([&](const TableRow& row) {
-    Item& item = items.emplace_back();
-    for (const size_t column : names) item.names.push_back(name_at(row, column));
-    for (const size_t column : figures) item.figures.push_back(figure_at(row, column));
+    Side& side = sides.emplace_back();
+    for (const char* name : of.names)
+      if (name != nullptr) {
+        const Cell text = cell(row, name);
+        const auto* known = std::get_if<std::string>(&text.value);
+        side.names.push_back(known != nullptr ? *known : "");
+      }
+    for (const ComparedColumn& column : of.columns)
+      side.figures.push_back(figure_of(cell(row, column.of)));
   });
-  return items;
-}
-
-std::string identity(const Item& item) {
-  std::string text = "=";
-  for (auto name = item.names.rbegin(); name != item.names.rend(); ++name) text += *name + '\0';
-  return text;
+  return sides;
 }
 
 // By identity; those that the other side lacks by their first name, where that will do.
-Items by_identity(const ComparedTable& of, const std::vector<Item>& items,
-                  const std::vector<Item>& others) {
+std::map<std::string, Side> by_identity(const ComparedTable& of, const std::vector<Side>& sides,
+                                        const std::vector<Side>& others) {
   std::set<std::string> there;
-  for (const Item& item : others) there.insert(identity(item));
-  Items out;
-  for (const Item& item : items) {
-    const bool whole = !of.by_first_name || there.contains(identity(item));
-    const auto [entry, fresh] = out.try_emplace(whole ? identity(item) : "~" + item.names[0], item);
+  for (const Side& side : others) there.insert(side.identity());
+  std::map<std::string, Side> out;
+  for (const Side& side : sides) {
+    const bool whole = !of.by_first_name || there.contains(side.identity());
+    const auto [entry, fresh] =
+        out.try_emplace(whole ? side.identity() : "~" + side.names[0], side);
     if (fresh) continue;
-    Item& sum = entry->second;
-    for (size_t i = 0; i < sum.figures.size(); ++i) sum.figures[i] += item.figures[i];
+    Side& sum = entry->second;
+    for (size_t i = 0; i < sum.figures.size(); ++i) sum.figures[i] += side.figures[i];
     for (size_t i = 1; i < sum.names.size(); ++i)
-      if (sum.names[i] != item.names[i]) sum.names[i].clear();
+      if (sum.names[i] != side.names[i]) sum.names[i].clear();
   }
   return out;
 }
 
-ComparedRow join(const ComparedTable& of, const Item* a, const Item* b, const Normalization& n) {
-  const Item& shown = a != nullptr ? *a : *b;
-  ComparedRow row{shown.names, Change::kSame, {}};
-  for (size_t i = 1; i < row.names.size(); ++i)
-    if (a != nullptr && b != nullptr && a->names[i] != b->names[i]) row.names[i].clear();
-  const auto side = [&](const Item* item, size_t i) {
-    if (item == nullptr) return of.zero_where_absent ? Figure::exact(u128{0}) : Figure();
-    return item->figures[i];
-  };
-  const auto figure = [&](const Item* item, size_t i) {
-    const char* per = of.figures[i].per;
-    if (per == nullptr) return side(item, i);
-    const auto divisor = std::ranges::find_if(of.figures, [&](const ComparedFigure& f) {
-      return f.per == nullptr && std::string_view(f.of) == per;
+constexpr Column kChange{"change", "change", Kind::kText, kMain,
+                         "appeared, vanished, same or changed: in FLOP or, without --normalize, in "
+                         "launches, never in time only"};
+
+// Two tables of the reports as one.
+class Join {
+ public:
+  Join(const ComparedTable& of, const Table& a, const Table& b, const Normalization& n)
+      : of_(of), n_(n), table_{of.key(), {}} {
+    add_columns(a);
+    const std::vector<Side> left = sides_of(of, a), right = sides_of(of, b);
+    const auto of_a = by_identity(of, left, right), of_b = by_identity(of, right, left);
+    for (const auto& [key, side] : of_a) {
+      const auto other = of_b.find(key);
+      add(&side, other == of_b.end() ? nullptr : &other->second);
+    }
+    for (const auto& [key, side] : of_b)
+      if (!of_a.contains(key)) add(nullptr, &side);
+    if (of.by_difference)
+      std::ranges::stable_sort(rows_, std::greater<>(), &std::pair<double, TableRow>::first);
+  }
+  // The whole of both sides, as the first row.
+  void add_total(const Table& a, const Table& b) {
+    Side left = sides_of(of_, a).front(), right = sides_of(of_, b).front();
+    left.names[0] = right.names[0] = "total";
+    add(&left, &right);
+    std::ranges::rotate(rows_, rows_.end() - 1);
+  }
+  Table table() && {
+    table_.long_list = true;
+    for (auto& [moved, row] : rows_) table_.rows.push_back(std::move(row));
+    return std::move(table_);
+  }
+
+ private:
+  void add_columns(const Table& source) {
+    for (const char* name : of_.names)
+      if (name != nullptr) table_.columns.push_back(source.columns[*source.place_of(name)]);
+    Column& first = table_.columns[0];
+    first = {"name", first.heading};
+    if (of_.by_first_name) {
+      table_.columns[1].worth = kHidden;
+      table_.columns[1].meaning =
+          "null where it is another on each side, or there are several of that name";
+    }
+    table_.columns.insert(table_.columns.begin() + 1, kChange);
+    for (const ComparedColumn& c : of_.columns) {
+      const Kind kind = source.columns[*source.place_of(c.of)].kind;
+      kinds_.push_back(c.per != nullptr ? Kind::kRatio : kind);
+      const char* unit = kind == Kind::kNanoseconds ? "_ns" : "";
+      const auto add = [&](const char* suffix, const char* heading) {
+        table_.columns.push_back({kept(std::string(c.key) + suffix + unit),
+                                  kept(c.heading + std::string(heading)), kind, c.sides});
+      };
+      add("_a", " A");
+      add("_b", " B");
+      table_.columns.push_back({kept(c.key + std::string("_ratio")),
+                                kept(c.heading + std::string(" B/A")), Kind::kRatio, c.ratio,
+                                "B / A, after --normalize"});
+    }
+  }
+
+  Figure figure(const Side* side, size_t i) const {
+    if (side == nullptr) return {};
+    const char* per = of_.columns[i].per;
+    if (per == nullptr) return side->figures[i];
+    const auto divisor = std::ranges::find_if(of_.columns, [&](const ComparedColumn& c) {
+      return c.per == nullptr && std::string_view(c.of) == per;
     });
-    return side(item, i) / side(item, static_cast<size_t>(divisor - of.figures.begin()));
-  };
-  for (size_t i = 0; i < of.figures.size(); ++i)
-    row.figures.push_back(
-        compared(figure(a, i), figure(b, i),
-                 of.figures[i].per != nullptr ? Kind::kRatio : of.figures[i].kind(), n));
-  if (a == nullptr)
-    row.change = Change::kAppeared;
-  else if (b == nullptr)
-    row.change = Change::kVanished;
-  else if (row_differs(of.figures, row.figures, n))
-    row.change = Change::kChanged;
-  return row;
-}
-
-std::vector<ComparedRow> joined(const ComparedTable& of, const Report& a, const Report& b,
-                                const Normalization& n) {
-  const auto left = items_of(of, report_table(a, of.of)),
-             right = items_of(of, report_table(b, of.of));
-  const Items of_a = by_identity(of, left, right), of_b = by_identity(of, right, left);
-  std::vector<ComparedRow> rows;
-  for (const auto& [key, item] : of_a) {
-    const auto other = of_b.find(key);
-    rows.push_back(join(of, &item, other == of_b.end() ? nullptr : &other->second, n));
+    return side->figures[i] / side->figures[static_cast<size_t>(divisor - of_.columns.begin())];
   }
-  for (const auto& [key, item] : of_b)
-    if (!of_a.contains(key)) rows.push_back(join(of, nullptr, &item, n));
-  if (of.by_difference)
-    std::ranges::stable_sort(rows, std::greater<>(),
-                             [&](const ComparedRow& row) { return moved(of.figures, row, n); });
-  return rows;
-}
 
-// Phases of the rules that are not among these.
-std::vector<ComparedRow> absent_phases(const Report& a, const Report& b,
-                                       const std::vector<ComparedRow>& present) {
-  std::set<std::string> names;
-  for (const Report* report : {&a, &b})
-    for (const RuleReport& rule : report->rules)
-      if (rule.phase != kNoPhase) names.insert(rule.phase);
-  for (const ComparedRow& phase : present) names.erase(phase.names[0]);
-  const ComparedTable& phases = compared_tables().front();
-  std::vector<ComparedRow> out;
-  for (const auto& name : names) {
-    const Item none{{name}, std::vector(phases.figures.size(), Figure::exact(u128{0}))};
-    out.push_back(join(phases, &none, &none, {}));
+  // A difference in time alone makes no row another: times differ from run to run. Nor does a mean
+  // of launches, whose launches and sum are compared.
+  bool makes_another(const Compared& c, Kind kind) const {
+    const bool counts = kind == Kind::kFlop || (kind == Kind::kCount && n_.name.empty());
+    return counts && (c.a.known() != c.b.known() || differ(c, kind, n_));
   }
-  return out;
-}
+  // Normalised time, or FLOP where times agree.
+  double moved(const Compared& c, Kind kind) const {
+    const double by = std::fabs(c.b.number().value_or(0) / n_.b - c.a.number().value_or(0) / n_.a);
+    return kind == Kind::kNanoseconds ? by : kind == Kind::kFlop ? by * 1e-15 : 0;
+  }
 
-Table table_of(const ComparedTable& of, const std::vector<ComparedRow>& rows) {
-  Table table{of.key, {}};
-  for (const ComparedName& name : of.names) table.columns.push_back(name.column);
-  table.columns.insert(table.columns.begin() + 1,
-                       {"change", "change", Kind::kText, Worth::kMain,
-                        "appeared, vanished, same or changed: in FLOP or, without --normalize, in "
-                        "launches, never in time only"});
-  for (const ComparedFigure& figure : of.figures)
-    for (const Column& column : columns_of(figure)) table.columns.push_back(column);
-  table.long_list = true;
-  for (const ComparedRow& row : rows) {
-    TableRow& cells = table.rows.emplace_back();
-    for (const std::string& name : row.names) cells.push_back(name.empty() ? Cell() : Cell(name));
-    cells.insert(cells.begin() + 1, change_word(row.change));
-    for (const auto& [a, b, ratio] : row.figures) cells.insert(cells.end(), {a, b, ratio});
+  void add(const Side* a, const Side* b) {
+    const Side& shown = a != nullptr ? *a : *b;
+    bool changed = false;
+    auto& [distance, row] = rows_.emplace_back();
+    for (size_t i = 0; i < shown.names.size(); ++i) {
+      const bool same = i == 0 || a == nullptr || b == nullptr || a->names[i] == b->names[i];
+      row.push_back(same && !shown.names[i].empty() ? Cell(shown.names[i]) : Cell());
+    }
+    for (size_t i = 0; i < of_.columns.size(); ++i) {
+      const Compared c = compared(figure(a, i), figure(b, i), kinds_[i], n_);
+      changed = changed || makes_another(c, kinds_[i]);
+      distance += moved(c, kinds_[i]);
+      row.insert(row.end(), {c.a, c.b, c.ratio});
+    }
+    row.insert(row.begin() + 1, none(a) == none(b) ? (changed ? "changed" : "same")
+                                : none(a)          ? "appeared"
+                                                   : "vanished");
+  }
+  bool none(const Side* side) const {
+    return side == nullptr ||
+           (of_.columns.data() == kOfLaunches && side->figures[0].number() == 0.0);
+  }
+
+  const ComparedTable& of_;
+  const Normalization& n_;
+  Table table_;
+  std::vector<Kind> kinds_;                        // by ComparedTable::columns
+  std::vector<std::pair<double, TableRow>> rows_;  // and how much each moved
+};
+
+const std::string& change_of(const TableRow& row) { return std::get<std::string>(row[1].value); }
+
+Table counts_table(const Table& kernels) {
+  Table table{"kernel_counts", {}, {{}}};
+  for (const char* change : {"appeared", "vanished", "changed", "same"}) {
+    table.columns.push_back({change, change, Kind::kCount});
+    table.rows[0].emplace_back(
+        Figure::exact(u128(std::ranges::count(kernels.rows, change, change_of))));
   }
   return table;
 }
 
 // The run's figures, one a row: total.flop.ratio.
-Table total_table(const Comparison& c) {
+Table total_table(const Table& a, const Table& b, const Normalization& n) {
   Table table{
       "total",
       {{"figure", "figure"},
@@ -362,17 +319,17 @@ Table total_table(const Comparison& c) {
        {"ratio", "B/A", Kind::kRatio, Worth::kUsual, "null where a side is not known, or 0"},
        {"normalized_ratio", "normalized", Kind::kRatio, Worth::kUsual,
         "the same after --normalize, where it is of launches, FLOP or times"}}};
-  for (size_t i = 0; i < kRunFigures.size(); ++i) {
-    const Compared& figure = c.run.figures[i];
-    table.rows.push_back(
-        {kRunFigures[i].key, figure.a, figure.b, quotient_of(figure), figure.ratio});
+  for (const RunFigure& of : kRunFigures) {
+    const size_t place = *a.place_of(of.key);
+    const Compared c =
+        compared(figure_of(a.rows[0][place]), figure_of(b.rows[0][place]), of.kind, n);
+    table.rows.push_back({of.key, c.a, c.b, quotient_of(c), c.ratio});
   }
   return table;
 }
 
 // What the figures of the others are to be read by.
-Table comparison_table(const Comparison& c) {
-  const Normalization& n = c.normalization;
+Table comparison_table(bool simulated, const Normalization& n) {
   const auto if_any = [&](Cell cell) { return n.name.empty() ? Cell::none() : std::move(cell); };
   return {
       "comparison",
@@ -381,22 +338,19 @@ Table comparison_table(const Comparison& c) {
        {"normalization", "normalization", Kind::kText, Worth::kUsual, "--normalize NAME=A,B"},
        {"normalization_a", "of A", Kind::kRatio, Worth::kUsual, "what A's figures are divided by"},
        {"normalization_b", "of B", Kind::kRatio}},
-      {{Figure::exact(u128{c.simulated}), if_any(n.name), if_any(Figure::exact(n.a)),
+      {{Figure::exact(u128{simulated}), if_any(n.name), if_any(Figure::exact(n.a)),
         if_any(Figure::exact(n.b))}}};
 }
 
-uint64_t count_of(const std::vector<ComparedRow>& rows, Change change) {
-  return static_cast<uint64_t>(std::ranges::count(rows, change, &ComparedRow::change));
+const Table& table_of(const Comparison& c, std::string_view key) {
+  return *std::ranges::find(c.tables, key, &Table::key);
 }
 
-Table counts_table(const std::vector<ComparedRow>& kernels) {
-  Table table{"kernel_counts", {}, {{}}};
-  for (const Change change :
-       {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame}) {
-    table.columns.push_back({change_word(change), change_word(change), Kind::kCount});
-    table.rows[0].emplace_back(Figure::exact(count_of(kernels, change)));
-  }
-  return table;
+// A run's figure of both sides.
+Compared run_figure(const Comparison& c, std::string_view key) {
+  const auto row = std::ranges::find(kRunFigures, key, &RunFigure::key) - kRunFigures.begin();
+  const TableRow& cells = table_of(c, "total").rows[static_cast<size_t>(row)];
+  return {figure_of(cells[1]), figure_of(cells[2]), figure_of(cells[4])};
 }
 
 // Without what is for programs only, and without reasons: a dash is enough here.
@@ -407,7 +361,7 @@ Table for_people(const Table& all) {
   for (const TableRow& row : all.rows) {
     TableRow& cells = table.rows.emplace_back();
     for (size_t i = 0; i < row.size(); ++i)
-      if (all.columns[i].worth != kHidden) cells.push_back(row[i].empty() ? Cell::none() : row[i]);
+      if (all.columns[i].worth != kHidden) cells.push_back(dashed(row[i]));
   }
   return table;
 }
@@ -422,8 +376,7 @@ std::string verdict(const Comparison& c) {
   const auto complete = [](const Figure& figure) {
     return figure.known() && !has(figure.marks(), Mark::kAtLeast);
   };
-  const Compared& flop = c.total.figures[kFlopOfLaunches];
-  const Compared& time = c.total.figures[kTimeOfLaunches];
+  const Compared flop = run_figure(c, "flop"), time = run_figure(c, "gpu_time_ns");
   if (!complete(flop.a) || !complete(flop.b))
     return std::string("FLOP cannot be compared: ") + (complete(flop.a) ? "B" : "A") +
            " has launches without a FLOP count";
@@ -459,9 +412,8 @@ std::string side_text(const RunFigure& of, const Figure& figure) {
 // "0.9990", "A 118.8 MFLOP, B 118.7 MFLOP". Without those that neither side has.
 std::vector<ShownFigure> comparison_figures(const Comparison& c) {
   std::vector<ShownFigure> figures;
-  for (size_t i = 0; i < kRunFigures.size(); ++i) {
-    const RunFigure& of = kRunFigures[i];
-    const Compared& figure = c.run.figures[i];
+  for (const RunFigure& of : kRunFigures) {
+    const Compared figure = run_figure(c, of.key);
     if (of.shown == nullptr || (!figure.a.known() && !figure.b.known())) continue;
     const auto ratio = figure.ratio.number();
     figures.push_back({of.shown, ratio ? marked_text(figure.ratio.marks(), fixed(*ratio, 4)) : "-",
@@ -503,32 +455,23 @@ bool parse_normalization(const std::string& text, Normalization& out) {
   return true;
 }
 
-const char* change_word(Change change) {
-  constexpr std::array kWords = {"same", "appeared", "vanished", "changed"};
-  return kWords[static_cast<size_t>(change)];
-}
-
 Comparison compare(const Report& a, const Report& b, const Normalization& n) {
-  Comparison out;
-  out.normalization = n;
-  out.simulated = a.simulated.value_or(false) || b.simulated.value_or(false);
+  Comparison out{n, a.simulated.value_or(false) || b.simulated.value_or(false), {}, {}};
   const Table left = report_table(a, "figures"), right = report_table(b, "figures");
-  for (const RunFigure& figure : kRunFigures)
-    out.run.figures.push_back(compared(figure_at(left.rows[0], column_of(left, figure.key)),
-                                       figure_at(right.rows[0], column_of(right, figure.key)),
-                                       figure.kind, n));
-  const ComparedTable& phases = compared_tables().front();
-  Item total_a = items_of(phases, left).front(), total_b = items_of(phases, right).front();
-  total_a.names = total_b.names = {"total"};
-  out.total = join(phases, &total_a, &total_b, n);
-  for (const ComparedTable& table : compared_tables()) out.tables.push_back(joined(table, a, b, n));
-  out.absent_phases = absent_phases(a, b, out.tables.front());
+  std::vector<Table> joined;
+  for (const ComparedTable& of : kTables) {
+    const bool phases = &of == kTables;
+    const auto table = [&](const Report& r) {
+      return phases ? all_phases(r) : report_table(r, of.of);
+    };
+    Join join(of, table(a), table(b), n);
+    if (phases) join.add_total(left, right);
+    joined.push_back(std::move(join).table());
+  }
+  out.tables = {comparison_table(out.simulated, n), total_table(left, right, n),
+                counts_table(joined[1])};
+  std::ranges::move(joined, std::back_inserter(out.tables));
   return out;
-}
-
-const std::vector<ComparedRow>& compared_rows(const Comparison& c, std::string_view key) {
-  const auto found = std::ranges::find(compared_tables(), key, [](const auto& t) { return t.key; });
-  return c.tables[static_cast<size_t>(found - compared_tables().begin())];
 }
 
 std::vector<Section> comparison_sections(const Comparison& c, const Report& a, const Report& b) {
@@ -544,40 +487,32 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
   head.above.emplace_back("");
   head.figures = comparison_figures(c);
   std::vector<Section> sections{std::move(head)};
-  for (size_t i = 0; i < c.tables.size(); ++i) {
-    const ComparedTable& of = compared_tables()[i];
-    const bool all = i < 2;  // phases and kernels; of the others the rows that changed
-    std::vector<ComparedRow> rows = c.tables[i];
-    if (i == 0) rows.insert(rows.begin(), c.total);
-    if (!all) std::erase_if(rows, [](const auto& row) { return row.change == Change::kSame; });
-    if (!all && rows.empty()) continue;
-    Section& section =
-        sections.emplace_back(Section{of.title, {}, for_people(table_of(of, rows)), {}});
-    if (!of.by_first_name) continue;
-    std::string counts;
-    for (const Change change :
-         {Change::kAppeared, Change::kVanished, Change::kChanged, Change::kSame})
-      counts += (counts.empty() ? "  " : ", ") + std::to_string(count_of(rows, change)) + " " +
-                change_word(change);
-    section.above.emplace_back(std::move(counts));
+  for (const ComparedTable& of : kTables) {
+    Table table = for_people(table_of(c, of.key()));
+    std::erase_if(table.rows, [&](const TableRow& row) {
+      const auto none = [&](const char* launches) {
+        return figure_of(row[*table.place_of(launches)]).number() == 0.0;
+      };
+      return of.changed_only ? change_of(row) == "same"
+                             : none("launches_a") && none("launches_b");  // a phase of the rules
+    });
+    if (of.changed_only && table.rows.empty()) continue;
+    sections.push_back({of.title, {}, std::move(table), {}});
   }
+  const Table& counts = table_of(c, "kernel_counts");
+  std::string text;
+  for (size_t i = 0; i < counts.columns.size(); ++i)
+    text += (i == 0 ? "  " : ", ") + to_decimal(std::get<u128>(counts.rows[0][i].value)) + " " +
+            counts.columns[i].key;
+  sections[2].above.emplace_back(std::move(text));  // of the kernels
   return sections;
 }
 
 std::vector<Table> comparison_tables(const Comparison& c) {
-  std::vector<Table> tables{comparison_table(c), total_table(c),
-                            counts_table(compared_rows(c, "compared_kernels"))};
-  for (size_t i = 0; i < c.tables.size(); ++i) {
-    std::vector<ComparedRow> rows = c.tables[i];
-    if (i == 0) {
-      rows.insert(rows.begin(), c.total);
-      rows.insert(rows.end(), c.absent_phases.begin(), c.absent_phases.end());
-    }
-    tables.push_back(table_of(compared_tables()[i], rows));
-  }
+  std::vector<Table> tables = c.tables;
   Report gates;
   gates.gates = c.gates;
-  for (const TableSource* source : kGates.sources) tables.push_back(source->for_programs(gates));
+  for (Table& table : subject_tables(kGates, gates)) tables.push_back(std::move(table));
   return tables;
 }
 
