@@ -132,7 +132,7 @@ void Reducer::first_pass(TraceTables& tables) {
   for (uint32_t i = 0; i < files_.size(); ++i) {
     TraceFile& file = files_[i];
     const auto note = [&](uint32_t trace, Packet& packet) {
-      if (!segments_.note(i, router.current(), router.sequence_before(), packet))
+      if (!segments_.note(i, *file.input, router.current(), router.sequence_before(), packet))
         file.damage.add(Damage::kTableFull);
       if (trace == kNoIndex || packet.is_batch()) return;
       if (!revisions_.newest_so_far(trace, i, packet, file.damage)) return;
@@ -195,11 +195,7 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
                                                                 const OperatorMap& operators) {
   if (!operators.any()) return {};
   SequencePass pass(tables, options_.rules, phases, operators);
-  for (const Segment& segment : segments_.all())
-    for_each_new_packet(segment, *files_[segment.file].input, [&](const Packet& packet) {
-      if (!packet.damaged) pass.packet(segment.trace, packet);
-      return true;
-    });
+  pass.read(segments_);
   OperatorCalls calls = pass.take();
   phases.use_again(pass.take_again());
   return {std::move(calls), pass.take_numbers(false)};

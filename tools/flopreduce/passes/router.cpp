@@ -98,13 +98,7 @@ uint32_t Router::route(const Packet& packet, DamageLog& damage) {
   if (current_ == kNoIndex) return kNoIndex;
   TraceState& trace = tables_.traces[current_];
   sequence_before_ = trace.last_sequence;
-  if (packet.sequence <= trace.last_sequence) {
-    damage.add(Damage::kRepeatedPackets);
-    return kNoIndex;
-  }
-  damage.add(Damage::kLostPackets, packet.sequence - trace.last_sequence - 1);
-  trace.last_sequence = packet.sequence;
-  return current_;
+  return trace.follows(packet.sequence, damage) ? current_ : kNoIndex;
 }
 
 }  // namespace flopinj::reduce

@@ -141,7 +141,7 @@ class Readers {
       for (size_t i = next_++; i < segments_.size() && times_.wait_for_turn(i); i = next_++) {
         const Segment& segment = segments_[i];
         DamageLog damage;
-        times_.append(i, totals.segment(segment, *pass_.files[segment.file].input, damage));
+        times_.append(i, totals.segment(segment, damage));
         progress_.add(segment.end - segment.begin);
         const std::lock_guard lock(lock_);
         damage_of(segment.trace, segment.file).add(damage);

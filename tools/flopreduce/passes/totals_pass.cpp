@@ -46,33 +46,27 @@ void TotalsPass::use_trace(uint32_t trace) {
   trace_ = trace;
 }
 
-SegmentTimes TotalsPass::segment(const Segment& segment, Input& input, DamageLog& damage) {
+SegmentTimes TotalsPass::segment(const Segment& segment, DamageLog& damage) {
   SegmentTimes times;
   use_trace(segment.trace);
-  for_each_new_packet(segment, input, [&](const Packet& packet) {
+  for_each_new_packet(segment, [&](const Packet& packet) {
     if (!packet.is_batch()) {
       if (consumer_ != nullptr) consumer_->packet(segment.trace, packet);
     } else if (packet.damaged) {
       damage.add(Damage::kBadFrame);
       damage.add(Damage::kSkippedBytes, packet.end - packet.offset);
       damage.add(Damage::kLostPackets);
+    } else if (packet.body_field ==
+               static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch)) {
+      launch_batch(packet, times, damage);
     } else {
-      batch(segment.trace, packet, times, damage);
+      tally_batch(packet, damage);
     }
     return consumer_ == nullptr || consumer_->goes_on();
   });
   rows_of_.take_patterns();
   report_lost(damage);
   return times;
-}
-
-void TotalsPass::batch(uint32_t trace, const Packet& packet, SegmentTimes& times,
-                       DamageLog& damage) {
-  use_trace(trace);
-  if (packet.body_field == static_cast<uint32_t>(trace_fields::TracePacketField::launch_batch))
-    launch_batch(packet, times, damage);
-  else
-    tally_batch(packet, damage);
 }
 
 void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) {

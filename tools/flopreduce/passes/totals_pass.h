@@ -37,11 +37,9 @@ class TotalsPass {
   // Both must outlive this; the consumer may be null.
   explicit TotalsPass(SharedTables& shared, LaunchConsumer* consumer = nullptr);
   // Reads the launches and tallies of a segment.
-  SegmentTimes segment(const Segment& segment, Input& input, DamageLog& damage);
+  SegmentTimes segment(const Segment& segment, DamageLog& damage);
   // A tally by itself: the revision that counts.
   void tally(uint32_t trace, const Packet& packet, DamageLog& damage);
-  // A batch of launches or a tally, of a segment's.
-  void batch(uint32_t trace, const Packet& packet, SegmentTimes& times, DamageLog& damage);
   // What batches of one trace have come to: by RowsBy::kSummary, which folds nothing.
   RowTable& rows() {
     rows_of_.take_patterns();

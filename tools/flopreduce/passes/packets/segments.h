@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "reader/input.h"
 #include "reader/packet_reader.h"
 #include "tables/id_map.h"
 
@@ -14,6 +15,7 @@ namespace flopinj::reduce {
 // Packets of one trace, one after another in one file.
 struct Segment {
   uint32_t file = 0;
+  Input* input = nullptr;  // that file
   uint32_t trace = 0;
   uint64_t begin = 0, end = 0;  // in the file
   // Of the trace, before this segment: packets up to it were seen before.
@@ -24,9 +26,9 @@ struct Segment {
 // Calls visit(packet) for each packet of a segment that its trace did not have before, while that
 // returns true. Framing damage is not logged: pass one did.
 template <typename Visit>
-void for_each_new_packet(const Segment& segment, Input& input, Visit&& visit) {
+void for_each_new_packet(const Segment& segment, Visit&& visit) {
   DamageLog logged_before;
-  PacketReader reader(input, logged_before, Batches::kRead, segment.begin, segment.end,
+  PacketReader reader(*segment.input, logged_before, Batches::kRead, segment.begin, segment.end,
                       segment.packet_before);
   uint32_t last_sequence = segment.last_sequence;
   Packet packet;
@@ -45,7 +47,8 @@ class Segments {
 
   // Each packet in turn. `trace` is kNoIndex for packets of no trace; `last_sequence` that of the
   // trace before this packet. False where there are too many segments.
-  bool note(uint32_t file, uint32_t trace, uint32_t last_sequence, const Packet& packet) {
+  bool note(uint32_t file, Input& input, uint32_t trace, uint32_t last_sequence,
+            const Packet& packet) {
     const uint32_t before = file == file_ ? packet_before_ : 0;
     file_ = file;
     packet_before_ = packet.sequence;
@@ -56,7 +59,8 @@ class Segments {
       return true;
     }
     open_ = trace != kNoIndex && all_.size() < kMost;
-    if (open_) all_.push_back({file, trace, packet.offset, packet.end, last_sequence, before});
+    if (open_)
+      all_.push_back({file, &input, trace, packet.offset, packet.end, last_sequence, before});
     return open_ || trace == kNoIndex;
   }
   // After the last packet: those of one trace are together, in their order.

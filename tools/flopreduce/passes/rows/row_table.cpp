@@ -145,7 +145,7 @@ uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signa
   info.path_id = path_id;
   info.device = lane.device;
   info.green = lane.green;
-  info.lost = lane.lost || path == kNoIndex || signature == kNoIndex;
+  const bool lost = lane.lost || path == kNoIndex || signature == kNoIndex;
   info.signature = signature != kNoIndex ? signature : SignatureTable::kUndefined;
   info.path = tables.path_of(path != kNoIndex ? path : PathTable::kLost, info.signature);
   Hot hot;
@@ -162,7 +162,8 @@ uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signa
     flop_fit_ = static_cast<size_t>(UINT64_MAX / most_flop_);
   }
   const auto row = static_cast<uint32_t>(hot_.size());
-  if (info.lost) lost_.push_back(row);
+  // The report of a summary says it.
+  if (lost && shared_.rows_by() != RowsBy::kSummary) lost_.push_back(row);
   hot_.push_back(hot);
   info_.push_back(info);
   return row;

@@ -86,7 +86,6 @@ class RowTable {
     uint32_t device = 0, path = 0, rule = 0;
     uint32_t lane = 0;                       // lane_of()
     uint32_t signature_id = 0, path_id = 0;  // of the trace
-    bool lost = false;                       // some id of it was never defined
     bool green = false;                      // launched on green contexts
     uint64_t reported = 0;                   // of its launches, those that are in the damage log
     Counts other;                            // all that Hot does not hold

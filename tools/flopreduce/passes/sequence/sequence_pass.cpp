@@ -30,6 +30,14 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
   calls_.calls.resize(tables.paths.size());
 }
 
+void SequencePass::read(const Segments& segments) {
+  for (const Segment& segment : segments.all())
+    for_each_new_packet(segment, [&](const Packet& packet) {
+      if (!packet.damaged) this->packet(segment.trace, packet);
+      return true;
+    });
+}
+
 void SequencePass::packet(uint32_t trace, const Packet& packet) {
   using Field = trace_fields::TracePacketField;
   if (trace != trace_) end_trace();

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/packets/segments.h"
 #include "passes/sequence/backward_passes.h"
 #include "passes/sequence/own_numbers.h"
 #include "passes/sequence/sequence_groups.h"
@@ -26,7 +27,6 @@
 #include "phases/operators.h"
 #include "phases/phases.h"
 #include "reader/launch_batch.h"
-#include "reader/packet_reader.h"
 #include "support/few_list.h"
 #include "tables/trace_tables.h"
 
@@ -46,7 +46,7 @@ class SequencePass {
                const OperatorMap& operators);
   // Looks at launch batches, and at a summary's groups, of one trace after another. The passes
   // before logged damage.
-  void packet(uint32_t trace, const Packet& packet);
+  void read(const Segments& segments);
   OperatorCalls take();
   // Of operators inside of nodes, by path: OwnNumbers::take(). After take().
   std::vector<bool> take_again() { return std::move(again_); }
@@ -95,6 +95,7 @@ class SequencePass {
     uint32_t thread = 0;   // of an operator outside of nodes
   };
 
+  void packet(uint32_t trace, const Packet& packet);
   uint32_t thread_name(uint32_t id) const;
   Part part_of(uint32_t path, uint32_t thread) const;
   void launches(const Where& where, uint64_t sequence, uint64_t count);

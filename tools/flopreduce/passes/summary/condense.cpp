@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <tuple>
 
+#include "flop_trace_fields.h"
+#include "passes/definitions.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
 #include "passes/router.h"
-#include "passes/summary/one_recording.h"
+#include "passes/sequence/sequence_pass.h"
 #include "passes/summary/recording.h"
 #include "support/text.h"
 #include "support/wide.h"
@@ -39,23 +44,23 @@ std::string words(const DamageLog& damage) {
 
 // Of recordings of one session the one with the most launches counts; of these the one that has
 // ended, and the least damage. Nothing here depends on the inputs' order.
-struct Worth {
-  uint64_t launches = 0;
-  bool ended = false;
-  uint64_t sound = 0;
-  std::string bytes;
-  auto operator<=>(const Worth&) const = default;
-};
+bool is_worth_less(const Recording& a, const Recording& b) {
+  const auto worth = [](const Recording& r) {
+    return std::tuple(r.launches, r.ended, UINT64_MAX - r.damage, std::string_view(r.bytes));
+  };
+  return worth(a) < worth(b);
+}
 
-Worth worth_of(Recording& recording) {
-  return {recording.launches(), recording.ended(), UINT64_MAX - recording.damage(),
-          recording.bytes()};
+// What it takes to say which launches belong to which operator, step and device.
+bool names_something(const Packet& packet) {
+  using PacketField = trace_fields::TracePacketField;
+  const auto field = static_cast<PacketField>(packet.body_field);
+  return field == PacketField::interned || field == PacketField::steps ||
+         field == PacketField::step_sums || field == PacketField::device ||
+         field == PacketField::metric_group || field == PacketField::ledger;
 }
 
 }  // namespace
-
-Merge::Merge() = default;
-Merge::~Merge() = default;
 
 void Merge::add(std::unique_ptr<Input> input) {
   if (add(*input)) owned_.push_back(std::move(input));
@@ -74,7 +79,7 @@ bool Merge::add(Input& input) {
 std::map<uint64_t, const Input*> Merge::sources() const {
   std::map<uint64_t, const Input*> sources;
   for (const Chosen& chosen : chosen_) {
-    const Found& found = found_[chosen.first];
+    const Found& found = chosen.parts.front();
     sources[found.session] = found.summary ? inputs_[found.at.input] : nullptr;
   }
   return sources;
@@ -105,57 +110,93 @@ void Merge::leave_out_simulated() {
                       " on a real GPU; give traces of one kind");
 }
 
-Recording Merge::condensed(size_t first, size_t count) {
-  DamageLog ignored;
-  return condense_recording(std::span(found_).subspan(first, count), inputs_, rules_, known_,
-                            ignored);
+// Of parts of one recording, in the order in which they were written: packets that came before are
+// left out. Reads them twice, and once more where ranges name operators.
+Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
+  std::optional<Input::Reading> open;  // one file is opened once, many are one after another
+  if (parts.size() == 1) open.emplace(*inputs_[parts.front().at.input]);
+  TraceTables tables;
+  TraceState& trace = tables.traces.emplace_back();
+  trace.session = parts.front().session;
+  Revisions revisions;
+  Segments segments;
+  DefinitionPass definitions(tables, &damage);  // a summary has no patterns to find damaged again
+  DamageLog told_by_readers;                    // of the summary
+  for (const auto& [index, begin, end] : std::views::transform(parts, &Found::at)) {
+    Input& input = *inputs_[index];
+    PacketReader reader(input, damage, Batches::kSkip, begin, end);
+    Packet packet;
+    while (reader.next(packet)) {
+      segments.note(index, input, 0, trace.last_sequence, packet);
+      if (!trace.follows(packet.sequence, damage)) continue;
+      if (!revisions.newest_so_far(0, index, packet, damage)) continue;
+      if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
+    }
+    if (input.read_failed()) damage.add(Damage::kTornTail);
+  }
+  tables.join();
+  operators_.make_room();
+  PhaseMap phases(rules_, tables, &matches_);
+  const OperatorMap operators(tables, phases, &operators_);
+  ForwardNumbers numbers;
+  // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
+  // user's come later, and may only say otherwise what is recomputed.
+  if (operators.any()) {
+    SequencePass pass(tables, rules_, phases, operators);
+    pass.read(segments);
+    pass.take();
+    phases.use_again(pass.take_again());
+    numbers = pass.take_numbers(true);
+  }
+  const NumberSource source{tables, operators, numbers};
+  SharedTables shared(tables, rules_, phases, 0, RowsBy::kSummary);
+  shared.use_numbers(source);
+  Condenser condenser(shared, phases, revisions, damage);
+  for (const Segment& segment : segments.all()) condenser.segment(segment);
+  return condenser.take();
 }
 
 // Their place among others, and whether they were seen before, follows from what is in them.
 void Merge::name_nameless() {
   for (size_t i = 0; i < found_.size(); ++i) {
     if (found_[i].session != 0) continue;
-    const Recording recording = condensed(i, 1);
-    found_[i].session = recording.session();
-    found_[i].order = recording.order();
+    DamageLog ignored;
+    const Recording recording = condensed(std::span(found_).subspan(i, 1), ignored);
+    found_[i].session = recording.session;
+    found_[i].order = recording.order;
   }
 }
 
-// Of found_, which are of one session.
-void Merge::choose_among(size_t first, size_t end) {
-  struct Candidate {
-    size_t first = 0, count = 0;
-  };
-  std::vector<Candidate> candidates;
+// Which of these, which are of one session, the summary has.
+void Merge::choose_among(std::span<Found> found) {
+  std::vector<std::span<const Found>> candidates;
   // A part of a trace that has no packet after the parts before it adds nothing: it is a copy.
   size_t parts = 0;
   uint32_t last_sequence = 0;
-  size_t at = first;
-  for (; at < end && !found_[at].summary; ++at) {
-    if (found_[at].last_sequence <= last_sequence) continue;
-    last_sequence = found_[at].last_sequence;
-    std::swap(found_[first + parts++], found_[at]);
+  size_t at = 0;
+  for (; at < found.size() && !found[at].summary; ++at) {
+    if (found[at].last_sequence <= last_sequence) continue;
+    last_sequence = found[at].last_sequence;
+    std::swap(found[parts++], found[at]);
   }
-  if (parts > 0) candidates.push_back({first, parts});
-  for (; at < end; ++at)
-    if (candidates.empty() || !same_packets(found_[at - 1], found_[at]))
-      candidates.push_back({at, 1});
-  Candidate best = candidates.front();
-  if (candidates.size() == 1 && best.count == 1) {
-    chosen_.push_back({found_[best.first].order, best.first, best.count});
+  if (parts > 0) candidates.push_back(found.first(parts));
+  for (; at < found.size(); ++at)
+    if (candidates.empty() || !same_packets(found[at - 1], found[at]))
+      candidates.push_back(found.subspan(at, 1));
+  if (candidates.size() == 1 && candidates.front().size() == 1) {
+    chosen_.push_back({candidates.front().front().order, candidates.front()});
     return;
   }
-  std::optional<Worth> most;
-  TraceOrder order;
-  for (const Candidate& candidate : candidates) {
-    Recording recording = condensed(candidate.first, candidate.count);
-    Worth worth = worth_of(recording);
-    if (most && !(*most < worth)) continue;
-    most = std::move(worth);
-    best = candidate;
-    order = recording.order();
+  Recording best;
+  std::span<const Found> parts_of_best;
+  for (const auto& candidate : candidates) {
+    DamageLog ignored;
+    Recording recording = condensed(candidate, ignored);
+    if (!parts_of_best.empty() && !is_worth_less(best, recording)) continue;
+    best = std::move(recording);
+    parts_of_best = candidate;
   }
-  chosen_.push_back({std::move(order), best.first, best.count});
+  chosen_.push_back({std::move(best.order), parts_of_best});
 }
 
 void Merge::choose() {
@@ -169,7 +210,7 @@ void Merge::choose() {
   for (size_t i = 0; i < found_.size();) {
     size_t end = i + 1;
     while (end < found_.size() && found_[end].session == found_[i].session) ++end;
-    choose_among(i, end);
+    choose_among(std::span(found_).subspan(i, end - i));
     i = end;
   }
   std::sort(chosen_.begin(), chosen_.end(),
@@ -194,15 +235,14 @@ bool Merge::copy(const Found& found, const std::function<void(std::string_view)>
 void Merge::write(const std::function<void(std::string_view)>& to) {
   std::set<uint32_t> gone;
   for (const Chosen& chosen : chosen_) {
-    const Found& found = found_[chosen.first];
-    if (chosen.count == 1 && found.whole) {
+    const Found& found = chosen.parts.front();
+    if (chosen.parts.size() == 1 && found.whole) {
       if (!copy(found, to) && gone.insert(found.at.input).second)
         errors_.push_back(name_of(found) + ": cannot be read any more");
       continue;
     }
     DamageLog damage;
-    const auto parts = std::span(found_).subspan(chosen.first, chosen.count);
-    to(condense_recording(parts, inputs_, rules_, known_, damage).bytes());
+    to(condensed(chosen.parts, damage).bytes);
     if (damage.partial()) damaged_.push_back(name_of(found) + ": " + words(damage));
   }
   reading_.reset();

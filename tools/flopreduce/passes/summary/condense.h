@@ -17,17 +17,17 @@
 #include <vector>
 
 #include "passes/summary/found.h"
-#include "passes/summary/known_names.h"
+#include "phases/operators.h"
+#include "phases/phases.h"
+#include "reader/damage.h"
 #include "reader/input.h"
 
 namespace flopinj::reduce {
 
-class Recording;
+struct Recording;
 
 class Merge {
  public:
-  Merge();
-  ~Merge();
   // Looks which recordings an input has. One that cannot be used adds a line to errors(). False
   // where it has none.
   void add(std::unique_ptr<Input> input);
@@ -52,17 +52,19 @@ class Merge {
   // A recording of the summary: parts of it, or one that was a summary's.
   struct Chosen {
     TraceOrder order;
-    size_t first = 0, count = 0;  // of found_
+    std::span<const Found> parts;
   };
   void leave_out_simulated();
   void name_nameless();
-  void choose_among(size_t first, size_t end);
-  Recording condensed(size_t first, size_t count);
+  void choose_among(std::span<Found> found);
+  Recording condensed(std::span<const Found> parts, DamageLog& damage);
   bool copy(const Found& found, const std::function<void(std::string_view)>& to);
   std::string name_of(const Found& found) const;
 
   const PhaseRules rules_;
-  KnownNames known_{rules_};
+  // Ranks of a job have the same names: each is looked at once for all recordings.
+  KnownMatches matches_{rules_};
+  KnownOperators operators_;
   std::vector<std::unique_ptr<Input>> owned_;
   std::vector<Input*> inputs_;
   std::vector<Found> found_;

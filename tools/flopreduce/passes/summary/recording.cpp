@@ -27,123 +27,61 @@ constexpr size_t kRowsInPacket = 1U << 14;  // of at most 13 columns: far below 
 constexpr size_t kRowBytes = 24;
 constexpr size_t kPacketBytes = 4096;
 
-uint64_t hash_more(uint64_t hash, const void* data, size_t size) {
-  return XXH3_64bits_withSeed(data, size, hash);
-}
-
 }  // namespace
 
-RecordedLaunches::RecordedLaunches(SharedTables& shared, const PhaseMap& phases)
+Condenser::Condenser(SharedTables& shared, const PhaseMap& phases, const Revisions& revisions,
+                     DamageLog& damage)
     : tables_(shared.tables()),
       phases_(phases),
+      revisions_(revisions),
+      damage_(damage),
       pass_(shared, this),
-      durations_(tables_),
-      steps_(tables_.traces[0].steps, kMostSingleSteps) {}
+      kernels_(tables_),
+      single_(tables_.traces[0].steps, kMostSingleSteps) {}
 
-void RecordedLaunches::batch(const Packet& packet, size_t segment, DamageLog& damage) {
-  if (segment != segment_) {
-    append_times(times_, tables_, 0, segment_times_);
-    segment_times_.clear();
-  }
-  segment_ = segment;
-  pass_.batch(0, packet, segment_times_, damage);
+void Condenser::segment(const Segment& segment) {
+  file_ = segment.file;
+  append_times(busy_, tables_, 0, pass_.segment(segment, damage_));
 }
 
-void RecordedLaunches::launches(const RowTable& rows, const LaunchPiece& piece) {
+void Condenser::launches(const RowTable& rows, const LaunchPiece& piece) {
   if (of_rows_.size() < rows.size()) of_rows_.resize(rows.size());
   for (size_t i = 0; i < piece.size; ++i)
     if (piece.duration_ns[i] != LaunchPiece::kNoTime)
       of_rows_[piece.row[i]].add(ShortestLongest::of_one(piece.duration_ns[i]));
-  durations_.launches(rows, piece);
-  steps_.launches(tables_, rows, piece);
+  kernels_.launches(rows, piece);
+  single_.launches(tables_, rows, piece);
 }
 
-void RecordedLaunches::batch(uint32_t trace, const LaunchBatchReader& batch) {
+void Condenser::batch(uint32_t trace, const LaunchBatchReader& batch) {
   any_batch_ = true;
-  groups_.launches(batch, tables_.traces[trace].patterns, damage_);
+  sequences_.launches(batch, tables_.traces[trace].patterns, damage_);
 }
 
-void RecordedLaunches::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
+void Condenser::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
   if (of_rows_.size() < rows.size()) of_rows_.resize(rows.size());
   if (has_possible_time(tally)) of_rows_[row].add(tally.times);
 }
 
-std::vector<RecordedLaunches::Row> RecordedLaunches::rows(DamageLog& damage) {
-  const auto place = [](const Row& r) {
-    const LaunchLane& lane = r.lane;
-    return std::tuple(lane.thread, lane.stream, r.path, r.signature, lane.windowed, lane.in_step,
-                      lane.tells);
-  };
-  RowTable& table = pass_.rows();
-  std::vector<Row> rows;
-  rows.reserve(table.size());
-  for (uint32_t i = 0; i < table.size(); ++i) {
-    const RowTable::Hot& hot = table.hot()[i];
-    const RowTable::Info& info = table.info(i);
-    const Counts& other = info.other;
-    const uint64_t launches = hot.timed + other.launches;
-    if (i == RowTable::kDiscard) {
-      damage.add(Damage::kTableFull, launches);
-      continue;
-    }
-    Row row{table.lane_of(info), info.path_id, info.signature_id, launches,
-            hot.timed,           hot.time_ns,  other.graph,       of_rows_[i]};
-    row.lane.tells = phases_.told(tables_.traces[0].paths.get(info.path_id), row.lane.tells);
-    for (const uint64_t timed : {other.timed, other.windowed_timed})
-      add_saturating(row.timed, timed);
-    for (const uint64_t ns : {other.time_ns, other.windowed_time_ns})
-      add_saturating(row.time_ns, ns);
-    rows.push_back(row);
-  }
-  if (pass_.overflow()) damage.add(Damage::kOverflow);
-  std::ranges::sort(rows, {}, place);
-  std::vector<Row> joined;  // numbers may tell of several what their path tells
-  for (const Row& row : rows) {
-    if (joined.empty() || place(joined.back()) != place(row)) {
-      joined.push_back(row);
-      continue;
-    }
-    Row& to = joined.back();
-    add_saturating(to.launches, row.launches);
-    add_saturating(to.timed, row.timed);
-    add_saturating(to.time_ns, row.time_ns);
-    add_saturating(to.graph, row.graph);
-    to.times.add(row.times);
-  }
-  return joined;
+void Condenser::packet(uint32_t trace, const Packet& packet) {
+  Packet newest = packet;
+  if (!revisions_.counts(trace, file_, newest)) return;
+  if (newest.is_batch())
+    pass_.tally(trace, newest, damage_);
+  else
+    keep(newest);
 }
 
-std::map<uint32_t, trace::DeviceTimes> RecordedLaunches::device_times() {
-  append_times(times_, tables_, 0, segment_times_);
-  std::map<uint32_t, trace::DeviceTimes> all;
-  for (auto& [device, track] : times_) {
-    DeviceTime time = pass_.device(device);
-    if (time.placed == 0) continue;
-    time.busy = track.take();
-    const uint32_t id = tables_.devices[device].id;
-    all[id] = device_times_message(id, time);
-  }
-  return all;
-}
-
-std::optional<trace::SingleSteps> RecordedLaunches::single_steps() {
-  return any_batch_ ? steps_.take_message() : std::nullopt;
-}
-
-std::vector<trace::SequenceGroups> RecordedLaunches::sequence_groups(DamageLog& damage) {
-  damage.add(damage_);
-  return groups_.take(damage);
-}
-
-void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageLog& damage) {
+void Condenser::keep(const Packet& packet) {
   const std::string_view body(packet.body.data(), packet.body.size());
   // Calls use(message) where the packet holds one.
   const auto read = [&](auto message, auto&& use) {
     if (parse_message(message, packet.body)) use(message);
   };
+  const auto add_steps = [&](auto& message) { steps_.add(message, damage_); };
   switch (const auto field = static_cast<PacketField>(packet.body_field)) {
     case PacketField::header:
-      header_body_ = body;
+      has_header_ = !body.empty();
       parse_message(header_, packet.body);
       break;
     case PacketField::summary:
@@ -151,15 +89,15 @@ void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageL
       break;
     case PacketField::sequence_groups: {
       trace::SequenceGroups message;
-      if (!parse_message(message, packet.body) || !launches.groups(message))
-        damage.add(Damage::kMalformedPacket);
+      if (!parse_message(message, packet.body) || !sequences_.add(message, damage_))
+        damage_.add(Damage::kMalformedPacket);
       break;
     }
     case PacketField::steps:
-      read(trace::Steps(), [&](const auto& message) { steps_.add(message, damage); });
+      read(trace::Steps(), add_steps);
       break;
     case PacketField::step_sums:
-      read(trace::StepSums(), [&](const auto& message) { steps_.add(message, damage); });
+      read(trace::StepSums(), add_steps);
       break;
     case PacketField::single_steps:
       single_steps_ = body;
@@ -172,7 +110,7 @@ void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageL
            [&](auto& message) { durations_.push_back(std::move(message)); });
       break;
     case PacketField::ledger:
-      ledger(packet, damage);
+      ledger(packet);
       break;
     case PacketField::self_overhead:
     case PacketField::range_numbers:
@@ -194,7 +132,7 @@ void Recording::packet(const Packet& packet, RecordedLaunches& launches, DamageL
 }
 
 // Patterns are for launches, which a summary does not have.
-void Recording::define(const Packet& packet) {
+void Condenser::define(const Packet& packet) {
   constexpr auto kPatterns =
       static_cast<protozero::pbf_tag_type>(trace_fields::InternedField::patterns);
   std::string kept;
@@ -217,28 +155,80 @@ void Recording::define(const Packet& packet) {
   if (!any_left_out || !kept.empty()) definitions_.emplace_back(PacketField::interned, kept);
 }
 
-void Recording::ledger(const Packet& packet, DamageLog& damage) {
+void Condenser::ledger(const Packet& packet) {
   trace::Ledger message;
-  if (!parse_message(message, packet.body)) return damage.add(Damage::kMalformedPacket);
+  if (!parse_message(message, packet.body)) return damage_.add(Damage::kMalformedPacket);
   std::string body(packet.body.data(), packet.body.size());
   if (growth_.add(message)) ledgers_.push_back(body);
   last_[PacketField::ledger] = std::move(body);
 }
 
+void Condenser::take_rows() {
+  RowTable& table = pass_.rows();
+  std::vector<Row> rows;
+  rows.reserve(table.size());
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    const RowTable::Hot& hot = table.hot()[i];
+    const RowTable::Info& info = table.info(i);
+    const Counts& other = info.other;
+    const uint64_t launches = hot.timed + other.launches;
+    if (i == RowTable::kDiscard) {
+      damage_.add(Damage::kTableFull, launches);
+      continue;
+    }
+    Row row{table.lane_of(info), info.path_id, info.signature_id, launches,
+            hot.timed,           hot.time_ns,  other.graph,       of_rows_[i]};
+    row.lane.tells = phases_.told(tables_.traces[0].paths.get(info.path_id), row.lane.tells);
+    for (const uint64_t timed : {other.timed, other.windowed_timed})
+      add_saturating(row.timed, timed);
+    for (const uint64_t ns : {other.time_ns, other.windowed_time_ns})
+      add_saturating(row.time_ns, ns);
+    rows.push_back(row);
+  }
+  if (pass_.overflow()) damage_.add(Damage::kOverflow);
+  const auto place = [](const Row& r) {
+    const LaunchLane& lane = r.lane;
+    return std::tuple(lane.thread, lane.stream, r.path, r.signature, lane.windowed, lane.in_step,
+                      lane.tells);
+  };
+  std::ranges::sort(rows, {}, place);
+  for (const Row& row : rows) {  // numbers may tell of several what their path tells
+    if (rows_.empty() || place(rows_.back()) != place(row)) {
+      rows_.push_back(row);
+      continue;
+    }
+    Row& to = rows_.back();
+    add_saturating(to.launches, row.launches);
+    add_saturating(to.timed, row.timed);
+    add_saturating(to.time_ns, row.time_ns);
+    add_saturating(to.graph, row.graph);
+    to.times.add(row.times);
+  }
+}
+
+void Condenser::take_device_times() {
+  for (auto& [device, track] : busy_) {
+    DeviceTime time = pass_.device(device);
+    if (time.placed == 0) continue;
+    time.busy = track.take();
+    const uint32_t id = tables_.devices[device].id;
+    times_[id] = device_times_message(id, time);
+  }
+}
+
 // Beside what a damaged summary says already. What was given twice is not damaged by that.
-void Recording::add_damage(const DamageLog& damage) {
+void Condenser::say_damage() {
   trace::Summary::Source* source = nullptr;
   for (auto& known : *summary_.mutable_source())
     if (known.file().empty()) source = &known;
   for (size_t k = 0; k < kDamageKinds; ++k) {
     const auto kind = static_cast<Damage>(k);
-    uint64_t count = kind == Damage::kRepeatedPackets ? 0 : damage.count(kind);
+    uint64_t count = kind == Damage::kRepeatedPackets ? 0 : damage_.count(kind);
     if (count == 0) continue;
     if (source == nullptr) source = summary_.add_source();
     const std::string code = damage_text(kind).code;
     auto& lines = *source->mutable_damage();
-    auto line = std::find_if(lines.begin(), lines.end(),
-                             [&](const auto& known) { return known.kind() == code; });
+    auto line = std::ranges::find(lines, code, [](const auto& known) { return known.kind(); });
     if (line != lines.end()) {
       add_saturating(count, line->count());
       line->set_count(count);
@@ -250,27 +240,26 @@ void Recording::add_damage(const DamageLog& damage) {
   }
 }
 
-TraceOrder Recording::order() const {
-  const bool lost = header_body_.empty() || summary_.header_lost();
-  TraceOrder order = trace_order(lost ? nullptr : &header_);
-  std::get<uint64_t>(order) = session();
-  return order;
+// Where a recording begins, its place among others, and whether it was seen before, are read from
+// its header.
+uint64_t Condenser::invented_session() {
+  uint64_t hash = 0;
+  const auto add = [&](const void* data, size_t size) {
+    hash = XXH3_64bits_withSeed(data, size, hash);
+  };
+  for (const auto& [field, body] : definitions_) add(body.data(), body.size());
+  for (const auto& row : rows_) {
+    const std::array counts{row.launches, row.timed, row.time_ns, row.graph};
+    add(counts.data(), sizeof counts);
+  }
+  for (const auto& message : groups_) {
+    const std::string bytes = message.SerializeAsString();
+    add(bytes.data(), bytes.size());
+  }
+  return hash | 1;
 }
 
-uint64_t Recording::launches() const {
-  uint64_t all = 0;
-  for (const auto& row : rows_) add_saturating(all, row.launches);
-  return all;
-}
-
-uint64_t Recording::damage() const {
-  uint64_t all = 0;
-  for (const auto& source : summary_.source())
-    for (const auto& line : source.damage()) add_saturating(all, line.count());
-  return all;
-}
-
-void Recording::write(PacketField field, std::string_view body) {
+void Condenser::write(PacketField field, std::string_view body) {
   packet_.clear();
   protozero::pbf_writer writer(packet_);
   writer.add_bytes(static_cast<protozero::pbf_tag_type>(field), body.data(), body.size());
@@ -281,7 +270,7 @@ void Recording::write(PacketField field, std::string_view body) {
       static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet_);
 }
 
-void Recording::write_rows() {
+void Condenser::write_rows() {
   trace::TallyBatch batch;
   const auto any = [this](auto&& has) { return std::any_of(rows_.begin(), rows_.end(), has); };
   const bool told = any([](const auto& r) { return r.lane.tells != NumberTells::kNothing; });
@@ -319,7 +308,7 @@ void Recording::write_rows() {
   if (batch.thread_size() > 0) write(PacketField::tally_batch, batch.SerializeAsString());
 }
 
-void Recording::write_steps() {
+void Condenser::write_steps() {
   const StepSums& sums = steps_.sums();
   if (sums.steps == 0) return;
   trace::StepSums message;
@@ -338,37 +327,7 @@ void Recording::write_steps() {
   if (!single_steps_.empty()) write(PacketField::single_steps, single_steps_);
 }
 
-void Recording::finish(RecordedLaunches& launches, DamageLog& damage) {
-  rows_ = launches.rows(damage);
-  groups_ = launches.sequence_groups(damage);
-  if (const auto message = launches.single_steps()) single_steps_ = message->SerializeAsString();
-  for (auto& message : launches.kernel_durations()) durations_.push_back(std::move(message));
-  for (auto& [device, message] : launches.device_times()) times_[device] = std::move(message);
-  add_damage(damage);
-  if (header_.session_id() == 0) invent_session();
-}
-
-// Where a recording begins, its place among others, and whether it was seen before, are read from
-// its header.
-void Recording::invent_session() {
-  uint64_t hash = 0;
-  for (const auto& [field, body] : definitions_) hash = hash_more(hash, body.data(), body.size());
-  for (const auto& row : rows_) {
-    const std::array counts{row.launches, row.timed, row.time_ns, row.graph};
-    hash = hash_more(hash, counts.data(), sizeof counts);
-  }
-  for (const auto& message : groups_) {
-    const std::string bytes = message.SerializeAsString();
-    hash = hash_more(hash, bytes.data(), bytes.size());
-  }
-  header_.set_session_id(hash | 1);
-  if (!header_body_.empty()) return;
-  header_.set_format_major(kFormatMajor);
-  header_.set_rank(-1);
-  summary_.set_header_lost(true);
-}
-
-std::string Recording::bytes() {
+void Condenser::write_all() {
   constexpr uint32_t kVersion = 1;
   size_t about = kPacketBytes + rows_.size() * kRowBytes;
   for (const auto& [field, body] : definitions_) about += body.size();
@@ -394,7 +353,36 @@ std::string Recording::bytes() {
   for (const auto field :
        {PacketField::range_numbers, PacketField::self_overhead, PacketField::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
-  return std::move(bytes_);
+}
+
+Recording Condenser::take() {
+  take_rows();
+  groups_ = sequences_.take(damage_);
+  if (any_batch_)
+    if (const auto message = single_.take_message()) single_steps_ = message->SerializeAsString();
+  for (auto& message : kernels_.messages(pass_.rows())) durations_.push_back(std::move(message));
+  take_device_times();
+  say_damage();
+  if (header_.session_id() == 0) {
+    header_.set_session_id(invented_session());
+    if (!has_header_) {
+      header_.set_format_major(kFormatMajor);
+      header_.set_rank(-1);
+      summary_.set_header_lost(true);
+    }
+  }
+  Recording made;
+  made.session = header_.session_id();
+  made.ended = last_.contains(PacketField::end);
+  const bool lost = !has_header_ || summary_.header_lost();
+  made.order = trace_order(lost ? nullptr : &header_);
+  std::get<uint64_t>(made.order) = made.session;
+  for (const auto& row : rows_) add_saturating(made.launches, row.launches);
+  for (const auto& source : summary_.source())
+    for (const auto& line : source.damage()) add_saturating(made.damage, line.count());
+  write_all();
+  made.bytes = std::move(bytes_);
+  return made;
 }
 
 }  // namespace flopinj::reduce

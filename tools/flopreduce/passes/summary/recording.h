@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,8 @@
 
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
+#include "passes/packets/revisions.h"
+#include "passes/packets/segments.h"
 #include "passes/packets/trace_order.h"
 #include "passes/rows/kernel_durations.h"
 #include "passes/rows/single_steps.h"
@@ -24,88 +25,81 @@
 
 namespace flopinj::reduce {
 
-// What its launches come to: trace 0 of the tables.
-class RecordedLaunches final : public LaunchConsumer {
+struct Recording {
+  uint64_t session = 0;
+  TraceOrder order;  // as the reducer orders its inputs; without a header by what is in it
+  uint64_t launches = 0;
+  bool ended = false;
+  uint64_t damage = 0;  // places that were found damaged
+  std::string bytes;
+};
+
+// Makes a recording of its segments: trace 0 of the tables. What its launches come to is a reading
+// pass like that of reports, and all other packets stay as they are.
+class Condenser final : public LaunchConsumer {
  public:
   static constexpr size_t kMostSingleSteps = 1024;
+
+  // All must outlive this. `damage`: all that is found in the recording, which is in it.
+  Condenser(SharedTables& shared, const PhaseMap& phases, const Revisions& revisions,
+            DamageLog& damage);
+  void segment(const Segment& segment);
+  // After the last segment.
+  Recording take();
+
+  void launches(const RowTable& rows, const LaunchPiece& piece) override;
+  void batch(uint32_t trace, const LaunchBatchReader& batch) override;
+  void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
+  void packet(uint32_t trace, const Packet& packet) override;
+
+ private:
+  using PacketField = trace_fields::TracePacketField;
   struct Row {
     LaunchLane lane;
     uint32_t path = 0, signature = 0;  // ids of the trace
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
     ShortestLongest times;
   };
-
-  // All must outlive this.
-  RecordedLaunches(SharedTables& shared, const PhaseMap& phases);
-  // A batch of launches or a tally. `segment`: the number of that which the packet is in.
-  void batch(const Packet& packet, size_t segment, DamageLog& damage);
-  bool groups(const trace::SequenceGroups& message) { return groups_.add(message, damage_); }
-
-  // After the last batch, each once.
-  std::vector<Row> rows(DamageLog& damage);
-  std::map<uint32_t, trace::DeviceTimes> device_times();  // by the device's id
-  std::vector<trace::KernelDurations> kernel_durations() {
-    return durations_.messages(pass_.rows());
-  }
-  std::vector<trace::SequenceGroups> sequence_groups(DamageLog& damage);
-  std::optional<trace::SingleSteps> single_steps();
-
-  void launches(const RowTable& rows, const LaunchPiece& piece) override;
-  void batch(uint32_t trace, const LaunchBatchReader& batch) override;
-  void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
-
- private:
-  const TraceTables& tables_;
-  const PhaseMap& phases_;
-  TotalsPass pass_;
-  SegmentTimes times_, segment_times_;
-  size_t segment_ = 0;
-  std::vector<ShortestLongest> of_rows_;  // by row
-  KernelDurations durations_;
-  SingleSteps steps_;
-  SequenceGroups groups_;
-  DamageLog damage_;  // of groups
-  bool any_batch_ = false;
-};
-
-// One recorded process.
-class Recording {
- public:
-  using PacketField = trace_fields::TracePacketField;
-  // All but launches and tallies, which are the launches'.
-  void packet(const Packet& packet, RecordedLaunches& launches, DamageLog& damage);
-  // After the last packet. `damage`: all that was found in the recording.
-  void finish(RecordedLaunches& launches, DamageLog& damage);
-  std::string bytes();                                       // once it is finished
-  uint64_t session() const { return header_.session_id(); }  // the same
-  // As the reducer orders its inputs; those without a header by what is in them.
-  TraceOrder order() const;
-  bool ended() const { return last_.contains(PacketField::end); }
-  uint64_t launches() const;
-  uint64_t damage() const;  // places that were found damaged
-
- private:
+  void keep(const Packet& packet);
   void define(const Packet& packet);
-  void ledger(const Packet& packet, DamageLog& damage);
+  void ledger(const Packet& packet);
+  void take_rows();
+  void take_device_times();
+  void say_damage();
+  uint64_t invented_session();
   void write(PacketField field, std::string_view body);
-  void add_damage(const DamageLog& damage);
   void write_rows();
   void write_steps();
-  void invent_session();
+  void write_all();
 
+  const TraceTables& tables_;
+  const PhaseMap& phases_;
+  const Revisions& revisions_;
+  DamageLog& damage_;
+  TotalsPass pass_;
+  uint32_t file_ = 0;  // of the segment at hand
+  // Of launches.
+  SegmentTimes busy_;
+  std::vector<ShortestLongest> of_rows_;  // by row of the pass
+  std::vector<Row> rows_;
+  KernelDurations kernels_;
+  SingleSteps single_;
+  bool any_batch_ = false;
+  SequenceGroups sequences_;
+  std::vector<trace::SequenceGroups> groups_;
+  // Of other packets.
   trace::Header header_;
-  std::string header_body_;
+  bool has_header_ = false;
   trace::Summary summary_;
   std::vector<std::pair<PacketField, std::string>> definitions_;
-  std::vector<RecordedLaunches::Row> rows_;
   StepTable steps_;
-  std::vector<trace::SequenceGroups> groups_;
-  std::map<uint32_t, trace::DeviceTimes> times_;
-  std::vector<trace::KernelDurations> durations_;
   std::string single_steps_;
+  std::map<uint32_t, trace::DeviceTimes> times_;  // by the device's id
+  std::vector<trace::KernelDurations> durations_;
   CoverageGrowth growth_;
   std::vector<std::string> ledgers_;         // in which coverage grew
   std::map<PacketField, std::string> last_;  // messages of which the last one counts
+  // Written.
   std::string bytes_, packet_;
   uint32_t sequence_ = 0;
 };
