@@ -22,7 +22,7 @@
 #include "reader/launch_batch.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
-#include "reader/patterns.h"
+#include "reader/pattern_table.h"
 #include "reader/tally_batch.h"
 #include "trace_mutations.h"
 
@@ -61,7 +61,7 @@ void read_tallies(const Packet& packet, DamageLog& damage) {
 void read_patterns(const Packet& packet, PatternTable& patterns, DamageLog& damage) {
   flopinj::trace::Interned message;
   if (!parse_message(message, packet.body)) return;
-  for (const auto& pattern : message.patterns()) add_pattern(pattern, patterns, damage);
+  for (const auto& pattern : message.patterns()) patterns.add(pattern, damage);
 }
 
 // The packets that are found where batches are taken by their form, by their places; nothing where

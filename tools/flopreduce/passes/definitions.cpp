@@ -8,7 +8,6 @@
 #include "flop_trace_fields.h"
 #include "passes/sequence/sequence_groups.h"
 #include "reader/message.h"
-#include "reader/patterns.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -118,7 +117,7 @@ void DefinitionPass::interned(const trace::Interned& message) {
       trace_->green_streams.erase(m.id());
   }
   DamageLog& of_patterns = of_patterns_ != nullptr ? *of_patterns_ : *damage_;
-  for (const auto& m : message.patterns()) add_pattern(m, trace_->patterns, of_patterns);
+  for (const auto& m : message.patterns()) trace_->patterns.add(m, of_patterns);
   for (const auto& m : message.threads()) define(trace_->threads, m.id(), name_of(m.name()));
 }
 

@@ -80,7 +80,7 @@ void Reducer::add(std::unique_ptr<Input> input) {
   const std::string name = printable(input->name());
   if (!reader.next(first)) {
     errors_.push_back(
-        {name + ": " + (input->read_failed() ? "cannot be read" : not_a_trace(*input)), false});
+        {name + ": " + (input->read_failed() ? "cannot be read" : input->not_a_trace()), false});
     return;
   }
   const std::optional<trace::Header> header = header_in(first);

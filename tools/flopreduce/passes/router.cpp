@@ -6,6 +6,12 @@
 #include "reader/message.h"
 
 namespace flopinj::reduce {
+
+std::string other_version(uint32_t format_major) {
+  return "has format version " + std::to_string(format_major) + ", this flopreduce reads version " +
+         std::to_string(kFormatMajor) + ": use the flopreduce that came with the recorder";
+}
+
 void Router::start(uint32_t input) {
   input_ = input;
   current_ = kNoIndex;

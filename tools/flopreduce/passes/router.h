@@ -4,10 +4,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 
 #include "reader/damage.h"
-#include "reader/foreign.h"
+#include "reader/input.h"
 #include "reader/packet_reader.h"
 #include "tables/trace_tables.h"
 
@@ -15,6 +16,16 @@ namespace flopinj::reduce {
 
 // Recordings that are read of one input: a file of a few MiB must not ask for gigabytes.
 inline constexpr uint32_t kMostInSummary = 1U << 17;
+
+// The format versions that are read, and what is said of a file with another one.
+inline constexpr uint32_t kFormatMajor = 1;
+std::string other_version(uint32_t format_major);
+
+// Whether a summary's header replaces one that is lost: then it says nothing of the process.
+inline bool stands_for_lost(const trace::Header& header) {
+  return header.summary() && header.pid() == 0 && header.hostname().empty() &&
+         header.producer().empty();
+}
 
 // Of sessions that are in several inputs as a whole: the input with the summary that counts, or
 // nothing where the parts of a trace do.

@@ -6,13 +6,23 @@
 
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
-#include "passes/packets/trace_file.h"
+#include "passes/packets/trace_order.h"
 #include "passes/rows/launch_consumer.h"
 #include "passes/rows/row_table.h"
 #include "reader/damage.h"
+#include "reader/input.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {
+
+// An input of a report.
+struct TraceFile {
+  std::unique_ptr<Input> input;
+  uint32_t first_sequence = 0;
+  DamageLog damage;
+  TraceOrder order;
+  bool simulated = false;  // as its first header says
+};
 
 // The result is the same, to the byte of a report, whatever the number of threads: sums do not
 // depend on their order, and the times of segments are joined in the files' order.

@@ -4,12 +4,23 @@
 #include <tuple>
 
 #include "flop_trace_fields.h"
-#include "passes/rows/tally_counts.h"
 
 namespace flopinj::reduce {
 namespace {
 
 constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
+
+// What a row of a tally adds to the counts of its launches, without an impossible time.
+Counts counts_of(const TallyRow& row) {
+  Counts counts;
+  counts.launches = row.launches;
+  counts.graph = std::min(row.graph_launches, row.launches);
+  counts.windowed = row.windowed ? row.launches : 0;
+  if (!row.has_possible_time()) return counts;
+  (row.windowed ? counts.windowed_timed : counts.timed) = row.timed;
+  (row.windowed ? counts.windowed_time_ns : counts.time_ns) = row.gpu_time_ns;
+  return counts;
+}
 
 }  // namespace
 
@@ -97,7 +108,7 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
     }
     const uint32_t index = rows_of_.lane(lane);
     const uint32_t row = rows_of_.row(index, t.range_path, t.signature);
-    if (!has_possible_time(t)) damage.add(Damage::kBadTime);
+    if (!t.has_possible_time()) damage.add(Damage::kBadTime);
     overflow_ = !rows_of_.info()[row].other.add(counts_of(t)) || overflow_;
     add_saturating(devices_[rows_of_.device(index)].unplaced, t.launches);
     if (consumer_ != nullptr) consumer_->tally(rows_of_, row, t);

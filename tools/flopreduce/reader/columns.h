@@ -16,7 +16,7 @@
 namespace flopinj::reduce {
 
 // Columns are read a word at a time: so many bytes after the last one must be readable (their
-// values do not matter). PacketReader and read_packed() see to it.
+// values do not matter). PacketReader and BatchFields see to it.
 inline constexpr size_t kReadAhead = 16;
 
 // Number of varints in a packed column; nothing where one is too long or unfinished. After this

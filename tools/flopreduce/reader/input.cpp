@@ -189,6 +189,17 @@ void Input::end_reading() {
   if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
 }
 
+std::string Input::not_a_trace() {
+  std::array<uint8_t, 64> head{};
+  const size_t size = read_at(0, head.data(), head.size());
+  size_t at = 0;
+  while (at < size && std::strchr(" \t\r\n", head[at]) != nullptr && head[at] != 0) ++at;
+  if (at < size && (head[at] == '{' || head[at] == '['))
+    return "is JSON, not a trace: give the .pb file that libflopinj.so wrote";
+  if (is_compressed(head.data(), size)) return "is compressed twice: decompress it once";
+  return "is not a trace of libflopinj.so: no packet with a right check sum in it";
+}
+
 size_t Input::read_at(uint64_t offset, uint8_t* to, size_t size) {
   if (offset >= size_) return 0;
   size = static_cast<size_t>(std::min<uint64_t>(size, size_ - offset));

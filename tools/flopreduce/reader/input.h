@@ -50,6 +50,8 @@ class Input {
   // then says; a file that was replaced or removed meanwhile is one. Any thread.
   size_t read_at(uint64_t offset, uint8_t* to, size_t size);
   bool read_failed() const { return failed_; }
+  // What is said of one without a single packet, as far as its first bytes say.
+  std::string not_a_trace();
   // A recorder holds its lock on the file. False where that cannot be seen, as of a recorder on
   // another machine.
   bool being_written() const;

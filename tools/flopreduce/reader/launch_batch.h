@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <protozero/varint.hpp>
-#include <string>
 
+#include "flop_trace_fields.h"
+#include "reader/batch_fields.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
 #include "reader/pattern_table.h"
@@ -80,17 +81,21 @@ class SequenceSteps {
 
 class LaunchBatchReader {
  public:
+  LaunchBatchReader();
   // Checks every column before the first launch is handed out: a batch is used whole or not at all.
   // `body` must outlive what is read. False, with the damage logged, where the columns do not fit.
   bool open(protozero::data_view body, DamageLog& damage);
-  uint32_t thread() const { return thread_; }
-  uint32_t stream() const { return stream_; }
+  uint32_t thread() const { return static_cast<uint32_t>(fields_.number(Field::thread)); }
+  uint32_t stream() const { return static_cast<uint32_t>(fields_.number(Field::stream)); }
   size_t size() const { return size_; }
-  bool has_times() const { return !views_.gap.empty(); }
-  uint64_t first_start_ns() const { return first_start_ns_; }
-  LaunchOrder order() const { return {views_.pattern, views_.signature, views_.range_path, size_}; }
-  PackedColumn gaps() const { return PackedColumn(views_.gap); }
-  PackedColumn durations() const { return PackedColumn(views_.duration); }
+  bool has_times() const { return !column(Field::gap_ns).empty(); }
+  uint64_t first_start_ns() const { return fields_.number(Field::first_start_ns); }
+  LaunchOrder order() const {
+    return {column(Field::pattern_run), column(Field::signature), column(Field::range_path_run),
+            size_};
+  }
+  PackedColumn gaps() const { return PackedColumn(column(Field::gap_ns)); }
+  PackedColumn durations() const { return PackedColumn(column(Field::duration_delta_ns)); }
 
   // A stretch of launches that are alike in this.
   struct Stretch {
@@ -108,30 +113,21 @@ class LaunchBatchReader {
   void for_each_call(const PatternTable& patterns, Visit&& visit) const;
 
  private:
-  struct Views {
-    protozero::data_view signature, range_path, duration, gap, untimed, graph, windowed, sequence,
-        pattern, step;
-  };
-  protozero::data_view* view_of(uint32_t field);
-  bool read_fields(protozero::data_view body, bool& packed_once);
+  using Field = trace_fields::LaunchBatchField;
+  const protozero::data_view& column(Field field) const { return fields_.column(field); }
   bool fits();
   bool count_launches();
 
-  Views views_;
-  std::string canonical_;
-  uint32_t thread_ = 0;
-  uint32_t stream_ = 0;
-  uint64_t first_start_ns_ = 0;
-  uint64_t sequence_base_ = 0;
+  BatchFields fields_;
   size_t size_ = 0;
 };
 
 template <typename Visit>
 void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
-  PackedColumn untimed(views_.untimed);
-  RunColumn graph(views_.graph);
-  RunColumn windowed(views_.windowed);
-  RunColumn step(views_.step);
+  PackedColumn untimed(column(Field::untimed_delta));
+  RunColumn graph(column(Field::graph_run));
+  RunColumn windowed(column(Field::windowed_run));
+  RunColumn step(column(Field::step_run));
   size_t next_untimed = untimed.empty() ? size_ : static_cast<size_t>(untimed.next());
   for (size_t at = 0; at < size_;) {
     Stretch s{at, size_, has_times(), graph.peek() != 0, windowed.peek() != 0};
@@ -154,8 +150,8 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
 
 template <typename Visit>
 void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visit) const {
-  RunColumn sequences(views_.sequence), graphs(views_.graph);
-  SequenceSteps steps(sequence_base_);
+  RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
+  SequenceSteps steps(fields_.number(Field::sequence_base));
   size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
   bool graph = false, from_graph = false;
   uint32_t path = 0;
@@ -178,14 +174,15 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
   };
   LaunchOrder order = this->order();
   for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
-    for (size_t i = 0; i < run.launches; ++i) {
-      if (run.first_row == 0) {
+    if (run.first_row == 0) {
+      for (size_t i = 0; i < run.launches; ++i) {
         const LaunchOrder::Named named = order.next_named();
         launch(named.path, steps.is(sequences.next()));
-      } else {
-        const PatternTable::Row row = patterns.get(run.first_row + i);
-        launch(row.path, steps.after(row.sequence_step));
       }
+    } else {
+      const auto rows = patterns.rows(run.first_row, run.launches);
+      for (const PatternTable::Row& row : rows) launch(row.path, steps.after(row.sequence_step));
+      for (size_t i = rows.size(); i < run.launches; ++i) launch(PatternTable::Row::kUndefined, 0);
     }
   if (count > 0) visit(path, sequence, graph, count);
 }

@@ -1,11 +1,10 @@
 #include "reader/tally_batch.h"
 
 #include <protozero/exception.hpp>
-#include <protozero/pbf_message.hpp>
 
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
-#include "reader/packed_columns.h"
+#include "reader/launch_batch.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -13,51 +12,34 @@ namespace {
 using Field = trace_fields::TallyBatchField;
 constexpr size_t kFirst = static_cast<size_t>(Field::thread);
 constexpr size_t kRequired = 7;  // thread .. gpu_time_ns; the other columns may be absent
+constexpr uint32_t kColumnBits = field_bits(Field::longest_above) * 2 - field_bits(Field::thread);
 static_assert(static_cast<size_t>(Field::gpu_time_ns) == kFirst + kRequired - 1);
 static_assert(static_cast<size_t>(Field::longest_above) == kFirst + 12);
 
 }  // namespace
 
-bool TallyBatchReader::read_fields(protozero::data_view body, bool& packed_once) {
-  views_ = {};
-  protozero::pbf_message<Field> message(body);
-  while (message.next()) {
-    const auto tag = static_cast<size_t>(message.tag());
-    if (tag < kFirst || tag >= kFirst + kColumns) {
-      message.skip();
-      continue;
-    }
-    auto& column = views_[tag - kFirst];
-    if (message.wire_type() != protozero::pbf_wire_type::length_delimited || !column.empty()) {
-      packed_once = false;
-      return true;
-    }
-    column = message.get_view();
-  }
-  return true;
+bool TallyRow::has_possible_time() const {
+  return timed == 0 ? gpu_time_ns == 0 : gpu_time_ns / timed <= kLongestKernelNs;
 }
 
+TallyBatchReader::TallyBatchReader() : fields_({.columns = kColumnBits}) {}
+
 bool TallyBatchReader::fits() {
-  const auto size = count_varints(views_[0]);
+  const auto size = count_varints(fields_.column(kFirst));
   if (!size) return false;
   left_ = *size;
   for (size_t i = 0; i < kColumns; ++i) {
-    if (i >= kRequired && views_[i].empty()) {
-      columns_[i] = PackedColumn();
-      continue;
-    }
-    if (count_varints(views_[i]) != size) return false;
-    columns_[i] = PackedColumn(views_[i]);
+    const protozero::data_view& column = fields_.column(kFirst + i);
+    const bool absent = i >= kRequired && column.empty();
+    if (!absent && count_varints(column) != size) return false;
+    columns_[i] = absent ? PackedColumn() : PackedColumn(column);
   }
   return true;
 }
 
 bool TallyBatchReader::open(protozero::data_view body, DamageLog& damage) {
   try {
-    const auto read = [this](protozero::data_view from, bool& once) {
-      return read_fields(from, once);
-    };
-    if (read_packed<trace::TallyBatch>(body, canonical_, read) && fits()) return true;
+    if (fields_.read<trace::TallyBatch>(body) && fits()) return true;
   } catch (const protozero::exception&) {
   }
   damage.add(Damage::kBadColumns);

@@ -2,8 +2,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <string>
 
+#include "reader/batch_fields.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
 #include "reader/number_tells.h"
@@ -24,22 +24,24 @@ struct TallyRow {
   bool windowed = false;
   NumberTells number_tells = NumberTells::kNothing;
   bool in_step = false;
+
+  // No kernel runs longer than kLongestKernelNs: the time is a damaged number then.
+  bool has_possible_time() const;
 };
 
 class TallyBatchReader {
  public:
+  TallyBatchReader();
   // As LaunchBatchReader::open.
   bool open(protozero::data_view body, DamageLog& damage);
   bool next(TallyRow& row);
 
  private:
   static constexpr size_t kColumns = 13;
-  bool read_fields(protozero::data_view body, bool& packed_once);
   bool fits();
 
-  std::array<protozero::data_view, kColumns> views_;
+  BatchFields fields_;
   std::array<PackedColumn, kColumns> columns_;
-  std::string canonical_;
   size_t left_ = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "catch.h"
-#include "passes/rows/durations.h"
+#include "passes/rows/kernel_durations.h"
 #include "reduce_bytes.h"
 #include "sequences.h"
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "passes/rows/row_block.h"
 #include "passes/rows/row_table.h"
 #include "reader/launch_batch.h"
 #include "reader/packet_reader.h"

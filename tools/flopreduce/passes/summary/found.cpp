@@ -7,7 +7,6 @@
 
 #include "flop_trace_fields.h"
 #include "passes/router.h"
-#include "reader/foreign.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
 
@@ -157,9 +156,9 @@ std::string find_recordings(uint32_t index, Input& input, std::vector<Found>& fo
     finder.packet(packet, places(damage));
   }
   finder.finish(places(damage) + (input.read_failed() ? 1 : 0));
-  if (!any_packet) return input.read_failed() ? "cannot be read" : not_a_trace(input);
+  if (!any_packet) return input.read_failed() ? "cannot be read" : input.not_a_trace();
   if (const auto version = finder.other_version()) return other_version(*version);
-  return finder.any() ? "" : not_a_trace(input);
+  return finder.any() ? "" : input.not_a_trace();
 }
 
 }  // namespace flopinj::reduce

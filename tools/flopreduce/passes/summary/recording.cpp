@@ -12,7 +12,6 @@
 #include "crc32c.h"
 #include "passes/router.h"
 #include "passes/rows/device_times.h"
-#include "passes/rows/tally_counts.h"
 #include "reader/message.h"
 #include "support/wide.h"
 #include "tables/trace_tables.h"
@@ -60,7 +59,7 @@ void Condenser::batch(uint32_t trace, const LaunchBatchReader& batch) {
 
 void Condenser::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
   if (of_rows_.size() < rows.size()) of_rows_.resize(rows.size());
-  if (has_possible_time(tally)) of_rows_[row].add(tally.times);
+  if (tally.has_possible_time()) of_rows_[row].add(tally.times);
 }
 
 void Condenser::packet(uint32_t trace, const Packet& packet) {

@@ -1,6 +1,4 @@
-#include "reader/patterns.h"
-
-#include <vector>
+#include "reader/pattern_table.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -17,7 +15,7 @@ std::vector<uint32_t> spread(const google::protobuf::RepeatedField<uint32_t>& ru
 
 }  // namespace
 
-void add_pattern(const trace::Interned::Pattern& message, PatternTable& table, DamageLog& damage) {
+void PatternTable::add(const trace::Interned::Pattern& message, DamageLog& damage) {
   const auto rows = static_cast<size_t>(message.signature_size());
   const auto paths = spread(message.range_path_run(), rows);
   auto steps = spread(message.sequence_step_run(), rows);
@@ -28,7 +26,7 @@ void add_pattern(const trace::Interned::Pattern& message, PatternTable& table, D
   }
   for (size_t i = 0; i < rows; ++i) {
     const uint32_t signature = message.signature(static_cast<int>(i));
-    if (table.set(uint64_t{message.first_row()} + i, {signature, paths[i], steps[i]})) continue;
+    if (set(uint64_t{message.first_row()} + i, {signature, paths[i], steps[i]})) continue;
     damage.add(Damage::kBadId, rows - i);
     return;
   }
