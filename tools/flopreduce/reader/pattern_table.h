@@ -25,7 +25,13 @@ class PatternTable {
 
   // Ids in the rows are looked up where a batch uses them.
   void add(const trace::Interned::Pattern& message, DamageLog& damage);
-  // Rows count from 1.
+  // Rows count from 1. False for one that is refused.
+  bool set(uint64_t row, const Row& value) {
+    if (row == 0 || row > kMax || row > rows_.size() + kMaxGap) return false;
+    if (row > rows_.size()) rows_.resize(static_cast<size_t>(row));
+    rows_[static_cast<size_t>(row - 1)] = value;
+    return true;
+  }
   // An undefined row where there is none.
   Row get(uint64_t row) const {
     return row - 1 < rows_.size() ? rows_[static_cast<size_t>(row - 1)] : Row{};
@@ -38,14 +44,6 @@ class PatternTable {
   }
 
  private:
-  // False for one that is refused.
-  bool set(uint64_t row, const Row& value) {
-    if (row == 0 || row > kMax || row > rows_.size() + kMaxGap) return false;
-    if (row > rows_.size()) rows_.resize(static_cast<size_t>(row));
-    rows_[static_cast<size_t>(row - 1)] = value;
-    return true;
-  }
-
   std::vector<Row> rows_;
 };
 
