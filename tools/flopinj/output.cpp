@@ -31,15 +31,19 @@ std::string_view path_of(std::string_view name) {
   return name.starts_with(kSocketPrefix) ? name.substr(kSocketPrefix.size()) : name;
 }
 
-// The name as it will be; nothing where that depends on the process.
-std::optional<std::string> known(std::string_view pattern) {
-  if (pattern.find("%r") != pattern.npos) return std::nullopt;
+OutputName expanded(std::string_view pattern) {
   OutputNameContext context;
   char host[256] = {};
-  if (gethostname(host, sizeof(host) - 1) == 0) context.host = host;
+  context.host = gethostname(host, sizeof(host) - 1) == 0 ? host : "host";
   context.environment = [](const char* name) -> const char* { return std::getenv(name); };
-  const OutputName name = expand_output_name(pattern, context);
-  if (!name.error.empty() || name.of_process) return std::nullopt;
+  return expand_output_name(pattern, context);
+}
+
+// The name as it will be; nothing where that depends on the process.
+std::optional<std::string> known(std::string_view pattern) {
+  const OutputName name = expanded(pattern);
+  if (pattern.find("%r") != pattern.npos || !name.error.empty() || name.of_process)
+    return std::nullopt;
   return name.name;
 }
 
@@ -79,12 +83,7 @@ int64_t clock_ns(int fd) {
 
 }  // namespace
 
-std::string output_name_problem(std::string_view name) {
-  OutputNameContext context;  // any process, host and rank will do: only the patterns are checked
-  context.host = "host";
-  context.environment = [](const char* variable) -> const char* { return std::getenv(variable); };
-  return expand_output_name(path_of(name), context).error;
-}
+std::string output_name_problem(std::string_view name) { return expanded(path_of(name)).error; }
 
 std::string absolute_output_name(std::string_view name, const std::filesystem::path& folder) {
   if (name == "-") return "-";
@@ -96,7 +95,7 @@ std::string absolute_output_name(std::string_view name, const std::filesystem::p
     if (!absolute.ends_with('/')) absolute += '/';
     absolute += path;
   }
-  return (socket ? std::string(kSocketPrefix) : std::string()) + absolute;
+  return (socket ? std::string(kSocketPrefix) : "") + absolute;
 }
 
 std::string output_problem(const std::string& name, bool force) {

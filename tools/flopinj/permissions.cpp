@@ -3,6 +3,8 @@
 #include <linux/capability.h>
 
 #include <charconv>
+#include <regex>
+#include <string>
 
 #include "process.h"
 
@@ -31,17 +33,10 @@ unsigned driver_release(std::string_view version_text) {
   // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ..."; the open modules
   // say "Open Kernel Module for x86_64" instead. The version is the first word that is a number, a
   // dot and more.
-  const std::string_view line = value_of(version_text, "NVRM version:");
-  for (size_t i = 0; i < line.size();) {
-    const size_t end = std::min(line.find(' ', i), line.size());
-    const std::string_view word = line.substr(i, end - i);
-    const size_t digits = word.find_first_not_of("0123456789");
-    if (digits != 0 && digits != std::string_view::npos && word[digits] == '.') {
-      return number_or_zero<unsigned>(word.substr(0, digits), 10);
-    }
-    i = end + 1;
-  }
-  return 0;
+  static const std::regex kVersion(R"((^|\s)(\d{1,9})\.)");
+  const std::string line(value_of(version_text, "NVRM version:"));
+  std::smatch found;
+  return std::regex_search(line, found, kVersion) ? number_or_zero<unsigned>(found.str(2), 10) : 0;
 }
 
 uint64_t effective_capabilities(std::string_view status_text) {

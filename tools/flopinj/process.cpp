@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -49,6 +50,15 @@ std::vector<char*> exec_words(const std::vector<std::string>& words) {
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   return pointers;
+}
+
+std::string read_to_end(int fd) {
+  std::string text;
+  std::array<char, 65'536> bytes;
+  for (ssize_t count = 0; (count = ::read(fd, bytes.data(), bytes.size())) > 0;)
+    text.append(bytes.data(), static_cast<size_t>(count));
+  ::close(fd);
+  return text;
 }
 
 int wait_for(pid_t child) {

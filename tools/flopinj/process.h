@@ -25,6 +25,9 @@ bool process_runs(pid_t);
 // As execv() takes them, which does not write to them.
 std::vector<char*> exec_words(const std::vector<std::string>&);
 
+// All that comes from a descriptor, which is closed then.
+std::string read_to_end(int fd);
+
 // The end of a child, as waitpid() has it.
 int wait_for(pid_t child);
 

@@ -58,8 +58,8 @@ class Place:
         path = self.path(folder)
         self.fs.invalidate_cache()
         try:
-            found = dict(_walk(path or "/", lambda name, why: problem(name[len(self.root) + 1:], why))
-                         if self.is_local else self.fs.find(path, detail=True))
+            found = self.fs.find(path, detail=True) if not self.is_local else dict(
+                _walk(path or "/", lambda name, why: problem(name[len(self.root) + 1:], why)))
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(

@@ -22,6 +22,7 @@ namespace flopinj {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kAnswerTime(30);
@@ -152,7 +153,7 @@ Number number_in(pid_t pid, const std::string& key, const std::string& text) {
 }
 
 // Throws std::runtime_error where it is an error, or no answer.
-Answer parse_answer(pid_t pid, const std::string& text) {
+Json parse_answer(pid_t pid, const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   if (!std::getline(lines, line))
@@ -160,33 +161,28 @@ Answer parse_answer(pid_t pid, const std::string& text) {
   if (line.starts_with("error "))
     throw std::runtime_error(process_name(pid) + ": " + printable(line.substr(6)));
   if (line != "ok") not_understood(pid, line);
-  std::map<std::string, std::string> values;
+  Json answer = Json::object();
   while (std::getline(lines, line)) {
     const size_t space = line.find(' ');
     if (space == line.npos) not_understood(pid, line);
-    values[line.substr(0, space)] = line.substr(space + 1);
+    const std::string key = line.substr(0, space), value = line.substr(space + 1);
+    if (key == "state" || key == "output" || key == "mode")
+      answer[key] = value;
+    else if (key == "seconds" || key == "covered")
+      answer[key] = number_in<double>(pid, key, value);
+    else
+      answer[key] = number_in<uint64_t>(pid, key, value);
   }
-  return Answer(pid, std::move(values));
+  return answer;
 }
 
 }  // namespace
 
-std::string Answer::raw(const std::string& key) const {
-  const auto found = values_.find(key);
-  return found != values_.end() ? found->second : "";
+std::string shown(const Json& answer, const char* key) {
+  return printable(answer.value(key, std::string()));
 }
 
-std::string Answer::text(const std::string& key) const { return printable(raw(key)); }
-
-uint64_t Answer::count(const std::string& key) const {
-  return has(key) ? number_in<uint64_t>(pid_, key, raw(key)) : 0;
-}
-
-double Answer::number(const std::string& key) const {
-  return has(key) ? number_in<double>(pid_, key, raw(key)) : 0;
-}
-
-Answer ask(pid_t pid, const std::vector<std::string>& request) {
+Json ask(pid_t pid, const std::vector<std::string>& request) {
   const auto give_up = Clock::now() + kAnswerTime;
   std::string text;
   for (const std::string& line : request) {

@@ -2,11 +2,9 @@
 #pragma once
 #include <sys/types.h>
 
-#include <cstdint>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace flopinj {
@@ -16,30 +14,14 @@ struct NotListening : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// Key to value, as a process has answered. The process may be hostile: a text is for a terminal
-// only as text() gives it, and a number is read with care.
-class Answer {
- public:
-  explicit Answer(pid_t pid, std::map<std::string, std::string> values = {})
-      : pid_(pid), values_(std::move(values)) {}
+// What a process has answered: `state`, `output` and `mode` are texts as they came, `seconds` and
+// `covered` finite numbers, all else counts. Throws NotListening; std::runtime_error, with one line
+// that says what to do, where there is no such process, the kernel does not let this user read it,
+// it is in a network namespace of its own, has a library of another version, or refuses, does not
+// answer within 30 s, answers too much or what is not understood.
+nlohmann::json ask(pid_t, const std::vector<std::string>& request);
 
-  const std::map<std::string, std::string>& values() const { return values_; }  // as they came
-  bool has(const std::string& key) const { return values_.contains(key); }
-  // As it came, and fit to be shown (printable_text.h); empty where it is not there.
-  std::string raw(const std::string& key) const;
-  std::string text(const std::string& key) const;
-  // 0 where it is not there. Throw std::runtime_error, with one line, where it is no such number.
-  uint64_t count(const std::string& key) const;
-  double number(const std::string& key) const;
-
- private:
-  pid_t pid_;
-  std::map<std::string, std::string> values_;
-};
-
-// Throws NotListening; std::runtime_error, with one line that says what to do, where there is no
-// such process, the kernel does not let this user read it, it is in a network namespace of its own,
-// has a library of another version, or refuses, does not answer within 30 s or answers too much.
-Answer ask(pid_t, const std::vector<std::string>& request);
+// A text of an answer, fit to be shown: the process may be hostile. Empty where it is not there.
+std::string shown(const nlohmann::json& answer, const char* key);
 
 }  // namespace flopinj

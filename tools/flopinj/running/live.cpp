@@ -50,11 +50,7 @@ std::string output_of(const std::vector<std::string>& command) {
                                  exec_words(command).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  std::string output;
-  std::array<char, 65'536> bytes;
-  for (ssize_t count = 0; (count = read(ends[0], bytes.data(), bytes.size())) > 0;)
-    output.append(bytes.data(), static_cast<size_t>(count));
-  close(ends[0]);
+  const std::string output = read_to_end(ends[0]);
   if (failed != 0) throw std::runtime_error(command.front() + " cannot be run");
   wait_for(child);
   return output;
@@ -74,7 +70,7 @@ std::string trace_of(pid_t pid, const std::string& output) {
 
 // The status, and the report where there is a trace that can be read from here.
 struct LiveReport {
-  Answer status{0};
+  Json status;
   std::string text;  // flopreduce's, in the form that was asked for; empty: see `why_none`
   std::string why_none;
 };
@@ -83,13 +79,13 @@ struct LiveReport {
 LiveReport live_report(pid_t pid, const std::vector<std::string>& form) {
   LiveReport report;
   report.status = ask(pid, {"status"});
-  if (!report.status.has("output")) {
+  if (!report.status.contains("output")) {
     report.why_none = "nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid);
     return report;
   }
-  const std::string trace = trace_of(pid, report.status.raw("output"));
+  const std::string trace = trace_of(pid, report.status["output"]);
   if (trace.empty()) {
-    report.why_none = "the trace cannot be read from here: " + report.status.text("output");
+    report.why_none = "the trace cannot be read from here: " + shown(report.status, "output");
     return report;
   }
   std::vector<std::string> command{install_tree().reducer};
@@ -99,19 +95,6 @@ LiveReport live_report(pid_t pid, const std::vector<std::string>& form) {
   report.text = output_of(command);
   if (report.text.empty()) report.why_none = "no launch is in the trace yet";
   return report;
-}
-
-Json status_json(const Answer& answer) {
-  Json values;
-  for (const auto& [key, value] : answer.values()) {
-    if (key == "state" || key == "output" || key == "mode")
-      values[key] = value;
-    else if (value.find_first_not_of("0123456789") == value.npos)
-      values[key] = answer.count(key);
-    else
-      values[key] = answer.number(key);
-  }
-  return values;
 }
 
 // One line of ASCII: what is no text of UTF-8 is replaced.
@@ -126,22 +109,23 @@ std::string formatted(const char* format, double value) {
 }
 
 // For people.
-std::string status_text(pid_t pid, const Answer& answer) {
-  const std::string state = answer.text("state");
+std::string status_text(pid_t pid, const Json& answer) {
+  const auto count = [&](const char* key) { return answer.value(key, uint64_t{0}); };
+  const auto number = [&](const char* key) { return answer.value(key, 0.0); };
+  const std::string state = shown(answer, "state");
   std::string text = process_name(pid) + ": " + state;
   if (state == "recording")
-    text +=
-        " for " + formatted("%.1f s", answer.number("seconds")) + ", mode " + answer.text("mode");
+    text += " for " + formatted("%.1f s", number("seconds")) + ", mode " + shown(answer, "mode");
   text += "\n";
-  if (!answer.has("output"))
+  if (!answer.contains("output"))
     return text + "  nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid) +
            "\n";
-  const double seconds = answer.number("seconds");
-  const double cost = answer.number("callback_ns") + answer.number("measuring_ns");
-  text += "  trace      " + answer.text("output") + ", " + size_text(answer.count("trace_bytes")) +
-          "\n  launches   " + number_text(answer.count("launches")) + ", " +
-          number_text(answer.count("dropped")) + " dropped\n  counted    " +
-          formatted("%.1f %%", answer.number("covered") * 100) +
+  const double seconds = number("seconds");
+  const double cost = number("callback_ns") + number("measuring_ns");
+  text += "  trace      " + shown(answer, "output") + ", " + size_text(count("trace_bytes")) +
+          "\n  launches   " + number_text(count("launches")) + ", " +
+          number_text(count("dropped")) + " dropped\n  counted    " +
+          formatted("%.1f %%", number("covered") * 100) +
           " of GPU time has complete counts\n  own cost   " + formatted("%.1f ms", cost / 1e6);
   if (seconds > 0) text += formatted(" (%.2f %% of the time)", cost / seconds / 1e7);
   return text + "\n";
@@ -200,9 +184,9 @@ Json tables_of(pid_t pid) {
   try {
     const LiveReport live = live_report(pid, {"--format", "json"});
     Json tables = live.text.empty() ? Json::object() : Json::parse(live.text);
-    tables["status"] = status_json(live.status);
+    tables["status"] = live.status;
     tables["status"]["up"] = 1;
-    tables["status"]["recording"] = live.status.raw("state") == "recording" ? 1 : 0;
+    tables["status"]["recording"] = live.status.value("state", "") == "recording" ? 1 : 0;
     return tables;
   } catch (const std::exception&) {
     return {{"status", {{"up", 0}}}};
@@ -363,7 +347,7 @@ int status(const Options& options) {
     hfu_at_least = figures.value("hfu_at_least", Json());
   }
   if (options.json) {
-    Json values = status_json(live.status);
+    Json values = live.status;
     values["flop"] = flop;
     values["hfu"] = hfu;
     values["hfu_at_least"] = hfu_at_least;
@@ -382,7 +366,7 @@ int top(const Options& options) {
   const pid_t pid = options.pid();
   if (options.json) {
     const LiveReport live = live_report(pid, {"--format", "json"});
-    Json both{{"status", status_json(live.status)}, {"report", nullptr}};
+    Json both{{"status", live.status}, {"report", nullptr}};
     if (!live.text.empty()) both["report"] = Json::parse(live.text);
     std::cout << json_line(both) << std::flush;
     return kExitOk;
