@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import html
 import json
 import os
 import re
@@ -194,9 +195,7 @@ class Report(_Output):
         return f"<flopinj.Report: {flop} in {self.launches:,} launches{simulated}>"
 
     def _repr_html_(self) -> str:
-        from flopinj import _show
-
-        return _show.summary(self)
+        return f"<pre>{html.escape(self.text())}</pre>"
 
 
 class Comparison(_Output):

@@ -286,21 +286,11 @@ int write_option_table() {
 }
 
 // The program is what run leaves of its words, and what is behind the first "--", untouched.
-int run_program(const CLI::App& run, Options& options, const std::vector<std::string>& words,
+int run_program(const CLI::App& run, Options& options, const std::vector<std::string>& behind,
                 bool has_separator) {
   options.program = run.remaining();
-  if (!options.program.empty()) {
-    const std::string& first = options.program.front();
-    std::vector<std::string> names;
-    for (const CLI::Option* option : run.get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    if (first.starts_with("-")) {
-      const std::string given = first.substr(0, first.find('='));
-      return usage_error("unknown option " + given + flopinj::manual::did_you_mean(given, names));
-    }
-    if (has_separator) options.program.emplace_back("--");  // the program's own
-  }
-  options.program.insert(options.program.end(), words.begin(), words.end());
+  if (!options.program.empty() && has_separator) options.program.emplace_back("--");  // its own
+  options.program.insert(options.program.end(), behind.begin(), behind.end());
   if (options.program.empty() && !options.print_env) return usage_error("no program to run");
   try {
     return flopinj::run(options);

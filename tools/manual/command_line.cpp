@@ -403,9 +403,21 @@ const CommandLine& innermost(const CommandLine& root, std::string& name) {
   return *line;
 }
 
-// What is wrong, in words that say what to do.
-std::string words_of(const CLI::ParseError& error, const CommandLine& root,
-                     const CommandLine& line) {
+// The word of `known` that is nearest to `word`, as ": did you mean X?"; empty if none is near.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  constexpr size_t kLongest = 60;
+  if (word.size() > kLongest) return "";
+  std::pair<size_t, std::string> best{word.size(), ""};
+  for (const std::string& name : known)
+    best = std::min(best, std::pair{edit_distance(word, name), name});
+  return best.second.empty() || best.first > std::max<size_t>(2, word.size() / 3)
+             ? ""
+             : ": did you mean " + best.second + "?";
+}
+
+// What is wrong, in words that say what to do; `otherwise`, where it is no unknown word.
+std::string words_of(const CommandLine& root, const CommandLine& line,
+                     const std::string& otherwise) {
   std::vector<std::string> commands, options;
   for (const CommandLine* command : below(line)) commands.push_back(command->get_name());
   for (const CLI::Option* option : line.get_options())
@@ -414,7 +426,7 @@ std::string words_of(const CLI::ParseError& error, const CommandLine& root,
   const auto unknown = std::ranges::find_if(
       left, [&](const std::string& word) { return !commands.empty() || word.starts_with("-"); });
   if (unknown == left.end())
-    return commands.empty() ? error.what() : "which command? There are " + joined(commands);
+    return commands.empty() ? otherwise : "which command? There are " + joined(commands);
   const std::string word = unknown->substr(0, unknown->find('='));
   if (word.starts_with("-")) return "unknown option " + word + did_you_mean(word, options);
   const std::string near = did_you_mean(word, commands);
@@ -457,40 +469,30 @@ CLI::Validator such_as(const std::vector<std::string>& words) {
   return CLI::Validator([](std::string&) { return std::string(); }, "{" + joined(words, ",") + "}");
 }
 
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  constexpr size_t kLongest = 60;
-  if (word.size() > kLongest) return "";
-  std::pair<size_t, std::string> best{word.size(), ""};
-  for (const std::string& name : known)
-    best = std::min(best, std::pair{edit_distance(word, name), name});
-  return best.second.empty() || best.first > std::max<size_t>(2, word.size() / 3)
-             ? ""
-             : ": did you mean " + best.second + "?";
-}
-
 Parsed parse(const Program& program, std::vector<std::string> arguments, int usage_code) {
-  std::string name;
-  const auto given = [&]() -> const CommandLine& {
-    const CommandLine& line = innermost(program.line, name);
-    if (name == program.usual) name.clear();
-    return line;
-  };
+  std::string name, problem;
   std::ranges::reverse(arguments);  // CLI11 takes them so
   try {
     program.line.parse(std::move(arguments));
-    return {std::nullopt, "", &given()};
   } catch (const CLI::CallForHelp&) {
-    given();
+    innermost(program.line, name);
     for (const Command& command : commands_of(program))
-      if (command.name == name) write_help(std::cout, program, command, help_width());
+      if (command.name == (name == program.usual ? "" : name))
+        write_help(std::cout, program, command, help_width());
+    return {std::cout.flush() ? 0 : usage_code, ""};
   } catch (const CLI::CallForVersion& version) {
     std::cout << version.what() << '\n';
+    return {std::cout.flush() ? 0 : usage_code, ""};
   } catch (const CLI::ParseError& error) {
-    const std::string words = words_of(error, program.line, given());
-    return {usage_code, words + " (see " + program.line.get_name() +
-                            (name.empty() ? "" : " " + name) + " --help)"};
+    problem = error.what();
   }
-  return {std::cout.flush() ? 0 : usage_code, ""};
+  const CommandLine& line = innermost(program.line, name);
+  const std::vector<std::string> left = line.remaining();  // of a command that takes a program
+  if (problem.empty() && (left.empty() || !left.front().starts_with("-")))
+    return {std::nullopt, "", &line};
+  const std::string named = name.empty() || name == program.usual ? "" : " " + name;
+  return {usage_code, words_of(program.line, line, problem) + " (see " + program.line.get_name() +
+                          named + " --help)"};
 }
 
 std::optional<bool> answer(std::ostream& out, const Program& program,

@@ -50,9 +50,6 @@ CLI::Validator one_of(std::vector<std::string> words);
 // Takes every word; these are the usual ones, for help and completion.
 CLI::Validator such_as(const std::vector<std::string>& words);
 
-// The word of `known` that is nearest to `word`, as ": did you mean X?"; empty if none is near.
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
-
 struct Parsed {
   std::optional<int> exit_code;  // the program ends: after --help or --version, or with an error
   std::string error;             // one line; empty where there is none

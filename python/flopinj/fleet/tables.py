@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from flopinj._programs import Error
 from flopinj.fleet import layout
+from flopinj.fleet.place import Place
 
 try:
     import pyarrow as pa
@@ -18,10 +19,34 @@ try:
 except ImportError:
     raise Error("needs pyarrow: pip install 'flopinj[fleet]'", 1) from None
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from flopinj.fleet.place import Place
-    from flopinj.fleet.work import Input, Worth
+
+@dataclass(frozen=True)
+class Input:
+    """A trace, and what is wrong with it."""
+
+    file: str
+    bytes: int
+    rank: int | None
+    session: str | None = None
+    simulated: bool | None = None
+    begin_ns: int | None = None
+    source: str | None = None
+    problem: str | None = None
+
+    def but(self, problem: str | None) -> Input:
+        """With a problem more."""
+        both = "; ".join(filter(None, (self.problem, problem)))
+        return replace(self, problem=both or None)
+
+
+#: Of a recording: its launches, whether it has ended, and whether nothing of it is lost. What is
+#: more is kept, as flopreduce merge does.
+Worth = tuple[int, bool, bool]
+
+
+def worth_of(row: dict[str, Any]) -> Worth:
+    return int(row["launches"] or 0), bool(row["end"]), not row["damage"]
+
 
 def _type_of(column: str) -> pa.DataType:
     kind = layout.kind_of(column)
@@ -88,8 +113,6 @@ def _rows_of(content: bytes, names: list[str] | None = None) -> pa.Table:
 
 def of_before(lake: Place, job: str, version: str) -> tuple[dict[str, Worth], list[Input]]:
     """What an earlier taking in has of each session, and the traces that it was given."""
-    from flopinj.fleet.work import Input, worth_of
-
     def rows(name: str) -> list[dict[str, Any]]:
         content = lake.read(layout.file_of(name, job, version))
         if content is None:
@@ -124,8 +147,6 @@ def judged(inputs: list[Input]) -> list[Input]:
 
 
 def of_inputs(inputs: list[Input]) -> pa.Table:
-    from flopinj.fleet.work import Input
-
     return pa.table({
         field.name: pa.array([getattr(one, field.name) for one in inputs], _type_of(field.name))
         for field in fields(Input)})

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from flopinj import _programs
-from flopinj.fleet import layout
+from flopinj.fleet import layout, tables
 from flopinj.fleet.header import Header, read_header
 from flopinj.fleet.place import File, Place
+from flopinj.fleet.tables import Input, Worth, worth_of
 
 Problem = tuple[str, str]  # a trace, "" for the whole job, and what is wrong with it
 
@@ -33,25 +34,6 @@ _TRIES = 3  # of a program that was killed
 _FINE = (0, 3, 4)  # 3, 4: something is missing, and said
 _USAGE = 2
 _NOTHING = 5  # no input can be used: there is no output
-
-
-@dataclass(frozen=True)
-class Input:
-    """A trace, and what is wrong with it."""
-
-    file: str
-    bytes: int
-    rank: int | None
-    session: str | None = None
-    simulated: bool | None = None
-    begin_ns: int | None = None
-    source: str | None = None
-    problem: str | None = None
-
-    def but(self, problem: str | None) -> Input:
-        """With a problem more."""
-        both = "; ".join(filter(None, (self.problem, problem)))
-        return replace(self, problem=both or None)
 
 
 def look(task: tuple[str, list[File]]) -> list[tuple[str, str | None]]:
@@ -217,11 +199,6 @@ def finish(job: Job) -> tuple[str, bool, list[Problem]]:
         return job.name, False, [("", _cost_of_job(error))]
 
 
-#: Of a recording: its launches, whether it has ended, and whether nothing of it is lost. What is
-#: more is kept, as flopreduce merge does.
-Worth = tuple[int, bool, bool]
-
-
 @dataclass(frozen=True)
 class Summary:
     """A summary on this machine, with what flopreduce says of it."""
@@ -241,10 +218,6 @@ class Summary:
             rows = list(csv.DictReader(lines))
         return Summary(file, folder, {row["session"]: worth_of(row) for row in rows},
                        {row["session"]: int(row["run"]) for row in rows})
-
-
-def worth_of(row: dict[str, Any]) -> Worth:
-    return int(row["launches"] or 0), bool(row["end"]), not row["damage"]
 
 
 def _less(now: dict[str, Worth], before: dict[str, Worth]) -> set[str]:
@@ -267,49 +240,41 @@ def _finished(job: Job) -> tuple[bool, list[Problem]]:
         before = versions(lake, job.name)
         try:
             with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
-                made = _made(job, lake, before, folder)
+                version, worth, problems = _made(job, lake, before, folder)
         except _Gone:
             continue
-        if made.version is None:
+        if version is None:
             break
         there = set(versions(lake, job.name))
-        others = there - {*before, made.version}
-        whole = made.version in there or not made.worth  # without a recording there is no summary
-        if whole and not _more_in(lake, job.name, others, made.worth):
-            if version_that_counts(lake, job.name) == made.version:
-                _remove(lake, job.name, [one for one in before if one != made.version])
+        others = there - {*before, version}
+        whole = version in there or not worth  # without a recording there is no summary
+        if whole and not _more_in(lake, job.name, others, worth):
+            if version_that_counts(lake, job.name) == version:
+                _remove(lake, job.name, [one for one in before if one != version])
             break
     else:
         raise _programs.Error("is taken in by others at the same time, again and again: do it "
                               "again", 1)
     lake.remove_folder(f"parts/{layout.folder_of(job.name)}")
-    return made.version is not None, made.problems
+    return version is not None, problems
 
 
 def _more_in(lake: Place, job: str, others: set[str], worth: dict[str, Worth]) -> bool:
     """Whether somebody else, at the same time, took in what is not here."""
-    from flopinj.fleet import tables
-
     try:
         return any(_less(worth, tables.of_before(lake, job, other)[0]) for other in others)
     except FileNotFoundError:  # it has been joined, and removed, meanwhile
         return True
 
 
-@dataclass(frozen=True)
-class _Made:
-    version: str | None  # None: the job stays as it was
-    worth: dict[str, Worth]
-    problems: list[Problem]
-
-
 class _Gone(Exception):
     """Somebody else removed what was to be joined."""
 
 
-def _made(job: Job, lake: Place, before: list[str], folder: str) -> _Made:
-    from flopinj.fleet import tables
-
+def _made(job: Job, lake: Place, before: list[str],
+          folder: str) -> tuple[str | None, dict[str, Worth], list[Problem]]:
+    """INGEST, or None where the job stays as it was; what is in it of each session; and what is
+    wrong."""
     inputs = tables.judged([one for part in job.parts for one in _inputs(lake, part)])
     there = [_fetched(lake, name, f"{folder}/{number}.gz") for number, part in enumerate(job.parts)
              if lake.exists(name := layout.file_of("parts", job.name, part.name, "sum.gz"))]
@@ -349,7 +314,7 @@ def _made(job: Job, lake: Place, before: list[str], folder: str) -> _Made:
     if len(others) > sum(one.session in others for one in inputs):  # of summaries
         problems.append(("", f"recordings {_OF_ANOTHER_RUN}"))
     if before and others and now and others == set(now.worth):
-        return _Made(None, {}, problems)
+        return None, {}, problems
     known_now = {one.session for one in inputs}
     for one in kept:
         if one.session in worth and one.session not in known_now:
@@ -362,7 +327,7 @@ def _made(job: Job, lake: Place, before: list[str], folder: str) -> _Made:
     if before and (shrunk or others):
         version += "-" + layout.digest(*sorted(before))
     _write(lake, job.name, version, whole, inputs, problems, folder)
-    return _Made(version, worth, problems)
+    return version, worth, problems
 
 
 _ROUNDS = 10
@@ -395,8 +360,6 @@ def _fetched(lake: Place, name: str, to: str) -> str:
 
 def _write(lake: Place, job: str, version: str, whole: Summary | None, inputs: list[Input],
            problems: list[Problem], folder: str) -> None:
-    from flopinj.fleet import tables
-
     made = {"inputs": tables.of_inputs(inputs)}
     if whole:
         for name in layout.REPORTED:
@@ -422,8 +385,6 @@ def _remove(lake: Place, job: str, of: list[str]) -> None:
 
 
 def version_that_counts(lake: Place, job: str) -> str | None:
-    from flopinj.fleet import tables
-
     content = lake.read(layout.job_file(job))
     return tables.column(content, "ingest")[0] if content else None
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "process.h"
@@ -14,40 +15,24 @@
 namespace flopinj {
 namespace {
 
-template <typename Value>
-std::optional<Value> read_value(pid_t pid, uint64_t address) {
-  std::array<std::byte, sizeof(Value)> bytes;
-  if (!read_memory(pid, address, bytes)) return std::nullopt;
-  Value value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
-struct DynamicTables {
-  uint64_t symbols = 0, names = 0, hash = 0;
-};
-
 // The loader has made addresses of what the file has as offsets; not in every library.
 uint64_t address_of(uint64_t base, uint64_t value) { return value < base ? base + value : value; }
 
-std::optional<DynamicTables> dynamic_tables(pid_t pid, uint64_t base) {
+// What the library's dynamic section has, by tag; as addresses.
+std::map<int64_t, uint64_t> dynamic_section(pid_t pid, uint64_t base) {
+  std::map<int64_t, uint64_t> section;
   const auto header = read_value<Elf64_Ehdr>(pid, base);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
-  DynamicTables tables;
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return section;
   for (uint64_t i = 0; i < header->e_phnum; ++i) {
     const auto part = read_value<Elf64_Phdr>(pid, base + header->e_phoff + i * sizeof(Elf64_Phdr));
     if (!part || part->p_type != PT_DYNAMIC) continue;
     for (uint64_t at = base + part->p_vaddr;; at += sizeof(Elf64_Dyn)) {
       const auto entry = read_value<Elf64_Dyn>(pid, at);
       if (!entry || entry->d_tag == DT_NULL) break;
-      const uint64_t address = address_of(base, entry->d_un.d_ptr);
-      if (entry->d_tag == DT_SYMTAB) tables.symbols = address;
-      if (entry->d_tag == DT_STRTAB) tables.names = address;
-      if (entry->d_tag == DT_GNU_HASH) tables.hash = address;
+      section[entry->d_tag] = address_of(base, entry->d_un.d_ptr);
     }
   }
-  if (tables.symbols == 0 || tables.names == 0 || tables.hash == 0) return std::nullopt;
-  return tables;
+  return section;
 }
 
 // The hash function of DT_GNU_HASH.
@@ -62,8 +47,6 @@ bool is_named(pid_t pid, uint64_t address, std::string_view name) {
   return read_memory(pid, address, std::as_writable_bytes(std::span(text))) && text.back() == 0 &&
          text.compare(0, name.size(), name) == 0;
 }
-
-std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -92,8 +75,8 @@ const Mapping* mapping_at(const std::vector<Mapping>& mappings, uint64_t address
 }
 
 const Mapping* mapping_of(const std::vector<Mapping>& mappings, std::string_view file) {
-  const auto found = std::ranges::find_if(
-      mappings, [&](const Mapping& m) { return file_name(m.name).starts_with(file); });
+  const auto found =
+      std::ranges::find_if(mappings, [&](const Mapping& m) { return m.file().starts_with(file); });
   return found != mappings.end() ? &*found : nullptr;
 }
 
@@ -115,25 +98,27 @@ std::optional<Symbol> function_of(pid_t pid, const std::vector<Mapping>& mapping
       std::ranges::find_if(mappings, [&](const Mapping& m) { return m.name == library; });
   if (first == mappings.end()) return std::nullopt;
   const uint64_t base = first->begin;
-  const auto tables = dynamic_tables(pid, base);
-  if (!tables) return std::nullopt;
+  auto section = dynamic_section(pid, base);
+  const uint64_t symbols = section[DT_SYMTAB], names = section[DT_STRTAB];
+  const uint64_t table = section[DT_GNU_HASH];
+  if (symbols == 0 || names == 0 || table == 0) return std::nullopt;
   struct Head {
     uint32_t buckets, first_symbol, bloom_words, bloom_shift;
   };
-  const auto head = read_value<Head>(pid, tables->hash);
+  const auto head = read_value<Head>(pid, table);
   if (!head || head->buckets == 0) return std::nullopt;
   const uint32_t hash = gnu_hash(function);
-  const uint64_t buckets = tables->hash + sizeof(Head) + uint64_t{head->bloom_words} * 8;
+  const uint64_t buckets = table + sizeof(Head) + uint64_t{head->bloom_words} * 8;
   const uint64_t chains = buckets + uint64_t{head->buckets} * 4;
   const auto bucket = read_value<uint32_t>(pid, buckets + uint64_t{hash % head->buckets} * 4);
   if (!bucket || *bucket < head->first_symbol) return std::nullopt;
   for (uint64_t index = *bucket;; ++index) {
     const auto chain = read_value<uint32_t>(pid, chains + (index - head->first_symbol) * 4);
-    const auto symbol = read_value<Elf64_Sym>(pid, tables->symbols + index * sizeof(Elf64_Sym));
+    const auto symbol = read_value<Elf64_Sym>(pid, symbols + index * sizeof(Elf64_Sym));
     if (!chain || !symbol) return std::nullopt;
     if ((*chain | 1) == (hash | 1) && symbol->st_value != 0 &&
         ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-        is_named(pid, tables->names + symbol->st_name, function))
+        is_named(pid, names + symbol->st_name, function))
       return Symbol{base + symbol->st_value, symbol->st_size};
     if ((*chain & 1) != 0) return std::nullopt;
   }

@@ -18,6 +18,7 @@ struct Mapping {
   std::string name;     // a path, "[stack]", or empty
 
   bool holds(uint64_t address) const { return begin <= address && address < end; }
+  std::string_view file() const { return std::string_view(name).substr(name.rfind('/') + 1); }
 };
 
 // In the order of addresses. Empty where they cannot be read.
@@ -32,6 +33,13 @@ const Mapping* mapping_of(const std::vector<Mapping>&, std::string_view file);
 // Bytes of the process's memory. False: not all of them may be read, or written. Nothing stops.
 bool read_memory(pid_t, uint64_t address, std::span<std::byte> into);
 bool write_memory(pid_t, uint64_t address, std::span<const std::byte> bytes);
+
+template <typename Value>
+std::optional<Value> read_value(pid_t pid, uint64_t address) {
+  Value value;
+  if (!read_memory(pid, address, std::as_writable_bytes(std::span(&value, 1)))) return std::nullopt;
+  return value;
+}
 
 struct Symbol {
   uint64_t begin = 0, size = 0;

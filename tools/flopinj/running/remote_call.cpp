@@ -248,22 +248,21 @@ bool is_wait(uint64_t call, uint64_t second_argument) {
 }
 
 // The instruction that makes a system call.
-constexpr std::array<unsigned char, 2> kSystemCall{0x0f, 0x05};
+using SystemCallCode = std::array<unsigned char, 2>;
+constexpr SystemCallCode kSystemCall{0x0f, 0x05};
 
 // A wait that was interrupted before, by a debugger for instance, goes on in restart_syscall. Which
 // it is the code of C libraries before 2.41 says: mov $number, %eax; syscall.
 uint64_t call_behind(pid_t pid, uint64_t call, uint64_t next_instruction) {
   if (call != SYS_restart_syscall) return call;
-  struct {
+  struct Code {
     unsigned char move, number[4], call[2];
-  } code{};
-  static_assert(sizeof code == 7);
+  };
+  static_assert(sizeof(Code) == 7);
+  const auto code = read_value<Code>(pid, next_instruction - sizeof(Code));
+  if (!code || code->move != 0xb8 || !std::ranges::equal(code->call, kSystemCall)) return call;
   uint32_t number = 0;
-  if (!read_memory(pid, next_instruction - sizeof code,
-                   std::as_writable_bytes(std::span(&code, 1))) ||
-      code.move != 0xb8 || !std::ranges::equal(code.call, kSystemCall))
-    return call;
-  std::memcpy(&number, code.number, sizeof number);
+  std::memcpy(&number, code->number, sizeof number);
   return number;
 }
 
@@ -290,10 +289,10 @@ struct Place {
 };
 
 bool is_c_library(const Mapping* mapping) {
-  if (mapping == nullptr) return false;
-  const std::string name = mapping->name.substr(mapping->name.rfind('/') + 1);
-  return name.starts_with("libc.so.6") || name.starts_with("libc-2") ||
-         name.starts_with("libpthread");
+  constexpr std::string_view kNames[] = {"libc.so.6", "libc-2", "libpthread"};
+  return mapping != nullptr && std::ranges::any_of(kNames, [&](std::string_view name) {
+           return mapping->file().starts_with(name);
+         });
 }
 
 std::optional<Place> place_of(pid_t pid) {
@@ -379,10 +378,8 @@ std::optional<Entry> entry_of(pid_t pid, const Place& place, const user_regs_str
   if (!is_wait(call, arguments[1]) || !is_c_library(mapping_at(place.mappings, registers.rip)) ||
       place.raw_call.holds(registers.rip) || !is_ordinary_stack(pid, place, registers))
     return std::nullopt;
-  std::array<unsigned char, kSystemCall.size()> code{};
-  if (!read_memory(pid, registers.rip - code.size(), std::as_writable_bytes(std::span(code))) ||
-      code != kSystemCall)
-    return std::nullopt;
+  const uint64_t instruction = registers.rip - kSystemCall.size();
+  if (read_value<SystemCallCode>(pid, instruction) != kSystemCall) return std::nullopt;
   Entry entry{registers, registers};
   const auto result = static_cast<int64_t>(registers.rax);
   const bool goes_on = registers.orig_rax == SYS_restart_syscall && result == -ENOSYS;
@@ -392,7 +389,7 @@ std::optional<Entry> entry_of(pid_t pid, const Place& place, const user_regs_str
   const bool is_left = result == kRestartBlock || result == kRestartSys ||
                        result == kRestartNoInterrupt || result == kRestartNoHandler;
   if (is_left || result == -ENOSYS) {
-    entry.again.rip -= code.size();
+    entry.again.rip = instruction;
     entry.again.rax = call;
   }
   return entry;
