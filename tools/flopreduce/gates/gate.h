@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/gate_result.h"
+#include "report/report.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {

@@ -328,8 +328,8 @@ Report Reducer::run() {
   Totals totals = second_pass(tables, shared);
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
-  Report report = build_report(tables, totals, options_.rules, phases, operators, calls, formulas,
-                               options_.utilization, options_.keep_rows);
+  Report report = build_report({tables, totals, options_.rules, phases, operators, calls, formulas,
+                                options_.utilization, options_.keep_rows});
   report.with_facts = options_.facts;
   step_pass(shared, totals, formulas, report);
   note_missing_ends(tables);

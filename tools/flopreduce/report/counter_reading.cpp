@@ -1,7 +1,7 @@
-#include "report/counter_reading.h"
-
 #include <array>
 #include <string_view>
+
+#include "report/build/build_report.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -28,11 +28,10 @@ CounterReading meaning_of(const trace::Diagnostic& diagnostic) {
 
 }  // namespace
 
-CounterReport counter_reading(const trace::Header& header, bool samples,
-                              const std::vector<trace::Diagnostic>& diagnostics) {
+CounterReport counter_reading(const Recorded& trace, bool samples) {
   if (samples) return {CounterReading::kRead, {}};
   CounterReport found;
-  for (const auto& diagnostic : diagnostics) {
+  for (const auto& diagnostic : trace.diagnostics) {
     const CounterReading meaning = meaning_of(diagnostic);
     const bool known = meaning == CounterReading::kRefused || meaning == CounterReading::kBusy;
     const bool first = found.reading == CounterReading::kUnknown;
@@ -42,9 +41,9 @@ CounterReport counter_reading(const trace::Header& header, bool samples,
   }
   if (found.reading == CounterReading::kRefused || found.reading == CounterReading::kBusy)
     return found;
-  if (header.mode().empty()) return found;
-  if (!header.counters()) return {CounterReading::kNotAsked, {}};
-  if (!header.measures()) return {CounterReading::kOtherRanks, {}};
+  if (trace.header.mode().empty()) return found;
+  if (!trace.header.counters()) return {CounterReading::kNotAsked, {}};
+  if (!trace.header.measures()) return {CounterReading::kOtherRanks, {}};
   if (found.reading == CounterReading::kUnknown) found.reading = CounterReading::kNoneRead;
   return found;
 }

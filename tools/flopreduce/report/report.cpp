@@ -36,16 +36,6 @@ Figure flop_of(const Work& work) {
   return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;
 }
 
-Figure flop_of(const TraceReport& t) {
-  Work work;
-  work.launches = t.launches;
-  work.unmeasured = t.unmeasured;
-  work.varying = t.varying;
-  work.flop = t.flop;
-  work.doubtful = t.doubtful;
-  return flop_of(work);
-}
-
 Figure gpu_time_of(const Work& work) {
   if (!work.time_known()) return Figure::unknown("unknown");
   return {work.time.ns, mark_if(work.time.unknown > 0, Mark::kAtLeast) |

@@ -10,24 +10,68 @@
 
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
-#include "report/counter_reading.h"
-#include "report/facts.h"
 #include "report/figure.h"
-#include "report/gate_result.h"
-#include "report/gpu_time.h"
-#include "report/numbers.h"
-#include "report/roof.h"
 #include "report/steps.h"
-#include "report/time_report.h"
 #include "report/utilization.h"
 #include "support/members.h"
 #include "support/wide.h"
-#include "tables/coverage_growth.h"
 #include "tables/estimate.h"
 #include "tables/formulas.h"
+#include "tables/recorded.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {
+
+// GPU time of a set of launches.
+struct GpuTime {
+  u128 ns = 0;
+  // Launches that are in it with the mean of their signature's other launches.
+  uint64_t estimated = 0;
+  // Launches that are in it with times taken while counters were read: upper bounds.
+  uint64_t windowed = 0;
+  uint64_t unknown = 0;  // launches that are not in it
+
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [ns, estimated, windowed, unknown] = of;
+    return std::tie(ns, estimated, windowed, unknown);
+  }
+  void add(const GpuTime& o) { add_each(sums(*this), sums(o)); }
+};
+
+// What a set of launches could do at best: the least time that the peaks of their devices allow.
+struct Roof {
+  // Sum over precisions of FLOP / peak, in ns: no order of a kernel's operations is faster, were
+  // its units to take turns. One peak for all FLOP would need one precision for all.
+  double compute_ns = 0;
+  double integer_ns = 0;  // the same of integer tensor work, which is no FLOP
+  double memory_ns = 0;   // DRAM bytes / bandwidth
+  double ns = 0;          // the larger of arithmetic, both kinds, and memory, launch by launch
+  u128 dram_bytes = 0;    // read and written, as measured when no other kernel ran
+
+  // Launches that are not in the sums above.
+  uint64_t no_peak = 0;          // FLOP of a precision for which no peak is known
+  uint64_t no_integer_peak = 0;  // integer tensor work of a format for which none is known
+  uint64_t no_bytes = 0;         // nobody read their DRAM bytes
+  uint64_t no_bandwidth = 0;     // bytes, but no bandwidth is known
+
+  template <typename Self>
+  static auto times(Self& of) {
+    auto& [compute_ns, integer_ns, memory_ns, ns, dram_bytes, no_peak, no_integer_peak, no_bytes,
+           no_bandwidth] = of;
+    return std::tie(compute_ns, integer_ns, memory_ns, ns);
+  }
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [compute_ns, integer_ns, memory_ns, ns, dram_bytes, no_peak, no_integer_peak, no_bytes,
+           no_bandwidth] = of;
+    return std::tie(dram_bytes, no_peak, no_integer_peak, no_bytes, no_bandwidth);
+  }
+  void add(const Roof& o) {
+    for_each_pair(times(*this), times(o), [](double& a, double b) { a += b; });
+    add_each(sums(*this), sums(o));
+  }
+};
 
 // A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured launches it
 // is a lower bound.
@@ -311,7 +355,29 @@ struct OperatorsReport {
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
 };
 
-// Recordings that belong together (report/build/runs.h).
+// What became of a process's request to read counters.
+enum class CounterReading : uint8_t {
+  kUnknown,     // the recorder does not say what was asked for (before minor version 2)
+  kNotAsked,    // its mode reads no counters
+  kOtherRanks,  // other ranks of the job were to read them
+  kRead,        // the trace has samples
+  kRefused,     // no permission
+  kBusy,        // another profiler holds them
+  kFailed,      // asked for and not read, for the reason in `problem`
+  kNoneRead,    // asked for and not read, and the trace has no reason
+};
+
+struct CounterReport {
+  CounterReading reading = CounterReading::kUnknown;
+  std::string problem;  // the recorder's own words, with the remedy; raw bytes; may be empty
+};
+
+// Recordings that belong together. A trace has no id of its run, so this goes by what is in its
+// header and by when it ran: recordings are of several runs where their jobs or world sizes differ;
+// where two processes have one rank; where ranks without a job ran more than an hour apart; and,
+// where nobody says a rank, where they ran one after another (of one job: on different hosts), or
+// without a job on different hosts. Recordings of one process, as of repeated attaching, are of one
+// run. A recording whose header is lost is of the first run: nothing is known of it.
 struct RunReport {
   std::vector<size_t> traces;        // Report::traces
   std::string job_id;                // as a scheduler or the user names it; empty: nobody does
@@ -320,36 +386,8 @@ struct RunReport {
   std::vector<std::string> programs;
 };
 
-struct TraceReport {
-  std::string name;  // "rank 0, host pid 100": of no other trace of the report; raw bytes
-  size_t run = 0;    // Report::runs
-  CounterReport counters;
-  std::vector<std::string> files;   // also those that a summary was made of
-  std::optional<uint64_t> wall_ns;  // how long it recorded; nothing where it does not say
-  bool has_header = false, has_end = false, has_overhead = false;
-  trace::Header header;
-  trace::End end;
-  trace::SelfOverhead overhead;
-  trace::Ledger ledger;
-  std::vector<CoveragePoint> coverage_growth;
-  uint64_t launches = 0;
-  uint64_t unmeasured = 0;
-  uint64_t varying = 0;  // whose FLOP are an estimate
-  u128 flop = 0;
-  u128 doubtful = 0;     // as in Work
-  uint64_t devices = 0;  // that it launched on
-  double least_ns = 0;   // that the peaks of its devices allow for `flop`
-  uint64_t no_peak = 0;  // launches that are not in it
-  Figure hfu;            // over wall time x devices
-  std::string damage;    // "no_end 1, lost_packets 3"; empty where nothing is
-  std::vector<trace::Diagnostic> diagnostics;
-  uint64_t diagnostics_left_out = 0;
-};
-
-Figure flop_of(const TraceReport& trace);
-
-// One recorded process among the others; the same index as in Report::traces.
-struct RankReport {
+// One recorded process.
+struct TraceReport : Recorded {
   struct Phase {
     std::string name;
     GpuTime time;
@@ -360,13 +398,17 @@ struct RankReport {
       return time.windowed == 0 && time.unknown == 0 && own_ns >= time.ns - own_ns;
     }
   };
-  std::optional<int32_t> rank;
-  std::vector<Phase> phases;                // each of Report::phases
-  GpuTime gpu_time;                         // their sum
-  std::optional<uint64_t> wall_ns, own_ns;  // of the recording; our own cost in it
-  std::optional<uint64_t> start_ns;         // CLOCK_REALTIME
-  std::optional<uint64_t> start_skew_ns;    // after the process that started first
-  uint32_t clock_khz = 0;                   // highest of its devices' clocks; 0: unknown
+  std::string name;  // "rank 0, host pid 100": of no other trace of the report; raw bytes
+  size_t run = 0;    // Report::runs
+  CounterReport counters;
+  std::vector<std::string> files;  // also those that a summary was made of
+  Work work;
+  uint64_t devices = 0;                   // that it launched on
+  Figure hfu;                             // over wall time x devices
+  std::string damage;                     // "no_end 1, lost_packets 3"; empty where nothing is
+  std::vector<Phase> phases;              // each of Report::phases
+  std::optional<uint64_t> start_skew_ns;  // after the process that started first
+  uint32_t clock_khz = 0;                 // highest of its devices' clocks; 0: unknown
 };
 
 // Of a phase, the process with most GPU time, where several have some that can be compared.
@@ -377,7 +419,6 @@ struct StragglerReport {
 };
 
 struct RanksReport {
-  std::vector<RankReport> ranks;
   std::optional<uint32_t> world_size;  // ranks of the job; nothing where no launcher said it
   std::vector<uint32_t> missing;       // of the job's, or else below the highest rank seen
   std::vector<uint32_t> repeated;      // that several recordings have
@@ -403,6 +444,121 @@ struct RowReport {
   Work work;
   std::vector<std::pair<size_t, u128>> flop;  // by precision (Report::precisions), where not 0
   std::array<u128, kInstructionPrecisions> doubtful{};  // of these, as in Work
+};
+
+// A range path by one rule.
+struct PathReport {
+  uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
+  size_t rule = 0;            // Report::rules
+  std::string layer;          // empty where it is in none, or in several
+  uint64_t launches = 0;
+};
+
+// Launches of one process that have all of these in common.
+struct FactReport {
+  uint32_t trace = 0;               // Report::traces
+  std::optional<uint32_t> device;   // CUDA ordinal
+  uint32_t chip = 0;                // Report::chips
+  uint32_t thread = 0, stream = 0;  // numbers in the trace; 0: not known
+  uint32_t thread_name = 0;         // Report::thread_names
+  uint32_t path = 0;                // Report::paths
+  uint32_t signature = 0;           // Report::signatures
+  uint64_t launches = 0, timed = 0, windowed = 0, graph = 0, unmeasured = 0;
+  uint64_t timed_ns = 0;  // of launches that were timed outside of windows
+  GpuTime time;
+  u128 flop = 0;
+  bool varying = false, at_most = false;  // as in Work
+};
+
+// A number that the program gave to its ranges, such as tokens=4096, and the FLOP for each.
+struct NumberReport {
+  struct InRange {
+    std::string range;  // its path; empty: given in no range
+    uint64_t times = 0;
+    u128 total = 0;
+    bool outermost = true;  // no range around it was given the same number
+    bool step = false;      // it is a training step
+    // FLOP of what was launched in the range, of a training step on any thread / total.
+    std::optional<double> flop_each;
+    bool estimate = false, at_least = false;  // of flop_each
+  };
+  std::string name;  // raw bytes
+  size_t processes = 0;
+  u128 total = 0;                   // of the outermost ranges
+  std::optional<double> flop_each;  // all executed FLOP / total; marked as Report::total is
+  std::vector<InRange> ranges;
+};
+
+// When devices were busy and when they idled, and FLOP over time.
+struct TimeReport {
+  struct Gap {
+    uint64_t begin_ns = 0;  // after the device's first kernel began
+    uint64_t length_ns = 0;
+    std::string before, after;  // kernels, demangled, raw bytes
+  };
+  // FLOP of the launches of one phase, bin by bin.
+  struct Series {
+    std::string phase;
+    uint64_t begin_ns = 0;  // on the trace's clock; a multiple of bin_ns
+    uint64_t bin_ns = 0;    // a power of two
+    std::vector<u128> flop;
+    bool at_least = false;  // launches of the phase are missing from it
+  };
+  // One device of one process. Times that nobody recorded are absent: a trace of level tally says
+  // how long kernels ran, not when.
+  struct Device {
+    uint32_t trace = 0;  // index of Report::traces
+    uint32_t id = 0;     // in that trace; 0 where it is not known
+    std::string name;
+    uint64_t placed = 0;              // launches with a start and an end
+    uint64_t unplaced = 0;            // launches without: in none of these times
+    std::optional<u128> kernel_ns;    // sum of the placed kernels' times
+    std::optional<uint64_t> busy_ns;  // their union: at least one of them ran
+    std::optional<uint64_t> idle_ns;  // between the first and the last of them, with none running
+    std::optional<uint64_t> wall_ns;  // from the start of the process's recording to its end
+    // Of the wall time: before the first of them begins and after the last of them ends.
+    std::optional<uint64_t> before_ns, after_ns;
+    uint64_t begin_ns = 0;           // of the first of them, on the trace's clock
+    uint64_t late = 0, late_ns = 0;  // parts of kernels that may be missing from busy_ns
+    std::array<BusyTime::Decade, BusyTime::kDecades> idle{};
+    std::vector<Gap> largest;  // longest first
+    std::vector<Series> flop;  // of phases that have any
+  };
+  std::vector<Device> devices;  // those with launches
+
+  // Sums over the devices; absent where one of them has none. The wall time of a process counts
+  // once for each of its devices.
+  //
+  // `kernel_ns` and `busy_ns` are as recorded: launches that were slowed while counters were read
+  // are in them as long as they took. Report::total.time, "GPU time", has the mean of their
+  // kernel's other launches for them.
+  std::optional<u128> kernel_ns, busy_ns, idle_ns, before_ns, after_ns, wall_ns;
+  std::optional<u128> own_ns;  // what the profiler took of the programs' threads
+  std::optional<u128>
+      own_wall_ns;       // wall time of those programs, once for each: its share is of this
+  bool complete = true;  // no launch is unplaced, and none was late
+};
+
+// What a condition on the figures (gates/gate.h) came to.
+enum class Verdict : uint8_t {
+  kPassed,
+  kFailed,
+  kNotKnown,  // counts as failed
+  kInvalid,   // a name that the report does not have: an error of usage
+};
+
+struct GateResult {
+  // A figure that the condition names, as the report has it.
+  struct Named {
+    std::string name;
+    std::optional<double> value;
+    std::optional<u128> whole;  // an integer to its last digit
+    std::string reason;         // why it has no value
+  };
+  std::string condition;
+  Verdict verdict = Verdict::kInvalid;
+  std::vector<Named> figures;
+  std::string message;  // one line: the figures with their values, or what is wrong with a name
 };
 
 struct Report {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "peaks/peaks.h"
-#include "report/roof.h"
+#include "report/report.h"
 #include "report/utilization.h"
 #include "tables/formulas.h"
 #include "tables/totals.h"

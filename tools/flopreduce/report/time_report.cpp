@@ -1,10 +1,7 @@
-#include "report/time_report.h"
-
 #include <algorithm>
 
+#include "report/build/build_report.h"
 #include "support/text.h"
-#include "tables/totals.h"
-#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -33,7 +30,7 @@ TimeReport::Device device_of(const TraceTables& tables, const Totals& totals, si
   out.name = device.facts.name();
   out.placed = time.placed;
   out.unplaced = time.unplaced;
-  out.wall_ns = wall_of(tables.traces[device.trace]);
+  out.wall_ns = tables.traces[device.trace].wall_ns();
   if (time.placed == 0) return out;
   out.kernel_ns = time.kernel_ns;
   out.busy_ns = time.busy.busy_ns;
@@ -64,14 +61,6 @@ void add(std::optional<u128>& sum, const std::optional<Value>& value) {
 
 }  // namespace
 
-std::optional<uint64_t> wall_of(const TraceState& trace) {
-  if (trace.has_header && trace.has_end && trace.header.clock_trace_ns() != 0 &&
-      trace.end.time_ns() > trace.header.clock_trace_ns())
-    return trace.end.time_ns() - trace.header.clock_trace_ns();
-  if (trace.has_overhead && trace.overhead.wall_ns() != 0) return trace.overhead.wall_ns();
-  return std::nullopt;
-}
-
 TimeReport build_time_report(const TraceTables& tables, const Totals& totals) {
   TimeReport report;
   for (size_t i = 0; i < totals.devices.size(); ++i)
@@ -92,10 +81,8 @@ TimeReport build_time_report(const TraceTables& tables, const Totals& totals) {
   for (const auto& trace : tables.traces) {
     if (!trace.has_overhead) continue;
     if (!report.own_ns) report.own_ns = report.own_wall_ns = u128{0};
-    add(report.own_wall_ns, wall_of(trace));
-    for (const uint64_t ns : {trace.overhead.launch_callback_ns(), trace.overhead.window_ns(),
-                              trace.overhead.startup_ns()})
-      add_saturating(*report.own_ns, ns);
+    add(report.own_wall_ns, trace.wall_ns());
+    add(report.own_ns, trace.own_ns());
   }
   return report;
 }

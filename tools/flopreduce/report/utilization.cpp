@@ -42,8 +42,8 @@ Figure wall_time(const Report& report) {
   double wall = 0;
   for (const TraceReport& trace : report.traces) {
     if (trace.devices == 0) continue;
-    if (!trace.wall_ns) return Figure::unknown("a trace does not say how long it recorded");
-    wall += static_cast<double>(trace.devices) * static_cast<double>(*trace.wall_ns);
+    if (!trace.wall_ns()) return Figure::unknown("a trace does not say how long it recorded");
+    wall += static_cast<double>(trace.devices) * static_cast<double>(*trace.wall_ns());
   }
   return wall > 0 ? Figure::exact(wall) : Figure::unknown("no launches");
 }
@@ -132,10 +132,11 @@ std::string percent(u128 part, u128 whole) {
 // Executed FLOP at peak / (wall time x devices).
 Figure hfu_of(const Report& report, const TraceReport& trace) {
   if (report.simulated.value_or(false)) return report.utilization.wall_ns;  // why not
-  if (trace.no_peak > 0) return Figure::unknown("no peak known");
-  if (trace.least_ns <= 0) return Figure::unknown("no FLOP executed");
-  const Figure least(trace.least_ns, flop_of(trace).marks());
-  return share_of_peak(least, Figure::exact(trace.wall_ns) * static_cast<double>(trace.devices));
+  const Roof& roof = trace.work.roof;
+  if (roof.no_peak > 0) return Figure::unknown("no peak known");
+  if (roof.compute_ns <= 0) return Figure::unknown("no FLOP executed");
+  const Figure least(roof.compute_ns, flop_of(trace.work).marks());
+  return share_of_peak(least, Figure::exact(trace.wall_ns()) * static_cast<double>(trace.devices));
 }
 
 Covered covered_by_formula(const Report& report, std::string_view phase) {

@@ -43,6 +43,7 @@ class WorkTable {
   // up, always in the same order: shares of a signature are handed out launch by launch, so that
   // rows add up to their signature exactly.
   RowWork next(const Row& row);
+  void start_over() { handed_out_.clear(); }  // with another way to cut them up
   // The same row's work in a sum that holds all rows of its signature: which launches the row got
   // does not matter there.
   Work in_whole(const Row& row, const Work& work) const;

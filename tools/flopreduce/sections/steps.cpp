@@ -133,12 +133,14 @@ Columns<StepsReport::Step> slow_step_columns() {
 Columns<StepsReport::Listed> step_columns() {
   using Step = StepsReport::Listed;
   const auto of_process = [](auto get) {
-    return [get](const Step& step, const Report& report) { return get(report.traces[step.trace]); };
+    return [get](const Step& step, const Report& report) {
+      return std::invoke(get, report.traces[step.trace]);
+    };
   };
   Columns<Step> c;
   c.text(said::kProcess, step_process);
   c.text(said::kSession, of_process(session_of));
-  c.count(said::kRank, of_process(rank_of));
+  c.count(said::kRank, of_process(&TraceReport::rank));
   c.text(said::kHost, of_process([](const TraceReport& t) { return t.header.hostname(); }));
   c.count("number", "step", &Step::number);
   c.text("range", "range",

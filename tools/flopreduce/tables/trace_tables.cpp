@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "support/text.h"
+
 namespace flopinj::reduce {
 
 bool TraceState::follows(uint32_t sequence, DamageLog& log) {
@@ -26,6 +28,29 @@ uint32_t TraceTables::device_index(uint32_t trace, uint32_t id) {
   device.id = id;
   ids.set(id + 1, index);
   return index;
+}
+
+std::string TraceTables::range_label(uint32_t path) const {
+  constexpr size_t kLimit = 256;
+  const PathTable::Path& range = paths[path];
+  const std::string domain = range.domain == NamePool::kEmpty ? "" : names[range.domain] + ":";
+  return cut(domain + names[range.name], kLimit);
+}
+
+std::string TraceTables::path_string(uint32_t path, bool escaped) const {
+  constexpr size_t kLimit = 1024;
+  if (path == PathTable::kRoot) return "(no range)";
+  std::vector<uint32_t> levels;
+  for (; path > PathTable::kLost; path = paths[path].parent) levels.push_back(path);
+  std::string text = path == PathTable::kLost ? "(lost range)" : "";
+  for (auto level = levels.rbegin(); level != levels.rend() && text.size() <= kLimit; ++level) {
+    if (!text.empty()) text += "/";
+    for (const char c : range_label(*level)) {
+      if (escaped && c == '/') text += '\\';
+      text += c;
+    }
+  }
+  return cut(text, kLimit);
 }
 
 void TraceTables::join() {

@@ -12,12 +12,12 @@
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
 #include "reader/pattern_table.h"
-#include "tables/coverage_growth.h"
 #include "tables/given_paths.h"
 #include "tables/id_map.h"
 #include "tables/kernel_code.h"
 #include "tables/kernels.h"
 #include "tables/names.h"
+#include "tables/recorded.h"
 #include "tables/samples.h"
 #include "tables/steps.h"
 
@@ -60,24 +60,13 @@ struct RangeNumber {
 };
 
 // One process's recording.
-struct TraceState {
+struct TraceState : Recorded {
   uint64_t session = 0;
   std::vector<uint32_t> inputs;  // files it is in, as indices of the reducer's inputs
-  bool has_header = false;
-  trace::Header header;
-  bool has_end = false;
-  trace::End end;
-  bool has_ledger = false;
-  trace::Ledger ledger;
-  CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
-  bool has_overhead = false;
-  trace::SelfOverhead overhead;
-  bool from_summary = false;  // as its header says
-  bool has_summary = false;   // it is a recording in a summary, made of other files
+  bool from_summary = false;     // as its header says
+  bool has_summary = false;      // it is a recording in a summary, made of other files
   trace::Summary summary;
   DamageLog damage;  // of such a recording; of others it is the file's
-  std::vector<trace::Diagnostic> diagnostics;
-  uint64_t diagnostics_left_out = 0;
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;
   IdMap stream_numbers;  // of what `streams` gives the device of: CUPTI's, in its context
@@ -130,6 +119,11 @@ struct TraceTables {
   uint32_t path_of(uint32_t path, uint32_t signature) const {
     return given.of(path, signatures[signature].name);
   }
+
+  // One range as "name", or "domain:name" outside NVTX's default domain; at most 256 bytes.
+  std::string range_label(uint32_t path) const;
+  // The path as one string, "/" between levels, at most 1 KiB.
+  std::string path_string(uint32_t path, bool escaped = false) const;
 
   // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
   uint32_t device_index(uint32_t trace, uint32_t id);

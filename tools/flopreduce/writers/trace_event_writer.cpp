@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "passes/launches.h"
-#include "report/operators/layers.h"
 #include "support/text.h"
 #include "tables/flop_series.h"
 #include "writers/writers.h"
@@ -186,14 +185,10 @@ class Writer {
       const trace::Header& header = trace.header;
       out_ << std::exchange(separator, ",") << R"({"host":)" << json_text(header.hostname())
            << R"(,"pid":)" << header.pid() << R"(,"rank":)"
-           << (has_rank(trace) ? std::to_string(header.rank()) : "null") << R"(,"command":)"
+           << (trace.rank() ? std::to_string(*trace.rank()) : "null") << R"(,"command":)"
            << json_text(command_of(header)) << '}';
     }
     out_ << R"(]},"traceEvents":[)";
-  }
-
-  static bool has_rank(const TraceState& trace) {
-    return trace.has_header && trace.header.rank() >= 0;
   }
 
   // The beginning of the next event of "traceEvents". A process of the format is a device.
@@ -239,7 +234,7 @@ class Writer {
     const Device& device = tables_.devices[index];
     const TraceState& trace = tables_.traces[device.trace];
     const trace::Header& header = trace.header;
-    std::string text = has_rank(trace) ? "rank " + std::to_string(header.rank()) + ", " : "";
+    std::string text = trace.rank() ? "rank " + std::to_string(*trace.rank()) + ", " : "";
     text += header.hostname() + " process " + std::to_string(header.pid()) + ", ";
     text += device.id == 0
                 ? "device not known"
@@ -310,7 +305,7 @@ class Writer {
     project(launch, lane.ranges, around(launch), lane.name + " ranges", lane.order,
             [&](const Track::Level& level) {
               const std::string& text = ranges_.of(
-                  level.name, [&](uint32_t path) { return json_text(range_label(tables_, path)); });
+                  level.name, [&](uint32_t path) { return json_text(tables_.range_label(path)); });
               if (level.step == 0) return text;
               return text + R"(,"args":{"step":)" + std::to_string(level.step) + '}';
             });
@@ -379,7 +374,7 @@ class Writer {
     }
     if (launch.path != PathTable::kRoot)
       out_ << R"(,"range":)" << paths_.of(launch.path, [&](uint32_t path) {
-        return json_text(path_string(tables_, path));
+        return json_text(tables_.path_string(path));
       });
     const Signature& s = tables_.signatures[launch.signature];
     for (const auto& [key, size] : {std::pair{"grid", &s.grid}, std::pair{"block", &s.block}})

@@ -41,7 +41,7 @@ TEST_CASE("samples are joined by stable hash, in either order of the files") {
     CHECK(r.ledger.total == LedgerLine{7, 2, 5, 0, 0});
     REQUIRE(r.traces.size() == 2);
     u128 sum = 0;
-    for (const auto& t : r.traces) sum += t.flop;
+    for (const auto& t : r.traces) sum += t.work.flop;
     CHECK(sum == r.total.flop);
     CHECK(r.kernels.size() == 1);
     CHECK(r.devices.size() == 2);

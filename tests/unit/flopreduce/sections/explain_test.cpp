@@ -276,15 +276,15 @@ std::string rank_of(int rank, uint64_t backward_ns, uint64_t start_ns) {
 TEST_CASE("processes side by side: order, missing ranks, stragglers, skew") {
   const Report r =
       reduce_bytes({rank_of(4, 900, 5'000), rank_of(0, 600, 4'000), rank_of(1, 500, 4'500)});
-  REQUIRE(r.ranks.ranks.size() == 3);
-  CHECK(r.ranks.ranks[0].rank == 0);
-  CHECK(r.ranks.ranks[2].rank == 4);
-  CHECK(r.ranks.ranks[2].start_skew_ns == 1'000);
+  REQUIRE(r.traces.size() == 3);
+  CHECK(r.traces[0].rank() == 0);
+  CHECK(r.traces[2].rank() == 4);
+  CHECK(r.traces[2].start_skew_ns == 1'000);
   CHECK(r.ranks.missing == std::vector<uint32_t>{2, 3});
   // The kernel's mean is 5000 / 78: 30 launches of 100 ns in forward, 48 of 2000 ns in backward.
   // Four launches of each process have no time: 256 ns.
-  CHECK(r.ranks.ranks[0].gpu_time.ns == 1000 + 600 + 256);
-  CHECK(r.ranks.ranks[0].gpu_time.estimated == 4);
+  CHECK(r.traces[0].work.time.ns == 1000 + 600 + 256);
+  CHECK(r.traces[0].work.time.estimated == 4);
   size_t backward = 0;
   for (const auto& s : r.ranks.stragglers) {
     if (s.phase != "backward") continue;
@@ -295,7 +295,7 @@ TEST_CASE("processes side by side: order, missing ranks, stragglers, skew") {
   }
   CHECK(backward == 1);
   u128 all = 0;
-  for (const auto& rank : r.ranks.ranks) all += rank.gpu_time.ns;
+  for (const auto& trace : r.traces) all += trace.work.time.ns;
   CHECK(static_cast<double>(all) == Approx(static_cast<double>(r.total.time.ns)).margin(6));
   const std::string text = text_of(r);
   const size_t missing = text.find("No trace of ranks 2, 3: totals are of the other ranks only");
@@ -319,8 +319,8 @@ TEST_CASE("a process whose launches were slowed by measuring is no straggler") {
   };
   const Report r = reduce_bytes({rank(0, true), rank(1, false), rank(2, false), rank(3, false)});
   CHECK(r.total.time.ns == 4'000);  // rank 0 has the others' mean
-  CHECK(r.ranks.ranks[0].gpu_time.ns == 1'000);
-  CHECK(r.ranks.ranks[0].gpu_time.estimated == 10);
+  CHECK(r.traces[0].work.time.ns == 1'000);
+  CHECK(r.traces[0].work.time.estimated == 10);
   REQUIRE(r.ranks.stragglers.size() == 1);
   CHECK(r.ranks.stragglers[0].slowest_ns == 1'000);
   CHECK(text_of(r).find("times the median") == std::string::npos);
@@ -328,7 +328,7 @@ TEST_CASE("a process whose launches were slowed by measuring is no straggler") {
   // Where no process timed the kernel outside of windows, nothing is compared.
   const Report none = reduce_bytes({rank(0, true), rank(1, true)});
   CHECK(none.ranks.stragglers.empty());
-  CHECK(none.ranks.ranks[0].gpu_time.windowed == 10);
+  CHECK(none.traces[0].work.time.windowed == 10);
   CHECK(json_of(none)["ranks"][0].contains("gpu_time_ns_at_most"));
   CHECK(text_of(none).find("<= 5.000 us") != std::string::npos);
 }

@@ -20,7 +20,7 @@
 #include "reader/damage.h"
 #include "reader/packet_reader.h"
 #include "support/shortest_longest.h"
-#include "tables/coverage_growth.h"
+#include "tables/recorded.h"
 #include "tables/steps.h"
 
 namespace flopinj::reduce {

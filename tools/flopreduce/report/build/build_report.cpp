@@ -5,14 +5,8 @@
 #include <numeric>
 
 #include "analytic/operator_flop.h"
-#include "report/build/facts.h"
-#include "report/build/ledger.h"
-#include "report/build/ranks.h"
-#include "report/build/runs.h"
-#include "report/operators/layers.h"
 #include "report/operators/operators.h"
 #include "report/roofs.h"
-#include "report/work_table.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -22,31 +16,22 @@ namespace {
 std::string process_name(const TraceState& trace) {
   if (!trace.has_header) return "header lost";
   const auto& header = trace.header;
-  const std::string rank =
-      header.rank() >= 0 ? "rank " + std::to_string(header.rank()) + ", " : std::string();
+  const std::string rank = trace.rank() ? "rank " + std::to_string(*trace.rank()) + ", " : "";
   return rank + header.hostname() + " pid " + std::to_string(header.pid());
 }
 
 // Adds rows up by phase, rule, kernel and range.
 class Builder {
  public:
-  Builder(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
-          const PhaseMap& phases, const OperatorMap& operators, const OperatorCalls& calls,
-          Formulas& formulas, const UtilizationOptions& utilization, bool keep_rows)
-      : tables_(tables),
-        totals_(totals),
-        rules_(rules),
-        phases_(phases),
-        operator_map_(operators),
-        formulas_(formulas),
-        keep_rows_(keep_rows),
-        work_(tables, totals, formulas),
-        roofs_(tables, totals, formulas, utilization.peaks),
-        utilization_(utilization),
-        operators_(tables, rules, operators, calls, formulas),
-        exclusive_(tables.paths.size()),
-        forward_matrix_(tables.paths.size()),
-        range_of_(tables.paths.size(), kNoRange) {}
+  explicit Builder(const ReportSources& from)
+      : from_(from),
+        tables_(from.tables),
+        work_(from.tables, from.totals, from.formulas),
+        roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
+        operators_(from),
+        exclusive_(from.tables.paths.size()),
+        forward_matrix_(from.tables.paths.size()),
+        range_of_(from.tables.paths.size(), kNoRange) {}
 
   Report build();
 
@@ -67,16 +52,10 @@ class Builder {
   KernelReport& kernel(uint32_t signature);
   PhaseReport& phase(const std::string& name);
 
+  const ReportSources& from_;
   const TraceTables& tables_;
-  const Totals& totals_;
-  const PhaseRules& rules_;
-  const PhaseMap& phases_;
-  const OperatorMap& operator_map_;
-  Formulas& formulas_;
-  bool keep_rows_;
   WorkTable work_;
   Roofs roofs_;  // after work_, which makes all precisions known
-  const UtilizationOptions& utilization_;
   OperatorsBuilder operators_;
   Report report_;
   FactPlaces places_;
@@ -106,15 +85,15 @@ KernelReport& Builder::kernel(uint32_t signature) {
     k.id = name;
     k.name = undefined ? "(lost kernel)" : demangle(tables_.names[name]);
     if (k.name.empty()) k.name = "(kernel without a name)";
-    const auto times = totals_.launch_times.find(name);
-    if (times != totals_.launch_times.end()) k.times = times->second;
+    const auto times = from_.totals.launch_times.find(name);
+    if (times != from_.totals.launch_times.end()) k.times = times->second;
   }
   return report_.kernels[entry->second];
 }
 
 void Builder::add_rows() {
-  for (size_t i = 0; i < totals_.rows.size(); ++i) {
-    const Row& row = totals_.rows[i];
+  for (size_t i = 0; i < from_.totals.rows.size(); ++i) {
+    const Row& row = from_.totals.rows[i];
     auto [work, flop] = work_.next(row);
     work.roof = roofs_.of(row, flop, work.launches);
     const Work in_whole = work_.in_whole(row, work);
@@ -130,8 +109,8 @@ void Builder::add_rows() {
     if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
     if (parameters == ParameterClass::kUnknown) add_saturating(k.opaque_launches, work.launches);
     report_.rules[row.rule].work.add(work);
-    if (rules_.leaves_unclear(row.rule)) report_.unclear.add(work);
-    PhaseReport& p = phase(rules_.rules()[row.rule].phase);
+    if (from_.rules.leaves_unclear(row.rule)) report_.unclear.add(work);
+    PhaseReport& p = phase(from_.rules.rules()[row.rule].phase);
     p.work.add(work);
     p.flop.add(flop);
     if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
@@ -139,7 +118,7 @@ void Builder::add_rows() {
     operators_.add(
         row, work, flop,
         work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
-    if (keep_rows_) keep_row(row, work, flop, p.name);
+    if (from_.keep_rows) keep_row(row, work, flop, p.name);
     places_.add_path(row, report_, [&](auto&& add_layer) {
       operators_.join().for_each_home(
           row.path, p.name, [&](uint32_t home, const Part&) { add_layer(layer_of(home)); });
@@ -151,8 +130,8 @@ void Builder::add_rows() {
 
 // Whether the operator that a launch belongs to multiplies matrices.
 bool Builder::is_product(uint32_t path) const {
-  const uint32_t at = operator_map_.operator_of(path);
-  return at != kNoIndex && operator_gradients(*operator_map_.name_of(at));
+  const uint32_t at = from_.operators.operator_of(path);
+  return at != kNoIndex && operator_gradients(*from_.operators.name_of(at));
 }
 
 // What explanations are made of.
@@ -177,8 +156,8 @@ void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
 
 // Empty where a path is in none, and where no range gives the phase: then it is just a range.
 std::string Builder::layer_of(uint32_t home) const {
-  std::string layer = operator_map_.layer_name(home);
-  if (layer == path_string(tables_, home)) layer.clear();
+  std::string layer = from_.operators.layer_name(home);
+  if (layer == tables_.path_string(home)) layer.clear();
   return layer;
 }
 
@@ -245,7 +224,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     m.flop = mul_div_round(m.counted, m.numerator, m.denominator, overflow);
     m.precision = part.meaning.role == MetricRole::kInteger
                       ? std::string(kIntegerFormats[part.meaning.precision])
-                      : formulas_.precisions()[part.meaning.precision];
+                      : from_.formulas.precisions()[part.meaning.precision];
   }
 }
 
@@ -254,7 +233,7 @@ void Builder::add_phases() {
   for (const char* name :
        {"forward", "loss", "recompute", "backward", "optimizer", "communication"})
     phase(name);
-  for (const auto& rule : rules_.rules())
+  for (const auto& rule : from_.rules.rules())
     report_.rules.push_back({PhaseRules::describe(rule), rule.phase, {}});
 }
 
@@ -276,8 +255,8 @@ void Builder::add_ranges() {
     if (inclusive[path].launches == 0) continue;
     range_of_[path] = static_cast<uint32_t>(report_.ranges.size());
     path_of.push_back(path);
-    const std::string whole = path_string(tables_, path);
-    report_.ranges.push_back({whole, path > PathTable::kLost ? range_label(tables_, path) : whole,
+    const std::string whole = tables_.path_string(path);
+    report_.ranges.push_back({whole, path > PathTable::kLost ? tables_.range_label(path) : whole,
                               tables_.paths[path].depth, inclusive[path], exclusive_[path]});
   }
   report_.outside_ranges = exclusive_[PathTable::kRoot];
@@ -295,13 +274,12 @@ void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
   for (size_t i = 0; i < report_.ranges.size(); ++i) {
     const RangeReport& range = report_.ranges[i];
     if (range.depth <= inside) inside = seen[range.path] > 1 ? range.depth : kNoIndex;
-    if (inside != kNoIndex) changed.emplace_back(i, path_string(tables_, path_of[i], true));
+    if (inside != kNoIndex) changed.emplace_back(i, tables_.path_string(path_of[i], true));
   }
   for (auto& [i, path] : changed) report_.ranges[i].path = std::move(path);
 }
 
 void Builder::add_traces() {
-  std::unordered_map<uint64_t, uint64_t> handed_out;
   std::vector<bool> has_samples(tables_.traces.size());
   tables_.samples_by_device.for_each([&](uint32_t, uint32_t device, const SampleSet&) {
     has_samples[tables_.devices[device].trace] = true;
@@ -311,40 +289,17 @@ void Builder::add_traces() {
     TraceReport& t = report_.traces.emplace_back();
     t.name = process_name(state);
     if (const size_t same = ++names[t.name]; same > 1) t.name += " (" + std::to_string(same) + ")";
-    t.counters =
-        counter_reading(state.header, has_samples[report_.traces.size() - 1], state.diagnostics);
-    t.has_header = state.has_header;
-    t.has_end = state.has_end;
-    t.has_overhead = state.has_overhead;
-    t.header = state.header;
-    t.end = state.end;
-    t.overhead = state.overhead;
-    t.wall_ns = wall_of(state);
-    t.ledger = state.ledger;
-    t.coverage_growth = state.coverage_growth.points();
-    t.diagnostics = state.diagnostics;
-    t.diagnostics_left_out = state.diagnostics_left_out;
+    static_cast<Recorded&>(t) = state;
+    t.counters = counter_reading(t, has_samples[report_.traces.size() - 1]);
     if (state.has_header && state.header.simulated()) report_.simulated = true;
   }
-  for (const auto& row : totals_.device_rows) {
+  work_.start_over();
+  for (const auto& row : from_.totals.device_rows) {
     const Device& device = tables_.devices[row.device];
-    TraceReport& t = report_.traces[device.trace];
-    add_saturating(t.launches, row.launches);
-    const SignatureResult& result = work_.result(row.signature, device.chip);
-    if (result.flop.status != FlopStatus::kMeasured) {
-      add_saturating(t.unmeasured, row.launches);
-      continue;
-    }
-    uint64_t& from = handed_out[static_cast<uint64_t>(row.signature) << 32 | device.chip];
-    if (result.estimated()) add_saturating(t.varying, row.launches);
-    const uint64_t count = std::min(row.launches, result.counts.launches - from);
-    const Flop flop = result.flop.of(from, count, result.counts.launches);
-    add_saturating(t.flop, flop.total);
-    add_saturating(t.doubtful, flop.all_doubtful());
-    const Roof roof = roofs_.of(Row{row.signature, device.chip, 0, 0, {}}, flop, count);
-    t.least_ns += roof.compute_ns;
-    add_saturating(t.no_peak, roof.no_peak);
-    from += count;
+    const Row launches{row.signature, device.chip, 0, 0, {.launches = row.launches}};
+    auto [work, flop] = work_.next(launches);
+    work.roof = roofs_.of(launches, flop, row.launches);
+    report_.traces[device.trace].work.add(work);
   }
 }
 
@@ -368,7 +323,7 @@ std::vector<uint32_t> Builder::sort_kernels() {
 }
 
 void Builder::add_to_stack(uint64_t key, const Row& row, const Work& work) {
-  const std::string& phase_name = rules_.rules()[row.rule].phase;
+  const std::string& phase_name = from_.rules.rules()[row.rule].phase;
   const auto [entry, fresh] = stacks_.try_emplace(key);
   StackReport& stack = entry->second;
   if (fresh) stack.phase = phase_name;
@@ -393,20 +348,19 @@ Report Builder::build() {
   const bool headers = std::all_of(tables_.traces.begin(), tables_.traces.end(),
                                    [](const auto& t) { return t.has_header; });
   if (headers) report_.simulated = false;
-  report_.fma = formulas_.fma();
-  report_.medians_left_out = totals_.medians_left_out;
+  report_.fma = from_.formulas.fma();
+  report_.medians_left_out = from_.totals.medians_left_out;
   add_phases();
   add_rows();
   report_.operators = operators_.build();
   add_ranges();
   add_traces();
-  build_ledger(tables_, totals_, work_, report_);
+  build_ledger(from_, work_, report_);
   for (const DeviceReport& device : report_.devices)
     if (device.ledger.launches > 0) ++report_.traces[device.trace].devices;
   const Work forward = phase("forward").work;
   const Work backward = phase("backward").work;
-  report_.ratio = backward_forward(tables_, rules_, phases_, forward, backward, report_.operators,
-                                   forward_matrix_);
+  report_.ratio = backward_forward(from_, forward, backward, report_.operators, forward_matrix_);
   if (report_.unclear.flop > 0 || !report_.unclear.flop_complete())
     report_.ratio.ratio = report_.ratio.ratio.with(Mark::kAtMost);
   // Forward may be larger by matrix work that numbers do not place.
@@ -420,33 +374,27 @@ Report Builder::build() {
     ratio.verdict = RatioVerdict::kNone;
   }
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
-  build_ranks(tables_, totals_, work_, rules_, report_);
-  report_.precisions = formulas_.precisions();
+  build_ranks(from_, work_, report_);
+  report_.precisions = from_.formulas.precisions();
   report_.utilization.devices = roofs_.devices();
   report_.utilization.unused_overrides = roofs_.unused_overrides();
   for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
-  report_.time = build_time_report(tables_, totals_);
+  report_.time = build_time_report(tables_, from_.totals);
   for (auto& device : report_.time.devices)
     for (auto& series : device.flop)
       series.at_least = device.unplaced > 0 || !phase_work(report_, series.phase).flop_complete();
   build_runs(report_);
-  count_steps(tables_, utilization_, report_);
+  count_steps(tables_, from_.utilization, report_);
   add_numbers(tables_, range_of_, report_);
-  build_utilization(utilization_, report_);
+  build_utilization(from_.utilization, report_);
   add_stacks();
   places_.sort_paths(range_of_, report_);
-  build_facts(tables_, totals_, formulas_, places_, report_);
+  build_facts(from_, places_, work_, report_);
   return std::move(report_);
 }
 
 }  // namespace
 
-Report build_report(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, const OperatorMap& operators,
-                    const OperatorCalls& calls, Formulas& formulas,
-                    const UtilizationOptions& utilization, bool keep_rows) {
-  return Builder(tables, totals, rules, phases, operators, calls, formulas, utilization, keep_rows)
-      .build();
-}
+Report build_report(const ReportSources& from) { return Builder(from).build(); }
 
 }  // namespace flopinj::reduce

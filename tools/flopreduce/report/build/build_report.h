@@ -1,19 +1,108 @@
 // From the joined tables to a report.
 #pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
 #include "phases/operator_calls.h"
 #include "phases/operators.h"
 #include "phases/phases.h"
 #include "report/report.h"
+#include "report/work_table.h"
 #include "tables/formulas.h"
 #include "tables/totals.h"
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 
+// What a report is made of. All must outlive the making.
+struct ReportSources {
+  const TraceTables& tables;
+  const Totals& totals;
+  const PhaseRules& rules;
+  const PhaseMap& phases;
+  const OperatorMap& operators;
+  const OperatorCalls& calls;
+  Formulas& formulas;
+  const UtilizationOptions& utilization;
+  bool keep_rows = false;  // Report::rows
+};
+
 // Fills everything but damage, errors and the traces' file names.
-Report build_report(const TraceTables& tables, const Totals& totals, const PhaseRules& rules,
-                    const PhaseMap& phases, const OperatorMap& operators,
-                    const OperatorCalls& calls, Formulas& formulas,
-                    const UtilizationOptions& utilization, bool keep_rows);
+Report build_report(const ReportSources& from);
+
+// Its parts, each in a file of its own.
+
+// What became of every launch: made = measured + extrapolated + unmeasured + dropped, per device
+// and in total.
+void build_ledger(const ReportSources& from, const WorkTable& work, Report& report);
+// Why a signature's launches on devices of this kind have no FLOP count; empty where they have one.
+std::string reason_of(const TraceTables& tables, const WorkTable& work, uint32_t signature,
+                      uint32_t chip);
+
+// `samples`: the trace has samples of counters.
+CounterReport counter_reading(const Recorded& trace, bool samples);
+
+// Which recordings belong together: Report::runs and TraceReport::run. The report's traces and time
+// must be there.
+void build_runs(Report& report);
+
+// The processes of a job side by side: who is slow, who started late, who is missing. The report's
+// traces must be there. GPU time is as everywhere in the report: launches without a time outside of
+// windows have the mean of their signature's other launches.
+void build_ranks(const ReportSources& from, const WorkTable& work, Report& report);
+
+TimeReport build_time_report(const TraceTables& tables, const Totals& totals);
+
+// backward / forward and what it should be. `forward_matrix`: matrix FLOP of forward-phase launches
+// directly in each range path (not below it). `operators` is done.
+//
+// The expected ratio is that of the operators, by evidence, where they hold half of forward's
+// matrix FLOP or more; else that of the layers, where backward names them too (both:
+// report/operators/forward_backward.h); else the range from 2 - f1 to 2, where f1 is the share of
+// the layer entered first: that every layer is trained is assumed. The ratio that is to be judged
+// never has a part in it.
+RatioReport backward_forward(const ReportSources& from, const Work& forward, const Work& backward,
+                             const OperatorsReport& operators, std::vector<u128> forward_matrix);
+
+// Numbers of ranges. `range_of`: by PathTable, the place in Report::ranges.
+void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_of, Report& report);
+// What needs the FLOP of training steps.
+void add_step_numbers(Report& report);
+
+// What each process did, by thread, stream, range path, rule and signature: where the report has
+// what the tables have.
+struct FactPlaces {
+  static uint64_t key(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
+  // Adds the launches of a row to its path in the report. Of one that is new, layers(add) calls
+  // add() with the layer of each place that its launches belong to.
+  template <typename Layers>
+  void add_path(const Row& row, Report& report, Layers&& layers) {
+    const auto [entry, fresh] =
+        paths.try_emplace(key(row.path, row.rule), static_cast<uint32_t>(report.paths.size()));
+    if (fresh) {
+      PathReport& path = report.paths.emplace_back();
+      path.range = row.path;  // until sort_paths()
+      path.rule = row.rule;
+      bool first = true;
+      layers([&](std::string layer) {
+        if (!first && layer != path.layer) layer.clear();
+        first = false;
+        path.layer = std::move(layer);
+      });
+    }
+    add_saturating(report.paths[entry->second].launches, row.counts.launches);
+  }
+  // When ranges have their places: `range_of`, by path.
+  void sort_paths(const std::vector<uint32_t>& range_of, Report& report);
+
+  std::unordered_map<uint64_t, uint32_t> paths;       // (path, rule) -> Report::paths
+  std::unordered_map<uint64_t, uint32_t> signatures;  // (signature, chip) -> Report::signatures
+};
+// Fills report.facts from totals.facts. FLOP of the facts add up to the report's total.
+void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable& work,
+                 Report& report);
 
 }  // namespace flopinj::reduce

@@ -1,10 +1,8 @@
-#include "report/build/facts.h"
-
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 
-#include "report/work_table.h"
+#include "report/build/build_report.h"
 
 namespace flopinj::reduce {
 
@@ -27,13 +25,15 @@ void FactPlaces::sort_paths(const std::vector<uint32_t>& range_of, Report& repor
 }
 
 // Ids count from 1 and device 1 is ordinal 0; the device of id 0 is not known.
-void build_facts(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-                 const FactPlaces& places, Report& report) {
+void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable& work,
+                 Report& report) {
+  const TraceTables& tables = from.tables;
+  const Totals& totals = from.totals;
   report.fact_launches_left_out = totals.fact_launches_left_out;
   if (totals.facts.empty()) return;
   report.chips = tables.chips;
   std::unordered_map<uint32_t, uint32_t> thread_names;  // NamePool -> report.thread_names
-  WorkTable works(tables, totals, formulas);
+  work.start_over();
   report.facts.reserve(totals.facts.size());
   for (const FactRow& row : totals.facts) {
     const Device& device = tables.devices[row.device];
@@ -44,8 +44,8 @@ void build_facts(const TraceTables& tables, const Totals& totals, Formulas& form
       add_saturating(report.fact_launches_left_out, row.counts.launches);
       continue;
     }
-    const Work work =
-        works.next(Row{row.signature, device.chip, row.path, row.rule, row.counts}).work;
+    const Work did =
+        work.next(Row{row.signature, device.chip, row.path, row.rule, row.counts}).work;
     FactReport& fact = report.facts.emplace_back();
     fact.trace = device.trace;
     if (device.id > 0) fact.device = device.id - 1;
@@ -65,11 +65,11 @@ void build_facts(const TraceTables& tables, const Totals& totals, Formulas& form
     fact.timed_ns = row.counts.time_ns;
     fact.windowed = row.counts.windowed;
     fact.graph = row.counts.graph;
-    fact.unmeasured = work.unmeasured;
-    fact.time = work.time;
-    fact.flop = work.flop;
-    fact.varying = work.varying > 0;
-    fact.at_most = work.flop_at_most();
+    fact.unmeasured = did.unmeasured;
+    fact.time = did.time;
+    fact.flop = did.flop;
+    fact.varying = did.varying > 0;
+    fact.at_most = did.flop_at_most();
   }
 }
 

@@ -1,8 +1,7 @@
-#include "report/build/ledger.h"
-
 #include <algorithm>
 #include <map>
 
+#include "report/build/build_report.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -180,13 +179,14 @@ std::vector<LostLaunches> lost_launches(const TraceTables& tables,
 
 }  // namespace
 
-void build_ledger(const TraceTables& tables, const Totals& totals, const WorkTable& work,
-                  Report& report) {
+void build_ledger(const ReportSources& from, const WorkTable& work, Report& report) {
+  const TraceTables& tables = from.tables;
   ReasonCounts unmeasured;
   ReasonCounts dropped;
   ReasonCounts duplicates;
   ReasonCounts unseen;
-  std::vector<LedgerLine> lines = lines_of_rows(tables, totals, work, unmeasured, report.ledger);
+  std::vector<LedgerLine> lines =
+      lines_of_rows(tables, from.totals, work, unmeasured, report.ledger);
   const std::vector<LostLaunches> lost = lost_launches(tables, lines);
   LedgerReport& ledger = report.ledger;
   for (uint32_t d = 0; d < tables.devices.size(); ++d) {

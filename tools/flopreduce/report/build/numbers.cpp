@@ -1,12 +1,8 @@
-#include "report/numbers.h"
-
 #include <map>
 #include <set>
 #include <utility>
 
-#include "report/operators/layers.h"
-#include "report/report.h"
-#include "tables/trace_tables.h"
+#include "report/build/build_report.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -65,7 +61,7 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
     out.processes = processes[name];
     for (const auto& [path, sum] : sums) {
       NumberReport::InRange& one = out.ranges.emplace_back();
-      if (path != PathTable::kRoot) one.range = path_string(tables, path);
+      if (path != PathTable::kRoot) one.range = tables.path_string(path);
       one.times = sum.times;
       one.total = sum.total;
       one.step = steps.contains(path);

@@ -1,12 +1,10 @@
-#include "report/build/runs.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
 
-#include "support/wide.h"
+#include "report/build/build_report.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -80,7 +78,7 @@ Recording recording_of(const Report& report, size_t index) {
   Recording r{index, t.header.clock_realtime_ns(), UINT64_MAX, {}, &t.header};
   for (const std::string& word : t.header.command_line()) r.command += word + ' ';
   if (!r.command.empty()) r.command.pop_back();
-  std::optional<uint64_t> length = t.wall_ns;
+  std::optional<uint64_t> length = t.wall_ns();
   if (!length && t.header.clock_trace_ns() != 0)
     for (const TimeReport::Device& d : report.time.devices) {
       if (d.trace != index || !d.busy_ns || !d.idle_ns) continue;

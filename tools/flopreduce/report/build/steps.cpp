@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/operators/layers.h"
 #include "report/report.h"
 #include "support/text.h"
 #include "tables/totals.h"
@@ -50,7 +49,7 @@ std::string range_name(const TraceState& trace, const TraceTables& tables) {
   const uint32_t path = trace.steps.sums().path;
   const uint32_t index = trace.paths.get(path);
   if (path == 0 || index == kNoIndex) return "";
-  std::string name = range_label(tables, index);
+  std::string name = tables.range_label(index);
   const size_t last = name.find_last_not_of(" 0123456789#_-:=/.[]()");
   return last == name.npos ? name : name.substr(0, last + 1);
 }

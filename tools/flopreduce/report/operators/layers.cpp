@@ -1,33 +1,32 @@
-#include "report/operators/layers.h"
-
 #include <algorithm>
 
 #include "analytic/operator_name.h"
-#include "support/text.h"
+#include "report/build/build_report.h"
 
 namespace flopinj::reduce {
 namespace {
 
-bool is_forward(const PhaseRules& rules, uint32_t rule) {
-  return rule != kNoIndex && rules.rules()[rule].phase == "forward";
-}
-
 // The layers of a forward pass are the ranges directly below a range that says forward (the
 // outermost one that does, and no operator), as far as they hold matrix work. Paths are in the
 // order in which they were first entered.
-void find_layers(const TraceTables& tables, const PhaseRules& rules, const PhaseMap& phases,
-                 const std::vector<u128>& inclusive, RatioReport& report) {
+void find_layers(const ReportSources& from, const std::vector<u128>& inclusive,
+                 RatioReport& report) {
+  const TraceTables& tables = from.tables;
+  const PhaseMap& phases = from.phases;
   u128& first = report.first_layers_flop;
   u128& all = report.layered_flop;
+  const auto is_forward = [&](uint32_t rule) {
+    return rule != kNoIndex && from.rules.rules()[rule].phase == "forward";
+  };
   std::vector<bool> seen_layer(tables.paths.size(), false);  // of a forward range
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
     const uint32_t parent = tables.paths[i].parent;
     if (parent <= PathTable::kLost || inclusive[i] == 0) continue;
     const uint32_t grandparent = tables.paths[parent].parent;
     const bool layer =
-        is_forward(rules, phases.own_rule(parent)) &&
+        is_forward(phases.own_rule(parent)) &&
         !parse_operator_name(tables.names[tables.paths[parent].name]) &&
-        (grandparent <= PathTable::kLost || !is_forward(rules, phases.path_rule(grandparent)));
+        (grandparent <= PathTable::kLost || !is_forward(phases.path_rule(grandparent)));
     if (!layer) continue;
     const bool is_first = !seen_layer[parent];
     seen_layer[parent] = true;
@@ -35,7 +34,7 @@ void find_layers(const TraceTables& tables, const PhaseRules& rules, const Phase
       add_saturating(first, inclusive[i]);
       add_saturating(all, inclusive[parent]);  // forward ranges without layers say nothing
     }
-    report.layers.push_back({path_string(tables, i), inclusive[i], is_first});
+    report.layers.push_back({tables.path_string(i), inclusive[i], is_first});
   }
   if (report.layers.empty() || all == 0) return;
   report.first_layer_share = quotient(first, all);
@@ -124,32 +123,7 @@ std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& 
 
 }  // namespace
 
-std::string range_label(const TraceTables& tables, uint32_t path) {
-  constexpr size_t kLimit = 256;
-  const auto& range = tables.paths[path];
-  const std::string domain =
-      range.domain == NamePool::kEmpty ? "" : tables.names[range.domain] + ":";
-  return cut(domain + tables.names[range.name], kLimit);
-}
-
-std::string path_string(const TraceTables& tables, uint32_t path, bool escaped) {
-  constexpr size_t kLimit = 1024;
-  if (path == PathTable::kRoot) return "(no range)";
-  std::vector<uint32_t> levels;
-  for (; path > PathTable::kLost; path = tables.paths[path].parent) levels.push_back(path);
-  std::string text = path == PathTable::kLost ? "(lost range)" : "";
-  for (auto level = levels.rbegin(); level != levels.rend() && text.size() <= kLimit; ++level) {
-    if (!text.empty()) text += "/";
-    for (const char c : range_label(tables, *level)) {
-      if (escaped && c == '/') text += '\\';
-      text += c;
-    }
-  }
-  return cut(text, kLimit);
-}
-
-RatioReport backward_forward(const TraceTables& tables, const PhaseRules& rules,
-                             const PhaseMap& phases, const Work& forward, const Work& backward,
+RatioReport backward_forward(const ReportSources& from, const Work& forward, const Work& backward,
                              const OperatorsReport& operators, std::vector<u128> forward_matrix) {
   RatioReport report;
   if (forward.flop > 0 && backward.launches > 0 && backward.flop_known()) {
@@ -167,9 +141,9 @@ RatioReport backward_forward(const TraceTables& tables, const PhaseRules& rules,
   }
   for (size_t i = forward_matrix.size();
        i-- > PathTable::kLost + 1;)  // children come after their parents
-    add_saturating(forward_matrix[tables.paths[static_cast<uint32_t>(i)].parent],
+    add_saturating(forward_matrix[from.tables.paths[static_cast<uint32_t>(i)].parent],
                    forward_matrix[i]);
-  find_layers(tables, rules, phases, forward_matrix, report);
+  find_layers(from, forward_matrix, report);
   if (operators.differentiated_again > 0)
     report.expected_missing = "gradients are differentiated again: theory is of one backward pass";
   else

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "analytic/operator_flop.h"
-#include "report/operators/layers.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -16,25 +15,13 @@ u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
-OperatorsBuilder::OperatorsBuilder(const TraceTables& tables, const PhaseRules& rules,
-                                   const OperatorMap& operators, const OperatorCalls& calls,
-                                   const Formulas& formulas)
-    : tables_(tables),
-      rules_(rules),
-      operators_(operators),
-      calls_(calls),
-      formulas_(formulas),
-      join_(calls),
-      call_forms_(operators, join_),
-      forward_backward_(tables, operators, join_) {}
-
 void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
                            const std::string& reason) {
-  const std::string& phase = rules_.rules()[row.rule].phase;
+  const std::string& phase = from_.rules.rules()[row.rule].phase;
   forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
   if (phase == "backward" && operators_.own_number_of(row.path) != kNoIndex)
     add_saturating(report_.differentiated_again, work.launches);
-  if (rules_.leaves_unclear(row.rule) && (work.flop > 0 || !work.flop_complete()))
+  if (from_.rules.leaves_unclear(row.rule) && (work.flop > 0 || !work.flop_complete()))
     forward_backward_.add_unclear(row.path);
   const uint32_t path = operators_.operator_of(row.path);
   if (path == kNoIndex) return;
@@ -43,8 +30,8 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
   Place& place = places_[{path, phase}];
   place.work.add(work);
   if (place.reason.empty()) place.reason = reason;
-  for (size_t i = 0; i < formulas_.precisions().size(); ++i)
-    if (flop.by_precision[i] > 0 && formulas_.precisions()[i].starts_with("tensor"))
+  for (size_t i = 0; i < from_.formulas.precisions().size(); ++i)
+    if (flop.by_precision[i] > 0 && from_.formulas.precisions()[i].starts_with("tensor"))
       place.tensor = true;
   place.kernels[{row.path, tables_.signatures[row.signature].name}].add(
       {work.launches, work.flop, work.matrix_flop});
@@ -91,7 +78,8 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
   // One number may stand for several calls, as for the two products of a square matrix's gradients:
   // then each launch does the work of a whole call.
   const auto& formula = forms.front().formula;
-  const u128 each = forms.size() == 1 && formula.flop ? formula.flop->flop(formulas_.fma()) : 0;
+  const u128 each =
+      forms.size() == 1 && formula.flop ? formula.flop->flop(from_.formulas.fma()) : 0;
   const auto is_whole = [&](u128 flop, uint64_t times) {
     return each > 0 && quotient(flop, times) >= 0.75 * static_cast<double>(each);
   };
@@ -134,7 +122,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   OperatorFacts facts;
   facts.name = operators_.name_of(path);
   facts.phase = phase;
-  facts.fma = formulas_.fma();
+  facts.fma = from_.formulas.fma();
   facts.work = place.work;
   facts.tensor = place.tensor;
   facts.unmeasured_reason = place.reason;
@@ -217,7 +205,7 @@ void OperatorsBuilder::add_types() {
 void OperatorsBuilder::add_place(uint32_t path, const Place& place, const OperatorFacts& facts) {
   OperatorReport& r = report_.places.emplace_back();
   r.name = facts.name->name;
-  r.range = range_label(tables_, path);
+  r.range = tables_.range_label(path);
   r.layer = forward_backward_.layer_name(path);
   r.phase = facts.phase;
   r.calls = facts.calls;

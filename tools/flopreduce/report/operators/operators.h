@@ -7,25 +7,26 @@
 #include <utility>
 #include <vector>
 
-#include "phases/operator_calls.h"
-#include "phases/operators.h"
-#include "phases/phases.h"
+#include "report/build/build_report.h"
 #include "report/operators/call_forms.h"
 #include "report/operators/causes.h"
 #include "report/operators/forward_backward.h"
 #include "report/operators/gradients.h"
 #include "report/operators/operator_join.h"
-#include "report/report.h"
-#include "tables/totals.h"
-#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 
 class OperatorsBuilder {
  public:
-  // All must outlive the builder. `formulas` is done: every signature was evaluated.
-  OperatorsBuilder(const TraceTables& tables, const PhaseRules& rules, const OperatorMap& operators,
-                   const OperatorCalls& calls, const Formulas& formulas);
+  // The sources' formulas are done: every signature was evaluated.
+  explicit OperatorsBuilder(const ReportSources& from)
+      : from_(from),
+        tables_(from.tables),
+        operators_(from.operators),
+        calls_(from.calls),
+        join_(from.calls),
+        call_forms_(from.operators, join_),
+        forward_backward_(from.tables, from.operators, join_) {}
   // Takes one row of the totals. `reason`: why it is unmeasured, where it is.
   void add(const Row& row, const Work& work, const Flop& flop, const std::string& reason);
   OperatorsReport build();
@@ -57,11 +58,10 @@ class OperatorsBuilder {
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
   void add_types();
 
+  const ReportSources& from_;
   const TraceTables& tables_;
-  const PhaseRules& rules_;
   const OperatorMap& operators_;
   const OperatorCalls& calls_;
-  const Formulas& formulas_;
   OperatorJoin join_;
   CallForms call_forms_;
   ForwardBackwardBuilder forward_backward_;

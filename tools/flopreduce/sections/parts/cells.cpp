@@ -99,11 +99,6 @@ std::optional<uint32_t> pid_of(const TraceReport& trace) {
   return trace.has_header ? std::optional(trace.header.pid()) : std::nullopt;
 }
 
-std::optional<uint32_t> rank_of(const TraceReport& trace) {
-  const int32_t rank = trace.header.rank();
-  return trace.has_header && rank >= 0 ? std::optional(static_cast<uint32_t>(rank)) : std::nullopt;
-}
-
 Cell share_cell(u128 part, u128 whole) { return share_figure(part, whole); }
 
 Cell flop_share_cell(const Work& part, const Work& whole) { return flop_share(part, whole); }

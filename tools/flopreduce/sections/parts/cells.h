@@ -42,7 +42,6 @@ Figure share_figure(u128 part, u128 whole);  // nothing where the whole is 0
 // Of a process.
 uint64_t number_of(const TraceReport& trace, const Report& report);  // from 0; one of its traces
 std::optional<std::string> session_of(const TraceReport& trace);
-std::optional<uint32_t> rank_of(const TraceReport& trace);
 std::optional<uint32_t> pid_of(const TraceReport& trace);
 
 Cell marked(Cell cell, Mark mark);   // where it holds something

@@ -57,7 +57,7 @@ std::optional<uint32_t> known_number(uint32_t number) {
 Columns<FactReport> fact_columns() {
   Columns<FactReport> c;
   c.text(said::kSession, of_process(session_of));
-  c.count(said::kRank, of_process(rank_of));
+  c.count(said::kRank, of_process(&TraceReport::rank));
   c.text(said::kHost, of_process([](const TraceReport& t) { return t.header.hostname(); }));
   c.count(said::kPid, of_process(pid_of));
   c.count("device", "device", &FactReport::device, "CUDA's number of it in the process");

@@ -119,7 +119,7 @@ Section measuring_section(const Report& report) {
   for (size_t i = 0; i < report.traces.size() && s.below.size() < kShown; ++i) {
     const TraceReport& t = report.traces[i];
     if (!says(t) || !was_asked(t)) continue;
-    const std::string grown = growth_text(t.coverage_growth);
+    const std::string grown = growth_text(t.coverage_growth.points());
     if (!grown.empty()) s.below.emplace_back("  " + t.name + ": covered " + grown, Tone::kDim);
     if (!t.ledger.measuring_stopped().empty())
       s.below.emplace_back("  " + t.name + ": measuring stopped: " + t.ledger.measuring_stopped());
@@ -134,7 +134,8 @@ struct GrowthRow {
 std::vector<GrowthRow> growth_rows(const Report& report) {
   std::vector<GrowthRow> rows;
   for (const TraceReport& t : report.traces)
-    for (const CoveragePoint& at : t.coverage_growth) rows.push_back({number_of(t, report), at});
+    for (const CoveragePoint& at : t.coverage_growth.points())
+      rows.push_back({number_of(t, report), at});
   return rows;
 }
 

@@ -18,11 +18,7 @@ auto traces_with_overhead(const Report& report) {
 }
 
 Figure cost_share(const TraceReport& t) {
-  const auto& o = t.overhead;
-  u128 cost = o.launch_callback_ns();
-  add_saturating(cost, o.window_ns());
-  add_saturating(cost, o.startup_ns());
-  return t.wall_ns ? share_figure(cost, *t.wall_ns) : Figure();
+  return Figure::exact(t.own_ns()) / Figure::exact(t.wall_ns());
 }
 
 Columns<TraceReport> overhead_columns() {
@@ -102,7 +98,7 @@ Columns<TraceReport> process_columns() {
          "recorded on the simulated GPU; null where the header is lost");
   c.text(said::kHost, header(&Header::hostname));
   c.count(said::kPid, pid_of);
-  c.count(said::kRank, rank_of);
+  c.count(said::kRank, &TraceReport::rank);
   c.count(
       "world_size", "ranks", [](const TraceReport& t) { return when_set(t.header.world_size()); },
       "ranks of the job, as its launcher said; null where none did");
@@ -121,13 +117,13 @@ Columns<TraceReport> process_columns() {
            "how long the recording took");
   c.text("end", "end", end_word,
          "exit, detach, failure or unknown; empty: killed, or still running");
-  c.count(said::kLaunches, &TraceReport::launches);
-  c.count(said::kUnmeasured, &TraceReport::unmeasured);
-  c.figure(
-      "coverage", "coverage", Kind::kShare,
-      [](const TraceReport& t) { return share_figure(t.launches - t.unmeasured, t.launches); },
-      "share of launches that have a FLOP count, measured or extrapolated");
-  c.figure(said::kFlop, [](const TraceReport& t) { return flop_of(t); });
+  const auto work = [](auto get) { return through(&TraceReport::work, get); };
+  c.count(said::kLaunches, work(&Work::launches));
+  c.count(said::kUnmeasured, work(&Work::unmeasured));
+  c.figure("coverage", "coverage", Kind::kShare,
+           work([](const Work& w) { return share_figure(w.launches - w.unmeasured, w.launches); }),
+           "share of launches that have a FLOP count, measured or extrapolated");
+  c.figure(said::kFlop, work([](const Work& w) { return flop_of(w); }));
   c.figure("hfu", "HFU", Kind::kShare, &TraceReport::hfu,
            "executed FLOP at peak / (wall time x devices); null where a part of it is not known");
   c.text("damage", "damage", &TraceReport::damage, "what is missing from its trace, with counts");

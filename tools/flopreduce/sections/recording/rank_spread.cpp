@@ -22,10 +22,7 @@ constexpr std::array kQuantiles = {Quantile{"min", 0}, Quantile{"5 %", 0.05},
                                    Quantile{"median", 0.5}, Quantile{"95 %", 0.95},
                                    Quantile{"max", 1}};
 
-bool measured(const TraceReport& t) { return t.unmeasured == 0; }
-bool timed(const TraceReport& t, const RankReport& r) {
-  return t.launches > 0 && r.gpu_time.unknown == 0;
-}
+bool timed(const TraceReport& t) { return t.work.launches > 0 && t.work.time.unknown == 0; }
 
 // What the processes have of one figure, sorted.
 struct Spreads {
@@ -34,13 +31,12 @@ struct Spreads {
 Spreads spreads_of(const Report& report) {
   Spreads s;
   for (const TraceReport& t : report.traces) {
-    const RankReport& r = report.ranks.ranks[number_of(t, report)];
-    s.launches.push_back(t.launches);
-    if (measured(t)) s.flop.push_back(t.flop);
-    if (timed(t, r)) s.gpu_ns.push_back(r.gpu_time.ns);
-    if (r.wall_ns) s.wall_ns.push_back(*r.wall_ns);
-    if (r.own_ns) s.own_ns.push_back(*r.own_ns);
-    if (r.start_skew_ns) s.skew_ns.push_back(*r.start_skew_ns);
+    s.launches.push_back(t.work.launches);
+    if (t.work.flop_complete()) s.flop.push_back(t.work.flop);
+    if (timed(t)) s.gpu_ns.push_back(t.work.time.ns);
+    if (const auto wall = t.wall_ns()) s.wall_ns.push_back(*wall);
+    if (const auto own = t.own_ns()) s.own_ns.push_back(*own);
+    if (t.start_skew_ns) s.skew_ns.push_back(*t.start_skew_ns);
   }
   for (auto* values : {&s.launches, &s.flop, &s.gpu_ns, &s.wall_ns, &s.own_ns, &s.skew_ns})
     std::ranges::sort(*values);
@@ -96,13 +92,13 @@ Section rank_spread_section(const Report& report) {
             {}};
   std::vector<size_t> by_time;
   for (size_t i = 0; i < processes; ++i)
-    if (timed(report.traces[i], report.ranks.ranks[i])) by_time.push_back(i);
+    if (timed(report.traces[i])) by_time.push_back(i);
   std::ranges::stable_sort(by_time, [&](size_t a, size_t b) {
-    return report.ranks.ranks[a].gpu_time.ns > report.ranks.ranks[b].gpu_time.ns;
+    return report.traces[a].work.time.ns > report.traces[b].work.time.ns;
   });
   const u128 median = at(spreads_of(report).gpu_ns, 0.5).value_or(0);
   for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && median > 0; ++i) {
-    const u128 ns = report.ranks.ranks[by_time[i]].gpu_time.ns;
+    const u128 ns = report.traces[by_time[i]].work.time.ns;
     s.below.emplace_back("  Slowest: " + printable(report.traces[by_time[i]].name) + ", " +
                          to_human_time(ns) + " of GPU time, " + fixed(quotient(ns, median), 2) +
                          " times the median");

@@ -11,47 +11,33 @@ double ratio_of(const StragglerReport& s) {
   return static_cast<double>(s.slowest_ns) / static_cast<double>(s.median_ns);
 }
 
-const RankReport& rank_report_of(const TraceReport& t, const Report& report) {
-  return report.ranks.ranks[number_of(t, report)];
-}
-// A getter of what the process has among the others.
-template <typename F>
-auto of_rank(F get) {
-  return [get](const TraceReport& t, const Report& report) {
-    return Figure::exact(std::invoke(get, rank_report_of(t, report)));
-  };
-}
-
 Columns<TraceReport> rank_columns() {
   Columns<TraceReport> c;
   c.text(said::kProcess, &TraceReport::name);
-  c.count(said::kLaunches, &TraceReport::launches);
+  c.count(said::kLaunches, through(&TraceReport::work, &Work::launches));
   c.figure(
-       "flop", "FLOP", Kind::kFlop, [](const TraceReport& t) { return flop_of(t); },
+       "flop", "FLOP", Kind::kFlop, [](const TraceReport& t) { return flop_of(t.work); },
        "FLOP executed by this process")
       .main();
   c.figure(
        "gpu_time_ns", "GPU time", Kind::kNanoseconds,
-       [](const TraceReport& t, const Report& report) {
-         return gpu_time_of(rank_report_of(t, report).gpu_time, t.launches);
-       },
+       [](const TraceReport& t) { return gpu_time_of(t.work.time, t.work.launches); },
        "sum of kernels: launches without a time outside of windows have the mean of their "
        "signature's other launches, of all processes; null where not one time is known")
       .main();
-  c.figure(said::kWall, of_rank(&RankReport::wall_ns));
-  c.figure(said::kOwnCost, of_rank(&RankReport::own_ns)).detail();
+  c.figure(said::kWall, exactly(&TraceReport::wall_ns));
+  c.figure(said::kOwnCost, exactly(&TraceReport::own_ns)).detail();
   c.count(
        "clock_khz", "kHz",
-       [](const TraceReport& t, const Report& report) {
-         const uint32_t khz = rank_report_of(t, report).clock_khz;
-         return khz != 0 ? std::optional(khz) : std::nullopt;
+       [](const TraceReport& t) {
+         return t.clock_khz != 0 ? std::optional(t.clock_khz) : std::nullopt;
        },
        "highest clock of the process's GPUs")
       .detail();
-  c.figure(said::kStarted, of_rank(&RankReport::start_skew_ns));
+  c.figure(said::kStarted, exactly(&TraceReport::start_skew_ns));
   c.for_programs();
   c.count(said::kProcessNumber, number_of);
-  c.count(said::kRank, rank_of);
+  c.count(said::kRank, &TraceReport::rank);
   return c;
 }
 
@@ -75,13 +61,12 @@ Section ranks_section(const Report& report) {
 
 struct RankPhase {
   const TraceReport* process;
-  const RankReport::Phase* phase;
+  const TraceReport::Phase* phase;
 };
 std::vector<RankPhase> rank_phases(const Report& report) {
   std::vector<RankPhase> rows;
   for (const TraceReport& t : report.traces)
-    for (const RankReport::Phase& phase : rank_report_of(t, report).phases)
-      rows.push_back({&t, &phase});
+    for (const TraceReport::Phase& phase : t.phases) rows.push_back({&t, &phase});
   return rows;
 }
 
@@ -91,7 +76,7 @@ Columns<RankPhase> rank_phase_columns() {
     return number_of(*row.process, report);
   });
   c.text(said::kProcess, through(&RankPhase::process, &TraceReport::name));
-  c.text("phase", "phase", through(&RankPhase::phase, &RankReport::Phase::name));
+  c.text("phase", "phase", through(&RankPhase::phase, &TraceReport::Phase::name));
   c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, [](const RankPhase& row) {
     const GpuTime& time = row.phase->time;  // without a number of launches
     return time.ns == 0 && time.unknown > 0 ? Figure() : gpu_time_of(time, 0);

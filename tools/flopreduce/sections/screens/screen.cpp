@@ -28,7 +28,7 @@ std::string command_of(const trace::Header& header) {
 }
 
 std::string seconds_text(const TraceReport& t) {
-  return t.wall_ns ? ", " + to_human_time(*t.wall_ns) : "";
+  return t.wall_ns() ? ", " + to_human_time(*t.wall_ns()) : "";
 }
 
 // ", job 4711"; empty where no recording says its job.

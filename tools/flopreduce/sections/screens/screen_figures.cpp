@@ -130,7 +130,7 @@ ShownFigure cost_figure(const Report& report) {
     any = true;
     measuring += static_cast<double>(t.overhead.window_ns());
     limited = limited && t.header.budget_percent() > 0;
-    const double wall_s = static_cast<double>(t.wall_ns.value_or(0)) / 1e9;
+    const double wall_s = static_cast<double>(t.wall_ns().value_or(0)) / 1e9;
     allowed += t.header.budget_percent() / 100 * std::max(wall_s, kBurstSeconds) * 1e9;
   }
   if (!any) return {"Profiler cost", value, note + "no counters were read"};

@@ -106,9 +106,9 @@ Json flop_over_time_json(PageData& page, const Report& report) {
 Json ranks_json(PageData& page, const Report& report) {
   Json list = Json::array();
   if (report.traces.size() < 2) return list;
-  for (const RankReport& rank : report.ranks.ranks) {
+  for (const TraceReport& trace : report.traces) {
     Json phases = Json::array();
-    for (const auto& phase : rank.phases)
+    for (const auto& phase : trace.phases)
       if (phase.time.ns > 0)
         phases.push_back({page.text(phase.name), static_cast<double>(phase.time.ns)});
     list.push_back(std::move(phases));

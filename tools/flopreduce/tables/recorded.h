@@ -1,0 +1,83 @@
+// What one process's recorder says of itself and its recording.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flop_trace.pb.h"
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+
+// Coverage as it grew while recording: how much of the work had complete counts, by the recorder's
+// own ledgers (Ledger.covered_launches and its neighbours in the format).
+struct CoveragePoint {
+  uint64_t launches = 0;  // recorded until then
+  uint64_t covered_launches = 0;
+  uint64_t timed_gpu_time_ns = 0, covered_gpu_time_ns = 0;
+};
+
+inline CoveragePoint coverage_at(const trace::Ledger& ledger) {
+  CoveragePoint at;
+  for (const auto& device : ledger.device()) add_saturating(at.launches, device.recorded());
+  at.covered_launches = ledger.covered_launches();
+  at.timed_gpu_time_ns = ledger.timed_gpu_time_ns();
+  at.covered_gpu_time_ns = ledger.covered_gpu_time_ns();
+  return at;
+}
+
+// The first ledger at which recorded launches had reached each power of two: at most 64, however
+// long the recording. Only of these are the same ones kept.
+class CoverageGrowth {
+ public:
+  // In the order they were written. True for one that is kept.
+  bool add(const trace::Ledger& ledger) {
+    const CoveragePoint at = coverage_at(ledger);
+    const uint64_t before = points_.empty() ? 0 : points_.back().launches;
+    if (std::bit_width(at.launches) <= std::bit_width(before)) return false;
+    points_.push_back(at);
+    return true;
+  }
+  const std::vector<CoveragePoint>& points() const { return points_; }
+
+ private:
+  std::vector<CoveragePoint> points_;
+};
+
+struct Recorded {
+  bool has_header = false, has_end = false, has_ledger = false, has_overhead = false;
+  trace::Header header;
+  trace::End end;
+  trace::Ledger ledger;
+  trace::SelfOverhead overhead;
+  CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
+  std::vector<trace::Diagnostic> diagnostics;
+  uint64_t diagnostics_left_out = 0;
+
+  std::optional<uint32_t> rank() const {
+    if (!has_header || header.rank() < 0) return std::nullopt;
+    return static_cast<uint32_t>(header.rank());
+  }
+  // By the host's clock, CLOCK_REALTIME.
+  std::optional<uint64_t> start_ns() const {
+    if (!has_header || header.clock_realtime_ns() == 0) return std::nullopt;
+    return header.clock_realtime_ns();
+  }
+  // From the start of the recording to its end; nothing where it does not say. All wall times of a
+  // report are this one.
+  std::optional<uint64_t> wall_ns() const {
+    if (has_header && has_end && header.clock_trace_ns() != 0 &&
+        end.time_ns() > header.clock_trace_ns())
+      return end.time_ns() - header.clock_trace_ns();
+    if (has_overhead && overhead.wall_ns() != 0) return overhead.wall_ns();
+    return std::nullopt;
+  }
+  // What the profiler took of the program's threads.
+  std::optional<u128> own_ns() const {
+    if (!has_overhead) return std::nullopt;
+    return u128{overhead.launch_callback_ns()} + overhead.window_ns() + overhead.startup_ns();
+  }
+};
+
+}  // namespace flopinj::reduce
