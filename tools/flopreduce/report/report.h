@@ -319,17 +319,25 @@ struct OperatorReport {
   std::string cause, evidence;
 };
 
+// FLOP by formula of several operators, as far as they have one.
+struct FormulaFlop {
+  u128 flop = 0;
+  bool partial = false;  // some have none, or are of complex numbers
+  bool at_most = false;  // it holds gradients that were not computed, or that perhaps were not
+  void add(const FormulaFlop& o) {
+    add_saturating(flop, o.flop);
+    partial = partial || o.partial;
+    at_most = at_most || o.at_most;
+  }
+};
+
 // All that is done for one layer, or by one operator of forward. Backward work belongs to them by
 // the sequence number of its forward operator; a layer's else by the ranges around it.
 struct ForwardBackward {
   std::string
       name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
   Work forward, backward, recompute;
-  u128 forward_formula = 0, backward_formula = 0;
-  // Some have none, or are of complex numbers.
-  bool forward_formula_partial = false, backward_formula_partial = false;
-  // The formula holds gradients that were not computed, or that perhaps were not.
-  bool backward_formula_at_most = false;
+  FormulaFlop forward_formula, backward_formula;
   bool forward_at_least = false;  // launches of Report::unclear are of this operator or layer
   std::optional<double> ratio;    // backward / forward, matrix FLOP
   std::optional<ExpectedRatio> expected;  // the same by theory; nothing where there is none

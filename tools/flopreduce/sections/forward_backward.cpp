@@ -8,7 +8,8 @@ namespace {
 
 using Pair = ForwardBackward;
 
-Figure pair_formula(u128 flop, bool partial, bool at_most) {
+Figure formula_figure(const FormulaFlop& formula) {
+  const auto& [flop, partial, at_most] = formula;
   if (flop == 0) return {};
   if (partial && at_most) return {flop, Mark::kEstimate};
   return {flop, mark_if(partial, Mark::kAtLeast) | mark_if(at_most, Mark::kAtMost)};
@@ -69,18 +70,13 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
       "computed backward, and their mean by forward matrix FLOP");
   c.figure(
        "forward_formula_flop", "formula fwd", Kind::kFlop,
-       [](const Pair& r) {
-         return pair_formula(r.forward_formula, r.forward_formula_partial, false);
-       },
+       [](const Pair& r) { return formula_figure(r.forward_formula); },
        "FLOP of forward by formula; a lower bound where some operators have no formula, or are of "
        "complex numbers")
       .detail();
   c.figure(
        "backward_formula_flop", "formula bwd", Kind::kFlop,
-       [](const Pair& r) {
-         return pair_formula(r.backward_formula, r.backward_formula_partial,
-                             r.backward_formula_at_most);
-       },
+       [](const Pair& r) { return formula_figure(r.backward_formula); },
        "the same of backward; an upper bound where it holds gradients that were not computed, or "
        "of which nothing is known")
       .detail();

@@ -116,7 +116,7 @@ void Builder::add_rows() {
     if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
     add_signature(row, in_whole);
     operators_.add(
-        row, work, flop,
+        row, work,
         work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
     if (from_.keep_rows) keep_row(row, work, flop, p.name);
     places_.add_path(row, report_, [&](auto&& add_layer) {

@@ -1,9 +1,8 @@
-#include "report/operators/call_forms.h"
-
 #include <algorithm>
 #include <map>
 
 #include "analytic/operator_flop.h"
+#include "report/operators/operators.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -20,7 +19,30 @@ bool same(const Formula& a, const Formula& b) {
          a.again == b.again;
 }
 
-}  // namespace
+class CallForms {
+ public:
+  CallForms(const OperatorMap& operators, const OperatorJoin& join)
+      : operators_(operators), join_(join) {}
+
+  std::vector<CallForm> of(uint32_t path, const std::vector<uint32_t>& launching) const;
+
+ private:
+  // What the nodes of some calls say.
+  struct Told {
+    const OperatorName* gradient = nullptr;  // whose first size is the result's
+    uint32_t function = kNoIndex;            // the range of the function that the node is named for
+    uint64_t calls = 0;
+  };
+  std::vector<Told> told(uint32_t path, const std::vector<uint32_t>& launching) const;
+  const OperatorName* gradient_in(uint32_t backward, uint32_t node) const;
+  // Of a backward operator: the forward one's name and its module's settings, where all that it
+  // belongs to agree.
+  void add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const;
+  Formula formula_of(uint32_t path, const OperatorCall& call, const Told& told) const;
+
+  const OperatorMap& operators_;
+  const OperatorJoin& join_;
+};
 
 // The function that computes the gradient before its node: the name that says more.
 const OperatorName* CallForms::gradient_in(uint32_t backward, uint32_t node) const {
@@ -126,6 +148,13 @@ std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& 
     add_form(forms, {formula_of(path, call, one), one.calls});
   if (forms.empty()) forms.push_back({formula_of(path, call, {}), 0});
   return forms;
+}
+
+}  // namespace
+
+std::vector<CallForm> call_forms(const OperatorMap& operators, const OperatorJoin& join,
+                                 uint32_t path, const std::vector<uint32_t>& launching) {
+  return CallForms(operators, join).of(path, launching);
 }
 
 void add_form(std::vector<CallForm>& forms, const CallForm& form) {

@@ -1,5 +1,3 @@
-#include "report/operators/causes.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,7 +6,6 @@
 #include <span>
 
 #include "report/operators/gradients.h"
-#include "report/operators/tile_padding.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

@@ -14,20 +14,9 @@ Work* part_of(ForwardBackward& row, const std::string& phase) {
   return &row.forward;
 }
 
-void add_known(ForwardBackward& row, bool forward,
-               const ForwardBackwardBuilder::FormulaFlop& formula) {
-  add_saturating(forward ? row.forward_formula : row.backward_formula, formula.flop.value_or(0));
-  bool& partial = forward ? row.forward_formula_partial : row.backward_formula_partial;
-  partial = partial || formula.partial;
-  row.backward_formula_at_most = row.backward_formula_at_most || (!forward && formula.at_most);
-}
+bool is_forward(const std::string& phase) { return phase == "forward" || phase == "loss"; }
 
 }  // namespace
-
-ForwardBackwardBuilder::ForwardBackwardBuilder(const TraceTables& tables,
-                                               const OperatorMap& operators,
-                                               const OperatorJoin& join)
-    : tables_(tables), operators_(operators), join_(join) {}
 
 ForwardBackward& ForwardBackwardBuilder::Rows::at(const std::string& name) {
   const auto [entry, fresh] = index.try_emplace(name, rows.size());
@@ -57,10 +46,6 @@ std::string ForwardBackwardBuilder::node_name(uint32_t path) const {
   return operator_name(path);
 }
 
-bool ForwardBackwardBuilder::is_forward(const std::string& phase) {
-  return phase == "forward" || phase == "loss";
-}
-
 std::string ForwardBackwardBuilder::row_name(uint32_t path, uint32_t home,
                                              const std::string& phase) const {
   if (phase == "backward" && (home == path || join_.shares_node(home))) return node_name(path);
@@ -73,7 +58,7 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32
   join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
     const Work share = part.of(work);
     add_to_layer(home, phase, kernel, share);
-    if (is_forward(phase)) types_pass_.add(share);
+    if (is_forward(phase)) types_.pass.add(share);
     const std::string type = row_name(path, home, phase);
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
@@ -93,21 +78,23 @@ std::optional<Direction> ForwardBackwardBuilder::direction_of(uint32_t kernel) {
   return entry->second;
 }
 
-GradientEvidence ForwardBackwardBuilder::LayerKernels::gradients() const {
-  if (input > 0 && input == weight)
-    return {Gradients::kBoth, "as many kernels named for one gradient as for the other", {}};
+ExpectedRatio ForwardBackwardBuilder::LayerKernels::expected(bool first) const {
+  if (input > 0 && input == weight) return {2, 2, {}};
   // Up to a hundredth may be small change: a bias, a sum of partial results.
-  if (!measured || matrix - named > matrix / 100 || (input > 0 && weight > 0))
-    return {Gradients::kUnknown, "its kernels' names do not say which", {}};
-  if (weight > 0) return {Gradients::kNoInput, "kernels named for the weights' gradient only", {}};
-  if (input > 0) return {Gradients::kNoWeight, "kernels named for the input's gradient only", {}};
-  return {Gradients::kUnknown, "its kernels' names do not say which", {}};
+  const bool one = measured && matrix - named <= matrix / 100 && (input == 0 || weight == 0);
+  if (one && weight > 0)
+    return {1, 1, "no input gradient (kernels named for the weights' gradient only)"};
+  if (one && input > 0)
+    return {1, 1, "no weight gradient (kernels named for the input's gradient only)"};
+  const std::string unknown = " (its kernels' names do not say which)";
+  if (first) return {1, 2, "with or without input gradient" + unknown};
+  return {2, 2, "both gradients assumed" + unknown, true};
 }
 
 void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel,
                                           const Work& work) {
   if (phase != "forward" && phase != "backward" && phase != "recompute") return;
-  if (phase == "forward") layers_pass_.add(work);
+  if (phase == "forward") layers_.pass.add(work);
   const std::string& name = layer_name(path);
   if (name.empty()) return;
   part_of(layers_.at(name), phase)->add(work);
@@ -157,11 +144,12 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
                                          const FormulaFlop& formula,
                                          const std::vector<uint32_t>& launching) {
   const bool forward = is_forward(phase);
+  const auto side =
+      forward ? &ForwardBackward::forward_formula : &ForwardBackward::backward_formula;
   const auto add_to = [&](uint32_t home, const std::string& type, const FormulaFlop& part) {
-    const bool in_layers = phase == "forward" || phase == "backward";
-    if (const std::string& name = layer_name(home); in_layers && !name.empty())
-      add_known(layers_.at(name), forward, part);
-    if (!type.empty()) add_known(types_.at(type), forward, part);
+    if (const std::string& name = layer_name(home); phase != "loss" && !name.empty())
+      (layers_.at(name).*side).add(part);
+    if (!type.empty()) (types_.at(type).*side).add(part);
   };
   if (forward) {
     if (const auto theory = theory_.find(path); theory != theory_.end())
@@ -176,15 +164,13 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
   if (shares.empty()) return add_to(path, node_name(path), formula);
   OperatorJoin::for_each_share(shares, [&](uint32_t home, const Part& part) {
     const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
-    FormulaFlop share = formula;
-    if (share.flop) share.flop = part.of(*share.flop);
-    add_to(home, type, share);
+    add_to(home, type, {part.of(formula.flop), formula.partial, formula.at_most});
   });
 }
 
 void ForwardBackwardBuilder::add_unclear(uint32_t path) {
-  unclear_layers_.insert(layer_name(path));
-  unclear_types_.insert(operator_name(path));
+  layers_.unclear.insert(layer_name(path));
+  types_.unclear.insert(operator_name(path));
 }
 
 void ForwardBackwardBuilder::Sum::add(const Sum& other) {
@@ -302,45 +288,26 @@ void ForwardBackwardBuilder::set_expected_of_layers() {
       layer.expected = ExpectedRatio{0, 0, "no gradient: no backward work names it"};
       continue;
     }
-    const GradientEvidence evidence = layer_kernels_[layer.name].gradients();
-    const auto because = [&](const char* what) { return what + (" (" + evidence.text + ")"); };
-    if (evidence.found == Gradients::kBoth)
-      layer.expected = ExpectedRatio{2, 2, {}};
-    else if (evidence.found == Gradients::kNoInput)
-      layer.expected = ExpectedRatio{1, 1, because("no input gradient")};
-    else if (evidence.found == Gradients::kNoWeight)
-      layer.expected = ExpectedRatio{1, 1, because("no weight gradient")};
-    else if (first)
-      layer.expected = ExpectedRatio{1, 2, because("with or without input gradient")};
-    else
-      layer.expected = ExpectedRatio{2, 2, because("both gradients assumed"), true};
+    layer.expected = layer_kernels_[layer.name].expected(first);
     first = false;
   }
 }
 
-void ForwardBackwardBuilder::set_ratio(ForwardBackward& row) {
-  const Work &forward = row.forward, &backward = row.backward;
-  if (forward.matrix_flop > 0 && forward.flop_complete() && backward.flop_complete() &&
-      backward.launches > 0)
-    row.ratio = quotient(backward.matrix_flop, forward.matrix_flop);
-}
-
-void ForwardBackwardBuilder::set_share(ForwardBackward& row, const Work& pass) {
-  if (row.forward.launches > 0 && pass.flop > 0 && pass.flop_complete())
-    row.forward_share = quotient(row.forward.flop, pass.flop);
+void ForwardBackwardBuilder::Rows::finish() {
+  for (ForwardBackward& row : rows) {
+    const Work &forward = row.forward, &backward = row.backward;
+    if (forward.matrix_flop > 0 && forward.flop_complete() && backward.flop_complete() &&
+        backward.launches > 0)
+      row.ratio = quotient(backward.matrix_flop, forward.matrix_flop);
+    if (forward.launches > 0 && pass.flop > 0 && pass.flop_complete())
+      row.forward_share = quotient(forward.flop, pass.flop);
+    row.forward_at_least = unclear.contains(row.name);
+  }
 }
 
 void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsReport& report) {
-  for (ForwardBackward& layer : layers_.rows) {
-    set_ratio(layer);
-    set_share(layer, layers_pass_);
-    layer.forward_at_least = unclear_layers_.contains(layer.name);
-  }
-  for (ForwardBackward& type : types_.rows) {
-    set_ratio(type);
-    set_share(type, types_pass_);
-    type.forward_at_least = unclear_types_.contains(type.name);
-  }
+  layers_.finish();
+  types_.finish();
   if (report.differentiated_again == 0) set_expected(gradients, report);
   const auto first_path = [&](const ForwardBackward& layer) {
     const auto found = first_path_.find(layer.name);

@@ -33,15 +33,11 @@ class ForwardBackwardBuilder {
  public:
   // All must outlive the builder.
   ForwardBackwardBuilder(const TraceTables& tables, const OperatorMap& operators,
-                         const OperatorJoin& join);
+                         const OperatorJoin& join)
+      : tables_(tables), operators_(operators), join_(join) {}
   // Takes one kernel's work in one range path and phase. `kernel`: its name in TraceTables::names.
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
-  // After all work. Of one operator in one phase: its formula, or nothing where it has none, and
-  // the paths that it launches in.
-  struct FormulaFlop {
-    std::optional<u128> flop;
-    bool partial = false, at_most = false;  // there is more of it, or less
-  };
+  // After all work. Of one operator in one phase: its formula, and the paths that it launches in.
   void add_formula(uint32_t path, const std::string& phase, const FormulaFlop& formula,
                    const std::vector<uint32_t>& launching);
   // Launches of a path may have run forward, and nothing decides it.
@@ -60,7 +56,10 @@ class ForwardBackwardBuilder {
   struct Rows {
     std::vector<ForwardBackward> rows;
     std::unordered_map<std::string, size_t> index;
+    Work pass;                                // the forward work that rows are shares of
+    std::unordered_set<std::string> unclear;  // launches may be of these
     ForwardBackward& at(const std::string& name);
+    void finish();
   };
   // Matrix work of one operator in forward, and what theory says of its gradients.
   struct Theory {
@@ -79,7 +78,8 @@ class ForwardBackwardBuilder {
     uint64_t input = 0, weight = 0;  // launches
     u128 named = 0, matrix = 0;      // matrix FLOP: of these, of all
     bool measured = true;
-    GradientEvidence gradients() const;
+    // `first`: of the first layer that has backward work.
+    ExpectedRatio expected(bool first) const;
   };
   // Expectations of several operators.
   struct Sum {
@@ -97,21 +97,16 @@ class ForwardBackwardBuilder {
   uint32_t first_product() const;
   void set_expected(const GradientFinder& gradients, OperatorsReport& report);
   void set_expected_of_layers();
-  static bool is_forward(const std::string& phase);
   std::string operator_name(uint32_t path) const;
   std::string node_name(uint32_t path) const;
   std::optional<ProductGradients> gradients_of(uint32_t path) const;
-  static void set_ratio(ForwardBackward& row);
-  static void set_share(ForwardBackward& row, const Work& pass);
 
   const TraceTables& tables_;
   const OperatorMap& operators_;
   const OperatorJoin& join_;
   Rows layers_, types_;
-  Work layers_pass_, types_pass_;  // the forward work that rows are shares of
   std::unordered_map<uint32_t, std::string> layer_names_;  // by layer's path
   std::unordered_map<std::string, uint32_t> first_path_;   // of a layer, in forward
-  std::unordered_set<std::string> unclear_layers_, unclear_types_;
   std::unordered_map<std::string, LayerKernels> layer_kernels_;
   std::unordered_map<uint32_t, std::optional<Direction>> directions_;  // by kernel
   std::map<uint32_t, Theory> theory_;                                  // by forward operator's path

@@ -41,7 +41,6 @@
 #include "phases/operators.h"
 #include "report/operators/operator_facts.h"
 #include "report/operators/operator_join.h"
-#include "report/operators/tile_padding.h"
 #include "tables/id_map.h"
 
 namespace flopinj::reduce {

@@ -1,4 +1,5 @@
-// What is known of an operator's launches in one phase: what causes and gradients are taken from.
+// What is known of an operator's launches in one phase, and why the hardware's count of them
+// differs from the formula, by evidence.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,10 +13,17 @@
 namespace flopinj::reduce {
 
 // A kernel among an operator's launches.
-struct OperatorKernel {
-  std::string name;  // mangled
+struct KernelSum {
   uint64_t launches = 0;
   u128 flop = 0, matrix_flop = 0;
+  void add(const KernelSum& other) {
+    add_saturating(launches, other.launches);
+    add_saturating(flop, other.flop);
+    add_saturating(matrix_flop, other.matrix_flop);
+  }
+};
+struct OperatorKernel : KernelSum {
+  std::string name;  // mangled
 };
 
 // Which gradients backward computed of a product with weights.
@@ -34,7 +42,7 @@ struct GradientEvidence {
   struct Shares {
     double input = 1, weight = 1;
   };
-  std::optional<Shares> shares;
+  std::optional<Shares> shares = {};
   // It is taken from backward's FLOP, so it is no expectation of them.
   bool by_flop = false;
 };
@@ -54,7 +62,6 @@ struct OperatorFacts {
   bool calls_counted = false;   // by sequence numbers; else the launches of the busiest kernel
   int fma = 2;
   Work work;
-  bool tensor = false;                  // tensor cores did some of it
   std::vector<OperatorKernel> kernels;  // most FLOP first
   std::string unmeasured_reason;
   GradientEvidence gradients;  // of an operator that computes both of a product's
@@ -73,5 +80,70 @@ struct OperatorFacts {
     return sum;
   }
 };
+
+struct Cause {
+  std::string cause;     // empty: there is nothing to explain
+  std::string evidence;  // what it is taken from
+};
+Cause cause_of(const OperatorFacts& facts);
+
+// Whether the formula is an upper bound: of both gradients, and nothing shows which were computed.
+bool formula_is_at_most(const OperatorFacts& facts);
+
+// Whether fused attention executed about half of its formula: 0.495 to 0.66. Under a causal mask of
+// L queries and keys a kernel with tiles of t does 1/2 + t / (2 L) of the scores, and the softmax
+// adds a few operations to each (Dao, FlashAttention-2, section 3.1: blocks beyond the diagonal are
+// skipped). No name has the mask. Known failures: another mask that leaves out half; sequences of
+// fewer than four tiles, which look like no mask.
+bool about_half_of_attention(const OperatorFacts& facts);
+
+// FLOP that count for model FLOP utilization (MFU); nothing without a formula:
+// - what backward computes again does not count (Formula::again; PaLM, appendix B: recomputation
+//   belongs to hardware FLOP utilization);
+// - of a causal mask what it leaves in counts, half: as Megatron-LM (num_floating_point_operations,
+//   "causal mask (only half of the mask is non-zero)") and FlashAttention's benchmarks have it.
+//   PaLM and nanoGPT (12 L H Q T for each token) count the whole matrix: up to twice as much for
+//   attention;
+// - of a product's two gradients those that were computed, by evidence (gradients.h).
+std::optional<u128> model_flop(const OperatorFacts& facts);
+
+// Products as kernels compute them: in whole tiles.
+//
+// A kernel for matrix products gives each thread block one tile of the result, and computes all of
+// it, whatever part of the result lies beyond the matrix (NVIDIA, Matrix Multiplication Background
+// User's Guide, "Tile Quantization"). The depth is done in whole steps in the same way. Kernels
+// have their tile in their name: "128x64_32x3" (rows x columns, depth of a step x stages),
+// "tilesize128x64x16", "sgemm_128x128". Convolutions without FFT or Winograd are such products too
+// (implicit GEMM: Chetlur et al., cuDNN: Efficient Primitives for Deep Learning, section 3).
+
+// `batch` products of [rows, depth] with [depth, columns].
+struct Gemm {
+  uint64_t batch = 1, rows = 0, columns = 0, depth = 0;
+};
+
+// What mm, addmm, bmm, baddbmm, linear and matmul multiply, where sizes are known. Lives as long as
+// the name.
+struct Factors {
+  const Shape& first;
+  const Shape& second;  // of linear: the weights, [columns, depth]
+};
+std::optional<Factors> factors_of(const OperatorName& name);
+
+enum class Direction : uint8_t { kForward, kInputGradient, kWeightGradient };
+
+// What an operator is for the hardware: a product, or a convolution that is not transposed, in one
+// direction. `multiply_adds`: of one call in that direction, by formula; tells the sizes that no
+// name has. Nothing for other operators. With weights [K, C / groups, taps...] and `positions` of
+// the output, of all images together:
+//   forward           groups x [positions, C / groups x taps] x [.., K / groups]
+//   gradient by input groups x [positions of the input, K / groups x taps] x [.., C / groups]
+//   by weights        groups x [K / groups, positions] x [.., C / groups x taps]
+std::optional<Gemm> gemm_of(const OperatorName& name, u128 multiply_adds, Direction direction);
+
+// Why `kernel` executes `ratio` times the product: in words, if the tiles that its name tells give
+// that number to 1 %, and to a quarter of the difference. Known failures: a name whose numbers are
+// no tile but fit; tiles that the name leaves out.
+std::optional<std::string> explain_padding(const Gemm& gemm, const std::string& kernel,
+                                           double ratio);
 
 }  // namespace flopinj::reduce

@@ -15,8 +15,7 @@ u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
-void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
-                           const std::string& reason) {
+void OperatorsBuilder::add(const Row& row, const Work& work, const std::string& reason) {
   const std::string& phase = from_.rules.rules()[row.rule].phase;
   forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
   if (phase == "backward" && operators_.own_number_of(row.path) != kNoIndex)
@@ -30,24 +29,16 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const Flop& flop,
   Place& place = places_[{path, phase}];
   place.work.add(work);
   if (place.reason.empty()) place.reason = reason;
-  for (size_t i = 0; i < from_.formulas.precisions().size(); ++i)
-    if (flop.by_precision[i] > 0 && from_.formulas.precisions()[i].starts_with("tensor"))
-      place.tensor = true;
   place.kernels[{row.path, tables_.signatures[row.signature].name}].add(
       {work.launches, work.flop, work.matrix_flop});
 }
 
-void OperatorsBuilder::KernelSum::add(const KernelSum& other) {
-  add_saturating(launches, other.launches);
-  add_saturating(flop, other.flop);
-  add_saturating(matrix_flop, other.matrix_flop);
-}
-
-std::vector<CallForm> OperatorsBuilder::forms_of(uint32_t path, const Place& place) const {
-  std::vector<uint32_t> launching;
-  for (const auto& [where, kernel] : place.kernels)
-    if (launching.empty() || launching.back() != where.first) launching.push_back(where.first);
-  return call_forms_.of(path, launching);
+// The paths that its launches are in.
+std::vector<uint32_t> OperatorsBuilder::Place::launching() const {
+  std::vector<uint32_t> paths;
+  for (const auto& [where, kernel] : kernels)
+    if (paths.empty() || paths.back() != where.first) paths.push_back(where.first);
+  return paths;
 }
 
 // Of a path with counted calls, in one phase, and whether exactly so many. Numbers count a path's
@@ -124,7 +115,6 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.phase = phase;
   facts.fma = from_.formulas.fma();
   facts.work = place.work;
-  facts.tensor = place.tensor;
   facts.unmeasured_reason = place.reason;
   facts.forms = std::move(forms);
   std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.forms);
@@ -146,8 +136,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
     if (!form.formula.flop) facts.formula = form.formula;
   std::map<uint32_t, KernelSum> kernels;
   for (const auto& [where, sum] : place.kernels) kernels[where.second].add(sum);
-  for (const auto& [kernel, sum] : kernels)
-    facts.kernels.push_back({tables_.names[kernel], sum.launches, sum.flop, sum.matrix_flop});
+  for (const auto& [kernel, sum] : kernels) facts.kernels.push_back({sum, tables_.names[kernel]});
   std::stable_sort(facts.kernels.begin(), facts.kernels.end(),
                    [](const auto& a, const auto& b) { return a.flop > b.flop; });
   return facts;
@@ -221,23 +210,23 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   }
   r.formula_at_most = formula_is_at_most(facts);
   if (r.formula_at_most && r.phase != "recompute") report_.formula_at_most = true;
-  std::vector<uint32_t> launching;
-  for (const auto& [where, kernel] : place.kernels) launching.push_back(where.first);
   const Cause cause = cause_of(facts);
   r.cause = cause.cause;
   r.evidence = cause.evidence;
   r.formula_partial = r.formula_flop && r.cause.starts_with(kComplexNumbers);
-  forward_backward_.add_formula(path, r.phase,
-                                {r.formula_flop, !r.formula_flop || r.formula_partial,
-                                 r.formula_at_most || r.model_flop < r.formula_flop},
-                                launching);
+  forward_backward_.add_formula(
+      path, r.phase,
+      {r.formula_flop.value_or(0), !r.formula_flop || r.formula_partial,
+       r.phase == "backward" && (r.formula_at_most || r.model_flop < r.formula_flop)},
+      place.launching());
   if (r.phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
 }
 
 OperatorsReport OperatorsBuilder::build() {
   GradientFinder gradients(operators_, join_, calls_, products_);
   std::map<const Place*, std::vector<CallForm>> forms;
-  for (const auto& [key, place] : places_) forms[&place] = forms_of(key.first, place);
+  for (const auto& [key, place] : places_)
+    forms[&place] = call_forms(operators_, join_, key.first, place.launching());
   add_forms_again(forms);
   for (const auto& [key, place] : places_) {
     OperatorFacts facts = facts_of(key.first, key.second, place, std::move(forms[&place]));

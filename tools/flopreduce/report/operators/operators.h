@@ -8,13 +8,23 @@
 #include <vector>
 
 #include "report/build/build_report.h"
-#include "report/operators/call_forms.h"
-#include "report/operators/causes.h"
 #include "report/operators/forward_backward.h"
-#include "report/operators/gradients.h"
 #include "report/operators/operator_join.h"
 
 namespace flopinj::reduce {
+
+// One operator range may be of calls that differ, since no name has stride and padding: layers
+// alike but for their stride. What autograd's nodes tell of the results tells such calls apart.
+// The operator of range `path`, which launches in these paths: each formula that a call may have,
+// and how many calls backward work says to have it (0 where there is none). Never empty. Gradients
+// whose node is named for a part of the operator that is no such work, as a cast is of a
+// convolution, say nothing.
+std::vector<CallForm> call_forms(const OperatorMap& operators, const OperatorJoin& join,
+                                 uint32_t path, const std::vector<uint32_t>& launching);
+// Adds the calls of a form to those of the same formula.
+void add_form(std::vector<CallForm>& forms, const CallForm& form);
+// Deals `calls` out to the forms, by what each has so far; the last ones get what rounding leaves.
+void deal_calls(std::vector<CallForm>& forms, uint64_t calls);
 
 class OperatorsBuilder {
  public:
@@ -25,29 +35,22 @@ class OperatorsBuilder {
         operators_(from.operators),
         calls_(from.calls),
         join_(from.calls),
-        call_forms_(from.operators, join_),
         forward_backward_(from.tables, from.operators, join_) {}
   // Takes one row of the totals. `reason`: why it is unmeasured, where it is.
-  void add(const Row& row, const Work& work, const Flop& flop, const std::string& reason);
+  void add(const Row& row, const Work& work, const std::string& reason);
   OperatorsReport build();
 
   const OperatorJoin& join() const { return join_; }
   const ForwardBackwardBuilder& forward_backward() const { return forward_backward_; }
 
  private:
-  struct KernelSum {
-    uint64_t launches = 0;
-    u128 flop = 0, matrix_flop = 0;
-    void add(const KernelSum& other);
-  };
   // One operator range in one phase.
   struct Place {
     Work work;
-    bool tensor = false;
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
+    std::vector<uint32_t> launching() const;
   };
-  std::vector<CallForm> forms_of(uint32_t path, const Place& place) const;
   // Of operators that run again, which have no gradients: those of the same name in forward.
   void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
@@ -63,7 +66,6 @@ class OperatorsBuilder {
   const OperatorMap& operators_;
   const OperatorCalls& calls_;
   OperatorJoin join_;
-  CallForms call_forms_;
   ForwardBackwardBuilder forward_backward_;
   std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
   std::unordered_map<uint32_t, uint64_t> launches_;           // by path, in all phases

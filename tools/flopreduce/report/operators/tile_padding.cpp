@@ -1,5 +1,3 @@
-#include "report/operators/tile_padding.h"
-
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -7,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "analytic/formula.h"
+#include "report/operators/operator_facts.h"
 
 namespace flopinj::reduce {
 namespace {

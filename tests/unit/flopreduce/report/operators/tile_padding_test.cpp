@@ -1,8 +1,6 @@
 // Whole tiles as the cause of a difference: sizes and tiles by hand.
-#include "report/operators/tile_padding.h"
-
 #include "operator_scene.h"
-#include "report/operators/causes.h"
+#include "report/operators/operator_facts.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;
