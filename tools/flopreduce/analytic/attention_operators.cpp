@@ -17,19 +17,12 @@ struct Attention {
 
 // `heads`, `length`: which dimensions; row.a is the query's argument, keys and values follow.
 std::optional<Attention> read(const OperatorCall& call, size_t query, size_t heads, size_t length) {
-  const Shape* q = call.shape(query);
-  const Shape* k = call.shape(query + 1);
-  const Shape* v = call.shape(query + 2);
-  if (q == nullptr || k == nullptr || v == nullptr || q->size() != 4 || k->size() != 4 ||
-      v->size() != 4 || (*q)[3] != (*k)[3] || (*k)[length] != (*v)[length])
+  const Shape &q = call.shape(query), &k = call.shape(query + 1), &v = call.shape(query + 2);
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4 || q[3] != k[3] || k[length] != v[length])
     return std::nullopt;
-  Attention a;
-  a.scores = times_saturating(static_cast<u128>((*q)[0]), static_cast<u128>((*q)[heads]));
-  a.scores = times_saturating(a.scores, static_cast<u128>((*q)[length]));
-  a.scores = times_saturating(a.scores, static_cast<u128>((*k)[length]));
-  a.head = static_cast<u128>((*q)[3]);
-  a.value = static_cast<u128>((*v)[3]);
-  return a;
+  return Attention{.scores = elements({q[0], q[heads], q[length], k[length]}),
+                   .head = static_cast<u128>(q[3]),
+                   .value = static_cast<u128>(v[3])};
 }
 
 // So many times E and V for each score; row.b is the dimension of the heads, row.c that of the
@@ -64,7 +57,7 @@ Formula flash_attention(const OperatorCall& call, const OperatorRow& row) {
   constexpr uint8_t kOther[] = {3, 4, 5, 7, 8, 9, 10, 11, 14, 15, 16};
   if (call.sizes->size() > kSecondHas)
     for (const uint8_t i : kOther)
-      if (const Shape* shape = call.shape(i); shape != nullptr && !shape->empty())
+      if (!call.shape(i).empty())
         return Formula::none("keys are added, or lengths of sequences are in no range's name");
   return attention(call, row);
 }

@@ -31,9 +31,9 @@ u128 multiply_adds(const Shape& outer, const Shape& weight) {
   return times_saturating(elements(outer), each);
 }
 
-bool fit(const Shape* input, const Shape* weight) {
-  return input != nullptr && weight != nullptr && weight->size() >= 3 && weight->size() <= 5 &&
-         (input->size() == weight->size() || input->size() + 1 == weight->size());
+bool fit(const Shape& input, const Shape& weight) {
+  return weight.size() >= 3 && weight.size() <= 5 &&
+         (input.size() == weight.size() || input.size() + 1 == weight.size());
 }
 // The channels of an input with or without a batch dimension.
 int64_t channels(const Shape& x, const Shape& weight) { return x[x.size() + 1 - weight.size()]; }
@@ -73,25 +73,22 @@ std::optional<Shape> output_shape(const Shape& input, const Shape& weight,
 }
 
 Formula convolution(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  const Shape* weight = call.shape(row.b);
-  if (!fit(input, weight) || !grouped(channels(*input, *weight), (*weight)[0], *weight))
+  const Shape &input = call.shape(row.a), &weight = call.shape(row.b);
+  if (!fit(input, weight) || !grouped(channels(input, weight), weight[0], weight))
     return Formula::none(kMismatch);
-  if (call.output != nullptr && call.output->size() == input->size() &&
-      channels(*call.output, *weight) == (*weight)[0])
-    return Formula::of(multiply_adds(*call.output, *weight));
+  if (call.output != nullptr && call.output->size() == input.size() &&
+      channels(*call.output, weight) == weight[0])
+    return Formula::of(multiply_adds(*call.output, weight));
   if (call.settings != nullptr)
-    if (const auto output = output_shape(*input, *weight, *call.settings))
-      return Formula::of(multiply_adds(*output, *weight));
+    if (const auto output = output_shape(input, weight, *call.settings))
+      return Formula::of(multiply_adds(*output, weight));
   return Formula::none(kNoOutput);
 }
 
 Formula transposed(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  const Shape* weight = call.shape(row.b);
-  if (!fit(input, weight) || channels(*input, *weight) != (*weight)[0])
-    return Formula::none(kMismatch);
-  return Formula::of(multiply_adds(*input, *weight));
+  const Shape &input = call.shape(row.a), &weight = call.shape(row.b);
+  if (!fit(input, weight) || channels(input, weight) != weight[0]) return Formula::none(kMismatch);
+  return Formula::of(multiply_adds(input, weight));
 }
 
 std::optional<bool> transposed_setting(const OperatorCall& call) {
@@ -116,26 +113,22 @@ Formula of_either(const Shape& input, const Shape& output, const Shape& weight,
 
 // Of either kind, forward.
 Formula either(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  const Shape* weight = call.shape(row.b);
+  const Shape &input = call.shape(row.a), &weight = call.shape(row.b);
   if (!fit(input, weight)) return Formula::none(kMismatch);
   const auto is_transposed = transposed_setting(call);
-  if (call.output != nullptr && call.output->size() == input->size())
-    return of_either(*input, *call.output, *weight, call.forward, is_transposed);
+  if (call.output != nullptr && call.output->size() == input.size())
+    return of_either(input, *call.output, weight, call.forward, is_transposed);
   if (is_transposed) return *is_transposed ? transposed(call, row) : convolution(call, row);
-  const int64_t from = channels(*input, *weight);
-  const bool plain = grouped(from, (*weight)[0], *weight), turned = from == (*weight)[0];
+  const int64_t from = channels(input, weight);
+  const bool plain = grouped(from, weight[0], weight), turned = from == weight[0];
   if (plain && turned) return Formula::none(kMaybeTransposed);
   return turned ? transposed(call, row) : convolution(call, row);
 }
 
 Formula gradient(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  const Shape* weight = call.shape(row.b);
-  const Shape* output = call.shape(row.c);
-  if (!fit(input, weight) || output == nullptr || output->size() != input->size())
-    return Formula::none(kMismatch);
-  return of_either(*input, *output, *weight, call.forward, transposed_setting(call));
+  const Shape &input = call.shape(row.a), &weight = call.shape(row.b), &output = call.shape(row.c);
+  if (!fit(input, weight) || output.size() != input.size()) return Formula::none(kMismatch);
+  return of_either(input, output, weight, call.forward, transposed_setting(call));
 }
 
 constexpr OperatorRow kConvolutionRows[] = {

@@ -20,52 +20,46 @@ namespace {
 constexpr const char* kEither =
     "running statistics or the batch's own: not in the range's name, nor in its gradient's";
 
-bool given(const OperatorCall& call, size_t argument) {
-  const Shape* shape = call.shape(argument);
-  return shape != nullptr && !shape->empty();
-}
-
 // Multiply-adds and single operations of each element of argument `a`.
 Formula per_element(const OperatorCall& call, size_t a, u128 multiply_adds, u128 arithmetic) {
-  return Formula::of(OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(*call.shape(a))));
+  return Formula::of(OperatorFlop{multiply_adds, arithmetic, 0}.times(elements(call.shape(a))));
 }
 
 // How gamma and beta add to `single` operations.
 Formula scaled(const OperatorCall& call, const OperatorRow& row, u128 multiply_adds, u128 single) {
-  const bool scale = given(call, row.b), shift = given(call, row.b + 1U);
+  const bool scale = !call.shape(row.b).empty(), shift = !call.shape(row.b + 1U).empty();
   if (scale && shift) return per_element(call, row.a, multiply_adds + 1, single);
   return per_element(call, row.a, multiply_adds, single + (scale || shift ? 1 : 0));
 }
 
 // Sum; x - mean, its square added; x^ again of x - mean and a product.
 Formula layer_norm(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
-  return scaled(call, row, 1, 3);
+  return call.has(row.b) ? scaled(call, row, 1, 3) : Formula::none(kMismatch);
 }
 
 // x^ 2; sums of g, and of g x^; g - mean, less x^ mean, by sigma. Then g, dgamma, dbeta.
 Formula layer_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr || call.shape(row.c) == nullptr) return Formula::none(kMismatch);
-  const bool scale = given(call, row.b), shift = given(call, row.c);
-  return per_element(call, row.a, scale ? 3 : 2, 5 + (scale ? 1 : 0) + (shift ? 1 : 0));
+  if (!call.has(row.b) || !call.has(row.c)) return Formula::none(kMismatch);
+  const u128 scale = call.shape(row.b).empty() ? 0 : 1, shift = call.shape(row.c).empty() ? 0 : 1;
+  return per_element(call, row.a, 2 + scale, 5 + scale + shift);
 }
 
 // gamma belongs to a channel of the group: sums once, and g.
 Formula group_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
-  return per_element(call, row.a, 2, given(call, row.b) ? 6 : 5);
+  if (!call.has(row.b)) return Formula::none(kMismatch);
+  return per_element(call, row.a, 2, call.shape(row.b).empty() ? 5 : 6);
 }
 
 Formula rms_norm(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
-  return per_element(call, row.a, 1, given(call, row.b) ? 2 : 1);
+  if (!call.has(row.b)) return Formula::none(kMismatch);
+  return per_element(call, row.a, 1, call.shape(row.b).empty() ? 1 : 2);
 }
 
 // x^; sum of g x^; less x^ mean; by r. Then g and dgamma.
 Formula rms_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
-  const bool scale = given(call, row.b);
-  return per_element(call, row.a, scale ? 3 : 2, scale ? 3 : 2);
+  if (!call.has(row.b)) return Formula::none(kMismatch);
+  const u128 each = call.shape(row.b).empty() ? 2 : 3;
+  return per_element(call, row.a, each, each);
 }
 
 enum class Statistics : uint8_t { kUnknown, kBatch, kRunning };
@@ -82,9 +76,8 @@ Statistics of_gradient(const std::vector<Shape>& sizes) {
 
 // input, weight, bias, running mean and variance, ...
 Statistics of_forward(const OperatorCall& call) {
-  const Shape* running = call.shape(3);
-  if (running == nullptr) return Statistics::kUnknown;
-  if (running->empty()) return Statistics::kBatch;
+  if (!call.has(3)) return Statistics::kUnknown;
+  if (call.shape(3).empty()) return Statistics::kBatch;
   if (call.gradient == nullptr) return Statistics::kUnknown;
   // Only in training (tools/autograd/derivatives.yaml, cudnn_batch_norm).
   if (call.gradient->function() == "cudnn_batch_norm_backward") return Statistics::kBatch;
@@ -95,7 +88,7 @@ Statistics of_forward(const OperatorCall& call) {
 
 // Row.c: only what the name says.
 Formula batch_norm(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  if (!call.has(row.b)) return Formula::none(kMismatch);
   const auto said = static_cast<Statistics>(row.c);
   const Statistics statistics = said != Statistics::kUnknown ? said : of_forward(call);
   if (statistics == Statistics::kUnknown) return Formula::none(kEither);
@@ -103,19 +96,20 @@ Formula batch_norm(const OperatorCall& call, const OperatorRow& row) {
 }
 
 Formula batch_norm_gradient(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.b) == nullptr) return Formula::none(kMismatch);
+  if (!call.has(row.b)) return Formula::none(kMismatch);
   const auto said = static_cast<Statistics>(row.c);
   const Statistics statistics = said != Statistics::kUnknown ? said : of_gradient(*call.sizes);
   if (statistics == Statistics::kUnknown) return Formula::none(kEither);
   // x^ 2, two sums, g - mean, less x^ mean, times gamma / sigma.
   if (statistics == Statistics::kBatch) return per_element(call, row.a, 2, 5);
   // times gamma / sigma; x - mean; two sums.
-  return given(call, row.b) ? per_element(call, row.a, 1, 3) : per_element(call, row.a, 0, 1);
+  return call.shape(row.b).empty() ? per_element(call, row.a, 0, 1)
+                                   : per_element(call, row.a, 1, 3);
 }
 
 // Steps of synchronized batch norm: row.b multiply-adds, row.c single operations.
 Formula step(const OperatorCall& call, const OperatorRow& row) {
-  if (call.shape(row.a) == nullptr) return Formula::none(kMismatch);
+  if (!call.has(row.a)) return Formula::none(kMismatch);
   return per_element(call, row.a, row.b, row.c);
 }
 

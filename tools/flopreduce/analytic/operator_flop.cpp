@@ -31,9 +31,8 @@ const Index& index() {
           map[name].row = &row;
           map[name].table = table.data();
         }
-    for (const auto table : {elementwise_operators(), activation_operators()})
-      for (const auto& row : table)
-        for (const auto name : parts_of(row.functions, ' ')) map[name].elementwise = &row;
+    for (const auto& row : elementwise_operators())
+      for (const auto name : parts_of(row.functions, ' ')) map[name].elementwise = &row;
     for (const auto& row : list_operators())
       for (const auto name : parts_of(row.functions, ' ')) map[name].forms.push_back(&row);
     return map;

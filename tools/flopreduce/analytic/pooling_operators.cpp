@@ -16,8 +16,6 @@ namespace {
 
 constexpr const char* kNoWindow =
     "the window is not in the range's name, and no module around it has it";
-constexpr const char* kNoOutputSize =
-    "the output's size is not in the range's name, nor in another's";
 
 // In one dimension. All below 2^31, so that no sum overflows.
 struct Windows {
@@ -80,9 +78,10 @@ std::optional<Windows> windows(const OperatorSettings& set, size_t dimension, in
   return w;
 }
 
-// `output` may be unknown.
-Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
-             const OperatorRow& row) {
+// The output may be unknown; the gradient by it is backward's first argument.
+Formula average_pool(const OperatorCall& call, const OperatorRow& row) {
+  const Shape& input = call.shape(row.a);
+  const Shape* output = row.backward != 0 ? &call.shape(0) : call.output;
   const size_t dimensions = row.c;
   if ((input.size() != dimensions + 1 && input.size() != dimensions + 2) ||
       (output != nullptr && output->size() != input.size()))
@@ -118,30 +117,16 @@ Formula pool(const Shape& input, const Shape* output, const OperatorCall& call,
   return Formula::of(OperatorFlop{0, taps, 0});
 }
 
-Formula average_pool(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  return input == nullptr ? Formula::none(kMismatch) : pool(*input, call.output, call, row);
-}
-
-// The gradient by the output is the first argument.
-Formula average_pool_gradient(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  return input == nullptr ? Formula::none(kMismatch) : pool(*input, call.shape(0), call, row);
-}
-
 // weight [rows, width], indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
 // ...: the mode (sum, mean, maximum) is a number, but weights there are only for sums
 // (torch.nn.EmbeddingBag).
 Formula bag(const OperatorCall& call, const OperatorRow&) {
-  const Shape* table = call.shape(0);
-  const Shape* indices = call.shape(1);
-  const Shape* weights = call.shape(6);
-  if (table == nullptr || indices == nullptr || weights == nullptr || table->size() != 2)
-    return Formula::none(kMismatch);
-  if (weights->empty())
+  const Shape &table = call.shape(0), &indices = call.shape(1), &weights = call.shape(6);
+  if (!call.has(6) || table.size() != 2) return Formula::none(kMismatch);
+  if (weights.empty())
     return Formula::none("sum, mean or maximum: the mode is not in the range's name");
-  if (*weights != *indices) return Formula::none(kMismatch);
-  return Formula::of(times_saturating(elements(*indices), static_cast<u128>((*table)[1])));
+  if (weights != indices) return Formula::none(kMismatch);
+  return Formula::of(times_saturating(elements(indices), static_cast<u128>(table[1])));
 }
 
 // input, grid, mode, ...
@@ -155,8 +140,8 @@ constexpr OperatorRow kPoolingRows[] = {
     {"avg_pool2d", average_pool, 0, 0, 2, 0},
     {"avg_pool3d", average_pool, 0, 0, 3, 0},
     // one scaling per window, its gradient added to each of its elements
-    {"avg_pool2d_backward", average_pool_gradient, 1, 0, 2, 1},
-    {"avg_pool3d_backward", average_pool_gradient, 1, 0, 3, 1},
+    {"avg_pool2d_backward", average_pool, 1, 0, 2, 1},
+    {"avg_pool3d_backward", average_pool, 1, 0, 3, 1},
     // weights x rows, summed; rows of a padding index counted
     {"embedding_bag _embedding_bag _embedding_bag_forward_only", bag, 0, 0, 0, 0},
     {"grid_sampler_2d grid_sampler_3d", grid_sample},
@@ -166,8 +151,8 @@ constexpr OperatorRow kPoolingRows[] = {
     {"adaptive_avg_pool2d _adaptive_avg_pool2d", average_pool, 0, 1, 2, 0},
     {"adaptive_avg_pool3d _adaptive_avg_pool3d", average_pool, 0, 1, 3, 0},
     // one scaling per window, its gradient added to each of its elements
-    {"_adaptive_avg_pool2d_backward", average_pool_gradient, 1, 1, 2, 1},
-    {"_adaptive_avg_pool3d_backward", average_pool_gradient, 1, 1, 3, 1},
+    {"_adaptive_avg_pool2d_backward", average_pool, 1, 1, 2, 1},
+    {"_adaptive_avg_pool3d_backward", average_pool, 1, 1, 3, 1},
 };
 
 }  // namespace

@@ -48,21 +48,16 @@ std::optional<u128> multiply_adds(std::string_view form, const Shape& first, con
 }
 
 Formula product(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  if (a != nullptr && b != nullptr)
-    for (const auto form : parts_of(row.shapes, ' '))
-      if (const auto found = multiply_adds(form, *a, *b)) return Formula::of(*found);
+  for (const auto form : parts_of(row.shapes, ' '))
+    if (const auto found = multiply_adds(form, call.shape(row.a), call.shape(row.b)))
+      return Formula::of(*found);
   return Formula::none(kMismatch);
 }
 
 // torch.matmul: vectors are rows and columns, leading dimensions broadcast.
 Formula general_product(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* first = call.shape(row.a);
-  const Shape* second = call.shape(row.b);
-  if (first == nullptr || second == nullptr || first->empty() || second->empty())
-    return Formula::none(kMismatch);
-  Shape a = *first, b = *second;
+  Shape a = call.shape(row.a), b = call.shape(row.b);
+  if (a.empty() || b.empty()) return Formula::none(kMismatch);
   if (a.size() == 1) a.insert(a.begin(), 1);
   if (b.size() == 1) b.push_back(1);
   if (dimension(a, 1) != dimension(b, 2)) return Formula::none(kMismatch);
@@ -79,9 +74,7 @@ Formula general_product(const OperatorCall& call, const OperatorRow& row) {
 
 // The gradient by the matrix of a matrix-vector product is an outer product: no multiply-adds.
 std::optional<ProductGradients> matrix_gradients(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) return std::nullopt;
+  if (call.shape(row.a).size() < 2 || call.shape(row.b).size() < 2) return std::nullopt;
   return ProductGradients{2, 0};
 }
 
@@ -96,9 +89,9 @@ Formula outer_product(const OperatorCall& call, const OperatorRow& row) {
 // one beside that, by the result with the second operand: rows x o x j to rows x o x i x j
 // (aten/src/ATen/native/Linear.cpp, _trilinear).
 std::optional<ProductGradients> three_gradients(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  if (a == nullptr || a->empty()) return std::nullopt;
-  const auto inner = static_cast<double>(a->back());
+  const Shape& a = call.shape(row.a);
+  if (a.empty()) return std::nullopt;
+  const auto inner = static_cast<double>(a.back());
   const double each = inner / (inner + 1);
   return ProductGradients{3 * each, 2 * each, true};
 }
@@ -106,20 +99,13 @@ std::optional<ProductGradients> three_gradients(const OperatorCall& call, const 
 // [..., i] and [..., j] with weights [o, i, j]: the first with the weights, the result with the
 // second.
 Formula bilinear(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* a = call.shape(row.a);
-  const Shape* b = call.shape(row.b);
-  const Shape* weight = call.shape(row.c);
-  if (a == nullptr || b == nullptr || weight == nullptr || a->empty() || a->size() != b->size() ||
-      weight->size() != 3 || a->back() != (*weight)[1] || b->back() != (*weight)[2])
+  const Shape &a = call.shape(row.a), &b = call.shape(row.b), &weight = call.shape(row.c);
+  if (a.empty() || a.size() != b.size() || weight.size() != 3 || a.back() != weight[1] ||
+      b.back() != weight[2] || !std::equal(a.begin(), a.end() - 1, b.begin()))
     return Formula::none(kMismatch);
-  u128 rows = 1;
-  for (size_t i = 0; i + 1 < a->size(); ++i) {
-    if ((*a)[i] != (*b)[i]) return Formula::none(kMismatch);
-    rows = times_saturating(rows, static_cast<u128>((*a)[i]));
-  }
-  u128 each = elements(*weight);
-  add_saturating(each, times_saturating(dimension(*weight, 3), dimension(*weight, 1)));
-  return Formula::of(times_saturating(rows, each));
+  u128 each = elements(weight);
+  add_saturating(each, elements({weight[0], weight[2]}));
+  return Formula::of(times_saturating(elements({a.begin(), a.end() - 1}), each));
 }
 
 Formula integer_product(const OperatorCall&, const OperatorRow&) {

@@ -9,30 +9,25 @@ namespace {
 // packed sequences [steps of all samples, features]. States, which have three dimensions, and
 // weights follow; what has two is a matrix. Lists end at the first argument that is no tensor.
 Formula recurrent(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(row.a);
-  if (input == nullptr || (input->size() != 2 && input->size() != 3))
-    return Formula::none(kMismatch);
+  const Shape& input = call.shape(row.a);
+  if (input.size() != 2 && input.size() != 3) return Formula::none(kMismatch);
   u128 weights = 0;
-  for (size_t i = row.a + 1U; i < call.sizes->size() && !call.shape(i)->empty(); ++i)
-    if (const Shape& shape = *call.shape(i); shape.size() == 2)
-      add_saturating(weights, elements(shape));
+  for (size_t i = row.a + 1U; !call.shape(i).empty(); ++i)
+    if (call.shape(i).size() == 2) add_saturating(weights, elements(call.shape(i)));
   if (weights == 0) return Formula::none(kMismatch);
-  u128 steps = static_cast<u128>((*input)[0]);
-  if (input->size() == 3) steps = times_saturating(steps, static_cast<u128>((*input)[1]));
-  return Formula::of(times_saturating(steps, weights));
+  return Formula::of(times_saturating(elements({input.begin(), input.end() - 1}), weights));
 }
 
 // One step: input [B, I], then the states, then weights a and b.
 Formula cell(const OperatorCall& call, const OperatorRow& row) {
-  const Shape* input = call.shape(0);
-  const Shape* from_input = call.shape(row.a);
-  const Shape* from_state = call.shape(row.b);
-  if (input == nullptr || from_input == nullptr || from_state == nullptr || input->size() != 2 ||
-      from_input->size() != 2 || from_state->size() != 2 || (*from_input)[1] != (*input)[1])
+  const Shape &input = call.shape(0), &from_input = call.shape(row.a),
+              &from_state = call.shape(row.b);
+  if (input.size() != 2 || from_input.size() != 2 || from_state.size() != 2 ||
+      from_input[1] != input[1])
     return Formula::none(kMismatch);
-  u128 weights = elements(*from_input);
-  add_saturating(weights, elements(*from_state));
-  return Formula::of(times_saturating(static_cast<u128>((*input)[0]), weights));
+  u128 weights = elements(from_input);
+  add_saturating(weights, elements(from_state));
+  return Formula::of(times_saturating(static_cast<u128>(input[0]), weights));
 }
 
 // The gates of one step, after the products: gates of the input and of the state, [B, gates x
@@ -41,17 +36,13 @@ Formula cell(const OperatorCall& call, const OperatorRow& row) {
 //   GRU   r, z = sigmoid of sums, n = tanh(x + r h); h' = n + z (h - n)
 Formula gates(const OperatorCall& call, const OperatorRow& row) {
   const uint8_t count = row.a;
-  const Shape* x = call.shape(0);
-  const Shape* h = call.shape(1);
-  const Shape* state = call.shape(2);
-  const Shape* bias = call.shape(3);
-  if (x == nullptr || h == nullptr || state == nullptr || bias == nullptr || *x != *h ||
-      elements(*x) != times_saturating(elements(*state), count))
+  const Shape &x = call.shape(0), &h = call.shape(1), &state = call.shape(2);
+  if (!call.has(3) || x != h || elements(x) != times_saturating(elements(state), count))
     return Formula::none(kMismatch);
-  const u128 biases = bias->empty() ? 0 : 2U * count;
+  const u128 biases = call.shape(3).empty() ? 0 : 2U * count;
   const auto per_unit = count == 4 ? OperatorFlop{1, 4 + 3 * 2 + 2 + biases, 5}
                                    : OperatorFlop{2, 2 + 2 * 2 + 1 + biases, 3};
-  return Formula::of(per_unit.times(elements(*state)));
+  return Formula::of(per_unit.times(elements(state)));
 }
 
 // Whether the forward cell had biases, of which the gradient is a sum over the samples: the flag
@@ -77,20 +68,18 @@ std::optional<bool> biased(const OperatorCall& call) {
 // Biases: each gate's gradient once more, those of the GRU for input and state.
 Formula gates_gradient(const OperatorCall& call, const OperatorRow& row) {
   const bool lstm = row.a == 4;
-  const Shape* grad = call.shape(0);
-  const Shape* saved = call.shape(row.b);
-  if (grad == nullptr || saved == nullptr || grad->size() != 2 || saved->size() != 2)
-    return Formula::none(kMismatch);
+  const Shape &grad = call.shape(0), &saved = call.shape(row.b);
+  if (grad.size() != 2 || saved.size() != 2) return Formula::none(kMismatch);
   // The program may need no gradient of the last step's state, or of its cell.
-  if (lstm && *grad != *call.shape(1))
+  if (lstm && grad != call.shape(1))
     return Formula::none("a gradient by the cell or by its output is missing");
   const auto any = biased(call);
   if (!any) return Formula::none("whether there are biases is not in the range's name");
   const u128 biases = !*any ? 0 : lstm ? 4 : 6;
   const auto per_unit = lstm ? OperatorFlop{3, 16 + biases, 1} : OperatorFlop{1, 13 + biases, 0};
-  if (elements(*saved) != times_saturating(elements(*grad), lstm ? 4 : 5))
+  if (elements(saved) != times_saturating(elements(grad), lstm ? 4 : 5))
     return Formula::none(kMismatch);
-  return Formula::of(per_unit.times(elements(*grad)));
+  return Formula::of(per_unit.times(elements(grad)));
 }
 
 constexpr OperatorRow kRecurrentRows[] = {

@@ -2,9 +2,31 @@
 #pragma once
 #include <span>
 
-#include "analytic/formula.h"
+#include "analytic/operator_flop.h"
 
 namespace flopinj::reduce {
+
+// A row of a table of operators. Names are without namespace, unless they are a library's own, and
+// have a space between two.
+struct OperatorRow {
+  std::string_view functions;
+  Formula (*formula)(const OperatorCall&, const OperatorRow&);
+  uint8_t a = 0, b = 0, c = 0;  // which arguments the formula reads; see each table
+  // A gradient operator: times the forward formula for all gradients together (0: forward).
+  uint8_t backward = 0;
+  // Of a forward operator that is a product; null for other operators.
+  std::optional<ProductGradients> (*gradients)(const OperatorCall&, const OperatorRow&) = nullptr;
+  std::string_view shapes = "";  // of products: product_operators.cpp
+};
+
+// The gradient by each of two operands is a product as large as the forward one.
+inline std::optional<ProductGradients> two_gradients(const OperatorCall&, const OperatorRow&) {
+  return ProductGradients{2, 0};
+}
+// The same where one operand is a weight.
+inline std::optional<ProductGradients> weight_and_input(const OperatorCall&, const OperatorRow&) {
+  return ProductGradients{2, 1};
+}
 
 std::span<const OperatorRow> product_operators();
 std::span<const OperatorRow> convolution_operators();
@@ -24,7 +46,6 @@ inline constexpr uint8_t kBroadcast = 255;  // of what arguments 0 and 1 broadca
 inline constexpr uint8_t kOutput = 254;     // of the result, where its size is known
 inline constexpr uint8_t kHalf = 253;       // of the first half of argument 0
 std::span<const ElementwiseRow> elementwise_operators();
-std::span<const ElementwiseRow> activation_operators();  // softmax and losses, too
 Formula elementwise_formula(const OperatorCall& call, const ElementwiseRow& row);
 
 // So many operations for each element of a list of tensors, the first argument. PyTorch prints the
@@ -43,6 +64,8 @@ std::span<const ListRow> list_operators();
 Formula list_formula(const OperatorCall& call, const std::vector<const ListRow*>& rows);
 
 inline constexpr const char* kMismatch = "the sizes do not fit the operator";
+inline constexpr const char* kNoOutputSize =
+    "the output's size is not in the range's name, nor in another's";
 
 // One dimension of a module's setting: a single number is for all.
 inline int64_t setting_at(const Shape& setting, size_t dimension, int64_t otherwise) {

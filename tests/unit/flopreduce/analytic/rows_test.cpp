@@ -304,14 +304,13 @@ Shape with_dimensions(Shape shape, size_t dimensions, int64_t size) {
 
 TEST_CASE("operators that do one thing for each element, by their definitions") {
   const Shape x{3, 5};
-  for (const auto table : {elementwise_operators(), activation_operators()})
-    for (const ElementwiseRow& row : table)
-      for (const std::string& name : each(row.functions)) {
-        const Definition* d = definition_of(name);
-        if (d == nullptr) continue;
-        CHECK(flop_of(range(name, {x, x, x, x})) == counted(*d).times(15));
-        CHECK(formula_of(range(name, {x, x, x, x})).backward == name.ends_with("_backward"));
-      }
+  for (const ElementwiseRow& row : elementwise_operators())
+    for (const std::string& name : each(row.functions)) {
+      const Definition* d = definition_of(name);
+      if (d == nullptr) continue;
+      CHECK(flop_of(range(name, {x, x, x, x})) == counted(*d).times(15));
+      CHECK(formula_of(range(name, {x, x, x, x})).backward == name.ends_with("_backward"));
+    }
 }
 
 TEST_CASE("list operators in each of their forms") {

@@ -20,7 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "analytic/formula.h"
+#include "analytic/operator_flop.h"
 #include "phases/operators.h"
 #include "report/operators/gradients.h"
 #include "report/operators/operator_join.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analytic/formula.h"
+#include "analytic/operator_flop.h"
 #include "analytic/operator_name.h"
 #include "report/report.h"
 
