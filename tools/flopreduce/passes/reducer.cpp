@@ -17,7 +17,7 @@
 #include "passes/step_pass.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 #include "support/text.h"
 #include "support/wide.h"
 #include "tables/formulas.h"

@@ -1,7 +1,7 @@
 #include <array>
 #include <string_view>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 
 namespace flopinj::reduce {
 namespace {

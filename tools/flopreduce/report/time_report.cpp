@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

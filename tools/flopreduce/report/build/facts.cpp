@@ -2,7 +2,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 
 namespace flopinj::reduce {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 
 namespace flopinj::reduce {
 namespace {

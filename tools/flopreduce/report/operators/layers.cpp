@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "analytic/operator_name.h"
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 
 namespace flopinj::reduce {
 namespace {

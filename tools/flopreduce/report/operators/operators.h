@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/build/build_report.h"
+#include "report/build_report.h"
 #include "report/operators/forward_backward.h"
 #include "report/operators/operator_join.h"
 
