@@ -6,6 +6,7 @@ common/control_address.h describes it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -80,9 +81,7 @@ def status() -> dict[str, object] | None:
 
 
 def _value(text: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -27,8 +27,10 @@ def _numbers(name: str, column: list[Any]) -> list[Any]:
     return [int(value) if isinstance(value, str) and value.isdigit() else value for value in column]
 
 
-def _kinds(column: list[Any]) -> set[type]:
-    return {type(value) for value in column if value is not None}
+def _kind(column: list[Any]) -> type:
+    """int, float, or str for anything else."""
+    kinds = {type(value) for value in column if value is not None}
+    return int if kinds == {int} else float if kinds and kinds <= {int, float} else str
 
 
 def pandas_frame(cursor: sqlite3.Cursor) -> pandas.DataFrame:
@@ -37,12 +39,11 @@ def pandas_frame(cursor: sqlite3.Cursor) -> pandas.DataFrame:
 
     frame = {}
     for name, column in _columns(cursor).items():
-        kinds = _kinds(column)
-        if kinds == {int}:
-            fit = all(value is None or value in _INT64 for value in column)
-            kind = ("Int64" if None in column else "int64") if fit else "object"
-        else:
-            kind = "float64" if kinds and kinds <= {int, float} else "object"
+        kind = {int: "int64", float: "float64", str: "object"}[_kind(column)]
+        if kind == "int64" and not all(value is None or value in _INT64 for value in column):
+            kind = "object"
+        elif kind == "int64" and None in column:
+            kind = "Int64"
         frame[name] = pandas.Series(column, dtype=kind)
     return pandas.DataFrame(frame)
 
@@ -53,12 +54,7 @@ def arrow_table(cursor: sqlite3.Cursor) -> pyarrow.Table:
 
     columns = {}
     for name, column in _columns(cursor).items():
-        kinds = _kinds(column)
-        if kinds == {int}:
-            kind = pyarrow.decimal128(38) if name.endswith("flop") else pyarrow.int64()
-        elif kinds and kinds <= {int, float}:
-            kind = pyarrow.float64()
-        else:
-            kind = pyarrow.string()
+        whole = pyarrow.decimal128(38) if name.endswith("flop") else pyarrow.int64()
+        kind = {int: whole, float: pyarrow.float64(), str: pyarrow.string()}[_kind(column)]
         columns[name] = pyarrow.array(column, kind)
     return pyarrow.table(columns)

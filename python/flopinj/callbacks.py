@@ -11,6 +11,8 @@ The framework is imported when its callback is made.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from flopinj import _marks
 
 TYPE_CHECKING = False
@@ -24,7 +26,7 @@ class _Training:
     def __init__(self, steps: int | None) -> None:
         self._steps = steps
         self._annotation: Any = None
-        self._step: _marks.range | None = None
+        self._step = ExitStack()
 
     def begin(self, model: Any) -> None:
         from flopinj import torch
@@ -37,13 +39,10 @@ class _Training:
         # A network may be called by other ways than its own forward(), which counts steps.
         if self._annotation is not None:
             self._annotation.close_when_done()
-        self._step = _marks.step()
-        self._step.__enter__()
+        self._step.enter_context(_marks.step())
 
     def end_step(self) -> None:
-        if self._step is not None:
-            self._step.__exit__()
-            self._step = None
+        self._step.close()
 
     def end(self) -> None:
         self.end_step()

@@ -325,6 +325,13 @@ class Signals(Entering):
         self.assert_attached(self.attach(program))
         self.assert_right(program, signals=1)
 
+    def test_the_target_ends_while_the_call_waits(self):
+        program, command = self.entering()
+        program.kill()
+        code, _, err = command.end()
+        self.assertEqual((code, len(err.splitlines())), (1, 1))
+        self.assertIn("ended while it was entered", err)
+
     def test_a_call_that_waits_for_long_is_left(self):
         program, command = self.entering()
         code, _, err = command.end()

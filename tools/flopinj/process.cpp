@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "printable_text.h"
 
@@ -38,6 +39,10 @@ std::string_view value_of(std::string_view text, std::string_view key) {
 }
 
 std::string process_name(pid_t pid) { return "process " + std::to_string(pid); }
+
+void refuse(pid_t pid, const std::string& why) {
+  throw std::runtime_error(process_name(pid) + " " + why);
+}
 
 bool process_runs(pid_t pid) {
   const std::string status = proc_text(pid, "status");

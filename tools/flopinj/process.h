@@ -18,6 +18,8 @@ std::string_view value_of(std::string_view text, std::string_view key);
 
 // "process 4711".
 std::string process_name(pid_t);
+// Throws std::runtime_error: that name, a blank and `why`.
+[[noreturn]] void refuse(pid_t, const std::string& why);
 
 // A process that has ended, and that its parent has not waited for, does not run.
 bool process_runs(pid_t);

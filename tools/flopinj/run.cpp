@@ -187,17 +187,12 @@ pid_t start(const std::function<int()>& become_program) {
 }
 
 int wait_and_listen(pid_t program, RunSocket& socket, RunRecord& record) {
-  int status = 0;
   const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
-  for (;;) {
-    const pid_t ended = ::waitpid(program, &status, WNOHANG);
-    socket.receive(record);
-    if (ended == program || (ended < 0 && errno != EINTR)) break;
-    socket.wait(program_fd);
-  }
+  socket.receive_to_the_end(program, program_fd, record);
   if (program_fd >= 0) ::close(program_fd);
+  const int status = wait_for(program);
   g_program = 0;
-  socket.receive_last(record);
+  socket.receive(record);  // of threads that went on without the first one
   return status;
 }
 

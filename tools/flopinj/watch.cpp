@@ -43,17 +43,6 @@ int open_socket(std::string& place) {
   return -1;
 }
 
-// In the watcher. Ends with the program.
-void watch(pid_t program, int program_fd, RunSocket& socket) {
-  RunRecord record;
-  for (bool ended = false; !ended;) {
-    ended = socket.wait(program_fd) || (program_fd < 0 && !process_runs(program));
-    socket.receive(record);
-  }
-  socket.receive_last(record);
-  for (const std::string& line : record.last_words(process_runs)) say(line);
-}
-
 // Of what the launcher had open only stderr stays, and a reader of that waits for the program's
 // end, as it would have.
 void let_go_of_everything(std::array<int, 2> keep) {
@@ -78,22 +67,19 @@ RunSocket::RunSocket() : fd_(open_socket(name_)) {
   if (fd_ < 0) name_.clear();
 }
 
-RunSocket::RunSocket(RunSocket&& other) noexcept
-    : name_(std::move(other.name_)), fd_(std::exchange(other.fd_, -1)) {}
-
 RunSocket::~RunSocket() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool RunSocket::wait(int program_fd) const {
+void RunSocket::receive_to_the_end(pid_t program, int program_fd, RunRecord& record) {
   constexpr int kPollMs = 250;  // where the kernel has no pidfd (before Linux 5.3)
-  std::array<pollfd, 2> ready{{{fd_, POLLIN, 0}, {program_fd, POLLIN, 0}}};
-  ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
-  return ready[1].revents != 0;
-}
-
-void RunSocket::receive_last(RunRecord& record) {
   constexpr int kSettleMs = 100;
+  for (bool ended = false; !ended;) {
+    std::array<pollfd, 2> ready{{{fd_, POLLIN, 0}, {program_fd, POLLIN, 0}}};
+    ::poll(ready.data(), ready.size(), program_fd < 0 ? kPollMs : -1);
+    ended = ready[1].revents != 0 || (program_fd < 0 && !process_runs(program));
+    receive(record);
+  }
   if (!record.last_words(process_runs).empty()) ::poll(nullptr, 0, kSettleMs);
   receive(record);
 }
@@ -190,7 +176,9 @@ std::string start_watcher() {
     if (::fork() != 0) ::_exit(0);
     const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
     let_go_of_everything({socket.descriptor(), program_fd});
-    watch(program, program_fd, socket);
+    RunRecord record;
+    socket.receive_to_the_end(program, program_fd, record);
+    for (const std::string& line : record.last_words(process_runs)) say(line);
     ::_exit(0);
   }
   if (between < 0) return {};

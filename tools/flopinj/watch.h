@@ -41,17 +41,16 @@ class RunSocket {
  public:
   RunSocket();  // a name of its own
   ~RunSocket();
-  RunSocket(RunSocket&& other) noexcept;
-  RunSocket& operator=(RunSocket&&) = delete;
+  RunSocket(const RunSocket&) = delete;
+  RunSocket& operator=(const RunSocket&) = delete;
   // As run_notice.h has it, with the secret; empty where there is none.
   const std::string& name() const { return name_; }
   int descriptor() const { return fd_; }
-  // Until something has come or the program has ended: then true, where the kernel has pidfds.
-  bool wait(int program_fd) const;
   // Everything that has come.
   void receive(RunRecord& record);
-  // Likewise, when the program has ended: what its processes say that end together with it.
-  void receive_last(RunRecord& record);
+  // Until the program has ended, and its processes have said what they do together with it.
+  // `program_fd`: its pidfd, or negative where the kernel has none.
+  void receive_to_the_end(pid_t program, int program_fd, RunRecord& record);
 
  private:
   std::string name_;

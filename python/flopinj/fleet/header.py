@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -68,32 +69,27 @@ def _unpacked(beginning: bytes, size: int) -> bytes:
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Tags and values: of bytes, else of an int."""
-    at = 0
+    rest = io.BytesIO(message)
 
     def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
+        value = 0
+        for shift in range(0, 64, 7):
+            byte = rest.read(1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-            shift += 7
-            if shift > 63:
-                raise ValueError
+        raise ValueError
 
-    while at < len(message):
+    while rest.tell() < len(message):
         tag = varint()
         kind = tag & 7
         if kind == 0:
             yield tag, varint()
             continue
         size = varint() if kind == 2 else {1: 8, 5: 4}[kind]  # KeyError: no such type
-        if at + size > len(message):
+        value = rest.read(size)
+        if len(value) < size:
             raise IndexError
-        value = message[at:at + size]
-        at += size
         yield tag, value if kind == 2 else int.from_bytes(value, "little")
 
 

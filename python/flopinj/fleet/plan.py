@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from posixpath import dirname
 from typing import Any
 
 from flopinj import _programs
@@ -50,8 +51,8 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
             if known[name].partition("-")[0] == version:
                 outcome.as_before.append(name)
                 continue
-            parts = [_part(source, out, name, files[at:at + _FILES_IN_PART], program)
-                     for at in range(0, len(files), _FILES_IN_PART)]
+            parts = [work.Part(source, out, name, layout.digest(program, source, some), some)
+                     for some in _cut(files, _FILES_IN_PART)]
             finals.append(work.Job(out, name, version, parts, list(options)))
         for _ in run(work.condense, [part for final in finals for part in final.parts]):
             pass  # finish() meets it again, and it costs its job
@@ -64,8 +65,8 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
     return outcome
 
 
-def _part(source: str, out: str, job: str, files: list[Any], program: str) -> work.Part:
-    return work.Part(source, out, job, layout.digest(program, source, files), files)
+def _cut(files: list[Any], most: int) -> list[list[Any]]:
+    return [files[at:at + most] for at in range(0, len(files), most)]
 
 
 def _as_they_are(lake: Place, jobs: Iterable[str]) -> dict[str, str]:
@@ -117,22 +118,17 @@ def _jobs(source: str, lake: Place, job: str | None, job_from: str | None, run: 
 def _jobs_of(source: str, traces: list[File], run: Run) -> list[str]:
     """The job id of the trace's header, else the name of its folder. A trace whose header is lost
     belongs to the job of its folder's others."""
-    tasks = [(source, traces[at:at + _FILES_TO_LOOK_AT])
-             for at in range(0, len(traces), _FILES_TO_LOOK_AT)]
+    tasks = [(source, some) for some in _cut(traces, _FILES_TO_LOOK_AT)]
     said = {name: job for names in run(work.look, tasks) for name, job in names}
     others: dict[str, set[str]] = defaultdict(set)
     for name, job in said.items():
         if job is not None:
-            others[_folder(name)].add(job)
+            others[dirname(name)].add(job)
 
     def job_of(name: str) -> str:
-        folder, job = _folder(name), said[name]
+        folder, job = dirname(name), said[name]
         if job is None and len(others[folder]) == 1:
             (job,) = others[folder]
         return job or folder or Place(source).root.rpartition("/")[2] or "job"
 
     return [job_of(file.name) for file in traces]
-
-
-def _folder(name: str) -> str:
-    return name.rpartition("/")[0]

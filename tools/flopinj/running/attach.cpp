@@ -45,10 +45,6 @@ using Clock = std::chrono::steady_clock;
 
 // --- Whether it may be entered -------------------------------------------------------------------
 
-[[noreturn]] void refuse(pid_t pid, const std::string& why) {
-  throw std::runtime_error(process_name(pid) + " " + why);
-}
-
 const std::string kInstead = "; start it with flopinj run --dormant instead";
 
 uint16_t machine_of(const fs::path& program) {

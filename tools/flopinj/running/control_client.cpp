@@ -44,17 +44,14 @@ ino_t inode_of(const fs::path& path) {
   return stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-std::runtime_error may_not_read(pid_t pid) {
-  return std::runtime_error(
-      process_name(pid) +
-      " may not be asked by this user: the kernel lets its own user read it, with all capabilities "
-      "that it has, and root (in a container: with CAP_SYS_PTRACE)");
+[[noreturn]] void refuse_reading(pid_t pid) {
+  refuse(pid,
+         "may not be asked by this user: the kernel lets its own user read it, with all "
+         "capabilities that it has, and root (in a container: with CAP_SYS_PTRACE)");
 }
 
-std::runtime_error silent(pid_t pid) {
-  return std::runtime_error(process_name(pid) +
-                            " does not answer: it may be stopped, or busy with an earlier "
-                            "request; try again");
+[[noreturn]] void refuse_waiting(pid_t pid) {
+  refuse(pid, "does not answer: it may be stopped, or busy with an earlier request; try again");
 }
 
 // The process's marks among its open files. Links to a file's name are longer than a mark.
@@ -65,14 +62,14 @@ std::vector<ControlMark> marks_of(pid_t pid, Clock::time_point give_up) {
   for (; !error && file != fs::directory_iterator(); file.increment(error)) {
     char text[256];
     const ssize_t size = readlink(file->path().c_str(), text, sizeof text);
-    if (size < 0 && (errno == EACCES || errno == EPERM)) throw may_not_read(pid);
+    if (size < 0 && (errno == EACCES || errno == EPERM)) refuse_reading(pid);
     if (size <= 0) continue;  // closed by now
     if (auto mark = ControlMark::parse({text, static_cast<size_t>(size)}))
       marks.push_back(*std::move(mark));
-    if (Clock::now() > give_up) throw silent(pid);
+    if (Clock::now() > give_up) refuse_waiting(pid);
   }
   if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted)
-    throw may_not_read(pid);
+    refuse_reading(pid);
   return marks;
 }
 
@@ -84,7 +81,7 @@ bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
   const timeval patience{kAnswerTime.count(), 0};  // for connect(), too
   setsockopt(connection.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (connect(connection.fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
-    if (errno == EAGAIN) throw silent(pid);
+    if (errno == EAGAIN) refuse_waiting(pid);
     return false;
   }
   ucred peer{};
@@ -95,24 +92,22 @@ bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
 
 // The secret of the process that is connected to.
 std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up) {
-  if (!process_runs(pid))
-    throw std::runtime_error(fs::exists(proc_path(pid, "")) ? process_name(pid) + " has ended"
-                                                            : "there is no " + process_name(pid));
+  if (!fs::exists(proc_path(pid, ""))) throw std::runtime_error("there is no " + process_name(pid));
+  if (!process_runs(pid)) refuse(pid, "has ended");
   const std::vector<ControlMark> marks = marks_of(pid, give_up);
   for (const ControlMark& mark : marks)
     if (mark.version == kControlVersion && connect_to(connection, mark, pid)) return mark.secret;
   for (const ControlMark& mark : marks)
     if (mark.version != kControlVersion)
-      throw std::runtime_error(
-          process_name(pid) + " has a libflopinj.so of " +
-          (mark.version > kControlVersion ? "a newer" : "an older") +
-          " flopinj than this one: ask it with the flopinj that belongs to that library");
+      refuse(pid, std::string("has a libflopinj.so of ") +
+                      (mark.version > kControlVersion ? "a newer" : "an older") +
+                      " flopinj than this one: ask it with the flopinj that belongs to that "
+                      "library");
   if (!marks.empty() && inode_of(proc_path(pid, "ns/net")) != inode_of("/proc/self/ns/net"))
-    throw std::runtime_error(
-        process_name(pid) +
-        " is in a network namespace of its own (a container): run flopinj inside of it, or as "
-        "root: nsenter -t " +
-        std::to_string(pid) + " -n flopinj ...");
+    refuse(pid,
+           "is in a network namespace of its own (a container): run flopinj inside of it, or as "
+           "root: nsenter -t " +
+               std::to_string(pid) + " -n flopinj ...");
   throw NotListening(process_name(pid) +
                      " does not listen: it was not started with flopinj "
                      "(flopinj run, or flopinj run --dormant), has not started CUDA yet, or was "
@@ -126,20 +121,18 @@ std::string received(int fd, pid_t pid, Clock::time_point give_up) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()).count();
     pollfd polled{fd, POLLIN, 0};
-    if (left <= 0 || poll(&polled, 1, static_cast<int>(left)) != 1) throw silent(pid);
+    if (left <= 0 || poll(&polled, 1, static_cast<int>(left)) != 1) refuse_waiting(pid);
     const ssize_t count = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (count == 0) return text;
-    if (count < 0) throw std::runtime_error(process_name(pid) + " has ended the connection");
+    if (count < 0) refuse(pid, "has ended the connection");
     text.append(bytes, static_cast<size_t>(count));
-    if (text.size() > kMostAnswerBytes)
-      throw std::runtime_error(process_name(pid) + " answers without end: nothing of it is used");
+    if (text.size() > kMostAnswerBytes) refuse(pid, "answers without end: nothing of it is used");
   }
 }
 
 [[noreturn]] void not_understood(pid_t pid, const std::string& what) {
   constexpr size_t kMost = 80;
-  throw std::runtime_error(process_name(pid) + " answers what this flopinj does not understand: " +
-                           printable(what.substr(0, kMost)));
+  refuse(pid, "answers what this flopinj does not understand: " + printable(what.substr(0, kMost)));
 }
 
 template <class Number>
@@ -156,8 +149,7 @@ Number number_in(pid_t pid, const std::string& key, const std::string& text) {
 Json parse_answer(pid_t pid, const std::string& text) {
   std::istringstream lines(text);
   std::string line;
-  if (!std::getline(lines, line))
-    throw std::runtime_error(process_name(pid) + " ended while it was asked");
+  if (!std::getline(lines, line)) refuse(pid, "ended while it was asked");
   if (line.starts_with("error "))
     throw std::runtime_error(process_name(pid) + ": " + printable(line.substr(6)));
   if (line != "ok") not_understood(pid, line);
@@ -196,8 +188,7 @@ Json ask(pid_t pid, const std::vector<std::string>& request) {
   text.insert(0, connect_to(connection, pid, give_up) + "\n");
   if (send(connection.fd, text.data(), text.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(text.size()))
-    throw std::runtime_error(process_name(pid) +
-                             " does not take the request: " + std::strerror(errno));
+    refuse(pid, std::string("does not take the request: ") + std::strerror(errno));
   return parse_answer(pid, received(connection.fd, pid, give_up));
 }
 

@@ -56,12 +56,11 @@ std::vector<Mapping> mappings_of(pid_t pid) {
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     Mapping mapping;
-    std::string rights, device, inode;
+    std::string rights, offset, device, inode;
     char dash = 0;
-    words >> std::hex >> mapping.begin >> dash >> mapping.end >> rights >> mapping.offset >>
-        device >> inode >> std::ws;
+    words >> std::hex >> mapping.begin >> dash >> mapping.end >> rights >> offset >> device >>
+        inode >> std::ws;
     std::getline(words, mapping.name);
-    mapping.writable = rights.find('w') != rights.npos;
     mapping.executable = rights.find('x') != rights.npos;
     all.push_back(mapping);
   }

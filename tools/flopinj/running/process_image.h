@@ -13,9 +13,8 @@ namespace flopinj {
 
 struct Mapping {
   uint64_t begin = 0, end = 0;
-  bool writable = false, executable = false;
-  uint64_t offset = 0;  // in the file, bytes
-  std::string name;     // a path, "[stack]", or empty
+  bool executable = false;
+  std::string name;  // a path, "[stack]", or empty
 
   bool holds(uint64_t address) const { return begin <= address && address < end; }
   std::string_view file() const { return std::string_view(name).substr(name.rfind('/') + 1); }

@@ -456,6 +456,8 @@ CallEnd do_call(pid_t pid, HeldThread& thread, const Place& place, const Entry& 
       return CallEnd::kDone;
     case HeldThread::Stop::kProcess:
       return CallEnd::kStopped;
+    case HeldThread::Stop::kEnded:
+      return CallEnd::kEnded;
     default:
       return CallEnd::kLate;
   }
