@@ -13,9 +13,7 @@
 #include <climits>
 #include <csignal>
 #include <cstddef>
-#include <optional>
 #include <random>
-#include <utility>
 
 #include "abstract_socket.h"
 #include "process.h"
