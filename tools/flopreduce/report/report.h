@@ -17,6 +17,7 @@
 #include "support/wide.h"
 #include "tables/estimate.h"
 #include "tables/formulas.h"
+#include "tables/kernels.h"
 #include "tables/recorded.h"
 #include "tables/totals.h"
 
@@ -173,27 +174,18 @@ struct RuleReport {
 };
 
 // One metric's samples of one signature.
-struct MetricReport {
+struct MetricReport : SignatureFlop::Part {
   std::string metric;
-  uint64_t samples = 0;
-  double mean = 0, spread = 0, min = 0, max = 0;
   u128 counted = 0;  // over all launches of the signature, extrapolated
-  uint32_t numerator = 0, denominator = 1;
-  uint32_t least = 0, full = 0;    // as in MetricMeaning
-  InstructionCounts instructions;  // likewise
-  u128 flop = 0;  // counted * numerator / denominator; OP where the precision is an integer one
+  u128 flop = 0;     // counted * weight; OP where the precision is an integer one
   std::string precision;
 };
 
 // One signature on one kind of device: where a FLOP figure comes from.
-struct SignatureReport {
+struct SignatureReport : Signature {
   std::string kernel;      // demangled, raw bytes
   uint32_t kernel_id = 0;  // as in KernelReport
   std::string chip;
-  std::array<uint32_t, 3> grid{}, block{}, cluster{};
-  uint32_t dynamic_shared_bytes = 0;
-  uint64_t stable_hash = 0;
-  const char* parameters = "";                   // "exact", "unknown", "merged", "unspecified"
   uint64_t samples = 0;                          // of the required group that has fewest
   uint64_t graph_samples = 0;                    // of them: read in graph launches
   bool varying = false;                          // samples disagree, or are not exact integers
@@ -463,7 +455,7 @@ struct PathReport {
 };
 
 // Launches of one process that have all of these in common.
-struct FactReport {
+struct FactReport : Counts {
   uint32_t trace = 0;               // Report::traces
   std::optional<uint32_t> device;   // CUDA ordinal
   uint32_t chip = 0;                // Report::chips
@@ -471,8 +463,7 @@ struct FactReport {
   uint32_t thread_name = 0;         // Report::thread_names
   uint32_t path = 0;                // Report::paths
   uint32_t signature = 0;           // Report::signatures
-  uint64_t launches = 0, timed = 0, windowed = 0, graph = 0, unmeasured = 0;
-  uint64_t timed_ns = 0;  // of launches that were timed outside of windows
+  uint64_t unmeasured = 0;
   GpuTime time;
   u128 flop = 0;
   bool varying = false, at_most = false;  // as in Work

@@ -10,46 +10,42 @@ enum class Kind : uint8_t { kAdd, kMul, kFma };
 // Thread-level instructions with their predicate on. A packed half2 instruction works on two lanes
 // and counts once.
 struct InstructionFormula {
-  std::string_view metric;
+  std::string_view instruction;
   std::string_view precision;
   Kind kind;
   uint32_t lanes;
 };
 // In the order of trace::Interned::SassOperation.
 constexpr std::array kInstructions = {
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "fp32", Kind::kAdd,
-                       1},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "fp32", Kind::kMul,
-                       1},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "fp32", Kind::kFma,
-                       1},
+    InstructionFormula{"fadd", "fp32", Kind::kAdd, 1},
+    InstructionFormula{"fmul", "fp32", Kind::kMul, 1},
+    InstructionFormula{"ffma", "fp32", Kind::kFma, 1},
     // Two values in one instruction, on GB100 and its siblings.
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum", "fp32", Kind::kAdd,
-                       2},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum", "fp32", Kind::kMul,
-                       2},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum", "fp32", Kind::kFma,
-                       2},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", "fp64", Kind::kAdd,
-                       1},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", "fp64", Kind::kMul,
-                       1},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", "fp64", Kind::kFma,
-                       1},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_hadd_pred_on.sum", "fp16", Kind::kAdd,
-                       2},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", "fp16", Kind::kMul,
-                       2},
-    InstructionFormula{"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", "fp16", Kind::kFma,
-                       2},
+    InstructionFormula{"fadd2", "fp32", Kind::kAdd, 2},
+    InstructionFormula{"fmul2", "fp32", Kind::kMul, 2},
+    InstructionFormula{"ffma2", "fp32", Kind::kFma, 2},
+    InstructionFormula{"dadd", "fp64", Kind::kAdd, 1},
+    InstructionFormula{"dmul", "fp64", Kind::kMul, 1},
+    InstructionFormula{"dfma", "fp64", Kind::kFma, 1},
+    InstructionFormula{"hadd", "fp16", Kind::kAdd, 2},
+    InstructionFormula{"hmul", "fp16", Kind::kMul, 2},
+    InstructionFormula{"hfma", "fp16", Kind::kFma, 2},
 };
+
+// "fadd" of "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"; empty for other metrics.
+std::string_view instruction_of(std::string_view metric) {
+  constexpr std::string_view kBefore = "smsp__sass_thread_inst_executed_op_",
+                             kAfter = "_pred_on.sum";
+  if (!metric.starts_with(kBefore) || !metric.ends_with(kAfter)) return {};
+  return metric.substr(kBefore.size(), metric.size() - kBefore.size() - kAfter.size());
+}
 
 static_assert(kInstructions.size() == trace::Interned::SassOperation_MAX);
 
 // How much of its instructions is arithmetic, as far as the kernel's code shows.
 void weigh(MetricMeaning& m, std::string_view metric, const KernelCode& code) {
-  const auto* const row = std::find_if(kInstructions.begin(), kInstructions.end(),
-                                       [&](const auto& r) { return r.metric == metric; });
+  const auto* const row =
+      std::ranges::find(kInstructions, instruction_of(metric), &InstructionFormula::instruction);
   if (row == kInstructions.end()) return;
   if (code.state() == KernelCode::State::kNotRead) {
     // Most kernels with half instructions have some without arithmetic, others hardly any.
@@ -73,7 +69,6 @@ constexpr std::string_view kTensorPrefix = "sm__ops_path_tensor_";
 // Tensor instructions, but for the integer ones.
 constexpr std::string_view kScreeningPrefix = "sm__inst_executed_pipe_tensor";
 constexpr std::string_view kScreeningInteger = "imma";
-constexpr std::string_view kHalfFma = "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum";
 
 std::optional<TensorPath> parse_tensor(std::string_view name) {
   if (!name.starts_with(kTensorPrefix)) return std::nullopt;
@@ -209,8 +204,9 @@ uint32_t Formulas::precision_index(const std::string& name) {
 
 MetricMeaning Formulas::meaning(std::string_view metric) {
   MetricMeaning m;
+  const std::string_view instruction = instruction_of(metric);
   for (const auto& row : kInstructions) {
-    if (row.metric != metric) continue;
+    if (row.instruction != instruction) continue;
     m.role = MetricRole::kFlop;
     m.matrix = row.kind == Kind::kFma;
     m.numerator = m.least = m.full = row.lanes * (m.matrix ? static_cast<uint32_t>(fma_) : 1U);
@@ -275,7 +271,7 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
     auto meaning = this->meaning(names[stat.metric]);
     if (meaning.role == MetricRole::kScreening && stat.max > 0) tensor_seen = tensor_needed;
     if (meaning.role != MetricRole::kFlop && meaning.role != MetricRole::kInteger) continue;
-    if (names[stat.metric] == kHalfFma && stat.max > 0) half_fma = true;
+    if (instruction_of(names[stat.metric]) == "hfma" && stat.max > 0) half_fma = true;
     if (code != nullptr) weigh(meaning, names[stat.metric], *code);
     if (meaning.numerator > 0) {
       out.varying = out.varying || stat.min != stat.max;

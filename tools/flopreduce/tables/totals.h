@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "support/members.h"
 #include "support/wide.h"
 #include "tables/busy_time.h"
 #include "tables/flop_series.h"
@@ -26,17 +27,14 @@ struct Counts {
   uint64_t graph = 0;  // of launches, from graph launches
   uint64_t green = 0;  // of launches, the others that were made on green contexts
 
-  // False when a sum was held at its largest value.
-  bool add(const Counts& o) {
-    bool fits = add_saturating(launches, o.launches);
-    fits = add_saturating(timed, o.timed) && fits;
-    fits = add_saturating(time_ns, o.time_ns) && fits;
-    fits = add_saturating(windowed, o.windowed) && fits;
-    fits = add_saturating(windowed_timed, o.windowed_timed) && fits;
-    fits = add_saturating(windowed_time_ns, o.windowed_time_ns) && fits;
-    fits = add_saturating(graph, o.graph) && fits;
-    return add_saturating(green, o.green) && fits;
+  template <typename Self>
+  static auto sums(Self& of) {
+    auto& [launches, timed, time_ns, windowed, windowed_timed, windowed_time_ns, graph, green] = of;
+    return std::tie(launches, timed, time_ns, windowed, windowed_timed, windowed_time_ns, graph,
+                    green);
   }
+  // False when a sum was held at its largest value.
+  bool add(const Counts& o) { return add_each(sums(*this), sums(o)); }
 };
 
 // One line of the joined table.
@@ -91,6 +89,7 @@ struct FactRow {
   uint32_t signature = 0;           // TraceTables::signatures
   Counts counts;
 };
+
 // Of one training step: what its kernels took.
 struct StepGpuTime {
   uint64_t gpu_ns = 0;   // sum of the kernels' times

@@ -92,8 +92,8 @@ TEST_CASE("samples that disagree give their mean, spread and number") {
     return m.metric.find("fadd") != std::string::npos;
   });
   REQUIRE(fadd != s.metrics.end());
-  CHECK(fadd->mean == Approx(21));
-  CHECK(fadd->spread == Approx(std::sqrt((121.0 + 1 + 144) / 2)));
+  CHECK(fadd->stat.mean == Approx(21));
+  CHECK(fadd->stat.spread() == Approx(std::sqrt((121.0 + 1 + 144) / 2)));
   CHECK(text_of(r).find("varying") != std::string::npos);
 }
 

@@ -91,11 +91,11 @@ TEST_CASE("a kernel's derivation names samples, metric, weight and ranges") {
   const Report r = with_rows(job());
   const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   const auto& m = e.part.signatures[0].metrics;
-  const auto ffma = std::find_if(m.begin(), m.end(), [](const auto& x) { return x.mean > 0; });
+  const auto ffma = std::find_if(m.begin(), m.end(), [](const auto& x) { return x.stat.mean > 0; });
   REQUIRE(ffma != m.end());
-  CHECK(ffma->samples == 2);
+  CHECK(ffma->stat.n == 2);
   CHECK(ffma->counted == 160 * 64);
-  CHECK(ffma->numerator == 2);
+  CHECK(ffma->meaning.numerator == 2);
   CHECK(ffma->flop == 160 * 128);
   CHECK(ffma->precision == "fp32");
   const std::string text = said(r, e);

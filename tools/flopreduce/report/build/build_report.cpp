@@ -176,17 +176,11 @@ void Builder::add_signature(const Row& row, const Work& work) {
 }
 
 void Builder::describe_signature(const Row& row, SignatureReport& out) {
-  const Signature& s = tables_.signatures[row.signature];
   const SignatureFlop& flop = work_.result(row.signature, row.chip).flop;
+  static_cast<Signature&>(out) = tables_.signatures[row.signature];
   out.kernel = kernel(row.signature).name;
   out.kernel_id = kernel(row.signature).id;
   out.chip = tables_.chips[row.chip];
-  out.grid = s.grid;
-  out.block = s.block;
-  out.cluster = s.cluster;
-  out.dynamic_shared_bytes = s.dynamic_shared_bytes;
-  out.stable_hash = s.stable_hash;
-  out.parameters = word_of(s.parameter_class);
   out.unmeasured_reason = reason_of(tables_, work_, row.signature, row.chip);
   out.varying = flop.varying || flop.inexact;
   out.rounded = flop.inexact && !flop.varying;
@@ -207,24 +201,14 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     out.samples = i == 0 ? n : std::min(out.samples, n);
   }
   for (const auto& part : flop.parts) {
-    MetricReport& m = out.metrics.emplace_back();
-    m.metric = tables_.names[part.stat.metric];
-    m.samples = part.stat.n;
-    m.mean = part.stat.mean;
-    m.spread = part.stat.spread();
-    m.min = part.stat.min;
-    m.max = part.stat.max;
+    const MetricMeaning& m = part.meaning;
     bool overflow = false;
-    m.counted = part.counted(result.counts.launches, overflow);
-    m.numerator = part.meaning.numerator;
-    m.denominator = part.meaning.denominator;
-    m.least = part.meaning.least;
-    m.full = part.meaning.full;
-    m.instructions = part.meaning.instructions;
-    m.flop = mul_div_round(m.counted, m.numerator, m.denominator, overflow);
-    m.precision = part.meaning.role == MetricRole::kInteger
-                      ? std::string(kIntegerFormats[part.meaning.precision])
-                      : from_.formulas.precisions()[part.meaning.precision];
+    const u128 counted = part.counted(result.counts.launches, overflow);
+    out.metrics.push_back({part, tables_.names[part.stat.metric], counted,
+                           mul_div_round(counted, m.numerator, m.denominator, overflow),
+                           m.role == MetricRole::kInteger
+                               ? std::string(kIntegerFormats[m.precision])
+                               : from_.formulas.precisions()[m.precision]});
   }
 }
 

@@ -60,11 +60,7 @@ void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable&
     fact.thread_name = known->second;
     fact.path = path->second;
     fact.signature = signature->second;
-    fact.launches = row.counts.launches;
-    fact.timed = row.counts.timed;
-    fact.timed_ns = row.counts.time_ns;
-    fact.windowed = row.counts.windowed;
-    fact.graph = row.counts.graph;
+    static_cast<Counts&>(fact) = row.counts;
     fact.unmeasured = did.unmeasured;
     fact.time = did.time;
     fact.flop = did.flop;

@@ -85,7 +85,7 @@ Columns<FactReport> fact_columns() {
   c.count(said::kUnmeasured, &FactReport::unmeasured);
   c.count("timed_launches", "timed", &FactReport::timed,
           "launches that were timed while no counters were read");
-  c.count("timed_ns", "timed GPU time", &FactReport::timed_ns, "their GPU time");
+  c.count("timed_ns", "timed GPU time", &FactReport::time_ns, "their GPU time");
   c.figure(said::kGpuTime,
            [](const FactReport& fact) { return gpu_time_of(fact.time, fact.launches); });
   c.figure(said::kFlop, flop_of_fact);

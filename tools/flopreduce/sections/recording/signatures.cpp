@@ -10,6 +10,8 @@ std::string shape(const std::array<uint32_t, 3>& d) {
   return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
 }
 
+const char* parameters_of(const SignatureReport& s) { return word_of(s.parameter_class); }
+
 Columns<SignatureReport> signature_columns() {
   using Signature = SignatureReport;
   const auto work = &Signature::work;
@@ -30,8 +32,7 @@ Columns<SignatureReport> signature_columns() {
       "null where the launch has no clusters");
   c.figure("dynamic_shared_bytes", "shared memory", Kind::kBytes,
            exactly(&Signature::dynamic_shared_bytes));
-  c.text("parameters", "parameters", &Signature::parameters,
-         "exact, unknown, merged or unspecified");
+  c.text("parameters", "parameters", parameters_of, "exact, unknown, merged or unspecified");
   c.count("samples", "samples", &Signature::samples,
           "readings of the required group that has fewest, over all processes");
   c.figure("flop_per_launch", "FLOP per launch", Kind::kFlop, exactly(&Signature::flop_per_launch),
@@ -70,10 +71,13 @@ std::vector<SampleRow> sample_rows(const Report& report) {
 
 Columns<SampleRow> sample_columns() {
   using Metric = MetricReport;
+  using Meaning = MetricMeaning;
   const auto of = [](auto get) { return through(&SampleRow::metric, get); };
+  const auto stat = [&](auto get) { return of(through(&Metric::stat, get)); };
+  const auto meaning = [&](auto get) { return of(through(&Metric::meaning, get)); };
   const auto instructions = [&](auto get) {
     return [get](const SampleRow& row) {
-      const InstructionCounts& i = row.metric->instructions;
+      const InstructionCounts& i = row.metric->meaning.instructions;
       return i.none + i.one > 0 ? std::optional(i.*get) : std::nullopt;
     };
   };
@@ -83,19 +87,20 @@ Columns<SampleRow> sample_columns() {
          [](const SampleRow& row) { return hash_text(row.signature->stable_hash); });
   c.text("chip", "chip", through(&SampleRow::signature, &SignatureReport::chip));
   c.text("metric", "metric", of(&Metric::metric), "a counter's, that counts FLOP");
-  c.count("samples", "samples", of(&Metric::samples), "readings of the counter");
-  c.figure("mean", "mean", Kind::kRatio, exactly(of(&Metric::mean)));
-  c.figure("standard_deviation", "standard deviation", Kind::kRatio, exactly(of(&Metric::spread)));
-  c.figure("min", "min", Kind::kRatio, exactly(of(&Metric::min)));
-  c.figure("max", "max", Kind::kRatio, exactly(of(&Metric::max)));
+  c.count("samples", "samples", stat(&MetricStat::n), "readings of the counter");
+  c.figure("mean", "mean", Kind::kRatio, exactly(stat(&MetricStat::mean)));
+  c.figure("standard_deviation", "standard deviation", Kind::kRatio,
+           exactly(stat(&MetricStat::spread)));
+  c.figure("min", "min", Kind::kRatio, exactly(stat(&MetricStat::min)));
+  c.figure("max", "max", Kind::kRatio, exactly(stat(&MetricStat::max)));
   c.count("counted", "counted", of(&Metric::counted),
           "over all launches of the signature, extrapolated");
-  c.count("weight_numerator", "weight", of(&Metric::numerator),
+  c.count("weight_numerator", "weight", meaning(&Meaning::numerator),
           "operations that one counted instruction or operation stands for, as a fraction");
-  c.count("weight_denominator", "of", of(&Metric::denominator));
-  c.count("weight_least_numerator", "least weight", of(&Metric::least),
+  c.count("weight_denominator", "of", meaning(&Meaning::denominator));
+  c.count("weight_least_numerator", "least weight", meaning(&Meaning::least),
           "the least that the weight can be");
-  c.count("weight_full_numerator", "full weight", of(&Metric::full),
+  c.count("weight_full_numerator", "full weight", meaning(&Meaning::full),
           "the weight of an instruction that computes all it can");
   c.count("instructions_none", "none", instructions(&InstructionCounts::none),
           "the metric's instructions in the kernel's code whose lanes compute nothing; null where "
@@ -107,8 +112,10 @@ Columns<SampleRow> sample_columns() {
   c.exact("flop", "FLOP", Kind::kFlop, of(&Metric::flop),
           "counted times the weight; integer operations where the precision is an integer format");
   c.text("precision", "precision", of(&Metric::precision));
-  c.text("parameters", "parameters", through(&SampleRow::signature, &SignatureReport::parameters),
-         "of the signature: two that differ in this alone share name, hash and chip");
+  c.text(
+      "parameters", "parameters",
+      [](const SampleRow& row) { return parameters_of(*row.signature); },
+      "of the signature: two that differ in this alone share name, hash and chip");
   return c;
 }
 

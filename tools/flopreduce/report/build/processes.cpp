@@ -1,0 +1,272 @@
+// The recorded processes: what became of their counters, which belong together, how they compare.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "report/build_report.h"
+
+namespace flopinj::reduce {
+namespace {
+
+struct CodeMeaning {
+  std::string_view code;  // of diagnostics: injector/cupti_check.cpp
+  CounterReading reading;
+};
+constexpr std::array kMeanings{
+    CodeMeaning{"counters.privileges", CounterReading::kRefused},
+    CodeMeaning{"counters.vgpu", CounterReading::kRefused},
+    CodeMeaning{"counters.busy", CounterReading::kBusy},
+    CodeMeaning{"cupti.subscriber", CounterReading::kBusy},
+};
+
+CounterReading meaning_of(const trace::Diagnostic& diagnostic) {
+  if (diagnostic.severity() == trace::Diagnostic::INFO) return CounterReading::kUnknown;
+  for (const CodeMeaning& known : kMeanings)
+    if (known.code == diagnostic.code()) return known.reading;
+  const bool about_counters =
+      diagnostic.code().starts_with("counters.") || diagnostic.code() == "cupti.no_range_profiler";
+  return about_counters ? CounterReading::kFailed : CounterReading::kUnknown;
+}
+
+}  // namespace
+
+CounterReport counter_reading(const Recorded& trace, bool samples) {
+  if (samples) return {CounterReading::kRead, {}};
+  CounterReport found;
+  for (const auto& diagnostic : trace.diagnostics) {
+    const CounterReading meaning = meaning_of(diagnostic);
+    const bool known = meaning == CounterReading::kRefused || meaning == CounterReading::kBusy;
+    const bool first = found.reading == CounterReading::kUnknown;
+    if (meaning == CounterReading::kUnknown || (!first && !known)) continue;
+    found = {meaning, diagnostic.message()};
+    if (known) break;
+  }
+  if (found.reading == CounterReading::kRefused || found.reading == CounterReading::kBusy)
+    return found;
+  if (trace.header.mode().empty()) return found;
+  if (!trace.header.counters()) return {CounterReading::kNotAsked, {}};
+  if (!trace.header.measures()) return {CounterReading::kOtherRanks, {}};
+  if (found.reading == CounterReading::kUnknown) found.reading = CounterReading::kNoneRead;
+  return found;
+}
+
+namespace {
+
+constexpr uint64_t kRanksApartNs = 3'600'000'000'000;
+// So many are told apart; further ones count with the last.
+constexpr size_t kRunsToldApart = 256;
+
+struct Recording {
+  size_t trace = 0;
+  uint64_t begin_ns = 0, end_ns = UINT64_MAX;  // the end of a killed one may not be known
+  std::string command;
+  const trace::Header* header = nullptr;
+
+  auto process() const {
+    return std::tuple(header->hostname(), header->pid(), header->rank(), command);
+  }
+};
+
+struct Run {
+  std::string job_id;
+  std::string first_command;
+  uint32_t world_size = 0;
+  uint64_t begin_ns = 0, end_ns = 0;
+  std::set<std::tuple<std::string, uint32_t, int32_t, std::string>> processes;
+  std::set<int32_t> ranks;
+  std::set<std::string> hosts, commands;  // commands: of processes without rank and job
+
+  bool fits(const Recording& r) const;
+  void add(const Recording& r);
+};
+
+bool Run::fits(const Recording& r) const {
+  const trace::Header& h = *r.header;
+  if (h.job_id() != job_id) return false;
+  if (h.world_size() != 0 && world_size != 0 && h.world_size() != world_size) return false;
+  if (processes.contains(r.process())) return true;
+  const bool together = r.begin_ns <= end_ns && begin_ns <= r.end_ns;
+  const bool same_host = hosts.contains(h.hostname());
+  if (h.rank() >= 0 && ranks.contains(h.rank())) return false;
+  if (!job_id.empty()) return h.rank() >= 0 || together || same_host;
+  if (h.rank() < 0) return together && same_host;
+  if (ranks.empty()) return together;
+  return r.begin_ns <= end_ns || r.begin_ns - end_ns <= kRanksApartNs;
+}
+
+// The children that Python's multiprocessing spawns have command lines of their own.
+bool spawned(const std::string& command) {
+  return command.find("multiprocessing") != std::string::npos;
+}
+
+void Run::add(const Recording& r) {
+  const trace::Header& h = *r.header;
+  if (processes.empty()) {
+    job_id = h.job_id();
+    first_command = r.command;
+    begin_ns = r.begin_ns;
+  }
+  world_size = std::max(world_size, h.world_size());
+  end_ns = std::max(end_ns, r.end_ns);
+  processes.insert(r.process());
+  hosts.insert(h.hostname());
+  if (h.rank() >= 0)
+    ranks.insert(h.rank());
+  else if (job_id.empty() && !spawned(r.command))
+    commands.insert(r.command);
+}
+
+Recording recording_of(const Report& report, size_t index) {
+  const TraceReport& t = report.traces[index];
+  Recording r{index, t.header.clock_realtime_ns(), UINT64_MAX, {}, &t.header};
+  for (const std::string& word : t.header.command_line()) r.command += word + ' ';
+  if (!r.command.empty()) r.command.pop_back();
+  std::optional<uint64_t> length = t.wall_ns();
+  if (!length && t.header.clock_trace_ns() != 0)
+    for (const TimeReport::Device& d : report.time.devices) {
+      if (d.trace != index || !d.busy_ns || !d.idle_ns) continue;
+      u128 end = *d.busy_ns + *d.idle_ns + d.begin_ns;
+      if (end >= t.header.clock_trace_ns() && end <= UINT64_MAX)
+        length =
+            std::max(length.value_or(0), static_cast<uint64_t>(end) - t.header.clock_trace_ns());
+    }
+  if (length && *length <= UINT64_MAX - r.begin_ns) r.end_ns = r.begin_ns + *length;
+  return r;
+}
+
+}  // namespace
+
+void build_runs(Report& report) {
+  std::vector<Recording> recordings;
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    const uint64_t begin = report.traces[i].header.clock_realtime_ns();
+    if (report.traces[i].has_header && begin != 0 && begin <= INT64_MAX)
+      recordings.push_back(recording_of(report, i));
+  }
+  std::stable_sort(recordings.begin(), recordings.end(),
+                   [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  std::vector<Run> runs;
+  for (const Recording& r : recordings) {
+    // Of several that fit, the one of the same program.
+    size_t to = runs.size();
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (!runs[i].fits(r)) continue;
+      const bool same =
+          runs[i].processes.contains(r.process()) || runs[i].first_command == r.command;
+      if (to == runs.size() || same) to = i;
+      if (same) break;
+    }
+    if (to == runs.size() && runs.size() < kRunsToldApart) {
+      runs.emplace_back();
+      report.runs.push_back({{}, r.header->job_id(), r.begin_ns, {}});
+    }
+    to = std::min(to, runs.size() - 1);
+    runs[to].add(r);
+    report.traces[r.trace].run = to;
+  }
+  if (runs.empty() && !report.traces.empty()) report.runs.emplace_back();
+  for (size_t i = 0; i < report.traces.size(); ++i)
+    report.runs[report.traces[i].run].traces.push_back(i);
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (runs[i].commands.size() > 1)
+      report.runs[i].programs.assign(runs[i].commands.begin(), runs[i].commands.end());
+}
+
+namespace {
+
+using PhaseTimes = std::map<std::string, TraceReport::Phase>;
+
+// GPU time of each process by phase.
+std::vector<PhaseTimes> times_of(const ReportSources& from, const WorkTable& work) {
+  const TraceTables& tables = from.tables;
+  std::vector<PhaseTimes> times(tables.traces.size());
+  const auto phase_of = [&](uint32_t device, uint32_t rule) -> TraceReport::Phase& {
+    return times[tables.devices[device].trace][from.rules.rules()[rule].phase];
+  };
+  for (const auto& row : from.totals.device_rules) {
+    TraceReport::Phase& phase = phase_of(row.device, row.rule);
+    add_saturating(phase.own_ns, row.counts.time_ns);
+    add_saturating(phase.time.ns, row.counts.time_ns);
+  }
+  for (const auto& row : from.totals.untimed_rows) {
+    Counts untimed;
+    untimed.launches = row.launches;
+    bool overflow = false;
+    const Counts& all = work.result(row.signature, tables.devices[row.device].chip).counts;
+    phase_of(row.device, row.rule).time.add(time_of(untimed, all, overflow));
+  }
+  return times;
+}
+
+constexpr uint32_t kMostRanks = 1U << 20;  // a damaged header may claim any number
+
+// Of traces of several jobs the largest.
+std::optional<uint32_t> world_size_of(const Report& report) {
+  uint32_t size = 0;
+  for (const TraceReport& trace : report.traces)
+    if (trace.has_header && trace.header.world_size() <= kMostRanks)
+      size = std::max(size, trace.header.world_size());
+  return size > 0 ? std::optional(size) : std::nullopt;
+}
+
+// Ranks of the job that no trace has: up to its size, or else to the highest rank seen. Several
+// recordings of one rank are one rank.
+std::vector<uint32_t> missing_of(const std::set<uint32_t>& seen,
+                                 std::optional<uint32_t> world_size) {
+  std::vector<uint32_t> missing;
+  if (seen.empty() || *seen.rbegin() > kMostRanks) return missing;
+  const uint32_t end = std::max(*seen.rbegin(), world_size.value_or(0));
+  for (uint32_t rank = 0; rank < end; ++rank)
+    if (!seen.contains(rank)) missing.push_back(rank);
+  return missing;
+}
+
+// The slowest process of a phase against the median of those that have launches in it.
+void add_straggler(const std::string& phase, Report& report) {
+  std::vector<std::pair<u128, size_t>> times;
+  for (size_t i = 0; i < report.traces.size(); ++i)
+    for (const auto& p : report.traces[i].phases)
+      if (p.name == phase && p.time.ns > 0 && p.comparable()) times.emplace_back(p.time.ns, i);
+  if (times.size() < 2) return;
+  std::sort(times.begin(), times.end());
+  const size_t half = times.size() / 2;
+  const u128 median = times.size() % 2 == 1
+                          ? times[half].first
+                          : times[half - 1].first + (times[half].first - times[half - 1].first) / 2;
+  report.ranks.stragglers.push_back({phase, times.back().second, times.back().first, median});
+}
+
+}  // namespace
+
+void build_ranks(const ReportSources& from, const WorkTable& work, Report& report) {
+  RanksReport& out = report.ranks;
+  std::vector<PhaseTimes> times = times_of(from, work);
+  std::set<uint32_t> seen, twice;
+  uint64_t first_start = UINT64_MAX;
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    TraceReport& trace = report.traces[i];
+    if (trace.rank() && !seen.insert(*trace.rank()).second) twice.insert(*trace.rank());
+    if (trace.start_ns()) first_start = std::min(first_start, *trace.start_ns());
+    trace.work.time = {};
+    for (const auto& phase : report.phases) {
+      TraceReport::Phase& time = times[i][phase.name];
+      time.name = phase.name;
+      trace.work.time.add(time.time);
+      trace.phases.push_back(std::move(time));
+    }
+  }
+  for (const auto& device : from.tables.devices)
+    report.traces[device.trace].clock_khz =
+        std::max(report.traces[device.trace].clock_khz, device.facts.clock_khz());
+  for (TraceReport& trace : report.traces)
+    if (trace.start_ns()) trace.start_skew_ns = *trace.start_ns() - first_start;
+  out.world_size = world_size_of(report);
+  out.missing = missing_of(seen, out.world_size);
+  out.repeated.assign(twice.begin(), twice.end());
+  for (const auto& phase : report.phases) add_straggler(phase.name, report);
+}
+
+}  // namespace flopinj::reduce
