@@ -33,10 +33,9 @@ class OwnNumbers {
 
   // Nothing where there are too many. Stays where it is.
   Lane* lane(uint32_t trace, uint32_t thread, uint32_t stream);
-  // A launch inside of a node, in the order of its lane.
-  void launch(Lane& lane, uint32_t path) {
-    const uint32_t node = operators_.outermost_node_of(path);
-    const uint32_t own = operators_.own_number_of(path);
+  // A launch inside of a node, in the order of its lane. `node`: OperatorMap::outermost_node_of()
+  // its path; `own`: OperatorMap::own_number_of() it.
+  void launch(Lane& lane, uint32_t node, uint32_t own) {
     // What a node saved is computed again before its own work: after that the next run begins.
     if (node != lane.node || (lane.plain && own != kNoIndex)) end(lane, node);
     if (own == kNoIndex)

@@ -8,6 +8,7 @@
 #include "flop_trace_fields.h"
 #include "reader/launch_batch.h"
 #include "reader/message.h"
+#include "support/wide.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -93,14 +94,16 @@ void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
   on.fresh = false;
   on.path = path_of(place.path);
   const auto calls = calls_of_.try_emplace(uint64_t{place.thread} << 32 | place.path,
-                                           static_cast<uint32_t>(last_.size()));
-  if (calls.second) last_.push_back(0);
+                                           static_cast<uint32_t>(counted_.size()));
+  if (calls.second) counted_.push_back({.path = on.path});
   on.calls = calls.first->second;
 }
 
 // Of one with numbers.
 void SequencePass::look_up_part(OnPlace& on, uint32_t thread) {
   on.part = part_of(on.path, thread);
+  on.node = operators_.outermost_node_of(on.path);
+  on.own = operators_.own_number_of(on.path);
   // Nodes inside of others are of a backward pass of their own, of what ran again.
   on.in_pass = on.part == Part::kInNode && operators_.node_of(on.path)->inside == PathTable::kRoot;
   if (on.part == Part::kOperator && phases_.number_matters(on.path, thread_name(thread)))
@@ -118,14 +121,15 @@ void SequencePass::launches(const Where& where, uint64_t sequence, uint64_t coun
       lose(path, Lost::kOutOfWindow, count);
     return;
   }
-  calls_.calls[path] += last_[on->calls] != sequence ? 1 : 0;
-  last_[on->calls] = sequence;
+  Counted& counted = counted_[on->calls];
+  counted.calls += counted.last != sequence ? 1 : 0;
+  counted.last = sequence;
   if (on->part == Part::kNotLookedUp) look_up_part(*on, where.place.thread);
   if (where.own != nullptr) {
     if (on->part == Part::kOperator)
       own_numbers_.outside(*where.own);
     else
-      own_numbers_.launch(*where.own, path);
+      own_numbers_.launch(*where.own, on->node, on->own);
   }
   if (on->part == Part::kNone) return;
   const bool in_pass = on->in_pass && where.lane != nullptr;
@@ -353,7 +357,9 @@ void SequencePass::end_trace() {
   windows_.clear();
   (void)places_.take();
   calls_of_.clear();
-  last_.clear();
+  for (const Counted& counted : counted_)
+    if (counted.calls > 0) add_saturating(calls_.calls[counted.path], counted.calls);
+  counted_.clear();
 }
 
 OperatorCalls SequencePass::take() {

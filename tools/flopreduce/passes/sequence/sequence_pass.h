@@ -75,8 +75,9 @@ class SequencePass {
   enum class Part : uint8_t { kNotLookedUp, kOperator, kInNode, kAgain, kNone };
   struct OnPlace {
     bool fresh = true;
-    uint32_t path = kNoIndex;  // none: no range
-    uint32_t calls = 0;        // of last_
+    uint32_t path = kNoIndex;    // none: no range
+    uint32_t calls = 0;          // of counted_
+    uint32_t node = 0, own = 0;  // of the path: what OwnNumbers::launch() asks for
     Part part = Part::kNotLookedUp;
     bool in_pass = false;  // in a node that no other one evaluates
   };
@@ -134,8 +135,13 @@ class SequencePass {
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   // Of the trace at hand.
   LaunchPlaces<OnPlace> places_{kMaxPlaces};
-  std::unordered_map<uint64_t, uint32_t> calls_of_;       // by thread and path: place in last_
-  std::vector<uint64_t> last_;                            // sequence number of the last launch
+  struct Counted {
+    uint32_t path = kNoIndex;
+    uint64_t last = 0;  // sequence number of the last launch
+    uint64_t calls = 0;
+  };
+  std::unordered_map<uint64_t, uint32_t> calls_of_;  // by thread and path: place in counted_
+  std::vector<Counted> counted_;
   std::unordered_map<uint32_t, SequenceWindow> windows_;  // by device
 };
 
