@@ -128,7 +128,6 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
     input->opens_again_ = true;
     input->device_ = info.st_dev;
     input->inode_ = info.st_ino;
-    ::close(input->fd_.exchange(-1));
   }
   if (input->size_ == 0)
     return error_for(input->name_,

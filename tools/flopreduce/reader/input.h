@@ -21,8 +21,9 @@ struct InputError {
 // the reducer reads twice; memory stays bounded, and so does the copy of a stream that holds no
 // trace. The size is taken at first: a trace that grows meanwhile reads the same in both passes.
 //
-// A regular file is open while something reads it: a job may have more traces than a process may
-// have open files. A compressed one (decompress.h) is in a temporary file for so long.
+// A regular file is open up to the end of its first reading, and later while something reads it: a
+// job may have more traces than a process may have open files. A compressed one (decompress.h) is
+// in a temporary file for so long.
 class Input {
  public:
   // Keeps an input open while it lives. Any thread.
