@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "flop_trace_fields.h"
+#include "passes/packets/segments.h"
 #include "reader/message.h"
 
 namespace flopinj::reduce {
@@ -104,7 +105,7 @@ uint32_t Router::route(const Packet& packet, DamageLog& damage) {
   if (current_ == kNoIndex) return kNoIndex;
   TraceState& trace = tables_.traces[current_];
   sequence_before_ = trace.last_sequence;
-  return trace.follows(packet.sequence, damage) ? current_ : kNoIndex;
+  return follows(trace.last_sequence, packet, damage) ? current_ : kNoIndex;
 }
 
 }  // namespace flopinj::reduce

@@ -6,16 +6,6 @@
 
 namespace flopinj::reduce {
 
-bool TraceState::follows(uint32_t sequence, DamageLog& log) {
-  if (sequence <= last_sequence) {
-    log.add(Damage::kRepeatedPackets);
-    return false;
-  }
-  log.add(Damage::kLostPackets, sequence - last_sequence - 1);
-  last_sequence = sequence;
-  return true;
-}
-
 uint32_t TraceTables::device_index(uint32_t trace, uint32_t id) {
   constexpr uint32_t kMaxDeviceId = 1024;
   if (id > kMaxDeviceId) id = 0;

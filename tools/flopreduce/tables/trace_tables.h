@@ -77,10 +77,6 @@ struct TraceState : Recorded {
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;
 
-  // Whether a packet with this number comes after all before it; it is the last one then. Logs
-  // what is missing before it, and what was seen before.
-  bool follows(uint32_t sequence, DamageLog& log);
-
   // Index of the device with id 0, which TraceTables::join() gives every trace.
   uint32_t unknown_device() const { return devices.get(1); }
   // The stream's, or that one.

@@ -137,6 +137,29 @@ TEST_CASE("a merge of a merge is the merge, of recorded traces however spoilt") 
   }
 }
 
+TEST_CASE("recordings with the same definitions are in a summary as each of them is alone") {
+  for (const Named& recorded_one : recorded()) {
+    flopinj::trace::Trace trace;
+    if (!trace.ParseFromString(recorded_one.bytes)) continue;
+    INFO(recorded_one.name);
+    std::vector<Named> ranks;
+    std::string alone;
+    for (uint64_t session = 1; session <= 5; ++session) {
+      std::string bytes;
+      for (auto packet : trace.packet()) {
+        if (packet.has_header()) packet.mutable_header()->set_session_id(session);
+        if (session == 2 && (packet.has_steps() || packet.has_step_sums())) continue;
+        if (session == 3 && packet.has_ledger()) continue;
+        if (session == 4 && packet.has_device()) continue;
+        append(bytes, std::move(packet));
+      }
+      ranks.push_back({"rank" + std::to_string(session), bytes});
+      alone += merged({ranks.back()});
+    }
+    CHECK(merged(ranks) == alone);
+  }
+}
+
 TEST_CASE("of several copies of a recording the most complete counts, in a report as in a merge") {
   // Ten launches; or of the same recording the first four, as far as it was written by then.
   const auto trace = [](bool whole) {

@@ -23,6 +23,18 @@ struct Segment {
   uint32_t packet_before = 0;  // sequence number of the packet before it in the file
 };
 
+// Whether a packet comes after all before it in its trace; then it is the last one. What is missing
+// before it, and what was seen before, is damage.
+inline bool follows(uint32_t& last_sequence, const Packet& packet, DamageLog& damage) {
+  if (packet.sequence <= last_sequence) {
+    damage.add(Damage::kRepeatedPackets);
+    return false;
+  }
+  damage.add(Damage::kLostPackets, packet.sequence - last_sequence - 1);
+  last_sequence = packet.sequence;
+  return true;
+}
+
 // Calls visit(packet) for each packet of a segment that its trace did not have before, while that
 // returns true. Framing damage is not logged: pass one did.
 template <typename Visit>

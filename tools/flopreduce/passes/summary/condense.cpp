@@ -14,6 +14,7 @@
 #include "passes/router.h"
 #include "passes/sequence/sequence_pass.h"
 #include "passes/summary/recording.h"
+#include "reader/message.h"
 #include "support/text.h"
 #include "support/wide.h"
 
@@ -51,16 +52,51 @@ bool is_worth_less(const Recording& a, const Recording& b) {
   return worth(a) < worth(b);
 }
 
-// What it takes to say which launches belong to which operator, step and device.
-bool names_something(const Packet& packet) {
-  using PacketField = trace_fields::TracePacketField;
-  const auto field = static_cast<PacketField>(packet.body_field);
-  return field == PacketField::interned || field == PacketField::steps ||
-         field == PacketField::step_sums || field == PacketField::device ||
-         field == PacketField::metric_group || field == PacketField::ledger;
+using PacketField = trace_fields::TracePacketField;
+using Bodies = std::vector<std::pair<PacketField, std::string>>;
+
+void define(TraceTables& tables, const Bodies& bodies, DamageLog& of_patterns) {
+  DamageLog told_by_readers;  // of the summary, which has no patterns to find damaged again
+  DefinitionPass pass(tables, &of_patterns);
+  Packet packet;
+  for (const auto& [field, body] : bodies) {
+    packet.body_field = static_cast<uint32_t>(field);
+    packet.body = protozero::data_view(body.data(), body.size());
+    pass.packet(0, packet, told_by_readers);
+  }
+}
+
+// A ledger, of which nothing matters here but its devices.
+std::string only_devices(const Packet& packet) {
+  trace::Ledger ledger, devices;
+  if (parse_message(ledger, packet.body))
+    for (const auto& row : ledger.device()) devices.add_device()->set_device(row.device());
+  return devices.SerializeAsString();
 }
 
 }  // namespace
+
+// What it takes to say which launches belong to which operator, step and device. Ranks of a job
+// have the same definitions, byte for byte: of the next one only the steps are read.
+struct Merge::Defined {
+  Bodies bodies;
+  DamageLog damage;  // in patterns
+  TraceTables tables;
+  std::optional<PhaseMap> phases;
+  std::optional<OperatorMap> operators;
+
+  Defined(Bodies of, const PhaseRules& rules, KnownMatches& matches, KnownOperators& known)
+      : bodies(std::move(of)) {
+    tables.traces.emplace_back();
+    define(tables, bodies, damage);
+    tables.join();
+    phases.emplace(rules, tables, &matches);
+    operators.emplace(tables, *phases, &known);
+  }
+};
+
+Merge::Merge() = default;
+Merge::~Merge() = default;
 
 void Merge::add(std::unique_ptr<Input> input) {
   if (add(*input)) owned_.push_back(std::move(input));
@@ -115,29 +151,42 @@ void Merge::leave_out_simulated() {
 Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
   std::optional<Input::Reading> open;  // one file is opened once, many are one after another
   if (parts.size() == 1) open.emplace(*inputs_[parts.front().at.input]);
-  TraceTables tables;
-  TraceState& trace = tables.traces.emplace_back();
-  trace.session = parts.front().session;
   Revisions revisions;
   Segments segments;
-  DefinitionPass definitions(tables, &damage);  // a summary has no patterns to find damaged again
-  DamageLog told_by_readers;                    // of the summary
+  Bodies definitions, steps;
+  uint32_t last_sequence = 0;
   for (const auto& [index, begin, end] : std::views::transform(parts, &Found::at)) {
     Input& input = *inputs_[index];
     PacketReader reader(input, damage, Batches::kSkip, begin, end);
     Packet packet;
     while (reader.next(packet)) {
-      segments.note(index, input, 0, trace.last_sequence, packet);
-      if (!trace.follows(packet.sequence, damage)) continue;
+      segments.note(index, input, 0, last_sequence, packet);
+      if (!follows(last_sequence, packet, damage)) continue;
       if (!revisions.newest_so_far(0, index, packet, damage)) continue;
-      if (names_something(packet)) definitions.packet(0, packet, told_by_readers);
+      const auto field = static_cast<PacketField>(packet.body_field);
+      const std::string_view body(packet.body.data(), packet.body.size());
+      if (field == PacketField::interned || field == PacketField::device ||
+          field == PacketField::metric_group)
+        definitions.emplace_back(field, body);
+      else if (field == PacketField::ledger)
+        definitions.emplace_back(field, only_devices(packet));
+      else if (field == PacketField::steps || field == PacketField::step_sums)
+        steps.emplace_back(field, body);
     }
     if (input.read_failed()) damage.add(Damage::kTornTail);
   }
-  tables.join();
-  operators_.make_room();
-  PhaseMap phases(rules_, tables, &matches_);
-  const OperatorMap operators(tables, phases, &operators_);
+  if (!defined_ || defined_->bodies != definitions) {
+    defined_.reset();
+    operators_.make_room();
+    defined_ = std::make_unique<Defined>(std::move(definitions), rules_, matches_, operators_);
+  }
+  damage.add(defined_->damage);
+  TraceTables& tables = defined_->tables;
+  tables.traces[0].steps = {};
+  if (!steps.empty()) define(tables, steps, damage);
+  PhaseMap& phases = *defined_->phases;
+  phases.use_again({});
+  const OperatorMap& operators = *defined_->operators;
   ForwardNumbers numbers;
   // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
   // user's come later, and may only say otherwise what is recomputed.

@@ -28,6 +28,8 @@ struct Recording;
 
 class Merge {
  public:
+  Merge();
+  ~Merge();
   // Looks which recordings an input has. One that cannot be used adds a line to errors(). False
   // where it has none.
   void add(std::unique_ptr<Input> input);
@@ -58,6 +60,7 @@ class Merge {
   void name_nameless();
   void choose_among(std::span<Found> found);
   Recording condensed(std::span<const Found> parts, DamageLog& damage);
+  struct Defined;
   bool copy(const Found& found, const std::function<void(std::string_view)>& to);
   std::string name_of(const Found& found) const;
 
@@ -65,6 +68,7 @@ class Merge {
   // Ranks of a job have the same names: each is looked at once for all recordings.
   KnownMatches matches_{rules_};
   KnownOperators operators_;
+  std::unique_ptr<Defined> defined_;  // by the recording before
   std::vector<std::unique_ptr<Input>> owned_;
   std::vector<Input*> inputs_;
   std::vector<Found> found_;
