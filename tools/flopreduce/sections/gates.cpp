@@ -32,41 +32,28 @@ Columns<GateResult> gate_columns() {
   return c;
 }
 
-struct GateFigureRow {
-  const GateResult* gate;
-  const GateResult::Named* named;
-};
-std::vector<GateFigureRow> gate_figures(const Report& report) {
-  std::vector<GateFigureRow> rows;
-  for (const GateResult& gate : report.gates)
-    for (const GateResult::Named& named : gate.figures) rows.push_back({&gate, &named});
-  return rows;
-}
-
+using GateFigureRow = Of<GateResult, GateResult::Named>;
 Columns<GateFigureRow> gate_figure_columns() {
   using Named = GateResult::Named;
   Columns<GateFigureRow> c;
-  c.text("condition", "condition", through(&GateFigureRow::gate, &GateResult::condition));
-  c.text("figure", "figure", through(&GateFigureRow::named, &Named::name), "as in the condition");
-  c.exact("value", "value", Kind::kRatio, through(&GateFigureRow::named, &Named::value),
-          "true is 1, false is 0");
+  c.text("condition", "condition", of_outer(&GateResult::condition));
+  c.text("figure", "figure", of_one(&Named::name), "as in the condition");
+  c.exact("value", "value", Kind::kRatio, of_one(&Named::value), "true is 1, false is 0");
   c.text(
       "value_exact", "exactly",
       [](const GateFigureRow& row) {
-        const std::optional<u128>& whole = row.named->whole;
+        const std::optional<u128>& whole = row.one.whole;
         return whole ? std::optional(to_decimal(*whole)) : std::nullopt;
       },
       "where it is a whole number");
-  c.text(
-      "reason", "reason", [](const GateFigureRow& row) { return text_or_null(row.named->reason); },
-      "why it has no value");
+  c.text("reason", "reason", or_null(of_one(&Named::reason)), "why it has no value");
   return c;
 }
 
 const TableSource kGateTable("gates", "conditions of --fail-if, in their order", gate_columns,
                              &Report::gates);
 const TableSource kGateFigures("gate_figures", "the figures that these conditions name",
-                               gate_figure_columns, gate_figures);
+                               gate_figure_columns, each_of(&Report::gates, &GateResult::figures));
 
 }  // namespace
 

@@ -11,11 +11,7 @@ namespace {
 using Range = const RangeReport*;
 
 std::vector<Range> ranges_by_flop(const Report& report) {
-  std::vector<Range> order;
-  for (const auto& r : report.ranges) order.push_back(&r);
-  std::ranges::stable_sort(order,
-                           [](Range a, Range b) { return a->inclusive.flop > b->inclusive.flop; });
-  return order;
+  return largest_first(report.ranges, [](const auto& range) { return range.inclusive.flop; });
 }
 
 Columns<Range> range_columns() {

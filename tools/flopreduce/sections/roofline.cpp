@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/si_number.h"

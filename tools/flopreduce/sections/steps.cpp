@@ -3,7 +3,6 @@
 #include <span>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
@@ -65,9 +64,8 @@ Columns<StepsReport> step_summary_columns() {
           "steps that ended, of all processes, without those that are skipped");
   c.count("skipped", "skipped", &StepsReport::skipped, "by --skip-steps");
   c.count("processes", "processes", &StepsReport::processes, "processes that have steps");
-  c.text(
-      "range", "range", [](const StepsReport& steps) { return text_or_null(steps.range); },
-      "NVTX range around each step, without its number");
+  c.text("range", "range", or_null(&StepsReport::range),
+         "NVTX range around each step, without its number");
   c.exact("launches_min", "fewest launches", Kind::kRatio,
           of_spread(&StepsReport::launches, &Spread::min), "of a step of one process");
   c.exact("launches_mean", "mean", Kind::kRatio, of_spread(&StepsReport::launches, &Spread::mean));
@@ -105,9 +103,8 @@ Columns<StepsReport> step_summary_columns() {
            "6 x parameters x tokens at peak / the same time");
   c.exact("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,
           "of all processes, with --tokens-per-step");
-  c.text(
-      "missing", "missing", [](const StepsReport& steps) { return text_or_null(steps.missing); },
-      "why there are no figures of steps, or not all, and what to do");
+  c.text("missing", "missing", or_null(&StepsReport::missing),
+         "why there are no figures of steps, or not all, and what to do");
   return c;
 }
 
@@ -117,14 +114,10 @@ std::vector<StepsReport::Step> slow_steps(const Report& report) {
   return steps;
 }
 
-std::string step_process(const StepsReport::Step& step, const Report& report) {
-  return report.traces[step.trace].name;
-}
-
 Columns<StepsReport::Step> slow_step_columns() {
   using Step = StepsReport::Step;
   Columns<Step> c;
-  c.text(said::kProcess, step_process);
+  c.text(said::kProcess, of_trace(&TraceReport::name));
   c.count("number", "step", &Step::number);
   c.exact("wall_ns", "wall time", Kind::kNanoseconds, &Step::wall_ns);
   return c;
@@ -132,16 +125,11 @@ Columns<StepsReport::Step> slow_step_columns() {
 
 Columns<StepsReport::Listed> step_columns() {
   using Step = StepsReport::Listed;
-  const auto of_process = [](auto get) {
-    return [get](const Step& step, const Report& report) {
-      return std::invoke(get, report.traces[step.trace]);
-    };
-  };
   Columns<Step> c;
-  c.text(said::kProcess, step_process);
-  c.text(said::kSession, of_process(session_of));
-  c.count(said::kRank, of_process(&TraceReport::rank));
-  c.text(said::kHost, of_process([](const TraceReport& t) { return t.header.hostname(); }));
+  c.text(said::kProcess, of_trace(&TraceReport::name));
+  c.text(said::kSession, of_trace(session_of));
+  c.count(said::kRank, of_trace(&TraceReport::rank));
+  c.text(said::kHost, of_trace([](const TraceReport& t) { return t.header.hostname(); }));
   c.count("number", "step", &Step::number);
   c.text("range", "range",
          [](const Step& step, const Report& report) { return report.steps.ranges[step.trace]; });

@@ -234,77 +234,56 @@ Columns<TimeReport::Device> device_time_columns() {
   return c;
 }
 
-// What several records of each device are rows of.
-template <typename T>
-struct OfDevice {
-  const TimeReport::Device* device;
-  const T* of;
-};
-template <typename T>
-std::vector<OfDevice<T>> of_devices(const Report& report,
-                                    std::vector<T> TimeReport::Device::*records) {
-  std::vector<OfDevice<T>> rows;
-  for (const auto& device : report.time.devices)
-    for (const T& one : device.*records) rows.push_back({&device, &one});
-  return rows;
-}
-
-using GapRow = OfDevice<TimeReport::Gap>;
-std::vector<GapRow> gap_rows(const Report& report) {
-  return of_devices(report, &TimeReport::Device::largest);
-}
-
+using GapRow = Of<TimeReport::Device, TimeReport::Gap>;
 Columns<GapRow> gap_columns() {
   using Gap = TimeReport::Gap;
   Columns<GapRow> c;
   add_device(
-      c, [](const GapRow& row) -> const auto& { return *row.device; });
-  c.figure("begin_ns", "begin", Kind::kNanoseconds, exactly(through(&GapRow::of, &Gap::begin_ns)),
+      c, [](const GapRow& row) -> const auto& { return row.of; });
+  c.figure("begin_ns", "begin", Kind::kNanoseconds, exactly(of_one(&Gap::begin_ns)),
            "after the device's first kernel began");
-  c.figure("length_ns", "length", Kind::kNanoseconds,
-           exactly(through(&GapRow::of, &Gap::length_ns)));
-  c.text("before", "kernel before", through(&GapRow::of, &Gap::before));
-  c.text("after", "kernel after", through(&GapRow::of, &Gap::after));
+  c.figure("length_ns", "length", Kind::kNanoseconds, exactly(of_one(&Gap::length_ns)));
+  c.text("before", "kernel before", of_one(&Gap::before));
+  c.text("after", "kernel after", of_one(&Gap::after));
   return c;
 }
 
 struct FlopBin {
-  const TimeReport::Device* device;
-  const TimeReport::Series* series;
+  const TimeReport::Device& of;
+  const TimeReport::Series& series;
   size_t bin;
 };
 std::vector<FlopBin> flop_bins(const Report& report) {
   std::vector<FlopBin> rows;
-  for (const auto& [device, series] : of_devices(report, &TimeReport::Device::flop))
-    for (size_t i = 0; i < series->flop.size(); ++i) rows.push_back({device, series, i});
+  for (const auto& device : report.time.devices)
+    for (const auto& series : device.flop)
+      for (size_t i = 0; i < series.flop.size(); ++i) rows.push_back({device, series, i});
   return rows;
 }
 
 Columns<FlopBin> flop_bin_columns() {
   Columns<FlopBin> c;
   add_device(
-      c, [](const FlopBin& row) -> const auto& { return *row.device; });
-  c.text("phase", "phase", [](const FlopBin& row) { return row.series->phase; });
+      c, [](const FlopBin& row) -> const auto& { return row.of; });
+  c.text("phase", "phase", [](const FlopBin& row) { return row.series.phase; });
   c.figure("begin_ns", "begin", Kind::kNanoseconds, exactly([](const FlopBin& row) {
-             return row.series->begin_ns + row.bin * row.series->bin_ns;
+             return row.series.begin_ns + row.bin * row.series.bin_ns;
            }),
            "on the trace's clock");
   c.figure("bin_ns", "bin", Kind::kNanoseconds,
-           exactly([](const FlopBin& row) { return row.series->bin_ns; }), "how long a bin is");
+           exactly([](const FlopBin& row) { return row.series.bin_ns; }), "how long a bin is");
   c.figure(said::kFlop, [](const FlopBin& row) {
-    return Figure(row.series->flop[row.bin], mark_if(row.series->at_least, Mark::kAtLeast));
+    return Figure(row.series.flop[row.bin], mark_if(row.series.at_least, Mark::kAtLeast));
   });
   return c;
 }
 
-const std::vector<TimeReport::Device>& timed_devices(const Report& report) {
-  return report.time.devices;
-}
+constexpr auto kDevices = [](const Report& report) -> const auto& { return report.time.devices; };
 
 const TableSource kDeviceTimeTable("device_time", "the same by device", device_time_columns,
-                                   timed_devices);
+                                   kDevices);
 const TableSource kGapTable("largest_gaps", "the longest gaps, and what is beside them",
-                            gap_columns, gap_rows);
+                            gap_columns, each_of(kDevices, &TimeReport::Device::largest));
 const TableSource kFlopBinTable("flop_over_time", "FLOP by phase in bins of time", flop_bin_columns,
                                 flop_bins);
 

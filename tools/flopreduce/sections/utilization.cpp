@@ -3,20 +3,11 @@
 #include <cstdio>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 
 namespace flopinj::reduce {
-
-Cell share_cell(const Figure& of_peak) { return dashed(of_peak, kAbovePeak); }
-
-bool executed(const Report& report, const std::string& precision) {
-  for (size_t i = 0; i < report.precisions.size(); ++i)
-    if (report.precisions[i] == precision) return report.flop.by_precision[i] > 0;
-  return false;
-}
 
 namespace {
 
@@ -126,14 +117,8 @@ Columns<Method> method_columns() {
   return c;
 }
 
-// Ranges with the longest GPU time first.
 std::vector<const RangeReport*> ranges_by_time(const Report& report) {
-  std::vector<const RangeReport*> ranges;
-  for (const auto& r : report.ranges) ranges.push_back(&r);
-  std::ranges::stable_sort(ranges, [](const auto* a, const auto* b) {
-    return a->inclusive.time.ns > b->inclusive.time.ns;
-  });
-  return ranges;
+  return largest_first(report.ranges, [](const auto& range) { return range.inclusive.time.ns; });
 }
 Columns<const RangeReport*> range_peak_columns() {
   Columns<const RangeReport*> c;
@@ -154,17 +139,14 @@ Columns<DevicePeaksReport> device_columns() {
   using D = DevicePeaksReport;
   c.text("device", "device", &D::name, "kind of device, as CUDA names it");
   c.count(said::kLaunches, &D::launches);
-  c.text(
-      "row", "row", [](const D& d) { return text_or_null(d.row); },
-      "of the table of peaks (flopreduce peaks); null where all are given by --peak");
+  c.text("row", "row", or_null(&D::row),
+         "of the table of peaks (flopreduce peaks); null where all are given by --peak");
   c.text("notes", "notes", [](const D& d) {
     std::string all;
     for (const auto& note : d.notes) all += (all.empty() ? "" : "; ") + note;
     return all;
   });
-  c.text(
-      "error", "error", [](const D& d) { return text_or_null(d.error); },
-      "why there are no peaks, and what to do");
+  c.text("error", "error", or_null(&D::error), "why there are no peaks, and what to do");
   return c;
 }
 

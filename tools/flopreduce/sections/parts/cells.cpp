@@ -5,7 +5,6 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "sections/parts/peak_cells.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -72,11 +71,11 @@ std::optional<std::string> bound_by(const Work& work, const std::string& slowest
   return work.time.windowed > 0 ? std::nullopt : std::optional<std::string>("latency");
 }
 
-Cell flop_cell(const Work& work) { return flop_of(work); }
-
-Cell exact_cell(const Work& work) { return work.flop_known() ? flop_cell(work) : Cell::none(); }
-
-Cell time_cell(const Work& work) { return gpu_time_of(work); }
+bool executed(const Report& report, const std::string& precision) {
+  const auto found = std::ranges::find(report.precisions, precision) - report.precisions.begin();
+  return found < std::ssize(report.precisions) &&
+         report.flop.by_precision[static_cast<size_t>(found)] > 0;
+}
 
 std::string hash_text(uint64_t hash) {
   std::array<char, 24> text{};
@@ -99,9 +98,6 @@ std::optional<uint32_t> pid_of(const TraceReport& trace) {
   return trace.has_header ? std::optional(trace.header.pid()) : std::nullopt;
 }
 
-Cell share_cell(u128 part, u128 whole) { return share_figure(part, whole); }
-
-Cell flop_share_cell(const Work& part, const Work& whole) { return flop_share(part, whole); }
 
 std::string marks_text(Mark marks) {
   std::string text;
@@ -131,7 +127,7 @@ std::string percent_text(double share) {
 }
 
 std::string share_text(const Figure& share) {
-  return marked_text(share.marks(), percent_text(*share.number()));
+  return share.known() ? marked_text(share.marks(), percent_text(*share.number())) : "-";
 }
 
 std::string fixed(double value, int decimals) {
@@ -145,11 +141,6 @@ Figure figure_of(const Cell& cell) {
   if (const auto* whole = std::get_if<u128>(&cell.value)) figure = {*whole, cell.marks};
   if (const auto* real = std::get_if<double>(&cell.value)) figure = {*real, cell.marks};
   return cell.least ? figure.no_less_than(*cell.least) : figure;
-}
-
-Cell marked(Cell cell, Mark mark) {
-  if (!cell.empty()) cell.marks = cell.marks | mark;
-  return cell;
 }
 
 }  // namespace flopinj::reduce

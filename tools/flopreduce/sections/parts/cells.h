@@ -1,5 +1,6 @@
 // Figures and cells that many tables have.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,18 +25,14 @@ Figure dram_bytes_of(const Work& work);
 std::optional<std::string> bound_by(const Work& work, const std::string& slowest);
 std::optional<std::string> nearer_roof(const Work& work, const std::string& slowest);
 
-Cell flop_cell(const Work& work);   // marked; "not measured" where no launch is
-Cell exact_cell(const Work& work);  // the same, and "-" where no launch is
-Cell time_cell(const Work& work);
-Cell share_cell(u128 part, u128 whole);  // nothing where the whole is 0
-// A part's FLOP of all. Nothing where none of its launches is measured; marked where some are not,
-// of the part or of the rest.
-Cell flop_share_cell(const Work& part, const Work& whole);
-
 std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
-// Nothing instead of an empty text.
+// Nothing instead of an empty text; a getter of it.
 inline std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
+}
+template <typename F>
+auto or_null(F get) {
+  return [get](const auto& row) { return text_or_null(std::invoke(get, row)); };
 }
 Figure share_figure(u128 part, u128 whole);  // nothing where the whole is 0
 
@@ -43,8 +40,16 @@ Figure share_figure(u128 part, u128 whole);  // nothing where the whole is 0
 uint64_t number_of(const TraceReport& trace, const Report& report);  // from 0; one of its traces
 std::optional<std::string> session_of(const TraceReport& trace);
 std::optional<uint32_t> pid_of(const TraceReport& trace);
+// A getter of what the row's process has.
+template <typename F>
+auto of_trace(F get) {
+  return [get](const auto& row, const Report& report) {
+    return std::invoke(get, report.traces[row.trace]);
+  };
+}
+// False for a precision that no launch used: its peak does not matter to the report.
+bool executed(const Report& report, const std::string& precision);
 
-Cell marked(Cell cell, Mark mark);   // where it holds something
 Figure figure_of(const Cell& cell);  // not known where it is a text
 
 // ">=", ">", "<=", "~" or several; empty for none.

@@ -14,6 +14,7 @@
 // A getter is a member, or takes the row, or the row and its report. Texts and plain counts may be
 // given as they are. All else is a Figure, so that its marks cannot be forgotten.
 #pragma once
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <optional>
@@ -36,6 +37,45 @@ auto exactly(F get) {
 template <typename Outer, typename Inner>
 auto through(Outer outer, Inner inner) {
   return [outer, inner](const auto& row) { return std::invoke(inner, std::invoke(outer, row)); };
+}
+
+// An element of a list that each row of another list has.
+template <typename Outer, typename Inner>
+struct Of {
+  const Outer& of;
+  const Inner& one;
+};
+// For TableSource: those of all rows of a list of the report. Both lists are the report's own.
+template <typename Outers, typename Inners>
+auto each_of(Outers outers, Inners inners) {
+  return [outers, inners](const Report& report) {
+    const auto& of = std::invoke(outers, report);
+    using Outer = std::remove_cvref_t<decltype(*of.begin())>;
+    using Inner = std::remove_cvref_t<decltype(*std::invoke(inners, *of.begin()).begin())>;
+    std::vector<Of<Outer, Inner>> rows;
+    for (const Outer& outer : of)
+      for (const Inner& one : std::invoke(inners, outer)) rows.push_back({outer, one});
+    return rows;
+  };
+}
+// Getters of a row of them.
+template <typename F>
+auto of_outer(F get) {
+  return [get](const auto& row) { return std::invoke(get, row.of); };
+}
+template <typename F>
+auto of_one(F get) {
+  return [get](const auto& row) { return std::invoke(get, row.one); };
+}
+
+// The rows of a list, largest first. `by`: a member, or a function.
+template <typename Row, typename By>
+std::vector<const Row*> largest_first(const std::vector<Row>& list, By by) {
+  std::vector<const Row*> rows;
+  for (const Row& row : list) rows.push_back(&row);
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [&](const Row* row) { return std::invoke(by, *row); });
+  return rows;
 }
 
 template <typename Row>

@@ -73,6 +73,8 @@ inline constexpr Column kStarted{
     "how long after the first process this one began, by the hosts' clocks"};
 inline constexpr Column kProcessNumber{"trace", "process", Kind::kCount, Worth::kUsual,
                                        "number of the process, from 0: processes.process"};
+inline constexpr Column kNumberOf{"process", "process", Kind::kCount, Worth::kUsual,
+                                  "number of the process, from 0"};
 inline constexpr Column kStableHash{"stable_hash", "hash", Kind::kText, Worth::kUsual,
                                     "of a signature: the same in every trace of this program"};
 

@@ -1,6 +1,5 @@
 // How much of the work has a count, and what has none: signatures that no process measured.
 #include <algorithm>
-#include <cmath>
 
 #include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
@@ -72,16 +71,9 @@ Section coverage_section(const Report& report) {
   const Coverage c = coverage_of(report);
   if (c.without.empty()) return {};
   Section out{"Not measured by any process", {}, kUncounted.for_people(report), {}};
-  const auto share = [](u128 part, u128 whole) {
-    return whole == 0
-               ? std::string("-")
-               : fixed(
-                     std::floor(1000 * static_cast<double>(part) / static_cast<double>(whole)) / 10,
-                     1) +
-                     " %";  // not all is never 100 %
-  };
-  out.above.emplace_back("  Counted: " + share(c.counted_launches, c.launches) + " of launches, " +
-                         share(c.counted_ns, c.time_ns) + " of GPU time");
+  out.above.emplace_back("  Counted: " + share_text(share_figure(c.counted_launches, c.launches)) +
+                         " of launches, " + share_text(share_figure(c.counted_ns, c.time_ns)) +
+                         " of GPU time");
   return out;
 }
 

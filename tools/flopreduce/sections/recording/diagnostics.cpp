@@ -3,6 +3,7 @@
 #include <array>
 
 #include "sections/parts/cells.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -29,39 +30,29 @@ Section diagnostics_section(const Report& report) {
   return s;
 }
 
-struct DiagnosticRow {
-  uint64_t process;
-  const trace::Diagnostic* said;
-};
-
-std::vector<DiagnosticRow> diagnostic_rows(const Report& report) {
-  std::vector<DiagnosticRow> rows;
-  for (const TraceReport& t : report.traces)
-    for (const auto& d : t.diagnostics) rows.push_back({number_of(t, report), &d});
-  return rows;
-}
+using DiagnosticRow = Of<TraceReport, trace::Diagnostic>;
 
 const char* severity_word(const DiagnosticRow& row) {
   static constexpr std::array kSeverity = {"info", "warning", "error"};
-  const auto severity = static_cast<size_t>(row.said->severity());
+  const auto severity = static_cast<size_t>(row.one.severity());
   return severity < kSeverity.size() ? kSeverity[severity] : "unknown";
 }
 
 Columns<DiagnosticRow> diagnostic_columns() {
   using trace::Diagnostic;
-  const auto said = &DiagnosticRow::said;
   Columns<DiagnosticRow> c;
-  c.count("process", "process", &DiagnosticRow::process, "number of the process, from 0");
+  c.count(said::kNumberOf,
+          [](const DiagnosticRow& row, const Report& report) { return number_of(row.of, report); });
   c.text("severity", "severity", severity_word);
-  c.text("code", "code", through(said, &Diagnostic::code));
-  c.text("message", "message", through(said, &Diagnostic::message));
-  c.figure("time_ns", "time", Kind::kNanoseconds, exactly(through(said, &Diagnostic::time_ns)),
+  c.text("code", "code", of_one(&Diagnostic::code));
+  c.text("message", "message", of_one(&Diagnostic::message));
+  c.figure("time_ns", "time", Kind::kNanoseconds, exactly(of_one(&Diagnostic::time_ns)),
            "on the trace's clock");
   return c;
 }
 
 const TableSource kDiagnosticTable("diagnostics", "messages of the recorders", diagnostic_columns,
-                                   diagnostic_rows);
+                                   each_of(&Report::traces, &TraceReport::diagnostics));
 
 }  // namespace
 

@@ -33,13 +33,7 @@ Figure flop_of_fact(const FactReport& fact) {
                          mark_if(fact.at_most, Mark::kAtMost)};
 }
 
-// A getter of what the fact's process, path or signature has.
-template <typename F>
-auto of_process(F get) {
-  return [get](const FactReport& fact, const Report& r) {
-    return std::invoke(get, r.traces[fact.trace]);
-  };
-}
+// A getter of what the fact's path or signature has.
 template <typename F>
 auto of_path(F get) {
   return [get](const FactReport& fact, const Report& r) { return get(r.paths[fact.path], r); };
@@ -56,10 +50,10 @@ std::optional<uint32_t> known_number(uint32_t number) {
 
 Columns<FactReport> fact_columns() {
   Columns<FactReport> c;
-  c.text(said::kSession, of_process(session_of));
-  c.count(said::kRank, of_process(&TraceReport::rank));
-  c.text(said::kHost, of_process([](const TraceReport& t) { return t.header.hostname(); }));
-  c.count(said::kPid, of_process(pid_of));
+  c.text(said::kSession, of_trace(session_of));
+  c.count(said::kRank, of_trace(&TraceReport::rank));
+  c.text(said::kHost, of_trace([](const TraceReport& t) { return t.header.hostname(); }));
+  c.count(said::kPid, of_trace(pid_of));
   c.count("device", "device", &FactReport::device, "CUDA's number of it in the process");
   c.text("chip", "chip",
          [](const FactReport& fact, const Report& r) { return r.chips[fact.chip]; });

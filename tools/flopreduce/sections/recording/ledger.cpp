@@ -134,7 +134,7 @@ Columns<DeviceReport> recorded_device_columns() {
   Columns<DeviceReport> c;
   c.text("device", "device", of(&trace::Device::name));
   c.text("chip", "chip", of(&trace::Device::chip), "as CUPTI names it");
-  c.count("process", "process", &DeviceReport::trace, "number of the process, from 0");
+  c.count(said::kNumberOf, &DeviceReport::trace);
   c.count(said::kOrdinal, [](const DeviceReport& d) {
     return d.facts.id() > 0 ? std::optional(d.facts.id() - 1) : std::nullopt;
   });

@@ -93,18 +93,16 @@ Columns<TraceReport> measuring_columns() {
       "read: the trace has samples; refused: no permission; busy: another profiler holds the "
       "counters; failed: for another reason; none_read: asked for, and no reason is in the trace; "
       "not_asked: by the mode; other_ranks: by --measure-ranks; unknown");
-  c.text(
-      "counters_problem", "problem",
-      [](const TraceReport& t) { return text_or_null(t.counters.problem); },
-      "the recorder's words on refused, busy or failed, with what to do");
+  c.text("counters_problem", "problem",
+         or_null(through(&TraceReport::counters, &CounterReport::problem)),
+         "the recorder's words on refused, busy or failed, with what to do");
   c.count("launches", "launches", covered(&At::launches), "recorded, by the recorder's ledger");
   c.count(kCoveredLaunches, covered(&At::covered_launches));
   c.exact(kTimedGpuTime, covered(&At::timed_gpu_time_ns));
   c.exact(kCoveredGpuTime, covered(&At::covered_gpu_time_ns));
-  c.text(
-      "stopped", "stopped",
-      [](const TraceReport& t) { return text_or_null(t.ledger.measuring_stopped()); },
-      "why no more counters were read");
+  c.text("stopped", "stopped",
+         or_null(through(&TraceReport::ledger, &trace::Ledger::measuring_stopped)),
+         "why no more counters were read");
   return c;
 }
 
@@ -127,32 +125,24 @@ Section measuring_section(const Report& report) {
   return s;
 }
 
-struct GrowthRow {
-  uint64_t process;
-  CoveragePoint at;
-};
-std::vector<GrowthRow> growth_rows(const Report& report) {
-  std::vector<GrowthRow> rows;
-  for (const TraceReport& t : report.traces)
-    for (const CoveragePoint& at : t.coverage_growth.points())
-      rows.push_back({number_of(t, report), at});
-  return rows;
-}
-
+using GrowthRow = Of<TraceReport, CoveragePoint>;
 Columns<GrowthRow> growth_columns() {
-  const auto at = [](auto get) { return through(&GrowthRow::at, get); };
   Columns<GrowthRow> c;
-  c.count("process", "process", &GrowthRow::process, "number of the process, from 0");
-  c.count("launches", "launches", at(&CoveragePoint::launches),
+  c.count(said::kNumberOf,
+          [](const GrowthRow& row, const Report& report) { return number_of(row.of, report); });
+  c.count("launches", "launches", of_one(&CoveragePoint::launches),
           "when the recorder looked: first after each power of two; none at level tally");
-  c.count(kCoveredLaunches, at(&CoveragePoint::covered_launches));
-  c.figure(kTimedGpuTime, exactly(at(&CoveragePoint::timed_gpu_time_ns)));
-  c.figure(kCoveredGpuTime, exactly(at(&CoveragePoint::covered_gpu_time_ns)));
+  c.count(kCoveredLaunches, of_one(&CoveragePoint::covered_launches));
+  c.figure(kTimedGpuTime, exactly(of_one(&CoveragePoint::timed_gpu_time_ns)));
+  c.figure(kCoveredGpuTime, exactly(of_one(&CoveragePoint::covered_gpu_time_ns)));
   return c;
 }
 
 const TableSource kGrowthTable("coverage_growth", "how the share with a count grew", growth_columns,
-                               growth_rows);
+                               each_of(
+                                   &Report::traces, [](const TraceReport& t) -> const auto& {
+                                     return t.coverage_growth.points();
+                                   }));
 
 }  // namespace
 

@@ -87,7 +87,7 @@ Columns<TraceReport> process_columns() {
     };
   };
   Columns<TraceReport> c;
-  c.count("process", "process", number_of, "number of the process, from 0");
+  c.count(said::kNumberOf, number_of);
   c.count(
       "run", "run", [](const TraceReport& t) { return t.run + 1; },
       "number of the run it belongs to: runs.run");
@@ -130,16 +130,15 @@ Columns<TraceReport> process_columns() {
   c.text("name", "name", &TraceReport::name, "as other tables name the process");
   c.text("rank_source", "rank from", header(&Header::rank_source), "what said the rank");
   c.text("job_id_source", "job from", header(&Header::job_id_source), "what named the job");
-  c.text(
-      "choice", "choice", [](const TraceReport& t) { return text_or_null(t.header.choice()); },
-      "the options that chose which launches are recorded; null where all are");
+  c.text("choice", "choice", or_null(header(&Header::choice)),
+         "the options that chose which launches are recorded; null where all are");
   return c;
 }
 
 Columns<TraceReport> recorder_columns() {
   using trace::Ledger;
   Columns<TraceReport> c;
-  c.count("process", "process", number_of, "number of the process, from 0");
+  c.count(said::kNumberOf, number_of);
   c.count(
       "passed_over", "passed over",
       [](const TraceReport& t) {

@@ -24,59 +24,62 @@ constexpr std::array kQuantiles = {Quantile{"min", 0}, Quantile{"5 %", 0.05},
 
 bool timed(const TraceReport& t) { return t.work.launches > 0 && t.work.time.unknown == 0; }
 
-// What the processes have of one figure, sorted.
-struct Spreads {
-  std::vector<u128> launches, flop, gpu_ns, wall_ns, own_ns, skew_ns;
-};
-Spreads spreads_of(const Report& report) {
-  Spreads s;
-  for (const TraceReport& t : report.traces) {
-    s.launches.push_back(t.work.launches);
-    if (t.work.flop_complete()) s.flop.push_back(t.work.flop);
-    if (timed(t)) s.gpu_ns.push_back(t.work.time.ns);
-    if (const auto wall = t.wall_ns()) s.wall_ns.push_back(*wall);
-    if (const auto own = t.own_ns()) s.own_ns.push_back(*own);
-    if (t.start_skew_ns) s.skew_ns.push_back(*t.start_skew_ns);
-  }
-  for (auto* values : {&s.launches, &s.flop, &s.gpu_ns, &s.wall_ns, &s.own_ns, &s.skew_ns})
-    std::ranges::sort(*values);
-  return s;
+// What a process has, where it is known.
+using OfProcess = std::optional<u128> (*)(const TraceReport&);
+std::optional<u128> gpu_ns(const TraceReport& t) {
+  return timed(t) ? std::optional(t.work.time.ns) : std::nullopt;
 }
+constexpr OfProcess kOfProcess[] = {
+    [](const TraceReport& t) { return std::optional<u128>(t.work.launches); },
+    [](const TraceReport& t) {
+      return t.work.flop_complete() ? std::optional(t.work.flop) : std::nullopt;
+    },
+    gpu_ns,
+    [](const TraceReport& t) { return std::optional<u128>(t.wall_ns()); },
+    [](const TraceReport& t) { return std::optional<u128>(t.own_ns()); },
+    [](const TraceReport& t) { return std::optional<u128>(t.start_skew_ns); }};
 
 // The value of the process at that place among those that have one.
-std::optional<u128> at(const std::vector<u128>& sorted, double share) {
-  if (sorted.empty()) return std::nullopt;
-  const double place = std::ceil(share * static_cast<double>(sorted.size())) - 1;
-  return sorted[static_cast<size_t>(std::max(0.0, place))];
+std::optional<u128> at(const Report& report, OfProcess figure, double share) {
+  std::vector<u128> values;
+  for (const TraceReport& t : report.traces)
+    if (const auto value = figure(t)) values.push_back(*value);
+  if (values.empty()) return std::nullopt;
+  const double place = std::ceil(share * static_cast<double>(values.size())) - 1;
+  const auto found = values.begin() + static_cast<ptrdiff_t>(std::max(0.0, place));
+  std::ranges::nth_element(values, found);
+  return *found;
 }
 
 struct SpreadRow {
   const char* quantile;
-  std::optional<u128> launches, flop, gpu_ns, wall_ns, own_ns, skew_ns;
+  std::array<std::optional<u128>, std::size(kOfProcess)> figures;
 };
 std::vector<SpreadRow> spread_rows(const Report& report) {
   std::vector<SpreadRow> rows;
   if (report.traces.size() <= kFewEnough) return rows;
-  const Spreads s = spreads_of(report);
-  for (const auto& [name, share] : kQuantiles)
-    rows.push_back({name, at(s.launches, share), at(s.flop, share), at(s.gpu_ns, share),
-                    at(s.wall_ns, share), at(s.own_ns, share), at(s.skew_ns, share)});
+  for (const auto& [name, share] : kQuantiles) {
+    SpreadRow& row = rows.emplace_back(SpreadRow{name, {}});
+    for (size_t i = 0; i < row.figures.size(); ++i)
+      row.figures[i] = at(report, kOfProcess[i], share);
+  }
   return rows;
 }
 
 Columns<SpreadRow> spread_columns() {
+  const auto of = [](size_t i) { return [i](const SpreadRow& row) { return row.figures[i]; }; };
   Columns<SpreadRow> c;
   c.text("quantile", "of the processes", &SpreadRow::quantile);
-  c.count(said::kLaunches, &SpreadRow::launches);
-  c.figure("flop", "FLOP", Kind::kFlop, exactly(&SpreadRow::flop),
+  c.count(said::kLaunches, of(0));
+  c.figure("flop", "FLOP", Kind::kFlop, exactly(of(1)),
            "of the processes whose launches are all measured")
       .main();
-  c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, exactly(&SpreadRow::gpu_ns),
+  c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, exactly(of(2)),
            "of the processes whose launches all have a time")
       .main();
-  c.figure(said::kWall, exactly(&SpreadRow::wall_ns));
-  c.figure(said::kOwnCost, exactly(&SpreadRow::own_ns)).detail();
-  c.figure(said::kStarted, exactly(&SpreadRow::skew_ns));
+  c.figure(said::kWall, exactly(of(3)));
+  c.figure(said::kOwnCost, exactly(of(4))).detail();
+  c.figure(said::kStarted, exactly(of(5)));
   return c;
 }
 
@@ -96,7 +99,7 @@ Section rank_spread_section(const Report& report) {
   std::ranges::stable_sort(by_time, [&](size_t a, size_t b) {
     return report.traces[a].work.time.ns > report.traces[b].work.time.ns;
   });
-  const u128 median = at(spreads_of(report).gpu_ns, 0.5).value_or(0);
+  const u128 median = at(report, gpu_ns, 0.5).value_or(0);
   for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && median > 0; ++i) {
     const u128 ns = report.traces[by_time[i]].work.time.ns;
     s.below.emplace_back("  Slowest: " + printable(report.traces[by_time[i]].name) + ", " +

@@ -59,26 +59,15 @@ Section ranks_section(const Report& report) {
   return s;
 }
 
-struct RankPhase {
-  const TraceReport* process;
-  const TraceReport::Phase* phase;
-};
-std::vector<RankPhase> rank_phases(const Report& report) {
-  std::vector<RankPhase> rows;
-  for (const TraceReport& t : report.traces)
-    for (const TraceReport::Phase& phase : t.phases) rows.push_back({&t, &phase});
-  return rows;
-}
-
+using RankPhase = Of<TraceReport, TraceReport::Phase>;
 Columns<RankPhase> rank_phase_columns() {
   Columns<RankPhase> c;
-  c.count(said::kProcessNumber, [](const RankPhase& row, const Report& report) {
-    return number_of(*row.process, report);
-  });
-  c.text(said::kProcess, through(&RankPhase::process, &TraceReport::name));
-  c.text("phase", "phase", through(&RankPhase::phase, &TraceReport::Phase::name));
+  c.count(said::kProcessNumber,
+          [](const RankPhase& row, const Report& report) { return number_of(row.of, report); });
+  c.text(said::kProcess, of_outer(&TraceReport::name));
+  c.text("phase", "phase", of_one(&TraceReport::Phase::name));
   c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, [](const RankPhase& row) {
-    const GpuTime& time = row.phase->time;  // without a number of launches
+    const GpuTime& time = row.one.time;  // without a number of launches
     return time.ns == 0 && time.unknown > 0 ? Figure() : gpu_time_of(time, 0);
   });
   return c;
@@ -88,8 +77,7 @@ Columns<StragglerReport> straggler_columns() {
   Columns<StragglerReport> c;
   c.text("phase", "phase", &StragglerReport::phase);
   c.text(
-      "process", "process",
-      [](const StragglerReport& s, const Report& report) { return report.traces[s.trace].name; },
+      "process", "process", of_trace(&TraceReport::name),
       "the process with most GPU time, of those that timed at least half of it themselves, outside "
       "of windows");
   c.count(said::kProcessNumber, &StragglerReport::trace);
@@ -129,16 +117,14 @@ Columns<RunReport> run_columns() {
       [](const RunReport& run, const Report& report) { return &run - report.runs.data() + 1; },
       "number of the run, from 1: processes.run; where there are several, every figure is of all "
       "of them together");
-  c.text(
-      "job_id", "job", [](const RunReport& run) { return text_or_null(run.job_id); },
-      "null where nothing names the job");
+  c.text("job_id", "job", or_null(&RunReport::job_id), "null where nothing names the job");
   c.count("begin_ns", "began", &RunReport::begin_ns, "by the host's clock, CLOCK_REALTIME");
   c.count("processes", "processes", [](const RunReport& run) { return run.traces.size(); });
   return c;
 }
 
 const TableSource kRankPhases("rank_phases", "GPU time by process and phase", rank_phase_columns,
-                              rank_phases);
+                              each_of(&Report::traces, &TraceReport::phases));
 const TableSource kStragglers("stragglers",
                               "of each phase that several processes have times of, the slowest",
                               straggler_columns, through(&Report::ranks, &RanksReport::stragglers));

@@ -58,42 +58,30 @@ Columns<SignatureReport> signature_columns() {
   return c;
 }
 
-struct SampleRow {
-  const SignatureReport* signature;
-  const MetricReport* metric;
-};
-std::vector<SampleRow> sample_rows(const Report& report) {
-  std::vector<SampleRow> rows;
-  for (const auto& s : report.signatures)
-    for (const auto& m : s.metrics) rows.push_back({&s, &m});
-  return rows;
-}
-
+using SampleRow = Of<SignatureReport, MetricReport>;
 Columns<SampleRow> sample_columns() {
   using Metric = MetricReport;
   using Meaning = MetricMeaning;
-  const auto of = [](auto get) { return through(&SampleRow::metric, get); };
-  const auto stat = [&](auto get) { return of(through(&Metric::stat, get)); };
-  const auto meaning = [&](auto get) { return of(through(&Metric::meaning, get)); };
+  const auto stat = [](auto get) { return of_one(through(&Metric::stat, get)); };
+  const auto meaning = [](auto get) { return of_one(through(&Metric::meaning, get)); };
   const auto instructions = [&](auto get) {
     return [get](const SampleRow& row) {
-      const InstructionCounts& i = row.metric->meaning.instructions;
+      const InstructionCounts& i = row.one.meaning.instructions;
       return i.none + i.one > 0 ? std::optional(i.*get) : std::nullopt;
     };
   };
   Columns<SampleRow> c;
-  c.text("kernel", "kernel", through(&SampleRow::signature, &SignatureReport::kernel));
-  c.text(said::kStableHash,
-         [](const SampleRow& row) { return hash_text(row.signature->stable_hash); });
-  c.text("chip", "chip", through(&SampleRow::signature, &SignatureReport::chip));
-  c.text("metric", "metric", of(&Metric::metric), "a counter's, that counts FLOP");
+  c.text("kernel", "kernel", of_outer(&SignatureReport::kernel));
+  c.text(said::kStableHash, [](const SampleRow& row) { return hash_text(row.of.stable_hash); });
+  c.text("chip", "chip", of_outer(&SignatureReport::chip));
+  c.text("metric", "metric", of_one(&Metric::metric), "a counter's, that counts FLOP");
   c.count("samples", "samples", stat(&MetricStat::n), "readings of the counter");
   c.figure("mean", "mean", Kind::kRatio, exactly(stat(&MetricStat::mean)));
   c.figure("standard_deviation", "standard deviation", Kind::kRatio,
            exactly(stat(&MetricStat::spread)));
   c.figure("min", "min", Kind::kRatio, exactly(stat(&MetricStat::min)));
   c.figure("max", "max", Kind::kRatio, exactly(stat(&MetricStat::max)));
-  c.count("counted", "counted", of(&Metric::counted),
+  c.count("counted", "counted", of_one(&Metric::counted),
           "over all launches of the signature, extrapolated");
   c.count("weight_numerator", "weight", meaning(&Meaning::numerator),
           "operations that one counted instruction or operation stands for, as a fraction");
@@ -109,13 +97,11 @@ Columns<SampleRow> sample_columns() {
           "likewise: whose lanes compute one operation each");
   c.count("instructions_all", "all", instructions(&InstructionCounts::all),
           "likewise: that compute all they can");
-  c.exact("flop", "FLOP", Kind::kFlop, of(&Metric::flop),
+  c.exact("flop", "FLOP", Kind::kFlop, of_one(&Metric::flop),
           "counted times the weight; integer operations where the precision is an integer format");
-  c.text("precision", "precision", of(&Metric::precision));
-  c.text(
-      "parameters", "parameters",
-      [](const SampleRow& row) { return parameters_of(*row.signature); },
-      "of the signature: two that differ in this alone share name, hash and chip");
+  c.text("precision", "precision", of_one(&Metric::precision));
+  c.text("parameters", "parameters", of_outer(parameters_of),
+         "of the signature: two that differ in this alone share name, hash and chip");
   return c;
 }
 
@@ -123,7 +109,8 @@ const TableSource kSignatureTable = TableSource("signatures", "kernels by name a
                                                 signature_columns, &Report::signatures)
                                         .long_list();
 const TableSource kSampleTable =
-    TableSource("samples", "what the counters gave, by signature", sample_columns, sample_rows)
+    TableSource("samples", "what the counters gave, by signature", sample_columns,
+                each_of(&Report::signatures, &SignatureReport::metrics))
         .long_list();
 
 }  // namespace

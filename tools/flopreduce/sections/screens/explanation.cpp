@@ -144,7 +144,7 @@ Columns<AtPeak> at_peak_columns() {
       .main();
   c.figure("utilization", "of peak", Kind::kShare, &AtPeak::utilization).main();
   c.figure("roof_share", "of roof", Kind::kShare, &AtPeak::roof_share).main();
-  c.text("source", "source", [](const AtPeak& p) { return text_or_null(p.source); }).detail();
+  c.text("source", "source", or_null(&AtPeak::source)).detail();
   return c;
 }
 

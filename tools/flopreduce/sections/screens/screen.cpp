@@ -5,7 +5,6 @@
 #include <set>
 
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
 #include "sections/parts/short_name.h"
 #include "sections/sections.h"
 #include "support/text.h"
@@ -82,9 +81,9 @@ void add_above_peak(const Report& report, std::vector<Line>& lines) {
         Tone::kBad);
 }
 
-Cell time_share_cell(const Work& part, const Work& whole) {
-  if (!part.time_known() || !whole.time_known() || whole.time.ns == 0) return Cell::none();
-  return share_cell(part.time.ns, whole.time.ns);
+Figure time_share(const Work& part, const Work& whole) {
+  if (!part.time_known() || !whole.time_known()) return {};
+  return share_figure(part.time.ns, whole.time.ns);
 }
 
 Section phases_part(const Report& report) {
@@ -96,16 +95,13 @@ Section phases_part(const Report& report) {
                {"gpu_time_share", "share", Kind::kShare, Worth::kMain},
                {"flop_per_s", "FLOP/s", Kind::kRate},
                {"utilization", "of peak", Kind::kShare}}};
-  std::vector<const PhaseReport*> phases;
-  for (const PhaseReport& p : report.phases) phases.push_back(&p);
-  std::ranges::stable_sort(
-      phases, [](const auto* a, const auto* b) { return a->work.time.ns > b->work.time.ns; });
+  const auto phases = largest_first(report.phases, [](const auto& p) { return p.work.time.ns; });
   for (size_t i = 0; i < std::min(kMostPhases, phases.size()); ++i) {
     const PhaseReport& p = *phases[i];
     const Mark mark = phase_mark(p.name, report);
     table.rows.push_back({p.name, flop_of(p.work).with(mark),
                           flop_share(p.work, report.total).with(mark), gpu_time_of(p.work),
-                          time_share_cell(p.work, report.total), dashed(rate_of(p.work).with(mark)),
+                          time_share(p.work, report.total), dashed(rate_of(p.work).with(mark)),
                           dashed(utilization_of(p.work).with(mark), kAbovePeak)});
   }
   Section out{"Phases", {}, std::move(table), {}};
@@ -133,9 +129,9 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
     const Work& w = kernels[i]->work;
     const uint64_t timed = w.launches - w.time.unknown;
     const auto bound = bound_by(w, kernels[i]->slowest_precision);
-    table.rows.push_back({names[i], time_share_cell(w, report.total),
-                          flop_share_cell(w, report.total), Figure::exact(w.launches),
-                          timed > 0 ? Figure(w.time.ns / timed, time_cell(w).marks) : Figure(),
+    table.rows.push_back({names[i], time_share(w, report.total), flop_share(w, report.total),
+                          Figure::exact(w.launches),
+                          timed > 0 ? Figure(w.time.ns / timed, gpu_time_of(w).marks()) : Figure(),
                           dashed(rate_of(w)), dashed(intensity_of(w)),
                           bound ? Cell(*bound) : Cell::none()});
   }
@@ -156,43 +152,31 @@ Section more_part() {
 }  // namespace
 
 std::vector<const KernelReport*> kernels_by(const Report& report, KernelOrder order) {
-  std::vector<const KernelReport*> kernels;
-  for (const KernelReport& k : report.kernels) kernels.push_back(&k);
-  const auto each = [](const KernelReport& k) {
-    return k.work.time.ns / std::max<uint64_t>(1, k.work.launches - k.work.time.unknown);
-  };
-  std::ranges::stable_sort(kernels, [&](const auto* a, const auto* b) {
-    switch (order) {
-      case KernelOrder::kFlop:
-        return a->work.flop > b->work.flop;
-      case KernelOrder::kLaunches:
-        return a->work.launches > b->work.launches;
-      case KernelOrder::kEach:
-        return each(*a) > each(*b);
-      case KernelOrder::kName:
-        return a->name < b->name;
-      case KernelOrder::kTime:
-        break;
-    }
-    return a->work.time.ns > b->work.time.ns;
-  });
-  return kernels;
-}
-
-const char* order_words(KernelOrder order) {
+  const auto by = [&](auto of) { return largest_first(report.kernels, of); };
+  using Kernel = const KernelReport&;
   switch (order) {
     case KernelOrder::kFlop:
-      return "FLOP";
+      return by([](Kernel k) { return k.work.flop; });
     case KernelOrder::kLaunches:
-      return "launches";
+      return by([](Kernel k) { return k.work.launches; });
     case KernelOrder::kEach:
-      return "GPU time of a launch";
-    case KernelOrder::kName:
-      return "name";
+      return by([](Kernel k) {
+        return k.work.time.ns / std::max<uint64_t>(1, k.work.launches - k.work.time.unknown);
+      });
+    case KernelOrder::kName: {
+      auto kernels = by([](Kernel) { return 0; });
+      std::ranges::stable_sort(kernels, {}, &KernelReport::name);
+      return kernels;
+    }
     case KernelOrder::kTime:
       break;
   }
-  return "GPU time";
+  return by([](Kernel k) { return k.work.time.ns; });
+}
+
+const char* order_words(KernelOrder order) {
+  constexpr std::array kWords = {"GPU time", "FLOP", "launches", "GPU time of a launch", "name"};
+  return kWords[static_cast<size_t>(order)];
 }
 
 std::vector<Line> screen_warnings(const Report& report) {

@@ -4,7 +4,6 @@
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/peak_cells.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -69,7 +68,8 @@ ShownFigure kernel_time_figure(const Report& report) {
     note += "; the GPU was busy " +
             percent_text(static_cast<double>(*time.busy_ns) / static_cast<double>(*time.wall_ns)) +
             " of the time";
-  return {"Kernel time", marked_text(time_cell(total).marks, to_human_time(total.time.ns)), note};
+  return {"Kernel time", marked_text(gpu_time_of(total).marks(), to_human_time(total.time.ns)),
+          note};
 }
 
 // "inside the expected 1.69 to 2.00"

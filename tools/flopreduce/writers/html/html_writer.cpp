@@ -1,4 +1,4 @@
-#include "sections/parts/peak_cells.h"
+#include "sections/parts/cells.h"
 #include "sections/parts/terms.h"
 #include "sections/sections.h"
 #include "sections/work_tree.h"
