@@ -101,8 +101,7 @@ std::string members(const Table& table) {
   return text;
 }
 
-}  // namespace
-
+// A cell as a gate takes it. An estimate is its value; a bound leaves one end open.
 GateFigure gate_figure(const Cell& cell) {
   std::optional<End> value;
   if (const auto* whole = std::get_if<u128>(&cell.value))
@@ -124,6 +123,8 @@ GateFigure gate_figure(const Cell& cell) {
   if (upper && !lower) figure.high = value;
   return figure;
 }
+
+}  // namespace
 
 GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
   FigurePath parts = path;

@@ -15,9 +15,6 @@
 
 namespace flopinj::reduce {
 
-// A cell as a gate takes it. An estimate is its value; a bound leaves one end open.
-GateFigure gate_figure(const Cell& cell);
-
 // `path` has at least one part. The tables hold their rows.
 GateFigure find_figure(std::span<const Table> tables, const FigurePath& path);
 

@@ -126,6 +126,6 @@ const TableSource kNoticeTable("notices", "what to know before any figure", noti
 
 }  // namespace
 
-const Subject kFigureRow = {nullptr, {&kFigureTable, &kNoticeTable}};
+const Subject kFigureRow = {{&kFigureTable, &kNoticeTable}};
 
 }  // namespace flopinj::reduce

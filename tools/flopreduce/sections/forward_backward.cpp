@@ -161,30 +161,23 @@ void each_pass(const Report& report, const std::function<void(const PassRow&)>& 
 
 const TableSource kLayerTable = TableSource("layers", "backward / forward by layer", layer_columns,
                                             pairs_of<&OperatorsReport::layers>)
-                                    .long_list();
+                                    .long_list()
+                                    .titled("Layers: backward / forward of matrix work");
 const TableSource kLayerPasses =
     TableSource::pass_on("layer_passes", "launches of a layer by direction",
                          pass_columns<kLayerName>, each_pass<&OperatorsReport::layers>);
 const TableSource kOperatorWorkTable =
     TableSource("operator_work", "backward / forward by operator", operator_work_columns,
                 pairs_of<&OperatorsReport::by_forward>)
-        .long_list();
+        .long_list()
+        .titled("Operators: backward / forward of matrix work");
 const TableSource kOperatorPasses =
     TableSource::pass_on("operator_passes", "launches of a forward operator by direction",
                          pass_columns<kOperatorName>, each_pass<&OperatorsReport::by_forward>);
 
-Section layers_section(const Report& report) {
-  if (report.operators.layers.empty()) return {};
-  return {"Layers: backward / forward of matrix work", {}, kLayerTable.for_people(report), {}};
-}
-
 Section operator_work_section(const Report& report) {
   const auto& rows = report.operators.by_forward;
-  if (rows.empty()) return {};
-  Section out{"Operators: backward / forward of matrix work",
-              {},
-              kOperatorWorkTable.for_people(report),
-              {}};
+  Section out = kOperatorWorkTable.section(report);
   for (const Pair& r : rows)
     if (r.name.ends_with("Backward") && r.forward.launches == 0) {
       out.below.push_back(
@@ -197,7 +190,7 @@ Section operator_work_section(const Report& report) {
 
 }  // namespace
 
-const Subject kLayers = {layers_section, {&kLayerTable, &kLayerPasses}};
-const Subject kOperatorWork = {operator_work_section, {&kOperatorWorkTable, &kOperatorPasses}};
+const Subject kLayers = {{&kLayerTable, &kLayerPasses}};
+const Subject kOperatorWork = {{&kOperatorWorkTable, &kOperatorPasses}, operator_work_section};
 
 }  // namespace flopinj::reduce

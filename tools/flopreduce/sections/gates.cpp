@@ -57,6 +57,6 @@ const TableSource kGateFigures("gate_figures", "the figures that these condition
 
 }  // namespace
 
-const Subject kGates = {nullptr, {&kGateTable, &kGateFigures}};
+const Subject kGates = {{&kGateTable, &kGateFigures}};
 
 }  // namespace flopinj::reduce

@@ -124,6 +124,6 @@ Section head_section(const Report& report) {
 
 }  // namespace
 
-const Subject kHead = {head_section};
+const Subject kHead = {{}, head_section};
 
 }  // namespace flopinj::reduce

@@ -79,13 +79,14 @@ void each_kernel_format(const Report& report,
 const TableSource kKernelTable =
     TableSource("kernels", "kernels by name", kernel_columns, &Report::kernels)
         .long_list()
-        .when_empty("no launches");
+        .when_empty("no launches")
+        .titled("Top kernels");
 const TableSource kKernelFormats =
     TableSource::pass_on("kernel_precisions", "FLOP of kernels by number format",
                          kernel_format_columns, each_kernel_format);
 
 Section kernels_section(const Report& report) {
-  Section out{"Top kernels", {}, kKernelTable.for_people(report), {}};
+  Section out = kKernelTable.section(report);
   if (report.medians_left_out)
     out.below.push_back({"No medians: the kernels are too many to keep them.", Tone::kWarn});
   return out;
@@ -93,6 +94,6 @@ Section kernels_section(const Report& report) {
 
 }  // namespace
 
-const Subject kKernels = {kernels_section, {&kKernelTable, &kKernelFormats}};
+const Subject kKernels = {{&kKernelTable, &kKernelFormats}, kernels_section};
 
 }  // namespace flopinj::reduce

@@ -23,10 +23,6 @@ std::string unmeasured_cause(const Report& report);
 // Why backward / forward is not known; empty where it is.
 std::string ratio_missing(const Report& report);
 
-// Of the ratio against its expectation, as the end of a line that has both: ": inside the expected
-// range"; empty without a verdict.
-std::string verdict_text(const RatioReport& ratio);
-
 // Of a phase's FLOP: launches of other that may have run forward are missing from it, or one too
 // many.
 Mark phase_mark(const std::string& phase, const Report& report);

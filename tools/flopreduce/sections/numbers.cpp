@@ -79,15 +79,11 @@ Columns<NumberRow> number_columns() {
 const TableSource kNumberTable =
     TableSource("numbers", "FLOP for each token, image or other number of a range", number_columns,
                 number_rows)
-        .long_list();
-
-Section numbers_section(const Report& report) {
-  if (report.numbers.empty()) return {};
-  return {"Numbers of ranges", {}, kNumberTable.for_people(report), {}};
-}
+        .long_list()
+        .titled("Numbers of ranges");
 
 }  // namespace
 
-const Subject kNumbers = {numbers_section, {&kNumberTable}};
+const Subject kNumbers = {{&kNumberTable}};
 
 }  // namespace flopinj::reduce

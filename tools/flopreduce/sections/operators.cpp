@@ -127,7 +127,8 @@ const TableSource kOperatorTable =
     TableSource(
         "operators", "executed against formula, by operator", operator_columns,
         [](const Report& report) -> const auto& { return report.operators.types; })
-        .long_list();
+        .long_list()
+        .titled("Operators: executed against formula");
 const TableSource kOperatorPlaces(
     "operator_places", "the same by range", place_columns,
     [](const Report& report) -> const auto& { return report.operators.places; });
@@ -139,7 +140,7 @@ Section operators_section(const Report& report) {
   constexpr size_t kMostEvidence = 12;
   const OperatorsReport& operators = report.operators;
   if (operators.types.empty()) return {};
-  Section out{"Operators: executed against formula", {}, kOperatorTable.for_people(report), {}};
+  Section out = kOperatorTable.section(report);
   const auto is_bound = [](const OperatorReport& o) {
     return o.formula_flop && (o.formula_partial || o.formula_at_most);
   };
@@ -166,7 +167,7 @@ Section operators_section(const Report& report) {
 
 }  // namespace
 
-const Subject kOperators = {operators_section,
-                            {&kOperatorTable, &kOperatorPlaces, &kJoinedNumbers}};
+const Subject kOperators = {{&kOperatorTable, &kOperatorPlaces, &kJoinedNumbers},
+                            operators_section};
 
 }  // namespace flopinj::reduce

@@ -72,8 +72,9 @@ Columns<PhasePart> phase_part_columns() {
   return c;
 }
 
-const TableSource kPhaseTable("phases", "FLOP and GPU time by phase of training", phase_columns,
-                              &Report::phases);
+const TableSource kPhaseTable =
+    TableSource("phases", "FLOP and GPU time by phase of training", phase_columns, &Report::phases)
+        .titled("By phase");
 const TableSource kPhaseFormats = TableSource::pass_on(
     "phase_precisions", "FLOP of phases by number format", phase_format_columns, each_phase_format);
 const TableSource kPhaseParts("phase_parts",
@@ -81,7 +82,7 @@ const TableSource kPhaseParts("phase_parts",
                               phase_part_columns, phase_parts);
 
 Section phases_section(const Report& report) {
-  Section out{"By phase", {}, kPhaseTable.for_people(report), {}};
+  Section out = kPhaseTable.section(report);
   out.below = unclear_lines(report);
   if (const Work& products = report.optimizer_products; products.launches > 0)
     out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +
@@ -111,6 +112,6 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {phases_section, {&kPhaseTable, &kPhaseFormats, &kPhaseParts}};
+const Subject kPhases = {{&kPhaseTable, &kPhaseFormats, &kPhaseParts}, phases_section};
 
 }  // namespace flopinj::reduce

@@ -56,19 +56,12 @@ Columns<OneFormat> integer_columns() {
 
 const TableSource kPrecisionTable =
     TableSource("precisions", "FLOP by number format", precision_columns, precisions_of)
+        .titled("By precision")
         .when_empty("none counted");
-const TableSource kIntegerTable("integer_operations", "integer operations of the tensor cores",
-                                integer_columns, integer_formats_of);
-
-Section precisions_section(const Report& report) {
-  return {"By precision", {}, kPrecisionTable.for_people(report), {}};
-}
-
-Section integer_section(const Report& report) {
-  Table table = kIntegerTable.for_people(report);
-  if (table.rows.empty()) return {};
-  return {"Integer operations of the tensor cores (no FLOP)", {}, std::move(table), {}};
-}
+const TableSource kIntegerTable =
+    TableSource("integer_operations", "integer operations of the tensor cores", integer_columns,
+                integer_formats_of)
+        .titled("Integer operations of the tensor cores (no FLOP)");
 
 }  // namespace
 
@@ -93,7 +86,7 @@ std::vector<OneFormat> by_format(const Report& report, const Flop& flop, const W
   return all;
 }
 
-const Subject kPrecisions = {precisions_section, {&kPrecisionTable}};
-const Subject kIntegerOperations = {integer_section, {&kIntegerTable}};
+const Subject kPrecisions = {{&kPrecisionTable}};
+const Subject kIntegerOperations = {{&kIntegerTable}};
 
 }  // namespace flopinj::reduce

@@ -58,17 +58,13 @@ void each_own_work(const Report& report, const std::function<void(const OwnWork&
 
 const TableSource kRangeTable =
     TableSource("ranges", "NVTX ranges, with what is below them", range_columns, ranges_by_flop)
-        .long_list();
+        .long_list()
+        .titled("Top ranges (inclusive)");
 const TableSource kOwnWork = TableSource::pass_on(
     "ranges_exclusive", "launches right in a range, and in none", own_work_columns, each_own_work);
 
-Section ranges_section(const Report& report) {
-  if (report.ranges.empty()) return {};
-  return {"Top ranges (inclusive)", {}, kRangeTable.for_people(report), {}};
-}
-
 }  // namespace
 
-const Subject kRanges = {ranges_section, {&kRangeTable, &kOwnWork}};
+const Subject kRanges = {{&kRangeTable, &kOwnWork}};
 
 }  // namespace flopinj::reduce

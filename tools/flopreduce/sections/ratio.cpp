@@ -1,4 +1,5 @@
 // Backward over forward, and what it should be.
+#include <array>
 #include <cmath>
 
 #include "sections/notices.h"
@@ -12,52 +13,41 @@ constexpr const char* kForwardMayHaveMore = "at most: forward may have more laun
 
 bool at_most(const RatioReport& r) { return has(r.ratio.marks(), Mark::kAtMost); }
 
-// Where the expected ratio is that of a network whose first layer computes no input gradient.
-std::string first_layer_note(const RatioReport& r) {
-  if (!r.first_layer_share || std::abs(2 - *r.first_layer_share - r.expected->most) > 1e-9)
-    return {};
-  return " (2 - f1, first layer " + fixed(*r.first_layer_share * 100, 2) + " %)";
-}
-
-std::optional<std::string> verdict_word(RatioVerdict verdict) {
-  switch (verdict) {
+// Of the ratio against its expectation; empty without a verdict.
+std::string verdict_text(const RatioReport& r) {
+  const ExpectedRatio& expected = *r.expected;
+  switch (r.verdict) {
     case RatioVerdict::kInside:
-      return "inside";
-    case RatioVerdict::kOutside:
-      return "outside";
+      return expected.certain() ? "as expected" : "inside the expected range";
+    case RatioVerdict::kOutside: {
+      const double found = *r.matrix_ratio.number();
+      const bool below = found < expected.least;
+      const double bound = below ? expected.least : expected.most;
+      const std::string off =
+          bound > 0 ? " by " + fixed(std::abs(found / bound - 1) * 100, 1) + " %" : "";
+      return std::string(expected.certain() ? "NOT as expected, "
+                                            : "OUTSIDE the expected range, ") +
+             (below ? "below" : "above") + off;
+    }
     case RatioVerdict::kUndecided:
-      return "undecided";
+      if (!has(r.matrix_ratio.marks(), Mark::kEstimate))
+        return "not decided, parts of the traces are lost";
+      return r.matrix_interval ? "not decided, the 95 % interval of the ratio reaches beyond it"
+                               : "not decided, the estimates have no interval";
     case RatioVerdict::kNone:
       break;
   }
-  return std::nullopt;
+  return {};
+}
+
+std::optional<std::string> verdict_word(RatioVerdict verdict) {
+  constexpr std::array kWords = {"", "inside", "outside", "undecided"};
+  return text_or_null(kWords[static_cast<size_t>(verdict)]);
 }
 
 std::string uncounted(const Work& work, const char* phase) {
   return to_grouped(work.unmeasured) + " of " + to_grouped(work.launches) + " " + phase +
          " launches";
-}
-
-Section ratio_section(const Report& report) {
-  const RatioReport& r = report.ratio;
-  const auto shown = [](const Figure& f) { return marked_text(f.marks(), fixed(*f.number(), 4)); };
-  std::string text = "  " + (r.ratio.known() ? shown(r.ratio) : ratio_missing(report));
-  if (r.matrix_ratio.known()) text += "   matrix work only " + shown(r.matrix_ratio);
-  if (r.expected && r.expected->certain())
-    text += std::string("   expected ") + (r.expected->assumed ? "~ " : "") +
-            fixed(r.expected->most, 4) + first_layer_note(r);
-  else if (r.expected)
-    text += "   expected " + fixed(r.expected->least, 4) + " to " + fixed(r.expected->most, 4);
-  Line line(std::move(text));
-  if (r.verdict != RatioVerdict::kNone)
-    line.then(verdict_text(r), r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kPlain);
-  Section out{"Backward / forward", {std::move(line)}, {}, {}};
-  if (r.expected && !r.expected->basis.empty())
-    out.below.push_back({"  expected: " + r.expected->basis, Tone::kDim});
-  if (!r.expected_missing.empty())
-    out.below.push_back({"  nothing expected: " + r.expected_missing, Tone::kDim});
-  if (at_most(r)) out.below.push_back({std::string("  ") + kForwardMayHaveMore, Tone::kWarn});
-  return out;
 }
 
 // Each figure with how it is to be read, and why or what it is taken from.
@@ -78,18 +68,16 @@ std::vector<RatioRow> ratio_rows(const Report& report) {
         .with(mark_if(r.expected && r.expected->assumed, Mark::kEstimate));
   };
   const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
-  return {
-      {"backward / forward", r.ratio, at_most(r) ? kForwardMayHaveMore : ratio_missing(report)},
-      {"backward / forward of the measured launches", Figure::exact(r.ratio_partial),
-       r.ratio_partial ? "of launches that are known to be forward's" : ""},
-      {"matrix work only", r.matrix_ratio,
-       r.verdict == RatioVerdict::kNone ? "" : verdict_text(r).substr(2), verdict_word(r.verdict)},
-      {"matrix work only, low end of 95 %", end(r.matrix_interval, &Limits::low)},
-      {"matrix work only, high end of 95 %", end(r.matrix_interval, &Limits::high)},
-      {"expected of matrix work, least", expected(&ExpectedRatio::least), basis},
-      {"expected of matrix work, most", expected(&ExpectedRatio::most), basis},
-      {"first layer's share of matrix work", Figure::exact(r.first_layer_share),
-       r.first_layer_share ? "f1, of the forward ranges that have layers" : ""}};
+  return {{"backward / forward", r.ratio, at_most(r) ? kForwardMayHaveMore : ratio_missing(report)},
+          {"backward / forward of the measured launches", Figure::exact(r.ratio_partial),
+           r.ratio_partial ? "of launches that are known to be forward's" : ""},
+          {"matrix work only", r.matrix_ratio, verdict_text(r), verdict_word(r.verdict)},
+          {"matrix work only, low end of 95 %", end(r.matrix_interval, &Limits::low)},
+          {"matrix work only, high end of 95 %", end(r.matrix_interval, &Limits::high)},
+          {"expected of matrix work, least", expected(&ExpectedRatio::least), basis},
+          {"expected of matrix work, most", expected(&ExpectedRatio::most), basis},
+          {"first layer's share of matrix work", Figure::exact(r.first_layer_share),
+           r.first_layer_share ? "f1, of the forward ranges that have layers" : ""}};
 }
 
 Columns<RatioRow> ratio_columns() {
@@ -104,7 +92,8 @@ Columns<RatioRow> ratio_columns() {
   c.text("verdict", "verdict", &RatioRow::verdict,
          "of matrix work, with all of its interval, against the expected value or range, 1 % left "
          "aside: inside, outside, or undecided where the interval reaches beyond it or is not "
-         "known, and where damage took launches; null where there is no ratio or no expectation");
+         "known, and where damage took launches; null where there is no ratio or no expectation")
+      .worth(Worth::kProgram);
   return c;
 }
 
@@ -124,33 +113,16 @@ const TableSource kRatioTable("ratio", "backward / forward, and what it should b
 const TableSource kFirstLayers("first_layers", "layers of the forward pass", first_layer_columns,
                                through(&Report::ratio, &RatioReport::layers));
 
-}  // namespace
-
-std::string verdict_text(const RatioReport& r) {
-  const ExpectedRatio& expected = *r.expected;
-  switch (r.verdict) {
-    case RatioVerdict::kInside:
-      return expected.certain() ? ": as expected" : ": inside the expected range";
-    case RatioVerdict::kOutside: {
-      const double found = *r.matrix_ratio.number();
-      const bool below = found < expected.least;
-      const double bound = below ? expected.least : expected.most;
-      const std::string off =
-          bound > 0 ? " by " + fixed(std::abs(found / bound - 1) * 100, 1) + " %" : "";
-      return std::string(expected.certain() ? ": NOT as expected, "
-                                            : ": OUTSIDE the expected range, ") +
-             (below ? "below" : "above") + off;
-    }
-    case RatioVerdict::kUndecided:
-      if (!has(r.matrix_ratio.marks(), Mark::kEstimate))
-        return ": not decided, parts of the traces are lost";
-      return r.matrix_interval ? ": not decided, the 95 % interval of the ratio reaches beyond it"
-                               : ": not decided, the estimates have no interval";
-    case RatioVerdict::kNone:
-      break;
-  }
-  return {};
+// People see no row that says nothing.
+Section ratio_section(const Report& report) {
+  Section out{"Backward / forward", {}, kRatioTable.for_people(report), {}};
+  std::erase_if(out.table->rows, [](const TableRow& row) {
+    return row[1].empty() && std::get<std::string>(row[2].value).empty();
+  });
+  return out;
 }
+
+}  // namespace
 
 std::string ratio_missing(const Report& report) {
   const Work &forward = phase_work(report, "forward"), &backward = phase_work(report, "backward");
@@ -183,6 +155,6 @@ std::string ratio_missing(const Report& report) {
   return text;
 }
 
-const Subject kRatio = {ratio_section, {&kRatioTable, &kFirstLayers}};
+const Subject kRatio = {{&kRatioTable, &kFirstLayers}, ratio_section};
 
 }  // namespace flopinj::reduce

@@ -39,7 +39,8 @@ Columns<Kernel> roofline_columns() {
 
 const TableSource kRooflineTable = TableSource("roofline", "kernels against memory and arithmetic",
                                                roofline_columns, kernels_by_time)
-                                       .long_list();
+                                       .long_list()
+                                       .titled("Roofline");
 
 // Where memory and arithmetic take equally long: below it memory is the nearer roof.
 void add_ridges(std::vector<Line>& lines, const Report& report) {
@@ -61,7 +62,7 @@ Section roofline_section(const Report& report) {
   const bool any_bytes =
       std::ranges::any_of(report.kernels, [](const auto& k) { return k.work.roof.dram_bytes > 0; });
   if (!report.utilization.any_peak || !any_bytes) return {};
-  Section out{"Roofline", {}, kRooflineTable.for_people(report), {}};
+  Section out = kRooflineTable.section(report);
   add_ridges(out.above, report);
   const auto above = std::ranges::count_if(report.kernels, [](const auto& k) {
     return above_peak(roofline_of(k.work)) || above_peak(utilization_of(k.work));
@@ -84,11 +85,6 @@ struct RoofRow {
 
 std::vector<RoofRow> all_roofs(const Report& report) {
   std::vector<RoofRow> rows;
-  const auto ran = [&](std::string_view format) {
-    for (size_t i = 0; i < kIntegerFormats.size(); ++i)
-      if (format == kIntegerFormats[i]) return report.flop.integer[i] > 0;
-    return executed(report, std::string(format));
-  };
   for (const auto& d : report.utilization.devices) {
     for (const auto& p : d.peaks)
       rows.push_back({d.name,
@@ -97,7 +93,7 @@ std::vector<RoofRow> all_roofs(const Report& report) {
                       {},
                       {},
                       p.peak.source,
-                      ran(p.precision)});
+                      executed(report, p.precision)});
     for (const auto& p : d.integer_peaks)
       rows.push_back({d.name,
                       p.precision,
@@ -105,7 +101,7 @@ std::vector<RoofRow> all_roofs(const Report& report) {
                       Figure::exact(p.peak.per_second),
                       {},
                       p.peak.source,
-                      ran(p.precision)});
+                      executed(report, p.precision)});
     for (const auto& format : d.no_peak_of) rows.push_back({d.name, format, {}, {}, {}, {}, true});
     if (d.memory)
       rows.push_back(
@@ -147,6 +143,6 @@ const TableSource kPeaks("peaks", "all peaks of the devices, and formats that ra
 
 }  // namespace
 
-const Subject kRoofline = {roofline_section, {&kRooflineTable, &kRoofs, &kPeaks}};
+const Subject kRoofline = {{&kRooflineTable, &kRoofs, &kPeaks}, roofline_section};
 
 }  // namespace flopinj::reduce

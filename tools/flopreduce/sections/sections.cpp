@@ -1,7 +1,6 @@
 #include "sections/sections.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <string_view>
 
@@ -51,15 +50,6 @@ constexpr Named kNamed[] = {{"total", &kHead},
 
 }  // namespace
 
-std::span<const Subject* const> subjects() {
-  static const auto kSubjects = [] {
-    std::array<const Subject*, std::size(kNamed)> all{};
-    for (size_t i = 0; i < all.size(); ++i) all[i] = kNamed[i].subject;
-    return all;
-  }();
-  return kSubjects;
-}
-
 std::vector<std::string> section_keys() {
   std::vector<std::string> keys;
   for (const Named& named : kNamed)
@@ -103,8 +93,8 @@ std::vector<Table> subject_tables(const Subject& subject, const Report& report) 
 
 std::vector<Table> report_tables(const Report& report) {
   std::vector<Table> tables;
-  for (const Subject* subject : subjects())
-    for (Table& table : subject_tables(*subject, report)) tables.push_back(std::move(table));
+  for (const Named& named : kNamed)
+    for (Table& table : subject_tables(*named.subject, report)) tables.push_back(std::move(table));
   return tables;
 }
 
@@ -117,8 +107,8 @@ Table report_table(const Report& report, std::string_view key) {
 
 std::vector<const TableSource*> table_sources() {
   std::vector<const TableSource*> all;
-  for (const Subject* subject : subjects())
-    all.insert(all.end(), subject->sources.begin(), subject->sources.end());
+  for (const Named& named : kNamed)
+    all.insert(all.end(), named.subject->sources.begin(), named.subject->sources.end());
   return all;
 }
 

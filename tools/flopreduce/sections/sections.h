@@ -14,14 +14,17 @@
 namespace flopinj::reduce {
 
 struct Subject {
-  Section (*section)(const Report&);  // null where people see none
-  std::vector<const TableSource*> sources = {};
+  std::vector<const TableSource*> sources;
+  Section (*say)(const Report&) = nullptr;  // null: the first table, where it has a title
+
+  Section section(const Report& report) const {
+    return say != nullptr ? say(report) : sources.front()->section(report);
+  }
 };
 extern const Subject kHead, kFigureRow, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
     kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,
     kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring,
     kCoverage, kRanks, kBusyTime, kIdleGaps, kSteps, kNumbers, kFacts, kRankSpread, kGates;
-std::span<const Subject* const> subjects();
 
 // What people read, in order; empty sections are left out.
 std::vector<Section> report_sections(const Report&);

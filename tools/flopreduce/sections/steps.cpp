@@ -203,8 +203,8 @@ Section steps_section(const Report& report) {
     out.above.emplace_back("  One step of all processes: " +
                            to_human(static_cast<u128>(*steps.job_flop), "FLOP"));
   const auto say = [&](const char* name, const Figure& share, const char* definition) {
-    out.above.push_back(Line(name).then(
-        share.known() ? share_text(share) + definition : "-  " + share.why(), Tone::kTitle));
+    out.above.push_back(
+        Line(name).then(share_or_why(share) + (share.known() ? definition : ""), Tone::kTitle));
   };
   if (steps.single) {
     say("  HFU of these steps  ", steps.hfu, "   executed FLOP / (their wall time x peak)");
@@ -231,6 +231,6 @@ Section steps_section(const Report& report) {
 
 }  // namespace
 
-const Subject kSteps = {steps_section, {&kStepTimes, &kStepSummary, &kSlowSteps, &kStepList}};
+const Subject kSteps = {{&kStepTimes, &kStepSummary, &kSlowSteps, &kStepList}, steps_section};
 
 }  // namespace flopinj::reduce

@@ -57,13 +57,14 @@ Columns<TimeRow> time_columns() {
   return c;
 }
 
-const TableSource kTimeTable("time", "busy and idle time, and the profiler's", time_columns,
-                             time_rows);
+const TableSource kTimeTable =
+    TableSource("time", "busy and idle time, and the profiler's", time_columns, time_rows)
+        .titled("Time");
 
 Section busy_time_section(const Report& report) {
   const TimeReport& time = report.time;
   if (time.devices.empty()) return {};
-  Section s{"Time", {}, kTimeTable.for_people(report), {}};
+  Section s = kTimeTable.section(report);
   if (slowed(report))
     s.below.emplace_back(
         "  Busy time is as recorded too; GPU time has the mean of a kernel's other launches for "
@@ -170,8 +171,9 @@ Columns<IdleRow> device_idle_columns() {
   return c;
 }
 
-const TableSource kIdleTable("idle_gaps", "gaps between kernels by length", idle_columns,
-                             idle_rows);
+const TableSource kIdleTable =
+    TableSource("idle_gaps", "gaps between kernels by length", idle_columns, idle_rows)
+        .titled("Idle gaps");
 const TableSource kDeviceIdleTable("device_idle_gaps", "the same by device", device_idle_columns,
                                    device_idle_rows);
 
@@ -180,7 +182,7 @@ Section idle_section(const Report& report) {
   for (const auto& device : report.time.devices)
     for (const auto& gap : device.largest) largest.push_back(&gap);
   if (largest.empty()) return {};
-  Section s{"Idle gaps", {}, kIdleTable.for_people(report), {}};
+  Section s = kIdleTable.section(report);
   constexpr size_t kShown = 3;
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
@@ -289,8 +291,8 @@ const TableSource kFlopBinTable("flop_over_time", "FLOP by phase in bins of time
 
 }  // namespace
 
-const Subject kBusyTime = {busy_time_section,
-                           {&kTimeTable, &kDeviceTimeTable, &kGapTable, &kFlopBinTable}};
-const Subject kIdleGaps = {idle_section, {&kIdleTable, &kDeviceIdleTable}};
+const Subject kBusyTime = {{&kTimeTable, &kDeviceTimeTable, &kGapTable, &kFlopBinTable},
+                           busy_time_section};
+const Subject kIdleGaps = {{&kIdleTable, &kDeviceIdleTable}, idle_section};
 
 }  // namespace flopinj::reduce

@@ -1,6 +1,5 @@
 // How near to peak: the whole run by several methods, and percent of peak by phase and range.
 #include <algorithm>
-#include <cstdio>
 
 #include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
@@ -11,36 +10,17 @@ namespace flopinj::reduce {
 
 namespace {
 
-// "~ 41.2 %", or why there is no figure.
-std::string share_words(const Figure& share) {
-  if (!share.known()) return "-  " + share.why();
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.3g %%", *share.number() * 100);
-  return marked_text(share.marks(), text.data());
-}
-
-// The two figures that are quoted, strictly as the field defines them, and where wall time went.
+// The two figures that are quoted, strictly as the field defines them.
 void add_wall_shares(std::vector<Line>& lines, const Report& report) {
   const UtilizationReport& u = report.utilization;
   const auto say = [&](const char* name, const UtilizationMethod* m, const char* definition) {
     if (m == nullptr) return;
-    Line line = Line(name).then(share_words(m->wall), Tone::kTitle);
+    Line line = Line(name).then(share_or_why(m->wall), Tone::kTitle);
     if (m->wall.known()) line.then(definition, Tone::kDim);
     lines.push_back(std::move(line));
   };
   say("  HFU  ", u.hfu(), "   executed FLOP / (wall time x peak)");
   say("  MFU  ", u.mfu(), "   FLOP by formula / (wall time x peak)");
-  const TimeReport& time = report.time;
-  if (!u.wall_ns.known() || !time.complete || !time.wall_ns || *time.wall_ns == 0 ||
-      !time.before_ns || !time.after_ns)
-    return;
-  const auto share = [&](u128 ns) {
-    return fixed(static_cast<double>(ns) / static_cast<double>(*time.wall_ns) * 100, 1) + " % ";
-  };
-  lines.push_back({"  wall time: " + share(*time.before_ns) + "before the first kernel, " +
-                       share(*time.busy_ns) + "busy, " + share(*time.idle_ns) +
-                       "idle between kernels, " + share(*time.after_ns) + "after the last kernel",
-                   Tone::kDim});
 }
 
 void add_devices(std::vector<Line>& lines, const Report& report) {
@@ -60,12 +40,11 @@ void add_devices(std::vector<Line>& lines, const Report& report) {
       text += ", " + p.precision + " " + format_si(p.peak.per_second) + "FLOP/s";
       add_source(p.peak);
     }
-    for (size_t i = 0; i < kIntegerFormats.size(); ++i)
-      for (const auto& p : d.integer_peaks)
-        if (p.precision == kIntegerFormats[i] && report.flop.integer[i] > 0) {
-          text += ", " + p.precision + " " + format_si(p.peak.per_second) + "OP/s";
-          add_source(p.peak);
-        }
+    for (const auto& p : d.integer_peaks) {
+      if (!executed(report, p.precision)) continue;
+      text += ", " + p.precision + " " + format_si(p.peak.per_second) + "OP/s";
+      add_source(p.peak);
+    }
     if (d.memory) {
       text += ", memory " + format_si(d.memory->per_second) + "B/s";
       add_source(*d.memory);
@@ -155,7 +134,8 @@ const TableSource kMethodTable(
     [](const Report& report) -> const auto& { return report.utilization.methods; });
 const TableSource kRangePeaks =
     TableSource("utilization_ranges", "share of peak by range", range_peak_columns, ranges_by_time)
-        .long_list();
+        .long_list()
+        .titled("Percent of peak by range (inclusive)");
 const TableSource kPeakDevices(
     "peak_devices", "kinds of devices with launches, and where their peaks are from",
     device_columns, [](const Report& report) -> const auto& { return report.utilization.devices; });
@@ -180,13 +160,12 @@ Section utilization_section(const Report& report) {
 }
 
 Section peak_by_range_section(const Report& report) {
-  if (!report.utilization.any_peak || report.ranges.empty()) return {};
-  return {"Percent of peak by range (inclusive)", {}, kRangePeaks.for_people(report), {}};
+  return report.utilization.any_peak ? kRangePeaks.section(report) : Section{};
 }
 
 }  // namespace
 
-const Subject kUtilization = {utilization_section, {&kMethodTable, &kPeakDevices}};
-const Subject kPeakByRange = {peak_by_range_section, {&kRangePeaks}};
+const Subject kUtilization = {{&kMethodTable, &kPeakDevices}, utilization_section};
+const Subject kPeakByRange = {{&kRangePeaks}, peak_by_range_section};
 
 }  // namespace flopinj::reduce

@@ -58,6 +58,6 @@ std::vector<WorkNode> work_tree(const Report& report) {
   return nodes;
 }
 
-const Subject kStacks = {nullptr, {&kStackTable}};
+const Subject kStacks = {{&kStackTable}};
 
 }  // namespace flopinj::reduce

@@ -532,7 +532,7 @@ TEST_CASE("utilization: least time at peak over each time, as executed and by fo
   CHECK(row.ends_with(" 2.0 %"));
   const std::string text = said(r, e);
   for (const char* part :
-       {"4.000 us  16.00 us  200.0 us", "2.000 us  16.00 us  200.0 us", "HFU  2 %", "25.0 %",
+       {"4.000 us  16.00 us  200.0 us", "2.000 us  16.00 us  200.0 us", "HFU  2.0 %", "25.0 %",
         "12.5 %", "204.8 MFLOP", "fp32 51.2 TFLOP/s", "source: NVIDIA H100"}) {
     INFO(part << " in\n" << text);
     CHECK(text.find(part) != std::string::npos);

@@ -71,10 +71,12 @@ std::optional<std::string> bound_by(const Work& work, const std::string& slowest
   return work.time.windowed > 0 ? std::nullopt : std::optional<std::string>("latency");
 }
 
-bool executed(const Report& report, const std::string& precision) {
-  const auto found = std::ranges::find(report.precisions, precision) - report.precisions.begin();
-  return found < std::ssize(report.precisions) &&
-         report.flop.by_precision[static_cast<size_t>(found)] > 0;
+bool executed(const Report& report, std::string_view format) {
+  for (size_t i = 0; i < report.precisions.size(); ++i)
+    if (report.precisions[i] == format) return report.flop.by_precision[i] > 0;
+  for (size_t i = 0; i < kIntegerFormats.size(); ++i)
+    if (kIntegerFormats[i] == format) return report.flop.integer[i] > 0;
+  return false;
 }
 
 std::string hash_text(uint64_t hash) {
@@ -130,6 +132,10 @@ std::string share_text(const Figure& share) {
   return share.known() ? marked_text(share.marks(), percent_text(*share.number())) : "-";
 }
 
+std::string share_or_why(const Figure& share) {
+  return share.known() ? share_text(share) : "-  " + share.why();
+}
+
 std::string fixed(double value, int decimals) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
@@ -141,6 +147,17 @@ Figure figure_of(const Cell& cell) {
   if (const auto* whole = std::get_if<u128>(&cell.value)) figure = {*whole, cell.marks};
   if (const auto* real = std::get_if<double>(&cell.value)) figure = {*real, cell.marks};
   return cell.least ? figure.no_less_than(*cell.least) : figure;
+}
+
+Line figure_line(const ShownFigure& figure) {
+  constexpr size_t kName = 15, kValue = 13;
+  std::string label = "  " + std::string(figure.name);
+  label.resize(std::max(label.size() + 1, kName + 2), ' ');
+  const size_t pad = kValue - std::min(kValue, display_width(figure.value));
+  Line line(std::move(label));
+  line.then(figure.value, figure.tone);
+  if (!figure.note.empty()) line.then(std::string(pad + 2, ' ') + figure.note);
+  return line;
 }
 
 }  // namespace flopinj::reduce

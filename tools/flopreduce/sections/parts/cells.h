@@ -47,8 +47,8 @@ auto of_trace(F get) {
     return std::invoke(get, report.traces[row.trace]);
   };
 }
-// False for a precision that no launch used: its peak does not matter to the report.
-bool executed(const Report& report, const std::string& precision);
+// False for a format that no launch used: its peak does not matter to the report.
+bool executed(const Report& report, std::string_view format);
 
 Figure figure_of(const Cell& cell);  // not known where it is a text
 
@@ -59,7 +59,8 @@ std::string marked_text(Mark marks, const std::string& value);  // ">= 37.1 %"
 // "37.1 %", "0.17 %", "<0.001 %": at least two significant digits, and never all or nothing for
 // what is not.
 std::string percent_text(double share);
-std::string share_text(const Figure& share);  // with its marks
+std::string share_text(const Figure& share);  // with its marks; "-" where it is not known
+std::string share_or_why(const Figure& share);
 
 // "0.1234" with that many decimals.
 std::string fixed(double value, int decimals);

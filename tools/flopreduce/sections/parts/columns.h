@@ -241,6 +241,11 @@ class TableSource {
     long_list_ = true;
     return *this;
   }
+  // Of its section.
+  TableSource& titled(const char* words) {
+    title_ = words;
+    return *this;
+  }
   // What people see instead of no row.
   TableSource& when_empty(const char* words) {
     when_empty_ = words;
@@ -254,6 +259,12 @@ class TableSource {
   // For programs: all columns but second looks.
   Table for_programs(const Report& report) const { return table(report, false); }
   Table for_people(const Report& report) const { return table(report, true); }
+  // Empty where there is no row and nothing to be said instead.
+  Section section(const Report& report) const {
+    Table all = for_people(report);
+    if (all.rows.empty() && *all.when_empty == '\0') return {};
+    return {title_, {}, std::move(all), {}};
+  }
 
  private:
   TableSource(const char* key, const char* about) : key_(key), about_(about) {}
@@ -290,7 +301,7 @@ class TableSource {
   const char* key_;
   const char* about_;
   bool facts_ = false, long_list_ = false;
-  const char* when_empty_ = "";
+  const char *title_ = "", *when_empty_ = "";
   std::function<std::vector<Column>()> list_;
   std::function<void(Table&, const Report&, bool)> fill_;
 };

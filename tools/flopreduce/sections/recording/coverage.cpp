@@ -65,12 +65,13 @@ Columns<UncountedRow> uncounted_columns() {
 
 const TableSource kUncounted =
     TableSource("unmeasured", "kernels without a FLOP count", uncounted_columns, uncounted_rows)
-        .long_list();
+        .long_list()
+        .titled("Not measured by any process");
 
 Section coverage_section(const Report& report) {
   const Coverage c = coverage_of(report);
   if (c.without.empty()) return {};
-  Section out{"Not measured by any process", {}, kUncounted.for_people(report), {}};
+  Section out = kUncounted.section(report);
   out.above.emplace_back("  Counted: " + share_text(share_figure(c.counted_launches, c.launches)) +
                          " of launches, " + share_text(share_figure(c.counted_ns, c.time_ns)) +
                          " of GPU time");
@@ -84,6 +85,6 @@ Figure counted_gpu_time_share(const Report& report) {
   return share_figure(c.counted_ns, c.time_ns);
 }
 
-const Subject kCoverage = {coverage_section, {&kUncounted}};
+const Subject kCoverage = {{&kUncounted}, coverage_section};
 
 }  // namespace flopinj::reduce

@@ -46,6 +46,6 @@ const TableSource kDamageTable("damage", "what is missing from the traces", dama
 
 }  // namespace
 
-const Subject kDamage = {damage_section, {&kDamageTable}};
+const Subject kDamage = {{&kDamageTable}, damage_section};
 
 }  // namespace flopinj::reduce

@@ -56,6 +56,6 @@ const TableSource kDiagnosticTable("diagnostics", "messages of the recorders", d
 
 }  // namespace
 
-const Subject kDiagnostics = {diagnostics_section, {&kDiagnosticTable}};
+const Subject kDiagnostics = {{&kDiagnosticTable}, diagnostics_section};
 
 }  // namespace flopinj::reduce

@@ -64,16 +64,11 @@ Columns<EstimateRow> estimate_columns() {
 
 const TableSource kEstimateTable =
     TableSource("estimates", "95 % intervals of estimates", estimate_columns, estimate_rows)
-        .long_list();
-
-Section estimates_section(const Report& report) {
-  Table table = kEstimateTable.for_people(report);
-  if (table.rows.empty()) return {};
-  return {"Estimates (95 % interval)", {}, std::move(table), {}};
-}
+        .long_list()
+        .titled("Estimates (95 % interval)");
 
 }  // namespace
 
-const Subject kEstimates = {estimates_section, {&kEstimateTable}};
+const Subject kEstimates = {{&kEstimateTable}};
 
 }  // namespace flopinj::reduce

@@ -99,6 +99,6 @@ const TableSource kFactTable =
 
 }  // namespace
 
-const Subject kFacts = {nullptr, {&kPathTable, &kFactTable}};
+const Subject kFacts = {{&kPathTable, &kFactTable}};
 
 }  // namespace flopinj::reduce

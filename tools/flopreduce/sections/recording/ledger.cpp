@@ -194,7 +194,7 @@ const TableSource kDisagreements("ledger_disagreements",
 
 }  // namespace
 
-const Subject kLedger = {ledger_section,
-                         {&kLedgerTable, &kDeviceTable, &kReasonTable, &kDisagreements}};
+const Subject kLedger = {{&kLedgerTable, &kDeviceTable, &kReasonTable, &kDisagreements},
+                         ledger_section};
 
 }  // namespace flopinj::reduce

@@ -108,11 +108,12 @@ Columns<TraceReport> measuring_columns() {
 
 const TableSource kMeasuringTable = TableSource("measuring", "how counters were read, by process",
                                                 measuring_columns, traces_that_say)
-                                        .long_list();
+                                        .long_list()
+                                        .titled("Measuring");
 
 Section measuring_section(const Report& report) {
-  Section s{"Measuring", {}, kMeasuringTable.for_people(report), {}};
-  if (s.table->rows.empty()) return {};
+  Section s = kMeasuringTable.section(report);
+  if (s.empty()) return {};
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < report.traces.size() && s.below.size() < kShown; ++i) {
     const TraceReport& t = report.traces[i];
@@ -146,6 +147,6 @@ const TableSource kGrowthTable("coverage_growth", "how the share with a count gr
 
 }  // namespace
 
-const Subject kMeasuring = {measuring_section, {&kMeasuringTable, &kGrowthTable}};
+const Subject kMeasuring = {{&kMeasuringTable, &kGrowthTable}, measuring_section};
 
 }  // namespace flopinj::reduce

@@ -55,11 +55,8 @@ Columns<TraceReport> overhead_columns() {
 const TableSource kOverheadTable =
     TableSource("overhead", "what the profiler cost", overhead_columns, traces_with_overhead)
         .long_list()
+        .titled("The profiler's own cost")
         .when_empty("not in these traces");
-
-Section processes_section(const Report& report) {
-  return {"The profiler's own cost", {}, kOverheadTable.for_people(report), {}};
-}
 
 // How the recording ended; empty where nothing says.
 const char* end_word(const TraceReport& t) {
@@ -168,6 +165,6 @@ const TableSource kRecorderTable("recorders", "what each process's recorder coun
 
 }  // namespace
 
-const Subject kProcesses = {processes_section, {&kOverheadTable, &kProcessTable, &kRecorderTable}};
+const Subject kProcesses = {{&kOverheadTable, &kProcessTable, &kRecorderTable}};
 
 }  // namespace flopinj::reduce

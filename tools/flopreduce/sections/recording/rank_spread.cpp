@@ -111,6 +111,6 @@ Section rank_spread_section(const Report& report) {
 
 }  // namespace
 
-const Subject kRankSpread = {rank_spread_section, {&kRankSpreadTable}};
+const Subject kRankSpread = {{&kRankSpreadTable}, rank_spread_section};
 
 }  // namespace flopinj::reduce

@@ -43,14 +43,15 @@ Columns<TraceReport> rank_columns() {
 
 const TableSource kRankTable =
     TableSource("ranks", "processes of a job side by side", rank_columns, &Report::traces)
-        .long_list();
+        .long_list()
+        .titled("By process");
 
 // A process this much above the median of a phase is pointed out to people.
 constexpr double kWorthSaying = 1.05;
 
 Section ranks_section(const Report& report) {
   if (report.traces.size() < 2 && report.ranks.missing.empty()) return {};
-  Section s{"By process", {}, kRankTable.for_people(report), {}};
+  Section s = kRankTable.section(report);
   for (const auto& straggler : report.ranks.stragglers)
     if (straggler.median_ns > 0 && ratio_of(straggler) >= kWorthSaying)
       s.below.emplace_back("  " + straggler.phase + ": slowest " +
@@ -135,7 +136,7 @@ const TableSource kRuns("runs", "which processes belong together, in the order o
 
 }  // namespace
 
-const Subject kRanks = {ranks_section,
-                        {&kRankTable, &kRankPhases, &kStragglers, &kOddRanks, &kRuns}};
+const Subject kRanks = {{&kRankTable, &kRankPhases, &kStragglers, &kOddRanks, &kRuns},
+                        ranks_section};
 
 }  // namespace flopinj::reduce

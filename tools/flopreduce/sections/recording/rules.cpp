@@ -27,19 +27,16 @@ auto used_rules(const Report& report) {
          std::views::filter([](const RuleReport& rule) { return rule.work.launches > 0; });
 }
 
+// People find the other rules in `flopreduce rules`.
 const TableSource kUsedRules =
     TableSource("rules_used", "rules that gave launches a phase", rule_columns, used_rules)
+        .titled("Phase rules used")
         .when_empty("no launches");
 const TableSource kAllRules("rules", "all rules, in the order in which they are tried",
                             rule_columns, &Report::rules);
 
-// People find the other rules in `flopreduce rules`.
-Section rules_section(const Report& report) {
-  return {"Phase rules used", {}, kUsedRules.for_people(report), {}};
-}
-
 }  // namespace
 
-const Subject kPhaseRules = {rules_section, {&kUsedRules, &kAllRules}};
+const Subject kPhaseRules = {{&kUsedRules, &kAllRules}};
 
 }  // namespace flopinj::reduce

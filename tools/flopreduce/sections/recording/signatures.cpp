@@ -115,6 +115,6 @@ const TableSource kSampleTable =
 
 }  // namespace
 
-const Subject kSignatures = {nullptr, {&kSignatureTable, &kSampleTable}};
+const Subject kSignatures = {{&kSignatureTable, &kSampleTable}};
 
 }  // namespace flopinj::reduce

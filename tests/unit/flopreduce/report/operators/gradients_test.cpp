@@ -126,7 +126,6 @@ TEST_CASE("gradients: without evidence the first layer has a range, and says wha
   CHECK(row_of(j, "ratio", "figure", "expected of matrix work, least")["value"] == 1.5);
   CHECK(row_of(j, "ratio", "figure", "expected of matrix work, most")["value"] == 2.0);
   CHECK(j["layers"][0]["expected_ratio"].is_null());
-  CHECK(text_of(r).find("expected 1.5000 to 2.0000") != std::string::npos);
 }
 
 TEST_CASE("gradients: a forward pass alone tells nothing of the first product") {
@@ -265,8 +264,7 @@ TEST_CASE(
   CHECK(row(inside, "expected of matrix work, least")["value"] !=
         row(inside, "expected of matrix work, most")["value"]);
   CHECK(row(inside, "matrix work only")["verdict"] == "inside");
-  CHECK(text_of(inside).find("expected 1.7500 to 2.0000: inside the expected range") !=
-        std::string::npos);
+  CHECK(text_of(inside).find("inside the expected range") != std::string::npos);
   CHECK(row(outside, "matrix work only")["verdict"] == "outside");
   // 1.5 of 1.75.
   CHECK(text_of(outside).find("OUTSIDE the expected range, below by 14.3 %") != std::string::npos);
