@@ -86,14 +86,14 @@ Columns<RatioRow> ratio_columns() {
          "matrix work is fused multiply-adds and tensor cores; what is expected of it is said of "
          "layers.expected_ratio");
   c.figure("value", "value", Kind::kRatio, &RatioRow::value);
+  c.for_programs();
   c.text("note", "note", &RatioRow::note,
          "why there is no value, how it is to be read, or what it is taken from; what is assumed "
          "is named so");
   c.text("verdict", "verdict", &RatioRow::verdict,
          "of matrix work, with all of its interval, against the expected value or range, 1 % left "
          "aside: inside, outside, or undecided where the interval reaches beyond it or is not "
-         "known, and where damage took launches; null where there is no ratio or no expectation")
-      .worth(Worth::kProgram);
+         "known, and where damage took launches; null where there is no ratio or no expectation");
   return c;
 }
 
@@ -113,12 +113,16 @@ const TableSource kRatioTable("ratio", "backward / forward, and what it should b
 const TableSource kFirstLayers("first_layers", "layers of the forward pass", first_layer_columns,
                                through(&Report::ratio, &RatioReport::layers));
 
-// People see no row that says nothing.
+// Values above, what is said of them below.
 Section ratio_section(const Report& report) {
   Section out{"Backward / forward", {}, kRatioTable.for_people(report), {}};
-  std::erase_if(out.table->rows, [](const TableRow& row) {
-    return row[1].empty() && std::get<std::string>(row[2].value).empty();
-  });
+  std::erase_if(out.table->rows, [](const TableRow& row) { return row[1].empty(); });
+  const bool outside = report.ratio.verdict == RatioVerdict::kOutside;
+  std::string last;
+  for (const RatioRow& row : ratio_rows(report))
+    if (!row.note.empty() && row.note != std::exchange(last, row.note))
+      out.below.push_back({std::string("  ") + row.figure + ": " + row.note,
+                           row.verdict && outside ? Tone::kWarn : Tone::kPlain});
   return out;
 }
 

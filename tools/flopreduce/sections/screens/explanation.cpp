@@ -205,8 +205,7 @@ Section rules_section(const Report& report, const Report& part) {
 
 // What makes each side, and what is expected.
 void add_ratio(const Report& report, std::vector<Section>& sections) {
-  sections.push_back(shown("Backward / forward, and what it should be", "ratio",
-                           "figure value verdict note", report));
+  sections.push_back(kRatio.section(report));
   sections.push_back(
       shown("Sides", "phases", "phase flop flop matrix_flop matrix_flop launches", report));
   for (const auto& [side, title] :
